@@ -1,0 +1,1 @@
+"""EvalMuse-40K: does a metric follow human ratings of whole prompts and of their elements?"""

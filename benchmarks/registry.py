@@ -1,0 +1,77 @@
+"""Finds the benchmarks: every folder with a `benchmark.py` that defines `BENCHMARKS`.
+
+Nothing is registered by hand, so a benchmark is added by adding one folder.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType, ModuleType
+
+from benchmarks.errors import PlatformError, SubmitterError
+from benchmarks.schema import Benchmark
+
+BUILT_IN = Path(__file__).parent
+
+
+def load_registry(extra: Sequence[Path] = ()) -> Mapping[str, Benchmark]:
+    """All benchmarks of this package and of further folders of benchmark folders, by name.
+
+    Raises:
+        PlatformError: two folders claim one name, or a folder's `benchmark.py` is not valid.
+    """
+    found: dict[str, Benchmark] = {}
+    for root in (BUILT_IN, *extra):
+        for benchmark in _benchmarks_below(root):
+            if benchmark.name in found:
+                raise PlatformError(
+                    "duplicate_benchmark",
+                    f"Two benchmark folders define {benchmark.name!r} (second one below {root}).",
+                    "Rename one of them in its card.toml.",
+                )
+            found[benchmark.name] = benchmark
+    return MappingProxyType(found)
+
+
+def find(registry: Mapping[str, Benchmark], name: str) -> Benchmark:
+    """Look a benchmark up.
+
+    Raises:
+        SubmitterError: `unknown_benchmark`, listing the known names.
+    """
+    if name not in registry:
+        raise SubmitterError(
+            "unknown_benchmark",
+            f"There is no benchmark {name!r}.",
+            f"Known benchmarks: {', '.join(sorted(registry))}.",
+        )
+    return registry[name]
+
+
+def _benchmarks_below(root: Path) -> Iterator[Benchmark]:
+    for file in sorted(root.glob("*/benchmark.py")):
+        module = _import(file)
+        declared = getattr(module, "BENCHMARKS", None)
+        if not isinstance(declared, tuple) or not all(isinstance(b, Benchmark) for b in declared):
+            raise PlatformError(
+                "invalid_benchmark",
+                f"{file} does not define BENCHMARKS, a tuple of Benchmark objects.",
+            )
+        yield from declared
+
+
+def _import(file: Path) -> ModuleType:
+    if file.parent.parent == BUILT_IN:
+        return importlib.import_module(f"benchmarks.{file.parent.name}.benchmark")
+    name = f"assay_benchmark_{file.parent.name}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise PlatformError("invalid_benchmark", f"{file} cannot be imported.")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,246 @@
+"""The contract between a benchmark and everything above it.
+
+A benchmark has two sides that never meet in a scorer's process: `Questions` is all a scorer may
+see; the answers are seen by the protocol alone. A benchmark is added by making one folder with a
+`benchmark.py` that names `BENCHMARKS`, a tuple of `Benchmark` objects (see `benchmarks.registry`).
+"""
+
+from __future__ import annotations
+
+import tomllib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+from pydantic import BaseModel, ConfigDict, Field
+
+from benchmarks.errors import SubmitterError
+from benchmarks.rows import Measured, Row
+from benchmarks.statistics.resampling import DEFAULT_RESAMPLES, ResamplingPlan
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class MeasureInfo(_Frozen):
+    """What a measure means, for the header of its column and the about page."""
+
+    title: str
+    """Short name in a column header, e.g. `Spearman ρ`."""
+    meaning: str
+    """One or two sentences for a person who never read the paper."""
+    low: float | None = None
+    """Smallest possible value; None where unbounded."""
+    high: float | None = None
+    """Largest possible value; None where unbounded."""
+    higher_is_better: bool = True
+    chance: float | None = None
+    """Expected value of a metric that guesses."""
+    source: str = ""
+    """Paper, section and equation."""
+
+
+class Selector(_Frozen):
+    """Which rows a board ranks by: the fields of a `Row` that must match (None matches None)."""
+
+    measure: str
+    split: str | None = None
+    variant: str | None = None
+    facet: str | None = None
+
+    def matches(self, row: Row) -> bool:
+        """Whether the row is this measure, whatever its skill."""
+        return (row.measure, row.split, row.variant, row.facet) == (
+            self.measure,
+            self.split,
+            self.variant,
+            self.facet,
+        )
+
+
+class Card(_Frozen):
+    """What people are told about a benchmark. Read from the `card.toml` of its folder."""
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_]*$")
+    title: str
+    family: str
+    """The protocol it follows: `croc`, `ts2`, `evalmuse`, `gecko`, ..."""
+    summary: str
+    """One sentence for the board."""
+    description: str
+    """Paragraphs for the about page: what the data are, what the board is based on."""
+    revision: str
+    """Pinned revision of the data; stored in every row."""
+    simulated: bool = False
+    """True where ratings or labels do not come from people: every page says so."""
+    cluster: str
+    """What is resampled: `prompt pair`, `graph`, `prompt`."""
+    headline: Selector
+    measures: dict[str, MeasureInfo]
+    skills: dict[str, str] = Field(default_factory=dict)
+    """Skill key to display name, in the order of display."""
+    facets: dict[str, str] = Field(default_factory=dict)
+    """Facet key to display name."""
+    licence: str = ""
+    citation: str = ""
+    links: dict[str, str] = Field(default_factory=dict)
+
+    @classmethod
+    def read(cls, path: Path, measures: Mapping[str, MeasureInfo]) -> Card:
+        """Read a card file; the measures come from its protocol, which defines what they mean.
+
+        Raises:
+            pydantic.ValidationError: a field is missing, misspelt or of the wrong type.
+        """
+        with path.open("rb") as file:
+            return cls.model_validate({**tomllib.load(file), "measures": measures})
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One (image, prompt) combination to be scored."""
+
+    pair_id: str
+    image_id: str
+    text_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """A part of a prompt that an element-level metric scores on its own, e.g. `two cups`."""
+
+    element_id: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Questions:
+    """All a scorer may see.
+
+    Attributes:
+        images: image_id to a function that returns the encoded image (PNG, RGB, no metadata).
+        texts: text_id to prompt.
+        pairs: what is to be scored; each pair_id once.
+        elements: text_id to the elements of that prompt; empty where the benchmark has none.
+    """
+
+    images: Mapping[str, Callable[[], bytes]]
+    texts: Mapping[str, str]
+    pairs: tuple[Pair, ...]
+    elements: Mapping[str, tuple[Element, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ScoreTable:
+    """Scores of one or more metrics on one benchmark.
+
+    Attributes:
+        overall: index `pair_id` in the benchmark's order, one float64 column per metric;
+            NaN means that the metric gave no score there.
+        elements: metric to a frame with columns `pair_id`, `element_id`, `score`; a metric
+            without element scores is absent.
+        directions: metric to +1 (higher is better, the default) or -1.
+        repaired: metric to the pair ids whose cell was malformed in the source and mended by
+            the benchmark's own documented rule.
+    """
+
+    overall: pd.DataFrame
+    elements: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    directions: Mapping[str, Literal[1, -1]] = field(default_factory=dict)
+    repaired: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Names of the metrics, in column order."""
+        return tuple(str(name) for name in self.overall.columns)
+
+    def oriented(self) -> pd.DataFrame:
+        """`overall` with lower-is-better metrics negated, so that higher is always better."""
+        signs = [self.directions.get(name, 1) for name in self.metrics]
+        return self.overall * signs
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The answer side. Protocols subclass this with tables of their own.
+
+    Attributes:
+        pair_ids: every pair a scores file must hold, in the benchmark's order.
+        clusters: ids of the clusters that are resampled, in a fixed order.
+    """
+
+    pair_ids: tuple[str, ...]
+    clusters: tuple[str, ...]
+
+
+class Benchmark(ABC):
+    """One benchmark: its card, its two sides and its protocol."""
+
+    card: Card
+
+    @property
+    def name(self) -> str:
+        """Registry name, e.g. `ts2`."""
+        return self.card.name
+
+    @abstractmethod
+    def answers(self, data: Path | None) -> Answers:
+        """Load the answer side.
+
+        Args:
+            data: folder of data files (`--data` / `ASSAY_DATA`); None where none was given.
+
+        Raises:
+            SubmitterError: `data_missing` or `data_malformed`, naming file and expectation.
+        """
+
+    @abstractmethod
+    def measure(self, scores: ScoreTable, answers: Any, plan: ResamplingPlan) -> Measured:
+        """Compute every measure of every metric in the table, with resamples."""
+
+    def questions(self, data: Path | None) -> Questions:
+        """Load the question side (images and prompts).
+
+        Raises:
+            SubmitterError: `images_missing` where the images are not at hand.
+        """
+        del data
+        raise SubmitterError(
+            "images_missing",
+            f"The images of {self.name} are not on this machine, so code cannot be run on it.",
+            f"Submit a scores file for {self.name} instead.",
+        )
+
+    def repair_cell(self, metric: str, cell: str) -> float | None:
+        """Read a cell of a scores file that is not a number, or None where it is an error.
+
+        A hook for released files with known, documented defects; the default mends nothing.
+        """
+        del metric, cell
+        return None
+
+    def known_directions(self) -> Mapping[str, Literal[1, -1]]:
+        """Directions of metrics that the benchmark itself released; higher is better if absent."""
+        return {}
+
+    def plan(self, answers: Answers, n_resamples: int = DEFAULT_RESAMPLES) -> ResamplingPlan:
+        """The resampling plan of this revision."""
+        return ResamplingPlan.for_revision(
+            self.name, self.card.revision, answers.clusters, n_resamples
+        )
+
+    def evaluate(
+        self, scores: ScoreTable, answers: Answers, n_resamples: int = DEFAULT_RESAMPLES
+    ) -> Measured:
+        """`measure` with the plan of this revision: what the judge, the CLI and tests call."""
+        return self.measure(scores, answers, self.plan(answers, n_resamples))
+
+
+def missing_by_metric(frame: pd.DataFrame, pair_ids: Sequence[str]) -> dict[str, int]:
+    """How many of these pairs have no score, per metric."""
+    part = frame.loc[list(pair_ids)]
+    return {str(name): int(part[name].isna().sum()) for name in part.columns}

@@ -1,0 +1,1 @@
+"""The mathematics of the protocols: pure functions of arrays, no input or output."""
