@@ -1,0 +1,325 @@
+"""Reads a scores file into a `ScoreTable`, or says exactly what is wrong with it.
+
+A scores file is CSV or Parquet with a `pair_id` column and either one `score` column or one
+column per metric. Every pair of the benchmark is there exactly once; an empty cell says that the
+metric gave no score for that pair, which is counted and shown, never dropped.
+
+Element scores, where a metric has them, come as further rows: columns `element_id` and
+`element_score` beside `pair_id` (a row with an element id carries an element score, a row
+without one the score of the whole pair).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Literal
+
+import pandas as pd
+
+from benchmarks.errors import SubmitterError
+from benchmarks.schema import Answers, Benchmark, ScoreTable
+
+MAX_BYTES = 256 * 1024 * 1024
+MAX_METRICS = 200
+METRIC_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
+_NULLS = frozenset({"", "nan", "null", "none", "na", "n/a"})
+_NOT_METRICS = frozenset({"pair_id", "element_id", "element_score"})
+Direction = Literal[1, -1]
+
+
+def read_scores(
+    path: Path,
+    benchmark: Benchmark,
+    answers: Answers,
+    *,
+    metric: str = "score",
+    lower_is_better: Sequence[str] = (),
+) -> ScoreTable:
+    """Read and check a scores file.
+
+    Args:
+        path: CSV or Parquet file.
+        benchmark: the benchmark it belongs to; its `repair_cell` may mend documented defects.
+        answers: gives the pair ids the file must hold.
+        metric: name for the metric of a file whose only column is `score`.
+        lower_is_better: metrics of the file for which a lower score is better.
+
+    Raises:
+        SubmitterError: `file_missing`, `file_too_large`, `unreadable_scores`, `no_pair_id`,
+            `no_scores`, `bad_metric_name`, `too_many_metrics`, `unknown_metric`, `duplicate_pairs`, `unknown_pairs`, `missing_pairs`,
+            `not_numeric` or `unknown_elements`; the message names the file, the first offenders
+            and their lines.
+    """
+    return parse_scores(
+        _bytes_of(path),
+        path.name,
+        benchmark,
+        answers,
+        metric=metric,
+        lower_is_better=lower_is_better,
+    )
+
+
+def parse_scores(
+    content: bytes,
+    name: str,
+    benchmark: Benchmark,
+    answers: Answers,
+    *,
+    metric: str = "score",
+    lower_is_better: Sequence[str] = (),
+) -> ScoreTable:
+    """`read_scores` for the content of a file; `name` is used in messages and tells its format."""
+    source = _Source(name, _read_cells(content, name))
+    source.check_columns()
+    rows = source.overall_rows()
+    source.check_pairs(rows, answers.pair_ids, benchmark.name)
+    columns: dict[str, pd.Series] = {}
+    repaired: dict[str, frozenset[str]] = {}
+    for column in source.metric_columns():
+        title = metric if column == "score" else column
+        columns[title], mended = source.numbers(rows, column, benchmark)
+        if mended:
+            repaired[title] = mended
+    overall = pd.DataFrame(columns).loc[list(answers.pair_ids)]
+    overall.index.name = "pair_id"
+    return ScoreTable(
+        overall,
+        elements=source.elements(answers.pair_ids, benchmark, tuple(columns)),
+        directions=_directions(name, tuple(columns), lower_is_better, benchmark),
+        repaired=repaired,
+    )
+
+
+def write_scores(table: ScoreTable) -> bytes:
+    """The table as a Parquet scores file that `read_scores` reads back."""
+    frames = [table.overall.reset_index()]
+    frames += [
+        frame.rename(columns={"score": "element_score"}) for frame in table.elements.values()
+    ]
+    buffer = BytesIO()
+    pd.concat(frames, ignore_index=True).to_parquet(buffer, index=False)
+    return buffer.getvalue()
+
+
+@dataclass(frozen=True)
+class _Source:
+    """The cells of a scores file as text (CSV) or values (Parquet), and checks on them."""
+
+    name: str
+    cells: pd.DataFrame
+
+    def metric_columns(self) -> tuple[str, ...]:
+        return tuple(c for c in self.cells.columns if c not in _NOT_METRICS)
+
+    def overall_rows(self) -> pd.DataFrame:
+        if "element_id" not in self.cells:
+            return self.cells
+        return self.cells[self.cells["element_id"].map(_is_null)]
+
+    def check_columns(self) -> None:
+        if "pair_id" not in self.cells:
+            raise SubmitterError(
+                "no_pair_id",
+                f"{self.name} has no column pair_id (its columns: {_some(self.cells.columns)}).",
+                "Name the first column pair_id and the others after the metrics.",
+            )
+        if not self.metric_columns():
+            raise SubmitterError(
+                "no_scores",
+                f"{self.name} has no score column beside pair_id.",
+                "Add a column score, or one column per metric.",
+            )
+        odd = [c for c in self.metric_columns() if not METRIC_NAME.fullmatch(c)]
+        if odd:
+            raise SubmitterError(
+                "bad_metric_name",
+                f"{self.name} has columns that cannot name a metric: {_some([repr(c) for c in odd])}.",
+                "Use letters, digits and . _ + - (at most 64), beginning with a letter or digit.",
+            )
+        if len(self.metric_columns()) > MAX_METRICS:
+            raise SubmitterError(
+                "too_many_metrics",
+                f"{self.name} has {len(self.metric_columns())} metric columns.",
+                f"Send at most {MAX_METRICS} metrics in one file.",
+            )
+
+    def check_pairs(self, rows: pd.DataFrame, expected: Sequence[str], benchmark: str) -> None:
+        ids = rows["pair_id"].astype(str)
+        if ids.duplicated().any():
+            raise SubmitterError(
+                "duplicate_pairs",
+                f"{self.name} has {ids.duplicated().sum()} rows whose pair_id stood before: "
+                f"{_some(self.located(ids[ids.duplicated()]))}.",
+                "Keep one row per pair.",
+            )
+        known = set(expected)
+        unknown = ids[~ids.isin(known)]
+        if len(unknown):
+            raise SubmitterError(
+                "unknown_pairs",
+                f"{self.name} has {len(unknown)} pair ids that {benchmark} does not have: "
+                f"{_some(self.located(unknown))}.",
+                f"Pair ids of {benchmark} look like {expected[0]!r}.",
+            )
+        missing = known - set(ids)
+        if missing:
+            in_order = [pair for pair in expected if pair in missing]
+            raise SubmitterError(
+                "missing_pairs",
+                f"{self.name} lacks {len(missing)} of the {len(expected)} pairs of {benchmark}: "
+                f"{_some(in_order)}.",
+                "Add a row for each; leave the score empty where the metric gave none.",
+            )
+
+    def numbers(
+        self, rows: pd.DataFrame, column: str, benchmark: Benchmark
+    ) -> tuple[pd.Series, frozenset[str]]:
+        """One metric column as float64 indexed by pair id, and the pairs that were mended."""
+        values, bad = _to_float(rows[column])
+        mended = {
+            position: number
+            for position in bad
+            if (number := benchmark.repair_cell(column, str(rows[column].loc[position])))
+            is not None
+        }
+        if len(mended) < len(bad):
+            raise self.not_numeric(column, rows[column].loc[[p for p in bad if p not in mended]])
+        values = values.fillna(pd.Series(mended, dtype="float64"))
+        pair_ids = rows["pair_id"].astype(str)
+        repaired = frozenset(pair_ids.loc[list(mended)])
+        return pd.Series(values.to_numpy(), index=pair_ids.to_numpy()), repaired
+
+    def elements(
+        self, expected: Sequence[str], benchmark: Benchmark, metrics: Sequence[str]
+    ) -> dict[str, pd.DataFrame]:
+        """Element scores; a file with them describes a single metric."""
+        if "element_id" not in self.cells:
+            return {}
+        rows = self.cells[~self.cells["element_id"].map(_is_null)]
+        if rows.empty:
+            return {}
+        if len(metrics) != 1 or "element_score" not in rows:
+            raise SubmitterError(
+                "unknown_elements",
+                f"{self.name} has element ids, but "
+                + ("no column element_score." if len(metrics) == 1 else "several metrics."),
+                "Send element scores as pair_id, score, element_id, element_score, for one metric.",
+            )
+        unknown = rows["pair_id"][~rows["pair_id"].astype(str).isin(set(expected))]
+        if len(unknown):
+            raise SubmitterError(
+                "unknown_pairs",
+                f"{self.name} has element rows of {len(unknown)} pairs that {benchmark.name} does "
+                f"not have: {_some(self.located(unknown.astype(str)))}.",
+                f"Pair ids of {benchmark.name} look like {expected[0]!r}.",
+            )
+        values, bad = _to_float(rows["element_score"])
+        if bad:
+            raise self.not_numeric("element_score", rows["element_score"].loc[bad])
+        frame = pd.DataFrame(
+            {
+                "pair_id": rows["pair_id"].astype(str).to_numpy(),
+                "element_id": rows["element_id"].astype(str).to_numpy(),
+                "score": values.to_numpy(),
+            }
+        )
+        doubled = frame.duplicated(["pair_id", "element_id"])
+        if doubled.any():
+            first = frame[doubled].iloc[0]
+            raise SubmitterError(
+                "duplicate_pairs",
+                f"{self.name} has {doubled.sum()} element rows that stood before, the first for "
+                f"{first['pair_id']!r}, element {first['element_id']!r}.",
+                "Keep one row per pair and element.",
+            )
+        return {metrics[0]: frame}
+
+    def not_numeric(self, column: str, cells: pd.Series) -> SubmitterError:
+        return SubmitterError(
+            "not_numeric",
+            f"{self.name}, column {column!r}: {len(cells)} cells are not finite numbers: "
+            f"{_some(self.located(cells.astype(str)))}.",
+            "Write a number with a decimal point, or leave the cell empty.",
+        )
+
+    def located(self, cells: pd.Series) -> list[str]:
+        """Cells with the line they stand on (a CSV file's header is line 1)."""
+        return [
+            f"{value[:60]!r} (line {int(str(position)) + 2})" for position, value in cells.items()
+        ]
+
+
+def _bytes_of(path: Path) -> bytes:
+    if not path.is_file():
+        raise SubmitterError(
+            "file_missing", f"There is no scores file {path}.", "Check the path and try again."
+        )
+    if path.stat().st_size > MAX_BYTES:
+        raise SubmitterError(
+            "file_too_large",
+            f"{path.name} has {path.stat().st_size // 2**20} MB.",
+            f"A scores file may have {MAX_BYTES // 2**20} MB; Parquet is the smaller format.",
+        )
+    return path.read_bytes()
+
+
+def _read_cells(content: bytes, name: str) -> pd.DataFrame:
+    try:
+        if content[:4] == b"PAR1":
+            frame = pd.read_parquet(BytesIO(content))
+        else:
+            # As text, so that a cell which is not a number can be named as it was written.
+            frame = pd.read_csv(BytesIO(content), dtype=str, keep_default_na=False)
+    except (ValueError, OSError, UnicodeDecodeError) as error:
+        first_line = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise SubmitterError(
+            "unreadable_scores",
+            f"{name} is neither CSV nor Parquet: {first_line}.",
+            "Send a comma-separated file with a header line, or Parquet.",
+        ) from error
+    frame.columns = [str(column).strip() for column in frame.columns]
+    return frame.reset_index(drop=True)
+
+
+def _to_float(cells: pd.Series) -> tuple[pd.Series, list[int]]:
+    """Cells as float64 with NaN for nulls, and the positions of cells that are not numbers."""
+    nulls = cells.map(_is_null)
+    values = pd.to_numeric(cells.where(~nulls), errors="coerce").astype("float64")
+    infinite = values.abs() == math.inf
+    bad = (values.isna() & ~nulls) | infinite
+    return values.where(~infinite), [int(p) for p in cells.index[bad]]
+
+
+def _is_null(cell: object) -> bool:
+    if cell is None or cell is pd.NA:
+        return True
+    if isinstance(cell, float):
+        return math.isnan(cell)
+    return isinstance(cell, str) and cell.strip().lower() in _NULLS
+
+
+def _directions(
+    name: str, metrics: Sequence[str], lower_is_better: Sequence[str], benchmark: Benchmark
+) -> dict[str, Direction]:
+    unknown = [m for m in lower_is_better if m not in metrics]
+    if unknown:
+        raise SubmitterError(
+            "unknown_metric",
+            f"{name} has no metric {_some(unknown)}, which was said to be lower-is-better.",
+            f"Its metrics: {_some(list(metrics))}.",
+        )
+    directions: dict[str, Direction] = dict.fromkeys(lower_is_better, -1)
+    known = benchmark.known_directions()
+    return {**{m: known[m] for m in metrics if m in known}, **directions}
+
+
+def _some(values: Sequence[object] | pd.Index, most: int = 5) -> str:
+    shown = [str(v) for v in list(values)[:most]]
+    more = len(values) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")

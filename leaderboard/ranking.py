@@ -1,0 +1,56 @@
+"""From values and joint resamples to ranks and rank ranges. Pure functions."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+MIN_CLUSTERS = 8
+"""Below this many clusters a bootstrap says little: such a slice is shown without an order."""
+
+
+class RankRange(NamedTuple):
+    """Where one entry stands on a board."""
+
+    rank: int
+    """1 + the number of entries with a strictly better value."""
+    low: int
+    """Best rank in 95 % of the resamples."""
+    high: int
+    """Worst rank in 95 % of the resamples."""
+
+
+def rank_ranges(
+    values: NDArray[np.float64], resamples: NDArray[np.floating], *, higher_is_better: bool = True
+) -> list[RankRange | None]:
+    """Ranks of the entries of one board with their 95 % ranges.
+
+    Args:
+        values: shape (M,), one value per entry; NaN entries get no rank.
+        resamples: shape (M, B), the same values in resamples shared by all entries. A resample
+            in which any ranked entry is undefined is left out.
+        higher_is_better: False where smaller values are better.
+
+    Returns:
+        One rank range per entry; None for entries with an undefined value. The range always
+        holds the rank itself.
+    """
+    sign = -1.0 if higher_is_better else 1.0
+    ranked = np.isfinite(values)
+    result: list[RankRange | None] = [None] * len(values)
+    if not ranked.any():
+        return result
+    ranks = rankdata(sign * values[ranked], method="min").astype(int)
+    draws = sign * resamples[ranked]
+    draws = draws[:, np.isfinite(draws).all(axis=0)]
+    if draws.shape[1]:
+        drawn = rankdata(draws, method="min", axis=0)
+        low, high = np.quantile(drawn, [0.025, 0.975], axis=1, method="nearest").astype(int)
+    else:
+        low, high = np.ones_like(ranks), np.full_like(ranks, len(ranks))
+    for place, rank, best, worst in zip(np.flatnonzero(ranked), ranks, low, high, strict=True):
+        result[place] = RankRange(int(rank), min(int(best), int(rank)), max(int(worst), int(rank)))
+    return result

@@ -1,0 +1,162 @@
+"""The records the store keeps, one frozen model each. Every record carries its version."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Literal
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+from benchmarks.errors import PlatformError
+from benchmarks.rows import Row
+from leaderboard.states import IN_WORK, State, allowed
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Kind(StrEnum):
+    """What was submitted."""
+
+    METRIC = "metric"
+    SCORES = "scores"
+
+
+class Submission(_Record):
+    """What a submitter sent, as it was validated. Never changes after it is received."""
+
+    schema_version: Literal[1] = 1
+    submission_id: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{7,63}$")
+    kind: Kind
+    name: str
+    """Name of the metric, or of the scores file."""
+    version: str = ""
+    metrics: tuple[str, ...]
+    """The entries it makes on the boards: one for code, one per column of a scores file."""
+    benchmarks: tuple[str, ...]
+    """Registry names of the benchmarks it is to be run on."""
+    submitter: str
+    description: str = ""
+    authors: tuple[str, ...] = ()
+    licence: str = ""
+    links: dict[str, str] = Field(default_factory=dict)
+    lower_is_better: tuple[str, ...] = ()
+    trained_on: tuple[str, ...] = ()
+    content_sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    archive: str
+    """Path of the upload in the private repository."""
+    entry_point: str = ""
+    weights: str = ""
+    received_at: AwareDatetime
+
+
+class Event(_Record):
+    """One transition of a submission. Its state is a fold over its events."""
+
+    schema_version: Literal[1] = 1
+    at: AwareDatetime
+    state: State
+    by: str
+    """Who made it: a submitter, a worker, an operator."""
+    reason: str = ""
+    """Why; always there for rejected, failed, withdrawn and hidden."""
+    hint: str = ""
+    code: str = ""
+    fault: Literal["", "submitter", "world", "platform"] = ""
+    lease_until: AwareDatetime | None = None
+    log: str = ""
+    """The end of the scorer's own output, where it may be shown."""
+
+
+class Status(_Record):
+    """A submission with the state its events add up to: one line of the queue."""
+
+    submission: Submission
+    state: State
+    since: AwareDatetime
+    by: str
+    reason: str = ""
+    hint: str = ""
+    code: str = ""
+    fault: str = ""
+    attempts: int = 0
+    """How often a worker has claimed it."""
+    lease_until: AwareDatetime | None = None
+
+    def claimable(self, now: datetime) -> bool:
+        """Whether a worker may take it: it waits, or its worker's lease ran out."""
+        if self.state is State.QUEUED:
+            return True
+        expired = self.lease_until is not None and self.lease_until < now
+        return self.state in IN_WORK and expired
+
+
+class Cost(_Record):
+    """What a run used."""
+
+    pairs: int
+    images: int
+    seconds: float
+    pairs_per_s: float
+    peak_memory_bytes: int = 0
+
+
+class RunResult(_Record):
+    """Everything published about one submission on one benchmark revision."""
+
+    schema_version: Literal[1] = 1
+    submission_id: str
+    benchmark: str
+    revision: str
+    rows: tuple[dict[str, Any], ...]
+    """`Row.to_json` of every measure of every metric."""
+    resampling_seed: int
+    n_resamples: int
+    isolation: tuple[str, ...]
+    """Layers in force while the scorer ran; `scores as submitted` where no code was run."""
+    versions: dict[str, str]
+    """Packages the figures depend on."""
+    cost: Cost | None = None
+    repaired: dict[str, int] = Field(default_factory=dict)
+    """Metric to the number of malformed cells mended by the benchmark's documented rule."""
+    judged_at: AwareDatetime
+
+    def as_rows(self) -> tuple[Row, ...]:
+        """The rows as `Row` objects."""
+        return tuple(Row.from_json(record) for record in self.rows)
+
+
+def fold(submission: Submission, events: Sequence[Event]) -> Status:
+    """The status a submission's events add up to.
+
+    Raises:
+        PlatformError: `illegal_transition` where the events contradict the transition table, or
+            `no_events` where there are none.
+    """
+    if not events:
+        raise PlatformError("no_events", f"{submission.submission_id} has no events.")
+    state: State | None = None
+    for event in events:
+        if not allowed(state, event.state):
+            raise PlatformError(
+                "illegal_transition",
+                f"{submission.submission_id} cannot go from {state} to {event.state}.",
+            )
+        state = event.state
+    last = events[-1]
+    leases = [e.lease_until for e in events if e.lease_until is not None]
+    return Status(
+        submission=submission,
+        state=last.state,
+        since=last.at,
+        by=last.by,
+        reason=last.reason,
+        hint=last.hint,
+        code=last.code,
+        fault=last.fault,
+        attempts=sum(e.state is State.CLAIMED for e in events),
+        lease_until=leases[-1] if leases and last.state in IN_WORK else None,
+    )

@@ -1,0 +1,68 @@
+"""The states of a submission and the only ways from one to another.
+
+The table is the rule, the test and the legend on the page.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class State(StrEnum):
+    """Where a submission stands."""
+
+    RECEIVED = "received"
+    REJECTED = "rejected"
+    QUEUED = "queued"
+    CLAIMED = "claimed"
+    SCORING = "scoring"
+    SCORED = "scored"
+    JUDGING = "judging"
+    PUBLISHED = "published"
+    FAILED = "failed"
+    WITHDRAWN = "withdrawn"
+    HIDDEN = "hidden"
+    SUPERSEDED = "superseded"
+
+
+TRANSITIONS: dict[State | None, frozenset[State]] = {
+    None: frozenset({State.RECEIVED}),
+    State.RECEIVED: frozenset({State.REJECTED, State.QUEUED}),
+    State.REJECTED: frozenset(),
+    State.QUEUED: frozenset({State.CLAIMED, State.WITHDRAWN}),
+    # A lease that ran out is claimed again by another worker; a transient fault puts it back.
+    State.CLAIMED: frozenset({State.SCORING, State.CLAIMED, State.QUEUED, State.FAILED}),
+    State.SCORING: frozenset({State.SCORED, State.CLAIMED, State.QUEUED, State.FAILED}),
+    State.SCORED: frozenset({State.JUDGING, State.CLAIMED, State.QUEUED, State.FAILED}),
+    State.JUDGING: frozenset({State.PUBLISHED, State.CLAIMED, State.QUEUED, State.FAILED}),
+    State.PUBLISHED: frozenset({State.QUEUED, State.WITHDRAWN, State.HIDDEN, State.SUPERSEDED}),
+    State.FAILED: frozenset({State.QUEUED, State.WITHDRAWN}),
+    State.WITHDRAWN: frozenset(),
+    State.HIDDEN: frozenset({State.PUBLISHED, State.WITHDRAWN}),
+    State.SUPERSEDED: frozenset({State.WITHDRAWN}),
+}
+
+LEGEND: dict[State, str] = {
+    State.RECEIVED: "The upload is stored; its form is being checked.",
+    State.REJECTED: "The upload cannot be run; the reason says what to change.",
+    State.QUEUED: "Checked, and waiting for a worker.",
+    State.CLAIMED: "A worker has taken it and holds a lease on it.",
+    State.SCORING: "The scorer is running on the benchmarks' questions.",
+    State.SCORED: "All scores are in.",
+    State.JUDGING: "The measures are being computed from the scores.",
+    State.PUBLISHED: "On the boards.",
+    State.FAILED: "It stopped; the reason says whose fault it was and what to do.",
+    State.WITHDRAWN: "Taken back by its author.",
+    State.HIDDEN: "Taken off the boards by the operator, with a reason.",
+    State.SUPERSEDED: "A newer version by the same author stands on the boards.",
+}
+
+IN_WORK = frozenset({State.CLAIMED, State.SCORING, State.SCORED, State.JUDGING})
+"""States in which a worker holds a lease."""
+
+WAITING = frozenset({State.RECEIVED, State.QUEUED})
+
+
+def allowed(before: State | None, after: State) -> bool:
+    """Whether a submission may go from one state to another (None: it does not exist yet)."""
+    return after in TRANSITIONS[before]

@@ -1,0 +1,129 @@
+"""The store's contract: versioned files, changed only by atomic compare-and-swap commits.
+
+It is what a Hub dataset repository offers (`create_commit` with `parent_commit`), no more, so a
+folder, the memory of a test and the Hub can all keep it.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from benchmarks.errors import PlatformError, TransientError
+from leaderboard.store.live import Live
+
+Changes = Mapping[str, bytes | None]
+"""Path to new content; None deletes the file."""
+
+
+class NotFoundError(PlatformError):
+    """There is no file of that path."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__("not_found", f"The store has no file {path!r}.")
+
+
+class ConflictError(TransientError):
+    """Somebody else committed after the version this commit was based on. Re-read, try again."""
+
+    def __init__(self, expected: str, found: str) -> None:
+        super().__init__(
+            "conflict", f"The store moved on from version {expected!r} to {found!r} meanwhile."
+        )
+
+
+class Repository(Protocol):
+    """Versioned files. All methods may raise TransientError where the medium can fail."""
+
+    def head(self) -> str:
+        """The current version; changes with every commit."""
+
+    def read(self, path: str) -> bytes:
+        """The content of a file at the current version.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+
+    def list(self, prefix: str = "") -> tuple[str, ...]:
+        """Paths that begin with `prefix`, sorted."""
+
+    def commit(self, changes: Changes, *, parent: str, message: str) -> str:
+        """Apply all changes or none, if the head is still `parent`; returns the new version.
+
+        Raises:
+            ConflictError: the head is not `parent` any more; nothing was changed.
+        """
+
+
+@dataclass(frozen=True)
+class Store:
+    """The two repositories of an Assay, and the pulses of its workers.
+
+    Attributes:
+        public: boards, rows, events, per-pair scores of public benchmarks.
+        private: what was uploaded.
+        live: heartbeats and progress, which are never commits.
+    """
+
+    public: Repository
+    private: Repository
+    live: Live
+
+
+def exists(repository: Repository, path: str) -> bool:
+    """Whether there is a file of that path."""
+    return path in repository.list(path)
+
+
+def transact(
+    repository: Repository,
+    change: Callable[[], Changes],
+    message: str,
+    *,
+    attempts: int = 20,
+    sleep: Callable[[float], None] = time.sleep,
+) -> str:
+    """Commit what `change` computes from the current state, again on every lost race.
+
+    Args:
+        repository: what to read and change.
+        change: reads the repository and returns the changes; called once per attempt. An empty
+            result commits nothing. Whatever it raises ends the transaction.
+        message: for the history.
+        attempts: how many lost races to bear.
+        sleep: how to wait; passed in by tests.
+
+    Returns:
+        The version after the commit.
+
+    Raises:
+        ConflictError: the race was lost `attempts` times.
+    """
+    for attempt in range(attempts):
+        parent = repository.head()
+        changes = change()
+        if not changes:
+            return parent
+        try:
+            return repository.commit(changes, parent=parent, message=message)
+        except ConflictError:
+            if attempt == attempts - 1:
+                raise
+            sleep(random.uniform(0.0, min(1.0, 0.02 * 2**attempt)))  # noqa: S311 (jitter)
+    raise ValueError("attempts must be at least 1")
+
+
+def check_path(path: str) -> str:
+    """The path itself, if it is a plain relative one.
+
+    Raises:
+        PlatformError: `bad_path` for anything a folder could resolve outside of itself.
+    """
+    parts = path.split("/")
+    if not path or any(p in {"", ".", ".."} or "\\" in p or "\0" in p for p in parts):
+        raise PlatformError("bad_path", f"{path!r} is not a path inside the store.")
+    return path
