@@ -215,6 +215,19 @@ class Benchmark(ABC):
             f"Submit a scores file for {self.name} instead.",
         )
 
+    def has_questions(self, data: Path | None) -> bool:
+        """Whether `questions` would succeed; cheap."""
+        del data
+        return False
+
+    def has_answers(self, data: Path | None) -> bool:
+        """Whether `answers` would succeed."""
+        try:
+            self.answers(data)
+        except SubmitterError:
+            return False
+        return True
+
     def repair_cell(self, metric: str, cell: str) -> float | None:
         """Read a cell of a scores file that is not a number, or None where it is an error.
 

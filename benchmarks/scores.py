@@ -56,7 +56,7 @@ def read_scores(
             and their lines.
     """
     return parse_scores(
-        _bytes_of(path),
+        load_bytes(path),
         path.name,
         benchmark,
         answers,
@@ -255,7 +255,12 @@ class _Source:
         ]
 
 
-def _bytes_of(path: Path) -> bytes:
+def load_bytes(path: Path) -> bytes:
+    """The content of a scores file.
+
+    Raises:
+        SubmitterError: `file_missing` or `file_too_large`.
+    """
     if not path.is_file():
         raise SubmitterError(
             "file_missing", f"There is no scores file {path}.", "Check the path and try again."

@@ -1,0 +1,1 @@
+"""How submissions are run: taking them, isolating them, scoring, judging, publishing."""

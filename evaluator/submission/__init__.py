@@ -1,0 +1,1 @@
+"""Taking submissions: manifest, archive and the checks both go through."""

@@ -1,0 +1,62 @@
+"""Published results in the store: rows, per-pair scores, cluster values and resamples of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from io import BytesIO
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.rows import Measured
+from benchmarks.schema import ScoreTable
+from benchmarks.scores import write_scores
+from leaderboard.records import RunResult, Status
+from leaderboard.snapshot import Published
+from leaderboard.states import State
+from leaderboard.store.interface import Repository
+
+
+def result_files(
+    result: RunResult, measured: Measured, scores: ScoreTable, *, public_scores: bool = True
+) -> dict[str, bytes]:
+    """The public files of one run, by path.
+
+    `<benchmark>.json` holds the rows and what is needed to compute them again, `.scores.parquet`
+    the score of every pair, `.clusters.parquet` the value of every cluster behind every row, and
+    `.resamples.parquet` one column per row with its value in each resample.
+    """
+    stem = f"results/{result.submission_id}/{result.benchmark}"
+    files = {
+        f"{stem}.json": result.model_dump_json(indent=1).encode(),
+        f"{stem}.clusters.parquet": _parquet(measured.clusters),
+        f"{stem}.resamples.parquet": _parquet(
+            pd.DataFrame(measured.resamples.T, columns=[str(i) for i in range(len(result.rows))])
+        ),
+    }
+    if public_scores:
+        files[f"{stem}.scores.parquet"] = write_scores(scores)
+    return files
+
+
+def read_published(repository: Repository, statuses: Iterable[Status]) -> list[Published]:
+    """Every published run of these submissions, in their order."""
+    found: list[Published] = []
+    for status in statuses:
+        if status.state is not State.PUBLISHED:
+            continue
+        submission = status.submission
+        for path in repository.list(f"results/{submission.submission_id}/"):
+            if path.endswith(".json"):
+                result = RunResult.model_validate_json(repository.read(path))
+                resamples = pd.read_parquet(
+                    BytesIO(repository.read(path.removesuffix(".json") + ".resamples.parquet"))
+                )
+                found.append(Published(submission, result, resamples.to_numpy(dtype=np.float32).T))
+    return found
+
+
+def _parquet(frame: pd.DataFrame) -> bytes:
+    buffer = BytesIO()
+    frame.to_parquet(buffer, index=False)
+    return buffer.getvalue()
