@@ -281,6 +281,8 @@ def _read_cells(content: bytes, name: str) -> pd.DataFrame:
         else:
             # As text, so that a cell which is not a number can be named as it was written.
             frame = pd.read_csv(BytesIO(content), dtype=str, keep_default_na=False)
+            if not isinstance(frame.index, pd.RangeIndex):
+                raise ValueError("its rows have more cells than its header line")
     except (ValueError, OSError, UnicodeDecodeError) as error:
         first_line = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise SubmitterError(
