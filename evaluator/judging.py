@@ -116,6 +116,4 @@ def publish_cards(store: Store, registry: Mapping[str, Benchmark], built_at: dat
     cards = {name: benchmark.card for name, benchmark in registry.items()}
     if shown is not None and {n: b.card for n, b in shown.boards.items()} == cards:
         return
-    transact(
-        store.public, lambda: snapshot_files(store, registry, built_at), "boards of new cards"
-    )
+    transact(store.public, lambda: snapshot_files(store, registry, built_at), "boards of new cards")

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from io import BytesIO
 
 import numpy as np
 import pandas as pd
 
 from benchmarks.rows import Measured
-from benchmarks.schema import ScoreTable
+from benchmarks.schema import Benchmark, ScoreTable
 from benchmarks.scores import write_scores
-from leaderboard.records import RunResult, Status
+from leaderboard.records import RunResult, Status, Submission
 from leaderboard.snapshot import Published
 from leaderboard.states import State
-from leaderboard.store.interface import Repository
+from leaderboard.store.interface import NotFoundError, Repository
 
 
 def result_files(
@@ -54,6 +54,23 @@ def read_published(repository: Repository, statuses: Iterable[Status]) -> list[P
                 )
                 found.append(Published(submission, result, resamples.to_numpy(dtype=np.float32).T))
     return found
+
+
+def stale_benchmarks(
+    repository: Repository, submission: Submission, registry: Mapping[str, Benchmark]
+) -> tuple[str, ...]:
+    """Benchmarks of a submission whose published result is missing or of another revision."""
+    stale: list[str] = []
+    for name in submission.benchmarks:
+        try:
+            content = repository.read(f"results/{submission.submission_id}/{name}.json")
+        except NotFoundError:
+            stale.append(name)
+            continue
+        result = RunResult.model_validate_json(content)
+        if name in registry and result.revision != registry[name].card.revision:
+            stale.append(name)
+    return tuple(stale)
 
 
 def _parquet(frame: pd.DataFrame) -> bytes:

@@ -1,0 +1,213 @@
+"""`demo`: the main job end to end on the bundled scorers and the demo split, then the app."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+
+from benchmarks.registry import load_registry
+from benchmarks.schema import Benchmark
+from evaluator.bundled import bundled_modules
+from evaluator.commands.common import DataOption, StoreOption, console, now
+from evaluator.commands.work import make_worker
+from evaluator.isolation.gate import isolation_gate
+from evaluator.judging import publish_cards
+from evaluator.submission.desk import SubmissionDesk
+from evaluator.worker import RunProgress
+from leaderboard.ledger import Ledger
+from leaderboard.records import Event
+from leaderboard.results import stale_benchmarks
+from leaderboard.snapshot import Snapshot, read_snapshot
+from leaderboard.states import State
+from leaderboard.store.folder import folder_store
+from leaderboard.store.interface import Store
+
+APP = Path(__file__).resolve().parents[2] / "app.py"
+SUBMITTER = "Assay"
+
+
+def demo(
+    store: StoreOption = Path(".assay/store"),
+    data: DataOption = None,
+    serve: Annotated[bool, typer.Option(help="Serve the app afterwards.")] = True,
+) -> None:
+    """Evaluate the bundled scorers on the demo split, publish the boards, serve the app.
+
+    Needs no network, GPU or token. What is published already is not computed again.
+
+    Example: python -m evaluator demo --no-serve
+    """
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s")
+    started = time.monotonic()
+    opened, registry = folder_store(store), load_registry()
+    _queue_bundled(opened, registry, data)
+    _work_off(opened, store, registry, data)
+    publish_cards(opened, registry, now())
+    _summarise(read_snapshot(opened.public), time.monotonic() - started)
+    failed = [
+        s
+        for s in Ledger(opened).statuses()
+        if s.submission.submitter == SUBMITTER and s.state is State.FAILED
+    ]
+    for status in failed:
+        console().print(f"{status.submission.name} failed: {status.reason} {status.hint}")
+    if failed:
+        raise typer.Exit(3)
+    if serve:
+        _serve(store, data)
+
+
+def _queue_bundled(opened: Store, registry: Mapping[str, Benchmark], data: Path | None) -> None:
+    desk = SubmissionDesk(opened, registry, data, isolation_gate, now)
+    for folder in bundled_modules():
+        status = desk.submit_metric(folder, submitter=SUBMITTER, trusted=True)
+        outdated = stale_benchmarks(opened.public, status.submission, registry)
+        if status.state is State.PUBLISHED and outdated:
+            again = Event(
+                at=now(),
+                state=State.QUEUED,
+                by=SUBMITTER,
+                reason=f"new revision of {', '.join(outdated)}",
+            )
+            Ledger(opened).append(status.submission.submission_id, [again])
+
+
+def _work_off(
+    opened: Store, root: Path, registry: Mapping[str, Benchmark], data: Path | None
+) -> None:
+    waiting = [s for s in Ledger(opened).statuses() if s.state is not State.PUBLISHED]
+    pairs = {
+        name: len(registry[name].questions(data).pairs)
+        for name in {n for s in waiting for n in s.submission.benchmarks if n in registry}
+        if registry[name].has_questions(data)
+    }
+    total = sum(pairs.get(name, 0) for s in waiting for name in s.submission.benchmarks)
+    if not waiting:
+        return
+    with _bars() as bars:
+        worker = make_worker(opened, root, registry, data, _Bars(bars, total))
+        worker.run_all()
+
+
+def _bars() -> Progress:
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+    )
+
+
+class _Bars:
+    """Shows a bar per run and one over all of them, each with an estimate of what remains."""
+
+    def __init__(self, bars: Progress, total: int) -> None:
+        self._bars = bars
+        self._all = bars.add_task("[bold]all runs (pairs)", total=total, rate="")
+        self._tasks: dict[tuple[str, str], TaskID] = {}
+        self._done: dict[tuple[str, str], int] = {}
+
+    def __call__(self, run: RunProgress) -> None:
+        """The listener of the worker."""
+        key, progress = (run.metric, run.benchmark), run.progress
+        if key not in self._tasks:
+            self._tasks[key] = self._bars.add_task(f"{run.metric} on {run.benchmark}", rate="")
+        self._done[key] = progress.done
+        self._bars.update(
+            self._tasks[key],
+            completed=progress.done,
+            total=progress.total,
+            rate=f"{progress.rate:.0f} pairs/s",
+        )
+        self._bars.update(self._all, completed=sum(self._done.values()))
+
+
+def _summarise(shown: Snapshot | None, seconds: float) -> None:
+    if shown is None:
+        return
+    table = Table("board", "leads", "rank range", "value", "metrics", title="Boards")
+    for name, board in shown.boards.items():
+        ranking = board.slice(board.card.headline, None)
+        if not ranking:
+            table.add_row(name, "(nothing published yet)", "", "", "0")
+            continue
+        first = ranking[0]
+        info = board.card.measures[first.measure]
+        table.add_row(
+            name,
+            shown.entries[first.entry_id].metric,
+            f"{first.rank_low}-{first.rank_high}",
+            f"{info.title} {first.value:.3f} [{first.ci_low:.3f}, {first.ci_high:.3f}]",
+            str(len(ranking)),
+        )
+    console().print(table)
+    console().print(f"Ready after {seconds:.1f} s.", highlight=False)
+
+
+def _serve(store: Path, data: Path | None) -> None:
+    """Run the app and a worker side by side until told to stop."""
+    environment = {**os.environ, "ASSAY_STORE": str(store)}
+    if data is not None:
+        environment["ASSAY_DATA"] = str(data)
+    commands = {
+        "worker": [sys.executable, "-m", "evaluator", "worker"],
+        "app": [sys.executable, str(APP)],
+    }
+    with _children(commands, environment) as children:
+        children["app"].wait()
+    code = children["app"].returncode
+    if code not in (0, -signal.SIGTERM, -signal.SIGINT):
+        raise typer.Exit(3)
+
+
+@contextmanager
+def _children(
+    commands: Mapping[str, list[str]], environment: Mapping[str, str]
+) -> Iterator[dict[str, subprocess.Popen[bytes]]]:
+    """Start the commands; whatever ends this process ends them."""
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    started: dict[str, subprocess.Popen[bytes]] = {}
+    try:
+        for name, command in commands.items():
+            started[name] = subprocess.Popen(command, env=dict(environment), cwd=APP.parent)  # noqa: S603 (our own commands)
+        yield started
+    except KeyboardInterrupt:
+        console().print("Stopping.")
+    finally:
+        for child in started.values():
+            child.terminate()
+        for child in started.values():
+            try:
+                child.wait(timeout=15)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.wait()
+        signal.signal(signal.SIGTERM, before)

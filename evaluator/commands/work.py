@@ -1,0 +1,101 @@
+"""`worker` and `doctor`: what operators run."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from benchmarks.registry import load_registry
+from benchmarks.schema import Benchmark
+from evaluator.commands.common import DataOption, StoreOption, console, now
+from evaluator.isolation.gate import machine_isolation
+from evaluator.isolation.limits import Limits
+from evaluator.isolation.plain import PlainProcess
+from evaluator.judging import publish_cards
+from evaluator.scorer_role import ScorerRole
+from evaluator.worker import RunProgress, Worker
+from leaderboard.ledger import Ledger
+from leaderboard.states import State
+from leaderboard.store.folder import folder_store
+from leaderboard.store.interface import Store
+
+
+def make_worker(
+    opened: Store,
+    root: Path,
+    registry: Mapping[str, Benchmark],
+    data: Path | None,
+    listener: Callable[[RunProgress], None] | None = None,
+) -> Worker:
+    """A worker of this machine on a folder store."""
+    scorers = ScorerRole(
+        isolation=machine_isolation(),
+        own=PlainProcess(),
+        scratch=root.resolve() / "scratch",
+        limits=Limits(),
+    )
+    name = f"{socket.gethostname().lower()[:40]}-{os.getpid()}"
+    made = Worker(name, opened, registry, data, scorers, now)
+    if listener is not None:
+        made.listener = listener
+    return made
+
+
+def worker(
+    store: StoreOption = Path(".assay/store"),
+    data: DataOption = None,
+    once: Annotated[bool, typer.Option(help="Stop when nothing is left to do.")] = False,
+) -> None:
+    """Score, judge and publish what is queued.
+
+    Example: python -m evaluator worker --once
+    """
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    opened, registry = folder_store(store), load_registry()
+    publish_cards(opened, registry, now())
+    made = make_worker(opened, store, registry, data)
+    gate = made.scorers.gate
+    if not gate.ok:
+        logging.warning("Strangers' code is not run here: %s %s", gate.reason, gate.remedy)
+    if once:
+        made.run_all()
+        return
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    made.run_forever(stop)
+
+
+def doctor(store: StoreOption = Path(".assay/store"), data: DataOption = None) -> None:
+    """Say what this installation can do and what it lacks.
+
+    Example: python -m evaluator doctor
+    """
+    table = Table("part", "state", "what to do")
+    isolation = machine_isolation()
+    table.add_row(
+        "isolation of code",
+        ", ".join(isolation.layers) if isolation.ok else isolation.reason,
+        isolation.remedy,
+    )
+    for name, benchmark in sorted(load_registry().items()):
+        here = benchmark.has_answers(data)
+        images = "with images" if benchmark.has_questions(data) else "scores files only"
+        table.add_row(
+            f"benchmark {name}",
+            images if here else "its data files are not here",
+            "" if here else "give their folder with --data or ASSAY_DATA",
+        )
+    statuses = Ledger(folder_store(store)).statuses()
+    states = {state: sum(s.state is state for s in statuses) for state in State}
+    table.add_row(f"store {store}", ", ".join(f"{n} {s}" for s, n in states.items() if n), "")
+    console().print(table)
