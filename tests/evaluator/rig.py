@@ -1,0 +1,124 @@
+"""A worker on a store in memory, with a scorer that runs in this process: fast, and breakable."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from PIL import Image
+
+from evaluator.isolation.backend import IsolationStatus, Probe
+from evaluator.isolation.frames import Capability
+from evaluator.isolation.limits import Limits
+from evaluator.scorer_role import ScorerRole
+from evaluator.submission.archive import Content
+from evaluator.submission.desk import SubmissionDesk
+from evaluator.worker import Worker
+from leaderboard.desk import Gate
+from leaderboard.store.interface import Store
+from leaderboard.store.memory import memory_store
+from tests.benchmarks.toy import Toy
+
+Score = Callable[[int, str], float]
+MODULE = Content({"assay.toml": b'name = "grey"', "scorer.py": b"class Scorer: ..."})
+
+
+@dataclass
+class FakeSession:
+    """Stands where a box stands; asks a Python function of (brightness, prompt)."""
+
+    backend: FakeBackend
+    capabilities: Capability = Capability.SCORE
+    peak_memory_bytes: int = 1
+    log: str = "hello from the scorer"
+
+    def __enter__(self) -> Self:
+        self.backend.entered += 1
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.backend.closed += 1
+
+    def score(self, images: Sequence[bytes], pairs: Sequence[tuple[int, str]]) -> Any:
+        def brightness(data: bytes) -> int:
+            pixel = Image.open(io.BytesIO(data)).getpixel((0, 0))
+            assert isinstance(pixel, tuple)
+            return int(pixel[0])
+
+        scores = []
+        for image, prompt in pairs:
+            self.backend.asked.append(brightness(images[image]))
+            scores.append(self.backend.score(brightness(images[image]), prompt))
+        return np.array(scores)
+
+
+@dataclass
+class FakeBackend:
+    """Hands out fake sessions and counts what happens to them."""
+
+    score: Score = lambda brightness, _: float(brightness)
+    name: str = "fake"
+    asked: list[int] = field(default_factory=list)
+    entered: int = 0
+    closed: int = 0
+
+    def probe(self) -> Probe:
+        return Probe(ok=True, layers=("fake",))
+
+    def start(self, *_: Any, **__: Any) -> Any:
+        return FakeSession(self)
+
+
+class Clock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.time = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.time
+
+    def move(self, **by: float) -> None:
+        self.time += timedelta(**by)
+
+
+@dataclass
+class Rig:
+    """Store, desk and workers around one toy benchmark."""
+
+    folder: Path
+    store: Store = field(default_factory=memory_store)
+    clock: Clock = field(default_factory=Clock)
+    backend: FakeBackend = field(default_factory=FakeBackend)
+    isolated: bool = True
+
+    @property
+    def desk(self) -> SubmissionDesk:
+        gate = Gate(True) if self.isolated else Gate(False, "No box.", "Build one.")
+        return SubmissionDesk(self.store, {"toy": Toy()}, None, lambda: gate, self.clock)
+
+    def worker(self, name: str = "w1") -> Worker:
+        probe = (
+            Probe(ok=True, layers=("fake",)) if self.isolated else Probe(False, (), "No box.", "")
+        )
+        status = IsolationStatus(self.backend if self.isolated else None, (("fake", probe),))
+        role = ScorerRole(status, FakeBackend(name="own"), self.folder / "scratch", Limits())
+        return Worker(name, self.store, {"toy": Toy()}, None, role, self.clock)
+
+    def module(self, content: Content = MODULE) -> Path:
+        path = self.folder / f"{content.sha256[:8]}.zip"
+        path.write_bytes(content.pack())
+        return path
+
+    def scores(self, text: str, name: str = "s.csv") -> Path:
+        path = self.folder / name
+        path.write_text(text)
+        return path

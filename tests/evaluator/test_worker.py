@@ -1,0 +1,235 @@
+"""The worker: every submission ends in a state with a reason, nothing is lost or done twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from benchmarks.errors import SubmitterError, TransientError
+from leaderboard.ledger import Ledger
+from leaderboard.results import read_published
+from leaderboard.snapshot import read_snapshot
+from leaderboard.states import State
+from tests.evaluator.rig import FakeBackend, Rig
+
+SCORES = "pair_id,m,n\na,1,4\nb,2,5\nc,3,\n"
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Rig:
+    return Rig(tmp_path)
+
+
+def states(rig: Rig, submission_id: str) -> list[State]:
+    return [event.state for event in Ledger(rig.store).events(submission_id)]
+
+
+def test_a_module_goes_from_received_to_published(rig: Rig) -> None:
+    queued = rig.desk.submit_metric(rig.module(), submitter="ada")
+    assert rig.worker().run_next()
+    submission_id = queued.submission.submission_id
+    assert states(rig, submission_id) == [
+        State.RECEIVED,
+        State.QUEUED,
+        State.CLAIMED,
+        State.SCORING,
+        State.SCORED,
+        State.JUDGING,
+        State.PUBLISHED,
+    ]
+    shown = read_snapshot(rig.store.public)
+    assert shown is not None
+    (cell,) = shown.boards["toy"].cells
+    assert (cell.entry_id, cell.value) == (f"{submission_id}/grey", 1.0)
+    entry = shown.entries[cell.entry_id]
+    assert entry.isolation == {"toy": ("fake",)}
+    assert entry.cost["toy"].pairs == 3
+    assert not rig.worker().run_next()
+
+
+def test_a_submission_takes_three_public_commits(rig: Rig) -> None:
+    before = int(rig.store.public.head())
+    rig.desk.submit_metric(rig.module(), submitter="ada")
+    rig.worker().run_next()
+    assert int(rig.store.public.head()) == before + 3
+
+
+def test_what_is_published_is_enough_to_compute_it_again(rig: Rig) -> None:
+    status = rig.desk.submit_metric(rig.module(), submitter="ada")
+    rig.worker().run_next()
+    stem = f"results/{status.submission.submission_id}/toy"
+    kept = {path.removeprefix(stem) for path in rig.store.public.list(stem)}
+    assert kept == {".json", ".scores.parquet", ".clusters.parquet", ".resamples.parquet"}
+    (run,) = read_published(rig.store.public, Ledger(rig.store).statuses())
+    assert run.result.resampling_seed > 0
+    assert run.resamples.shape == (1, run.result.n_resamples)
+    assert {"numpy", "scipy", "python"} <= set(run.result.versions)
+
+
+def test_all_metrics_of_a_scores_file_are_published_and_marked(rig: Rig) -> None:
+    status = rig.desk.submit_scores(rig.scores(SCORES), benchmark="toy", submitter="ada")
+    rig.worker().run_next()
+    shown = read_snapshot(rig.store.public)
+    assert shown is not None
+    values = {
+        c.entry_id.rpartition("/")[2]: (c.value, c.n_missing) for c in shown.boards["toy"].cells
+    }
+    assert values == {"m": (2.0, 0), "n": (4.5, 1)}
+    entry = shown.entries[f"{status.submission.submission_id}/m"]
+    assert entry.isolation["toy"] == ("scores as submitted, not re-run",)
+    assert entry.cost == {}
+
+
+def test_boards_hold_the_entries_of_all_submissions(rig: Rig) -> None:
+    rig.desk.submit_scores(rig.scores(SCORES), benchmark="toy", submitter="ada")
+    rig.desk.submit_metric(rig.module(), submitter="ada")
+    rig.worker().run_all()
+    shown = read_snapshot(rig.store.public)
+    assert shown is not None
+    assert len(shown.boards["toy"].cells) == len(shown.entries) == 3
+
+
+def fail_with(error: BaseException) -> FakeBackend:
+    def score(*_: object) -> float:
+        raise error
+
+    return FakeBackend(score)
+
+
+def test_a_metric_that_raises_fails_with_its_reason_and_the_boards_stay(rig: Rig) -> None:
+    rig.desk.submit_scores(rig.scores(SCORES), benchmark="toy", submitter="ada")
+    rig.worker().run_next()
+    boards = rig.store.public.read("snapshot.json")
+    error = SubmitterError("scorer_raised", "ValueError at scorer.py:3.", "Mend it.")
+    rig.backend = fail_with(error)
+    queued = rig.desk.submit_metric(rig.module(), submitter="ada")
+    rig.worker().run_next()
+
+    status = Ledger(rig.store).status(queued.submission.submission_id)
+    assert (status.state, status.fault, status.code) == (State.FAILED, "submitter", "scorer_raised")
+    assert (status.reason, status.hint) == ("ValueError at scorer.py:3.", "Mend it.")
+    assert Ledger(rig.store).events(queued.submission.submission_id)[-1].log
+    assert rig.store.public.read("snapshot.json") == boards
+    assert rig.backend.closed >= 1
+
+
+def test_a_fault_of_ours_is_said_to_be_ours_and_can_be_sent_again(rig: Rig) -> None:
+    rig.backend = fail_with(RuntimeError("bug"))
+    queued = rig.desk.submit_metric(rig.module(), submitter="ada")
+    rig.worker().run_next()
+    status = Ledger(rig.store).status(queued.submission.submission_id)
+    assert (status.state, status.fault, status.code) == (State.FAILED, "platform", "incident")
+
+    rig.backend = FakeBackend()
+    again = rig.desk.submit_metric(rig.module(), submitter="ada")
+    assert (again.submission, again.state) == (queued.submission, State.QUEUED)
+    rig.worker().run_next()
+    assert Ledger(rig.store).status(again.submission.submission_id).state is State.PUBLISHED
+
+
+def test_a_fault_of_the_world_is_tried_three_times(rig: Rig) -> None:
+    rig.backend = fail_with(TransientError("hub_down", "The Hub is down."))
+    queued = rig.desk.submit_metric(rig.module(), submitter="ada")
+    rig.worker().run_all()
+    status = Ledger(rig.store).status(queued.submission.submission_id)
+    assert (status.state, status.attempts, status.fault) == (State.FAILED, 3, "platform")
+    assert "after 3 attempts" in status.reason
+
+
+def test_identical_content_is_recognised(rig: Rig) -> None:
+    first = rig.desk.submit_metric(rig.module(), submitter="ada")
+    rig.worker().run_next()
+    head = rig.store.public.head()
+    second = rig.desk.submit_metric(rig.module(), submitter="bob")
+    assert (second.submission, second.state) == (first.submission, State.PUBLISHED)
+    assert rig.store.public.head() == head
+
+
+def test_a_dead_workers_submission_is_finished_by_another(rig: Rig) -> None:
+    class Killed(BaseException):
+        """What no handler of ours may catch, like a signal."""
+
+    def die_after_one(*_: object) -> float:
+        if len(rig.backend.asked) > 1:
+            raise Killed
+        return 1.0
+
+    rig.backend = FakeBackend(die_after_one)
+    queued = rig.desk.submit_metric(rig.module(), submitter="ada")
+    first = rig.worker("w1")
+    first.beat()
+    with pytest.raises(Killed):
+        first.run_next()
+    submission_id = queued.submission.submission_id
+    assert Ledger(rig.store).status(submission_id).state is State.SCORING
+
+    rig.backend = FakeBackend()
+    assert not rig.worker("w2").run_next(), "the first worker's lease still holds"
+    rig.clock.move(seconds=61)
+    assert rig.worker("w2").run_next()
+    assert states(rig, submission_id).count(State.CLAIMED) == 2
+    assert states(rig, submission_id)[-1] is State.PUBLISHED
+
+
+def test_a_worker_that_lost_its_lease_publishes_nothing(rig: Rig) -> None:
+    other = rig.worker("w2")
+
+    def overtaken(*_: object) -> float:
+        rig.clock.move(hours=9)
+        if not rig.backend.closed and len(rig.backend.asked) == 1:
+            rig.backend.score = lambda *_: 1.0
+            assert other.run_next()
+        return 0.0
+
+    rig.backend = FakeBackend(overtaken)
+    queued = rig.desk.submit_metric(rig.module(), submitter="ada")
+    rig.worker("w1").run_next()
+    submission_id = queued.submission.submission_id
+    assert states(rig, submission_id).count(State.PUBLISHED) == 1
+    assert Ledger(rig.store).status(submission_id).by == "w2"
+
+
+def test_without_isolation_code_is_refused_with_the_remedy_and_scores_are_taken(rig: Rig) -> None:
+    rig.isolated = False
+    head = rig.store.public.head()
+    with pytest.raises(SubmitterError, match=r"No box.*Build one") as caught:
+        rig.desk.submit_metric(rig.module(), submitter="ada")
+    assert caught.value.code == "code_refused"
+    assert rig.store.public.head() == head
+    rig.desk.submit_scores(rig.scores(SCORES), benchmark="toy", submitter="ada")
+    assert rig.worker().run_next()
+
+
+def test_a_worker_without_isolation_leaves_strangers_code_to_others(rig: Rig) -> None:
+    rig.desk.submit_metric(rig.module(), submitter="ada")
+    rig.isolated = False
+    assert not rig.worker().run_next()
+    rig.isolated = True
+    assert rig.worker().run_next()
+
+
+def test_a_wrong_scores_file_leaves_the_store_as_it_was(rig: Rig) -> None:
+    heads = rig.store.public.head(), rig.store.private.head()
+    with pytest.raises(SubmitterError, match="lacks 1 of the 3 pairs"):
+        rig.desk.submit_scores(
+            rig.scores("pair_id,m\na,1\nb,2\n"), benchmark="toy", submitter="ada"
+        )
+    assert (rig.store.public.head(), rig.store.private.head()) == heads
+
+
+@pytest.mark.parametrize("submitter", ["", "   ", "x" * 81, "<script>", "a\u202eb"])
+def test_odd_submitters_are_refused(rig: Rig, submitter: str) -> None:
+    with pytest.raises(SubmitterError, match="submitter's name"):
+        rig.desk.submit_metric(rig.module(), submitter=submitter)
+
+
+def test_published_scores_are_in_the_benchmarks_order(rig: Rig) -> None:
+    status = rig.desk.submit_metric(rig.module(), submitter="ada")
+    rig.worker().run_next()
+    path = rig.folder / "scores.parquet"
+    stem = f"results/{status.submission.submission_id}/toy"
+    path.write_bytes(rig.store.public.read(f"{stem}.scores.parquet"))
+    frame = pd.read_parquet(path)
+    assert frame.to_dict("list") == {"pair_id": ["a", "b", "c"], "grey": [0.0, 1.0, 2.0]}
