@@ -93,13 +93,13 @@ class Measured:
 
 
 class MeasuredBuilder:
-    """Collects rows one after the other and stacks them into a `Measured`."""
+    """Collects rows one after the other; intervals and tables are made once, at the end."""
 
     def __init__(self, n_resamples: int) -> None:
         self._n_resamples = n_resamples
         self._rows: list[Row] = []
-        self._resamples: list[NDArray[np.float32]] = []
-        self._clusters: list[pd.DataFrame] = []
+        self._resamples: list[FloatArray] = []
+        self._clusters: list[tuple[int, Sequence[str], FloatArray]] = []
 
     def add(
         self,
@@ -111,40 +111,62 @@ class MeasuredBuilder:
         """Append one row.
 
         Args:
-            row: the row; its `ci_low` and `ci_high` are replaced by the 2.5 % and 97.5 %
-                quantiles of `resamples` where those are given.
-            resamples: shape (B,), the row's value in each resample.
+            row: the row; `build` replaces its `ci_low` and `ci_high` by the 2.5 % and 97.5 %
+                quantiles of `resamples`.
+            resamples: shape (B,), the row's value in each resample; None where it has none.
             clusters: ids of the clusters behind the row, with
             cluster_values: their values, same length.
         """
-        if resamples is None:
-            resamples = np.full(self._n_resamples, np.nan)
-        else:
-            low, high = percentile_interval(resamples)
-            row = replace(row, ci_low=low, ci_high=high)
         if clusters is not None and cluster_values is not None:
-            self._clusters.append(
-                pd.DataFrame(
-                    {"row": len(self._rows), "cluster": list(clusters), "value": cluster_values}
-                )
-            )
+            self._clusters.append((len(self._rows), clusters, cluster_values))
         self._rows.append(row)
-        self._resamples.append(resamples.astype(np.float32))
+        self._resamples.append(
+            np.full(self._n_resamples, np.nan) if resamples is None else resamples
+        )
 
     def build(self) -> Measured:
         """Everything added so far."""
-        shape = (len(self._rows), self._n_resamples)
-        stacked = np.stack(self._resamples) if self._rows else np.empty(shape, np.float32)
+        if not self._rows:
+            return Measured((), np.empty((0, self._n_resamples), np.float32))
+        stacked = np.stack(self._resamples)
+        rows = tuple(
+            row if math.isnan(low) else replace(row, ci_low=float(low), ci_high=float(high))
+            for row, low, high in zip(self._rows, *percentile_intervals(stacked), strict=True)
+        )
+        return Measured(rows, stacked.astype(np.float32), self._cluster_table())
+
+    def _cluster_table(self) -> pd.DataFrame:
         if not self._clusters:
-            return Measured(tuple(self._rows), stacked)
-        return Measured(tuple(self._rows), stacked, pd.concat(self._clusters, ignore_index=True))
+            return pd.DataFrame({"row": [], "cluster": [], "value": []})
+        numbers, ids, values = zip(*self._clusters, strict=True)
+        return pd.DataFrame(
+            {
+                "row": np.repeat(numbers, [len(v) for v in values]),
+                "cluster": [cluster for group in ids for cluster in group],
+                "value": np.concatenate(values),
+            }
+        )
 
 
-def percentile_interval(resamples: FloatArray, level: float = 0.95) -> tuple[float, float]:
-    """Percentile bootstrap interval; (NaN, NaN) unless at least half the resamples are defined."""
-    finite = resamples[np.isfinite(resamples)]
-    if finite.size * 2 < resamples.size or finite.size == 0:
-        return math.nan, math.nan
-    tail = (1.0 - level) / 2.0
-    low, high = np.quantile(finite, [tail, 1.0 - tail])
-    return float(low), float(high)
+def percentile_intervals(
+    resamples: FloatArray, level: float = 0.95
+) -> tuple[FloatArray, FloatArray]:
+    """Percentile bootstrap intervals.
+
+    Args:
+        resamples: shape (rows, B); undefined resamples are NaN.
+        level: coverage.
+
+    Returns:
+        Lower and upper ends, each of shape (rows,); NaN for rows of which fewer than half the
+        resamples are defined.
+    """
+    tails = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
+    ends = np.full((2, len(resamples)), np.nan)
+    defined = np.isfinite(resamples)
+    whole = defined.all(axis=1)
+    if whole.any():
+        ends[:, whole] = np.quantile(resamples[whole], tails, axis=1)
+    for row in np.flatnonzero(~whole & (2 * defined.sum(axis=1) >= resamples.shape[1])):
+        ends[:, row] = np.quantile(resamples[row][defined[row]], tails)
+    return ends[0], ends[1]

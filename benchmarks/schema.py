@@ -80,6 +80,9 @@ class Card(_Frozen):
     cluster: str
     """What is resampled: `prompt pair`, `graph`, `prompt`."""
     headline: Selector
+    """What the board is ordered by."""
+    skill_headline: Selector | None = None
+    """What the board of one skill is ordered by, where that is another row than the headline."""
     measures: dict[str, MeasureInfo]
     skills: dict[str, str] = Field(default_factory=dict)
     """Skill key to display name, in the order of display."""
@@ -88,6 +91,12 @@ class Card(_Frozen):
     licence: str = ""
     citation: str = ""
     links: dict[str, str] = Field(default_factory=dict)
+
+    def ranked_by(self, skill: str | None) -> Selector:
+        """What orders the board of a skill (None: the whole)."""
+        if skill is None or self.skill_headline is None:
+            return self.headline
+        return self.skill_headline
 
     @classmethod
     def read(cls, path: Path, measures: Mapping[str, MeasureInfo]) -> Card:

@@ -1,0 +1,133 @@
+"""Erratum: how the delta cells of the published Table 2 came about.
+
+The cells for Synth, Nat and Real are not means over those subsets. All of them follow from one
+average that was filled downwards in a spreadsheet with relative references: for each cell the
+window slides down by one row over the per-graph values, then over the cell that holds sigma, then
+over the results above, while the divisor stays 164. In addition the cells of `llmscore_ec` and
+`llmscore_over` changed places. The cause is inferred; the arithmetic reproduces all 76 cells to
+their eight digits. The mean over all graphs is the only one of the four that carries information
+(and that under the wrong name for the two LLMScore columns); `delta`, variant `paper`, is the
+corrected figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from benchmarks.rows import FloatArray, MeasuredBuilder, Row
+from benchmarks.schema import ScoreTable
+from benchmarks.ts2.protocol import GraphValues
+
+N_GRAPHS = 164
+"""Graphs 0-163, those of the published table."""
+
+_VQA_MODELS = ("mplug", "fuyu", "instruct_blip", "blip1", "llava", "llava-alt", "gpt4v")
+RELEASED_METRICS = frozenset(
+    {f"{model}_{questions}" for model in _VQA_MODELS for questions in ("tifa", "dsg")}
+    | {"clipscore", "alignscore", "viescore", "llmscore_ec", "llmscore_over"}
+)
+"""The 19 columns of Table 2."""
+_EXCHANGED = {"llmscore_ec": "llmscore_over", "llmscore_over": "llmscore_ec"}
+_NOTE_SUBSET = (
+    "Spreadsheet slip in Table 2: this cell averages graphs of all subsets with sigma and other "
+    "cells, and says nothing about the subset. Variant paper holds the corrected figure."
+)
+_NOTE_ALL = "Computed as in Table 2; equal to variant paper."
+_NOTE_EXCHANGED = " The table also prints the delta of {other} here."
+_NOTE_UNDEFINED = "Undefined: a graph of the table has no scores, or too few scores differ."
+_NOTE_ABSENT = "Undefined: Table 2 prints the delta of {other} here, which is not in these scores."
+
+
+def printed_delta(deltas: FloatArray, sigma: float) -> dict[str, float]:
+    """The four delta cells of one column of Table 2, before two columns change places.
+
+    Args:
+        deltas: shape (164,), delta of graphs 0-163 in units of the score, not oriented: raw
+            scores, whether or not higher is better.
+        sigma: spread of the metric over all images; negative where a lower score is better.
+
+    Returns:
+        The cells for `all`, `synth`, `nat` and `real`.
+    """
+    cells = [*deltas.tolist(), sigma]
+    printed: dict[str, float] = {}
+    for top, split in enumerate(("all", "synth", "nat", "real")):
+        window = [*cells, *printed.values()][top : top + N_GRAPHS]
+        printed[split] = float(np.sum(window)) / N_GRAPHS / sigma
+    return printed
+
+
+def printed_deltas(
+    deltas: Mapping[str, FloatArray], sigma: Mapping[str, float]
+) -> dict[str, dict[str, float]]:
+    """The delta cells of Table 2 under the name they stand under; see `printed_delta`.
+
+    A column whose figures belong to a metric that is not in `deltas` is absent.
+    """
+    return {
+        name: printed_delta(deltas[source], sigma[source])
+        for name in deltas
+        if (source := _EXCHANGED.get(name, name)) in deltas
+    }
+
+
+def add_printed_rows(
+    builder: MeasuredBuilder,
+    values: GraphValues,
+    scores: ScoreTable,
+    *,
+    benchmark: str,
+    revision: str,
+) -> None:
+    """Append `delta`, variant `as_printed`, for the released metrics among the scores.
+
+    The rows have no interval: there is nothing they estimate.
+    """
+    released = [name for name in values.metrics if name in RELEASED_METRICS]
+    positions = [values.graphs.index(str(number)) for number in range(N_GRAPHS)]
+    column = {name: values.metrics.index(name) for name in released}
+    sign = {name: scores.directions.get(name, 1) for name in released}
+    delta = values.values["delta", "paper"]
+    printed = printed_deltas(
+        {name: sign[name] * delta[positions, column[name]] for name in released},
+        {name: sign[name] * float(values.sigma["paper"][column[name]]) for name in released},
+    )
+    scored = values.scored[positions]
+    for name in released:
+        source = _EXCHANGED.get(name, name)
+        for top, split in enumerate(("all", "synth", "nat", "real")):
+            behind = scored[top:, column[source]] if source in column else np.zeros(0)
+            value = printed[name][split] if name in printed else np.nan
+            builder.add(
+                Row(
+                    benchmark=benchmark,
+                    revision=revision,
+                    metric=name,
+                    measure="delta",
+                    value=value,
+                    split=split,
+                    variant="as_printed",
+                    n_items=int(behind.sum()),
+                    n_clusters=len(behind),
+                    n_missing=int((values.images[positions][top:] - behind).sum())
+                    if len(behind)
+                    else 0,
+                    note=_note(name, split, value, known=name in printed),
+                )
+            )
+
+
+def _note(name: str, split: str, value: float, *, known: bool) -> str:
+    other = _EXCHANGED.get(name)
+    if other and not known:
+        return _NOTE_ABSENT.format(other=other)
+    if not np.isfinite(value):
+        return _NOTE_UNDEFINED
+    if other and split == "all":
+        return (
+            f"Table 2 prints the delta of {other} here. Variant paper holds the corrected figure."
+        )
+    exchanged = _NOTE_EXCHANGED.format(other=other) if other else ""
+    return (_NOTE_ALL if split == "all" else _NOTE_SUBSET) + exchanged

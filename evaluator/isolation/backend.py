@@ -1,0 +1,116 @@
+"""The ways to run a submission, and which of them this machine can."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from benchmarks.errors import PlatformError
+from evaluator.isolation.limits import Limits
+from evaluator.isolation.session import ScorerSession
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What a real box of this backend was found to be.
+
+    Attributes:
+        ok: whether strangers' code may run in it.
+        layers: what was checked from inside and holds; stored with each result.
+        reason: why not, in one sentence; empty where it may.
+        remedy: what an operator can do about it; empty where nothing is needed.
+    """
+
+    ok: bool
+    layers: tuple[str, ...] = ()
+    reason: str = ""
+    remedy: str = ""
+
+
+class Backend(Protocol):
+    """One way to start a box."""
+
+    @property
+    def name(self) -> str:
+        """Stable name, stored with each result."""
+
+    def probe(self) -> Probe:
+        """Start a box that holds nothing and look around inside; tens of milliseconds."""
+
+    def start(
+        self,
+        submission: Path,
+        entry_point: str,
+        weights: str | None,
+        limits: Limits,
+        device: str = "cpu",
+    ) -> ScorerSession:
+        """Start a box; nothing of the submission runs before the session is entered.
+
+        Args:
+            submission: its folder, which the box sees read-only.
+            entry_point: `module:Class`.
+            weights: a file inside the folder, as the manifest names it, or None.
+            limits: what the job may use.
+            device: handed to the scorer's constructor if it names it.
+
+        Raises:
+            PlatformError: the box cannot be set up on this machine.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class IsolationStatus:
+    """Whether strangers' code can run here; made once at start and passed to who asks.
+
+    Attributes:
+        backend: the first that may run it, or None.
+        probes: name and findings of each backend that was looked at.
+    """
+
+    backend: Backend | None
+    probes: tuple[tuple[str, Probe], ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether strangers' code can run here."""
+        return self.backend is not None
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """What holds in the chosen backend."""
+        return next((probe.layers for _, probe in self.probes if probe.ok), ())
+
+    @property
+    def reason(self) -> str:
+        """Why no code is taken, in words for the page; empty where it is."""
+        return "" if self.ok else " ".join(probe.reason for _, probe in self.probes)
+
+    @property
+    def remedy(self) -> str:
+        """What an operator can do; empty where nothing is needed."""
+        return "" if self.ok else " ".join(probe.remedy for _, probe in self.probes)
+
+    def require(self) -> Backend:
+        """The backend.
+
+        Raises:
+            PlatformError: `isolation_unavailable`, with reason and remedy.
+        """
+        if self.backend is None:
+            message = f"Code cannot be scored on this machine. {self.reason}"
+            raise PlatformError("isolation_unavailable", message, self.remedy)
+        return self.backend
+
+
+def isolation_status(backends: Sequence[Backend]) -> IsolationStatus:
+    """Probe the backends in order of preference, up to the first that holds."""
+    probes: list[tuple[str, Probe]] = []
+    for backend in backends:
+        probe = backend.probe()
+        probes.append((backend.name, probe))
+        if probe.ok:
+            return IsolationStatus(backend, tuple(probes))
+    return IsolationStatus(None, tuple(probes))

@@ -1,0 +1,72 @@
+"""What the kernel says about processes: who is in a box, and how much memory they hold."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+PROC = Path("/proc")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def pids_in_namespace(inode: int) -> list[int]:
+    """Living processes whose PID namespace has this inode, however they detached themselves."""
+    return _pids_where(
+        lambda pid: (PROC / str(pid) / "ns/pid").stat().st_ino == inode and _is_alive(pid)
+    )
+
+
+def pids_in_session(session: int) -> list[int]:
+    """Living processes of a session."""
+    return _pids_where(lambda pid: int(_status(pid)[3]) == session and _is_alive(pid))
+
+
+def resident_bytes(pids: Iterable[int]) -> int:
+    """Resident memory of these processes together; pages they share count once for each."""
+    return sum(map(_resident_bytes, pids))
+
+
+def mounted_bytes(pid: int, folders: Iterable[str]) -> int:
+    """Bytes held by the in-memory folders that a process sees; 0 where it is gone."""
+    return sum(_used_bytes(PROC / str(pid) / "root" / folder.lstrip("/")) for folder in folders)
+
+
+def _pids_where(matches: Callable[[int], bool]) -> list[int]:
+    listed = os.listdir(PROC)  # noqa: PTH208 - ten times a second; names are enough
+    pids = [int(name) for name in listed if name.isdigit()]
+    return [pid for pid in pids if _matches(matches, pid)]
+
+
+def _matches(matches: Callable[[int], bool], pid: int) -> bool:
+    try:
+        return matches(pid)
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        # Gone since it was listed, or another user's: then it is no process of a box of ours.
+        return False
+
+
+def _status(pid: int) -> list[bytes]:
+    """Fields of `/proc/PID/stat` from the state on."""
+    # The name in parentheses may hold anything, so fields are counted from its end.
+    return (PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
+
+
+def _is_alive(pid: int) -> bool:
+    """Not merely waiting to be reaped: a dead process holds nothing, and its parent may be slow."""
+    return _status(pid)[0] not in {b"Z", b"X"}
+
+
+def _resident_bytes(pid: int) -> int:
+    try:
+        return int((PROC / str(pid) / "statm").read_bytes().split()[1]) * _PAGE
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+
+
+def _used_bytes(folder: Path) -> int:
+    try:
+        status = os.statvfs(folder)
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return 0
+    return (status.f_blocks - status.f_bfree) * status.f_frsize

@@ -1,0 +1,187 @@
+"""Stage 0, inside the box: set limits, load the scorer, answer requests until the pipe closes.
+
+Started with the protocol on its standard input and output and the log on standard error. Before
+anything of the submission runs, the protocol moves to high descriptors, so that a `print` ends up
+in the log instead of between two frames.
+
+Standard library and Pillow only, until the submission imports what it likes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import io
+import os
+import resource
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import calls, frames
+
+HIGH_FD = 200
+"""Out of the way of whatever counts descriptors from below, and within any open-file limit."""
+
+
+class _EndOfInput(Exception):  # noqa: N818 - the ordinary end of a job
+    """The supervisor closed the pipe, or died."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """The two protocol descriptors."""
+
+    requests: int
+    replies: int
+
+    def read(self, size: int) -> bytes:
+        """Exactly so many bytes.
+
+        Raises:
+            _EndOfInput: the pipe was closed.
+        """
+        parts: list[bytes] = []
+        while size:
+            part = os.read(self.requests, min(size, 1 << 20))
+            if not part:
+                raise _EndOfInput
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
+
+    def send(self, data: bytes) -> None:
+        """All of it, with whatever was printed before it out of the way."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        view = memoryview(data)
+        while view:
+            view = view[os.write(self.replies, view) :]
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Serve one job."""
+    options = _options(arguments)
+    wire = _claim_wire()
+    try:
+        wire.send(frames.encode_header(frames.HI, 0))
+        _set_limits(_receive_go(wire))
+        sys.path.extend(options.site)
+        _serve(wire, options)
+    except _EndOfInput:
+        return
+
+
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--submission", type=Path, required=True)
+    parser.add_argument("--entry-point", required=True)
+    parser.add_argument("--device", required=True)
+    parser.add_argument("--weights")
+    parser.add_argument("--site", action="append", default=[])
+    return parser.parse_args(arguments)
+
+
+def _claim_wire() -> Wire:
+    wire = Wire(
+        fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, HIGH_FD),
+        fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, HIGH_FD),
+    )
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    os.dup2(2, 1)
+    return wire
+
+
+def _receive_go(wire: Wire) -> frames.Go:
+    header = frames.decode_header(wire.read(frames.HEADER.size))
+    if header.magic != frames.GO:
+        raise frames.FrameError("the first frame is not a go frame")
+    return frames.decode_go(wire.read(header.word))
+
+
+def _set_limits(go: frames.Go) -> None:
+    _set_limit(resource.RLIMIT_CORE, 0)
+    for kind, value in (
+        (resource.RLIMIT_DATA, go.data_bytes),
+        (resource.RLIMIT_FSIZE, go.file_bytes),
+        (resource.RLIMIT_NOFILE, go.open_files),
+        (resource.RLIMIT_NPROC, go.processes),
+    ):
+        if value:
+            _set_limit(kind, value)
+    if go.cpu_s:
+        # The hard limit kills without a word; the soft one, a second before, with a signal.
+        _set_limit(resource.RLIMIT_CPU, go.cpu_s, go.cpu_s + 1)
+
+
+def _set_limit(kind: int, soft: int, hard: int | None = None) -> None:
+    _, given = resource.getrlimit(kind)
+    ceiling = sys.maxsize if given == resource.RLIM_INFINITY else given
+    resource.setrlimit(kind, (min(soft, ceiling), min(soft if hard is None else hard, ceiling)))
+
+
+def _serve(wire: Wire, options: argparse.Namespace) -> None:
+    seq = 0
+    try:
+        scorer_class = calls.import_scorer(options.submission, options.entry_point)
+        scorer = calls.construct(
+            scorer_class, options.submission, device=options.device, weights=options.weights
+        )
+        ready = calls.capabilities(scorer)
+        wire.send(frames.encode_header(frames.READY, 0, ready))
+        desk = _Desk(scorer, options.submission)
+        while True:
+            header = frames.decode_header(wire.read(frames.HEADER.size))
+            seq = header.seq
+            values = desk.answer(header.magic, wire.read(header.word))
+            wire.send(frames.encode_reply(seq, values))
+    except calls.ScorerFailure as failure:
+        wire.send(frames.encode_error(seq, failure.kind, failure.text))
+    except MemoryError:
+        text = "No memory was left to decode the images of a batch"
+        wire.send(frames.encode_error(seq, frames.ErrorKind.OUT_OF_MEMORY, text))
+
+
+class _Desk:
+    """Answers requests, and keeps the decoded images of the last one."""
+
+    def __init__(self, scorer: Any, root: Path) -> None:
+        self._scorer = scorer
+        self._root = root
+        self._images: list[Any] = []
+
+    def answer(self, magic: bytes, body: bytes) -> list[float]:
+        if magic == frames.SCORE:
+            return self._score(frames.decode_score(body))
+        if magic == frames.ELEMENTS:
+            return self._score_elements(frames.decode_elements(body))
+        raise frames.FrameError("a request of unknown kind")
+
+    def _score(self, request: frames.ScoreRequest) -> list[float]:
+        self._images = _decoded(request.images)
+        images = [self._images[image] for image, _ in request.pairs]
+        prompts = [prompt for _, prompt in request.pairs]
+        return calls.call_score(self._scorer, self._root, images, prompts)
+
+    def _score_elements(self, request: frames.ElementsRequest) -> list[float]:
+        if request.images is not None:
+            self._images = _decoded(request.images)
+        images = [self._images[image] for image, _, _ in request.items]
+        prompts = [prompt for _, prompt, _ in request.items]
+        elements = [list(texts) for _, _, texts in request.items]
+        return calls.call_score_elements(self._scorer, self._root, images, prompts, elements)
+
+
+def _decoded(images: Sequence[bytes]) -> list[Any]:
+    from PIL import Image  # noqa: PLC0415 - found only once the library folders are on the path
+
+    decoded = []
+    for data in images:
+        image = Image.open(io.BytesIO(data))
+        image.load()
+        decoded.append(image)
+    return decoded

@@ -1,0 +1,104 @@
+"""One form for every image that a scorer sees, so that only pixels tell images apart."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+from collections.abc import Iterator
+
+import numpy as np
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+MAX_PIXELS = 4096 * 4096
+"""Uncompressed, this still fits into one request to a box."""
+
+_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_RGB_8_BIT_PLAIN = bytes([8, 2, 0, 0, 0])
+_LEVEL = 1
+_LEVEL_1_STREAM = b"\x78\x01"
+_SIXTEEN_BIT = {"I;16", "I;16L", "I;16B", "I;16N"}
+
+
+class ImageError(ValueError):
+    """The bytes are not an image that can be scored."""
+
+
+def canonical_png(data: bytes) -> bytes:
+    """Any image as an 8-bit RGB PNG without metadata: upright, flattened on white.
+
+    Bytes that this function made come back as they are. Sizes and compression artefacts stay in
+    the pixels; colour profiles are dropped without conversion, as metrics' own loaders do.
+
+    Raises:
+        ImageError: not an image, damaged, or of more than `MAX_PIXELS`.
+    """
+    if is_canonical(data):
+        return data
+    try:
+        with Image.open(io.BytesIO(data)) as image:
+            if image.width * image.height > MAX_PIXELS:
+                raise ImageError(f"{image.width} × {image.height} pixels are too many")
+            pixels = _as_rgb(ImageOps.exif_transpose(image))
+    except (UnidentifiedImageError, Image.DecompressionBombError) as error:
+        raise ImageError("not an image of a known format") from error
+    except (OSError, SyntaxError, EOFError, struct.error) as error:
+        raise ImageError(f"a damaged image ({error})") from error
+    return _encoded(pixels)
+
+
+def is_canonical(data: bytes) -> bool:
+    """Whether `canonical_png` made these bytes, as far as their frame tells.
+
+    The compression level counts: an encoder's habits could tell which model made an image.
+    """
+    chunks = list(_chunks(data))
+    kinds = [kind for kind, _ in chunks]
+    if len(chunks) < 3 or kinds != [b"IHDR", *[b"IDAT"] * (len(chunks) - 2), b"IEND"]:
+        return False
+    header, first = chunks[0][1], chunks[1][1]
+    width, height = struct.unpack_from(">II", header)
+    return (
+        header[8:] == _RGB_8_BIT_PLAIN
+        and width * height <= MAX_PIXELS
+        and first[:2] == _LEVEL_1_STREAM
+    )
+
+
+def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Kind and body of each intact chunk; stops with an unnamed one where the bytes do not fit."""
+    if not data.startswith(_SIGNATURE):
+        return
+    at = len(_SIGNATURE)
+    while at < len(data):
+        if at + 12 > len(data):
+            yield b"", b""
+            return
+        length, kind = struct.unpack_from(">I4s", data, at)
+        end = at + 12 + length
+        if end > len(data) or struct.unpack_from(">I", data, end - 4)[0] != zlib.crc32(
+            data[at + 4 : end - 4]
+        ):
+            yield b"", b""
+            return
+        yield kind, data[at + 8 : end - 4]
+        at = end
+
+
+def _as_rgb(image: Image.Image) -> Image.Image:
+    if image.mode in _SIXTEEN_BIT:
+        # Pillow's own conversion clips: nearly every grey would become white.
+        image = Image.fromarray((np.asarray(image).astype(np.uint16) >> 8).astype(np.uint8))
+    if image.has_transparency_data:
+        layer = image.convert("RGBA")
+        white = Image.new("RGBA", layer.size, "white")
+        image = Image.alpha_composite(white, layer)
+    return image.convert("RGB")
+
+
+def _encoded(image: Image.Image) -> bytes:
+    # A new image carries over nothing of the old one's `info`.
+    bare = Image.frombytes("RGB", image.size, image.tobytes())
+    buffer = io.BytesIO()
+    bare.save(buffer, format="PNG", compress_level=_LEVEL)
+    return buffer.getvalue()

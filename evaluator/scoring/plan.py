@@ -1,0 +1,121 @@
+"""What is asked of a scorer, in which order: each image once, nothing that tells a label."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+from benchmarks.errors import PlatformError
+from benchmarks.schema import Pair, Questions
+
+PLAN_VERSION = 1
+"""Raised when the same module could get other inputs for the same pair; old shards then lapse."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One image with everything that is asked about it."""
+
+    image_id: str
+    pairs: tuple[Pair, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A unit with its image at hand."""
+
+    unit: Unit
+    png: bytes
+
+
+@dataclass(frozen=True)
+class ScoringPlan:
+    """Units in the order in which they are asked.
+
+    The order is that of a keyed hash, so it tells nothing without the key, and leaving out what
+    is done already does not change the order of the rest.
+    """
+
+    units: tuple[Unit, ...]
+
+    @classmethod
+    def of(cls, questions: Questions, seed: bytes) -> Self:
+        """The plan of a run.
+
+        Args:
+            questions: what is to be scored.
+            seed: secret of this run, at most 64 bytes (`secrets.token_bytes(32)`).
+
+        Raises:
+            PlatformError: `questions_inconsistent`, a pair names what does not exist or is twice.
+        """
+        _check(questions)
+        by_image: dict[str, list[Pair]] = {}
+        for pair in questions.pairs:
+            by_image.setdefault(pair.image_id, []).append(pair)
+        units = [
+            Unit(image, tuple(sorted(pairs, key=lambda pair: _place(seed, b"p", pair.pair_id))))
+            for image, pairs in by_image.items()
+        ]
+        return cls(tuple(sorted(units, key=lambda unit: _place(seed, b"i", unit.image_id))))
+
+    @property
+    def n_images(self) -> int:
+        """Images to be sent, each once."""
+        return len(self.units)
+
+    @cached_property
+    def n_pairs(self) -> int:
+        """Scores that are wanted."""
+        return sum(len(unit.pairs) for unit in self.units)
+
+    @cached_property
+    def n_texts(self) -> int:
+        """Distinct texts."""
+        return len({pair.text_id for unit in self.units for pair in unit.pairs})
+
+    def without(self, pair_ids: Collection[str]) -> ScoringPlan:
+        """What is left when these pairs are done."""
+        kept = (
+            Unit(unit.image_id, tuple(p for p in unit.pairs if p.pair_id not in pair_ids))
+            for unit in self.units
+        )
+        return ScoringPlan(tuple(unit for unit in kept if unit.pairs))
+
+
+def batches(
+    fetched: Iterable[Fetched], *, max_pairs: int, max_bytes: int
+) -> Iterator[tuple[Fetched, ...]]:
+    """Cut at image boundaries; only a single image may pass a limit, for it is sent but once."""
+    batch: list[Fetched] = []
+    pairs = size = 0
+    for one in fetched:
+        n, n_bytes = len(one.unit.pairs), len(one.png)
+        if batch and (pairs + n > max_pairs or size + n_bytes > max_bytes):
+            yield tuple(batch)
+            batch, pairs, size = [], 0, 0
+        batch.append(one)
+        pairs, size = pairs + n, size + n_bytes
+    if batch:
+        yield tuple(batch)
+
+
+def _place(seed: bytes, kind: bytes, name: str) -> bytes:
+    return hashlib.blake2b(name.encode(), key=seed, person=kind, digest_size=16).digest()
+
+
+def _check(questions: Questions) -> None:
+    seen: set[str] = set()
+    for pair in questions.pairs:
+        if pair.pair_id in seen:
+            raise _inconsistent(f"pair {pair.pair_id!r} is there twice")
+        if pair.image_id not in questions.images or pair.text_id not in questions.texts:
+            raise _inconsistent(f"pair {pair.pair_id!r} names an image or text that is not there")
+        seen.add(pair.pair_id)
+
+
+def _inconsistent(what: str) -> PlatformError:
+    return PlatformError("questions_inconsistent", f"The benchmark's questions do not fit: {what}.")

@@ -1,0 +1,60 @@
+"""Rows: their JSON, and the intervals made from resamples."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from benchmarks.rows import ROW_FIELDS, MeasuredBuilder, Row, percentile_intervals
+
+
+def row(**more: object) -> Row:
+    return Row(
+        **{"benchmark": "b", "revision": "1", "metric": "m", "measure": "x", "value": 1.0, **more}
+    )  # type: ignore[arg-type]
+
+
+def test_unused_and_undefined_fields_are_null_in_json_and_come_back() -> None:
+    record = row(value=math.nan).to_json()
+    assert tuple(record) == ROW_FIELDS
+    assert record["value"] is record["skill"] is record["ci_low"] is None
+    again = Row.from_json(json.loads(json.dumps(record)))
+    assert math.isnan(again.value)
+    assert again.skill is None
+
+
+def test_unknown_fields_are_refused() -> None:
+    with pytest.raises(TypeError):
+        Row.from_json({**row().to_json(), "extra": 1})
+
+
+def test_a_row_gets_the_interval_of_its_resamples() -> None:
+    built = MeasuredBuilder(1001)
+    built.add(row(), np.linspace(0, 1, 1001), ["c1", "c2"], np.array([0.0, 2.0]))
+    built.add(row())
+    measured = built.build()
+    assert (measured.rows[0].ci_low, measured.rows[0].ci_high) == pytest.approx((0.025, 0.975))
+    assert math.isnan(measured.rows[1].ci_low)
+    assert measured.resamples.shape == (2, 1001)
+    assert measured.clusters.to_dict("list") == {
+        "row": [0, 0],
+        "cluster": ["c1", "c2"],
+        "value": [0.0, 2.0],
+    }
+
+
+def test_an_interval_needs_half_of_the_resamples() -> None:
+    resamples = np.tile(np.arange(100.0), (3, 1))
+    resamples[1, :50] = np.nan
+    resamples[2, :51] = np.nan
+    low, high = percentile_intervals(resamples)
+    assert low[0] == pytest.approx(np.quantile(np.arange(100), 0.025))
+    assert high[1] == pytest.approx(np.quantile(np.arange(50, 100), 0.975))
+    assert math.isnan(low[2])
+
+
+def test_nothing_measured_is_an_empty_result() -> None:
+    assert MeasuredBuilder(10).build().resamples.shape == (0, 10)

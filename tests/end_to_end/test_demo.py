@@ -1,0 +1,206 @@
+"""The main job end to end, as a person would do it: the commands, then the served app."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from leaderboard.snapshot import Cell, Snapshot, read_snapshot
+from leaderboard.store.folder import folder_store
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+DEMO_BOARDS = {"demo_croc", "demo_ts2", "demo_evalmuse", "demo_gecko"}
+
+
+def evaluator(*words: object, data: Path | None = None) -> subprocess.CompletedProcess[str]:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("ASSAY_")}
+    if data is not None:
+        environment["ASSAY_DATA"] = str(data)
+    return subprocess.run(
+        [sys.executable, "-m", "evaluator", *map(str, words)],
+        cwd=REPOSITORY,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+
+
+def snapshot(store: Path) -> Snapshot:
+    shown = read_snapshot(folder_store(store).public)
+    assert shown is not None
+    return shown
+
+
+def headline(shown: Snapshot, board: str, skill: str | None = None) -> dict[str, Cell]:
+    card = shown.boards[board].card
+    cells = shown.boards[board].slice(card.headline, skill)
+    return {shown.entries[c.entry_id].metric: c for c in cells}
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with the demo published; made once, copied by tests that change it."""
+    store = tmp_path_factory.mktemp("demo") / "store"
+    done = evaluator("demo", "--no-serve", "--store", store)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return store
+
+
+@pytest.fixture
+def store(demo: Path, tmp_path: Path) -> Path:
+    copy = tmp_path / "store"
+    shutil.copytree(demo, copy)
+    return copy
+
+
+def test_every_bundled_scorer_is_on_every_demo_board(demo: Path) -> None:
+    shown = snapshot(demo)
+    metrics = {"random-floor", "colour-reader", "colour-count-reader", "two-tower"}
+    for board in DEMO_BOARDS:
+        assert metrics <= set(headline(shown, board)), board
+        assert shown.boards[board].card.simulated
+
+
+def test_every_value_has_its_interval_and_every_rank_its_range(demo: Path) -> None:
+    shown = snapshot(demo)
+    for board in DEMO_BOARDS:
+        for metric, cell in headline(shown, board).items():
+            place = f"{metric} on {board}"
+            assert cell.value is not None, place
+            assert cell.ci_low is not None, place
+            assert cell.ci_high is not None, place
+            assert cell.ci_low <= cell.value <= cell.ci_high, place
+            assert cell.rank_low is not None, place
+            assert cell.rank is not None, place
+            assert cell.rank_high is not None, place
+            assert cell.rank_low <= cell.rank <= cell.rank_high, place
+
+
+def test_guessing_is_at_chance_and_reading_is_not(demo: Path) -> None:
+    shown = snapshot(demo)
+    for board in DEMO_BOARDS:
+        places = headline(shown, board)
+        chance = shown.boards[board].card.measures[places["random-floor"].measure].chance
+        floor, reader = places["random-floor"], places["colour-count-reader"]
+        assert chance is not None
+        assert floor.ci_low is not None
+        assert floor.ci_high is not None
+        assert reader.ci_low is not None
+        assert floor.ci_low - 0.05 <= chance <= floor.ci_high + 0.05, board
+        assert reader.ci_low > chance, board
+
+
+def test_the_boards_show_real_differences_by_skill(demo: Path) -> None:
+    shown = snapshot(demo)
+    counting = headline(shown, "demo_croc", "counting")
+    shapes = headline(shown, "demo_croc", "shapes")
+
+    def value(cells: dict[str, Cell], metric: str) -> float:
+        found = cells[metric].value
+        assert found is not None
+        return found
+
+    assert value(counting, "colour-count-reader") > value(counting, "two-tower") + 0.2
+    assert value(shapes, "two-tower") > value(shapes, "colour-count-reader") + 0.2
+
+
+def test_a_second_run_computes_nothing_again(store: Path) -> None:
+    before = folder_store(store).public.head()
+    done = evaluator("demo", "--no-serve", "--store", store)
+    assert done.returncode == 0, done.stderr
+    assert folder_store(store).public.head() == before
+
+
+@pytest.mark.paper
+def test_the_published_ts2_metrics_appear_beside_the_demo_boards(
+    store: Path, assay_data: Path
+) -> None:
+    done = evaluator(
+        *("submit", assay_data / "ts2" / "scores.csv", "--kind", "scores", "--benchmark", "ts2"),
+        *("--store", store, "--data", assay_data, "--submitter", "T2IScoreScore authors"),
+    )
+    assert done.returncode == 0, done.stderr
+    assert "published (12 metrics on ts2)" in done.stdout
+    places = headline(snapshot(store), "ts2")
+    assert len(places) == 12
+    clipscore = places["clipscore"].value
+    assert clipscore == pytest.approx(0.71413870, abs=1e-8)
+    assert set(snapshot(store).boards) >= DEMO_BOARDS
+
+
+@pytest.mark.paper
+def test_meta_prints_rows_for_programs(assay_data: Path) -> None:
+    done = evaluator(
+        *("meta", "ts2", "--scores", assay_data / "ts2" / "scores.csv", "--json"), data=assay_data
+    )
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)
+    cells = {(r["metric"], r["variant"], r["measure"], r["split"]) for r in rows}
+    for variant in ("paper", "equation"):
+        for measure in ("rank", "sep", "delta"):
+            for split in ("all", "synth", "nat", "real"):
+                assert ("clipscore", variant, measure, split) in cells
+
+
+def test_scores_of_a_demo_board_can_be_sent_as_a_file(store: Path, tmp_path: Path) -> None:
+    results = next((store / "public" / "results").glob("two-tower-*/demo_croc.scores.parquet"))
+    file = shutil.copy(results, tmp_path / "mine.parquet")
+    done = evaluator(
+        *("submit", file, "--kind", "scores", "--benchmark", "demo_croc", "--store", store)
+    )
+    assert done.returncode == 0, done.stderr
+    shown = snapshot(store)
+    again = [c for c in shown.boards["demo_croc"].cells if c.entry_id.startswith("mine-")]
+    first = [c for c in shown.boards["demo_croc"].cells if c.entry_id.startswith("two-tower-")]
+    assert [c.value for c in again] == [c.value for c in first]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["meta", "ts2", "--scores", "nowhere.csv", "--data", "nowhere"], 1, "metadata.csv"),
+        (["meta", "demo_croc", "--scores", "nowhere.csv"], 1, "nowhere.csv"),
+        (["meta", "no_such", "--scores", "x.csv"], 1, "no_such"),
+        (["meta"], 2, "Missing argument"),
+        (["submit", "nowhere.zip"], 1, "nowhere.zip"),
+        (["submit", "x.csv", "--kind", "scores"], 2, "--benchmark"),
+        (["logs", "nobody"], 1, "nobody"),
+    ],
+)
+def test_wrong_input_is_one_message_and_a_code(
+    words: list[str], code: int, said: str, tmp_path: Path
+) -> None:
+    options = [] if words[0] == "meta" else ["--store", str(tmp_path / "store")]
+    done = evaluator(*words, *options)
+    assert done.returncode == code, done.stderr
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_metric_that_raises_says_where_and_leaves_the_boards(store: Path, tmp_path: Path) -> None:
+    module = tmp_path / "broken"
+    module.mkdir()
+    (module / "assay.toml").write_text('name = "broken"\nbenchmarks = ["demo_croc"]\n')
+    (module / "scorer.py").write_text(
+        "class Scorer:\n"
+        "    def score(self, images, prompts):\n"
+        "        raise ValueError('no score for you')\n"
+    )
+    boards = snapshot(store)
+    done = evaluator("submit", module, "--store", store)
+    if shutil.which("bwrap") is None:
+        assert done.returncode == 1
+        assert "apt install bubblewrap" in done.stderr
+        return
+    assert done.returncode == 1, done.stderr
+    assert "ValueError: no score for you" in done.stdout
+    assert "scorer.py:3" in done.stdout or "line 3" in done.stdout
+    assert snapshot(store) == boards

@@ -1,0 +1,24 @@
+"""What the tests of boxes share."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+from PIL import Image
+
+from evaluator.isolation.limits import MIB, Limits
+from evaluator.isolation.session import ScorerSession
+
+SHORT = Limits(start_s=20.0, batch_s=20.0, job_s=60.0, memory_bytes=1024 * MIB)
+
+Submit = Callable[..., Path]
+Open = Callable[..., ScorerSession]
+
+
+def png(colour: str = "red", size: tuple[int, int] = (8, 8)) -> bytes:
+    """A small image of one colour."""
+    buffer = io.BytesIO()
+    Image.new("RGB", size, colour).save(buffer, format="PNG")
+    return buffer.getvalue()

@@ -1,0 +1,65 @@
+"""Boxes, submissions written on the spot, and small images."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evaluator.isolation.backend import Backend
+from evaluator.isolation.bubblewrap import Bubblewrap
+from evaluator.isolation.limits import Limits
+from evaluator.isolation.plain import PlainProcess
+from evaluator.isolation.session import ScorerSession
+from tests.evaluator.isolation.boxes import SHORT, Open, Submit
+
+
+@pytest.fixture(scope="session")
+def bubblewrap() -> Bubblewrap:
+    """The backend for strangers' code, where this machine has it."""
+    backend = Bubblewrap()
+    probe = backend.probe()
+    if not probe.ok:
+        pytest.skip(f"no isolation here: {probe.reason} {probe.remedy}")
+    return backend
+
+
+@pytest.fixture
+def submit(tmp_path: Path) -> Submit:
+    """Writes a submission: the text of `scorer.py`, and other files by name."""
+
+    def write(source: str, **others: str) -> Path:
+        folder = tmp_path / "submission"
+        folder.mkdir(exist_ok=True)
+        (folder / "scorer.py").write_text(textwrap.dedent(source))
+        for name, text in others.items():
+            (folder / name.replace("__", ".")).write_text(textwrap.dedent(text))
+        return folder
+
+    return write
+
+
+@pytest.fixture(params=["bubblewrap", "plain"])
+def backend(request: pytest.FixtureRequest) -> Backend:
+    """Both backends: a bundled scorer must behave the same in either."""
+    if request.param == "plain":
+        return PlainProcess()
+    found: Bubblewrap = request.getfixturevalue("bubblewrap")
+    return found
+
+
+@pytest.fixture
+def opened(bubblewrap: Bubblewrap, submit: Submit) -> Iterator[Open]:
+    """Starts a box for the text of a scorer; every box has ended when the test has."""
+    sessions: list[ScorerSession] = []
+
+    def start(source: str, limits: Limits = SHORT, *, weights: str | None = None) -> ScorerSession:
+        session = bubblewrap.start(submit(source), "scorer:Scorer", weights, limits)
+        sessions.append(session)
+        return session
+
+    yield start
+    for session in sessions:
+        session.close()

@@ -1,0 +1,109 @@
+"""Canonical images: only pixels are left to tell images apart."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image, PngImagePlugin
+
+from evaluator.scoring import canonical
+from evaluator.scoring.canonical import ImageError, canonical_png, is_canonical
+
+
+def saved(image: Image.Image, form: str = "PNG", **options: Any) -> bytes:
+    buffer = io.BytesIO()
+    image.save(buffer, format=form, **options)
+    return buffer.getvalue()
+
+
+def opened(data: bytes) -> Image.Image:
+    image = Image.open(io.BytesIO(data))
+    image.load()
+    return image
+
+
+def noise(size: tuple[int, int] = (9, 5)) -> Image.Image:
+    values = np.random.default_rng(0).integers(0, 256, (size[1], size[0], 3), dtype=np.uint8)
+    return Image.fromarray(values)
+
+
+def test_pixels_survive_and_metadata_do_not() -> None:
+    info = PngImagePlugin.PngInfo()
+    info.add_text("model", "the label")
+    made = canonical_png(saved(noise(), pnginfo=info, dpi=(72, 72)))
+    assert b"the label" not in made
+    assert opened(made).info == {}
+    assert opened(made).mode == "RGB"
+    assert opened(made).tobytes() == noise().tobytes()
+    assert is_canonical(made)
+
+
+def test_what_is_canonical_comes_back_as_it_is() -> None:
+    made = canonical_png(saved(noise()))
+    assert canonical_png(made) is made
+
+
+def test_the_habits_of_another_encoder_do_not_survive() -> None:
+    results = {canonical_png(saved(noise(), compress_level=level)) for level in (0, 1, 6, 9)}
+    assert len(results) == 1
+
+
+def test_an_image_is_turned_upright() -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    made = opened(canonical_png(saved(noise((9, 5)), exif=exif)))
+    assert made.size == (5, 9)
+    assert made.tobytes() == noise().transpose(Image.Transpose.ROTATE_270).tobytes()
+
+
+@pytest.mark.parametrize("mode", ["RGBA", "LA", "P"])
+def test_transparency_lies_on_white(mode: str) -> None:
+    image = Image.new("RGBA", (2, 1), (0, 0, 0, 0))
+    image.putpixel((1, 0), (0, 0, 0, 255))
+    made = opened(canonical_png(saved(image.convert(mode))))
+    assert made.getpixel((0, 0)) == (255, 255, 255)
+    assert made.getpixel((1, 0)) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("mode", ["L", "1", "CMYK"])
+def test_other_modes_become_rgb(mode: str) -> None:
+    form = "TIFF" if mode == "CMYK" else "PNG"
+    assert opened(canonical_png(saved(noise().convert(mode), form))).mode == "RGB"
+
+
+def test_sixteen_bit_greys_keep_their_shade() -> None:
+    grey = Image.fromarray(np.array([[0, 128 << 8, 255 << 8]], dtype=np.uint16))
+    made = opened(canonical_png(saved(grey)))
+    assert [made.getpixel((x, 0)) for x in range(3)] == [(0,) * 3, (128,) * 3, (255,) * 3]
+
+
+def test_jpeg_is_read(tmp_path: Path) -> None:
+    assert is_canonical(canonical_png(saved(noise(), "JPEG")))
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"not an image", saved(noise())[:-60], saved(noise((40, 40)))[:200]]
+)
+def test_what_is_no_whole_image_is_refused(data: bytes) -> None:
+    with pytest.raises(ImageError):
+        canonical_png(data)
+
+
+def test_too_many_pixels_are_refused_before_they_are_decoded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(canonical, "MAX_PIXELS", 44)
+    with pytest.raises(ImageError, match="9 × 5 pixels are too many"):
+        canonical_png(saved(noise()))
+
+
+def test_a_damaged_chunk_or_bytes_behind_the_end_are_not_canonical() -> None:
+    made = bytearray(canonical_png(saved(noise())))
+    assert not is_canonical(bytes(made) + b"a message")
+    made[50] ^= 1
+    assert not is_canonical(bytes(made))
+    assert not is_canonical(bytes(made[:20]))

@@ -1,0 +1,98 @@
+"""Shards: kept whole or not at all, and never believed without proof."""
+
+from __future__ import annotations
+
+import logging
+import math
+from pathlib import Path
+
+import pytest
+
+from evaluator.scoring.shards import ElementScore, Part, ShardFolder, joined, run_fingerprint
+
+PART = Part(
+    scores={"a": 0.1, "b": math.nan},
+    elements=(ElementScore("a", "e0", 0.3), ElementScore("a", "e1", math.nan)),
+    images=2,
+    seconds=1.5,
+    peak_memory_bytes=10,
+)
+WANTED = {"a", "b", "c", "d"}
+
+
+@pytest.fixture
+def shards(tmp_path: Path) -> ShardFolder:
+    return ShardFolder(tmp_path / "run", "fingerprint")
+
+
+def test_a_part_comes_back_to_the_bit(shards: ShardFolder) -> None:
+    shards.write(PART)
+    assert repr(shards.load(WANTED)) == repr(PART)
+
+
+def test_parts_come_back_together(shards: ShardFolder) -> None:
+    shards.write(PART)
+    shards.write(Part(scores={"c": 2.0}, images=1, seconds=0.5, peak_memory_bytes=30))
+    whole = shards.load(WANTED)
+    assert set(whole.scores) == {"a", "b", "c"}
+    assert (whole.images, whole.seconds, whole.peak_memory_bytes) == (3, 2.0, 30)
+
+
+def test_a_run_without_shards_has_done_nothing(shards: ShardFolder) -> None:
+    assert shards.load(WANTED) == joined([]) == Part()
+
+
+@pytest.mark.parametrize("at", [0, 60, -1])
+def test_a_damaged_shard_is_removed_and_logged(
+    shards: ShardFolder, caplog: pytest.LogCaptureFixture, at: int
+) -> None:
+    path = shards.write(PART)
+    data = bytearray(path.read_bytes())
+    data[at] ^= 1
+    path.write_bytes(data)
+    with caplog.at_level(logging.WARNING):
+        assert shards.load(WANTED) == Part()
+    assert not path.exists()
+    assert path.name in caplog.text
+    assert "damaged" in caplog.text
+
+
+def test_a_shard_that_was_not_finished_is_removed(shards: ShardFolder) -> None:
+    path = shards.write(PART)
+    half = path.with_suffix(".tmp")
+    path.rename(half)
+    assert shards.load(WANTED) == Part()
+    assert not half.exists()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"submission": "another"},
+        {"benchmark": "another"},
+        {"revision": "another"},
+        {"plan_version": 2},
+    ],
+)
+def test_a_shard_of_another_run_is_removed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, other: dict[str, str | int]
+) -> None:
+    same: dict[str, str | int] = {"submission": "s", "benchmark": "b", "revision": "r"}
+    path = ShardFolder(tmp_path, run_fingerprint(**same)).write(PART)  # type: ignore[arg-type]
+    assert ShardFolder(tmp_path, run_fingerprint(**same)).load(WANTED).scores  # type: ignore[arg-type]
+    foreign = run_fingerprint(**(same | other))  # type: ignore[arg-type]
+    assert ShardFolder(tmp_path, foreign).load(WANTED) == Part()
+    assert not path.exists()
+    assert "another submission, revision or plan" in caplog.text
+
+
+def test_pairs_nobody_asked_for_are_removed(shards: ShardFolder) -> None:
+    shards.write(PART)
+    assert shards.load({"a"}) == Part()
+
+
+def test_pairs_that_are_there_twice_count_once(shards: ShardFolder) -> None:
+    shards.write(Part(scores={"a": 1.0}))
+    shards.write(Part(scores={"a": 2.0, "b": 2.0}))
+    assert len(shards.load(WANTED).scores) in {1, 2}
+    assert len(list(shards.folder.iterdir())) == 1
