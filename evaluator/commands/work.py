@@ -38,7 +38,7 @@ def make_worker(
 ) -> Worker:
     """A worker of this machine on a folder store."""
     scorers = ScorerRole(
-        isolation=machine_isolation(),
+        isolation=machine_isolation(root.resolve()),
         own=PlainProcess(),
         scratch=root.resolve() / "scratch",
         limits=Limits(),
@@ -81,7 +81,7 @@ def doctor(store: StoreOption = Path(".assay/store"), data: DataOption = None) -
     Example: python -m evaluator doctor
     """
     table = Table("part", "state", "what to do")
-    isolation = machine_isolation()
+    isolation = machine_isolation(store.resolve())
     table.add_row(
         "isolation of code",
         ", ".join(isolation.layers) if isolation.ok else isolation.reason,
