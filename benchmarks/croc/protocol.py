@@ -1,0 +1,323 @@
+"""The CROC protocol: how often a metric prefers the matching side of a contrast.
+
+Every prompt pair (T_O, T_C) has images I_O of the original and I_C of the contrast prompt. Four
+directions ask whether M(text, image) is strictly larger for the matching combination; a tie or a
+missing score is a failure (CROC, CROC_hum section; the released code agrees).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.croc.answers import CrocAnswers, PromptPair, pair_id
+from benchmarks.rows import Measured, MeasuredBuilder, Row
+from benchmarks.schema import MeasureInfo, ScoreTable
+from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+DIRECTIONS: tuple[str, ...] = ("forward_text", "inverse_text", "forward_image", "inverse_image")
+CELLS: dict[str, tuple[str, str]] = {
+    "text": ("forward_text", "inverse_text"),
+    "image": ("forward_image", "inverse_image"),
+}
+"""The published cells: the mean of a forward and an inverse direction."""
+
+MEASURES: dict[str, MeasureInfo] = {
+    "accuracy": MeasureInfo(
+        title="Accuracy",
+        meaning="Share of comparisons in which the metric scores the matching combination of "
+        "prompt and image strictly higher than the contrast; ties and missing scores are "
+        "failures. Mean over prompt pairs within a category, then over categories.",
+        low=0.0,
+        high=1.0,
+        chance=0.5,
+        source="CROC, CROC_hum evaluation",
+    ),
+    "scaled_accuracy": MeasureInfo(
+        title="Scaled accuracy",
+        meaning="Accuracy a as 2a - 1: 1 is always right, 0 is a coin toss, -1 is always wrong. "
+        "The text-based and image-based cells are means of the forward and inverse directions; "
+        "the summary without a direction is the mean of both cells.",
+        low=-1.0,
+        high=1.0,
+        chance=0.0,
+        source="CROC, CROC_hum evaluation, Figure 5",
+    ),
+}
+
+FACETS: dict[str, str] = {
+    "text": "Text-based",
+    "image": "Image-based",
+    "forward_text": "Text-based, forward",
+    "inverse_text": "Text-based, inverse",
+    "forward_image": "Image-based, forward",
+    "inverse_image": "Image-based, inverse",
+}
+
+
+@dataclass(frozen=True)
+class Contrasts:
+    """Outcome of one direction for all prompt pairs and metrics.
+
+    Attributes:
+        accuracy: shape (P, M), share of right comparisons; NaN where a pair lacks the images.
+        comparisons: shape (P,), number of comparisons.
+        missing: shape (P, M), number of score cells used that are missing.
+    """
+
+    accuracy: FloatArray
+    comparisons: IntArray
+    missing: IntArray
+
+
+@dataclass(frozen=True)
+class _Slice:
+    """A category, or all of them, each with the positions of its prompt pairs."""
+
+    skill: str | None
+    categories: tuple[IntArray, ...]
+
+    @property
+    def members(self) -> IntArray:
+        return np.concatenate(self.categories)
+
+
+@dataclass(frozen=True)
+class _Means:
+    """Category means of one direction: `values` (K, M) and `resamples` (K, B, M)."""
+
+    values: FloatArray
+    resamples: FloatArray
+
+
+def measure(
+    scores: ScoreTable,
+    answers: CrocAnswers,
+    plan: ResamplingPlan,
+    benchmark: str,
+    revision: str,
+) -> Measured:
+    """All CROC measures of every metric in the table.
+
+    Rows: `accuracy` and `scaled_accuracy` per direction and `scaled_accuracy` per published cell
+    (variant `paper`); `scaled_accuracy` without facet (variant `assay`), the mean of both cells.
+    Each for all categories (skill None: unweighted mean of category means) and each category.
+
+    Args:
+        scores: must hold every pair id of the answers.
+        answers: prompt pairs with their images.
+        plan: resamples the prompt pairs.
+        benchmark: name for the rows.
+        revision: revision for the rows.
+
+    Raises:
+        KeyError: a pair id has no row in `scores`, or a prompt pair is not in the plan.
+    """
+    outcomes = compare(scores, answers)
+    counts = plan.counts_of([pair.id for pair in answers.prompt_pairs])
+    template = Row(benchmark, revision, metric="", measure="", value=np.nan, variant="paper")
+    builder = MeasuredBuilder(plan.n_resamples)
+    pair_ids = np.array([pair.id for pair in answers.prompt_pairs], dtype=object)
+    for part in _slices(answers.prompt_pairs):
+        estimates = _estimates(part, outcomes, counts)
+        for column, metric in enumerate(scores.metrics):
+            for estimate in estimates:
+                row = replace(template, metric=metric, skill=part.skill)
+                estimate.add_to(builder, row, column, pair_ids)
+    return builder.build()
+
+
+def compare(scores: ScoreTable, answers: CrocAnswers) -> dict[str, Contrasts]:
+    """Score all comparisons of every direction (spec 1.4).
+
+    Args:
+        scores: must hold every pair id of the answers.
+        answers: P prompt pairs.
+
+    Returns:
+        Direction to its outcome for P prompt pairs and M metrics.
+    """
+    table = scores.oriented()
+    position = {pair: i for i, pair in enumerate(table.index)}
+    values = table.to_numpy(np.float64)
+    found: dict[str, list[tuple[FloatArray, int, IntArray]]] = {name: [] for name in DIRECTIONS}
+    for pair in answers.prompt_pairs:
+        block = {
+            (images, text): values[[position[pair_id(stem, text)] for stem in stems]]
+            for images, stems in (("O", pair.original_images), ("C", pair.contrast_images))
+            for text in ("orig", "contrast")
+        }
+        found["forward_text"].append(_by_text(block["O", "orig"], block["O", "contrast"]))
+        found["inverse_text"].append(_by_text(block["C", "contrast"], block["C", "orig"]))
+        found["forward_image"].append(_by_image(block["O", "orig"], block["C", "orig"]))
+        found["inverse_image"].append(_by_image(block["C", "contrast"], block["O", "contrast"]))
+    return {name: _stack(outcomes, values.shape[1]) for name, outcomes in found.items()}
+
+
+def _by_text(match: FloatArray, contrast: FloatArray) -> tuple[FloatArray, int, IntArray]:
+    """Each image with both texts; shapes (n, M)."""
+    return _outcome(match > contrast, np.isnan(match).sum(axis=0) + np.isnan(contrast).sum(axis=0))
+
+
+def _by_image(match: FloatArray, contrast: FloatArray) -> tuple[FloatArray, int, IntArray]:
+    """One text with each pair of a matching (n, M) and a contrast image (k, M)."""
+    right = (match[:, None, :] > contrast[None, :, :]).reshape(-1, match.shape[1])
+    return _outcome(right, np.isnan(match).sum(axis=0) + np.isnan(contrast).sum(axis=0))
+
+
+def _outcome(right: NDArray[np.bool_], missing: IntArray) -> tuple[FloatArray, int, IntArray]:
+    if right.shape[0] == 0:  # left out: its scores count for nothing, so none are missing
+        return np.full(right.shape[1], np.nan), 0, np.zeros_like(missing)
+    return right.mean(axis=0), right.shape[0], missing
+
+
+def _stack(outcomes: list[tuple[FloatArray, int, IntArray]], n_metrics: int) -> Contrasts:
+    return Contrasts(
+        accuracy=np.array([o[0] for o in outcomes], np.float64).reshape(-1, n_metrics),
+        comparisons=np.array([o[1] for o in outcomes], np.intp),
+        missing=np.array([o[2] for o in outcomes], np.intp).reshape(-1, n_metrics),
+    )
+
+
+def _slices(pairs: tuple[PromptPair, ...]) -> Iterator[_Slice]:
+    """All categories together, then each one, in the order of their first prompt pair."""
+    members: dict[str, list[int]] = {}
+    for i, pair in enumerate(pairs):
+        members.setdefault(pair.category, []).append(i)
+    if not members:
+        return
+    positions = {category: np.array(found, np.intp) for category, found in members.items()}
+    yield _Slice(None, tuple(positions.values()))
+    for category, found in positions.items():
+        yield _Slice(category, (found,))
+
+
+@dataclass(frozen=True)
+class _Estimate:
+    """One measure on one slice for all metrics.
+
+    `value` (M,), `resamples` (B, M), `per_pair` (p, M) for the prompt pairs `members` (p,).
+    """
+
+    measure: str
+    facet: str | None
+    variant: str
+    value: FloatArray
+    resamples: FloatArray
+    per_pair: FloatArray
+    members: IntArray
+    n_items: int
+    n_missing: IntArray
+
+    def scaled(self) -> _Estimate:
+        return replace(
+            self,
+            measure="scaled_accuracy",
+            value=2.0 * self.value - 1.0,
+            resamples=2.0 * self.resamples - 1.0,
+            per_pair=2.0 * self.per_pair - 1.0,
+        )
+
+    def add_to(
+        self, builder: MeasuredBuilder, row: Row, column: int, pair_ids: NDArray[np.object_]
+    ) -> None:
+        values = self.per_pair[:, column]
+        defined = np.isfinite(values)
+        row = replace(
+            row,
+            measure=self.measure,
+            facet=self.facet,
+            variant=self.variant,
+            value=float(self.value[column]),
+            n_items=self.n_items,
+            n_clusters=int(defined.sum()),
+            n_missing=int(self.n_missing[column]),
+            note=_note(self.n_items, int(self.n_missing[column])),
+        )
+        clusters = pair_ids[self.members[defined]]
+        builder.add(row, self.resamples[:, column], clusters.tolist(), values[defined])
+
+
+def _note(n_items: int, n_missing: int) -> str:
+    if n_items == 0:
+        return "no prompt pair has the images this direction compares"
+    if n_missing:
+        return f"missing scores, whose comparisons count as failures: {n_missing}"
+    return ""
+
+
+def _estimates(
+    part: _Slice, outcomes: dict[str, Contrasts], counts: FloatArray
+) -> tuple[_Estimate, ...]:
+    """Every measure of one slice, in the order of the rows."""
+    means = {name: _category_means(part, outcomes[name].accuracy, counts) for name in DIRECTIONS}
+    directions = {name: _direction(part, name, outcomes[name], means[name]) for name in DIRECTIONS}
+    scaled = [estimate.scaled() for estimate in directions.values()]
+    text, image = (
+        _cell(facet, directions[forward], directions[inverse], means[forward], means[inverse])
+        for facet, (forward, inverse) in CELLS.items()
+    )
+    # Both cells read the same score cells, so missing ones are counted once.
+    summary = replace(_mean_of(text, image), facet=None, variant="assay", n_missing=text.n_missing)
+    return (*directions.values(), *scaled, text, image, summary)
+
+
+def _direction(part: _Slice, name: str, outcome: Contrasts, means: _Means) -> _Estimate:
+    return _Estimate(
+        measure="accuracy",
+        facet=name,
+        variant="paper",
+        value=_mean_of_defined(means.values),
+        resamples=_mean_of_defined(means.resamples),
+        per_pair=outcome.accuracy[part.members],
+        members=part.members,
+        n_items=int(outcome.comparisons[part.members].sum()),
+        n_missing=outcome.missing[part.members].sum(axis=0),
+    )
+
+
+def _cell(
+    facet: str, forward: _Estimate, inverse: _Estimate, forward_means: _Means, inverse_means: _Means
+) -> _Estimate:
+    """A published cell: per category the mean of two directions, then over categories."""
+    accuracy = replace(
+        _mean_of(forward, inverse),
+        facet=facet,
+        value=_mean_of_defined((forward_means.values + inverse_means.values) / 2.0),
+        resamples=_mean_of_defined((forward_means.resamples + inverse_means.resamples) / 2.0),
+    )
+    return accuracy.scaled()
+
+
+def _category_means(part: _Slice, accuracy: FloatArray, counts: FloatArray) -> _Means:
+    """Mean over the prompt pairs of each category; NaN where a category has none (drawn)."""
+    once = np.ones((1, accuracy.shape[0]))
+    values = [resampled_mean(accuracy[c], once[:, c])[0] for c in part.categories]
+    resamples = [resampled_mean(accuracy[c], counts[:, c]) for c in part.categories]
+    return _Means(np.stack(values), np.stack(resamples))
+
+
+def _mean_of_defined(values: FloatArray) -> FloatArray:
+    """Mean over the first axis without NaN; NaN where nothing is defined."""
+    defined = np.isfinite(values)
+    with np.errstate(invalid="ignore"):
+        mean: FloatArray = np.where(defined, values, 0.0).sum(axis=0) / defined.sum(axis=0)
+    return mean
+
+
+def _mean_of(first: _Estimate, second: _Estimate) -> _Estimate:
+    """Mean of two estimates on one slice; items and missing scores add up."""
+    return replace(
+        first,
+        value=(first.value + second.value) / 2.0,
+        resamples=(first.resamples + second.resamples) / 2.0,
+        per_pair=_mean_of_defined(np.stack([first.per_pair, second.per_pair])),
+        n_items=first.n_items + second.n_items,
+        n_missing=first.n_missing + second.n_missing,
+    )

@@ -1,0 +1,107 @@
+"""Agreement between raters: Krippendorff's alpha and error consistency."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+FloatArray = NDArray[np.float64]
+Level = Literal["nominal", "ordinal", "interval"]
+
+
+def krippendorff_alpha(ratings: ArrayLike, level: Level) -> float:
+    """Krippendorff's alpha from the coincidence matrix (Gecko, section on annotator agreement).
+
+    Args:
+        ratings: shape (units, raters), numbers or number codes; NaN where a rater gave none.
+            Units with fewer than two ratings are left out.
+        level: `nominal` (equal or not), `ordinal` (by rank distance) or `interval` (by value).
+
+    Returns:
+        1 for perfect agreement, 0 for agreement by chance; NaN where no unit has two ratings or
+        all ratings are equal.
+
+    Raises:
+        ValueError: `ratings` is not two-dimensional.
+    """
+    table = np.asarray(ratings, np.float64)
+    if table.ndim != 2:
+        raise ValueError(f"ratings need shape (units, raters), not {table.shape}")
+    values = np.unique(table[~np.isnan(table)])
+    coincidences = _coincidences(table, values)
+    marginals = coincidences.sum(axis=1)
+    total = marginals.sum()
+    if total == 0:
+        return math.nan
+    distance = _DISTANCES[level](values, marginals)
+    observed = (coincidences * distance).sum() / total
+    expected = (np.outer(marginals, marginals) * distance).sum() / (total * (total - 1.0))
+    return float(1.0 - observed / expected) if expected > 0 else math.nan
+
+
+def error_consistency(metric: ArrayLike, human: ArrayLike) -> float:
+    """Agreement of two binary labellings beyond chance (Gecko, word level: Cohen's kappa).
+
+    Args:
+        metric: shape (n,), 0 or 1 (grounded).
+        human: shape (n,), 0 or 1.
+
+    Returns:
+        kappa = (observed - expected) / (1 - expected), at most 1; NaN where both labellings are
+        constant and equal, or n = 0.
+
+    Raises:
+        ValueError: the lengths differ.
+    """
+    a, b = np.asarray(metric, bool), np.asarray(human, bool)
+    if a.shape != b.shape:
+        raise ValueError(f"two labellings of one length are needed, not {a.shape} and {b.shape}")
+    if a.size == 0:
+        return math.nan
+    p, q = a.mean(), b.mean()
+    expected = p * q + (1.0 - p) * (1.0 - q)
+    if expected >= 1.0:
+        return math.nan
+    return float(((a == b).mean() - expected) / (1.0 - expected))
+
+
+def _coincidences(table: FloatArray, values: FloatArray) -> FloatArray:
+    """Each unit of m >= 2 ratings adds 1 / (m - 1) for every ordered pair of its ratings."""
+    counts = (table[:, :, None] == values).sum(axis=1).astype(np.float64)
+    sizes = counts.sum(axis=1)
+    counts, sizes = counts[sizes >= 2], sizes[sizes >= 2]
+    weights = 1.0 / (sizes - 1.0)
+    coincidences: FloatArray = (counts * weights[:, None]).T @ counts
+    coincidences -= np.diag(counts.T @ weights)  # a rating makes no pair with itself
+    return coincidences
+
+
+def _nominal(values: FloatArray, marginals: FloatArray) -> FloatArray:
+    del marginals
+    differs: FloatArray = (values[:, None] != values).astype(np.float64)
+    return differs
+
+
+def _interval(values: FloatArray, marginals: FloatArray) -> FloatArray:
+    del marginals
+    squared: FloatArray = (values[:, None] - values) ** 2
+    return squared
+
+
+def _ordinal(values: FloatArray, marginals: FloatArray) -> FloatArray:
+    """Squared number of ratings between two values, half of each end counted."""
+    del values
+    middle = np.cumsum(marginals) - marginals / 2.0
+    squared: FloatArray = (middle[:, None] - middle) ** 2
+    return squared
+
+
+_DISTANCES: dict[Level, Callable[[FloatArray, FloatArray], FloatArray]] = {
+    "nominal": _nominal,
+    "ordinal": _ordinal,
+    "interval": _interval,
+}

@@ -1,0 +1,111 @@
+"""Raw Gecko ratings become scores and preferences as the worked examples say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmarks.errors import SubmitterError
+from benchmarks.gecko.aggregate import majority, preferences, template_scores
+
+COLUMNS = [
+    "template", "prompt_id", "model", "model_b", "rater_id", "unit_index", "unit_text", "value",
+]  # fmt: skip
+
+
+def ratings(template: str, by_rater: list[list[str]], model: str = "a") -> pd.DataFrame:
+    """One image: each rater's values for its units (words, questions or the one rating)."""
+    rows = [
+        (template, "p", model, "", f"r{r}", u, "", value)
+        for r, values in enumerate(by_rater)
+        for u, value in enumerate(values)
+    ]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def votes(*values: str, models: tuple[str, str] = ("a", "b")) -> pd.DataFrame:
+    rows = [
+        ("SxS", "p", models[0], models[1], f"r{r}", 0, "", value) for r, value in enumerate(values)
+    ]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def score(table: pd.DataFrame) -> float:
+    found = template_scores(table)
+    assert len(found) == 1
+    return float(found["score"].iloc[0])
+
+
+A, N, U = "aligned", "not_aligned", "unsure"
+
+
+@pytest.mark.parametrize(
+    ("template", "by_rater", "expected"),
+    [
+        ("Likert", [["5"], ["4"], ["4"]], 13 / 15),
+        ("Likert", [["5"], ["4"], ["unsure"]], 0.9),
+        ("Likert", [["1"], ["1"], ["1"]], 0.2),
+        ("WL", [[A, A, N], [A, U, N], [A, A, A]], (2 / 3 + 1 / 2 + 1) / 3),
+        ("WL", [[A, N], [U, U]], 0.5),
+        ("DSGH", [["yes", "no", "invalid"], ["yes", "unsure", "yes"]], 0.75),
+    ],
+)
+def test_units_are_averaged_within_raters_then_raters(
+    template: str, by_rater: list[list[str]], expected: float
+) -> None:
+    assert score(ratings(template, by_rater)) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("template", "value"), [("Likert", "unsure"), ("WL", "unsure"), ("DSGH", "invalid")]
+)
+def test_an_item_with_nothing_but_unsure_answers_has_no_score(template: str, value: str) -> None:
+    assert np.isnan(score(ratings(template, [[value], [value]])))
+
+
+def test_each_image_and_template_has_its_own_score() -> None:
+    table = pd.concat(
+        [ratings("Likert", [["5"]]), ratings("Likert", [["1"]], "b"), ratings("WL", [[N]])]
+    )
+    found = template_scores(pd.concat([table, votes("a")]))
+    assert found.to_numpy().tolist() == [
+        ["Likert", "p", "a", 1.0],
+        ["Likert", "p", "b", 0.2],
+        ["WL", "p", "a", 0.0],
+    ]
+
+
+def test_without_ratings_there_are_no_scores_and_no_preferences() -> None:
+    nothing = ratings("Likert", [])
+    assert template_scores(nothing).empty
+    assert preferences(nothing).empty
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (("a", "a", "b"), 1),
+        (("b", "unsure", "b"), -1),
+        (("a", "b", "unsure"), 0),
+        (("a", "b"), 0),
+        (("a", "unsure", "unsure"), 0),
+        (("a", "a", "b", "unsure"), 1),
+    ],
+)
+def test_the_majority_wins_and_a_tie_is_unsure(values: tuple[str, ...], expected: int) -> None:
+    assert preferences(votes(*values))["preference"].tolist() == [expected]
+    assert majority(values.count("a"), values.count("b"), values.count("unsure")) == expected
+
+
+def test_raters_who_saw_the_models_in_the_other_order_vote_on_the_same_comparison() -> None:
+    table = pd.concat([votes("a"), votes("b", "b", models=("b", "a"))])
+    found = preferences(table)
+    assert found.to_numpy().tolist() == [["p", "a", "b", 1]]
+
+
+def test_an_unknown_value_is_refused_by_name() -> None:
+    with pytest.raises(SubmitterError, match="'6' is no value of the annotation template Likert"):
+        template_scores(ratings("Likert", [["6"]]))
+    with pytest.raises(SubmitterError, match="SxS"):
+        preferences(votes("left"))

@@ -1,0 +1,101 @@
+"""PLCC after a four-parameter logistic, and its values in resamples."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import curve_fit
+
+from benchmarks.statistics import logistic
+from benchmarks.statistics.correlation import pearson
+
+
+def curve(x, b1, b2, b3, b4):  # type: ignore[no-untyped-def]
+    return b2 + (b1 - b2) / (1 + np.exp(-(x - b3) / np.abs(b4)))
+
+
+def test_noise_free_labels_of_a_logistic_are_fitted_exactly() -> None:
+    x = np.linspace(-2.0, 5.0, 60)
+    fit = logistic.fit_logistic(x, curve(x, 4.5, 1.2, 1.0, 0.8))
+    assert fit.converged
+    found = (fit.upper, fit.lower, fit.midpoint, fit.width)
+    assert found == pytest.approx((4.5, 1.2, 1.0, 0.8), abs=1e-5)
+
+
+def test_the_fit_is_scipys_curve_fit_from_the_stated_start() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0.0, 1.0, 300)
+    y = curve(x, 4.6, 1.5, 0.55, 0.12) + rng.normal(size=300) * 0.5
+    start = (y.max(), y.min(), x.mean(), x.std())
+    parameters, _ = curve_fit(curve, x, y, p0=start, maxfev=10_000)
+    expected = pearson(y, curve(x, *parameters))
+    assert logistic.plcc(x, y).value == pytest.approx(expected, abs=1e-6)
+
+
+def test_plcc_does_not_depend_on_the_units_of_the_score() -> None:
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=200)
+    y = np.tanh(x) + rng.normal(size=200) * 0.3
+    assert logistic.plcc(1e-4 * x + 7.0, y).value == pytest.approx(
+        logistic.plcc(x, y).value, abs=1e-6
+    )
+
+
+def test_a_metric_that_runs_backwards_is_positive_and_says_so() -> None:
+    x = np.linspace(0.0, 1.0, 80)
+    found = logistic.plcc(x, curve(-x, 5.0, 1.0, -0.5, 0.1))
+    assert found.value == pytest.approx(1.0, abs=1e-6)
+    assert "falls" in found.note
+
+
+def test_a_fit_that_does_not_converge_is_nan_with_a_note_never_plain_pearson(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(logistic, "MAX_EVALUATIONS", 2)
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=50)
+    found = logistic.plcc(x, x + rng.normal(size=50))
+    assert np.isnan(found.value)
+    assert found.note == "the logistic fit did not converge"
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "reason"),
+    [
+        ([1.0, 2.0, 3.0], [1.0, 2.0, 3.0], "fewer than 4"),
+        ([1.0] * 6, range(6), "constant"),
+        (range(6), [2.0] * 6, "constant"),
+    ],
+)
+def test_undefined_plcc_names_its_reason(x, y, reason) -> None:  # type: ignore[no-untyped-def]
+    found = logistic.plcc(list(x), list(y))
+    assert np.isnan(found.value)
+    assert reason in found.note
+
+
+def test_no_curve_is_fitted_to_constant_scores() -> None:
+    with pytest.raises(ValueError, match="four points"):
+        logistic.fit_logistic([1.0] * 5, [1.0, 2.0, 3.0, 4.0, 5.0])
+
+
+@pytest.mark.parametrize("noise", [0.3, 0.8])
+def test_resamples_are_within_1e_3_of_refits_where_the_metric_has_signal(noise: float) -> None:
+    rng = np.random.default_rng(3)
+    clusters = np.arange(240) // 4
+    x = rng.normal(size=240)
+    y = np.clip(np.round(3.0 + 1.3 * np.tanh(x) + rng.normal(size=240) * noise, 1), 1.0, 5.0)
+    counts = rng.multinomial(60, np.full(60, 1 / 60), size=25)
+    refits = [logistic.plcc(np.repeat(x, w), np.repeat(y, w)).value for w in counts[:, clusters]]
+    found = logistic.resampled_plcc(x, y, counts, clusters)
+    np.testing.assert_allclose(found, refits, rtol=0, atol=1e-3)
+
+
+def test_a_resample_with_constant_labels_is_nan() -> None:
+    x, y = np.array([1.0, 2.0, 3.0, 4.0, 5.0]), np.array([1.0, 1.0, 2.0, 3.0, 4.0])
+    found = logistic.resampled_plcc(x, y, [[2, 2, 0, 0, 0], [1, 1, 1, 1, 1]], np.arange(5))
+    assert np.isnan(found).tolist() == [True, False]
+
+
+def test_a_sample_with_constant_scores_has_no_resamples() -> None:
+    with pytest.raises(ValueError, match="constant"):
+        logistic.resampled_plcc([1.0] * 4, [1.0, 2.0, 3.0, 4.0], np.ones((1, 4)), np.arange(4))
