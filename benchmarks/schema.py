@@ -81,8 +81,6 @@ class Card(_Frozen):
     """What is resampled: `prompt pair`, `graph`, `prompt`."""
     headline: Selector
     """What the board is ordered by."""
-    skill_headline: Selector | None = None
-    """What the board of one skill is ordered by, where that is another row than the headline."""
     measures: dict[str, MeasureInfo]
     skills: dict[str, str] = Field(default_factory=dict)
     """Skill key to display name, in the order of display."""
@@ -92,11 +90,10 @@ class Card(_Frozen):
     citation: str = ""
     links: dict[str, str] = Field(default_factory=dict)
 
-    def ranked_by(self, skill: str | None) -> Selector:
-        """What orders the board of a skill (None: the whole)."""
-        if skill is None or self.skill_headline is None:
-            return self.headline
-        return self.skill_headline
+    def higher_is_better(self, measure: str) -> bool:
+        """Whether larger values of a measure are better; so for measures without a description."""
+        info = self.measures.get(measure)
+        return info is None or info.higher_is_better
 
     @classmethod
     def read(cls, path: Path, measures: Mapping[str, MeasureInfo]) -> Card:

@@ -90,7 +90,22 @@ class Board(_Model):
     def slice(self, selector: Selector, skill: str | None) -> tuple[Cell, ...]:
         """The cells of one ranking: best first, undefined values last."""
         found = [c for c in self.cells if c.selector == selector and c.skill == skill]
-        return tuple(sorted(found, key=_board_order))
+        return best_first(found, higher_is_better=self.card.higher_is_better(selector.measure))
+
+
+def best_first(cells: Iterable[Cell], *, higher_is_better: bool) -> tuple[Cell, ...]:
+    """The cells of one slice by rank range, then rank, then value; undefined values last."""
+    sign = -1.0 if higher_is_better else 1.0
+
+    def order(cell: Cell) -> tuple[float, float, float, str]:
+        return (
+            math.inf if cell.rank_low is None else cell.rank_low,
+            math.inf if cell.rank is None else cell.rank,
+            math.inf if cell.value is None else sign * cell.value,
+            cell.entry_id,
+        )
+
+    return tuple(sorted(cells, key=order))
 
 
 class Snapshot(_Model):
@@ -190,8 +205,7 @@ def _cells(runs: Sequence[Published], card: Card) -> tuple[Cell, ...]:
 
 def _ranked(drawn: Sequence[_Drawn], card: Card) -> list[Cell]:
     values = np.array([d.row.value for d in drawn])
-    info = card.measures.get(drawn[0].row.measure)
-    higher = info.higher_is_better if info else True
+    higher = card.higher_is_better(drawn[0].row.measure)
     ranges = rank_ranges(values, np.stack([d.resamples for d in drawn]), higher_is_better=higher)
     cells: list[Cell] = []
     for one, place in zip(drawn, ranges, strict=True):
@@ -204,14 +218,3 @@ def _ranked(drawn: Sequence[_Drawn], card: Card) -> list[Cell]:
             )
         cells.append(cell)
     return cells
-
-
-def _board_order(cell: Cell) -> tuple[float, float, float, str]:
-    """By rank range, then rank, then value; undefined last."""
-    worst = math.inf
-    return (
-        worst if cell.rank_low is None else cell.rank_low,
-        worst if cell.rank is None else cell.rank,
-        worst if cell.value is None else -cell.value,
-        cell.entry_id,
-    )

@@ -1,0 +1,101 @@
+"""Serves the site: `python app.py`, then open http://127.0.0.1:7860.
+
+Environment:
+    ASSAY_STORE  folder of the store (default `.assay/store`)
+    ASSAY_DATA   folder of benchmark data files (default: none; what needs none works)
+    ASSAY_HOST   address to listen at (default 127.0.0.1; 0.0.0.0 inside a container)
+    PORT         port to listen at (default 7860)
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+
+import gradio as gr
+
+from benchmarks.errors import AssayError, SubmitterError
+from benchmarks.registry import load_registry
+from evaluator.isolation.gate import isolation_gate
+from evaluator.submission.desk import SubmissionDesk
+from leaderboard.desk import Gate
+from leaderboard.pages.site import create_app, launch_options
+from leaderboard.store.folder import folder_store
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the environment says.
+
+    Attributes:
+        store: folder of the store.
+        data: folder of benchmark data; None where none was named.
+        host: address to listen at.
+        port: port to listen at.
+    """
+
+    store: Path
+    data: Path | None
+    host: str
+    port: int
+
+    @classmethod
+    def read(cls, environment: Mapping[str, str]) -> Settings:
+        """Read the settings.
+
+        Raises:
+            SubmitterError: `bad_port` where PORT is no port.
+        """
+        port = environment.get("PORT", "7860")
+        if not port.isdecimal() or not 0 < int(port) < 65536:
+            raise SubmitterError("bad_port", f"PORT is {port!r}.", "Give a number up to 65535.")
+        data = environment.get("ASSAY_DATA")
+        return cls(
+            store=Path(environment.get("ASSAY_STORE", ".assay/store")),
+            data=Path(data) if data else None,
+            host=environment.get("ASSAY_HOST", "127.0.0.1"),
+            port=int(port),
+        )
+
+
+def build(settings: Settings) -> gr.Blocks:
+    """The site over a folder store, with the evaluator's desk."""
+    registry = load_registry()
+    store = folder_store(settings.store)
+    desk = SubmissionDesk(store, registry, settings.data, _gate, _now)
+    # Boards of people's ratings come before simulated ones.
+    cards = sorted(
+        (b.card for b in registry.values()), key=lambda card: (card.simulated, card.name)
+    )
+    return create_app(store, desk, {card.name: card for card in cards}, clock=_now)
+
+
+def main() -> int:
+    """Serve until interrupted."""
+    try:
+        settings = Settings.read(os.environ)
+        app = build(settings)
+    except AssayError as error:
+        sys.stderr.write(f"error [{error.code}]: {error}\n")
+        return error.exit_code
+    app.launch(server_name=settings.host, server_port=settings.port, **launch_options())
+    return 0
+
+
+@cache
+def _gate() -> Gate:
+    """Whether code can be isolated here; probed once, since a machine seldom changes."""
+    return isolation_gate()
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,83 @@
+"""The about page: what every figure means, from the benchmarks' own cards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from benchmarks.schema import Card, MeasureInfo
+from leaderboard.pages.board_table import direction
+from leaderboard.pages.markup import MISSING, badge, link, number, paragraphs, section, text
+from leaderboard.pages.queue_table import legend
+from leaderboard.ranking import MIN_CLUSTERS
+
+_READING = f"""
+<dl class="as-terms">
+<dt>Interval</dt><dd>The figure in brackets holds 95 % of the values found when the benchmark is
+drawn anew. Whole clusters are drawn with replacement (a prompt with all its images, a graph with
+all its walks), since items of one cluster are not independent. The draws come from a seed that is
+stored with the benchmark's revision and serves all metrics, so that anyone can repeat them.</dd>
+<dt>Rank range</dt><dd>Each draw ranks all metrics. “2–5” says that in 95 % of the draws the metric
+came out between second and fifth. Metrics whose ranges overlap are not told apart by these data;
+the order within such a group says little.</dd>
+<dt>Tier</dt><dd>A heavier rule in a ranking stands where no rank range reaches across.</dd>
+<dt>Too few items to order</dt><dd>With fewer than {MIN_CLUSTERS} clusters a draw says next to
+nothing. Values are shown, ranks are not.</dd>
+<dt>Missing scores</dt><dd>Where a metric gave no score, the number of missing pairs is shown beside
+it. A metric that was not run on a benchmark has “{MISSING}” there, never a zero.</dd>
+<dt>Scores as submitted</dt><dd>A file of scores computed elsewhere. We judge it and cannot re-run
+it.</dd>
+<dt>Trained on this benchmark</dt><dd>The author says that the metric has seen these data. Its value
+is shown, and is no test.</dd>
+<dt>Simulated</dt><dd>Labels or ratings of such a benchmark were made by a program, to show and test
+the platform. Nothing about the quality of a metric follows from them. Every page says so.</dd>
+</dl>
+"""
+
+
+def about(cards: Iterable[Card]) -> list[str]:
+    """The sections of the about page."""
+    known = tuple(cards)
+    contents = " · ".join(
+        f'<a href="./about#{text(card.name)}">{text(card.title)}</a>' for card in known
+    )
+    return [
+        "<h1>About Assay</h1>",
+        section("How to read a board", _READING, ident="reading"),
+        section("Benchmarks and their measures", f'<p class="as-intro">{contents}</p>'),
+        *(_benchmark(card) for card in known),
+        section("States of a submission", legend(), ident="states"),
+    ]
+
+
+def _benchmark(card: Card) -> str:
+    rows = "".join(_measure(key, info, card) for key, info in card.measures.items())
+    links = " · ".join(link(address, name) for name, address in card.links.items())
+    facts = [f"revision <code>{text(card.revision)}</code>", f"resampled by {text(card.cluster)}"]
+    facts += [f"licence: {text(card.licence)}"] if card.licence else []
+    cite = f'<p class="as-muted">{text(card.citation)}</p>' if card.citation else ""
+    table = (
+        '<div class="as-scroll"><table class="as-table as-measures">'
+        '<thead><tr><th scope="col">Measure</th><th scope="col">What it says</th>'
+        '<th scope="col">Range</th><th scope="col">Chance</th><th scope="col">Source</th></tr></thead>'
+        f"<tbody>{rows}</tbody></table></div>"
+    )
+    return section(
+        card.title,
+        f'<p class="as-muted">{"; ".join(facts)}</p>{paragraphs(card.description)}{cite}'
+        f"<p>{links}</p>{table}",
+        aside=badge("simulated ratings", "warn") if card.simulated else "",
+        ident=card.name,
+    )
+
+
+def _measure(key: str, info: MeasureInfo, card: Card) -> str:
+    headline = badge("headline", "info") if key == card.headline.measure else ""
+    low = "−∞" if info.low is None else number(info.low, 0)
+    high = "∞" if info.high is None else number(info.high, 0)
+    chance = MISSING if info.chance is None else number(info.chance, 2)
+    return (
+        f'<tr><th scope="row">{text(info.title)} {direction(info)} {headline}</th>'
+        f'<td>{text(info.meaning)}</td><td data-label="Range">{low} to {high}</td>'
+        f'<td data-label="Chance">{chance}</td>'
+        f'<td data-label="Source" class="as-muted">{text(info.source)}</td></tr>'
+    )

@@ -1,0 +1,71 @@
+"""What a page is, and what it is given."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from benchmarks.errors import PlatformError
+from benchmarks.schema import Card
+from leaderboard.desk import Desk
+from leaderboard.pages.reading import Reader
+from leaderboard.store.live import Live
+
+_SUFFIX = "_page"
+
+
+@dataclass(frozen=True)
+class Context:
+    """What every page may use.
+
+    Attributes:
+        reader: the published boards and the submissions.
+        live: the workers' pulses.
+        desk: takes submissions.
+        cards: the benchmarks, in the order of display.
+        clock: the current time, with a time zone.
+    """
+
+    reader: Reader
+    live: Live
+    desk: Desk
+    cards: Mapping[str, Card]
+    clock: Callable[[], datetime]
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page of the site.
+
+    Attributes:
+        title: name in the navigation.
+        path: address below the root; empty for the first page.
+        order: place in the navigation.
+        build: makes its components and events, inside a Blocks context.
+    """
+
+    title: str
+    path: str
+    order: int
+    build: Callable[[Context], None]
+
+
+def all_pages(package: str = "leaderboard.pages") -> tuple[Page, ...]:
+    """Every page: the `PAGE` of each module of the package whose name ends in `_page`.
+
+    Raises:
+        PlatformError: `invalid_page` where such a module defines none.
+    """
+    home = importlib.import_module(package)
+    found: list[Page] = []
+    for module in pkgutil.iter_modules(home.__path__):
+        if not module.name.endswith(_SUFFIX):
+            continue
+        page = getattr(importlib.import_module(f"{package}.{module.name}"), "PAGE", None)
+        if not isinstance(page, Page):
+            raise PlatformError("invalid_page", f"{package}.{module.name} does not define PAGE.")
+        found.append(page)
+    return tuple(sorted(found, key=lambda page: page.order))

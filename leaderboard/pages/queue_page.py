@@ -1,0 +1,83 @@
+"""All submissions and what happens to them, kept up to date."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import gradio as gr
+
+from leaderboard.pages.markup import notice, page, section, submitted
+from leaderboard.pages.page import Context, Page
+from leaderboard.pages.queue_table import history, legend, queue_table, workers_line
+from leaderboard.pages.widgets import QUIET, html, on_load
+
+REFRESH_S = 2.0
+
+
+def queue(context: Context, chosen: str) -> str:
+    """Workers, all submissions and the states.
+
+    Args:
+        context: where submissions and pulses are read.
+        chosen: id of a submission to be marked; empty for none.
+    """
+    now = context.clock()
+    pulses = context.live.pulses()
+    titles = {name: card.title for name, card in context.cards.items()}
+    table = queue_table(context.reader.statuses(), pulses, titles, now, chosen=chosen)
+    return page(
+        [
+            section("Workers", workers_line(pulses, now)),
+            section("Submissions", table),
+            section("What the states mean", legend()),
+        ]
+    )
+
+
+def one_submission(context: Context, chosen: str) -> str:
+    """The heading, and the history of a submission if one is chosen."""
+    parts = ["<h1>Queue</h1>"]
+    if chosen:
+        parts.append(section("History", _history(context, chosen)))
+    return page(parts)
+
+
+def _history(context: Context, chosen: str) -> str:
+    back = '<p><a href="./queue">Close the history</a></p>'
+    for status in context.reader.statuses():
+        if status.submission.submission_id == chosen:
+            return history(status, context.reader.events(chosen), context.clock()) + back
+    return notice(f"There is no submission {submitted(chosen)} here.", "warn") + back
+
+
+def _build(context: Context) -> None:
+    chosen = gr.State("")
+    parts = (one_submission, queue)
+    shown = [html() for _ in parts]
+    digests = [gr.State("") for _ in parts]
+
+    def open_page(request: gr.Request) -> tuple[str, ...]:
+        wanted = str(request.query_params.get("submission", ""))
+        contents = [part(context, wanted) for part in parts]
+        return (wanted, *contents, *map(_digest, contents))
+
+    def refresh(wanted: str, *before: str) -> tuple[Any, ...]:
+        contents = [part(context, wanted) for part in parts]
+        after = [_digest(content) for content in contents]
+        # An unchanged part is left as it is, so that an open log and a selection survive.
+        changed = [
+            gr.skip() if old == new else content
+            for content, old, new in zip(contents, before, after, strict=True)
+        ]
+        return (*changed, *after)
+
+    on_load(open_page, [chosen, *shown, *digests])
+    gr.Timer(REFRESH_S).tick(refresh, [chosen, *digests], [*shown, *digests], **QUIET)
+
+
+def _digest(content: str) -> str:
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+PAGE = Page("Queue", "queue", 30, _build)

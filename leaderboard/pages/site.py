@@ -1,0 +1,73 @@
+"""Puts the pages together. Serving them needs `launch_options` as well."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from importlib import resources
+from typing import Any
+
+import gradio as gr
+
+from benchmarks.schema import Card
+from leaderboard.desk import Desk
+from leaderboard.pages.page import Context, Page, all_pages
+from leaderboard.pages.reading import Reader
+from leaderboard.pages.theme import theme
+from leaderboard.pages.widgets import run_on_load
+from leaderboard.store.interface import Store
+
+MAX_UPLOAD = "1gb"
+_DESCRIPTION = '<meta name="description" content="Assay tests text-to-image metrics.">'
+
+
+def create_app(
+    store: Store, desk: Desk, cards: Mapping[str, Card], *, clock: Callable[[], datetime]
+) -> gr.Blocks:
+    """Build the site; nothing is served yet.
+
+    Args:
+        store: where boards, submissions and pulses are read.
+        desk: takes submissions.
+        cards: the benchmarks, by name, in the order of display.
+        clock: the current time, with a time zone.
+    """
+    context = Context(
+        reader=Reader(store, cards),
+        live=store.live,
+        desk=desk,
+        cards=cards,
+        clock=clock,
+    )
+    first, *others = all_pages()
+    with gr.Blocks(title="Assay", analytics_enabled=False, fill_width=True) as app:
+        _fill(first, context, home=first.title)
+    for page in others:
+        with app.route(page.title, f"/{page.path}"):
+            _fill(page, context, home=first.title)
+    return app
+
+
+def _fill(page: Page, context: Context, *, home: str) -> None:
+    gr.Navbar(main_page_name=home)
+    run_on_load(f"() => {{ document.title = {json.dumps(page.title + ' · Assay')}; }}")
+    page.build(context)
+
+
+def launch_options() -> dict[str, Any]:
+    """What `Blocks.launch` needs to serve the site as designed, host and port excepted."""
+    style = resources.files("leaderboard.pages").joinpath("style.css").read_text(encoding="utf-8")
+    return {
+        "theme": theme(),
+        # Not as `css`: Gradio prefixes those rules, but not the ones inside @media, which then lose.
+        "head": f"{_DESCRIPTION}<style>{style}</style>",
+        "footer_links": [],
+        "max_file_size": MAX_UPLOAD,
+        "run_history": False,
+        "ssr_mode": False,
+        "share": False,
+        "show_error": False,
+        "mcp_server": False,
+        "enable_monitoring": False,
+    }

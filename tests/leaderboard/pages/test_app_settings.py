@@ -1,0 +1,25 @@
+"""What `python app.py` reads from its environment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app import Settings
+from benchmarks.errors import SubmitterError
+
+
+def test_without_any_setting_the_app_listens_at_this_machine_only() -> None:
+    assert Settings.read({}) == Settings(Path(".assay/store"), None, "127.0.0.1", 7860)
+
+
+def test_every_setting_can_be_given() -> None:
+    given = {"ASSAY_STORE": "s", "ASSAY_DATA": "d", "ASSAY_HOST": "0.0.0.0", "PORT": "80"}
+    assert Settings.read(given) == Settings(Path("s"), Path("d"), "0.0.0.0", 80)
+
+
+@pytest.mark.parametrize("port", ["", "http", "-1", "0", "65536"])
+def test_a_port_that_is_none_is_refused(port: str) -> None:
+    with pytest.raises(SubmitterError, match="PORT"):
+        Settings.read({"PORT": port})

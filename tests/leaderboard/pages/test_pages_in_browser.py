@@ -1,0 +1,125 @@
+"""All pages in a real browser: on a phone and a desk, in light and dark."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from leaderboard.pages.page import all_pages
+from leaderboard.pages.site import create_app, launch_options
+from leaderboard.store.memory import memory_store
+from tests.leaderboard.pages.synthetic import NASTY, NOW, StubDesk, cards, fill
+
+pytestmark = pytest.mark.browser
+
+SETTLED_MS = 500
+"""Time for late requests and errors to show. The network is never idle: Gradio holds a stream."""
+
+OVERFLOWING = """() => [...document.querySelectorAll('.as-board td:not(.as-c-axis), .as-queue td')]
+  .filter(cell => cell.scrollWidth > cell.clientWidth + 1).map(cell => cell.textContent)"""
+"""Cells whose content runs into the next one."""
+
+PATHS = [page.path for page in all_pages()]
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[str]:
+    app = create_app(fill(memory_store()), StubDesk(), cards(), clock=lambda: NOW)
+    _, address, _ = app.launch(
+        server_name="127.0.0.1", prevent_thread_lock=True, quiet=True, **launch_options()
+    )
+    yield address
+    app.close()
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: str) -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+def opened(page: Page, address: str) -> None:
+    page.goto(address)
+    expect(page.locator(".as-page h1").first).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_every_page_fits_is_quiet_and_asks_nobody_else(
+    site: str, browser: Browser, width: int, scheme: str
+) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)  # type: ignore[arg-type]
+    problems: list[str] = []
+    page.on("console", lambda m: problems.append(m.text) if m.type == "error" else None)
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("dialog", lambda dialog: problems.append(dialog.message))
+    page.on("request", lambda request: problems.extend(foreign(request.url, site)))
+    for path in PATHS:
+        opened(page, f"{site}{path}")
+        page.wait_for_timeout(SETTLED_MS)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+        assert page.evaluate("document.body.classList.contains('dark')") is (scheme == "dark")
+        assert page.evaluate(OVERFLOWING) == [], path
+        # `innerWidth` grows with content that does not fit, so the navigation is asked as well.
+        expect(page.get_by_role("link", name="About", exact=True).first).to_be_in_viewport()
+    assert problems == []
+    page.close()
+
+
+def test_a_link_opens_its_view_and_choosing_changes_the_address(
+    site: str, browser: Browser
+) -> None:
+    page = browser.new_page()
+    opened(page, f"{site}boards?benchmark=ratings&skill=counting&measure=srcc~paper")
+    expect(page.locator(".as-notice", has_text="is not reported for Counting")).to_be_visible()
+    page.get_by_text("Error graphs", exact=True).click()
+    expect(page.locator("h1")).to_have_text("Error graphs")
+    page.wait_for_url(re.compile(r"/boards\?benchmark=graphs&measure=rank~paper~all$"))
+    page.reload()
+    expect(page.locator("h1")).to_have_text("Error graphs")
+    with page.expect_download() as download:
+        page.get_by_text("Download CSV").click()
+    assert download.value.suggested_filename.startswith("graphs-rank")
+    page.close()
+
+
+def test_a_link_into_the_about_page_goes_to_its_place(site: str, browser: Browser) -> None:
+    page = browser.new_page()
+    opened(page, f"{site}about#unused")
+    expect(page.locator("#unused")).to_be_in_viewport()
+    expect(page).to_have_title("About · Assay")
+    page.locator(".as-page a", has_text="Ratings").first.click()
+    expect(page.locator("#ratings")).to_be_in_viewport()
+    page.close()
+
+
+def test_a_refused_form_keeps_what_was_filled_in(site: str, browser: Browser) -> None:
+    page = browser.new_page()
+    opened(page, f"{site}submit")
+    page.get_by_label("Submitter").first.fill("A group")
+    page.get_by_role("button", name="Submit module").click()
+    expect(page.get_by_role("alert")).to_contain_text("No archive is chosen")
+    expect(page.get_by_label("Submitter").first).to_have_value("A group")
+    page.close()
+
+
+def test_a_hostile_name_is_shown_as_it_was_typed(site: str, browser: Browser) -> None:
+    page = browser.new_page()
+    opened(page, f"{site}boards?benchmark=ratings")
+    visible = NASTY.replace("\u202e", "").replace("\x1b", "")
+    expect(page.locator(".as-name", has_text=visible).first).to_be_visible()
+    assert page.locator("img[src=x]").count() == 0
+    page.close()
+
+
+def foreign(address: str, site: str) -> list[str]:
+    parts = urlsplit(address)
+    if parts.scheme in {"data", "blob"} or parts.netloc == urlsplit(site).netloc:
+        return []
+    return [f"asked {address}"]
