@@ -123,7 +123,7 @@ class SubmissionDesk:
         """
         target = find(self.registry, benchmark)
         content = load_bytes(path)
-        title = _checked_name(name or path.stem)
+        title = _checked_name(name) if name else _name_from(path.stem)
         table = parse_scores(
             content,
             path.name,
@@ -190,6 +190,11 @@ def _checked_submitter(submitter: str) -> str:
             f"Use letters, digits, spaces and . _ @ ' + - (at most {MAX_SUBMITTER}).",
         )
     return name
+
+
+def _name_from(stem: str) -> str:
+    """A name made from a file's, which nobody chose with our rules in mind."""
+    return re.sub(r"[^A-Za-z0-9._+-]+", "-", stem).strip("-._+")[:64] or "scores"
 
 
 def _checked_name(name: str) -> str:

@@ -49,7 +49,8 @@ class Standing:
     Attributes:
         entry: the latest of its entries.
         cells: benchmark to its headline cell; boards without it are absent.
-        relative: mean place, 0 (always best) to 1 (always worst); None where it has no rank.
+        relative: mean of (rank - 1/2) / metrics over its boards, 0 (best) to 1 (worst); None
+            where it has no rank.
     """
 
     entry: Entry
@@ -66,7 +67,11 @@ def headline_cells(board: BoardIndex) -> tuple[Cell, ...]:
 
 
 def standings(view: View) -> list[Standing]:
-    """Every published metric, best mean relative rank first; those without any rank last."""
+    """Every published metric: those on the same boards together, best mean place first.
+
+    Metrics of different boards were never compared, so the order tells nothing between such
+    groups. Metrics without any rank come last.
+    """
     cells: dict[Identity, dict[str, Cell]] = {}
     latest: dict[Identity, Entry] = {}
     places: dict[Identity, dict[str, float]] = {}
@@ -87,7 +92,7 @@ def standings(view: View) -> list[Standing]:
         Standing(entry, cells.get(who, {}), fmean(places[who].values()) if who in places else None)
         for who, entry in latest.items()
     ]
-    return sorted(found, key=_order)
+    return sorted(found, key=lambda row: _order(row, tuple(view.boards)))
 
 
 def leader_cards(view: View) -> str:
@@ -114,11 +119,11 @@ def matrix(view: View) -> str:
         '<table class="as-table as-matrix"><caption class="as-sr">Rank ranges of every metric on '
         "every benchmark</caption>"
         f'<thead><tr><th scope="col" class="as-c-metric">Metric</th>{heads}'
-        '<th scope="col" title="0 is the best place on every board, 1 the worst">Mean place</th>'
         f'<th scope="col">Coverage</th></tr></thead><tbody>{body}</tbody></table></div>'
         '<p class="as-legend">Large: the rank range on the headline measure. Small: its value. '
-        f"–: not ranked there (on hover: why). {MISSING}: not run there, and not counted against the metric. Mean place: mean of "
-        f"(rank − ½) / metrics over the boards it is on.{cut}</p>"
+        f"–: not ranked there (on hover: why). {MISSING}: not run there. Metrics on the same boards "
+        "stand together, the best mean place first; metrics on different boards were never "
+        f"compared.{cut}</p>"
     )
 
 
@@ -156,11 +161,11 @@ def _identity(entry: Entry) -> Identity:
     return Identity(entry.submitter, entry.metric, entry.version, entry.kind)
 
 
-def _order(row: Standing) -> tuple[bool, float, int, str]:
+def _order(row: Standing, boards: Sequence[str]) -> tuple[bool, tuple[bool, ...], float, str]:
     return (
         row.relative is None,
+        tuple(name not in row.cells for name in boards),
         row.relative or 0.0,
-        -len(row.cells),
         row.entry.metric.casefold(),
     )
 
@@ -218,7 +223,6 @@ def _matrix_row(row: Standing, totals: Mapping[str, int]) -> str:
     origin = f" {mark}" if row.entry.kind is Kind.SCORES else ""
     return (
         f'<tr><th scope="row" class="as-c-metric">{metric_name(row.entry)}{origin}</th>{cells}'
-        f"<td>{number(row.relative, 2)}</td>"
         f'<td class="as-muted">{len(row.cells)} of {count(len(totals), "board")}</td></tr>'
     )
 

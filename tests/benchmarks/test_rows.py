@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,10 +12,10 @@ import pytest
 from benchmarks.rows import ROW_FIELDS, MeasuredBuilder, Row, percentile_intervals
 
 
-def row(**more: object) -> Row:
+def row(**more: Any) -> Row:
     return Row(
         **{"benchmark": "b", "revision": "1", "metric": "m", "measure": "x", "value": 1.0, **more}
-    )  # type: ignore[arg-type]
+    )
 
 
 def test_unused_and_undefined_fields_are_null_in_json_and_come_back() -> None:

@@ -1,36 +1,18 @@
-"""The main job end to end, as a person would do it: the commands, then the served app."""
+"""The main job end to end, as a person would do it: the commands."""
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from leaderboard.snapshot import Cell, Snapshot, read_snapshot
 from leaderboard.store.folder import folder_store
+from tests.end_to_end.commands import evaluator
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 DEMO_BOARDS = {"demo_croc", "demo_ts2", "demo_evalmuse", "demo_gecko"}
-
-
-def evaluator(*words: object, data: Path | None = None) -> subprocess.CompletedProcess[str]:
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("ASSAY_")}
-    if data is not None:
-        environment["ASSAY_DATA"] = str(data)
-    return subprocess.run(
-        [sys.executable, "-m", "evaluator", *map(str, words)],
-        cwd=REPOSITORY,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=280,
-        check=False,
-    )
 
 
 def snapshot(store: Path) -> Snapshot:
@@ -43,22 +25,6 @@ def headline(shown: Snapshot, board: str, skill: str | None = None) -> dict[str,
     card = shown.boards[board].card
     cells = shown.boards[board].slice(card.headline, skill)
     return {shown.entries[c.entry_id].metric: c for c in cells}
-
-
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with the demo published; made once, copied by tests that change it."""
-    store = tmp_path_factory.mktemp("demo") / "store"
-    done = evaluator("demo", "--no-serve", "--store", store)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return store
-
-
-@pytest.fixture
-def store(demo: Path, tmp_path: Path) -> Path:
-    copy = tmp_path / "store"
-    shutil.copytree(demo, copy)
-    return copy
 
 
 def test_every_bundled_scorer_is_on_every_demo_board(demo: Path) -> None:

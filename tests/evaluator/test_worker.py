@@ -233,3 +233,12 @@ def test_published_scores_are_in_the_benchmarks_order(rig: Rig) -> None:
     path.write_bytes(rig.store.public.read(f"{stem}.scores.parquet"))
     frame = pd.read_parquet(path)
     assert frame.to_dict("list") == {"pair_id": ["a", "b", "c"], "grey": [0.0, 1.0, 2.0]}
+
+
+def test_a_scores_file_is_named_after_itself_if_nobody_names_it(rig: Rig) -> None:
+    single = "pair_id,score\na,1\nb,2\nc,3\n"
+    path = rig.scores(single, "my scores (1).csv")
+    status = rig.desk.submit_scores(path, benchmark="toy", submitter="ada")
+    assert status.submission.metrics == ("my-scores-1",)
+    with pytest.raises(SubmitterError, match="cannot name a metric"):
+        rig.desk.submit_scores(path, benchmark="toy", submitter="ada", name="<b>")

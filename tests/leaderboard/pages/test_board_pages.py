@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from datetime import timedelta
+from itertools import pairwise
 from urllib.parse import parse_qsl
 
 import pytest
@@ -243,13 +244,21 @@ def test_the_matrix_shows_a_dash_where_a_metric_was_not_run(view: View) -> None:
     assert "0.000" not in row
 
 
-def test_the_matrix_is_ordered_by_mean_place_with_unranked_metrics_last(view: View) -> None:
-    rows = standings(view)
-    places = [row.relative for row in rows]
-    ranked = [place for place in places if place is not None]
-    assert ranked == sorted(ranked)
-    assert places[-1] is None
+def test_metrics_on_the_same_boards_stand_together_best_mean_place_first(view: View) -> None:
+    rows = [row for row in standings(view) if row.relative is not None]
+    groups = [frozenset(row.cells) for row in rows]
+    changes = sum(one != other for one, other in pairwise(groups))
+    assert changes == len(set(groups)) - 1
+    for one, other in pairwise(rows):
+        if one.cells.keys() == other.cells.keys():
+            assert (one.relative or 0) <= (other.relative or 0)
     assert rows[0].entry.metric == "CLIPScore"
+
+
+def test_metrics_without_any_rank_come_last(view: View) -> None:
+    unranked = [row.relative is None for row in standings(view)]
+    assert unranked == sorted(unranked)
+    assert any(unranked)
 
 
 def test_leader_cards_flag_simulated_ratings_and_name_no_leader_without_an_order(

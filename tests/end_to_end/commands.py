@@ -1,0 +1,29 @@
+"""Running the commands as a person does, in processes of their own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def environment(**more: object) -> dict[str, str]:
+    """This process's environment without settings of Assay, and with the given ones."""
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("ASSAY_")}
+    return {**clean, **{name: str(value) for name, value in more.items()}}
+
+
+def evaluator(*words: object, data: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """`python -m evaluator ...` from the repository's root."""
+    return subprocess.run(
+        [sys.executable, "-m", "evaluator", *map(str, words)],
+        cwd=REPOSITORY,
+        env=environment() if data is None else environment(ASSAY_DATA=data),
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )

@@ -1,0 +1,34 @@
+"""The published demo, made once for all tests of this folder."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from tests.end_to_end.commands import evaluator
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with the demo published; tests that change it take `store`, a copy."""
+    # The processes of a parallel run share the folder above their own.
+    shared = tmp_path_factory.getbasetemp().parent / "assay-demo"
+    shared.mkdir(exist_ok=True)
+    store, done = shared / "store", shared / "done"
+    with FileLock(shared / "lock"):
+        if not done.exists():
+            ran = evaluator("demo", "--no-serve", "--store", store)
+            assert ran.returncode == 0, ran.stdout + ran.stderr
+            done.touch()
+    return store
+
+
+@pytest.fixture
+def store(demo: Path, tmp_path: Path) -> Path:
+    """A copy of the published demo."""
+    copy = tmp_path / "store"
+    shutil.copytree(demo, copy)
+    return copy

@@ -1,0 +1,156 @@
+"""A stranger's metric from the submit page to the board, in a real browser; with pictures."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect, sync_playwright
+
+from tests.end_to_end.commands import REPOSITORY, environment
+
+pytestmark = [pytest.mark.browser, pytest.mark.isolation]
+
+PICTURES = REPOSITORY / "screenshots"
+BRIGHTNESS = """
+import numpy as np
+
+
+class Scorer:
+    def score(self, images, prompts):
+        return [float(np.asarray(image).mean()) + len(p) / 100 for image, p in zip(images, prompts)]
+"""
+BROKEN = (
+    "class Scorer:\n    def score(self, images, prompts):\n        raise ValueError('no luck')\n"
+)
+
+
+def module(path: Path, name: str, source: str) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("assay.toml", f'name = "{name}"\nversion = "2"\n')
+        archive.writestr("scorer.py", source)
+    return path
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def answers(address: str) -> bool:
+    try:
+        with urllib.request.urlopen(address, timeout=2) as reply:
+            return bool(reply.status == 200)
+    except OSError:
+        return False
+
+
+@contextmanager
+def served(store: Path, log: Path) -> Iterator[str]:
+    """The app and its worker, as `make demo` starts them a second time."""
+    port = free_port()
+    address = f"http://127.0.0.1:{port}"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "evaluator", "demo", "--serve", "--store", str(store)],
+            cwd=REPOSITORY,
+            env=environment(PORT=port),
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            deadline = time.monotonic() + 90
+            while not answers(address):
+                assert process.poll() is None, log.read_text()
+                assert time.monotonic() < deadline, log.read_text()
+                time.sleep(0.2)
+            yield address
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(timeout=40)
+
+
+@pytest.fixture
+def page(chromium: str) -> Iterator[Page]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser.new_page(viewport={"width": 1280, "height": 900})
+        browser.close()
+
+
+def keep(page: Page, name: str) -> None:
+    PICTURES.mkdir(exist_ok=True)
+    page.screenshot(path=PICTURES / f"{name}.png", full_page=True)
+
+
+def submit(page: Page, address: str, archive: Path) -> None:
+    page.goto(f"{address}/submit")
+    expect(page.get_by_role("heading", name="Submit a metric")).to_be_visible()
+    page.locator("input[type=file]").first.set_input_files(archive)
+    page.get_by_label("Submitter").first.fill("Grace")
+    expect(page.get_by_text(archive.name)).to_be_visible()
+    page.get_by_role("button", name="Submit module").click()
+
+
+def test_a_module_goes_from_the_submit_page_through_the_queue_to_the_board(
+    store: Path, tmp_path: Path, page: Page
+) -> None:
+    good = module(tmp_path / "brightness.zip", "brightness", BRIGHTNESS)
+    broken = module(tmp_path / "broken.zip", "broken", BROKEN)
+    with served(store, tmp_path / "served.log") as address:
+        submit(page, address, good)
+        expect(page.get_by_text("brightness is in.")).to_be_visible(timeout=20_000)
+        keep(page, "1-submitted")
+
+        page.goto(f"{address}/queue")
+        mine = page.locator("tr", has_text="brightness")
+        expect(mine.get_by_text("published")).to_be_visible(timeout=90_000)
+        keep(page, "2-queue")
+
+        page.goto(f"{address}/boards?benchmark=demo_croc")
+        board = page.locator(".as-board").first
+        expect(board.get_by_text("brightness")).to_be_visible(timeout=20_000)
+        expect(board.get_by_text("two-tower")).to_be_visible()
+        keep(page, "3-board")
+
+        submit(page, address, broken)
+        expect(page.get_by_text("broken is in.")).to_be_visible(timeout=20_000)
+        page.goto(f"{address}/queue")
+        mine = page.locator("tr", has_text="broken")
+        expect(mine.get_by_text("failed").first).to_be_visible(timeout=60_000)
+        expect(mine.get_by_text("ValueError: no luck")).to_be_visible()
+        keep(page, "4-failed")
+
+        (tmp_path / "not.zip").write_text("hello")
+        submit(page, address, tmp_path / "not.zip")
+        expect(page.get_by_text("neither a zip nor a tar archive")).to_be_visible(timeout=20_000)
+        keep(page, "5-refused")
+        page.goto(f"{address}/boards?benchmark=demo_croc")
+        expect(page.locator(".as-board").first.get_by_text("two-tower")).to_be_visible()
+
+
+def test_stopping_the_demo_leaves_no_process(store: Path, tmp_path: Path) -> None:
+    with served(store, tmp_path / "served.log") as address:
+        assert answers(address)
+    assert not answers(address)
+    processes = [folder for folder in Path("/proc").iterdir() if folder.name.isdecimal()]
+    left = [p.name for p in processes if str(store).encode() in _environment_of(p)]
+    assert left == []
+
+
+def _environment_of(process: Path) -> bytes:
+    try:
+        return (process / "environ").read_bytes()
+    except OSError:
+        return b""
