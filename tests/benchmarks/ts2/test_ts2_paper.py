@@ -143,12 +143,20 @@ def test_only_released_metrics_have_printed_deltas(answers: Ts2Answers, scores: 
     assert all(math.isnan(row.value) and "llmscore_over" in row.note for row in printed)
 
 
-def test_a_released_name_without_scores_has_undefined_printed_deltas(
+def test_other_scores_under_a_released_name_have_no_printed_deltas(
+    answers: Ts2Answers, scores: ScoreTable
+) -> None:
+    table = ScoreTable(scores.overall[["clipscore"]] ** 2)
+    measured = Ts2().evaluate(table, answers, 10)
+    assert not [row for row in measured.rows if row.variant == "as_printed"]
+
+
+def test_a_metric_without_scores_has_undefined_rows_that_say_so(
     answers: Ts2Answers, scores: ScoreTable
 ) -> None:
     table = ScoreTable(scores.overall[["clipscore"]] * math.nan)
     measured = Ts2().evaluate(table, answers, 10)
-    assert all(math.isnan(row.value) and row.note.startswith("Undefined") for row in measured.rows)
+    assert all(math.isnan(row.value) and row.note for row in measured.rows)
 
 
 def test_a_repeated_evaluation_gives_the_same_rows(
