@@ -83,7 +83,23 @@ def main() -> int:
     except AssayError as error:
         sys.stderr.write(f"error [{error.code}]: {error}\n")
         return error.exit_code
-    app.launch(server_name=settings.host, server_port=settings.port, **launch_options())
+    try:
+        app.launch(
+            server_name=settings.host,
+            server_port=settings.port,
+            prevent_thread_lock=True,
+            quiet=True,
+            **launch_options(),
+        )
+    except OSError as error:
+        sys.stderr.write(
+            f"error [port_unavailable]: Cannot listen at {settings.host}:{settings.port}: {error} "
+            "Choose another port with PORT.\n"
+        )
+        return SubmitterError.exit_code
+    sys.stdout.write(f"Serving at http://{settings.host}:{settings.port} (Ctrl-C stops)\n")
+    sys.stdout.flush()
+    app.block_thread()
     return 0
 
 

@@ -166,6 +166,9 @@ class Worker:
         try:
             scored = self._score(status)
             self._publish(status, scored)
+        except KeyboardInterrupt:
+            self._hand_back(status)
+            raise
         except TransientError as error:
             self._give_back(status, error)
         except AssayError as error:
@@ -234,6 +237,12 @@ class Worker:
 
     def _still_mine(self, status: Status) -> bool:
         return status.state in IN_WORK and status.by == self.name
+
+    def _hand_back(self, status: Status) -> None:
+        """Queue it again because this worker is told to stop."""
+        reason = "The worker was stopped; what was finished is kept."
+        event = Event(at=self.clock(), state=State.QUEUED, by=self.name, reason=reason)
+        self._append_if_mine(status, event)
 
     def _give_back(self, status: Status, error: TransientError) -> None:
         """Queue it again after a fault of the world, unless that happened too often."""

@@ -181,7 +181,7 @@ def _serve(store: Path, data: Path | None) -> None:
         children["app"].wait()
     code = children["app"].returncode
     if code not in (0, -signal.SIGTERM, -signal.SIGINT):
-        raise typer.Exit(3)
+        raise typer.Exit(max(code, 1))
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import threading
+import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated
@@ -43,7 +44,8 @@ def make_worker(
         scratch=root.resolve() / "scratch",
         limits=Limits(),
     )
-    name = f"{socket.gethostname().lower()[:40]}-{os.getpid()}"
+    # Unique even where every start has the same process id, as in a container.
+    name = f"{socket.gethostname().lower()[:40]}-{os.getpid()}-{uuid.uuid4().hex[:6]}"
     made = Worker(name, opened, registry, data, scorers, now)
     if listener is not None:
         made.listener = listener
@@ -66,13 +68,15 @@ def worker(
     gate = made.scorers.gate
     if not gate.ok:
         logging.warning("Strangers' code is not run here: %s %s", gate.reason, gate.remedy)
-    if once:
-        made.run_all()
-        return
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
-    made.run_forever(stop)
+    # A worker that is told to stop hands back what it works on; finished parts are kept.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        if once:
+            made.run_all()
+        else:
+            made.run_forever(threading.Event())
+    except KeyboardInterrupt:
+        logging.info("Stopped.")
 
 
 def doctor(store: StoreOption = Path(".assay/store"), data: DataOption = None) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import threading
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 
+FORGOTTEN_AFTER = timedelta(days=1)
 _KEY = re.compile(r"[a-z0-9][a-z0-9_.-]{0,99}")
 
 
@@ -70,6 +72,8 @@ class FolderLive:
         if not _KEY.fullmatch(pulse.worker):
             raise ValueError(f"{pulse.worker!r} cannot name a worker")
         self._root.mkdir(parents=True, exist_ok=True)
+        if not (self._root / f"{pulse.worker}.json").exists():
+            self._forget(pulse.at - FORGOTTEN_AFTER)
         draft = self._root / f"{pulse.worker}.draft"
         draft.write_text(pulse.model_dump_json())
         draft.replace(self._root / f"{pulse.worker}.json")
@@ -83,3 +87,9 @@ class FolderLive:
             except (ValidationError, FileNotFoundError):
                 continue
         return tuple(found)
+
+    def _forget(self, before: datetime) -> None:
+        """Drop the pulses of workers that are long gone, when a new one comes."""
+        for pulse in self.pulses():
+            if pulse.at < before:
+                (self._root / f"{pulse.worker}.json").unlink(missing_ok=True)

@@ -242,3 +242,15 @@ def test_a_scores_file_is_named_after_itself_if_nobody_names_it(rig: Rig) -> Non
     assert status.submission.metrics == ("my-scores-1",)
     with pytest.raises(SubmitterError, match="cannot name a metric"):
         rig.desk.submit_scores(path, benchmark="toy", submitter="ada", name="<b>")
+
+
+def test_a_worker_that_is_stopped_hands_its_submission_back(rig: Rig) -> None:
+    rig.backend = fail_with(KeyboardInterrupt())
+    queued = rig.desk.submit_metric(rig.module(), submitter="ada")
+    with pytest.raises(KeyboardInterrupt):
+        rig.worker("w1").run_all()
+    status = Ledger(rig.store).status(queued.submission.submission_id)
+    assert (status.state, status.fault) == (State.QUEUED, "")
+    assert "stopped" in status.reason
+    rig.backend = FakeBackend()
+    assert rig.worker("w2").run_next()

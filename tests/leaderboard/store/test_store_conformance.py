@@ -125,6 +125,14 @@ def test_the_latest_pulse_of_every_worker_is_kept(store: Store) -> None:
     assert {(p.worker, p.done) for p in store.live.pulses()} == {("w1", 2), ("w2", 1)}
 
 
+def test_pulses_of_workers_long_gone_are_forgotten_when_a_new_one_comes(tmp_path: Path) -> None:
+    live = folder_store(tmp_path).live
+    for worker, day in (("old", 1), ("recent", 3), ("new", 3)):
+        at = datetime(2026, 1, day, tzinfo=UTC)
+        live.beat(Pulse(worker=worker, at=at, isolation_ok=True, isolation="x"))
+    assert {pulse.worker for pulse in live.pulses()} == {"recent", "new"}
+
+
 def _die_at(root: Path, step: str) -> None:
     """Commit two files and be killed at a named step, in a process of its own."""
     repository = FolderRepository(root)
