@@ -71,7 +71,7 @@ class _Scale:
 
 def _columns(board: BoardIndex, selector: Selector) -> list[_Column]:
     columns: list[_Column] = []
-    for skill in (None, *board.skills()):
+    for skill in (None, *_whole_skills(board)):
         available = [s for s in board.selectors(skill) if s.measure == selector.measure]
         if not available:
             continue
@@ -80,6 +80,11 @@ def _columns(board: BoardIndex, selector: Selector) -> list[_Column]:
         ranked = sum(cell.rank is not None for cell in cells.values())
         columns.append(_Column(skill, found, cells, ranked))
     return columns
+
+
+def _whole_skills(board: BoardIndex) -> list[str]:
+    """Skills without their sub-skills, which rest on too few items to be taken in at a glance."""
+    return [skill for skill in board.skills() if ":" not in skill]
 
 
 def _row_order(columns: Sequence[_Column]) -> list[str]:
@@ -120,7 +125,9 @@ def _legend(board: BoardIndex, columns: Sequence[_Column], scale: _Scale, entrie
         if len(used) > 1
         else ""
     )
+    parts = any(":" in skill for skill in board.skills())
+    finer = " Sub-skills are in the skill chooser." if parts else ""
     return (
         f'<p class="as-legend">{text(names)}: {ramp}. Bold: the rank range reaches 1, so it may be '
-        f"the best at this skill.{mixed}{cut}</p>"
+        f"the best at this skill.{finer}{mixed}{cut}</p>"
     )
