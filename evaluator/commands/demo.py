@@ -14,27 +14,17 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 
 from benchmarks.registry import load_registry
 from benchmarks.schema import Benchmark
 from evaluator.bundled import bundled_modules
+from evaluator.commands.bars import run_bars
 from evaluator.commands.common import DataOption, StoreOption, console, now
 from evaluator.commands.work import make_worker
 from evaluator.isolation.gate import isolation_gate
 from evaluator.judging import publish_cards
 from evaluator.submission.desk import SubmissionDesk
-from evaluator.worker import RunProgress
 from leaderboard.ledger import Ledger
 from leaderboard.records import Event
 from leaderboard.results import stale_benchmarks
@@ -105,45 +95,8 @@ def _work_off(
     total = sum(pairs.get(name, 0) for s in waiting for name in s.submission.benchmarks)
     if not waiting:
         return
-    with _bars() as bars:
-        worker = make_worker(opened, root, registry, data, _Bars(bars, total))
-        worker.run_all()
-
-
-def _bars() -> Progress:
-    return Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-    )
-
-
-class _Bars:
-    """Shows a bar per run and one over all of them, each with an estimate of what remains."""
-
-    def __init__(self, bars: Progress, total: int) -> None:
-        self._bars = bars
-        self._all = bars.add_task("[bold]all runs (pairs)", total=total, rate="")
-        self._tasks: dict[tuple[str, str], TaskID] = {}
-        self._done: dict[tuple[str, str], int] = {}
-
-    def __call__(self, run: RunProgress) -> None:
-        """The listener of the worker."""
-        key, progress = (run.metric, run.benchmark), run.progress
-        if key not in self._tasks:
-            self._tasks[key] = self._bars.add_task(f"{run.metric} on {run.benchmark}", rate="")
-        self._done[key] = progress.done
-        self._bars.update(
-            self._tasks[key],
-            completed=progress.done,
-            total=progress.total,
-            rate=f"{progress.rate:.0f} pairs/s",
-        )
-        self._bars.update(self._all, completed=sum(self._done.values()))
+    with run_bars(total) as listener:
+        make_worker(opened, root, registry, data, listener).run_all()
 
 
 def _summarise(shown: Snapshot | None, seconds: float) -> None:

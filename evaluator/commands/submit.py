@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from benchmarks.registry import load_registry
+from evaluator.commands.bars import run_bars
 from evaluator.commands.common import DataOption, JsonOption, StoreOption, console, now
 from evaluator.commands.work import make_worker
 from evaluator.isolation.gate import isolation_gate
@@ -60,7 +61,8 @@ def submit(
         )
     submission_id = status.submission.submission_id
     if wait:
-        make_worker(opened, store, registry, data).run(submission_id)
+        with run_bars() as listener:
+            make_worker(opened, store, registry, data, listener).run(submission_id)
         status = Ledger(opened).status(submission_id)
     _report(status, as_json)
     if status.state in (State.FAILED, State.REJECTED):
