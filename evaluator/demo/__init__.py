@@ -1,0 +1,1 @@
+"""The bundled scorers of the demo in the form a stranger submits, and the training of one."""
