@@ -77,6 +77,8 @@ class Card(_Frozen):
     """Pinned revision of the data; stored in every row."""
     simulated: bool = False
     """True where ratings or labels do not come from people: every page says so."""
+    answers_public: bool = True
+    """Whether per-pair scores and the scorer's output may be published."""
     cluster: str
     """What is resampled: `prompt pair`, `graph`, `prompt`."""
     headline: Selector

@@ -16,9 +16,9 @@ from benchmarks.rows import Measured
 from benchmarks.schema import Benchmark, ScoreTable
 from leaderboard import snapshot
 from leaderboard.ledger import Ledger
-from leaderboard.records import Cost, RunResult, Submission
+from leaderboard.records import Cost, RunResult, Status, Submission
 from leaderboard.results import read_published, result_files
-from leaderboard.snapshot import Published, build_snapshot
+from leaderboard.snapshot import Published
 from leaderboard.store.interface import Store, transact
 
 _FIGURES_DEPEND_ON = ("numpy", "pandas", "scipy", "pillow")
@@ -49,9 +49,16 @@ class Judged:
     measured: Measured
     table: ScoreTable
 
+    answers_public: bool
+
     def files(self) -> dict[str, bytes]:
         """The public files of the run."""
-        return result_files(self.published.result, self.measured, self.table)
+        return result_files(
+            self.published.result,
+            self.measured,
+            self.table,
+            answers_public=self.answers_public,
+        )
 
 
 def judge(
@@ -82,7 +89,12 @@ def judge(
         repaired={metric: len(pairs) for metric, pairs in scored.table.repaired.items()},
         judged_at=judged_at,
     )
-    return Judged(Published(submission, result, measured.resamples), measured, scored.table)
+    return Judged(
+        Published(submission, result, measured.resamples),
+        measured,
+        scored.table,
+        benchmark.card.answers_public,
+    )
 
 
 def versions() -> dict[str, str]:
@@ -91,29 +103,47 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version(), **found}
 
 
-def snapshot_files(
-    store: Store,
-    registry: Mapping[str, Benchmark],
-    built_at: datetime,
-    new: Sequence[Judged] = (),
-) -> dict[str, bytes]:
-    """The snapshot of everything published so far and of `new` runs."""
-    replaced = {j.published.submission.submission_id for j in new}
-    kept = [
-        run
-        for run in read_published(store.public, Ledger(store).statuses())
-        if run.submission.submission_id not in replaced
-    ]
-    runs = [*kept, *(j.published for j in new)]
-    cards = {name: benchmark.card for name, benchmark in registry.items()}
-    built = build_snapshot(runs, cards, built_at)
-    return {snapshot.PATH: built.model_dump_json().encode()}
+class Publisher:
+    """Builds the snapshot from everything published, anew only when that has changed.
 
+    Args:
+        store: what is published there.
+        registry: gives the cards; their benchmarks have boards.
+    """
 
-def publish_cards(store: Store, registry: Mapping[str, Benchmark], built_at: datetime) -> None:
-    """Make the boards show the benchmarks known here, if the snapshot shows others."""
-    shown = snapshot.read_snapshot(store.public)
-    cards = {name: benchmark.card for name, benchmark in registry.items()}
-    if shown is not None and {n: b.card for n, b in shown.boards.items()} == cards:
-        return
-    transact(store.public, lambda: snapshot_files(store, registry, built_at), "boards of new cards")
+    def __init__(self, store: Store, registry: Mapping[str, Benchmark]) -> None:
+        self._store = store
+        self._cards = {name: benchmark.card for name, benchmark in registry.items()}
+        self._built_from: object = None
+        self._built: dict[str, bytes] = {}
+
+    def snapshot_files(self, built_at: datetime, new: Sequence[Judged] = ()) -> dict[str, bytes]:
+        """The snapshot of everything published so far and of `new` runs, which replace older ones.
+
+        A commit that loses its race calls this again; unless the race was lost to another
+        publication, the answer is at hand.
+        """
+        shown = [status for status in Ledger(self._store).statuses() if status.on_boards]
+        fresh = [j.published.result for j in new]
+        key = (
+            [(s.submission.submission_id, s.since) for s in shown],
+            [(r.submission_id, r.benchmark, r.judged_at) for r in fresh],
+        )
+        if key != self._built_from:
+            built = snapshot.build_snapshot(self._runs(shown, new), self._cards, built_at)
+            self._built = {snapshot.PATH: built.model_dump_json().encode()}
+            self._built_from = key
+        return self._built
+
+    def publish_cards(self, built_at: datetime) -> None:
+        """Make the boards show the benchmarks known here, if the snapshot shows others."""
+        shown = snapshot.read_snapshot(self._store.public)
+        if shown is None or {n: b.card for n, b in shown.boards.items()} != self._cards:
+            transact(
+                self._store.public, lambda: self.snapshot_files(built_at), "boards of new cards"
+            )
+
+    def _runs(self, shown: Sequence[Status], new: Sequence[Judged]) -> list[Published]:
+        replaced = {j.published.submission.submission_id for j in new}
+        kept = [s for s in shown if s.submission.submission_id not in replaced]
+        return [*read_published(self._store.public, kept), *(j.published for j in new)]

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import logging
 import threading
-import traceback
+import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from benchmarks.errors import AssayError, PlatformError, TransientError
+from benchmarks.errors import AssayError, PlatformError, SubmitterError, TransientError
 from benchmarks.schema import Benchmark
-from evaluator.judging import Judged, Scored, judge, snapshot_files
+from evaluator.heartbeat import Heartbeat, RunProgress
+from evaluator.judging import Judged, Publisher, Scored, judge
 from evaluator.scorer_role import ScorerRole
 from evaluator.scoring.progress import Progress
 from leaderboard.ledger import Ledger
@@ -29,42 +29,24 @@ from leaderboard.store.live import Pulse
 LEASE = timedelta(hours=8)
 SILENT_AFTER = timedelta(seconds=60)
 """A worker that has not beaten for so long is dead, whatever its lease says."""
-BEAT_S = 2.0
+LEASE_CHECKED_EVERY = timedelta(seconds=30)
 MAX_ATTEMPTS = 3
 LOG_CHARS = 4000
+_OURS_WHEN_WORKING = frozenset({"data_missing", "data_malformed", "images_missing"})
+"""Errors about this machine's data: not the submitter's, once the submission was accepted."""
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class RunProgress:
-    """Where a run (one submission on one benchmark) stands, for whoever listens.
-
-    Attributes:
-        submission: its id.
-        metric: its name on the boards.
-        benchmark: the benchmark.
-        progress: of this run.
-        runs_left: runs of this submission after this one.
-    """
-
-    submission: str
-    metric: str
-    benchmark: str
-    progress: Progress
-    runs_left: int
 
 
 def _nobody_listens(_: RunProgress) -> None:
     """The default listener."""
 
 
-@dataclass
 class Worker:
     """One worker; works on one submission at a time.
 
-    Attributes:
-        name: unique among the workers of a store.
+    Args:
+        name: unique among the workers a store ever had.
         store: where submissions come from and results go.
         registry: the benchmarks known here.
         data: folder of benchmark data, if there is one.
@@ -73,43 +55,55 @@ class Worker:
         listener: is told of progress.
     """
 
-    name: str
-    store: Store
-    registry: Mapping[str, Benchmark]
-    data: Path | None
-    scorers: ScorerRole
-    clock: Callable[[], datetime]
-    listener: Callable[[RunProgress], None] = _nobody_listens
-    _pulse: Pulse | None = field(default=None, init=False)
-    _output: str = field(default="", init=False)
-    _pulse_lock: threading.Lock = field(default_factory=threading.Lock, init=False)
-
-    @property
-    def ledger(self) -> Ledger:
-        """The submissions of the store."""
-        return Ledger(self.store)
+    def __init__(
+        self,
+        name: str,
+        store: Store,
+        *,
+        registry: Mapping[str, Benchmark],
+        data: Path | None,
+        scorers: ScorerRole,
+        clock: Callable[[], datetime],
+        listener: Callable[[RunProgress], None] = _nobody_listens,
+    ) -> None:
+        self.name = name
+        self.scorers = scorers
+        self._store = store
+        self._ledger = Ledger(store)
+        self._publisher = Publisher(store, registry)
+        self._registry = registry
+        self._data = data
+        self._clock = clock
+        self._listener = listener
+        self._owed: list[tuple[str, Event]] = []
+        self._output = ""
+        self.heart = Heartbeat(store.live, self._idle_pulse(), clock)
 
     def run_forever(self, stop: threading.Event, poll_s: float = 1.0) -> None:
-        """Work until told to stop; a fault of the store is logged and tried again."""
-        with self._beating():
+        """Work until told to stop. The worker outlives any defect; it is logged and slept over."""
+        with self.heart:
             while not stop.is_set():
                 try:
                     worked = self.run_next()
                 except TransientError as error:
                     log.warning("The store failed for now: %s", error)
                     worked = False
+                except Exception:
+                    log.exception("The worker met a defect and goes on.")
+                    worked = False
                 if not worked:
                     stop.wait(poll_s)
 
     def run_all(self) -> None:
-        """Work until nothing is left that this worker can do."""
-        with self._beating():
+        """Work until nothing is left that this worker can do now."""
+        with self.heart:
             while self.run_next():
                 pass
 
     def run_next(self) -> bool:
         """Work on the oldest submission that can be claimed; False if there is none."""
-        for status in self.ledger.statuses():
+        self._settle()
+        for status in self._ledger.statuses():
             if self._can_take(status) and self._claim(status):
                 self._work(status.submission.submission_id)
                 return True
@@ -117,228 +111,214 @@ class Worker:
 
     def run(self, submission_id: str) -> bool:
         """Work on one submission, if it can be claimed."""
-        status = self.ledger.status(submission_id)
-        if not (self._can_take(status) and self._claim(status)):
-            return False
-        with self._beating():
+        with self.heart:
+            status = self._ledger.status(submission_id)
+            if not (self._can_take(status) and self._claim(status)):
+                return False
             self._work(submission_id)
-        return True
+            return True
+
+    # Claiming
 
     def _can_take(self, status: Status) -> bool:
         """Whether it is free and this machine can do it."""
         if not self._free(status):
             return False
         submission = status.submission
-        if any(name not in self.registry for name in submission.benchmarks):
+        benchmarks = [self._registry.get(name) for name in submission.benchmarks]
+        if not all(b is not None and b.has_answers(self._data) for b in benchmarks):
             return False
-        if submission.kind is Kind.METRIC:
-            return self.scorers.can_run(submission)
-        return all(self.registry[name].has_answers(self.data) for name in submission.benchmarks)
+        if submission.kind is Kind.SCORES:
+            return True
+        with_images = all(b is not None and b.has_questions(self._data) for b in benchmarks)
+        return with_images and self.scorers.can_run(submission)
 
     def _free(self, status: Status) -> bool:
-        if status.claimable(self.clock()):
-            return True
-        return status.state in IN_WORK and self._is_silent(status.by)
-
-    def _is_silent(self, worker: str) -> bool:
-        """Whether a worker beat once and then stopped: its process has died."""
-        beats = [pulse.at for pulse in self.store.live.pulses() if pulse.worker == worker]
-        return bool(beats) and max(beats) < self.clock() - SILENT_AFTER
+        """Whether nobody works on it: it waits, or whoever held it is gone."""
+        if status.state not in IN_WORK:
+            return status.due(self._clock())
+        if status.by == self.name:
+            return True  # Asked only between two submissions: a leftover of an earlier fault.
+        beats = [pulse.at for pulse in self._store.live.pulses() if pulse.worker == status.by]
+        if beats:
+            return max(beats) < self._clock() - SILENT_AFTER
+        return status.expired(self._clock())
 
     def _claim(self, status: Status) -> bool:
-        """Take a submission; False if another worker was faster."""
-        now = self.clock()
+        """Take a submission; False if another worker was faster, or it wore out its workers."""
+        now = self._clock()
+        submission_id = status.submission.submission_id
+        if status.state in IN_WORK and status.attempts >= MAX_ATTEMPTS:
+            self._append_if(self._free, submission_id, self._worn_out(status))
+            return False
         events = [
             Event(at=now, state=State.CLAIMED, by=self.name, lease_until=now + LEASE),
             Event(at=now, state=State.SCORING, by=self.name),
         ]
         try:
-            self.ledger.append(status.submission.submission_id, events, still=self._free)
+            self._ledger.append(submission_id, events, still=self._free)
         except TransientError as error:
             log.info("Not claimed: %s", error)
             return False
+        self.heart.working_on(submission_id)
         return True
+
+    def _worn_out(self, status: Status) -> Event:
+        return Event(
+            at=self._clock(),
+            state=State.FAILED,
+            by=self.name,
+            code="worker_lost",
+            fault="platform",
+            reason=f"{status.attempts} workers died while they worked on it.",
+            hint="It may need more memory than there is. The operator has the workers' logs.",
+        )
+
+    # Working
 
     def _work(self, submission_id: str) -> None:
         """Score, judge and publish; every failure becomes a state with a reason."""
-        status = self.ledger.status(submission_id)
+        status = self._ledger.status(submission_id)
         self._output = ""
         try:
-            scored = self._score(status)
-            self._publish(status, scored)
+            self._publish(status, self._score(status))
         except KeyboardInterrupt:
-            self._hand_back(status)
+            reason = "The worker was stopped; what was finished is kept."
+            self._conclude(status, State.QUEUED, reason=reason)
             raise
         except TransientError as error:
             self._give_back(status, error)
+        except SubmitterError as error:
+            ours = error.code in _OURS_WHEN_WORKING
+            self._fail(status, PlatformError(error.code, error.message) if ours else error)
         except AssayError as error:
-            self._fail(status, error, self._output)
-        except Exception as error:  # the worker outlives any defect; it is recorded as ours
-            incident = f"{type(error).__name__}: {error}"
-            log.exception("Incident with %s", submission_id)
-            ours = PlatformError(
-                "incident",
-                f"Assay itself failed ({incident[:200]}).",
-                "Nothing is wrong with the submission; it can be sent again.",
-            )
-            self._fail(status, ours, traceback.format_exc())
+            self._fail(status, error)
+        except Exception:
+            number = uuid.uuid4().hex[:8]
+            log.exception("Incident %s with %s", number, submission_id)
+            self._fail(status, _incident(number))
         finally:
-            self._set_pulse(None)
+            self.heart.working_on("")
 
     def _score(self, status: Status) -> list[Scored]:
         submission = status.submission
-        with self.scorers.open(submission, self.ledger.upload(submission)) as run:
+        with self.scorers.open(submission, self._ledger.upload(submission)) as run:
             try:
                 return [
-                    run.scores_of(self.registry[name], self.data, self._teller(submission, name))
+                    run.scores_of(self._registry[name], self._data, self._teller(submission, name))
                     for name in submission.benchmarks
                 ]
             finally:
                 self._output = run.log
 
     def _teller(self, submission: Submission, benchmark: str) -> Callable[[Progress], None]:
+        """Passes progress on, and stops the work where the lease was lost meanwhile."""
         left = len(submission.benchmarks) - submission.benchmarks.index(benchmark) - 1
+        checked = self._clock()
 
         def tell(progress: Progress) -> None:
+            nonlocal checked
             run = RunProgress(submission.submission_id, submission.name, benchmark, progress, left)
-            self._set_pulse(run)
-            self.listener(run)
+            self.heart.tell(run)
+            self._listener(run)
+            if self._clock() - checked > LEASE_CHECKED_EVERY:
+                checked = self._clock()
+                if not self._mine(self._ledger.status(submission.submission_id)):
+                    raise TransientError("lost_race", "Another worker has taken this submission.")
 
         return tell
 
     def _publish(self, status: Status, scored: Sequence[Scored]) -> None:
         submission = status.submission
-        now = self.clock()
+        now = self._clock()
         judged = [
-            judge(submission, one, self.registry[one.benchmark], self.data, now) for one in scored
+            judge(submission, one, self._registry[one.benchmark], self._data, now) for one in scored
         ]
+        output = self._output[-LOG_CHARS:] if self._may_show(submission) else ""
         events = [
-            Event(
-                at=now,
-                state=state,
-                by=self.name,
-                log=self._output[-LOG_CHARS:] if state is State.SCORED else "",
-            )
-            for state in (State.SCORED, State.JUDGING, State.PUBLISHED)
+            Event(at=now, state=State.SCORED, by=self.name, log=output),
+            Event(at=now, state=State.JUDGING, by=self.name),
+            Event(at=now, state=State.PUBLISHED, by=self.name),
         ]
-        self.ledger.append(
+        self._ledger.append(
             submission.submission_id,
             events,
-            still=self._still_mine,
+            still=self._mine,
             also=lambda: self._public_files(judged, now),
         )
         self.scorers.forget(submission)
 
     def _public_files(self, judged: Sequence[Judged], now: datetime) -> dict[str, bytes]:
-        files = snapshot_files(self.store, self.registry, now, judged)
+        files = self._publisher.snapshot_files(now, judged)
         for one in judged:
             files |= one.files()
         return files
 
-    def _still_mine(self, status: Status) -> bool:
+    def _may_show(self, submission: Submission) -> bool:
+        """Whether the scorer's output may be published: it may tell of what it was shown."""
+        return all(self._registry[name].card.answers_public for name in submission.benchmarks)
+
+    def _mine(self, status: Status) -> bool:
         return status.state in IN_WORK and status.by == self.name
 
-    def _hand_back(self, status: Status) -> None:
-        """Queue it again because this worker is told to stop."""
-        reason = "The worker was stopped; what was finished is kept."
-        event = Event(at=self.clock(), state=State.QUEUED, by=self.name, reason=reason)
-        self._append_if_mine(status, event)
+    # Ending without publishing
 
     def _give_back(self, status: Status, error: TransientError) -> None:
         """Queue it again after a fault of the world, unless that happened too often."""
         if status.attempts >= MAX_ATTEMPTS:
-            given_up = PlatformError(
-                error.code, f"Gave up after {status.attempts} attempts: {error.message}", error.hint
-            )
-            self._fail(status, given_up, "")
+            text = f"Gave up after {status.attempts} attempts: {error.message}"
+            self._fail(status, PlatformError(error.code, text, error.hint))
             return
-        event = Event(
-            at=self.clock(),
-            state=State.QUEUED,
-            by=self.name,
-            reason=f"Attempt {status.attempts} failed and will be repeated: {error.message}",
-            code=error.code,
-            fault="world",
-        )
-        self._append_if_mine(status, event)
+        reason = f"Attempt {status.attempts} failed and will be repeated: {error.message}"
+        self._conclude(status, State.QUEUED, reason=reason, code=error.code, fault="world")
 
-    def _fail(self, status: Status, error: AssayError, output: str) -> None:
-        event = Event.model_validate(
-            {
-                "at": self.clock(),
-                "state": State.FAILED,
-                "by": self.name,
-                "reason": error.message,
-                "hint": error.hint,
-                "code": error.code,
-                "fault": error.fault,
-                "log": output[-LOG_CHARS:],
-            }
-        )
+    def _fail(self, status: Status, error: AssayError) -> None:
         log.warning("%s failed: %s", status.submission.submission_id, error)
-        self._append_if_mine(status, event)
+        self._conclude(
+            status,
+            State.FAILED,
+            reason=error.message,
+            hint=error.hint,
+            code=error.code,
+            fault=error.fault,
+            log=self._output[-LOG_CHARS:] if self._may_show(status.submission) else "",
+        )
 
-    def _append_if_mine(self, status: Status, event: Event) -> None:
+    def _conclude(self, status: Status, state: State, **more: str) -> None:
+        event = Event.model_validate({"at": self._clock(), "state": state, "by": self.name, **more})
+        self._append_if(self._mine, status.submission.submission_id, event)
+
+    def _append_if(self, still: Callable[[Status], bool], submission_id: str, event: Event) -> None:
+        """Record an event; while the store fails it is kept in mind and recorded later."""
         try:
-            self.ledger.append(status.submission.submission_id, [event], still=self._still_mine)
+            self._ledger.append(submission_id, [event], still=still)
         except TransientError as error:
-            log.warning("Not recorded, since another worker has it now: %s", error)
+            if error.code == "lost_race":
+                log.warning("Not recorded, since another worker has it now: %s", error)
+            else:
+                log.warning("To be recorded later: %s", error)
+                self._owed.append((submission_id, event))
 
-    def _set_pulse(self, run: RunProgress | None) -> None:
-        with self._pulse_lock:
-            self._pulse = self._pulse_of(run)
+    def _settle(self) -> None:
+        """Record what the store could not take before."""
+        owed, self._owed = self._owed, []
+        for submission_id, event in owed:
+            self._append_if(self._mine, submission_id, event)
 
-    def _pulse_of(self, run: RunProgress | None) -> Pulse:
+    def _idle_pulse(self) -> Pulse:
         gate = self.scorers.gate
-        idle = Pulse(
+        return Pulse(
             worker=self.name,
-            at=self.clock(),
+            at=self._clock(),
             isolation_ok=gate.ok,
             isolation=", ".join(self.scorers.layers) if gate.ok else f"{gate.reason} {gate.remedy}",
         )
-        if run is None:
-            return idle
-        progress = run.progress
-        return idle.model_copy(
-            update={
-                "submission_id": run.submission,
-                "stage": f"{run.benchmark}: {progress.stage}",
-                "done": progress.done,
-                "total": progress.total,
-                "rate_per_s": progress.rate,
-                "eta_s": progress.eta_s,
-            }
-        )
-
-    def _beating(self) -> _Heart:
-        return _Heart(self)
-
-    def beat(self) -> None:
-        """Tell the store that this worker lives, and what it does."""
-        with self._pulse_lock:
-            pulse = self._pulse or self._pulse_of(None)
-        self.store.live.beat(pulse.model_copy(update={"at": self.clock()}))
 
 
-class _Heart:
-    """Beats from a thread of its own, so that a long batch is no silence."""
-
-    def __init__(self, worker: Worker) -> None:
-        self._worker = worker
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._beat, name="heart", daemon=True)
-
-    def __enter__(self) -> None:
-        self._worker.beat()
-        self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def _beat(self) -> None:
-        while not self._stop.wait(BEAT_S):
-            try:
-                self._worker.beat()
-            except OSError as error:
-                log.warning("No heartbeat: %s", error)
+def _incident(number: str) -> PlatformError:
+    """What is told of a defect of ours; the rest stays in the worker's own log."""
+    return PlatformError(
+        "incident",
+        f"Assay itself failed (incident {number}).",
+        "Nothing is wrong with the submission; send it again, and tell the operator if it repeats.",
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -11,7 +11,10 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from benchmarks.errors import PlatformError
 from benchmarks.rows import Row
-from leaderboard.states import IN_WORK, State, allowed
+from leaderboard.states import IN_WORK, SHOWN_OR_NOT, State, allowed
+
+RETRY_AFTER = timedelta(seconds=15)
+"""Rest after a fault of the world, times the number of attempts so far."""
 
 
 class _Record(BaseModel):
@@ -83,15 +86,19 @@ class Status(_Record):
     code: str = ""
     fault: str = ""
     attempts: int = 0
-    """How often a worker has claimed it."""
+    """How often a worker has claimed it since it was queued; a repeated try goes on counting."""
     lease_until: AwareDatetime | None = None
+    on_boards: bool = False
+    """Whether its last published results are shown: a rerun does not take them away."""
 
-    def claimable(self, now: datetime) -> bool:
-        """Whether a worker may take it: it waits, or its worker's lease ran out."""
-        if self.state is State.QUEUED:
-            return True
-        expired = self.lease_until is not None and self.lease_until < now
-        return self.state in IN_WORK and expired
+    def due(self, now: datetime) -> bool:
+        """Whether it waits for a worker; after a fault of the world it rests for a while."""
+        rest = RETRY_AFTER * self.attempts if self.fault == "world" else timedelta(0)
+        return self.state is State.QUEUED and now >= self.since + rest
+
+    def expired(self, now: datetime) -> bool:
+        """Whether a worker's lease on it has run out."""
+        return self.state in IN_WORK and self.lease_until is not None and self.lease_until < now
 
 
 class Cost(_Record):
@@ -157,6 +164,22 @@ def fold(submission: Submission, events: Sequence[Event]) -> Status:
         hint=last.hint,
         code=last.code,
         fault=last.fault,
-        attempts=sum(e.state is State.CLAIMED for e in events),
+        attempts=_attempts(events),
         lease_until=leases[-1] if leases and last.state in IN_WORK else None,
+        on_boards=_on_boards(events),
     )
+
+
+def _attempts(events: Sequence[Event]) -> int:
+    count = 0
+    for event in events:
+        if event.state is State.CLAIMED:
+            count += 1
+        elif event.state is State.QUEUED and event.fault != "world":
+            count = 0
+    return count
+
+
+def _on_boards(events: Sequence[Event]) -> bool:
+    decisive = [e.state for e in events if e.state in SHOWN_OR_NOT]
+    return bool(decisive) and decisive[-1] is State.PUBLISHED

@@ -13,29 +13,29 @@ from benchmarks.schema import Benchmark, ScoreTable
 from benchmarks.scores import write_scores
 from leaderboard.records import RunResult, Status, Submission
 from leaderboard.snapshot import Published
-from leaderboard.states import State
 from leaderboard.store.interface import NotFoundError, Repository
 
 
 def result_files(
-    result: RunResult, measured: Measured, scores: ScoreTable, *, public_scores: bool = True
+    result: RunResult, measured: Measured, scores: ScoreTable, *, answers_public: bool
 ) -> dict[str, bytes]:
     """The public files of one run, by path.
 
     `<benchmark>.json` holds the rows and what is needed to compute them again, `.scores.parquet`
     the score of every pair, `.clusters.parquet` the value of every cluster behind every row, and
-    `.resamples.parquet` one column per row with its value in each resample.
+    `.resamples.parquet` one column per row with its value in each resample. Where a benchmark's
+    answers are not public, scores and cluster values are left out: they could carry a message.
     """
     stem = f"results/{result.submission_id}/{result.benchmark}"
     files = {
         f"{stem}.json": result.model_dump_json(indent=1).encode(),
-        f"{stem}.clusters.parquet": _parquet(measured.clusters),
         f"{stem}.resamples.parquet": _parquet(
             pd.DataFrame(measured.resamples.T, columns=[str(i) for i in range(len(result.rows))])
         ),
     }
-    if public_scores:
+    if answers_public:
         files[f"{stem}.scores.parquet"] = write_scores(scores)
+        files[f"{stem}.clusters.parquet"] = _parquet(measured.clusters)
     return files
 
 
@@ -43,7 +43,7 @@ def read_published(repository: Repository, statuses: Iterable[Status]) -> list[P
     """Every published run of these submissions, in their order."""
     found: list[Published] = []
     for status in statuses:
-        if status.state is not State.PUBLISHED:
+        if not status.on_boards:
             continue
         submission = status.submission
         for path in repository.list(f"results/{submission.submission_id}/"):

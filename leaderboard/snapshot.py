@@ -17,7 +17,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from benchmarks.rows import Row
 from benchmarks.schema import Card, Selector
-from leaderboard.ranking import MIN_CLUSTERS, rank_ranges
+from leaderboard.ranking import MAX_MISSING, MIN_CLUSTERS, rank_ranges
 from leaderboard.records import Cost, Kind, RunResult, Submission
 from leaderboard.store.interface import NotFoundError, Repository
 
@@ -79,6 +79,11 @@ class Cell(_Model):
     def orderable(self) -> bool:
         """False where too few clusters lie behind the value to order entries by it."""
         return self.n_clusters >= MIN_CLUSTERS
+
+    @property
+    def complete(self) -> bool:
+        """False where too many scores are missing for a rank beside those who gave theirs."""
+        return self.n_missing <= MAX_MISSING * (self.n_items + self.n_missing)
 
 
 class Board(_Model):
@@ -204,17 +209,23 @@ def _cells(runs: Sequence[Published], card: Card) -> tuple[Cell, ...]:
 
 
 def _ranked(drawn: Sequence[_Drawn], card: Card) -> list[Cell]:
-    values = np.array([d.row.value for d in drawn])
-    higher = card.higher_is_better(drawn[0].row.measure)
-    ranges = rank_ranges(values, np.stack([d.resamples for d in drawn]), higher_is_better=higher)
-    cells: list[Cell] = []
-    for one, place in zip(drawn, ranges, strict=True):
-        row = one.row.to_json()
-        kept = {key: row[key] for key in Cell.model_fields if key in row}
-        cell = Cell(entry_id=one.entry_id, **kept)
-        if place is not None and cell.orderable:
-            cell = cell.model_copy(
-                update={"rank": place.rank, "rank_low": place.low, "rank_high": place.high}
-            )
-        cells.append(cell)
+    """The cells of one slice. Only those that may have a rank take part in the ranking."""
+    cells = [_cell(one) for one in drawn]
+    able = [i for i, cell in enumerate(cells) if cell.orderable and cell.complete]
+    if not able:
+        return cells
+    places = rank_ranges(
+        np.array([drawn[i].row.value for i in able]),
+        np.stack([drawn[i].resamples for i in able]),
+        higher_is_better=card.higher_is_better(drawn[0].row.measure),
+    )
+    for i, place in zip(able, places, strict=True):
+        if place is not None:
+            ranks = {"rank": place.rank, "rank_low": place.low, "rank_high": place.high}
+            cells[i] = cells[i].model_copy(update=ranks)
     return cells
+
+
+def _cell(one: _Drawn) -> Cell:
+    row = one.row.to_json()
+    return Cell(entry_id=one.entry_id, **{k: row[k] for k in Cell.model_fields if k in row})

@@ -60,6 +60,9 @@ LEGEND: dict[State, str] = {
 IN_WORK = frozenset({State.CLAIMED, State.SCORING, State.SCORED, State.JUDGING})
 """States in which a worker holds a lease."""
 
+SHOWN_OR_NOT = frozenset({State.PUBLISHED, State.WITHDRAWN, State.HIDDEN, State.SUPERSEDED})
+"""States that decide whether results are on the boards."""
+
 WAITING = frozenset({State.RECEIVED, State.QUEUED})
 
 

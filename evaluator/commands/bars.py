@@ -16,7 +16,7 @@ from rich.progress import (
 )
 
 from evaluator.commands.common import errors
-from evaluator.worker import RunProgress
+from evaluator.heartbeat import RunProgress
 
 
 @contextmanager

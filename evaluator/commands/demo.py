@@ -23,7 +23,7 @@ from evaluator.commands.bars import run_bars
 from evaluator.commands.common import DataOption, StoreOption, console, now
 from evaluator.commands.work import make_worker
 from evaluator.isolation.gate import isolation_gate
-from evaluator.judging import publish_cards
+from evaluator.judging import Publisher
 from evaluator.submission.desk import SubmissionDesk
 from leaderboard.ledger import Ledger
 from leaderboard.records import Event
@@ -53,7 +53,7 @@ def demo(
     opened, registry = folder_store(store), load_registry()
     _queue_bundled(opened, registry, data)
     _work_off(opened, store, registry, data)
-    publish_cards(opened, registry, now())
+    Publisher(opened, registry).publish_cards(now())
     _summarise(read_snapshot(opened.public), time.monotonic() - started)
     failed = [
         s

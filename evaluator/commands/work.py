@@ -18,12 +18,13 @@ from rich.table import Table
 from benchmarks.registry import load_registry
 from benchmarks.schema import Benchmark
 from evaluator.commands.common import DataOption, StoreOption, console, now
+from evaluator.heartbeat import RunProgress
 from evaluator.isolation.gate import machine_isolation
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.plain import PlainProcess
-from evaluator.judging import publish_cards
+from evaluator.judging import Publisher
 from evaluator.scorer_role import ScorerRole
-from evaluator.worker import RunProgress, Worker
+from evaluator.worker import Worker
 from leaderboard.ledger import Ledger
 from leaderboard.states import State
 from leaderboard.store.folder import folder_store
@@ -35,7 +36,7 @@ def make_worker(
     root: Path,
     registry: Mapping[str, Benchmark],
     data: Path | None,
-    listener: Callable[[RunProgress], None] | None = None,
+    listener: Callable[[RunProgress], None] = lambda _: None,
 ) -> Worker:
     """A worker of this machine on a folder store."""
     scorers = ScorerRole(
@@ -46,10 +47,15 @@ def make_worker(
     )
     # Unique even where every start has the same process id, as in a container.
     name = f"{socket.gethostname().lower()[:40]}-{os.getpid()}-{uuid.uuid4().hex[:6]}"
-    made = Worker(name, opened, registry, data, scorers, now)
-    if listener is not None:
-        made.listener = listener
-    return made
+    return Worker(
+        name,
+        opened,
+        registry=registry,
+        data=data,
+        scorers=scorers,
+        clock=now,
+        listener=listener,
+    )
 
 
 def worker(
@@ -63,7 +69,7 @@ def worker(
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     opened, registry = folder_store(store), load_registry()
-    publish_cards(opened, registry, now())
+    Publisher(opened, registry).publish_cards(now())
     made = make_worker(opened, store, registry, data)
     gate = made.scorers.gate
     if not gate.ok:

@@ -99,11 +99,12 @@ class Rig:
     clock: Clock = field(default_factory=Clock)
     backend: FakeBackend = field(default_factory=FakeBackend)
     isolated: bool = True
+    toy: Toy = field(default_factory=Toy)
 
     @property
     def desk(self) -> SubmissionDesk:
         gate = Gate(True) if self.isolated else Gate(False, "No box.", "Build one.")
-        return SubmissionDesk(self.store, {"toy": Toy()}, None, lambda: gate, self.clock)
+        return SubmissionDesk(self.store, {"toy": self.toy}, None, lambda: gate, self.clock)
 
     def worker(self, name: str = "w1") -> Worker:
         probe = (
@@ -111,7 +112,14 @@ class Rig:
         )
         status = IsolationStatus(self.backend if self.isolated else None, (("fake", probe),))
         role = ScorerRole(status, FakeBackend(name="own"), self.folder / "scratch", Limits())
-        return Worker(name, self.store, {"toy": Toy()}, None, role, self.clock)
+        return Worker(
+            name,
+            self.store,
+            registry={"toy": self.toy},
+            data=None,
+            scorers=role,
+            clock=self.clock,
+        )
 
     def module(self, content: Content = MODULE) -> Path:
         path = self.folder / f"{content.sha256[:8]}.zip"

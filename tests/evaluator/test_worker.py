@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
 from benchmarks.errors import SubmitterError, TransientError
+from benchmarks.schema import Questions
+from leaderboard import snapshot
 from leaderboard.ledger import Ledger
+from leaderboard.records import Event
 from leaderboard.results import read_published
-from leaderboard.snapshot import read_snapshot
+from leaderboard.snapshot import Snapshot, read_snapshot
 from leaderboard.states import State
+from leaderboard.store.interface import Changes
 from tests.evaluator.rig import FakeBackend, Rig
 
 SCORES = "pair_id,m,n\na,1,4\nb,2,5\nc,3,\n"
@@ -129,13 +134,130 @@ def test_a_fault_of_ours_is_said_to_be_ours_and_can_be_sent_again(rig: Rig) -> N
     assert Ledger(rig.store).status(again.submission.submission_id).state is State.PUBLISHED
 
 
-def test_a_fault_of_the_world_is_tried_three_times(rig: Rig) -> None:
+def test_a_fault_of_the_world_is_tried_three_times_with_a_rest_between(rig: Rig) -> None:
     rig.backend = fail_with(TransientError("hub_down", "The Hub is down."))
-    queued = rig.desk.submit_metric(rig.module(), submitter="ada")
-    rig.worker().run_all()
-    status = Ledger(rig.store).status(queued.submission.submission_id)
-    assert (status.state, status.attempts, status.fault) == (State.FAILED, 3, "platform")
+    submission_id = rig.desk.submit_metric(rig.module(), submitter="ada").submission.submission_id
+    worker = rig.worker()
+    for attempt in (1, 2):
+        assert worker.run_next()
+        status = Ledger(rig.store).status(submission_id)
+        assert (status.state, status.attempts, status.fault) == (State.QUEUED, attempt, "world")
+        assert not worker.run_next(), "it rests"
+        rig.clock.move(minutes=2)
+    assert worker.run_next()
+    status = Ledger(rig.store).status(submission_id)
+    assert (status.state, status.fault) == (State.FAILED, "platform")
     assert "after 3 attempts" in status.reason
+
+
+def test_being_stopped_is_no_failed_attempt(rig: Rig) -> None:
+    submission_id = rig.desk.submit_metric(rig.module(), submitter="ada").submission.submission_id
+    rig.backend = fail_with(KeyboardInterrupt())
+    for _ in range(4):
+        with pytest.raises(KeyboardInterrupt):
+            rig.worker().run_next()
+    assert Ledger(rig.store).status(submission_id).attempts == 0
+
+
+class Killed(BaseException):
+    """What no handler of ours may catch, like a signal."""
+
+
+def test_a_submission_that_kills_its_workers_is_given_up(rig: Rig) -> None:
+    rig.backend = fail_with(Killed())
+    submission_id = rig.desk.submit_metric(rig.module(), submitter="ada").submission.submission_id
+    for number in range(3):
+        worker = rig.worker(f"w{number}")
+        worker.heart.beat()
+        with pytest.raises(Killed):
+            worker.run_next()
+        rig.clock.move(minutes=2)
+    assert not rig.worker("w9").run_next()
+    status = Ledger(rig.store).status(submission_id)
+    assert (status.state, status.code, status.fault) == (State.FAILED, "worker_lost", "platform")
+
+
+def test_a_worker_that_beats_keeps_its_submission_beyond_its_lease(rig: Rig) -> None:
+    other = rig.worker("w2")
+
+    def long_work(*_: object) -> float:
+        rig.clock.move(hours=9)
+        worker.heart.beat()
+        assert not other.run_next()
+        return 1.0
+
+    rig.backend = FakeBackend(long_work)
+    rig.desk.submit_metric(rig.module(), submitter="ada")
+    worker = rig.worker("w1")
+    assert worker.run_next()
+
+
+def test_a_worker_without_the_data_leaves_the_submission_to_others(rig: Rig) -> None:
+    rig.desk.submit_metric(rig.module(), submitter="ada")
+    rig.toy.has_questions = lambda data: False  # type: ignore[method-assign]
+    assert not rig.worker().run_next()
+
+
+def test_data_that_vanished_is_not_the_submitters_fault(rig: Rig) -> None:
+    submission_id = rig.desk.submit_metric(rig.module(), submitter="ada").submission.submission_id
+
+    def gone(data: Path | None) -> Questions:
+        raise SubmitterError("images_missing", "The images are gone.")
+
+    rig.toy.questions = gone  # type: ignore[method-assign]
+    assert rig.worker().run_next()
+    assert Ledger(rig.store).status(submission_id).fault == "platform"
+
+
+def test_an_end_that_the_store_could_not_take_is_recorded_later(rig: Rig) -> None:
+    rig.backend = fail_with(SubmitterError("scorer_raised", "No."))
+    submission_id = rig.desk.submit_metric(rig.module(), submitter="ada").submission.submission_id
+    repository = rig.store.public
+    commit = repository.commit
+
+    def busy(changes: Changes, *, parent: str, message: str) -> str:
+        if message.startswith("failed"):
+            raise TransientError("store_busy", "The store is busy.")
+        return commit(changes, parent=parent, message=message)
+
+    repository.commit = busy  # type: ignore[method-assign]
+    worker = rig.worker()
+    assert worker.run_next()
+    assert Ledger(rig.store).status(submission_id).state is State.SCORING
+    repository.commit = commit  # type: ignore[method-assign]
+    assert not worker.run_next()
+    assert Ledger(rig.store).status(submission_id).state is State.FAILED
+
+
+def test_a_rerun_that_fails_leaves_the_results_on_the_boards(rig: Rig) -> None:
+    submission_id = rig.desk.submit_metric(rig.module(), submitter="ada").submission.submission_id
+    rig.worker().run_next()
+    Ledger(rig.store).append(submission_id, [Event(at=rig.clock(), state=State.QUEUED, by="op")])
+    rig.backend = fail_with(SubmitterError("scorer_raised", "No."))
+    rig.worker().run_next()
+    rig.desk.submit_scores(rig.scores(SCORES), benchmark="toy", submitter="ada")
+    rig.worker().run_next()
+    shown = read_snapshot(rig.store.public)
+    assert shown is not None
+    assert {c.entry_id.rpartition("/")[2] for c in shown.boards["toy"].cells} == {"grey", "m", "n"}
+
+
+def test_losing_a_race_to_a_newcomer_builds_the_boards_only_once(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig.desk.submit_metric(rig.module(), submitter="ada")
+    built: list[int] = []
+    build = snapshot.build_snapshot
+
+    def count_and_meddle(*words: Any) -> Snapshot:
+        if not built:
+            rig.desk.submit_scores(rig.scores(SCORES), benchmark="toy", submitter="ada")
+        built.append(1)
+        return build(*words)
+
+    monkeypatch.setattr(snapshot, "build_snapshot", count_and_meddle)
+    assert rig.worker().run_next()
+    assert len(built) == 1
 
 
 def test_identical_content_is_recognised(rig: Rig) -> None:
@@ -148,9 +270,6 @@ def test_identical_content_is_recognised(rig: Rig) -> None:
 
 
 def test_a_dead_workers_submission_is_finished_by_another(rig: Rig) -> None:
-    class Killed(BaseException):
-        """What no handler of ours may catch, like a signal."""
-
     def die_after_one(*_: object) -> float:
         if len(rig.backend.asked) > 1:
             raise Killed
@@ -159,7 +278,7 @@ def test_a_dead_workers_submission_is_finished_by_another(rig: Rig) -> None:
     rig.backend = FakeBackend(die_after_one)
     queued = rig.desk.submit_metric(rig.module(), submitter="ada")
     first = rig.worker("w1")
-    first.beat()
+    first.heart.beat()
     with pytest.raises(Killed):
         first.run_next()
     submission_id = queued.submission.submission_id

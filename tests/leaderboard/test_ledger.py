@@ -96,9 +96,9 @@ def test_only_one_of_two_workers_gets_a_submission() -> None:
     ledger = Ledger(memory_store())
     received(ledger)
     claim = [event(State.CLAIMED, lease_until=T0 + timedelta(hours=1))]
-    ledger.append("colour-reader-1", claim, still=lambda s: s.claimable(T0))
+    ledger.append("colour-reader-1", claim, still=lambda s: s.due(T0))
     with pytest.raises(TransientError, match="was moved to claimed by w1"):
-        ledger.append("colour-reader-1", claim, still=lambda s: s.claimable(T0))
+        ledger.append("colour-reader-1", claim, still=lambda s: s.due(T0))
 
 
 def test_a_lease_that_ran_out_makes_work_claimable_again() -> None:
@@ -110,8 +110,8 @@ def test_a_lease_that_ran_out_makes_work_claimable_again() -> None:
     ]
     status = fold(a_submission(), events)
     assert status.attempts == 1
-    assert not status.claimable(T0 + timedelta(minutes=59))
-    assert status.claimable(T0 + timedelta(minutes=61))
+    assert not status.expired(T0 + timedelta(minutes=59))
+    assert status.expired(T0 + timedelta(minutes=61))
 
 
 def test_asking_for_an_unknown_submission_says_so() -> None:

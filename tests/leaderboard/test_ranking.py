@@ -43,9 +43,22 @@ def test_where_smaller_is_better_the_order_turns() -> None:
     assert [r.rank for r in rank_ranges(values, draws, higher_is_better=False) if r] == [1, 2]
 
 
-def test_without_any_usable_resample_the_range_is_everything() -> None:
-    values = np.array([1.0, 2.0])
-    assert rank_ranges(values, np.full((2, 5), np.nan)) == [RankRange(2, 1, 2), RankRange(1, 1, 2)]
+def test_without_any_resample_an_entrys_range_is_everything_and_the_others_keep_theirs() -> None:
+    values = np.array([1.0, 2.0, 3.0])
+    draws = np.tile(values[:, None], 10)
+    draws[1] = np.nan
+    assert rank_ranges(values, draws) == [
+        RankRange(3, 2, 3),
+        RankRange(2, 1, 3),
+        RankRange(1, 1, 1),
+    ]
+
+
+def test_an_undefined_resample_is_a_last_place_for_that_entry_alone() -> None:
+    values = np.array([3.0, 2.0])
+    draws = np.tile(values[:, None], 10)
+    draws[0, :2] = np.nan
+    assert rank_ranges(values, draws) == [RankRange(1, 1, 2), RankRange(2, 1, 2)]
 
 
 @given(
