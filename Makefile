@@ -46,5 +46,5 @@ lock: | $(UV) ## resolve requirements*.in into pinned requirements*.txt
 	$(UV) pip compile --quiet --python-version 3.11 --no-emit-index-url requirements.in -o requirements.txt
 	$(UV) pip compile --quiet --python-version 3.11 --no-emit-index-url requirements-dev.in -o requirements-dev.txt
 
-clean: ## remove the environment and the demo store
-	rm -rf $(VENV) .assay
+clean: ## remove the environment and caches; a store is never touched
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis screenshots

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.errors import AssayError
+from benchmarks.command_line import run
 from benchmarks.registry import find, load_registry
 
 _DataOption = Annotated[
@@ -81,12 +81,7 @@ def _shown(value: object) -> str:
 
 def main() -> int:
     """Run the command line; returns the exit code (0, 1 their input, 2 usage, 3 ours)."""
-    try:
-        app()
-    except AssayError as error:
-        Console(stderr=True, soft_wrap=True).print(f"error [{error.code}]: {error}", markup=False)
-        return error.exit_code
-    return 0
+    return run(app)
 
 
 if __name__ == "__main__":

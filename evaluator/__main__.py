@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from evaluator.commands.common import run
+from benchmarks.command_line import run
 from evaluator.commands.demo import demo
 from evaluator.commands.meta import meta
 from evaluator.commands.status import logs, status

@@ -85,6 +85,15 @@ class Cell(_Model):
         """False where too many scores are missing for a rank beside those who gave theirs."""
         return self.n_missing <= MAX_MISSING * (self.n_items + self.n_missing)
 
+    @property
+    def why_unranked(self) -> str:
+        """Why it has no rank, in a few words; empty where it has one."""
+        if self.rank is not None:
+            return ""
+        if self.value is None:
+            return "value undefined"
+        return "too many scores missing" if self.orderable else "too few items to order"
+
 
 class Board(_Model):
     """All values on one benchmark revision."""

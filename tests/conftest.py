@@ -38,4 +38,5 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if os.environ.get("ASSAY_TEST_ALL") != "1" or reporter is None:
         return
     if reporter.stats.get("skipped") and exitstatus == 0:
+        reporter.write_line("ASSAY_TEST_ALL=1: a skipped test fails the run.", red=True)
         session.exitstatus = 1

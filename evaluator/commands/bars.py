@@ -15,7 +15,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from evaluator.commands.common import errors
+from benchmarks.command_line import errors
 from evaluator.heartbeat import RunProgress
 
 

@@ -18,9 +18,9 @@ from rich.table import Table
 
 from benchmarks.registry import load_registry
 from benchmarks.schema import Benchmark
-from evaluator.bundled import bundled_modules
+from evaluator.bundled import bundled_hashes, bundled_modules
 from evaluator.commands.bars import run_bars
-from evaluator.commands.common import DataOption, StoreOption, console, now
+from evaluator.commands.common import DEFAULT_STORE, DataOption, StoreOption, console, now
 from evaluator.commands.work import make_worker
 from evaluator.isolation.gate import isolation_gate
 from evaluator.judging import Publisher
@@ -29,16 +29,18 @@ from leaderboard.ledger import Ledger
 from leaderboard.records import Event
 from leaderboard.results import stale_benchmarks
 from leaderboard.snapshot import Snapshot, read_snapshot
-from leaderboard.states import State
+from leaderboard.states import IN_WORK, WAITING, State
 from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import Store
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
 SUBMITTER = "Assay"
+POLL_S = 0.5
+RESTART_AFTER_S = 3.0
 
 
 def demo(
-    store: StoreOption = Path(".assay/store"),
+    store: StoreOption = DEFAULT_STORE,
     data: DataOption = None,
     serve: Annotated[bool, typer.Option(help="Serve the app afterwards.")] = True,
 ) -> None:
@@ -58,7 +60,7 @@ def demo(
     failed = [
         s
         for s in Ledger(opened).statuses()
-        if s.submission.submitter == SUBMITTER and s.state is State.FAILED
+        if s.submission.content_sha256 in bundled_hashes() and s.state is State.FAILED
     ]
     for status in failed:
         console().print(f"{status.submission.name} failed: {status.reason} {status.hint}")
@@ -86,7 +88,7 @@ def _queue_bundled(opened: Store, registry: Mapping[str, Benchmark], data: Path 
 def _work_off(
     opened: Store, root: Path, registry: Mapping[str, Benchmark], data: Path | None
 ) -> None:
-    waiting = [s for s in Ledger(opened).statuses() if s.state is not State.PUBLISHED]
+    waiting = [s for s in Ledger(opened).statuses() if s.state in WAITING | IN_WORK]
     pairs = {
         name: len(registry[name].questions(data).pairs)
         for name in {n for s in waiting for n in s.submission.benchmarks if n in registry}
@@ -109,6 +111,9 @@ def _summarise(shown: Snapshot | None, seconds: float) -> None:
             table.add_row(name, "(nothing published yet)", "", "", "0")
             continue
         first = ranking[0]
+        if first.value is None or first.ci_low is None or first.ci_high is None:
+            table.add_row(name, "(no order yet)", "", "", str(len(ranking)))
+            continue
         info = board.card.measures[first.measure]
         table.add_row(
             name,
@@ -123,18 +128,28 @@ def _summarise(shown: Snapshot | None, seconds: float) -> None:
 
 def _serve(store: Path, data: Path | None) -> None:
     """Run the app and a worker side by side until told to stop."""
-    environment = {**os.environ, "ASSAY_STORE": str(store)}
+    # The children run in the project's folder: what was said relative to this one is resolved.
+    environment = {**os.environ, "ASSAY_STORE": str(store.resolve())}
     if data is not None:
-        environment["ASSAY_DATA"] = str(data)
+        environment["ASSAY_DATA"] = str(data.resolve())
     commands = {
         "worker": [sys.executable, "-m", "evaluator", "worker"],
         "app": [sys.executable, str(APP)],
     }
     with _children(commands, environment) as children:
-        children["app"].wait()
+        while children["app"].poll() is None:
+            time.sleep(POLL_S)
+            if children["worker"].poll() is not None:
+                console().print("The worker has died and is started again; its log is above.")
+                time.sleep(RESTART_AFTER_S)
+                children["worker"] = _start(commands["worker"], environment)
     code = children["app"].returncode
-    if code not in (0, -signal.SIGTERM, -signal.SIGINT):
+    if code not in (0, None, -signal.SIGTERM, -signal.SIGINT):
         raise typer.Exit(max(code, 1))
+
+
+def _start(command: list[str], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(command, env=dict(environment), cwd=APP.parent)  # noqa: S603 (our own)
 
 
 @contextmanager
@@ -150,7 +165,7 @@ def _children(
     started: dict[str, subprocess.Popen[bytes]] = {}
     try:
         for name, command in commands.items():
-            started[name] = subprocess.Popen(command, env=dict(environment), cwd=APP.parent)  # noqa: S603 (our own commands)
+            started[name] = _start(command, environment)
         yield started
     except KeyboardInterrupt:
         console().print("Stopping.")

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
-from evaluator.commands.common import JsonOption, StoreOption, console
+from evaluator.commands.common import DEFAULT_STORE, JsonOption, StoreOption, console
 from leaderboard.ledger import Ledger
 from leaderboard.store.folder import folder_store
 
 
 def status(
     submission_id: Annotated[str, typer.Argument(help="Submission; empty lists all.")] = "",
-    store: StoreOption = Path(".assay/store"),
+    store: StoreOption = DEFAULT_STORE,
     as_json: JsonOption = False,
 ) -> None:
     """Show the state of one submission, or of all.
@@ -42,7 +41,7 @@ def status(
 
 def logs(
     submission_id: Annotated[str, typer.Argument(help="Submission.")],
-    store: StoreOption = Path(".assay/store"),
+    store: StoreOption = DEFAULT_STORE,
 ) -> None:
     """Print what happened to a submission, and the end of its scorer's output.
 

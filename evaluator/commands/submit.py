@@ -11,7 +11,14 @@ import typer
 
 from benchmarks.registry import load_registry
 from evaluator.commands.bars import run_bars
-from evaluator.commands.common import DataOption, JsonOption, StoreOption, console, now
+from evaluator.commands.common import (
+    DEFAULT_STORE,
+    DataOption,
+    JsonOption,
+    StoreOption,
+    console,
+    now,
+)
 from evaluator.commands.work import make_worker
 from evaluator.isolation.gate import isolation_gate
 from evaluator.submission.desk import SubmissionDesk
@@ -34,7 +41,7 @@ def submit(
     wait: Annotated[
         bool, typer.Option(help="Process the submission here and now, unless a worker has it.")
     ] = True,
-    store: StoreOption = Path(".assay/store"),
+    store: StoreOption = DEFAULT_STORE,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:

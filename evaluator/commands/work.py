@@ -17,7 +17,7 @@ from rich.table import Table
 
 from benchmarks.registry import load_registry
 from benchmarks.schema import Benchmark
-from evaluator.commands.common import DataOption, StoreOption, console, now
+from evaluator.commands.common import DEFAULT_STORE, DataOption, StoreOption, console, now
 from evaluator.heartbeat import RunProgress
 from evaluator.isolation.gate import machine_isolation
 from evaluator.isolation.limits import Limits
@@ -59,7 +59,7 @@ def make_worker(
 
 
 def worker(
-    store: StoreOption = Path(".assay/store"),
+    store: StoreOption = DEFAULT_STORE,
     data: DataOption = None,
     once: Annotated[bool, typer.Option(help="Stop when nothing is left to do.")] = False,
 ) -> None:
@@ -85,7 +85,7 @@ def worker(
         logging.info("Stopped.")
 
 
-def doctor(store: StoreOption = Path(".assay/store"), data: DataOption = None) -> None:
+def doctor(store: StoreOption = DEFAULT_STORE, data: DataOption = None) -> None:
     """Say what this installation can do and what it lacks.
 
     Example: python -m evaluator doctor

@@ -152,7 +152,7 @@ def _row(cell: Cell, entry: Entry, card: Card, axis: Axis, ranked: int, *, tier_
 
 def _rank(cell: Cell, ranked: int) -> str:
     if cell.rank is None or cell.rank_low is None or cell.rank_high is None:
-        why = "value undefined" if cell.value is None else "too few items to order"
+        why = cell.why_unranked
         return f'<span class="as-range as-none" title="{why}">–<span class="as-sr"> {why}</span></span>'
     return (
         f'<span class="as-range" title="Rank {cell.rank} of {ranked}; '

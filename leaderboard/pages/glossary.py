@@ -8,7 +8,7 @@ from benchmarks.schema import Card, MeasureInfo
 from leaderboard.pages.board_table import direction
 from leaderboard.pages.markup import MISSING, badge, link, number, paragraphs, section, text
 from leaderboard.pages.queue_table import legend
-from leaderboard.ranking import MIN_CLUSTERS
+from leaderboard.ranking import MAX_MISSING, MIN_CLUSTERS
 
 _READING = f"""
 <dl class="as-terms">
@@ -23,7 +23,7 @@ the order within such a group says little.</dd>
 <dt>Too few items to order</dt><dd>With fewer than {MIN_CLUSTERS} clusters a draw says next to
 nothing. Values are shown, ranks are not.</dd>
 <dt>Missing scores</dt><dd>Where a metric gave no score, the number of missing pairs is shown beside
-it. A metric that was not run on a benchmark has “{MISSING}” there, never a zero.</dd>
+it. An entry that lacks more than {MAX_MISSING:.0%} of them has no rank. A metric that was not run on a benchmark has “{MISSING}” there, never a zero.</dd>
 <dt>Scores as submitted</dt><dd>A file of scores computed elsewhere. We judge it and cannot re-run
 it.</dd>
 <dt>Trained on this benchmark</dt><dd>The author says that the metric has seen these data. Its value

@@ -232,7 +232,7 @@ def _matrix_cell(cell: Cell | None, total: int) -> str:
         return f'<td class="as-blank">{MISSING}<span class="as-sr"> not run</span></td>'
     hover = f"{number(cell.value)} {interval(cell.ci_low, cell.ci_high)}".strip()
     if cell.rank is None:
-        why = cell.note or "too few items to order"
+        why = cell.note or cell.why_unranked
         shown = "undefined" if cell.value is None else number(cell.value)
         return (
             f'<td title="{text(f"{hover}; {why}")}"><span class="as-range as-none">–</span>'

@@ -18,10 +18,18 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 CARD: Card = Toy.card
 
 
-def run(name: str, value: float, revision: str = "1", **more: int) -> Published:
-    counts = {"n_items": 100, "n_clusters": 50, **more}
+def run(
+    name: str, value: float, revision: str = "1", *, n_clusters: int = 50, n_missing: int = 0
+) -> Published:
     row = Row(
-        benchmark="toy", revision=revision, metric=name, measure="mean", value=value, **counts
+        benchmark="toy",
+        revision=revision,
+        metric=name,
+        measure="mean",
+        value=value,
+        n_items=100,
+        n_clusters=n_clusters,
+        n_missing=n_missing,
     )
     submission = Submission(
         submission_id=f"{name}-00000000",
