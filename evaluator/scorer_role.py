@@ -33,6 +33,9 @@ from leaderboard.records import Cost, Kind, Submission
 AS_SUBMITTED = ("scores as submitted, not re-run",)
 OWN_CODE = "our own code, in a process of its own"
 
+LEFT_BEHIND_S = 24 * 3600.0
+"""Longer than any submission may run."""
+
 Tell = Callable[[Progress], None]
 
 
@@ -106,6 +109,12 @@ class ScorerRole:
     def shards_of(self, submission: Submission) -> Path:
         """Folder of the finished shards of a submission."""
         return self.scratch / "shards" / submission.submission_id
+
+    def sweep(self, now_s: float) -> None:
+        """Remove what workers that were killed left unpacked, more than a day ago."""
+        for place in (self.scratch / "unpacked").glob("*"):
+            if place.stat().st_mtime < now_s - LEFT_BEHIND_S:
+                shutil.rmtree(place, ignore_errors=True)
 
     def forget(self, submission: Submission) -> None:
         """Drop what was kept for a restart."""

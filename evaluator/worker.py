@@ -81,6 +81,7 @@ class Worker:
 
     def run_forever(self, stop: threading.Event, poll_s: float = 1.0) -> None:
         """Work until told to stop. The worker outlives any defect; it is logged and slept over."""
+        self.scorers.sweep(self._clock().timestamp())
         with self.heart:
             while not stop.is_set():
                 try:
@@ -274,6 +275,8 @@ class Worker:
 
     def _fail(self, status: Status, error: AssayError) -> None:
         log.warning("%s failed: %s", status.submission.submission_id, error)
+        if error.fault == "submitter":
+            self.scorers.forget(status.submission)  # The same code would only fail again.
         self._conclude(
             status,
             State.FAILED,

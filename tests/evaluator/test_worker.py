@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import threading
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -373,3 +376,17 @@ def test_a_worker_that_is_stopped_hands_its_submission_back(rig: Rig) -> None:
     assert "stopped" in status.reason
     rig.backend = FakeBackend()
     assert rig.worker("w2").run_next()
+
+
+def test_what_a_killed_worker_left_unpacked_is_swept_after_a_day(rig: Rig) -> None:
+    worker = rig.worker()
+    old, young = (rig.folder / "scratch" / "unpacked" / name for name in ("old", "young"))
+    for folder, age in ((old, timedelta(days=2)), (young, timedelta(hours=1))):
+        folder.mkdir(parents=True)
+        stamp = (rig.clock() - age).timestamp()
+        os.utime(folder, (stamp, stamp))
+    stop = threading.Event()
+    stop.set()
+    worker.run_forever(stop)
+    assert young.exists()
+    assert not old.exists()
