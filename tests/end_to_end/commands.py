@@ -16,12 +16,12 @@ def environment(**more: object) -> dict[str, str]:
     return {**clean, **{name: str(value) for name, value in more.items()}}
 
 
-def evaluator(*words: object, data: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """`python -m evaluator ...` from the repository's root."""
+def evaluator(*words: object, **settings: object) -> subprocess.CompletedProcess[str]:
+    """`python -m evaluator ...` from the repository's root, with these environment variables."""
     return subprocess.run(
         [sys.executable, "-m", "evaluator", *map(str, words)],
         cwd=REPOSITORY,
-        env=environment() if data is None else environment(ASSAY_DATA=data),
+        env=environment(**settings),
         capture_output=True,
         text=True,
         timeout=280,

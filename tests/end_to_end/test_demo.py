@@ -106,7 +106,8 @@ def test_the_published_ts2_metrics_appear_beside_the_demo_boards(
 @pytest.mark.paper
 def test_meta_prints_rows_for_programs(assay_data: Path) -> None:
     done = evaluator(
-        *("meta", "ts2", "--scores", assay_data / "ts2" / "scores.csv", "--json"), data=assay_data
+        *("meta", "ts2", "--scores", assay_data / "ts2" / "scores.csv", "--json"),
+        ASSAY_DATA=assay_data,
     )
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)
@@ -171,3 +172,31 @@ def test_a_metric_that_raises_says_where_and_leaves_the_boards(store: Path, tmp_
     assert "ValueError: no score for you" in done.stdout
     assert "scorer.py:3" in done.stdout or "line 3" in done.stdout
     assert snapshot(store) == boards
+
+
+def test_without_an_isolation_tool_code_is_refused_and_everything_else_works(
+    tmp_path: Path,
+) -> None:
+    store, nothing = tmp_path / "store", tmp_path / "nothing"
+    done = evaluator("demo", "--no-serve", "--store", store, PATH=nothing)
+    assert done.returncode == 0, done.stdout + done.stderr
+    shown = snapshot(store)
+    assert len(headline(shown, "demo_croc")) == 5
+    layers = {layer for e in shown.entries.values() for layer in e.isolation["demo_croc"]}
+    assert layers == {"our own code, in a process of its own"}
+
+    module = tmp_path / "mine"
+    module.mkdir()
+    (module / "assay.toml").write_text('name = "mine"\n')
+    (module / "scorer.py").write_text("class Scorer: ...\n")
+    refused = evaluator("submit", module, "--store", store, PATH=nothing)
+    assert refused.returncode == 1
+    assert "Bubblewrap is not installed" in refused.stderr
+    assert "apt install bubblewrap" in refused.stderr
+
+    scores = next((store / "public" / "results").glob("two-tower-*/demo_croc.scores.parquet"))
+    taken = evaluator(
+        *("submit", scores, "--kind", "scores", "--benchmark", "demo_croc", "--store", store),
+        PATH=nothing,
+    )
+    assert taken.returncode == 0, taken.stderr
