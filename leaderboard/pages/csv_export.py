@@ -18,15 +18,18 @@ COLUMNS = (
     "n_items", "n_clusters", "n_missing", "pairs_per_s", "note", "submission_id",
 )  # fmt: skip
 
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA_STARTS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+"""Some spreadsheets take the wide forms for the narrow ones."""
 
 
 def harmless(value: object) -> object:
     """The value, with an apostrophe before any text that a spreadsheet would run as a formula."""
     if not isinstance(value, str):
         return value
-    starts = value.startswith(_FORMULA_STARTS) or value.lstrip().startswith(_FORMULA_STARTS)
-    return f"'{clean(value)}" if starts and not _is_number(value) else clean(value)
+    # Cleaned first: a formula may hide behind characters that cleaning drops.
+    shown = clean(value)
+    starts = value.startswith(("\t", "\r")) or shown.lstrip().startswith(_FORMULA_STARTS)
+    return f"'{shown}" if starts and not _is_number(shown) else shown
 
 
 def board_csv(cells: Iterable[Cell], entries: Mapping[str, Entry], board: BoardIndex) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from leaderboard.pages.markup import (
@@ -20,10 +21,13 @@ from leaderboard.records import Event, Kind, Status
 from leaderboard.states import IN_WORK, LEGEND, WAITING, State
 from leaderboard.store.live import Pulse
 
-ALIVE = timedelta(seconds=30)
-"""A worker that has not beaten for longer than this is taken for gone."""
+ALIVE = timedelta(seconds=60)
+"""A worker that has not beaten for longer is taken for gone: others take over what it held."""
 
-MOST_ROWS = 200
+MOST_ROWS = 100
+"""Of each group."""
+
+_COLUMNS = ("State", "Submission", "Benchmarks", "Since", "Attempts")
 
 _TONES: dict[State, Tone] = {
     State.PUBLISHED: "good",
@@ -52,6 +56,42 @@ def chip(state: State) -> str:
     return f'<span class="as-chip as-{tone}" title="{text(LEGEND[state])}">{state.value}</span>'
 
 
+@dataclass(frozen=True)
+class _Moment:
+    """What all rows are shown against."""
+
+    living: Mapping[str, Pulse]
+    titles: Mapping[str, str]
+    now: datetime
+    chosen: str
+
+    @property
+    def isolates(self) -> bool:
+        """Whether a worker is there that runs strangers' code."""
+        return any(pulse.isolation_ok for pulse in self.living.values())
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Submissions that are shown under one heading; those cut off are counted below them."""
+
+    title: str
+    statuses: Sequence[Status]
+    beyond: str
+
+    def rows(self, most: int, moment: _Moment) -> str:
+        """The group as rows of the table; nothing where it is empty."""
+        if not self.statuses:
+            return ""
+        size = len(self.statuses)
+        rows = "".join(
+            _row(status, moment, _place(status, place, size))
+            for place, status in enumerate(self.statuses[:most], 1)
+        )
+        more = f"and {size - most:,} more {self.beyond}" if size > most else ""
+        return f"{_across(self.title, heading=True)}{rows}{_across(more) if more else ''}"
+
+
 def queue_table(
     statuses: Sequence[Status],
     pulses: Sequence[Pulse],
@@ -61,7 +101,7 @@ def queue_table(
     chosen: str = "",
     most: int = MOST_ROWS,
 ) -> str:
-    """All submissions, newest first.
+    """All submissions: those in work, those that wait in their order, and the rest.
 
     Args:
         statuses: oldest first, as the ledger gives them.
@@ -69,32 +109,55 @@ def queue_table(
         titles: benchmark name to its display title.
         now: the moment of display.
         chosen: submission id to be marked.
-        most: how many rows to show; older ones are counted below.
+        most: how many rows of each group to show; the others are counted.
     """
     if not statuses:
         return (
             '<div class="as-empty"><h2>Nothing submitted yet</h2>'
             '<p><a class="as-button as-strong" href="./submit">Submit a metric</a></p></div>'
         )
-    at_work = {pulse.submission_id: pulse for pulse in alive(pulses, now) if pulse.submission_id}
-    newest = list(reversed(statuses))
-    body = "".join(
-        _row(s, at_work.get(s.submission.submission_id), titles, now, chosen) for s in newest[:most]
-    )
-    rest = len(newest) - most
-    more = (
-        f'<p class="as-legend">{count(rest, "older submission")} not shown.</p>' if rest > 0 else ""
-    )
+    living = {pulse.worker: pulse for pulse in alive(pulses, now)}
+    moment = _Moment(living, titles, now, chosen)
+    body = "".join(group.rows(most, moment) for group in _groups(statuses))
+    columns = "".join(f'<th scope="col" role="columnheader">{name}</th>' for name in _COLUMNS)
     return (
         f'{_summary(statuses)}<div class="as-scroll"><table class="as-table as-queue" role="table">'
-        '<caption class="as-sr">Submissions, newest first</caption><thead role="rowgroup">'
-        '<tr role="row"><th scope="col" role="columnheader">State</th>'
-        '<th scope="col" role="columnheader">Submission</th>'
-        '<th scope="col" role="columnheader">Benchmarks</th>'
-        '<th scope="col" role="columnheader">Since</th>'
-        '<th scope="col" role="columnheader">Attempts</th></tr></thead>'
-        f'<tbody role="rowgroup">{body}</tbody></table></div>{more}'
+        '<caption class="as-sr">Submissions: in work, waiting, done</caption>'
+        f'<thead role="rowgroup"><tr role="row">{columns}</tr></thead>'
+        f'<tbody role="rowgroup">{body}</tbody></table></div>'
     )
+
+
+def _groups(statuses: Sequence[Status]) -> tuple[_Group, ...]:
+    """Every submission in exactly one group."""
+    in_work = [status for status in statuses if status.state in IN_WORK]
+    # Workers take the oldest first.
+    waiting = [status for status in statuses if status.state in WAITING]
+    rest = [status for status in reversed(statuses) if status.state not in IN_WORK | WAITING]
+    return (
+        _Group("In work", in_work, "in work"),
+        _Group("Waiting, next first", waiting, "waiting"),
+        _Group("Done, newest first", rest, "done"),
+    )
+
+
+def _across(content: str, *, heading: bool = False) -> str:
+    """A row of one cell: the heading of a group, or what is not shown of it."""
+    cell, role, mark = ("th", "rowheader", "b") if heading else ("td", "cell", "span")
+    return (
+        f'<tr role="row"><{cell} role="{role}" colspan="{len(_COLUMNS)}" class="as-muted">'
+        f"<{mark}>{content}</{mark}></{cell}></tr>"
+    )
+
+
+def _place(status: Status, place: int, size: int) -> str:
+    return f"{ordinal(place)} of {size:,}" if status.state in WAITING else ""
+
+
+def ordinal(place: int) -> str:
+    """`1st`, `2nd`, `3rd`, `11th`, `21st`."""
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
+    return f"{place:,}{'th' if place % 100 in {11, 12, 13} else ending}"
 
 
 def workers_line(pulses: Sequence[Pulse], now: datetime) -> str:
@@ -121,7 +184,7 @@ def history(status: Status, events: Sequence[Event], now: datetime) -> str:
     """Everything that happened to one submission, with the end of its log."""
     lines = []
     for event in events:
-        why = f" {text(event.reason)}" if event.reason else ""
+        why = _reason(event, limit=None)
         log = (
             f"<details><summary>Log</summary><pre>{text(event.log, lines=True)}</pre></details>"
             if event.log
@@ -139,12 +202,10 @@ def history(status: Status, events: Sequence[Event], now: datetime) -> str:
     )
 
 
-def _row(
-    status: Status, pulse: Pulse | None, titles: Mapping[str, str], now: datetime, chosen: str
-) -> str:
+def _row(status: Status, moment: _Moment, place: str) -> str:
     own = status.submission
-    boards = ", ".join(titles.get(name, name) for name in own.benchmarks)
-    marked = ' class="as-marked"' if own.submission_id == chosen else ""
+    boards = ", ".join(moment.titles.get(name, name) for name in own.benchmarks)
+    marked = ' class="as-marked"' if own.submission_id == moment.chosen else ""
     name = (
         f'<a href="./queue?submission={text(own.submission_id)}">{submitted(own.name)}</a> '
         f'<span class="as-version">{submitted(own.version, limit=20)}</span>'
@@ -155,9 +216,9 @@ def _row(
         f'<tr role="row"{marked}><td role="cell" class="as-q-state">{chip(status.state)}</td>'
         f'<th scope="row" role="rowheader" class="as-q-name">{name}'
         f'<span class="as-muted as-block">{version}{several}</span>'
-        f"{_progress(status, pulse)}{_reason(status)}</th>"
+        f"{_progress(status, moment)}{_waits(status, moment, place)}{_reason(status)}</th>"
         f'<td role="cell" class="as-q-boards">{text(boards, limit=200)}</td>'
-        f'<td role="cell" class="as-q-since">{ago(status.since, now)}</td>'
+        f'<td role="cell" class="as-q-since">{ago(status.since, moment.now)}</td>'
         f'<td role="cell" class="as-q-attempts">{status.attempts or "–"}</td></tr>'
     )
 
@@ -166,12 +227,20 @@ def _kind(kind: Kind) -> str:
     return "scoring module" if kind is Kind.METRIC else "scores file"
 
 
-def _progress(status: Status, pulse: Pulse | None) -> str:
+def _progress(status: Status, moment: _Moment) -> str:
+    """What its worker does with it, or that there is no sign of that worker."""
     if status.state not in IN_WORK:
         return ""
+    pulse = moment.living.get(status.by)
     if pulse is None:
-        return '<span class="as-block as-muted">No sign of its worker; it is taken over when its lease runs out.</span>'
-    parts = [text(pulse.stage)] if pulse.stage else []
+        return _aside("No sign of its worker for a minute or more; another one takes it over.")
+    if pulse.submission_id != status.submission.submission_id or not pulse.stage:
+        return _aside(f"{submitted(pulse.worker, limit=40)} has it; no progress reported yet.")
+    return _bar(pulse)
+
+
+def _bar(pulse: Pulse) -> str:
+    parts = [text(pulse.stage)]
     bar = ""
     if pulse.total > 0:
         done = min(max(pulse.done, 0), pulse.total)
@@ -187,13 +256,30 @@ def _progress(status: Status, pulse: Pulse | None) -> str:
     return f'<span class="as-progress">{bar}<span>{" · ".join(parts)}</span></span>'
 
 
-def _reason(status: Status) -> str:
-    if not status.reason and not status.hint:
+def _waits(status: Status, moment: _Moment, place: str) -> str:
+    """Its place in the queue, and what is missing for its turn to come."""
+    if status.state not in WAITING:
         return ""
-    hint = f' <span class="as-hint">{text(status.hint, limit=600)}</span>' if status.hint else ""
-    fault = _FAULTS.get(status.fault, "")
+    missing = ""
+    if status.submission.kind is Kind.METRIC and not moment.isolates:
+        missing = ": waits for a worker that isolates code; none is running"
+    elif not moment.living:
+        missing = ": waits for a worker; none is running"
+    return _aside(f"{place}{missing}")
+
+
+def _aside(content: str) -> str:
+    return f'<span class="as-block as-muted">{content}</span>'
+
+
+def _reason(of: Status | Event, *, limit: int | None = 600) -> str:
+    """Why it came to this, what to do about it, and whose fault it is."""
+    if not of.reason and not of.hint:
+        return ""
+    hint = f' <span class="as-hint">{text(of.hint, limit=limit)}</span>' if of.hint else ""
+    fault = _FAULTS.get(of.fault, "")
     whose = f' <span class="as-muted">({fault})</span>' if fault else ""
-    return f'<span class="as-reason">{text(status.reason, limit=600)}{hint}{whose}</span>'
+    return f'<span class="as-reason">{text(of.reason, limit=limit)}{hint}{whose}</span>'
 
 
 def _summary(statuses: Sequence[Status]) -> str:

@@ -19,6 +19,10 @@ from leaderboard.pages.widgets import run_on_load
 from leaderboard.store.interface import Store
 
 MAX_UPLOAD = "1gb"
+UPLOADS_SWEPT_EVERY_S = 3600
+UPLOADS_KEPT_S = 7200
+"""What was submitted is in the store by then; anyone can upload and never submit."""
+
 _DESCRIPTION = '<meta name="description" content="Assay tests text-to-image metrics.">'
 
 
@@ -41,7 +45,12 @@ def create_app(
         clock=clock,
     )
     first, *others = all_pages()
-    with gr.Blocks(title="Assay", analytics_enabled=False, fill_width=True) as app:
+    with gr.Blocks(
+        title="Assay",
+        analytics_enabled=False,
+        fill_width=True,
+        delete_cache=(UPLOADS_SWEPT_EVERY_S, UPLOADS_KEPT_S),
+    ) as app:
         _fill(first, context, home=first.title)
     for page in others:
         with app.route(page.title, f"/{page.path}"):

@@ -2,14 +2,13 @@
 
 A commit is made durable by one rename. All new contents are written below `.commits/`, then the
 list of moves becomes `.commits/journal.json` (the rename that decides), then the moves are made
-and the journal removed. Whoever opens the folder or takes the lock after a crash finishes the
-journal first, so a commit is always either absent or whole.
+and the journal removed. Whoever opens the folder, reads it or takes the lock after a crash
+finishes the journal first, so a commit is always either absent or whole.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import uuid
 from pathlib import Path
@@ -17,10 +16,19 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from benchmarks.errors import PlatformError, TransientError
-from leaderboard.store.interface import Changes, ConflictError, NotFoundError, Store, check_path
+from leaderboard.store.disk import (
+    DRAFT,
+    failing,
+    files_below,
+    make_room,
+    remove_file,
+    replace_durably,
+    write_durably,
+)
+from leaderboard.store.interface import Changes, ConflictError, NotFoundError, Store
 from leaderboard.store.live import FolderLive
+from leaderboard.store.paths import CONTROL, check_clashes, check_path, check_prefix
 
-_CONTROL = ".commits"
 _LOCK_TIMEOUT_S = 30.0
 
 
@@ -33,7 +41,7 @@ class FolderRepository:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._control = root / _CONTROL
+        self._control = root / CONTROL
         try:
             self._control.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -43,40 +51,49 @@ class FolderRepository:
                 "Give a folder this user may write to.",
             ) from error
         self._lock = FileLock(self._control / "lock", timeout=_LOCK_TIMEOUT_S)
+        with failing("finish an interrupted commit"):
+            self._settle()
 
     def head(self) -> str:
         """See `Repository`."""
-        if self._journal.exists():
-            with self._locked():
-                pass  # Taking the lock finishes a commit that a crash left half done.
-        return self._version()
+        with failing("read its version"):
+            self._settle()
+            return self._version()
 
     def read(self, path: str) -> bytes:
         """See `Repository`."""
-        try:
-            return (self._root / check_path(path)).read_bytes()
-        except (FileNotFoundError, IsADirectoryError) as error:
-            raise NotFoundError(path) from error
+        file = self._root / check_path(path)
+        with failing(f"read {path!r}"):
+            self._settle()
+            try:
+                return file.read_bytes()
+            except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
+                raise NotFoundError(path) from error
 
     def list(self, prefix: str = "") -> tuple[str, ...]:
         """See `Repository`."""
-        # Only the part of the tree that can hold the prefix is walked.
-        top = self._root / prefix.rpartition("/")[0]
-        found = (p for p in top.rglob("*") if p.is_file() and self._control not in p.parents)
-        paths = (p.relative_to(self._root).as_posix() for p in found)
-        return tuple(sorted(p for p in paths if p.startswith(prefix)))
+        check_prefix(prefix)
+        with failing(f"list {prefix!r}"):
+            before = self.head()
+            found = self._walk(prefix)
+            if self.head() == before:
+                return found
+            # A commit was made meanwhile: of its files some may be found and others not.
+            with self._locked():
+                return self._walk(prefix)
 
     def commit(self, changes: Changes, *, parent: str, message: str) -> str:
         """See `Repository`."""
         for path in changes:
             check_path(path)
-        with self._locked():
+        with failing(f"commit {message!r}"), self._locked():
             current = self._version()
             if parent != current:
                 raise ConflictError(parent, current)
+            check_clashes(changes, self._is_file, lambda path: self._walk(f"{path}/"))
             version = str(int(current) + 1)
             self._write_journal(changes, version, message)
-            self._finish_journal()
+            self.finish_interrupted()
             return version
 
     @property
@@ -89,19 +106,46 @@ class FolderRepository:
         except FileNotFoundError:
             return "0"
 
+    def _is_file(self, path: str) -> bool:
+        return (self._root / path).is_file()
+
+    def _walk(self, prefix: str) -> tuple[str, ...]:
+        # Only the part of the tree that can hold the prefix is walked.
+        top = self._root / prefix.rpartition("/")[0]
+        if top == self._control:
+            return ()
+        found = files_below(top, without=self._control)
+        paths = (file.relative_to(self._root).as_posix() for file in found)
+        return tuple(sorted(path for path in paths if path.startswith(prefix)))
+
+    def _settle(self) -> None:
+        """Wait for a commit that is being made, or finish it where a crash left it half done."""
+        if self._journal.exists():
+            with self._locked():
+                pass
+
     def _locked(self) -> _RecoveringLock:
         return _RecoveringLock(self)
 
     def _write_journal(self, changes: Changes, version: str, message: str) -> None:
+        try:
+            self._stage(changes, version, message)
+        except BaseException:
+            self._drop_leftovers()
+            raise
+
+    def _stage(self, changes: Changes, version: str, message: str) -> None:
         staged = self._control / f"staged-{uuid.uuid4().hex}"
         staged.mkdir()
-        moves: list[tuple[str | None, str]] = []
-        for number, (path, content) in enumerate(changes.items()):
-            if content is None:
-                moves.append((None, path))
-                continue
+        # Deletions come first: a file may give way to a folder, or a folder to a file.
+        moves: list[tuple[str | None, str]] = [(None, p) for p, c in changes.items() if c is None]
+        written = {path: content for path, content in changes.items() if content is not None}
+        # The version is staged as well, so that a full disk is met before the commit is decided.
+        for number, (path, content) in enumerate(
+            {**written, f"{CONTROL}/version": version.encode()}.items()
+        ):
             name = f"{staged.name}/{number}"
-            _write_durably(self._control / name, content)
+            write_durably(self._control / name, content)
             moves.append((name, path))
         journal = {"version": version, "message": message, "staged": staged.name, "moves": moves}
         replace_durably(self._journal, json.dumps(journal).encode())
@@ -114,21 +158,27 @@ class FolderRepository:
         for name, path in journal["moves"]:
             target = self._root / path
             if name is None:
-                target.unlink(missing_ok=True)
+                remove_file(target)
                 continue
             source = self._control / name
             if source.exists():  # Absent when an earlier try had moved it.
-                target.parent.mkdir(parents=True, exist_ok=True)
+                make_room(target)
                 source.replace(target)
-        replace_durably(self._control / "version", journal["version"].encode())
         self._journal.unlink()
-        shutil.rmtree(self._control / journal["staged"], ignore_errors=True)
 
     def finish_interrupted(self) -> None:
-        """Finish a commit that a crash left half done and drop what never became one."""
+        """Finish a commit that is decided and drop what never became one."""
         self._finish_journal()
-        for leftover in self._control.glob("staged-*"):
-            shutil.rmtree(leftover, ignore_errors=True)
+        self._drop_leftovers()
+
+    def _drop_leftovers(self) -> None:
+        """Drop what belongs to no commit; only whoever holds the lock may."""
+        if self._journal.exists():
+            return  # The commit was decided after all: its contents are still to be moved.
+        for staged in self._control.glob("staged-*"):
+            shutil.rmtree(staged, ignore_errors=True)
+        for draft in self._control.glob(f"*{DRAFT}"):
+            draft.unlink(missing_ok=True)
 
 
 class _RecoveringLock:
@@ -144,7 +194,11 @@ class _RecoveringLock:
             raise TransientError(
                 "store_busy", f"The store was locked for {_LOCK_TIMEOUT_S:.0f} s.", "Try again."
             ) from error
-        self._repository.finish_interrupted()
+        try:
+            self._repository.finish_interrupted()
+        except BaseException:
+            self._repository._lock.release()
+            raise
 
     def __exit__(self, *_: object) -> None:
         self._repository._lock.release()
@@ -157,17 +211,3 @@ def folder_store(root: Path) -> Store:
         private=FolderRepository(root / "private"),
         live=FolderLive(root / "live"),
     )
-
-
-def replace_durably(path: Path, content: bytes) -> None:
-    """Write a file so that readers and a crash see the old content or the new, never a part."""
-    draft = path.with_name(f"{path.name}.{uuid.uuid4().hex}.draft")
-    _write_durably(draft, content)
-    draft.replace(path)
-
-
-def _write_durably(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())

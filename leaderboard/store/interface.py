@@ -36,7 +36,11 @@ class ConflictError(TransientError):
 
 
 class Repository(Protocol):
-    """Versioned files. All methods may raise TransientError where the medium can fail."""
+    """Versioned files.
+
+    All methods may raise TransientError where the medium can fail, and PlatformError `bad_path`
+    for a path or prefix that is not inside the store.
+    """
 
     def head(self) -> str:
         """The current version; changes with every commit."""
@@ -56,6 +60,8 @@ class Repository(Protocol):
 
         Raises:
             ConflictError: the head is not `parent` any more; nothing was changed.
+            PlatformError: `path_clash` where a path would be both a file and a folder; nothing
+                was changed.
         """
 
 
@@ -92,7 +98,8 @@ def transact(
     Args:
         repository: what to read and change.
         change: reads the repository and returns the changes; called once per attempt. An empty
-            result commits nothing. Whatever it raises ends the transaction.
+            result commits nothing. What it raises ends the transaction, unless the store moved
+            on since: it may have read files of two versions, so that is a lost race.
         message: for the history.
         attempts: how many lost races to bear.
         sleep: how to wait; passed in by tests.
@@ -105,25 +112,19 @@ def transact(
     """
     for attempt in range(attempts):
         parent = repository.head()
-        changes = change()
-        if not changes:
-            return parent
+        last = attempt == attempts - 1
         try:
-            return repository.commit(changes, parent=parent, message=message)
-        except ConflictError:
-            if attempt == attempts - 1:
+            changes = change()
+        except Exception:
+            if last or repository.head() == parent:
                 raise
-            sleep(random.uniform(0.0, min(1.0, 0.02 * 2**attempt)))  # noqa: S311 (jitter)
+        else:
+            if not changes:
+                return parent
+            try:
+                return repository.commit(changes, parent=parent, message=message)
+            except ConflictError:
+                if last:
+                    raise
+        sleep(random.uniform(0.0, min(1.0, 0.02 * 2**attempt)))  # noqa: S311 (jitter)
     raise ValueError("attempts must be at least 1")
-
-
-def check_path(path: str) -> str:
-    """The path itself, if it is a plain relative one.
-
-    Raises:
-        PlatformError: `bad_path` for anything a folder could resolve outside of itself.
-    """
-    parts = path.split("/")
-    if not path or any(p in {"", ".", ".."} or "\\" in p or "\0" in p for p in parts):
-        raise PlatformError("bad_path", f"{path!r} is not a path inside the store.")
-    return path

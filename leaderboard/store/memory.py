@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 
-from leaderboard.store.interface import Changes, ConflictError, NotFoundError, Store, check_path
+from leaderboard.store.interface import Changes, ConflictError, NotFoundError, Store
 from leaderboard.store.live import MemoryLive
+from leaderboard.store.paths import check_clashes, check_path, check_prefix
 
 
 class MemoryRepository:
@@ -22,6 +23,7 @@ class MemoryRepository:
 
     def read(self, path: str) -> bytes:
         """See `Repository`."""
+        check_path(path)
         with self._lock:
             if path not in self._files:
                 raise NotFoundError(path)
@@ -29,8 +31,9 @@ class MemoryRepository:
 
     def list(self, prefix: str = "") -> tuple[str, ...]:
         """See `Repository`."""
+        check_prefix(prefix)
         with self._lock:
-            return tuple(sorted(p for p in self._files if p.startswith(prefix)))
+            return self._below(prefix)
 
     def commit(self, changes: Changes, *, parent: str, message: str) -> str:
         """See `Repository`."""
@@ -40,6 +43,7 @@ class MemoryRepository:
         with self._lock:
             if parent != str(self._version):
                 raise ConflictError(parent, str(self._version))
+            check_clashes(changes, self._files.__contains__, lambda path: self._below(f"{path}/"))
             for path, content in changes.items():
                 if content is None:
                     self._files.pop(path, None)
@@ -47,6 +51,9 @@ class MemoryRepository:
                     self._files[path] = content
             self._version += 1
             return str(self._version)
+
+    def _below(self, prefix: str) -> tuple[str, ...]:
+        return tuple(sorted(path for path in self._files if path.startswith(prefix)))
 
 
 def memory_store() -> Store:

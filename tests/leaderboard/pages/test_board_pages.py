@@ -305,7 +305,11 @@ def test_the_csv_holds_what_is_on_screen_in_the_same_order(view: View) -> None:
     assert rows[0]["pairs_per_s"]
 
 
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "  ="])
+UNSEEN = ["\u200b=", "\x00=", "\x00\u202e =", "\ufeff+", "\u200b\t@"]
+"""Starts of a formula behind characters that are dropped."""
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "  =", "＝", *UNSEEN])
 def test_text_that_a_spreadsheet_would_run_is_made_harmless(start: str) -> None:
     made = harmless(f"{start}HYPERLINK('x')")
     assert isinstance(made, str)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from datetime import timedelta
@@ -15,13 +16,14 @@ from leaderboard.pages.answers import gate_notice, refused, worker_banner
 from leaderboard.pages.glossary import about
 from leaderboard.pages.page import Context, all_pages
 from leaderboard.pages.queue_page import one_submission, queue
-from leaderboard.pages.queue_table import legend, queue_table, workers_line
+from leaderboard.pages.queue_table import legend, ordinal, queue_table, workers_line
 from leaderboard.pages.reading import Reader
 from leaderboard.pages.submit_page import ScoresForm, send_metric, send_scores
+from leaderboard.records import Kind, Status
 from leaderboard.states import LEGEND, State
 from leaderboard.store.live import Pulse
 from leaderboard.store.memory import memory_store
-from tests.leaderboard.pages.synthetic import NASTY, NOW, StubDesk, cards, fill
+from tests.leaderboard.pages.synthetic import NASTY, NOW, StubDesk, cards, fill, submission
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 
@@ -41,14 +43,82 @@ def pulse(seconds_ago: float, **more: object) -> Pulse:
 # The queue.
 
 
-def test_the_queue_shows_every_submission_newest_first_with_reason_and_fault() -> None:
+def queued(place: int, state: State = State.QUEUED, **more: object) -> Status:
+    """A submission received `place` hours ago."""
+    own = submission(place, f"metric-{place}", ("ratings",))
+    return Status.model_validate(
+        {"submission": own, "state": state, "since": NOW, "by": "w", **more}
+    )
+
+
+def test_the_queue_shows_every_submission_with_reason_and_fault() -> None:
     html = queue(context(), "")
-    names = [html.index(name) for name in ("CLIPScore", "BLIP2-ITM", "VQAScore", "HPSv2")]
-    assert names == sorted(names)
+    assert all(name in html for name in ("CLIPScore", "BLIP2-ITM", "VQAScore", "HPSv2"))
     assert "The scorer stopped on pair 12" in html
     assert "Catch the error in `score`" in html
     assert "to be mended by the submitter" in html
     assert "<img" not in html
+
+
+def test_work_comes_first_then_who_is_next_then_what_is_done_newest_first() -> None:
+    oldest_first = [
+        queued(6, State.FAILED),
+        queued(5),
+        queued(4, State.SCORING),
+        queued(3, State.RECEIVED),
+        queued(2, State.PUBLISHED),
+        queued(0),
+    ]
+    html = queue_table(oldest_first, [pulse(1)], {}, NOW)
+    shown = re.findall(r">(In work|Waiting|Done|metric-\d)", html)
+    assert shown == [
+        *("In work", "metric-4"),
+        *("Waiting", "metric-5", "metric-3", "metric-0"),
+        *("Done", "metric-2", "metric-6"),
+    ]
+    assert re.findall(r"\d\w\w of \d+", html) == ["1st of 3", "2nd of 3", "3rd of 3"]
+
+
+def test_in_a_rush_nothing_is_missing_without_a_word() -> None:
+    statuses = [
+        *(queued(place, State.PUBLISHED) for place in range(900, 850, -1)),
+        *(queued(place, State.SCORING) for place in range(400, 395, -1)),
+        *(queued(place) for place in range(300, 0, -1)),
+    ]
+    html = queue_table(statuses, [], {}, NOW, most=3)
+    assert html.count("as-q-name") == 9
+    for cut in ("and 2 more in work", "and 297 more waiting", "and 47 more done"):
+        assert cut in html
+    assert html.index("metric-400") < html.index("metric-300") < html.index("metric-298")
+    assert "metric-297" not in html
+
+
+def test_places_are_ordinal_numbers() -> None:
+    places = (1, 2, 3, 4, 11, 12, 13, 21, 102, 111, 1003)
+    shown = "1st 2nd 3rd 4th 11th 12th 13th 21st 102nd 111th 1,003rd"
+    assert " ".join(map(ordinal, places)) == shown
+
+
+@pytest.mark.parametrize(
+    ("workers", "said"),
+    [
+        ([], "1st of 1: waits for a worker that isolates code; none is running"),
+        ([{"isolation_ok": False}], "waits for a worker that isolates code"),
+        ([{"isolation_ok": False}, {"worker": "v"}], ">1st of 1<"),
+    ],
+)
+def test_a_waiting_module_says_when_no_worker_may_run_it(
+    workers: list[dict[str, object]], said: str
+) -> None:
+    assert said in queue_table([queued(4)], [pulse(1, **w) for w in workers], {}, NOW)
+
+
+def test_a_waiting_scores_file_needs_any_worker() -> None:
+    scores = queued(5)
+    assert scores.submission.kind is Kind.SCORES
+    assert "waits for a worker; none is running" in queue_table([scores], [], {}, NOW)
+    plain = queue_table([scores], [pulse(1, isolation_ok=False)], {}, NOW)
+    assert "waits for a worker" not in plain
 
 
 def test_a_submission_in_work_shows_progress_rate_and_what_remains() -> None:
@@ -57,11 +127,30 @@ def test_a_submission_in_work_shows_progress_rate_and_what_remains() -> None:
     assert "310 of 960 · 38.4/s · about 17 s left" in html
 
 
-def test_a_submission_whose_worker_is_silent_says_so() -> None:
-    statuses = context().reader.statuses()
-    html = queue_table(statuses, [pulse(40, submission_id="made-up-0001")], {}, NOW)
-    assert "No sign of its worker" in html
+def test_a_submission_whose_worker_is_silent_says_who_takes_over() -> None:
+    silent = pulse(61, submission_id="made-up-0004", stage="scoring", total=9)
+    html = queue_table([queued(4, State.SCORING)], [silent], {}, NOW)
+    assert "No sign of its worker for a minute or more; another one takes it over" in html
+    assert "lease" not in html
     assert "<progress" not in html
+
+
+@pytest.mark.parametrize("before_its_first_progress", ["", "made-up-0004", "made-up-0001"])
+def test_a_worker_that_lives_is_seen_before_its_first_progress(
+    before_its_first_progress: str,
+) -> None:
+    living = pulse(59, submission_id=before_its_first_progress)
+    html = queue_table([queued(4, State.CLAIMED)], [living], {}, NOW)
+    assert "No sign of its worker" not in html
+    assert "has it; no progress reported yet" in html
+
+
+def test_progress_is_that_of_the_worker_that_holds_it() -> None:
+    """One that lost it may go on beating for a while."""
+    lost = pulse(1, worker="lost", submission_id="made-up-0004", stage="old", done=1, total=9)
+    mine = pulse(1, submission_id="made-up-0004", stage="new", done=5, total=9)
+    html = queue_table([queued(4, State.SCORING)], [mine, lost], {}, NOW)
+    assert "new · 5 of 9" in html
 
 
 def test_the_history_of_a_chosen_submission_holds_its_log_as_text() -> None:
@@ -71,22 +160,23 @@ def test_the_history_of_a_chosen_submission_holds_its_log_as_text() -> None:
     assert "<img" not in html
 
 
+def test_the_history_says_what_to_do_and_whose_fault_it_is() -> None:
+    html = one_submission(context(), "made-up-0003")
+    assert "The scorer stopped on pair 12" in html
+    assert "Catch the error in `score`" in html
+    assert "to be mended by the submitter" in html
+
+
 def test_an_unknown_submission_in_a_link_is_said_and_harmless() -> None:
     html = one_submission(context(), NASTY)
     assert "There is no submission" in html
     assert "<img" not in html
 
 
-def test_a_long_queue_is_cut_and_says_so() -> None:
-    html = queue_table(context().reader.statuses(), [], {}, NOW, most=2)
-    assert html.count("as-q-name") == 2
-    assert "3 older submissions not shown" in html
-
-
-def test_workers_are_alive_for_thirty_seconds_after_a_beat() -> None:
-    assert "No worker is running" in workers_line([pulse(31)], NOW)
+def test_workers_are_alive_for_a_minute_after_a_beat() -> None:
+    assert "No worker is running" in workers_line([pulse(61)], NOW)
     assert "No worker is running" in workers_line([], NOW)
-    assert "namespaces" in workers_line([pulse(29)], NOW)
+    assert "namespaces" in workers_line([pulse(59)], NOW)
     assert "takes no code" in workers_line([pulse(1, isolation_ok=False)], NOW)
 
 

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
 import threading
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -72,11 +68,85 @@ def test_a_deleted_file_is_gone_and_deleting_again_is_harmless(repository: Repos
     assert repository.list() == ("b",)
 
 
-@pytest.mark.parametrize("path", ["", "/etc/x", "../x", "a/../../x", "a//b", "a/./b", "a\\b"])
-def test_paths_out_of_the_store_are_refused(repository: Repository, path: str) -> None:
-    with pytest.raises(PlatformError, match="not a path inside"):
+OUTSIDE = ["/etc/x", "../x", "a/../../x", "a//b", "a/./b", "a\\b", "a\0b"]
+RESERVED = [".commits/version", ".commits", ".COMMITS/lock"]
+IMPOSSIBLE = ["x" * 300, "a/" * 600 + "b", "\ud800"]
+"""Paths that a file system cannot keep: a commit of one could be decided, and never made."""
+
+
+@pytest.mark.parametrize("path", ["", *OUTSIDE, *RESERVED, *IMPOSSIBLE])
+def test_a_path_that_is_none_is_neither_written_nor_read(repository: Repository, path: str) -> None:
+    with pytest.raises(PlatformError, match="not a path inside") as refused:
         repository.commit({path: b"1"}, parent=repository.head(), message="m")
+    assert refused.value.code == "bad_path"
+    with pytest.raises(PlatformError, match="not a path inside"):
+        repository.read(path)
     assert repository.list() == ()
+
+
+@pytest.mark.parametrize("prefix", ["../", "..", "a/../", "/", *OUTSIDE])
+def test_a_prefix_out_of_the_store_is_refused(repository: Repository, prefix: str) -> None:
+    with pytest.raises(PlatformError, match="not a path inside") as refused:
+        repository.list(prefix)
+    assert refused.value.code == "bad_path"
+
+
+def test_what_a_store_keeps_for_itself_is_in_no_list(repository: Repository) -> None:
+    repository.commit({"a": b"1"}, parent=repository.head(), message="m")
+    assert [repository.list(p) for p in (".commits/", ".com", ".")] == [(), (), ()]
+
+
+@pytest.mark.parametrize(
+    ("before", "changes"),
+    [
+        ({"a": b"1"}, {"a/b": b"2"}),
+        ({"a": b"1"}, {"a/b/c": b"2"}),
+        ({"a/b": b"1"}, {"a": b"2"}),
+        ({"a/b/c": b"1", "a/b/d": b"1"}, {"a": b"2", "a/b/c": None}),
+        ({}, {"a": b"2", "a/b": b"2"}),
+    ],
+)
+def test_no_path_becomes_a_file_and_a_folder(
+    repository: Repository, before: Changes, changes: Changes
+) -> None:
+    if before:
+        repository.commit(before, parent=repository.head(), message="before")
+    head = repository.head()
+    with pytest.raises(PlatformError) as refused:
+        repository.commit({"other": b"x", **changes}, parent=head, message="clash")
+    assert refused.value.code == "path_clash"
+    assert (repository.head(), repository.list()) == (head, tuple(sorted(before)))
+    repository.commit({"other": b"y"}, parent=head, message="goes on")
+    assert repository.read("other") == b"y"
+
+
+@pytest.mark.parametrize(
+    ("before", "changes", "after"),
+    [
+        ({"a": b"1"}, {"a/b": b"2", "a": None}, ("a/b",)),
+        ({"a/b/c": b"1", "a/d": b"1"}, {"a": b"2", "a/b/c": None, "a/d": None}, ("a",)),
+    ],
+)
+def test_a_file_gives_way_to_a_folder_and_a_folder_to_a_file(
+    repository: Repository, before: Changes, changes: Changes, after: tuple[str, ...]
+) -> None:
+    repository.commit(before, parent=repository.head(), message="before")
+    repository.commit(changes, parent=repository.head(), message="after")
+    assert repository.list() == after
+    assert repository.read(after[0]) == b"2"
+
+
+def test_a_file_may_take_the_name_of_a_folder_that_was_emptied(repository: Repository) -> None:
+    for changes in ({"a/b/c": b"1"}, {"a/b/c": None}, {"a": b"2"}):
+        repository.commit(changes, parent=repository.head(), message="m")
+    assert repository.list() == ("a",)
+
+
+def test_there_is_no_file_below_a_file(repository: Repository) -> None:
+    repository.commit({"a": b"1"}, parent=repository.head(), message="m")
+    with pytest.raises(NotFoundError):
+        repository.read("a/b")
+    assert repository.list("a/b") == ()
 
 
 def test_concurrent_transactions_lose_no_update(repository: Repository) -> None:
@@ -115,6 +185,51 @@ def test_a_transaction_gives_up_after_its_attempts(repository: Repository) -> No
     assert "mine" not in repository.list()
 
 
+def test_an_error_over_a_store_that_moved_on_is_a_lost_race(repository: Repository) -> None:
+    """It may come of having read files of two versions, so it says nothing."""
+    seen: list[str] = []
+
+    def overtaken_once() -> Changes:
+        seen.append(repository.head())
+        if len(seen) == 1:
+            repository.commit({"other": b"x"}, parent=repository.head(), message="meanwhile")
+            raise PlatformError("illegal_transition", "The files contradict each other.")
+        return {"mine": b"y"}
+
+    transact(repository, overtaken_once, "m", sleep=lambda _: None)
+    assert len(set(seen)) == 2
+    assert repository.read("mine") == b"y"
+
+
+def test_an_error_over_a_store_that_stood_still_ends_the_transaction(
+    repository: Repository,
+) -> None:
+    tries: list[int] = []
+
+    def refuse() -> Changes:
+        tries.append(1)
+        raise PlatformError("no", "No.")
+
+    with pytest.raises(PlatformError, match="No"):
+        transact(repository, refuse, "m", sleep=lambda _: None)
+    assert len(tries) == 1
+
+
+def test_errors_over_a_store_that_never_stands_still_are_let_out_in_the_end(
+    repository: Repository,
+) -> None:
+    tries: list[int] = []
+
+    def always_overtaken() -> Changes:
+        tries.append(1)
+        repository.commit({"other": b"x"}, parent=repository.head(), message="meanwhile")
+        raise PlatformError("no", "No.")
+
+    with pytest.raises(PlatformError, match="No"):
+        transact(repository, always_overtaken, "m", attempts=3, sleep=lambda _: None)
+    assert len(tries) == 3
+
+
 def test_the_latest_pulse_of_every_worker_is_kept(store: Store) -> None:
     def pulse(worker: str, done: int) -> Pulse:
         at = datetime(2026, 1, 1, tzinfo=UTC)
@@ -131,47 +246,3 @@ def test_pulses_of_workers_long_gone_are_forgotten_when_a_new_one_comes(tmp_path
         at = datetime(2026, 1, day, tzinfo=UTC)
         live.beat(Pulse(worker=worker, at=at, isolation_ok=True, isolation="x"))
     assert {pulse.worker for pulse in live.pulses()} == {"recent", "new"}
-
-
-def _die_at(root: Path, step: str) -> None:
-    """Commit two files and be killed at a named step, in a process of its own."""
-    repository = FolderRepository(root)
-
-    def die(*_: object) -> None:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-    if step == "before the journal":
-        repository._write_journal = die  # type: ignore[method-assign, assignment]
-    elif step == "after the journal":
-        finish = repository._finish_journal
-        repository._finish_journal = (  # type: ignore[method-assign]
-            lambda: die() if repository._journal.exists() else finish()
-        )
-    else:
-        move: Callable[..., Path] = Path.replace
-
-        def move_one_then_die(self: Path, target: Path) -> Path:
-            moved = move(self, target)
-            if target.name == "one":
-                die()
-            return moved
-
-        Path.replace = move_one_then_die  # type: ignore[method-assign, assignment]
-    repository.commit({"one": b"new", "two": b"new"}, parent=repository.head(), message="m")
-
-
-@pytest.mark.parametrize("step", ["before the journal", "after the journal", "amid the moves"])
-def test_a_killed_commit_is_whole_or_absent(tmp_path: Path, step: str) -> None:
-    FolderRepository(tmp_path).commit({"one": b"old", "two": b"old"}, parent="0", message="m")
-    child = multiprocessing.get_context("spawn").Process(target=_die_at, args=(tmp_path, step))
-    child.start()
-    child.join()
-    assert child.exitcode == -signal.SIGKILL
-
-    repository = FolderRepository(tmp_path)
-    expected = (b"old", "1") if step == "before the journal" else (b"new", "2")
-    assert repository.head() == expected[1]
-    assert {repository.read("one"), repository.read("two")} == {expected[0]}
-    repository.commit({"one": b"later"}, parent=repository.head(), message="goes on")
-    assert repository.read("one") == b"later"
-    assert sorted(p.name for p in (tmp_path / ".commits").iterdir()) == ["lock", "version"]
