@@ -12,9 +12,7 @@ without one the score of the whole pair).
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Literal
@@ -23,12 +21,19 @@ import pandas as pd
 
 from benchmarks.errors import SubmitterError
 from benchmarks.schema import Answers, Benchmark, ScoreTable
+from benchmarks.score_cells import (
+    NOT_METRICS,
+    Cells,
+    check_metric_name,
+    metric_columns,
+    read_cells,
+    some,
+)
 
 MAX_BYTES = 256 * 1024 * 1024
-MAX_METRICS = 200
-METRIC_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
+ROWS_PER_PAIR, LEAST_ROWS = 64, 10_000
+"""A pair has one row and one for each of its elements."""
 _NULLS = frozenset({"", "nan", "null", "none", "na", "n/a"})
-_NOT_METRICS = frozenset({"pair_id", "element_id", "element_score"})
 Direction = Literal[1, -1]
 
 
@@ -51,9 +56,11 @@ def read_scores(
 
     Raises:
         SubmitterError: `file_missing`, `file_too_large`, `unreadable_scores`, `no_pair_id`,
-            `no_scores`, `bad_metric_name`, `too_many_metrics`, `unknown_metric`, `duplicate_pairs`, `unknown_pairs`, `missing_pairs`,
-            `not_numeric` or `unknown_elements`; the message names the file, the first offenders
-            and their lines.
+            `no_scores`, `bad_metric_name`, `duplicate_columns`, `too_many_metrics`,
+            `too_many_rows`, `unknown_metric`, `duplicate_pairs`, `unknown_pairs`,
+            `missing_pairs`, `not_numeric` or `unknown_elements`; the message names the file, the
+            first offenders and their lines (CSV, counted from 1 with the header and blank lines)
+            or rows (Parquet, counted from 1).
     """
     return parse_scores(
         load_bytes(path),
@@ -75,8 +82,10 @@ def parse_scores(
     lower_is_better: Sequence[str] = (),
 ) -> ScoreTable:
     """`read_scores` for the content of a file; `name` is used in messages and tells its format."""
-    source = _Source(name, _read_cells(content, name))
-    source.check_columns()
+    check_metric_name(metric, reserved=NOT_METRICS)
+    most_rows = max(LEAST_ROWS, ROWS_PER_PAIR * len(answers.pair_ids))
+    found = read_cells(content, name, metric, most_rows)
+    source = _Source(found.name, found.cells, found.place)
     rows = source.overall_rows()
     source.check_pairs(rows, answers.pair_ids, benchmark.name)
     columns: dict[str, pd.Series] = {}
@@ -107,47 +116,16 @@ def write_scores(table: ScoreTable) -> bytes:
     return buffer.getvalue()
 
 
-@dataclass(frozen=True)
-class _Source:
-    """The cells of a scores file as text (CSV) or values (Parquet), and checks on them."""
-
-    name: str
-    cells: pd.DataFrame
+class _Source(Cells):
+    """The cells of a scores file, and checks on them."""
 
     def metric_columns(self) -> tuple[str, ...]:
-        return tuple(c for c in self.cells.columns if c not in _NOT_METRICS)
+        return metric_columns(self.cells.columns)
 
     def overall_rows(self) -> pd.DataFrame:
         if "element_id" not in self.cells:
             return self.cells
         return self.cells[self.cells["element_id"].map(_is_null)]
-
-    def check_columns(self) -> None:
-        if "pair_id" not in self.cells:
-            raise SubmitterError(
-                "no_pair_id",
-                f"{self.name} has no column pair_id (its columns: {_some(self.cells.columns)}).",
-                "Name the first column pair_id and the others after the metrics.",
-            )
-        if not self.metric_columns():
-            raise SubmitterError(
-                "no_scores",
-                f"{self.name} has no score column beside pair_id.",
-                "Add a column score, or one column per metric.",
-            )
-        odd = [c for c in self.metric_columns() if not METRIC_NAME.fullmatch(c)]
-        if odd:
-            raise SubmitterError(
-                "bad_metric_name",
-                f"{self.name} has columns that cannot name a metric: {_some([repr(c) for c in odd])}.",
-                "Use letters, digits and . _ + - (at most 64), beginning with a letter or digit.",
-            )
-        if len(self.metric_columns()) > MAX_METRICS:
-            raise SubmitterError(
-                "too_many_metrics",
-                f"{self.name} has {len(self.metric_columns())} metric columns.",
-                f"Send at most {MAX_METRICS} metrics in one file.",
-            )
 
     def check_pairs(self, rows: pd.DataFrame, expected: Sequence[str], benchmark: str) -> None:
         ids = rows["pair_id"].astype(str)
@@ -155,7 +133,7 @@ class _Source:
             raise SubmitterError(
                 "duplicate_pairs",
                 f"{self.name} has {ids.duplicated().sum()} rows whose pair_id stood before: "
-                f"{_some(self.located(ids[ids.duplicated()]))}.",
+                f"{some(self.located(ids[ids.duplicated()]))}.",
                 "Keep one row per pair.",
             )
         known = set(expected)
@@ -164,7 +142,7 @@ class _Source:
             raise SubmitterError(
                 "unknown_pairs",
                 f"{self.name} has {len(unknown)} pair ids that {benchmark} does not have: "
-                f"{_some(self.located(unknown))}.",
+                f"{some(self.located(unknown))}.",
                 f"Pair ids of {benchmark} look like {expected[0]!r}.",
             )
         missing = known - set(ids)
@@ -173,7 +151,7 @@ class _Source:
             raise SubmitterError(
                 "missing_pairs",
                 f"{self.name} lacks {len(missing)} of the {len(expected)} pairs of {benchmark}: "
-                f"{_some(in_order)}.",
+                f"{some(in_order)}.",
                 "Add a row for each; leave the score empty where the metric gave none.",
             )
 
@@ -216,7 +194,7 @@ class _Source:
             raise SubmitterError(
                 "unknown_pairs",
                 f"{self.name} has element rows of {len(unknown)} pairs that {benchmark.name} does "
-                f"not have: {_some(self.located(unknown.astype(str)))}.",
+                f"not have: {some(self.located(unknown.astype(str)))}.",
                 f"Pair ids of {benchmark.name} look like {expected[0]!r}.",
             )
         values, bad = _to_float(rows["element_score"])
@@ -244,15 +222,13 @@ class _Source:
         return SubmitterError(
             "not_numeric",
             f"{self.name}, column {column!r}: {len(cells)} cells are not finite numbers: "
-            f"{_some(self.located(cells.astype(str)))}.",
+            f"{some(self.located(cells.astype(str)))}.",
             "Write a number with a decimal point, or leave the cell empty.",
         )
 
     def located(self, cells: pd.Series) -> list[str]:
-        """Cells with the line they stand on (a CSV file's header is line 1)."""
-        return [
-            f"{value[:60]!r} (line {int(str(position)) + 2})" for position, value in cells.items()
-        ]
+        """Cells with the line or row they stand on."""
+        return [f"{value[:60]!r} ({self.place} {position})" for position, value in cells.items()]
 
 
 def load_bytes(path: Path) -> bytes:
@@ -274,28 +250,8 @@ def load_bytes(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def _read_cells(content: bytes, name: str) -> pd.DataFrame:
-    try:
-        if content[:4] == b"PAR1":
-            frame = pd.read_parquet(BytesIO(content))
-        else:
-            # As text, so that a cell which is not a number can be named as it was written.
-            frame = pd.read_csv(BytesIO(content), dtype=str, keep_default_na=False)
-            if not isinstance(frame.index, pd.RangeIndex):
-                raise ValueError("its rows have more cells than its header line")
-    except (ValueError, OSError, UnicodeDecodeError) as error:
-        first_line = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise SubmitterError(
-            "unreadable_scores",
-            f"{name} is neither CSV nor Parquet: {first_line}.",
-            "Send a comma-separated file with a header line, or Parquet.",
-        ) from error
-    frame.columns = [str(column).strip() for column in frame.columns]
-    return frame.reset_index(drop=True)
-
-
 def _to_float(cells: pd.Series) -> tuple[pd.Series, list[int]]:
-    """Cells as float64 with NaN for nulls, and the positions of cells that are not numbers."""
+    """Cells as float64 with NaN for nulls, and the index of cells that are not numbers."""
     nulls = cells.map(_is_null)
     values = pd.to_numeric(cells.where(~nulls), errors="coerce").astype("float64")
     infinite = values.abs() == math.inf
@@ -318,15 +274,9 @@ def _directions(
     if unknown:
         raise SubmitterError(
             "unknown_metric",
-            f"{name} has no metric {_some(unknown)}, which was said to be lower-is-better.",
-            f"Its metrics: {_some(list(metrics))}.",
+            f"{name} has no metric {some(unknown)}, which was said to be lower-is-better.",
+            f"Its metrics: {some(list(metrics))}.",
         )
     directions: dict[str, Direction] = dict.fromkeys(lower_is_better, -1)
     known = benchmark.known_directions()
     return {**{m: known[m] for m in metrics if m in known}, **directions}
-
-
-def _some(values: Sequence[object] | pd.Index, most: int = 5) -> str:
-    shown = [str(v) for v in list(values)[:most]]
-    more = len(values) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")

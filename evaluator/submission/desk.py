@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,8 +13,10 @@ from pathlib import Path
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import find
 from benchmarks.schema import Benchmark
-from benchmarks.scores import METRIC_NAME, load_bytes, parse_scores
+from benchmarks.score_cells import RESERVED_NAMES, check_metric_name
+from benchmarks.scores import load_bytes, parse_scores
 from evaluator.submission.archive import read_content
+from evaluator.submission.manifest import Manifest
 from evaluator.submission.validate import validate_module
 from leaderboard.desk import Gate
 from leaderboard.ledger import Ledger
@@ -22,6 +25,9 @@ from leaderboard.states import State
 from leaderboard.store.interface import Store
 
 MAX_SUBMITTER = 80
+MAX_DESCRIPTION = 4000
+OWN_NAME = "Assay"
+"""Signs what is part of Assay itself; nobody else may."""
 _SUBMITTER = re.compile(r"[\w .@'+-]{1,80}")
 
 
@@ -60,9 +66,11 @@ class SubmissionDesk:
             trusted: the module is part of Assay itself, so the gate does not apply.
 
         Raises:
-            SubmitterError: `code_refused` where code cannot be isolated here, or whatever is
-                wrong with the archive, its manifest or its files.
+            SubmitterError: `code_refused` where code cannot be isolated here,
+                `images_missing`, `bad_submitter`, `reserved_submitter`, or whatever is wrong with
+                the archive, its manifest or its files.
         """
+        sender = _checked_submitter(submitter, trusted=trusted)
         gate = self.gate()
         if not trusted and not gate.ok:
             raise SubmitterError(
@@ -72,14 +80,6 @@ class SubmissionDesk:
             )
         module = validate_module(read_content(path), self.registry)
         manifest = module.manifest
-        wanted = manifest.benchmarks or tuple(sorted(self.registry))
-        benchmarks = tuple(n for n in wanted if self.registry[n].has_questions(self.data))
-        if not benchmarks:
-            raise SubmitterError(
-                "images_missing",
-                f"The images of {', '.join(wanted)} are not on this machine.",
-                "Submit scores computed elsewhere, or name other benchmarks in assay.toml.",
-            )
         content_sha256 = module.content.sha256
         return self._receive(
             Submission(
@@ -88,8 +88,8 @@ class SubmissionDesk:
                 name=manifest.name,
                 version=manifest.version,
                 metrics=(manifest.name,),
-                benchmarks=benchmarks,
-                submitter=_checked_submitter(submitter),
+                benchmarks=self._benchmarks_of(manifest),
+                submitter=sender,
                 description=manifest.description,
                 authors=manifest.authors,
                 licence=manifest.licence,
@@ -119,11 +119,14 @@ class SubmissionDesk:
 
         Raises:
             SubmitterError: `unknown_benchmark`, `data_missing` where the benchmark's answers are
-                not here, or whatever `benchmarks.scores.read_scores` finds wrong.
+                not here, `bad_submitter`, `reserved_submitter`, `bad_description`, or whatever
+                `benchmarks.scores.read_scores` finds wrong.
         """
+        sender = _checked_submitter(submitter)
+        text = _checked_description(description)
         target = find(self.registry, benchmark)
         content = load_bytes(path)
-        title = _checked_name(name) if name else _name_from(path.stem)
+        title = check_metric_name(name) if name else _name_from(path.stem)
         table = parse_scores(
             content,
             path.name,
@@ -132,24 +135,38 @@ class SubmissionDesk:
             metric=title,
             lower_is_better=lower_is_better,
         )
-        digest = hashlib.sha256(
-            b"\0".join([benchmark.encode(), ",".join(lower_is_better).encode(), content])
-        ).hexdigest()
+        digest = _digest(benchmark.encode(), ",".join(lower_is_better).encode(), content)
+        # A file has no author inside it: under another name or from another person it is another
+        # submission, though it is kept once.
+        identity = _digest(Kind.SCORES.encode(), title.encode(), sender.encode(), digest.encode())
         return self._receive(
             Submission(
-                submission_id=_submission_id(title, digest),
+                submission_id=_submission_id(title, identity),
                 kind=Kind.SCORES,
                 name=title,
                 metrics=table.metrics,
                 benchmarks=(benchmark,),
-                submitter=_checked_submitter(submitter),
-                description=description[:4000],
+                submitter=sender,
+                description=text,
                 lower_is_better=tuple(m for m in table.metrics if table.directions.get(m) == -1),
                 content_sha256=digest,
                 archive=f"uploads/{digest}{'.parquet' if content[:4] == b'PAR1' else '.csv'}",
                 received_at=self.clock(),
             ),
             content,
+        )
+
+    def _benchmarks_of(self, manifest: Manifest) -> tuple[str, ...]:
+        """Those a module asks for, or all whose images are here if it asks for none."""
+        wanted = manifest.benchmarks or tuple(sorted(self.registry))
+        here = tuple(n for n in wanted if self.registry[n].has_questions(self.data))
+        if here and (here == wanted or not manifest.benchmarks):
+            return here
+        absent = [n for n in wanted if n not in here]
+        raise SubmitterError(
+            "images_missing",
+            f"The images of {', '.join(absent)} are not on this machine.",
+            "Submit scores computed elsewhere, or name other benchmarks in assay.toml.",
         )
 
     def _receive(self, submission: Submission, upload: bytes) -> Status:
@@ -176,12 +193,17 @@ class SubmissionDesk:
         return before
 
 
-def _submission_id(name: str, content_sha256: str) -> str:
+def _digest(*parts: bytes) -> str:
+    """Hash over parts of which none but the last holds a zero byte."""
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()
+
+
+def _submission_id(name: str, digest: str) -> str:
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "metric"
-    return f"{slug}-{content_sha256[:10]}"
+    return f"{slug}-{digest[:10]}"
 
 
-def _checked_submitter(submitter: str) -> str:
+def _checked_submitter(submitter: str, *, trusted: bool = False) -> str:
     name = " ".join(submitter.split())
     if not _SUBMITTER.fullmatch(name):
         raise SubmitterError(
@@ -189,19 +211,29 @@ def _checked_submitter(submitter: str) -> str:
             "The submitter's name is empty, too long or holds odd characters.",
             f"Use letters, digits, spaces and . _ @ ' + - (at most {MAX_SUBMITTER}).",
         )
+    # Letters of other widths look the same on the boards.
+    if unicodedata.normalize("NFKC", name).casefold() == OWN_NAME.casefold() and not trusted:
+        raise SubmitterError(
+            "reserved_submitter",
+            f"The submitter's name {name!r} stands for what is part of {OWN_NAME} itself.",
+            "Sign with your own name or your team's.",
+        )
     return name
+
+
+def _checked_description(description: str) -> str:
+    try:
+        description.encode()
+    except UnicodeEncodeError as error:
+        raise SubmitterError(
+            "bad_description",
+            f"The description holds half a character at position {error.start + 1}.",
+            "Type that character again.",
+        ) from error
+    return description[:MAX_DESCRIPTION]
 
 
 def _name_from(stem: str) -> str:
     """A name made from a file's, which nobody chose with our rules in mind."""
-    return re.sub(r"[^A-Za-z0-9._+-]+", "-", stem).strip("-._+")[:64] or "scores"
-
-
-def _checked_name(name: str) -> str:
-    if not METRIC_NAME.fullmatch(name):
-        raise SubmitterError(
-            "bad_metric_name",
-            f"{name[:80]!r} cannot name a metric.",
-            "Use letters, digits and . _ + - (at most 64), beginning with a letter or digit.",
-        )
-    return name
+    name = re.sub(r"[^A-Za-z0-9._+-]+", "-", stem).strip("-._+")[:64]
+    return "scores" if not name or name in RESERVED_NAMES else name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from typing import Any, Literal
@@ -9,11 +10,12 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from benchmarks.errors import SubmitterError
-from benchmarks.scores import METRIC_NAME
+from benchmarks.score_cells import check_metric_name
 
 FILE = "assay.toml"
 MAX_BYTES = 64 * 1024
 _ENTRY_POINT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*:[A-Za-z_][A-Za-z0-9_]*")
+_BENCHMARK = re.compile(r"[a-z0-9_]+")
 _ALLOWED_LINKS = ("https://", "http://")
 
 
@@ -37,18 +39,17 @@ class Manifest(BaseModel):
     range: tuple[float, float] | None = None
     """Smallest and largest score the module can give, where it has bounds."""
     trained_on: tuple[str, ...] = ()
-    """Benchmarks whose data the scorer was trained or tuned on."""
+    """Benchmarks whose data the scorer was trained or tuned on; they need not be known here."""
     benchmarks: tuple[str, ...] = ()
     """Benchmarks to be run on; empty means all whose images are at hand."""
 
     @field_validator("name")
     @classmethod
     def _name(cls, value: str) -> str:
-        if not METRIC_NAME.fullmatch(value):
-            raise ValueError(
-                "must be letters, digits and . _ + - (at most 64), beginning with a letter or digit"
-            )
-        return value
+        try:
+            return check_metric_name(value)
+        except SubmitterError as error:
+            raise ValueError(str(error)) from error
 
     @field_validator("entry_point")
     @classmethod
@@ -72,6 +73,31 @@ class Manifest(BaseModel):
                 raise ValueError(f"the link {title!r} must begin with https:// or http://")
         return value
 
+    @field_validator("range")
+    @classmethod
+    def _range(cls, value: tuple[float, float] | None) -> tuple[float, float] | None:
+        if value and not (all(math.isfinite(v) for v in value) and value[0] < value[1]):
+            raise ValueError("must be two finite numbers, the smaller one first")
+        return value
+
+    @field_validator("trained_on")
+    @classmethod
+    def _trained_on(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for name in value:
+            if not _BENCHMARK.fullmatch(name):
+                raise ValueError(
+                    f"{name[:80]!r} is not a benchmark's name (small letters, digits and _)"
+                )
+        return value
+
+    @field_validator("benchmarks")
+    @classmethod
+    def _benchmarks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for name in value:
+            if value.count(name) > 1:
+                raise ValueError(f"{name[:80]!r} is named more than once")
+        return value
+
     @property
     def module_file(self) -> str:
         """The file the entry point is imported from."""
@@ -89,8 +115,10 @@ def parse_manifest(content: bytes) -> Manifest:
             "bad_manifest", f"{FILE} has more than {MAX_BYTES // 1024} kB.", "Shorten it."
         )
     try:
-        values: dict[str, Any] = tomllib.loads(content.decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        # Windows editors put a byte order mark in front, which TOML does not know.
+        values: dict[str, Any] = tomllib.loads(content.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        # Besides syntax errors: bad UTF-8, numbers of thousands of digits, brackets too deep.
         raise SubmitterError(
             "bad_manifest", f"{FILE} is not TOML: {error}.", "Correct that line and send it again."
         ) from error

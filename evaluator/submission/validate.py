@@ -12,6 +12,9 @@ from benchmarks.schema import Benchmark
 from evaluator.submission.archive import Content
 from evaluator.submission.manifest import FILE, Manifest, parse_manifest
 
+MAX_WEIGHTS_HEADER = 16 << 20
+"""Of a safetensors file, in bytes: some hundred for each tensor."""
+
 
 @dataclass(frozen=True)
 class ScoringModule:
@@ -25,7 +28,8 @@ def validate_module(content: Content, registry: Mapping[str, Benchmark]) -> Scor
     """Check manifest, entry point and weights without running anything.
 
     Raises:
-        SubmitterError: `no_manifest`, `bad_manifest`, `no_entry_point`, `no_weights`, `bad_weights` or `unknown_benchmark`.
+        SubmitterError: `no_manifest`, `bad_manifest`, `no_entry_point`, `no_weights`,
+            `bad_weights` or `unknown_benchmark`.
     """
     if FILE not in content.files:
         near = sorted(n for n in content.files if n.endswith(FILE))
@@ -73,11 +77,11 @@ def _check_weights(manifest: Manifest, content: Content) -> None:
     # The header of a safetensors file: eight bytes of length, then JSON of that length.
     try:
         (length,) = struct.unpack_from("<Q", data)
-        if not 2 <= length <= len(data) - 8 or not isinstance(
+        if not 2 <= length <= min(len(data) - 8, MAX_WEIGHTS_HEADER) or not isinstance(
             json.loads(data[8 : 8 + length]), dict
         ):
             raise ValueError("its header does not fit its size")
-    except (struct.error, ValueError) as error:
+    except (struct.error, ValueError, RecursionError) as error:
         raise SubmitterError(
             "bad_weights",
             f"{manifest.weights!r} is not a safetensors file: {error}.",

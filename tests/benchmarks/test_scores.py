@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import math
+from decimal import Decimal
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from benchmarks import score_cells
 from benchmarks.errors import SubmitterError
 from benchmarks.schema import ScoreTable
-from benchmarks.scores import read_scores, write_scores
+from benchmarks.score_cells import check_metric_name
+from benchmarks.scores import parse_scores, read_scores, write_scores
 from tests.benchmarks.toy import PAIRS, Toy
 
 
@@ -19,6 +26,25 @@ def read(tmp_path: Path, text: str, **options: object) -> ScoreTable:
     file.write_text(text)
     toy = Toy()
     return read_scores(file, toy, toy.answers(None), **options)  # type: ignore[arg-type]
+
+
+def parse(content: bytes, **options: object) -> ScoreTable:
+    toy = Toy()
+    return parse_scores(content, "s.file", toy, toy.answers(None), **options)  # type: ignore[arg-type]
+
+
+def parquet(columns: dict[str, object]) -> bytes:
+    buffer = io.BytesIO()
+    pq.write_table(pa.table(columns), buffer, compression="zstd")
+    return buffer.getvalue()
+
+
+def refused(content: bytes, code: str, **options: object) -> str:
+    with pytest.raises(SubmitterError) as caught:
+        parse(content, **options)
+    assert caught.value.code == code
+    assert caught.value.hint
+    return caught.value.message
 
 
 def test_a_single_score_column_takes_the_name_given(tmp_path: Path) -> None:
@@ -113,3 +139,159 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_an_unknown_lower_is_better_metric_is_named(tmp_path: Path) -> None:
     with pytest.raises(SubmitterError, match="no metric x"):
         read(tmp_path, f"pair_id,m\n{GOOD}", lower_is_better=("x",))
+
+
+def test_a_parquet_of_more_rows_than_needed_is_refused_unread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    n = 100_000
+    texts = pa.DictionaryArray.from_arrays(np.zeros(n, np.int32), ["x" * 200])
+    content = parquet({"pair_id": texts, "score": np.zeros(n)})
+    assert len(content) < 20_000
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", lambda *_, **__: pytest.fail("was read"))
+    assert "at most 10000 rows" in refused(content, "too_many_rows")
+
+
+def test_a_parquet_whose_texts_repeat_into_gigabytes_is_refused() -> None:
+    n = 5000
+    texts = pa.DictionaryArray.from_arrays(np.zeros(n, np.int32), ["x" * 1_000_000])
+    content = parquet({"pair_id": texts, "score": np.zeros(n)})
+    assert len(content) < 100_000
+    assert "1024 MB" in refused(content, "file_too_large")
+
+
+def test_a_parquet_that_says_itself_it_is_too_large_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(score_cells, "MAX_INFLATED", 100)
+    refused(parquet({"pair_id": list(PAIRS), "score": [1.0, 2.0, 3.0]}), "file_too_large")
+
+
+def test_a_csv_of_more_rows_than_needed_is_refused() -> None:
+    refused(b"pair_id,m\n" + b"a,1\n" * 10_001, "too_many_rows")
+    assert "more lines" in refused(b"pair_id,m\n" + b"\n" * 50_000, "too_many_rows")
+
+
+def test_a_file_of_too_many_cells_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(score_cells, "MAX_CELLS", 5)
+    refused(b"pair_id,m\na,1\nb,2\nc,3\n", "too_many_rows")
+    refused(parquet({"pair_id": list(PAIRS), "m": [1.0, 2.0, 3.0]}), "too_many_rows")
+
+
+@pytest.mark.parametrize("n", [201, 1000])
+def test_a_file_of_too_many_metrics_is_refused(n: int) -> None:
+    names = [f"m{i}" for i in range(n)]
+    line = "pair_id," + ",".join(names)
+    assert f"has {n}" in refused(f"{line}\n".encode(), "too_many_metrics")
+    refused(parquet({"pair_id": ["a"], **{m: [1.0] for m in names}}), "too_many_metrics")
+
+
+def test_a_line_without_end_is_refused() -> None:
+    assert "line 2" in refused(b"pair_id,m\n" + b"," * (1 << 21), "unreadable_scores")
+
+
+@pytest.mark.parametrize(
+    ("header", "doubled"),
+    [
+        ("pair_id,CLIP,CLIP", "CLIP"),
+        ("pair_id,CLIP, CLIP", "CLIP"),
+        ("pair_id, pair_id,m", "pair_id"),
+        ("pair_id,score,CLIP", "CLIP"),
+    ],
+)
+def test_two_columns_of_one_name_are_refused(header: str, doubled: str) -> None:
+    text = f"{header}\na,1,9\nb,2,9\nc,3,9\n".encode()
+    assert repr(doubled) in refused(text, "duplicate_columns", metric="CLIP")
+
+
+def test_element_scores_need_element_ids() -> None:
+    text = b"pair_id,score,element_score\na,1,1\nb,2,2\nc,3,3\n"
+    assert "element_id" in refused(text, "unknown_elements")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [True, False, True],
+        pa.array([1, 2, 3], pa.timestamp("us")),
+        pa.array([1, 2, 3], pa.duration("s")),
+        pa.array([1, 2, 3], pa.date32()),
+        [b"1", b"2", b"3"],
+        [[1.0], [2.0], [3.0]],
+    ],
+)
+def test_parquet_columns_that_are_neither_numbers_nor_texts_are_refused(values: object) -> None:
+    said = refused(parquet({"pair_id": list(PAIRS), "m": values}), "not_numeric")
+    assert "column 'm'" in said
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([1, 2, 3], pa.uint8()),
+        pa.array([1, 2, 3], pa.float32()),
+        [Decimal("1.0"), Decimal("2.0"), Decimal("3.0")],
+        ["1", "2", "3"],
+        pa.array(["1", "2", "3"]).dictionary_encode(),
+        pa.array(["1", "2", "3"], pa.large_string()),
+    ],
+)
+def test_parquet_numbers_may_have_any_width_and_encoding(values: object) -> None:
+    ids = pa.array(list(PAIRS)).dictionary_encode()
+    assert parse(parquet({"pair_id": ids, "m": values})).overall["m"].tolist() == [1, 2, 3]
+
+
+def test_whole_number_ids_stay_whole_beside_empty_cells() -> None:
+    table = parse(
+        parquet(
+            {
+                "pair_id": [*PAIRS, "a"],
+                "score": [1.0, 2.0, 3.0, None],
+                "element_id": pa.array([None, None, None, 7], pa.int64()),
+                "element_score": [None, None, None, 0.5],
+            }
+        )
+    )
+    assert table.elements["score"]["element_id"].tolist() == ["7"]
+
+
+def test_a_parquet_of_broken_text_is_refused() -> None:
+    offsets = pa.py_buffer(np.arange(4, dtype=np.int32).tobytes())
+    broken = pa.Array.from_buffers(pa.string(), 3, [None, offsets, pa.py_buffer(b"\xff\xfe\xfd")])
+    content = parquet({"pair_id": broken, "m": [1.0, 2.0, 3.0]})
+    assert "UTF8" in refused(content, "unreadable_scores")
+
+
+def test_a_frame_indexed_by_pair_id_or_by_nothing_much_is_read() -> None:
+    frame = pd.DataFrame({"m": [1.0, 2.0, 3.0]}, index=pd.Index(PAIRS, name="pair_id"))
+    assert parse(frame.to_parquet()).overall["m"].tolist() == [1, 2, 3]
+    filtered = frame.reset_index().set_axis([5, 7, 8])
+    assert parse(filtered.to_parquet()).metrics == ("m",)
+
+
+def test_places_are_lines_of_a_csv_and_rows_of_a_parquet() -> None:
+    text = b"pair_id,m\n\n  \na,1\nb,two\nc,3\n"
+    assert "'two' (line 5)" in refused(text, "not_numeric")
+    assert "(line 5)" in refused(text.replace(b"\n", b"\r\n"), "not_numeric")
+    content = parquet({"pair_id": list(PAIRS), "m": ["1", "two", "3"]})
+    assert "'two' (row 2)" in refused(content, "not_numeric")
+
+
+def test_a_quote_that_is_never_closed_is_found_where_it_opens() -> None:
+    assert "line 3" in refused(b'pair_id,m\na,1\nb,"2\nc,3\n', "unreadable_scores")
+    table = parse(b'\xef\xbb\xbf"pair_id","m"\n"a","1"\nb,2\nc,3\n')
+    assert table.overall["m"].tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("name", ["pair_id", "element_id", "element_score", "<b>", "", "x" * 65])
+def test_a_metric_cannot_take_the_name_of_another_column(name: str) -> None:
+    refused(f"pair_id,score\n{GOOD}".encode(), "bad_metric_name", metric=name)
+    with pytest.raises(SubmitterError, match="cannot name a metric"):
+        check_metric_name(name)
+
+
+def test_score_names_a_metric_only_where_nobody_chose_a_name() -> None:
+    assert parse(f"pair_id,score\n{GOOD}".encode()).metrics == ("score",)
+    assert check_metric_name("CLIP-Score.v2") == "CLIP-Score.v2"
+    with pytest.raises(SubmitterError, match="cannot name a metric"):
+        check_metric_name("score")
