@@ -69,3 +69,9 @@ WAITING = frozenset({State.RECEIVED, State.QUEUED})
 def allowed(before: State | None, after: State) -> bool:
     """Whether a submission may go from one state to another (None: it does not exist yet)."""
     return after in TRANSITIONS[before]
+
+
+IN_USE = tuple(
+    state for state in State if state not in (State.REJECTED, *(SHOWN_OR_NOT - {State.PUBLISHED}))
+)
+"""States that something leads to today; the others are kept for withdrawing, hiding, superseding."""

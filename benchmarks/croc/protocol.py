@@ -41,7 +41,8 @@ MEASURES: dict[str, MeasureInfo] = {
     ),
     "scaled_accuracy": MeasureInfo(
         title="Scaled accuracy",
-        meaning="Accuracy a as 2a - 1: 1 is always right, 0 is a coin toss, -1 is always wrong. "
+        meaning="Accuracy a as 2a - 1: 1 is always right, 0 is a coin toss, -1 is never strictly "
+        "right: ties count as wrong. "
         "The text-based and image-based cells are means of the forward and inverse directions; "
         "the summary without a direction is the mean of both cells.",
         low=-1.0,

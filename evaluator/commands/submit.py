@@ -51,6 +51,12 @@ def submit(
     """
     if kind is Kind.SCORES and not benchmark:
         raise typer.BadParameter("a scores file needs --benchmark", param_hint="--benchmark")
+    if kind is Kind.METRIC and benchmark:
+        raise typer.BadParameter("a module names its benchmarks in assay.toml")
+    if kind is Kind.METRIC and path.suffix in (".csv", ".parquet"):
+        raise typer.BadParameter(
+            "this looks like a scores file: add --kind scores --benchmark NAME"
+        )
     opened = folder_store(store)
     registry = load_registry()
     desk = SubmissionDesk(opened, registry, data, isolation_gate, now)

@@ -30,12 +30,12 @@ class Code(StrEnum):
 
 
 HINTS = {
-    Code.IMPORT_FAILED: "Import only the standard library, packages of the scoring environment "
-    "and files of the submission; nothing can be downloaded while scoring.",
+    Code.IMPORT_FAILED: "The entry point must name a class with a method score. Import only the "
+    "standard library, packages of the scoring environment and files of the submission.",
     Code.INIT_FAILED: "The constructor takes nothing, or any of the keywords device and weights; "
     "it has no network, and reads only files of the submission.",
-    Code.SCORER_RAISED: "Run `python -m evaluator check` on the submission's folder to see the "
-    "same error with its log.",
+    Code.SCORER_RAISED: "Mend the line that is named, or return None for pairs that cannot be scored; "
+    "the log holds the whole traceback.",
     Code.WRONG_COUNT: "Return one value per pair, in the order of the pairs.",
     Code.WRONG_TYPE: "Return a flat list of floats, or an array or tensor with one dimension; "
     "None or NaN where there is no score.",

@@ -25,6 +25,17 @@ from leaderboard.states import State
 from leaderboard.store.interface import Store
 
 MAX_SUBMITTER = 80
+OTHER_BENCHMARKS = (
+    "croc_hum",
+    "croc_syn",
+    "evalmuse",
+    "gecko",
+    "genai_bench",
+    "tifa160",
+    "ts2",
+)
+"""Names that `trained_on` may hold, whether or not the benchmark is here."""
+_GONE = frozenset({State.FAILED, State.REJECTED, State.WITHDRAWN})
 MAX_DESCRIPTION = 4000
 OWN_NAME = "Assay"
 """Signs what is part of Assay itself; nobody else may."""
@@ -81,6 +92,9 @@ class SubmissionDesk:
         module = validate_module(read_content(path), self.registry)
         manifest = module.manifest
         content_sha256 = module.content.sha256
+        if not trusted:  # Our own modules come again, changed, with every release.
+            self._check_version_is_free(manifest, sender, content_sha256)
+        self._check_trained_on(manifest)
         return self._receive(
             Submission(
                 submission_id=_submission_id(manifest.name, content_sha256),
@@ -168,6 +182,34 @@ class SubmissionDesk:
             f"The images of {', '.join(absent)} are not on this machine.",
             "Submit scores computed elsewhere, or name other benchmarks in assay.toml.",
         )
+
+    def _check_version_is_free(self, manifest: Manifest, sender: str, content: str) -> None:
+        """Two entries that read the same could not be told apart on a board."""
+        for status in Ledger(self.store).statuses():
+            other = status.submission
+            same = (other.kind, other.name, other.version, other.submitter) == (
+                Kind.METRIC,
+                manifest.name,
+                manifest.version,
+                sender,
+            )
+            if same and other.content_sha256 != content and status.state not in _GONE:
+                raise SubmitterError(
+                    "version_taken",
+                    f"{manifest.name} {manifest.version} by {sender} is here already, with other "
+                    "content.",
+                    "Raise the version in assay.toml.",
+                )
+
+    def _check_trained_on(self, manifest: Manifest) -> None:
+        known = {*self.registry, *OTHER_BENCHMARKS}
+        unknown = [name for name in manifest.trained_on if name not in known]
+        if unknown:
+            raise SubmitterError(
+                "unknown_benchmark",
+                f"assay.toml says trained_on {', '.join(unknown)}, which is no benchmark's name.",
+                f"Known names: {', '.join(sorted(known))}.",
+            )
 
     def _receive(self, submission: Submission, upload: bytes) -> Status:
         """Queue a submission, or say what became of the identical one that is here already."""

@@ -17,7 +17,7 @@ class BoardQuery:
     """The state of the boards page. Everything is as asked for, and may not exist.
 
     Attributes:
-        benchmark: registry name; empty means the first one.
+        benchmark: registry name; empty means the first one with results.
         skill: skill key; empty means all skills.
         measure: `measures.token` of a selector, or the bare name of a measure; empty means the
             headline.
@@ -83,10 +83,11 @@ def resolve(query: BoardQuery, boards: Mapping[str, BoardIndex]) -> Choice:
     if not boards:
         raise PlatformError("no_benchmarks", "This installation has no benchmarks.")
     remarks: list[str] = []
-    name = query.benchmark or next(iter(boards))
+    first = next((n for n, b in boards.items() if not b.empty), next(iter(boards)))
+    name = query.benchmark or first
     if name not in boards:
         remarks.append(f"There is no benchmark “{name}” here.")
-        name = next(iter(boards))
+        name = first
     board = boards[name]
     skill = query.skill or None
     if skill is not None and not board.selectors(skill):

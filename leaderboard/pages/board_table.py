@@ -92,6 +92,11 @@ def tier_ends(cells: Sequence[Cell]) -> frozenset[int]:
     return frozenset(ends)
 
 
+def is_trained_on(entry: Entry, card: Card) -> bool:
+    """Whether the author declared this benchmark, or the one it is modelled on."""
+    return bool({name.casefold() for name in entry.trained_on} & {card.name, card.family})
+
+
 def badges(entry: Entry, cell: Cell, card: Card) -> str:
     """What a reader must know before trusting a value."""
     found: list[str] = []
@@ -103,9 +108,11 @@ def badges(entry: Entry, cell: Cell, card: Card) -> str:
             found.append(badge("not isolated: bundled code", "plain", "; ".join(layers)))
         elif not layers:
             found.append(badge("not isolated", "warn"))
-    if {name.casefold() for name in entry.trained_on} & {card.name, card.family}:
+    if is_trained_on(entry, card):
         found.append(
-            badge("trained on this benchmark", "warn", "Its author says so; the value is no test.")
+            badge(
+                "trained on this benchmark", "warn", "Its author says so, of all or a part of it."
+            )
         )
     if cell.n_missing:
         found.append(

@@ -26,8 +26,8 @@ nothing. Values are shown, ranks are not.</dd>
 it. An entry that lacks more than {MAX_MISSING:.0%} of them has no rank. A metric that was not run on a benchmark has “{MISSING}” there, never a zero.</dd>
 <dt>Scores as submitted</dt><dd>A file of scores computed elsewhere. We judge it and cannot re-run
 it.</dd>
-<dt>Trained on this benchmark</dt><dd>The author says that the metric has seen these data. Its value
-is shown, and is no test.</dd>
+<dt>Trained on this benchmark</dt><dd>The author says that the metric has seen these data, wholly or
+in part. It keeps its place, with this mark: read it with that in mind.</dd>
 <dt>Simulated</dt><dd>Labels or ratings of such a benchmark were made by a program, to show and test
 the platform. Nothing about the quality of a metric follows from them. Every page says so.</dd>
 </dl>

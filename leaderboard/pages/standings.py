@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from benchmarks.schema import MeasureInfo
-from leaderboard.pages.board_table import metric_name
+from leaderboard.pages.board_table import is_trained_on, metric_name
 from leaderboard.pages.marks import axis_for, rank_text, whisker
 from leaderboard.pages.markup import (
     MISSING,
@@ -198,6 +198,8 @@ def _leader(cells: Sequence[Cell], entries: Mapping[str, Entry], board: BoardInd
     if tied > 0:
         standing += f"; {count(tied, 'other')} may be first as well"
     doubt = badge("not told apart from chance", "warn") if _at_chance(best, measure) else ""
+    if is_trained_on(entries[best.entry_id], board.card):
+        doubt += badge("trained on this benchmark", "warn")
     return (
         f'<p class="as-leader">{metric_name(entries[best.entry_id])}</p>'
         f'<p class="as-figure"><b>{number(best.value)}</b> '

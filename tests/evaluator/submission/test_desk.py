@@ -11,6 +11,7 @@ from evaluator.submission.archive import Content
 from evaluator.submission.desk import SubmissionDesk
 from leaderboard.desk import Gate
 from leaderboard.ledger import Ledger
+from leaderboard.states import State
 from tests.benchmarks.toy import Toy
 from tests.evaluator.rig import MODULE, Rig
 
@@ -116,3 +117,19 @@ def test_half_a_character_in_a_description_is_refused(rig: Rig) -> None:
         sent(rig, description="ab\ud800")
     assert caught.value.code == "bad_description"
     assert "position 3" in caught.value.message
+
+
+def test_another_content_under_a_version_that_is_taken_is_refused(rig: Rig) -> None:
+    rig.desk.submit_metric(rig.module(), submitter="ada")
+    changed = Content({**MODULE.files, "more.py": b""})
+    with pytest.raises(SubmitterError, match="Raise the version") as caught:
+        rig.desk.submit_metric(rig.module(changed), submitter="ada")
+    assert caught.value.code == "version_taken"
+    assert rig.desk.submit_metric(rig.module(changed), submitter="bob").state is State.QUEUED
+
+
+def test_a_misspelt_trained_on_is_refused_with_the_known_names(rig: Rig) -> None:
+    manifest = b'name = "grey"\ntrained_on = ["croc"]'
+    module = Content({**MODULE.files, "assay.toml": manifest})
+    with pytest.raises(SubmitterError, match=r"trained_on croc.*croc_hum.*toy"):
+        rig.desk.submit_metric(rig.module(module), submitter="ada")
