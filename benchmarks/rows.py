@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -68,9 +68,6 @@ class Row:
             for key, value in record.items()
         }
         return cls(**filled)
-
-
-ROW_FIELDS: tuple[str, ...] = tuple(f.name for f in fields(Row))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tomllib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -259,9 +259,3 @@ class Benchmark(ABC):
     ) -> Measured:
         """`measure` with the plan of this revision: what the judge, the CLI and tests call."""
         return self.measure(scores, answers, self.plan(answers, n_resamples))
-
-
-def missing_by_metric(frame: pd.DataFrame, pair_ids: Sequence[str]) -> dict[str, int]:
-    """How many of these pairs have no score, per metric."""
-    part = frame.loc[list(pair_ids)]
-    return {str(name): int(part[name].isna().sum()) for name in part.columns}

@@ -27,14 +27,12 @@ class RunProgress:
         metric: its name on the boards.
         benchmark: the benchmark.
         progress: of this run.
-        runs_left: runs of this submission after this one.
     """
 
     submission: str
     metric: str
     benchmark: str
     progress: Progress
-    runs_left: int
 
 
 class Heartbeat:

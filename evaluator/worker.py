@@ -214,12 +214,11 @@ class Worker:
 
     def _teller(self, submission: Submission, benchmark: str) -> Callable[[Progress], None]:
         """Passes progress on, and stops the work where the lease was lost meanwhile."""
-        left = len(submission.benchmarks) - submission.benchmarks.index(benchmark) - 1
         checked = self._clock()
 
         def tell(progress: Progress) -> None:
             nonlocal checked
-            run = RunProgress(submission.submission_id, submission.name, benchmark, progress, left)
+            run = RunProgress(submission.submission_id, submission.name, benchmark, progress)
             self.heart.tell(run)
             self._listener(run)
             if self._clock() - checked > LEASE_CHECKED_EVERY:

@@ -116,6 +116,7 @@ def transact(
         try:
             changes = change()
         except Exception:
+            # It may have read files of two versions; if so, it merely lost the race.
             if last or repository.head() == parent:
                 raise
         else:
