@@ -19,6 +19,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from benchmarks.errors import SubmitterError
 from benchmarks.rows import Measured, Row
+from benchmarks.sources.files import DataFile
+from benchmarks.sources.folder import DataFolder
 from benchmarks.statistics.resampling import DEFAULT_RESAMPLES, ResamplingPlan
 
 
@@ -91,6 +93,10 @@ class Card(_Frozen):
     licence: str = ""
     citation: str = ""
     links: dict[str, str] = Field(default_factory=dict)
+    files: tuple[DataFile, ...] = ()
+    """What it is read from; empty where it needs no files."""
+    counts: dict[str, int] = Field(default_factory=dict)
+    """What the files must hold, e.g. `images`; a loader refuses anything else."""
 
     def higher_is_better(self, measure: str) -> bool:
         """Whether larger values of a measure are better; so for measures without a description."""
@@ -130,7 +136,8 @@ class Questions:
     """All a scorer may see.
 
     Attributes:
-        images: image_id to a function that returns the encoded image (PNG, RGB, no metadata).
+        images: image_id to a function that returns the encoded image as it is kept, in any
+            common format; the engine hands scorers a canonical PNG without metadata.
         texts: text_id to prompt.
         pairs: what is to be scored; each pair_id once.
         elements: text_id to the elements of that prompt; empty where the benchmark has none.
@@ -179,16 +186,24 @@ class Answers:
     Attributes:
         pair_ids: every pair a scores file must hold, in the benchmark's order.
         clusters: ids of the clusters that are resampled, in a fixed order.
+        sources: SHA-256 of each file the answers were read from, by its path in the card; stored
+            with every result.
     """
 
     pair_ids: tuple[str, ...]
     clusters: tuple[str, ...]
+    sources: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+
+    def counts(self) -> dict[str, int]:
+        """What is in it, for `describe`: counts by name, e.g. `images`, `counting: prompts`."""
+        return {"pairs": len(self.pair_ids), "clusters": len(self.clusters)}
 
 
 class Benchmark(ABC):
     """One benchmark: its card, its two sides and its protocol."""
 
     card: Card
+    _answerable: tuple[object, bool] | None = None
 
     @property
     def name(self) -> str:
@@ -229,12 +244,53 @@ class Benchmark(ABC):
         return False
 
     def has_answers(self, data: Path | None) -> bool:
-        """Whether `answers` would succeed."""
+        """Whether `answers` would succeed; the answer is kept until a file changes."""
+        state = (data, self.folder(data).signature())
+        if self._answerable is None or self._answerable[0] != state:
+            self._answerable = (state, self._can_answer(data))
+        return self._answerable[1]
+
+    def _can_answer(self, data: Path | None) -> bool:
         try:
             self.answers(data)
         except SubmitterError:
             return False
         return True
+
+    def folder(self, data: Path | None) -> DataFolder:
+        """The files of the card below a folder of data, for loaders."""
+        return DataFolder(data, self.name, self.card.files, self.card.counts)
+
+    def prompts(self, data: Path | None) -> pd.DataFrame:
+        """The prompt set for model developers.
+
+        Returns:
+            Columns `prompt_id` (str, unique), `prompt` (str), `split` (str, may be empty),
+            `skills` (str, joined by `;`, may be empty), in the benchmark's order.
+
+        Raises:
+            SubmitterError: `no_prompts` where images cannot be generated for this benchmark;
+                `data_missing` or `data_malformed`.
+        """
+        del data
+        raise SubmitterError(
+            "no_prompts",
+            f"{self.name} tests metrics on given images; there is nothing to generate for it.",
+            "See `python -m benchmarks list` for benchmarks with a prompt set.",
+        )
+
+    def parse_special(
+        self, content: bytes, name: str, answers: Any, metric: str
+    ) -> ScoreTable | None:
+        """Read a submitted file of a format of this benchmark's own (e.g. masks), or None.
+
+        A hook: None (the default) means that the file is an ordinary scores file.
+
+        Raises:
+            SubmitterError: the file is of that format, but wrong.
+        """
+        del content, name, answers, metric
+        return None
 
     def repair_cell(self, metric: str, cell: str) -> float | None:
         """Read a cell of a scores file that is not a number, or None where it is an error.

@@ -83,6 +83,9 @@ def parse_scores(
 ) -> ScoreTable:
     """`read_scores` for the content of a file; `name` is used in messages and tells its format."""
     check_metric_name(metric, reserved=NOT_METRICS)
+    special = benchmark.parse_special(content, name, answers, metric)
+    if special is not None:
+        return special
     most_rows = max(LEAST_ROWS, ROWS_PER_PAIR * len(answers.pair_ids))
     found = read_cells(content, name, metric, most_rows)
     source = _Source(found.name, found.cells, found.place)

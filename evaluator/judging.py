@@ -85,6 +85,7 @@ def judge(
         n_resamples=plan.n_resamples,
         isolation=scored.isolation,
         versions=versions(),
+        sources=dict(answers.sources),
         cost=scored.cost,
         repaired={metric: len(pairs) for metric, pairs in scored.table.repaired.items()},
         judged_at=judged_at,

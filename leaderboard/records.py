@@ -126,6 +126,8 @@ class RunResult(_Record):
     """Layers in force while the scorer ran; `scores as submitted` where no code was run."""
     versions: dict[str, str]
     """Packages the figures depend on."""
+    sources: dict[str, str] = Field(default_factory=dict)
+    """SHA-256 of each data file the answers were read from."""
     cost: Cost | None = None
     repaired: dict[str, int] = Field(default_factory=dict)
     """Metric to the number of malformed cells mended by the benchmark's documented rule."""

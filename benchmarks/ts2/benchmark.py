@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Literal
 
 from benchmarks.rows import Measured, MeasuredBuilder
-from benchmarks.schema import Benchmark, Card, ScoreTable
+from benchmarks.schema import Benchmark, Card, Questions, ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
 from benchmarks.ts2.answers import Ts2Answers
 from benchmarks.ts2.errata import add_printed_rows
-from benchmarks.ts2.load import load_answers
+from benchmarks.ts2.load import IMAGES, METADATA, load_answers, load_questions
 from benchmarks.ts2.measures import MEASURES
 from benchmarks.ts2.protocol import add_rows, graph_values
+
+CARD = Card.read(Path(__file__).parent / "card.toml", MEASURES)
 
 _STRAY_QUOTE = re.compile(r'"(\d+)')
 
@@ -22,11 +24,20 @@ _STRAY_QUOTE = re.compile(r'"(\d+)')
 class Ts2(Benchmark):
     """T2IScoreScore: 165 semantic error graphs, 2840 images."""
 
-    card = Card.read(Path(__file__).parent / "card.toml", MEASURES)
+    def __init__(self, card: Card = CARD) -> None:
+        self.card = card
 
     def answers(self, data: Path | None) -> Ts2Answers:
         """Read the graphs from `<data>/ts2/metadata.csv`; see `load_answers`."""
-        return load_answers(data)
+        return load_answers(self.folder(data))
+
+    def questions(self, data: Path | None) -> Questions:
+        """Read the images from `<data>/ts2/images`; see `load_questions`."""
+        return load_questions(self.folder(data))
+
+    def has_questions(self, data: Path | None) -> bool:
+        """Whether the files are there; that each image is, `questions` checks."""
+        return all(map(self.folder(data).has, (METADATA, IMAGES)))
 
     def measure(self, scores: ScoreTable, answers: Ts2Answers, plan: ResamplingPlan) -> Measured:
         """The rows of `protocol.measure`, and the delta cells as printed; see `errata`."""

@@ -10,8 +10,22 @@ import pytest
 
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import load_registry
-from benchmarks.ts2.benchmark import Ts2
-from benchmarks.ts2.load import N_GRAPHS, N_IMAGES, load_answers, split_of
+from benchmarks.schema import Questions
+from benchmarks.ts2.answers import Ts2Answers
+from benchmarks.ts2.benchmark import CARD, Ts2
+from benchmarks.ts2.load import split_of
+from tests.benchmarks.cards import trial_card
+
+N_GRAPHS, N_IMAGES = CARD.counts["graphs"], CARD.counts["images"]
+
+
+def load_answers(data: Path | None) -> Ts2Answers:
+    """Loaded without the pinned hash, which no made-up table has."""
+    return Ts2(trial_card(CARD, **CARD.counts)).answers(data)
+
+
+def load_questions(data: Path) -> Questions:
+    return Ts2(trial_card(CARD, **CARD.counts)).questions(data)
 
 
 def metadata() -> pd.DataFrame:
@@ -69,9 +83,9 @@ def test_a_folder_without_the_file_is_named(tmp_path: Path) -> None:
     ("change", "says"),
     [
         (lambda t: t.drop(columns=["rank", "id"]), "no column id, rank"),
-        (lambda t: t.iloc[:-1], "2839 rows; expected 2840"),
+        (lambda t: t.iloc[:-1], "2839 images; expected 2840"),
         (lambda t: t.assign(id=t["id"].replace("164", "163")), "164 graphs"),
-        (lambda t: t.assign(id=t["id"].replace("164", "x")), "numbered from 0"),
+        (lambda t: t.assign(id=t["id"].replace("164", "x")), "numbers from 0 on"),
         (lambda t: t.assign(rank=t["rank"].replace("12c", "c12")), "'c12' (line 5)"),
         (lambda t: t.assign(file_name="images/000-00.jpg"), "more than once"),
     ],
@@ -113,7 +127,40 @@ def test_the_registry_finds_ts2_with_rank_over_all_graphs_as_headline() -> None:
     assert set(card.measures) == {"rank", "sep", "delta", "rank_midrank"}
 
 
-def test_no_images_are_offered() -> None:
+def test_a_table_of_another_release_is_refused_by_its_hash(tmp_path: Path) -> None:
+    with pytest.raises(SubmitterError, match="sha256") as caught:
+        Ts2().answers(write(tmp_path, metadata()))
+    assert caught.value.code == "data_malformed"
+    assert "93ebf89" in caught.value.hint
+
+
+def test_without_images_no_code_can_be_run(tmp_path: Path) -> None:
+    folder = write(tmp_path, metadata())
+    assert not Ts2().has_questions(folder)
     with pytest.raises(SubmitterError) as caught:
-        Ts2().questions(None)
+        load_questions(folder)
     assert caught.value.code == "images_missing"
+
+
+def test_every_image_is_asked_about_with_the_prompt_of_its_graph(tmp_path: Path) -> None:
+    folder = write(tmp_path, metadata())
+    (folder / "ts2" / "images").mkdir()
+    for name in metadata()["file_name"]:
+        (folder / "ts2" / name).write_bytes(name.encode())
+    questions = load_questions(folder)
+    assert [pair.pair_id for pair in questions.pairs] == list(load_answers(folder).pair_ids)
+    first = questions.pairs[0]
+    assert questions.images[first.image_id]() == metadata()["file_name"].iloc[0].encode()
+    assert questions.texts[first.text_id] == "a prompt, with a comma"
+
+
+def test_a_short_set_of_images_says_how_many_are_missing(tmp_path: Path) -> None:
+    folder = write(tmp_path, metadata())
+    (folder / "ts2" / "images").mkdir()
+    with pytest.raises(SubmitterError, match="lacks 2840 of the 2840 images") as caught:
+        load_questions(folder)
+    assert caught.value.code == "images_missing"
+
+
+def test_the_released_table_has_the_pinned_hash(assay_data: Path) -> None:
+    assert Ts2().answers(assay_data).sources == {"ts2/metadata.csv": CARD.files[0].sha256}
