@@ -10,6 +10,7 @@ from leaderboard.pages.board_query import BoardQuery, Choice, resolve
 from leaderboard.pages.board_view import board_view
 from leaderboard.pages.measures import skill_title, title, token
 from leaderboard.pages.page import Context, Page
+from leaderboard.pages.reading import View
 from leaderboard.pages.widgets import QUIET, html, on_load
 
 # The path is named, since the page's base address is the root of the site.
@@ -28,6 +29,13 @@ _COPY_LINK = """async (query) => {
 }"""
 
 
+def benchmark_options(view: View) -> list[tuple[str, str]]:
+    """Title and value of every benchmark, those with results first."""
+    named = [(name, board.card.title, board.empty) for name, board in view.boards.items()]
+    full = [(title, name) for name, title, empty in named if not empty]
+    return full + [(f"{title} (no results yet)", name) for name, title, empty in named if empty]
+
+
 def skill_options(choice: Choice) -> list[tuple[str, str]]:
     """Title and value of every skill with results; the empty value means all."""
     card = choice.board.card
@@ -42,10 +50,10 @@ def measure_options(choice: Choice) -> list[tuple[str, str]]:
 
 
 def _build(context: Context) -> None:
-    names = [(card.title, name) for name, card in context.cards.items()]
-    first = names[0][1] if names else None
-    benchmark = gr.Radio(names, value=first, label="Benchmark", elem_classes="as-segments")
     with gr.Row(elem_classes="as-choosers"):
+        names = benchmark_options(context.reader.view())
+        first = names[0][1] if names else None
+        benchmark = gr.Dropdown(names, value=first, label="Benchmark", scale=3)
         skill = gr.Dropdown([("All skills", "")], value="", label="Skill", scale=2)
         measure = gr.Dropdown([], label="Measure", scale=3)
         copy = gr.Button("Copy link", elem_id="as-copy", size="sm", scale=0, min_width=110)
@@ -57,7 +65,7 @@ def _build(context: Context) -> None:
         choice = resolve(query, view.boards)
         exact = choice.query
         return (
-            exact.benchmark,
+            gr.update(choices=benchmark_options(view), value=exact.benchmark),
             gr.update(choices=skill_options(choice), value=exact.skill),
             gr.update(choices=measure_options(choice), value=exact.measure or None),
             exact.to_query(),

@@ -96,9 +96,15 @@ def standings(view: View) -> list[Standing]:
 
 
 def leader_cards(view: View) -> str:
-    """One card per benchmark: who leads it, by how much, among how many."""
-    cards = "".join(_card(board, view.entries) for board in view.boards.values())
-    return f'<div class="as-cards">{cards}</div>'
+    """One card per benchmark with results: who leads it, by how much; then those without."""
+    cards = "".join(_card(b, view.entries) for b in view.boards.values() if not b.empty)
+    waiting = ", ".join(
+        f'<a href="{_address(name)}">{text(b.card.title)}</a>'
+        for name, b in view.boards.items()
+        if b.empty
+    )
+    rest = f'<p class="as-legend">No metric published yet on {waiting}.</p>' if waiting else ""
+    return f'<div class="as-cards">{cards}</div>{rest}'
 
 
 def matrix(view: View) -> str:
@@ -180,7 +186,7 @@ def _card(board: BoardIndex, entries: Mapping[str, Entry]) -> str:
     head = f'<header><h3><a href="{_address(card.name)}">{text(card.title)}</a></h3>{simulated}</header>'
     cells = headline_cells(board)
     if not cells or cells[0].value is None:
-        body = '<p class="as-muted">No metric published yet.</p>'
+        body = '<p class="as-muted">No metric has a value here.</p>'
         return f'<article class="as-card as-quiet">{head}{body}</article>'
     return f'<article class="as-card">{head}{_leader(cells, entries, board)}</article>'
 
