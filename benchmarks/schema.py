@@ -90,6 +90,8 @@ class Card(_Frozen):
     """Skill key to display name, in the order of display."""
     facets: dict[str, str] = Field(default_factory=dict)
     """Facet key to display name."""
+    splits: dict[str, str] = Field(default_factory=dict)
+    """Split key to display name; a split that is not named here is shown by its key."""
     licence: str = ""
     citation: str = ""
     links: dict[str, str] = Field(default_factory=dict)
@@ -261,6 +263,22 @@ class Benchmark(ABC):
         """The files of the card below a folder of data, for loaders."""
         return DataFolder(data, self.name, self.card.files, self.card.counts)
 
+    def remote_names(self, path: str, data: Path | None) -> tuple[str, ...]:
+        """Names of the files in a declared folder whose origin is a web address.
+
+        A web address cannot be listed, so `fetch` asks here, once the answers are there; the name
+        is appended to the folder's `url`. The default, none, suits every other folder.
+
+        Args:
+            path: the folder, as declared in the card.
+            data: folder of data files.
+
+        Raises:
+            SubmitterError: `data_missing` or `data_malformed`, from the file that names them.
+        """
+        del path, data
+        return ()
+
     def prompts(self, data: Path | None) -> pd.DataFrame:
         """The prompt set for model developers.
 
@@ -278,6 +296,11 @@ class Benchmark(ABC):
             f"{self.name} tests metrics on given images; there is nothing to generate for it.",
             "See `python -m benchmarks list` for benchmarks with a prompt set.",
         )
+
+    def facts(self, answers: Any) -> Mapping[str, pd.DataFrame]:
+        """What the answers alone say, e.g. how far raters agree: tables by title."""
+        del answers
+        return {}
 
     def parse_special(
         self, content: bytes, name: str, answers: Any, metric: str

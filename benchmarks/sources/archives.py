@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Self
 
 from benchmarks.errors import SubmitterError
 
@@ -27,6 +27,13 @@ class JoinedFiles(io.RawIOBase):
         self._files: list[BinaryIO] = [path.open("rb") for path in paths]
         self._ends = list(accumulate(path.stat().st_size for path in paths))
         self._at = 0
+
+    @classmethod
+    def over(cls, files: Sequence[BinaryIO], sizes: Sequence[int]) -> Self:
+        """Open files of known sizes in bytes, which need not lie on this machine."""
+        joined = cls(())
+        joined._files, joined._ends = list(files), list(accumulate(sizes))
+        return joined
 
     def readable(self) -> bool:
         """Always."""

@@ -12,6 +12,7 @@ import pandas as pd
 from benchmarks.errors import SubmitterError
 from benchmarks.sources.files import DataFile
 from benchmarks.sources.hashing import sha256_of
+from benchmarks.sources.pins import Pins
 
 
 class DataFolder:
@@ -129,8 +130,20 @@ class DataFolder:
                 raise self.malformed(
                     path, f"has sha256 {digest[:16]}…; the pinned release has {pinned[:16]}…"
                 )
+            fetched = "" if pinned else self._pinned_by_fetch(path, place)
+            if fetched and digest != fetched:
+                raise self.malformed(
+                    path, f"has sha256 {digest[:16]}…; it was fetched with {fetched[:16]}…"
+                )
             found[path] = digest
         return found
+
+    def _pinned_by_fetch(self, path: str, place: Path) -> str:
+        """SHA-256 that a fetch recorded of this very file; empty where none did."""
+        if self._root is None or place != self._root / path:
+            return ""
+        pin = Pins.of(self._root, path).file(path)
+        return pin.sha256 if pin else ""
 
     def malformed(self, path: str, what: str) -> SubmitterError:
         """An error that says what is wrong with a declared file, e.g. `has 3 rows; expected 4`."""

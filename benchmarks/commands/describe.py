@@ -1,0 +1,175 @@
+"""`describe`: the card of a benchmark, its files, and what is in them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.commands.common import AsJson, Data, Name, named, print_json
+from benchmarks.errors import SubmitterError
+from benchmarks.schema import Benchmark
+from benchmarks.sources.disk import as_bytes
+from benchmarks.sources.files import DataFile
+from benchmarks.sources.folder import DataFolder
+from benchmarks.sources.plan import origin_of
+
+_NOT_THERE = frozenset({"data_missing", "images_missing"})
+
+
+def describe(
+    name: Name,
+    data: Data = None,
+    with_facts: Annotated[
+        bool, typer.Option("--facts", help="Also what the answers alone say, e.g. rater agreement.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Print a benchmark's card, its files and what is in them; data need not be there.
+
+    Example: python -m benchmarks describe demo_croc
+    """
+    benchmark = named(name)
+    error: SubmitterError | None = None
+    counts: dict[str, int] = {}
+    facts: Mapping[str, pd.DataFrame] = {}
+    try:
+        answers = benchmark.answers(data)
+        counts = answers.counts()
+        facts = benchmark.facts(answers) if with_facts else {}
+    except SubmitterError as raised:
+        error = raised
+    files = _files(benchmark, data)
+    if as_json:
+        found = {title: json.loads(of.to_json(orient="records")) for title, of in facts.items()}
+        print_json({**_for_programs(benchmark, files, counts, error), "facts": found})
+    else:
+        _for_people(benchmark, files, counts, error)
+        for title, of in facts.items():
+            Console().print(_table_of_facts(title, of))
+    if error is not None and error.code not in _NOT_THERE:
+        raise error
+
+
+def _files(benchmark: Benchmark, data: Path | None) -> list[dict[str, Any]]:
+    """State of every declared file; `bytes` is what lies there, None where nothing does."""
+    folder = benchmark.folder(data)
+    return [_file(benchmark.name, folder, file) for file in benchmark.card.files]
+
+
+def _file(name: str, folder: DataFolder, file: DataFile) -> dict[str, Any]:
+    there = folder.has(file.path)
+    return {
+        "path": file.path,
+        "role": file.role,
+        "state": "there" if there else "missing",
+        "bytes": _size(folder.path(file.path)) if there else None,
+        "declared_bytes": file.size or None,
+        "optional": file.optional,
+        "how": file.supplied or f"python -m benchmarks fetch {name}",
+        **origin_of(file),
+    }
+
+
+def _size(place: Path) -> int:
+    if place.is_file():
+        return place.stat().st_size
+    return sum(
+        (Path(base) / name).stat().st_size for base, _, names in os.walk(place) for name in names
+    )
+
+
+def _both_counts(benchmark: Benchmark, counts: dict[str, int]) -> dict[str, dict[str, int | None]]:
+    expected = benchmark.card.counts
+    return {
+        name: {"found": counts.get(name), "expected": expected.get(name)}
+        for name in dict.fromkeys((*expected, *counts))
+    }
+
+
+def _for_programs(
+    benchmark: Benchmark,
+    files: list[dict[str, Any]],
+    counts: dict[str, int],
+    error: SubmitterError | None,
+) -> dict[str, Any]:
+    return {
+        **benchmark.card.model_dump(mode="json", exclude={"files", "counts"}),
+        "files": files,
+        "counts": _both_counts(benchmark, counts),
+        "problem": {"code": error.code, "text": str(error)} if error else None,
+    }
+
+
+def _for_people(
+    benchmark: Benchmark,
+    files: list[dict[str, Any]],
+    counts: dict[str, int],
+    error: SubmitterError | None,
+) -> None:
+    card, console = benchmark.card, Console()
+    console.print(f"[bold]{card.title}[/] ({card.name}, revision {card.revision})")
+    if card.simulated:
+        console.print("Its labels are simulated: they do not come from people.")
+    console.print(f"{card.summary}\n\n{card.description.strip()}\n", markup=False)
+    headline = card.measures.get(card.headline.measure)
+    ordered = headline.title if headline else card.headline.measure
+    console.print(f"The board is ordered by {ordered}; resampled is the {card.cluster}.\n")
+    if files:
+        console.print(_table_of_files(files))
+    if error is None or card.counts:
+        console.print(_table_of_counts(_both_counts(benchmark, counts)))
+    if error is not None:
+        console.print(f"Not at hand: {error}\n", markup=False)
+    console.print("Measures")
+    for key, info in card.measures.items():
+        console.print(f"  {key}: {info.meaning}", markup=False)
+    if card.skills:
+        console.print(f"Skills: {', '.join(card.skills.values())}", markup=False)
+    for what, text in (("Licence", card.licence), ("Cite", card.citation), *card.links.items()):
+        if text:
+            console.print(f"{what}: {text}", markup=False)
+
+
+def _table_of_files(files: list[dict[str, Any]]) -> Table:
+    table = Table("file", "needed for", "state", "size", "how to get it")
+    for file in files:
+        size = file["bytes"] if file["bytes"] is not None else file["declared_bytes"]
+        there = file["state"] == "there"
+        needed = f"{file['role']}{' (optional)' if file['optional'] else ''}"
+        table.add_row(
+            file["path"],
+            needed,
+            file["state"],
+            as_bytes(size) if size else "",
+            "" if there else file["how"],
+        )
+    return table
+
+
+def _table_of_facts(title: str, facts: pd.DataFrame) -> Table:
+    table = Table(*map(str, facts.columns), title=title, title_justify="left", box=SIMPLE_HEAD)
+    for line in facts.itertuples(index=False):
+        table.add_row(*map(_fact, line))
+    return table
+
+
+def _fact(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.4f}" if value == 0 or abs(value) >= 0.001 else f"{value:.1e}"
+    return "" if value is None else str(value)
+
+
+def _table_of_counts(counts: dict[str, dict[str, int | None]]) -> Table:
+    table = Table("it holds", "found", "expected")
+    for name, both in counts.items():
+        table.add_row(name, *("" if n is None else str(n) for n in both.values()))
+    return table

@@ -1,0 +1,159 @@
+"""What a first fetch took, written down so that every later one takes and reads the same."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import threading
+import time
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from benchmarks.errors import SubmitterError
+
+NAME = "pins.json"
+_SAVE_EVERY_S = 2.0
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Pin(_Strict):
+    """One fetched file."""
+
+    size: int
+    sha256: str
+    source: str
+    """Repository and path, or web address."""
+    commit: str = ""
+    fetched: str
+    """When, in UTC, as ISO 8601."""
+
+
+class Unpacked(_Strict):
+    """One archive that was unpacked beside itself."""
+
+    sha256: str
+    """Of the archive."""
+    files: int
+    """How many files it held."""
+    top: list[str]
+    """What it put into its folder."""
+
+
+class _Content(_Strict):
+    repositories: dict[str, str] = Field(default_factory=dict)
+    """Dataset repository to commit."""
+    files: dict[str, Pin] = Field(default_factory=dict)
+    """By path below the folder of data."""
+    unpacked: dict[str, Unpacked] = Field(default_factory=dict)
+    """By path of the archive below the folder of data."""
+
+
+class Pins:
+    """The `pins.json` of one folder below the folder of data; safe for several threads.
+
+    Args:
+        place: the file; need not exist yet.
+
+    Raises:
+        SubmitterError: `data_malformed`, where it is there but not readable.
+    """
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self._lock = threading.Lock()
+        self._saved_at = time.monotonic()
+        self._changed = False
+        self._content = _read(place)
+
+    @classmethod
+    def of(cls, data: Path, path: str) -> Pins:
+        """The pins that cover a file declared as `path`, e.g. `croc_hum/croc_hum.tar.gz`."""
+        return cls(place_of(data, path))
+
+    def commit(self, repo: str) -> str:
+        """Commit of a repository that was pinned here; empty where none was."""
+        return self._content.repositories.get(repo, "")
+
+    def pin_commit(self, repo: str, commit: str) -> None:
+        """Hold a repository to a commit, from now on."""
+        with self._lock:
+            self._changed |= self._content.repositories.get(repo) != commit
+            self._content.repositories[repo] = commit
+
+    def file(self, path: str) -> Pin | None:
+        """What was recorded of a file."""
+        return self._content.files.get(path)
+
+    def add_file(self, path: str, *, size: int, sha256: str, source: str, commit: str) -> None:
+        """Record a fetched file; written out now and then, and by `save`."""
+        with self._lock:
+            self._content.files[path] = Pin(
+                size=size,
+                sha256=sha256,
+                source=source,
+                commit=commit,
+                fetched=datetime.now(UTC).isoformat(timespec="seconds"),
+            )
+            self._changed = True
+            if time.monotonic() - self._saved_at > _SAVE_EVERY_S:
+                self._write()
+
+    def unpacked(self, path: str) -> Unpacked | None:
+        """What was recorded of an archive."""
+        return self._content.unpacked.get(path)
+
+    def add_unpacked(self, path: str, entry: Unpacked) -> None:
+        """Record that an archive lies unpacked beside itself."""
+        with self._lock:
+            self._content.unpacked[path] = entry
+            self._changed = True
+            self._write()
+
+    def save(self) -> None:
+        """Write what changed, so that a kill leaves the old file or the new one."""
+        with self._lock:
+            if self._changed:
+                self._write()
+
+    def _write(self) -> None:
+        self.place.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=self.place.parent, prefix=f".{NAME}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(self._content.model_dump_json(indent=1))
+                file.flush()
+                os.fsync(file.fileno())
+            Path(name).chmod(0o644)  # a temporary file is its owner's only
+            Path(name).replace(self.place)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                Path(name).unlink()
+            raise
+        self._changed, self._saved_at = False, time.monotonic()
+
+
+def place_of(data: Path, path: str) -> Path:
+    """Where the record lies that covers a declared path."""
+    parts = PurePosixPath(path).parts
+    return data.joinpath(*parts[:1], NAME) if len(parts) > 1 else data / NAME
+
+
+def _read(place: Path) -> _Content:
+    try:
+        return _Content.model_validate_json(place.read_bytes())
+    except FileNotFoundError:
+        return _Content()
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the file"
+        raise SubmitterError(
+            "data_malformed",
+            f"{place} is no record of fetched files: {where}: {first['msg']}.",
+            "Delete it and fetch again; files that are right are not downloaded twice.",
+        ) from error

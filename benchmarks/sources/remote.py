@@ -1,0 +1,254 @@
+"""Where data files come from: dataset repositories on the Hub, and web addresses."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from pathlib import PurePosixPath
+from re import fullmatch
+from typing import TypeVar
+from urllib.parse import quote
+
+from huggingface_hub import HfApi, HfFileSystem, hf_hub_url, set_client_factory
+from huggingface_hub.hf_api import RepoFile
+
+from benchmarks.errors import SubmitterError, TransientError
+from benchmarks.sources.client import (
+    build_hf_headers,
+    get_session,
+    hf_request_event_hook,
+    httpx,
+)
+from benchmarks.sources.faults import pause_asked_for, told_clearly
+
+PAUSES_S = (1.0, 2.0, 4.0, 8.0, 8.0)
+"""Seconds before each further try of what failed for now."""
+TIMEOUT = httpx.Timeout(30.0, connect=10.0)
+
+Sleep = Callable[[float], object]
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a file must be, as far as card, server or an earlier fetch tell.
+
+    Attributes:
+        size: bytes; None where nobody tells.
+        sha256: of the content; empty where nobody tells.
+        git_oid: id of the content as a git blob; empty where nobody tells.
+        said_by: who tells, for messages.
+    """
+
+    size: int | None = None
+    sha256: str = ""
+    git_oid: str = ""
+    said_by: str = "the server"
+
+
+@dataclass(frozen=True)
+class Source:
+    """One remote file.
+
+    Attributes:
+        url: where a GET finds it.
+        shown: its name for people, e.g. `nllg/croc_hum/croc_hum.tar.gz`.
+        state: changes when the content does, so that parts of two states are never joined; empty
+            where the server tells none, and then a cut download begins anew.
+        headers: to send with every request; the client drops the token on a change of host.
+        repo: repository on the Hub, or empty.
+        commit: of the repository.
+        name: path in the repository.
+    """
+
+    url: str
+    shown: str
+    state: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    repo: str = ""
+    commit: str = ""
+    name: str = ""
+
+
+class Hub:
+    """Dataset repositories on one Hub, read only; every call has a timeout and bounded retries.
+
+    Args:
+        endpoint: address of the Hub; None for that of the environment (`HF_ENDPOINT`).
+        token: of the reader; None for that of the environment (`HF_TOKEN`) or of a login.
+        sleep: how to wait between tries.
+    """
+
+    def __init__(
+        self, endpoint: str | None = None, token: str | None = None, sleep: Sleep = time.sleep
+    ) -> None:
+        _limit_waiting()
+        self._api = HfApi(endpoint=endpoint, token=token)
+        self._sleep = sleep
+
+    def commit(self, repo: str, revision: str) -> str:
+        """The full commit id of a revision: a branch, a tag, a commit or the beginning of one.
+
+        Raises:
+            SubmitterError: no such repository or revision, or no access.
+            TransientError: no network, or the server failed again and again.
+        """
+        if fullmatch(r"[0-9a-f]{7,39}", revision):  # the Hub knows full ids only
+            return self._completed(repo, revision)
+        ask = partial(self._api.dataset_info, repo, revision=revision, timeout=30.0)
+        found = self._asked(lambda: ask(expand=["sha"]), repo, repo, revision).sha
+        if not found:
+            raise TransientError("server_unavailable", f"The Hub names no commit for {repo}.")
+        return found
+
+    def _completed(self, repo: str, start: str) -> str:
+        """The one commit whose id begins so, from the history of the repository."""
+        ask = partial(self._api.list_repo_commits, repo, repo_type="dataset")
+        history = self._asked(ask, repo, repo, start)
+        found = [each.commit_id for each in history if each.commit_id.startswith(start)]
+        if len(found) != 1:
+            raise SubmitterError(
+                "unknown_revision",
+                f"{repo} has {len(found)} commits that begin with {start!r}, in {len(history)}.",
+                "If it had one, its authors rewrote it; the benchmark's card names the commit.",
+            )
+        return found[0]
+
+    def file(self, repo: str, name: str, commit: str) -> tuple[Source, Expected]:
+        """One file of a repository.
+
+        Raises:
+            SubmitterError: `not_in_repository`, and what `commit` raises.
+            TransientError: as in `commit`.
+        """
+        ask = partial(self._api.get_paths_info, repo, [name], repo_type="dataset", revision=commit)
+        found = self._asked(ask, f"{repo}/{name}", repo, commit)
+        files = [entry for entry in found if isinstance(entry, RepoFile)]
+        if not files:
+            raise _absent(f"{repo}/{name}", commit)
+        return self._described(repo, commit, files[0])
+
+    def folder(self, repo: str, name: str, commit: str) -> list[tuple[str, Source, Expected]]:
+        """Every file below a folder of a repository (`.`: the whole), with its path below it.
+
+        Raises:
+            SubmitterError: `not_in_repository` where it holds none, and what `commit` raises.
+            TransientError: as in `commit`.
+        """
+        inside = "" if name == "." else name.strip("/")
+
+        def ask() -> list[RepoFile]:
+            tree = self._api.list_repo_tree(
+                repo, inside or None, recursive=True, revision=commit, repo_type="dataset"
+            )
+            return [entry for entry in tree if isinstance(entry, RepoFile)]
+
+        found = self._asked(ask, f"{repo}/{inside}", repo, commit)
+        if not found:
+            raise _absent(f"{repo}/{inside}", commit)
+        return [
+            (
+                safe_name(PurePosixPath(entry.path).relative_to(inside).as_posix(), repo),
+                *self._described(repo, commit, entry),
+            )
+            for entry in sorted(found, key=lambda entry: entry.path)
+        ]
+
+    def files(self) -> HfFileSystem:
+        """The repositories as a file system, for reading parts of files."""
+        return HfFileSystem(endpoint=self._api.endpoint, token=self._api.token)
+
+    def web(self, url: str) -> tuple[Source, Expected]:
+        """A file at a web address, with size and state as far as the server tells.
+
+        Raises:
+            SubmitterError: the server refuses.
+            TransientError: as in `commit`.
+        """
+
+        def ask() -> httpx.Response:
+            # A GET of one byte: some servers refuse HEAD, or tell no length there.
+            headers = {"Accept-Encoding": "identity", "Range": "bytes=0-0"}
+            with get_session().stream("GET", url, headers=headers, timeout=TIMEOUT) as reply:
+                if reply.status_code != 416:  # an empty file has no first byte
+                    reply.raise_for_status()
+                return reply
+
+        reply = self._asked(ask, url)
+        state = reply.headers.get("ETag") or reply.headers.get("Last-Modified") or ""
+        return Source(url, url, state), Expected(_total(reply))
+
+    def _described(self, repo: str, commit: str, entry: RepoFile) -> tuple[Source, Expected]:
+        url = hf_hub_url(
+            repo, entry.path, repo_type="dataset", revision=commit, endpoint=self._api.endpoint
+        )
+        source = Source(
+            url=url,
+            shown=f"{repo}/{entry.path}",
+            state=entry.lfs.sha256 if entry.lfs else entry.blob_id,
+            headers=build_hf_headers(token=self._api.token),
+            repo=repo,
+            commit=commit,
+            name=entry.path,
+        )
+        if entry.lfs:
+            return source, Expected(entry.size, sha256=entry.lfs.sha256)
+        return source, Expected(entry.size, git_oid=entry.blob_id)
+
+    def _asked(self, ask: Callable[[], _T], what: str, repo: str = "", commit: str = "") -> _T:
+        for pause in PAUSES_S:
+            try:
+                with told_clearly(what, repo, commit):
+                    return ask()
+            except TransientError as error:
+                self._sleep(max(pause, pause_asked_for(error)))
+        with told_clearly(what, repo, commit):
+            return ask()
+
+
+def web_file(prefix: str, name: str) -> Source:
+    """A file of a folder at a web address; nothing is known of it before it is fetched."""
+    url = f"{prefix.rstrip('/')}/{quote(name)}"
+    return Source(url, url)
+
+
+def safe_name(name: str, where: str) -> str:
+    """A path below a folder, as a server names it, if it stays below that folder.
+
+    Raises:
+        SubmitterError: `data_malformed`.
+    """
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or "\\" in name or not path.parts:
+        raise SubmitterError(
+            "data_malformed", f"{where} names a file outside its folder: {name!r}."
+        )
+    return name
+
+
+def _absent(what: str, commit: str) -> SubmitterError:
+    return SubmitterError(
+        "not_in_repository",
+        f"{what} does not exist at revision {commit}.",
+        "Its authors may have renamed it; the benchmark's card names the expected file.",
+    )
+
+
+def _total(reply: httpx.Response) -> int | None:
+    total = reply.headers.get("Content-Range", "").rpartition("/")[2]
+    if total.isdigit():
+        return int(total)
+    length = reply.headers.get("Content-Length", "")
+    return int(length) if reply.status_code == 200 and length.isdigit() else None
+
+
+@lru_cache(maxsize=1)
+def _limit_waiting() -> None:
+    """Give the client's own calls a timeout; they have none, so a silent Hub would hang them."""
+    set_client_factory(
+        lambda: httpx.Client(
+            event_hooks={"request": [hf_request_event_hook]}, follow_redirects=True, timeout=TIMEOUT
+        )
+    )
