@@ -1,4 +1,4 @@
-"""PLCC: Pearson correlation after a four-parameter logistic is fitted from scores to labels.
+"""PLCC and RMSE after a four-parameter logistic is fitted from scores to labels.
 
 f(x) = b2 + (b1 - b2) / (1 + exp(-(x - b3) / |b4|)), fitted by least squares from the start
 b = (max y, min y, mean x, std x): the convention of image quality assessment (VQEG) that
@@ -67,13 +67,18 @@ class Plcc:
     Attributes:
         value: in -1..1; NaN where it is undefined.
         note: why the value is NaN, or that the fitted curve falls; empty as a rule.
+        rmse: root of the mean squared difference between curve and labels, in units of the
+            labels; NaN where no curve is fitted.
     """
 
     value: float
     note: str = ""
+    rmse: float = math.nan
 
 
-def fit_logistic(scores: ArrayLike, labels: ArrayLike) -> LogisticFit:
+def fit_logistic(
+    scores: ArrayLike, labels: ArrayLike, *, start_width: float | None = None
+) -> LogisticFit:
     """Fit the four-parameter logistic from scores to labels (Levenberg-Marquardt).
 
     The scores are standardised for the fit, which changes neither the start nor the optimum.
@@ -81,6 +86,8 @@ def fit_logistic(scores: ArrayLike, labels: ArrayLike) -> LogisticFit:
     Args:
         scores: shape (n,), finite, n >= 4, not constant.
         labels: shape (n,), finite.
+        start_width: b4 from which the solver starts, in units of the score, > 0; None: the
+            standard deviation of the scores.
 
     Returns:
         The curve in units of the given scores.
@@ -95,7 +102,8 @@ def fit_logistic(scores: ArrayLike, labels: ArrayLike) -> LogisticFit:
     z = (x - mean) / std
     found = least_squares(
         lambda b: _curve(b, z) - y,
-        x0=(y.max(), y.min(), 0.0, 1.0),
+        jac=lambda b: _slopes(b, z),
+        x0=(y.max(), y.min(), 0.0, 1.0 if start_width is None else start_width / std),
         method="lm",
         max_nfev=MAX_EVALUATIONS,
     )
@@ -103,8 +111,8 @@ def fit_logistic(scores: ArrayLike, labels: ArrayLike) -> LogisticFit:
     return LogisticFit(upper, lower, mean + std * midpoint, std * abs(width), found.status > 0)
 
 
-def plcc(scores: ArrayLike, labels: ArrayLike) -> Plcc:
-    """Pearson correlation of labels and fitted scores (EvalMuse-40K; spec 3.5).
+def plcc(scores: ArrayLike, labels: ArrayLike, *, start_width: float | None = None) -> Plcc:
+    """Pearson correlation of labels and fitted scores (EvalMuse-40K, evaluation metrics).
 
     The curve may fall, so a metric that runs against the labels also gets a positive PLCC; the
     note then says so.
@@ -112,6 +120,7 @@ def plcc(scores: ArrayLike, labels: ArrayLike) -> Plcc:
     Args:
         scores: shape (n,), finite.
         labels: shape (n,), finite.
+        start_width: see `fit_logistic`.
 
     Returns:
         The value, never a plain Pearson correlation in its place: NaN with a note where the fit
@@ -122,14 +131,16 @@ def plcc(scores: ArrayLike, labels: ArrayLike) -> Plcc:
         return Plcc(math.nan, "fewer than 4 images: the logistic has 4 parameters")
     if (x == x[0]).all() or (y == y[0]).all():
         return Plcc(math.nan, "scores or labels are constant")
-    fit = fit_logistic(x, y)
+    fit = fit_logistic(x, y, start_width=start_width)
     if not fit.converged:
         return Plcc(math.nan, "the logistic fit did not converge")
-    value = pearson(y, fit(x))
+    fitted = fit(x)
+    value, rmse = pearson(y, fitted), float(np.sqrt(np.mean((y - fitted) ** 2)))
     if math.isnan(value):
-        return Plcc(value, "the fitted logistic is constant")
+        return Plcc(value, "the fitted logistic is constant", rmse)
     falls = fit.upper < fit.lower
-    return Plcc(value, "the fitted curve falls: high scores go with low labels" if falls else "")
+    note = "the fitted curve falls: high scores go with low labels" if falls else ""
+    return Plcc(value, note, rmse)
 
 
 def resampled_plcc(
@@ -161,17 +172,48 @@ def resampled_plcc(
         raise ValueError("no curve is better than another where scores or labels are constant")
     z, y = (x - x.mean()) / x.std(), (y - y.mean()) / y.std()
 
-    whole = _Grid.of(z, y, index, np.ones((1, draws.shape[1])))
-    coarse = [(float(width), _MIDPOINTS) for width in _WIDTHS]
-    tops = [whole.correlations(width, midpoints)[0] for width, midpoints in coarse]
-    row, column = np.unravel_index(np.nanargmax(tops), (_WIDTHS.size, _MIDPOINTS.size))
+    # Row 0 is the sample itself, around whose best curve the fine grid lies.
+    grid = _Grid.of(z, y, index, np.vstack([np.ones((1, draws.shape[1])), draws]))
+    best = np.full(draws.shape[0] + 1, np.nan)
+    tops = np.empty((_WIDTHS.size, _MIDPOINTS.size))
+    for row, width in enumerate(_WIDTHS):
+        found = grid.correlations(float(width), _MIDPOINTS)
+        tops[row] = found[0]
+        best = np.fmax(best, np.fmax.reduce(found, axis=1))
+    row, column = (int(i) for i in np.unravel_index(np.nanargmax(tops), tops.shape))
     midpoints = _MIDPOINTS[column] + _WIDTHS[row] * _MIDPOINT_STEPS
-    fine = [(float(_WIDTHS[row] * factor), midpoints) for factor in _WIDTH_FACTORS]
-    grid = _Grid.of(z, y, index, draws)
-    best = np.full(draws.shape[0], np.nan)
-    for width, points in [*coarse, *fine]:
-        best = np.fmax(best, np.fmax.reduce(grid.correlations(width, points), axis=1))
-    return best
+    for factor in _WIDTH_FACTORS:
+        found = grid.correlations(float(_WIDTHS[row] * factor), midpoints)
+        best = np.fmax(best, np.fmax.reduce(found, axis=1))
+    return best[1:]
+
+
+def resampled_rmse(
+    plcc_draws: FloatArray, labels: ArrayLike, counts: ArrayLike, clusters: ArrayLike
+) -> FloatArray:
+    """RMSE of the best curve in each resample, from its PLCC there.
+
+    The best curve is a linear regression of the labels on its sigmoid, so its mean squared error
+    is the variance of the labels times 1 - PLCC squared.
+
+    Args:
+        plcc_draws: shape (B,), from `resampled_plcc`.
+        labels: shape (n,), finite.
+        counts: shape (B, C), non-negative multiplicities of the clusters.
+        clusters: shape (n,), column of `counts` of each item.
+
+    Returns:
+        Shape (B,), in units of the labels; NaN where the PLCC is NaN.
+    """
+    y = np.asarray(labels, np.float64)
+    deviation = y - y.mean()
+    draws, index = np.asarray(counts, np.float64), np.asarray(clusters, np.intp)
+    powers = np.stack([np.ones_like(y), deviation, deviation**2], axis=1)
+    number, total, square = (draws @ sum_by_cluster(powers, index, draws.shape[1])).T
+    with np.errstate(invalid="ignore", divide="ignore"):
+        variance = square / number - (total / number) ** 2
+    rmse: FloatArray = np.sqrt(np.maximum(variance, 0.0) * (1.0 - np.minimum(plcc_draws**2, 1.0)))
+    return rmse
 
 
 @dataclass(frozen=True)
@@ -208,6 +250,18 @@ class _Grid:
 def _curve(b: FloatArray, x: FloatArray) -> FloatArray:
     curve: FloatArray = b[1] + (b[0] - b[1]) * expit((x - b[2]) / max(abs(b[3]), _MIN_WIDTH))
     return curve
+
+
+def _slopes(b: FloatArray, x: FloatArray) -> FloatArray:
+    """Derivatives of the curve with respect to b1..b4, shape (n, 4)."""
+    width = max(abs(b[3]), _MIN_WIDTH)
+    z = (x - b[2]) / width
+    s = expit(z)
+    steepness = (b[0] - b[1]) * s * (1.0 - s) / width
+    slopes = np.empty((x.size, 4), order="F")
+    slopes[:, 0], slopes[:, 1] = s, 1.0 - s
+    slopes[:, 2], slopes[:, 3] = -steepness, -steepness * z * (np.sign(b[3]) or 1.0)
+    return slopes
 
 
 def _absolute_correlation(base: FloatArray, sums: FloatArray) -> FloatArray:

@@ -1,12 +1,15 @@
 """The decision threshold that maximises accuracy, searched in steps of 0.01.
 
 EvalMuse-40K (section on fine-grained evaluation) calls an element present when its score reaches
-a threshold that is chosen on the evaluated data themselves.
+a threshold that is chosen on the evaluated data themselves. `held_out_indices` chooses it on other
+folds of the data instead.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -108,3 +111,45 @@ def best_threshold(scores: ArrayLike, positive: ArrayLike) -> Threshold:
     correct = correct_by_cluster(values, positive, np.zeros(values.size, np.intp), 1, grid)[0]
     best = int(best_index(correct))
     return Threshold(float(grid[best]), float(correct[best] / values.size))
+
+
+def deal_folds(names: Sequence[str], n_folds: int) -> NDArray[np.intp]:
+    """Folds of nearly equal size that depend on the names alone, not on their order.
+
+    Args:
+        names: of the clusters, distinct.
+        n_folds: number F >= 1 of folds.
+
+    Returns:
+        Shape (C,), fold 0..F-1 of each cluster; fold sizes differ by at most one.
+    """
+    by_hash = sorted(range(len(names)), key=lambda i: hashlib.sha256(names[i].encode()).digest())
+    folds = np.empty(len(names), np.intp)
+    folds[by_hash] = np.arange(len(names)) % n_folds
+    return folds
+
+
+def held_out_indices(
+    correct: FloatArray,
+    folds: NDArray[np.intp],
+    searched: NDArray[np.intp],
+    counts: FloatArray,
+) -> NDArray[np.intp]:
+    """For each fold, the threshold that is best on all other folds, in each resample.
+
+    Args:
+        correct: shape (C, K), right predictions of each cluster at each threshold.
+        folds: shape (C,), fold 0..F-1 of each cluster.
+        searched: shape (F, 2), first and last threshold tried for each fold, as positions in K.
+        counts: shape (B, C), multiplicities of the clusters.
+
+    Returns:
+        Shape (B, F), positions in K, the smallest one on ties.
+    """
+    total = counts @ correct
+    best = np.empty((counts.shape[0], len(searched)), np.intp)
+    for fold, (first, last) in enumerate(searched):
+        own = folds == fold
+        others = total - counts[:, own] @ correct[own]
+        best[:, fold] = first + best_index(others[:, first : last + 1])
+    return best

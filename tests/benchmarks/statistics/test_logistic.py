@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.optimize import curve_fit
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import approx_fprime, curve_fit
 
 from benchmarks.statistics import logistic
 from benchmarks.statistics.correlation import pearson
@@ -99,3 +101,57 @@ def test_a_resample_with_constant_labels_is_nan() -> None:
 def test_a_sample_with_constant_scores_has_no_resamples() -> None:
     with pytest.raises(ValueError, match="constant"):
         logistic.resampled_plcc([1.0] * 4, [1.0, 2.0, 3.0, 4.0], np.ones((1, 4)), np.arange(4))
+
+
+def test_rmse_is_the_residual_of_the_fit_in_units_of_the_labels() -> None:
+    x = np.linspace(0.0, 1.0, 90)
+    exact = curve(x, 4.5, 1.5, 0.4, 0.1)
+    assert logistic.plcc(x, exact).rmse == pytest.approx(0.0, abs=1e-6)
+    y = exact + np.tile([0.3, -0.3, 0.0], 30)
+    found = logistic.plcc(x, y)
+    fit = logistic.fit_logistic(x, y)
+    assert found.rmse == pytest.approx(float(np.sqrt(np.mean((fit(x) - y) ** 2))))
+    assert found.rmse == pytest.approx(float(np.std(y)) * np.sqrt(1 - found.value**2), rel=1e-6)
+    assert np.isnan(logistic.plcc([1.0] * 5, range(5)).rmse)
+
+
+@pytest.mark.parametrize("width", [0.5, 0.01])
+def test_the_fit_can_start_at_another_width(width: float) -> None:
+    rng = np.random.default_rng(5)
+    x = rng.uniform(0.0, 3.0, 200)
+    y = curve(x, 4.6, 1.5, 1.3, 0.4) + rng.normal(size=200) * 0.4
+    start = (y.max(), y.min(), x.mean(), width)
+    parameters, _ = curve_fit(curve, x, y, p0=start, maxfev=10_000)
+    found = logistic.plcc(x, y, start_width=width)
+    assert found.value == pytest.approx(pearson(y, curve(x, *parameters)), abs=1e-6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.tuples(st.floats(-5, 5), st.floats(-5, 5), st.floats(-2, 2)),
+    st.floats(0.2, 3.0),
+    st.sampled_from([-1.0, 1.0]),
+)
+def test_the_slopes_given_to_the_solver_are_those_of_the_curve(
+    start: tuple[float, float, float], width: float, sign: float
+) -> None:
+    b, x = np.array([*start, sign * width]), np.linspace(-3.0, 3.0, 7)
+    expected = approx_fprime(b, lambda at: logistic._curve(at, x), 1e-7)
+    np.testing.assert_allclose(logistic._slopes(b, x), expected, atol=2e-5)
+
+
+def test_rmse_in_resamples_is_within_5e_3_of_refits() -> None:
+    rng = np.random.default_rng(6)
+    clusters = np.arange(240) // 4
+    x = rng.normal(size=240)
+    y = np.clip(np.round(3.0 + 1.3 * np.tanh(x) + rng.normal(size=240) * 0.5, 1), 1.0, 5.0)
+    counts = rng.multinomial(60, np.full(60, 1 / 60), size=25)
+    refits = [logistic.plcc(np.repeat(x, w), np.repeat(y, w)).rmse for w in counts[:, clusters]]
+    plccs = logistic.resampled_plcc(x, y, counts, clusters)
+    found = logistic.resampled_rmse(plccs, y, counts, clusters)
+    np.testing.assert_allclose(found, refits, rtol=0, atol=5e-3)
+
+
+def test_rmse_is_nan_where_plcc_is() -> None:
+    found = logistic.resampled_rmse(np.array([np.nan, 1.0]), [1.0, 2.0], [[1, 0], [1, 1]], [0, 1])
+    np.testing.assert_array_equal(found, [np.nan, 0.0])

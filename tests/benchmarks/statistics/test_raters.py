@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from benchmarks.statistics.raters import Level, error_consistency, krippendorff_alpha
 
@@ -39,6 +43,41 @@ def test_perfect_agreement_is_one_and_equal_ratings_are_undefined() -> None:
     assert krippendorff_alpha([[1, 1], [2, 2]], "ordinal") == 1.0
     assert np.isnan(krippendorff_alpha([[3, 3], [3, 3]], "nominal"))
     assert np.isnan(krippendorff_alpha([[1, NAN], [2, NAN]], "nominal"))
+
+
+def slow_alpha(ratings: list[list[float]], level: Level) -> float:
+    """The definition, pair of ratings by pair of ratings."""
+    units = [[r for r in unit if not np.isnan(r)] for unit in ratings]
+    units = [unit for unit in units if len(unit) >= 2]
+    everything = [r for unit in units for r in unit]
+
+    def distance(a: float, b: float) -> float:
+        if level == "nominal":
+            return float(a != b)
+        if level == "interval":
+            return (a - b) ** 2
+        low, high = min(a, b), max(a, b)
+        between = sum(low <= r <= high for r in everything)
+        return (between - (everything.count(a) + everything.count(b)) / 2) ** 2 * (a != b)
+
+    observed = sum(
+        distance(a, b) / (len(unit) - 1) for unit in units for a, b in permutations(unit, 2)
+    )
+    expected = sum(distance(a, b) for a, b in permutations(everything, 2))
+    if expected == 0:
+        return NAN
+    return 1 - observed * (len(everything) - 1) / expected
+
+
+@given(
+    st.lists(
+        st.lists(st.sampled_from([1.0, 2.0, 3.0, 5.0, NAN]), min_size=4, max_size=4), max_size=8
+    ),
+    st.sampled_from(["nominal", "ordinal", "interval"]),
+)
+def test_alpha_is_its_definition(ratings: list[list[float]], level: Level) -> None:
+    found = krippendorff_alpha(np.array(ratings).reshape(len(ratings), 4), level)
+    assert found == pytest.approx(slow_alpha(ratings, level), abs=1e-9, nan_ok=True)
 
 
 def test_alpha_needs_a_table() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,6 +14,8 @@ from benchmarks.statistics.thresholds import (
     best_index,
     best_threshold,
     correct_by_cluster,
+    deal_folds,
+    held_out_indices,
     threshold_grid,
 )
 
@@ -73,3 +77,51 @@ def test_counts_equal_those_of_the_definition(items: list[tuple[int, bool, int]]
     assert best.accuracy == pytest.approx(max(accuracy))
     assert best.value == grid[int(np.argmax(accuracy))]
     assert int(best_index(found.sum(axis=0))) == int(np.argmax(accuracy))
+
+
+@given(st.integers(1, 40), st.integers(1, 6), st.randoms(use_true_random=False))
+def test_folds_are_even_and_do_not_depend_on_the_order_of_names(
+    n: int, n_folds: int, random: Random
+) -> None:
+    names = [f"prompt {k}" for k in range(n)]
+    folds = deal_folds(names, n_folds)
+    sizes = np.bincount(folds, minlength=n_folds)
+    assert sizes.max() - sizes.min() <= 1
+    shuffled = names[:]
+    random.shuffle(shuffled)
+    dealt = dict(zip(shuffled, deal_folds(shuffled, n_folds), strict=True))
+    assert [dealt[name] for name in names] == folds.tolist()
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 100), st.booleans(), st.integers(0, 4)), min_size=2),
+    st.lists(st.integers(0, 3), min_size=5, max_size=5),
+)
+def test_held_out_thresholds_are_those_of_a_search_without_the_fold(
+    items: list[tuple[int, bool, int]], drawn: list[int]
+) -> None:
+    scores = np.array([score / 100 for score, _, _ in items])
+    positive = np.array([label for _, label, _ in items])
+    clusters = np.array([cluster for _, _, cluster in items])
+    folds = np.array([0, 1, 0, 1, 2])
+    grid = threshold_grid(scores)
+    correct = correct_by_cluster(scores, positive, clusters, 5, grid)
+    searched = np.array([[0, grid.size - 1]] * 3)
+    found = held_out_indices(correct, folds, searched, np.array([drawn], np.float64))
+    for fold in range(3):
+        kept = np.repeat(np.arange(scores.size), np.array(drawn)[clusters])
+        kept = kept[folds[clusters[kept]] != fold]
+        if kept.size:
+            best = best_threshold(scores[kept], positive[kept])
+            assert grid[found[0, fold]] == best.value
+
+
+def test_held_out_thresholds_stay_within_what_the_other_folds_span() -> None:
+    # The outlier widens the grid to -1, but never the search for its own fold.
+    scores, clusters = np.array([-0.5, 0.2, 0.8]), np.array([0, 1, 1])
+    grid = threshold_grid(scores)
+    correct = correct_by_cluster(scores, [True, True, True], clusters, 2, grid)
+    searched = np.array([[100, 200], [0, 200]])
+    found = held_out_indices(correct, np.array([0, 1]), searched, np.ones((1, 2)))
+    assert grid[found[0]].tolist() == [0.0, -1.0]

@@ -1,0 +1,137 @@
+"""Which of two models is better: signed-rank tests on the same prompts, and votes over them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from benchmarks.statistics.paired import wilcoxon
+
+FloatArray = NDArray[np.float64]
+Relation = Literal[-1, 0, 1]
+"""-1 for `<`, 0 for `=`, 1 for `>`."""
+
+GECKO_LEVEL = 0.001
+"""Gecko calls a difference significant below this p-value."""
+
+
+def relation(a: ArrayLike, b: ArrayLike, level: float = GECKO_LEVEL) -> Relation:
+    """Relation of two models by Wilcoxon's signed-rank test (Gecko, model ordering).
+
+    Args:
+        a: shape (n,), one value per prompt.
+        b: shape (n,), on the same prompts; a prompt that lacks either value (NaN) is left out.
+        level: the two-sided p-value must lie below it.
+
+    Returns:
+        The sign of the difference of the means where it is significant, else 0; 0 also where all
+        differences are zero (p = 1) and where there are no prompts.
+
+    Raises:
+        ValueError: the lengths differ.
+    """
+    a, b = _paired(a, b)
+    if _hopeless(int((a != b).sum()), level) or not wilcoxon(a, b).significant(level):
+        return 0
+    return direction(a, b)
+
+
+def direction(a: ArrayLike, b: ArrayLike) -> Relation:
+    """Sign of the difference of the means; 0 where they are equal or there are no prompts.
+
+    Args:
+        a: shape (n,), one value per prompt.
+        b: shape (n,), on the same prompts; a prompt that lacks either value (NaN) is left out.
+
+    Raises:
+        ValueError: the lengths differ.
+    """
+    a, b = _paired(a, b)
+    total = math.fsum(a - b)
+    return 0 if total == 0.0 else (1 if total > 0.0 else -1)
+
+
+def majority_relation(relations: Sequence[int]) -> Relation:
+    """The relation that more than half of the voters find; 0 (no difference) without one."""
+    found = list(relations)
+    if 2 * found.count(1) > len(found):
+        return 1
+    return -1 if 2 * found.count(-1) > len(found) else 0
+
+
+def resampled_relations(
+    differences: ArrayLike, counts: ArrayLike, level: float = GECKO_LEVEL
+) -> NDArray[np.int8]:
+    """`relation` in each resample, from one fixed sort, with the normal approximation.
+
+    A difference drawn w times is w tied ranks, so a resample always has ties and the exact
+    distribution of the test does not apply to it.
+
+    Args:
+        differences: shape (n,), a - b of each prompt; NaN where a value is missing.
+        counts: shape (B, n), multiplicity of each prompt in each resample.
+        level: the two-sided p-value must lie below it.
+
+    Returns:
+        Shape (B,), -1, 0 or 1.
+    """
+    d, w = np.asarray(differences, np.float64), np.asarray(counts, np.float64)
+    kept = np.isfinite(d) & (d != 0)
+    means = np.sign(w[:, kept] @ d[kept])
+    size, starts, order = _runs(np.abs(d[kept]))
+    if size == 0:
+        return np.zeros(len(w), np.int8)
+    d, w = d[kept][order], w[:, kept][:, order]
+    tied = np.add.reduceat(w, starts, axis=1)
+    positive = np.add.reduceat(w * (d > 0), starts, axis=1)
+    n = w.sum(axis=1)
+    ranks = np.cumsum(tied, axis=1) - (tied - 1.0) / 2.0
+    variance = n * (n + 1) * (2 * n + 1) / 24.0 - (tied**3 - tied).sum(axis=1) / 48.0
+    with np.errstate(invalid="ignore", divide="ignore"):
+        z = ((positive * ranks).sum(axis=1) - n * (n + 1) / 4.0) / np.sqrt(variance)
+    significant = np.abs(z) > stats.norm.isf(level / 2.0)
+    return np.where(significant, means, 0.0).astype(np.int8)
+
+
+def resampled_directions(differences: ArrayLike, counts: ArrayLike) -> NDArray[np.int8]:
+    """`direction` in each resample; arguments and shape as in `resampled_relations`."""
+    d, w = np.asarray(differences, np.float64), np.asarray(counts, np.float64)
+    return np.sign(w @ np.where(np.isfinite(d), d, 0.0)).astype(np.int8)
+
+
+def resampled_majority(relations: ArrayLike) -> NDArray[np.int8]:
+    """`majority_relation` over the first axis of shape (voters, B); shape (B,)."""
+    votes = np.asarray(relations, np.int8)
+    more = 2 * (votes == 1).sum(axis=0) > len(votes)
+    less = 2 * (votes == -1).sum(axis=0) > len(votes)
+    majority: NDArray[np.int8] = more.astype(np.int8) - less.astype(np.int8)
+    return majority
+
+
+def _hopeless(n: int, level: float) -> bool:
+    """Whether n differences are too few for any p below the level: saves the exact test.
+
+    The smallest exact p is 2^(1-n); the normal z is at most sqrt(n), where all are tied.
+    """
+    return min(2.0 ** (1 - n), 2.0 * float(stats.norm.sf(math.sqrt(n)))) >= level
+
+
+def _paired(a: ArrayLike, b: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    if a.ndim != 1 or a.shape != b.shape:
+        raise ValueError(f"two samples of one length are needed, not {a.shape} and {b.shape}")
+    both = np.isfinite(a) & np.isfinite(b)
+    return a[both], b[both]
+
+
+def _runs(values: FloatArray) -> tuple[int, NDArray[np.intp], NDArray[np.intp]]:
+    """Number of values, first position of each run of equal ones in their order, that order."""
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if values.size else order
+    return values.size, starts, order
