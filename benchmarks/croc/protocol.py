@@ -7,13 +7,16 @@ missing score is a failure (CROC, CROC_hum section; the released code agrees).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.croc.answers import CrocAnswers, PromptPair, pair_id
+from benchmarks.croc.answers import CrocAnswers, PromptPair
+from benchmarks.croc.contrasts import DIRECTIONS, Contrasts, compare
+from benchmarks.croc.lengths import LENGTHS, LONG, length_split
+from benchmarks.croc.scaling import scale
 from benchmarks.rows import Measured, MeasuredBuilder, Row
 from benchmarks.schema import MeasureInfo, ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean
@@ -21,12 +24,13 @@ from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
-DIRECTIONS: tuple[str, ...] = ("forward_text", "inverse_text", "forward_image", "inverse_image")
 CELLS: dict[str, tuple[str, str]] = {
     "text": ("forward_text", "inverse_text"),
     "image": ("forward_image", "inverse_image"),
 }
 """The published cells: the mean of a forward and an inverse direction."""
+
+_CHANCE = 0.5
 
 MEASURES: dict[str, MeasureInfo] = {
     "accuracy": MeasureInfo(
@@ -63,24 +67,10 @@ FACETS: dict[str, str] = {
 
 
 @dataclass(frozen=True)
-class Contrasts:
-    """Outcome of one direction for all prompt pairs and metrics.
-
-    Attributes:
-        accuracy: shape (P, M), share of right comparisons; NaN where a pair lacks the images.
-        comparisons: shape (P,), number of comparisons.
-        missing: shape (P, M), number of score cells used that are missing.
-    """
-
-    accuracy: FloatArray
-    comparisons: IntArray
-    missing: IntArray
-
-
-@dataclass(frozen=True)
 class _Slice:
     """A category, or all of them, each with the positions of its prompt pairs."""
 
+    split: str | None
     skill: str | None
     categories: tuple[IntArray, ...]
 
@@ -108,7 +98,9 @@ def measure(
 
     Rows: `accuracy` and `scaled_accuracy` per direction and `scaled_accuracy` per published cell
     (variant `paper`); `scaled_accuracy` without facet (variant `assay`), the mean of both cells.
-    Each for all categories (skill None: unweighted mean of category means) and each category.
+    Each for all categories (skill None: unweighted mean of category means) and each category; and,
+    where an original prompt has more than 280 characters, again for the short and the long prompts
+    (splits `up_to_280` and `over_280`).
 
     Args:
         scores: must hold every pair id of the answers.
@@ -129,74 +121,34 @@ def measure(
         estimates = _estimates(part, outcomes, counts)
         for column, metric in enumerate(scores.metrics):
             for estimate in estimates:
-                row = replace(template, metric=metric, skill=part.skill)
+                row = replace(template, metric=metric, split=part.split, skill=part.skill)
                 estimate.add_to(builder, row, column, pair_ids)
     return builder.build()
 
 
-def compare(scores: ScoreTable, answers: CrocAnswers) -> dict[str, Contrasts]:
-    """Score all comparisons of every direction (spec 1.4).
-
-    Args:
-        scores: must hold every pair id of the answers.
-        answers: P prompt pairs.
-
-    Returns:
-        Direction to its outcome for P prompt pairs and M metrics.
-    """
-    table = scores.oriented()
-    position = {pair: i for i, pair in enumerate(table.index)}
-    values = table.to_numpy(np.float64)
-    found: dict[str, list[tuple[FloatArray, int, IntArray]]] = {name: [] for name in DIRECTIONS}
-    for pair in answers.prompt_pairs:
-        block = {
-            (images, text): values[[position[pair_id(stem, text)] for stem in stems]]
-            for images, stems in (("O", pair.original_images), ("C", pair.contrast_images))
-            for text in ("orig", "contrast")
-        }
-        found["forward_text"].append(_by_text(block["O", "orig"], block["O", "contrast"]))
-        found["inverse_text"].append(_by_text(block["C", "contrast"], block["C", "orig"]))
-        found["forward_image"].append(_by_image(block["O", "orig"], block["C", "orig"]))
-        found["inverse_image"].append(_by_image(block["C", "contrast"], block["O", "contrast"]))
-    return {name: _stack(outcomes, values.shape[1]) for name, outcomes in found.items()}
-
-
-def _by_text(match: FloatArray, contrast: FloatArray) -> tuple[FloatArray, int, IntArray]:
-    """Each image with both texts; shapes (n, M)."""
-    return _outcome(match > contrast, np.isnan(match).sum(axis=0) + np.isnan(contrast).sum(axis=0))
-
-
-def _by_image(match: FloatArray, contrast: FloatArray) -> tuple[FloatArray, int, IntArray]:
-    """One text with each pair of a matching (n, M) and a contrast image (k, M)."""
-    right = (match[:, None, :] > contrast[None, :, :]).reshape(-1, match.shape[1])
-    return _outcome(right, np.isnan(match).sum(axis=0) + np.isnan(contrast).sum(axis=0))
-
-
-def _outcome(right: NDArray[np.bool_], missing: IntArray) -> tuple[FloatArray, int, IntArray]:
-    if right.shape[0] == 0:  # left out: its scores count for nothing, so none are missing
-        return np.full(right.shape[1], np.nan), 0, np.zeros_like(missing)
-    return right.mean(axis=0), right.shape[0], missing
-
-
-def _stack(outcomes: list[tuple[FloatArray, int, IntArray]], n_metrics: int) -> Contrasts:
-    return Contrasts(
-        accuracy=np.array([o[0] for o in outcomes], np.float64).reshape(-1, n_metrics),
-        comparisons=np.array([o[1] for o in outcomes], np.intp),
-        missing=np.array([o[2] for o in outcomes], np.intp).reshape(-1, n_metrics),
-    )
-
-
 def _slices(pairs: tuple[PromptPair, ...]) -> Iterator[_Slice]:
+    """All prompt pairs; then, where some prompt is long, the short and the long ones."""
+    yield from _slices_of(None, pairs, range(len(pairs)))
+    lengths = [length_split(pair.prompt) for pair in pairs]
+    if LONG in lengths:
+        for split in LENGTHS:
+            chosen = [i for i, length in enumerate(lengths) if length == split]
+            yield from _slices_of(split, pairs, chosen)
+
+
+def _slices_of(
+    split: str | None, pairs: tuple[PromptPair, ...], chosen: Iterable[int]
+) -> Iterator[_Slice]:
     """All categories together, then each one, in the order of their first prompt pair."""
     members: dict[str, list[int]] = {}
-    for i, pair in enumerate(pairs):
-        members.setdefault(pair.category, []).append(i)
+    for i in chosen:
+        members.setdefault(pairs[i].category, []).append(i)
     if not members:
         return
     positions = {category: np.array(found, np.intp) for category, found in members.items()}
-    yield _Slice(None, tuple(positions.values()))
+    yield _Slice(split, None, tuple(positions.values()))
     for category, found in positions.items():
-        yield _Slice(category, (found,))
+        yield _Slice(split, category, (found,))
 
 
 @dataclass(frozen=True)
@@ -220,9 +172,9 @@ class _Estimate:
         return replace(
             self,
             measure="scaled_accuracy",
-            value=2.0 * self.value - 1.0,
-            resamples=2.0 * self.resamples - 1.0,
-            per_pair=2.0 * self.per_pair - 1.0,
+            value=scale(self.value, _CHANCE),
+            resamples=scale(self.resamples, _CHANCE),
+            per_pair=scale(self.per_pair, _CHANCE),
         )
 
     def add_to(

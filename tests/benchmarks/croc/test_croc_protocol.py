@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from benchmarks.croc.answers import CrocAnswers, PromptPair, pair_id
-from benchmarks.croc.protocol import CELLS, DIRECTIONS, FACETS, MEASURES, compare, measure
+from benchmarks.croc.contrasts import DIRECTIONS, compare
+from benchmarks.croc.protocol import CELLS, FACETS, MEASURES, measure
 from benchmarks.rows import Measured, Row
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
@@ -244,3 +248,60 @@ def test_every_row_is_explained_and_carries_an_interval() -> None:
         assert row.measure in MEASURES
         assert row.facet is None or row.facet in FACETS
         assert row.ci_low <= row.ci_high
+
+
+def test_long_and_short_prompts_are_also_measured_apart() -> None:
+    short = [prompt_pair("a_1", 1, 1), prompt_pair("b_1", 1, 1)]
+    long = replace(prompt_pair("a_2", 1, 1), prompt="x" * 281)
+    answers = answers_of([*short, long])
+    values = {pair: float(pair.startswith("a_2") and "orig" in pair) for pair in answers.pair_ids}
+    scores = ScoreTable(pd.DataFrame({"m0": values}, index=list(answers.pair_ids)))
+    measured = measure(scores, answers, ResamplingPlan(answers.clusters, 2, 40), "b", "r")
+
+    def value(split: str | None, skill: str | None) -> float:
+        facet = "forward_text"
+        return row_of(measured, measure="accuracy", facet=facet, split=split, skill=skill).value
+
+    assert (value("over_280", None), value("up_to_280", None)) == (1.0, 0.0)
+    assert (value(None, "a"), value("over_280", "a"), value("up_to_280", "a")) == (0.5, 1.0, 0.0)
+    assert not [row for row in measured.rows if row.split == "over_280" and row.skill == "b"]
+
+
+def test_without_long_prompts_there_are_no_splits() -> None:
+    scores, answers, plan = random_case(1)
+    assert {row.split for row in measure(scores, answers, plan, "b", "r").rows} == {None}
+
+
+@given(st.data())
+def test_accuracies_equal_the_slow_formulas_on_anything(data: st.DataObject) -> None:
+    sizes = data.draw(
+        st.lists(
+            st.tuples(st.sampled_from("ab"), st.integers(0, 3), st.integers(0, 3)),
+            min_size=1,
+            max_size=4,
+        )
+    )
+    answers = answers_of(prompt_pair(f"{c}_{k}", o, n) for k, (c, o, n) in enumerate(sizes))
+    score = st.sampled_from([0.0, 1.0, 2.0, NAN])
+    n = len(answers.pair_ids)
+    values = data.draw(st.lists(score, min_size=n, max_size=n))
+    frame = pd.DataFrame({"m0": values}, index=list(answers.pair_ids), dtype=np.float64)
+    measured = measure(ScoreTable(frame), answers, ResamplingPlan(answers.clusters, 1, 3), "b", "r")
+    for direction in DIRECTIONS:
+        expected = slow_accuracy(frame["m0"], answers, direction)
+        row = row_of(measured, measure="accuracy", facet=direction)
+        if expected:
+            assert row.value == pytest.approx(np.mean(list(expected.values())))
+        else:
+            assert np.isnan(row.value)
+            assert row.note
+
+
+@pytest.mark.parametrize("score", [1.0, NAN])
+def test_a_metric_that_says_the_same_or_nothing_is_never_right(score: float) -> None:
+    _, answers, plan = random_case(2)
+    frame = pd.DataFrame({"m0": score}, index=list(answers.pair_ids))
+    measured = measure(ScoreTable(frame), answers, plan, "b", "r")
+    for row in measured.rows:
+        assert row.value == (0.0 if row.measure == "accuracy" else -1.0)
+        assert (row.n_missing > 0) == np.isnan(score)

@@ -1,0 +1,1 @@
+"""CROC_syn: contrast pairs written by language models, with five generated images of each prompt."""

@@ -1,0 +1,199 @@
+"""The CROC_syn protocol: does the best matching image win, by text and by image?
+
+A group is a prompt with its images by one image model. The accuracy of a cell (direction, mode,
+text model) is the mean over its groups, both image models pooled; the published figure is the mean
+of the two text models, scaled piecewise (CROC, CROC_syn section, Table 1). The per-property view
+(Figures 4, 8 and 9) takes property variation, image-based, forward and inverse averaged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from benchmarks.croc.contrasts import DIRECTIONS
+from benchmarks.croc.lengths import LENGTHS
+from benchmarks.croc_syn.answers import PROPERTIES, TEXT_MODELS, CrocSynAnswers
+from benchmarks.croc_syn.estimates import Estimate, Part, mean, modes_of, whole
+from benchmarks.croc_syn.strata import Stratum, strata_of
+from benchmarks.croc_syn.taxonomy import NODES
+from benchmarks.rows import Measured, MeasuredBuilder, Row
+from benchmarks.schema import ScoreTable
+from benchmarks.statistics.resampling import ResamplingPlan
+
+
+def measure(
+    scores: ScoreTable,
+    answers: CrocSynAnswers,
+    plan: ResamplingPlan,
+    benchmark: str,
+    revision: str,
+) -> Measured:
+    """All CROC_syn measures of every metric in the table.
+
+    Rows, where a split is a mode or `<mode>:<text model or length>`:
+
+    - per mode and direction `accuracy` and `scaled_accuracy` (variant `paper`; text-based also
+      `exact_chance`), and `accuracy` per text model (split `<mode>:ds`, `<mode>:qwen`);
+    - summaries that the paper does not print (`scaled_accuracy`, variant `assay`): over the
+      directions of a mode, over the modes of a direction, and over all of these cells;
+    - per property (skill) on property variation, in all and by prompt length: `scaled_accuracy`
+      with facet `image` (variant `paper`) and `text` (variant `assay`).
+
+    Only accuracies per text model have values per cluster; where a cluster has as many groups as
+    every other, the accuracy is their mean.
+
+    Args:
+        scores: must hold every pair id of the answers.
+        answers: the prompts.
+        plan: resamples the prompt pairs.
+        benchmark: name for the rows.
+        revision: revision for the rows.
+
+    Raises:
+        KeyError: a pair id has no row in `scores`, or a cluster is not in the plan.
+    """
+    strata = strata_of(scores, answers, plan)
+    template = Row(benchmark, revision, metric="", measure="", value=np.nan, variant="paper")
+    lines = list(_lines(whole(strata), template))
+    builder = MeasuredBuilder(plan.n_resamples)
+    for column, metric in enumerate(scores.metrics):
+        for line in lines:
+            line.add_to(builder, metric, column, strata, answers)
+    return builder.build()
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A row of every metric, and the estimate that fills it."""
+
+    row: Row
+    estimate: Estimate
+    per_cluster: bool = False
+
+    def add_to(
+        self,
+        builder: MeasuredBuilder,
+        metric: str,
+        column: int,
+        strata: tuple[Stratum, ...],
+        answers: CrocSynAnswers,
+    ) -> None:
+        behind = sorted(self.estimate.behind)
+        m = min(column, len(self.estimate.value) - 1)  # an absent mode has one NaN for all metrics
+        seen = np.zeros(len(answers.clusters), bool)
+        for i, d in behind:
+            seen[strata[i].members] |= strata[i].used[:, d, column] > 0
+        row = replace(
+            self.row,
+            metric=metric,
+            value=float(self.estimate.value[m]),
+            n_items=int(sum(strata[i].used[:, d, column].sum() for i, d in behind)),
+            n_clusters=int(seen.sum()),
+            n_missing=_n_missing(behind, column, strata),
+        )
+        n_groups = sum(strata[i].n_groups for i, _ in behind)
+        row = replace(row, note="; ".join((*self.estimate.notes, *_notes(row, n_groups))))
+        resamples = self.estimate.resamples[:, m]
+        if self.per_cluster and row.n_clusters:
+            positions, values = _values_of_clusters(behind, column, strata, answers)
+            builder.add(row, resamples, [answers.clusters[p] for p in positions], values)
+        else:
+            builder.add(row, resamples if len(resamples) > 1 else None)
+
+
+def _n_missing(behind: list[tuple[int, int]], column: int, strata: tuple[Stratum, ...]) -> int:
+    """Score cells without a score, each counted once.
+
+    The two text-based directions read each cell once, and so do the two image-based ones; where a
+    stratum is compared in all four, the text-based ones stand for all.
+    """
+    by_text = {i for i, d in behind if DIRECTIONS[d].endswith("text")}
+    return int(
+        sum(
+            strata[i].missing[d, column]
+            for i, d in behind
+            if DIRECTIONS[d].endswith("text") or i not in by_text
+        )
+    )
+
+
+def _notes(row: Row, n_groups: int) -> Iterator[str]:
+    if n_groups == 0:
+        yield "no such prompts in this set"
+    elif np.isnan(row.value):
+        yield "undefined: no matching image of some cell behind it has a score"
+    if row.n_missing:
+        yield f"missing scores: {row.n_missing}"
+    if row.n_items < n_groups:
+        yield f"comparisons left out, since no matching image has a score: {n_groups - row.n_items}"
+
+
+def _values_of_clusters(
+    behind: list[tuple[int, int]],
+    column: int,
+    strata: tuple[Stratum, ...],
+    answers: CrocSynAnswers,
+) -> tuple[np.ndarray, np.ndarray]:
+    right = np.zeros(len(answers.clusters))
+    used = np.zeros(len(answers.clusters))
+    for i, d in behind:
+        right[strata[i].members] += strata[i].right[:, d, column]
+        used[strata[i].members] += strata[i].used[:, d, column]
+    positions = np.flatnonzero(used)
+    return positions, right[positions] / used[positions]
+
+
+def _lines(part: Part, template: Row) -> Iterator[_Line]:
+    scaled = replace(template, measure="scaled_accuracy")
+    modes = modes_of(part)
+    for mode, of_mode in modes.items():
+        yield from _mode(mode, of_mode, template)
+    yield from _summaries({m: p for m, p in modes.items() if p.chosen}, scaled)
+    varied = modes[PROPERTIES]
+    yield from _properties(varied, replace(scaled, split=PROPERTIES))
+    for length in LENGTHS:
+        chosen = varied.where(lambda s, length=length: s.length == length)  # type: ignore[misc]
+        yield from _properties(chosen, replace(scaled, split=f"{PROPERTIES}:{length}"))
+
+
+def _mode(mode: str, part: Part, template: Row) -> Iterator[_Line]:
+    """The cells of Table 1 and what they are made of."""
+    for direction in DIRECTIONS:
+        row = replace(template, split=mode, facet=direction)
+        accuracy, scaled = (replace(row, measure=m) for m in ("accuracy", "scaled_accuracy"))
+        yield _Line(accuracy, part.accuracy(direction))
+        yield _Line(scaled, part.scaled(direction))
+        if direction.endswith("text"):
+            exact = part.scaled_by_exact_chance(direction)
+            yield _Line(replace(scaled, variant="exact_chance"), exact)
+        for name in TEXT_MODELS:
+            of_model = part.of_text_model(name)
+            if of_model.chosen:
+                found = of_model.accuracy_of_one(direction)
+                yield _Line(replace(accuracy, split=f"{mode}:{name}"), found, per_cluster=True)
+
+
+def _summaries(modes: dict[str, Part], scaled: Row) -> Iterator[_Line]:
+    row = replace(scaled, variant="assay")
+    cells = {(m, d): part.scaled(d) for m, part in modes.items() for d in DIRECTIONS}
+    yield _Line(row, mean(list(cells.values())))
+    for mode in modes:
+        yield _Line(replace(row, split=mode), mean([cells[mode, d] for d in DIRECTIONS]))
+    for direction in DIRECTIONS:
+        yield _Line(replace(row, facet=direction), mean([cells[mode, direction] for mode in modes]))
+
+
+def _properties(part: Part, row: Row) -> Iterator[_Line]:
+    """All properties together, then each top-level one that has prompts."""
+    image, text = replace(row, facet="image"), replace(row, facet="text", variant="assay")
+    if part.chosen:
+        yield _Line(image, part.both_ways("image"))
+        yield _Line(text, part.both_ways("text"))
+    for node in NODES:
+        of_node = part.where(lambda stratum, node=node: stratum.skill == node)  # type: ignore[misc]
+        if of_node.chosen:
+            yield _Line(replace(image, skill=node), of_node.both_ways("image"))
+            yield _Line(replace(text, skill=node), of_node.both_ways("text"))
