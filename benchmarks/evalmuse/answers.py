@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from benchmarks.evalmuse.element_keys import UNREPORTED_SKILL
 from benchmarks.schema import Answers
 
 
@@ -15,8 +16,12 @@ class EvalMuseAnswers(Answers):
 
     Attributes:
         images: one row per image, in the benchmark's order: `pair_id` (str), `prompt_id` (str,
-            a cluster id), `prompt` (str), `split` (`real` or `synth`), `label` (float, mean
-            overall rating 1..5).
+            a cluster id), `prompt` (str), `split` (`real` or `synth`, empty where that is not
+            known), `label` (float, mean overall rating 1..5). Released lists add columns that no
+            measure reads: `var` (float, sample variance of the labels of all images of the same
+            prompt text, NaN for a single image), the averaged flags `split_confidence`,
+            `attribute_confidence` and `promt_meaningless` (float in 0..1, NaN where not given)
+            and `fidelity_label` (str).
         elements: one row per (image, element): `pair_id`, `element_id` (str), `skill` (str,
             normalised element type such as `counting`), `label` (float in 0..1, mean of the
             annotators' 0/1 labels).
@@ -24,3 +29,22 @@ class EvalMuseAnswers(Answers):
 
     images: pd.DataFrame
     elements: pd.DataFrame
+
+    def counts(self) -> dict[str, int]:
+        """Images, prompts and elements, in all, by split and by skill."""
+        found = {
+            "images": len(self.images),
+            "prompts": len(self.clusters),
+            "elements": len(self.elements),
+            "images without elements": len(
+                set(self.images["pair_id"]) - set(self.elements["pair_id"])
+            ),
+        }
+        for split in sorted(set(self.images["split"]) - {""}):
+            members = self.images.loc[self.images["split"] == split, "prompt_id"]
+            found[f"{split}: images"] = len(members)
+            found[f"{split}: prompts"] = members.nunique()
+        sizes = self.elements["skill"].value_counts()
+        for skill in sorted(set(sizes.index) - {UNREPORTED_SKILL}):
+            found[f"{skill}: elements"] = int(sizes[skill])
+        return found
