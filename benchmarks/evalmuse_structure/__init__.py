@@ -1,0 +1,1 @@
+"""EvalMuse structure test: does a model notice what is malformed in a generated image?"""

@@ -1,0 +1,259 @@
+"""The structure test: a threshold for P(Yes), accuracy by category, recall of problems.
+
+The search redone in each resample costs one product of the resamples with yes counts per cluster,
+so every interval holds the choice of the threshold too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from benchmarks.evalmuse_structure.answers import StructureAnswers
+from benchmarks.evalmuse_structure.labels import CATEGORIES
+from benchmarks.evalmuse_structure.measures import FACETS, MEASURES
+from benchmarks.evalmuse_structure.search import (
+    THRESHOLDS,
+    auc,
+    best,
+    harmonic_mean,
+    yes_by_cluster,
+)
+from benchmarks.rows import Measured, MeasuredBuilder, Row
+from benchmarks.schema import ScoreTable
+from benchmarks.statistics.resampling import ResamplingPlan
+
+__all__ = ["FACETS", "MEASURES", "measure"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+NOT_PROBABILITIES = "scores outside 0..1 are no P(Yes), so no threshold can be searched"
+
+
+@dataclass(frozen=True)
+class _Draws:
+    """The sample itself as row 0, then the resamples: shape (1 + B, C), and the cluster index."""
+
+    counts: FloatArray
+    index: dict[str, int]
+
+    @classmethod
+    def of(cls, plan: ResamplingPlan) -> _Draws:
+        once = np.ones((1, len(plan.clusters)))
+        return cls(np.vstack([once, plan.counts]), plan.index)
+
+    def clusters(self, questions: pd.DataFrame) -> IntArray:
+        return np.array([self.index[c] for c in questions["cluster"]], np.intp)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Questions of one answer for one metric.
+
+    Attributes:
+        yes: shape (1 + B, 101), yes answers at each threshold in each draw.
+        size: shape (1 + B,), questions drawn.
+    """
+
+    yes: FloatArray
+    size: FloatArray
+
+    @classmethod
+    def of(cls, scores: FloatArray, clusters: IntArray, draws: _Draws) -> _Part:
+        n = draws.counts.shape[1]
+        sizes = np.bincount(clusters, minlength=n).astype(np.float64)
+        return cls(draws.counts @ yes_by_cluster(scores, clusters, n), draws.counts @ sizes)
+
+    @property
+    def share(self) -> FloatArray:
+        """Share of yes, shape (1 + B, 101); NaN where nothing is drawn."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share: FloatArray = self.yes / self.size[:, None]
+        return share
+
+    def share_at(self, chosen: IntArray) -> FloatArray:
+        """Share of yes at one threshold per draw, shape (1 + B,)."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share: FloatArray = np.take_along_axis(self.yes, chosen[:, None], 1)[:, 0] / self.size
+        return share
+
+
+@dataclass(frozen=True)
+class _Slice:
+    """Questions with their scores."""
+
+    questions: pd.DataFrame
+    scores: FloatArray
+    clusters: IntArray
+
+    def where(self, chosen: NDArray[np.bool_]) -> _Slice:
+        return _Slice(self.questions[chosen], self.scores[chosen], self.clusters[chosen])
+
+    def part(self, chosen: NDArray[np.bool_], draws: _Draws) -> _Part:
+        return _Part.of(self.scores[chosen], self.clusters[chosen], draws)
+
+    @property
+    def yes(self) -> NDArray[np.bool_]:
+        return self.questions["yes"].to_numpy(bool)
+
+    def fill(self, row: Row) -> Row:
+        missing = int(np.isnan(self.scores).sum())
+        said = f"missing scores, which count as no: {missing}" if missing else ""
+        return replace(
+            row,
+            n_items=self.scores.size,
+            n_clusters=np.unique(self.clusters).size,
+            n_missing=missing,
+            note=said,
+        )
+
+
+def measure(
+    scores: ScoreTable,
+    answers: StructureAnswers,
+    plan: ResamplingPlan,
+    benchmark: str,
+    revision: str,
+) -> Measured:
+    """All measures of every metric in the table.
+
+    Rows of variant `paper`: `accuracy` over all categories and per category, `recall` over all
+    annotated problems, `f1` and `threshold`. Of variant `assay`: `recall` per kind of problem, and
+    `auc` over all categories and per category.
+
+    Args:
+        scores: P(Yes) of every question; must hold every pair id of the answers.
+        answers: yes or no per question.
+        plan: resamples the clusters of the answers.
+        benchmark: name for the rows.
+        revision: revision for the rows.
+
+    Raises:
+        KeyError: a question has no row in `scores`, or a cluster is not in the plan.
+    """
+    builder = MeasuredBuilder(plan.n_resamples)
+    draws = _Draws.of(plan)
+    overall = scores.oriented()
+    for metric in scores.metrics:
+        row = Row(benchmark, revision, metric, measure="", value=math.nan, variant="paper")
+        values = overall[metric]
+        categories = _slice(answers.categories, values, draws)
+        problems = _slice(answers.problems, values, draws)
+        given = values.to_numpy(np.float64)
+        if ((given < 0) | (given > 1)).any():  # NaN is neither
+            _add_undefined(builder, row, categories, problems)
+        else:
+            _add_threshold_rows(builder, row, categories, problems, draws)
+        _add_auc_rows(builder, replace(row, measure="auc", variant="assay"), categories, draws)
+    return builder.build()
+
+
+def _slice(questions: pd.DataFrame, values: pd.Series, draws: _Draws) -> _Slice:
+    scores = values.loc[questions["pair_id"]].to_numpy(np.float64)
+    return _Slice(questions, scores, draws.clusters(questions))
+
+
+def _add_threshold_rows(
+    builder: MeasuredBuilder, row: Row, categories: _Slice, problems: _Slice, draws: _Draws
+) -> None:
+    positive, negative = _parts(categories, draws)
+    f1 = harmonic_mean(positive.share, 1.0 - negative.share)
+    chosen = best(f1)
+    defined = (positive.size > 0) & (negative.size > 0)
+    at = f"at threshold {THRESHOLDS[chosen[0]]:.2f}" if defined[0] else _one_sided(categories)
+    whole = np.where(defined, np.take_along_axis(f1, chosen[:, None], 1)[:, 0], np.nan)
+    for skill, part in _by_category(categories):
+        accuracy = _accuracy(part, chosen, draws)
+        named = part.fill(replace(row, measure="accuracy", skill=skill))
+        reason = "" if not defined[0] else _one_sided(part)
+        _add(builder, named, np.where(defined, accuracy, np.nan), _joined(reason, at))
+    yes = np.where(
+        defined, _Part.of(problems.scores, problems.clusters, draws).share_at(chosen), np.nan
+    )
+    reason = "" if problems.scores.size else "no problem is annotated"
+    _add(builder, problems.fill(replace(row, measure="recall")), yes, _joined(reason, at))
+    _add_recall_by_problem(builder, row, problems, np.where(defined, chosen, -1), draws, at=at)
+    _add(builder, categories.fill(replace(row, measure="f1")), whole, at)
+    thresholds = np.where(defined, THRESHOLDS[chosen], np.nan)
+    reason = "" if defined[0] else at
+    _add(builder, categories.fill(replace(row, measure="threshold")), thresholds, reason)
+
+
+def _add_recall_by_problem(
+    builder: MeasuredBuilder,
+    row: Row,
+    problems: _Slice,
+    chosen: IntArray,
+    draws: _Draws,
+    *,
+    at: str,
+) -> None:
+    """Recall per kind of problem, a summary of ours; `chosen` is -1 where no threshold exists."""
+    kinds = problems.questions["skill"].to_numpy(object)
+    for skill in dict.fromkeys(kinds):
+        part = problems.where(np.asarray(kinds == skill, bool))
+        share = _Part.of(part.scores, part.clusters, draws).share_at(np.maximum(chosen, 0))
+        named = part.fill(replace(row, measure="recall", skill=str(skill), variant="assay"))
+        _add(builder, named, np.where(chosen >= 0, share, np.nan), at)
+
+
+def _add_auc_rows(builder: MeasuredBuilder, row: Row, categories: _Slice, draws: _Draws) -> None:
+    for skill, part in _by_category(categories):
+        values = auc(part.scores, part.yes, draws.counts[:, part.clusters])
+        _add(builder, part.fill(replace(row, skill=skill)), values, _one_sided(part))
+
+
+def _add_undefined(
+    builder: MeasuredBuilder, row: Row, categories: _Slice, problems: _Slice
+) -> None:
+    nothing = np.array([math.nan])
+    for skill, part in _by_category(categories):
+        named = part.fill(replace(row, measure="accuracy", skill=skill))
+        _add(builder, named, nothing, NOT_PROBABILITIES)
+    for measure_name, part in (("recall", problems), ("f1", categories), ("threshold", categories)):
+        _add(builder, part.fill(replace(row, measure=measure_name)), nothing, NOT_PROBABILITIES)
+
+
+def _parts(part: _Slice, draws: _Draws) -> tuple[_Part, _Part]:
+    return part.part(part.yes, draws), part.part(~part.yes, draws)
+
+
+def _accuracy(part: _Slice, chosen: IntArray, draws: _Draws) -> FloatArray:
+    """Mean of the two shares at one threshold per draw, shape (1 + B,)."""
+    positive, negative = _parts(part, draws)
+    accuracy: FloatArray = (positive.share_at(chosen) + 1.0 - negative.share_at(chosen)) / 2.0
+    return accuracy
+
+
+def _by_category(categories: _Slice) -> Iterator[tuple[str | None, _Slice]]:
+    """All questions, then those of each category that has some."""
+    yield None, categories
+    keys = categories.questions["category"].to_numpy(object)
+    for key in CATEGORIES:
+        if (keys == key).any():
+            yield key, categories.where(np.asarray(keys == key, bool))
+
+
+def _one_sided(part: _Slice) -> str:
+    """Why no accuracy exists; empty where it does."""
+    if not part.scores.size:
+        return "there is no category question"
+    if part.yes.all():
+        return "no question has the answer no"
+    return "" if part.yes.any() else "no question has the answer yes"
+
+
+def _add(builder: MeasuredBuilder, row: Row, values: FloatArray, note: str) -> None:
+    """One row: the first value is the sample's, the others the resamples'."""
+    row = replace(row, value=float(values[0]), note=_joined(note, row.note))
+    builder.add(row, None if math.isnan(values[0]) else values[1:])
+
+
+def _joined(*notes: str) -> str:
+    return "; ".join(note for note in notes if note)

@@ -1,0 +1,231 @@
+"""The evaluation of NTIRE 2025 track 2: distorted regions and a score of structural quality."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.evalmuse_track2.answers import MaskedScores, Track2Answers
+from benchmarks.evalmuse_track2.masks import PackedMask, unpack
+from benchmarks.evalmuse_track2.measures import FACETS, MEASURES
+from benchmarks.rows import Measured, MeasuredBuilder, Row
+from benchmarks.schema import ScoreTable
+from benchmarks.statistics import correlation, logistic
+from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean
+
+__all__ = ["FACETS", "MEASURES", "final_score", "measure", "region_rates"]
+
+FloatArray = NDArray[np.float64]
+
+F1_GUARD = 1e-10
+F1_WEIGHT = 0.7
+CORRELATION_WEIGHT = 0.3
+MIN_IMAGES = 3
+"""Fewer images than this make no correlation."""
+NO_MASKS = "the scores file holds no masks"
+
+
+@dataclass(frozen=True)
+class _Estimate:
+    """A value, its resamples, shape (B,), or None, and why it is as it is."""
+
+    value: float
+    resamples: FloatArray | None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class _Regions:
+    """Region counts (n, 4) in the order of `Agreement.counts`, and IoU (n,), by image."""
+
+    counts: FloatArray
+    iou: FloatArray
+
+
+def measure(
+    scores: ScoreTable,
+    answers: Track2Answers,
+    plan: ResamplingPlan,
+    benchmark: str,
+    revision: str,
+) -> Measured:
+    """All measures of every metric in the table, variant `code`.
+
+    Rows: `final`, `f1`, `precision`, `recall`, `giou`, `plcc`, `srcc` and `pearson`. Those of
+    regions are NaN where the table is no `MaskedScores` or has no masks of the metric.
+
+    Args:
+        scores: must hold every image of the answers.
+        answers: label masks and mean opinion scores.
+        plan: resamples the images.
+        benchmark: name for the rows.
+        revision: revision for the rows.
+
+    Raises:
+        KeyError: an image is missing in `scores`, in the masks or in the plan.
+    """
+    builder = MeasuredBuilder(plan.n_resamples)
+    overall = scores.oriented().loc[list(answers.pair_ids)]
+    masks = scores.masks if isinstance(scores, MaskedScores) else {}
+    counts = plan.counts_of(answers.pair_ids)
+    for metric in scores.metrics:
+        values = overall[metric].to_numpy(np.float64)
+        n_missing = int(np.isnan(values).sum())
+        n = len(answers.pair_ids)
+        row = Row(benchmark, revision, metric, measure="", value=math.nan, variant="code")
+        by_score = replace(
+            row, n_items=n - n_missing, n_clusters=n - n_missing, n_missing=n_missing
+        )
+        found = _compare(masks[metric], answers) if metric in masks else None
+        rates = _rates(found, counts)
+        agreed = _correlations(values, answers, counts)
+        final = _final(rates["f1"], agreed["plcc"], agreed["srcc"])
+        _add(builder, replace(by_score, measure="final"), final, answers.note)
+        for name, estimate in rates.items():
+            of_regions = replace(row, measure=name, n_clusters=n, n_items=_n_items(name, found, n))
+            _add(builder, of_regions, estimate, answers.note)
+        _add_giou(builder, replace(row, n_items=n, n_clusters=n), found, counts, answers)
+        for name, estimate in agreed.items():
+            _add(builder, replace(by_score, measure=name), estimate)
+    return builder.build()
+
+
+def final_score(f1: float, plcc: float, srcc: float) -> float:
+    """0.7 F1 + 0.3 (PLCC + SRCC) / 2."""
+    return F1_WEIGHT * f1 + CORRELATION_WEIGHT * (plcc + srcc) / 2.0
+
+
+def region_rates(sums: FloatArray) -> dict[str, FloatArray]:
+    """F1, precision and recall from pooled region counts.
+
+    Args:
+        sums: shape (..., 4): predicted, predicted and hit, labelled, labelled and hit.
+
+    Returns:
+        Shape (...,) each. Precision is NaN where nothing is predicted (F1 is then 0), recall and
+        F1 are NaN where nothing is labelled.
+    """
+    predicted, predicted_hit, labelled, labelled_hit = np.moveaxis(np.asarray(sums, float), -1, 0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        precision = np.where(predicted > 0, predicted_hit / predicted, np.nan)
+        recall = np.where(labelled > 0, 1.0 - (labelled - labelled_hit) / labelled, np.nan)
+    p = np.where(predicted > 0, precision, 0.0)
+    f1 = 2.0 * p * recall / (p + recall + F1_GUARD)
+    return {"f1": f1, "precision": precision, "recall": recall}
+
+
+def _compare(masks: Mapping[str, PackedMask], answers: Track2Answers) -> _Regions:
+    """Image by image, so that one pair of masks is unpacked at a time."""
+    from benchmarks.evalmuse_track2.regions import (  # noqa: PLC0415 - needs OpenCV, as few do
+        agreement,
+    )
+
+    found = [agreement(unpack(masks[i]), unpack(answers.masks[i])) for i in answers.pair_ids]
+    return _Regions(
+        np.array([a.counts for a in found], np.float64), np.array([a.iou for a in found])
+    )
+
+
+def _rates(found: _Regions | None, counts: FloatArray) -> dict[str, _Estimate]:
+    if found is None:
+        return {n: _Estimate(math.nan, None, NO_MASKS) for n in ("f1", "precision", "recall")}
+    sums = found.counts.sum(axis=0)
+    values, resampled = region_rates(sums), region_rates(counts @ found.counts)
+    notes = {"f1": "", "precision": "", "recall": ""}
+    if sums[0] == 0:
+        notes |= {"f1": "no region is predicted", "precision": "no region is predicted"}
+    if sums[2] == 0:
+        notes |= {"f1": "no region is labelled", "recall": "no region is labelled"}
+    return {n: _Estimate(float(values[n]), resampled[n], notes[n]) for n in values}
+
+
+def _n_items(name: str, found: _Regions | None, n_images: int) -> int:
+    """Regions behind a rate; images where there are no masks."""
+    if found is None:
+        return n_images
+    predicted, _, labelled, _ = (int(n) for n in found.counts.sum(axis=0))
+    return {"precision": predicted, "recall": labelled}.get(name, predicted + labelled)
+
+
+def _add_giou(
+    builder: MeasuredBuilder,
+    row: Row,
+    found: _Regions | None,
+    counts: FloatArray,
+    answers: Track2Answers,
+) -> None:
+    row = replace(row, measure="giou", note=_joined(answers.note, "" if found else NO_MASKS))
+    if found is None:
+        builder.add(row)
+        return
+    row = replace(row, value=float(found.iou.mean()))
+    builder.add(row, resampled_mean(found.iou, counts), answers.pair_ids, found.iou)
+
+
+def _correlations(
+    values: FloatArray, answers: Track2Answers, counts: FloatArray
+) -> dict[str, _Estimate]:
+    scored = np.isfinite(values)
+    x, y = values[scored], answers.scores.loc[list(answers.pair_ids)].to_numpy(np.float64)[scored]
+    draws, clusters = counts[:, scored], np.arange(x.size)
+    missing = int((~scored).sum())
+    note = f"images left out for want of a score: {missing}" if missing else ""
+    reason = _undefined(x, y)
+    if reason:
+        nothing = _Estimate(math.nan, None, _joined(reason, note))
+        return dict.fromkeys(("plcc", "srcc", "pearson"), nothing)
+    plcc = _plcc(x, y, draws, clusters)
+    return {
+        "plcc": replace(plcc, note=_joined(plcc.note, note)),
+        "srcc": _Estimate(
+            correlation.spearman(x, y), correlation.resampled_spearman(x, y, draws, clusters), note
+        ),
+        "pearson": _Estimate(
+            correlation.pearson(x, y), correlation.resampled_pearson(x, y, draws, clusters), note
+        ),
+    }
+
+
+def _undefined(x: FloatArray, y: FloatArray) -> str:
+    if x.size < MIN_IMAGES:
+        return f"fewer than {MIN_IMAGES} images with a score"
+    if np.ptp(x) == 0:
+        return "the metric gives every image the same score"
+    return "every image has the same opinion score" if np.ptp(y) == 0 else ""
+
+
+def _plcc(x: FloatArray, y: FloatArray, draws: FloatArray, clusters: NDArray[np.intp]) -> _Estimate:
+    fitted = logistic.plcc(x, y)
+    if math.isnan(fitted.value):
+        return _Estimate(fitted.value, None, fitted.note)
+    # Row 0 draws every image once: the grid's value for the sample itself.
+    once = np.ones((1, draws.shape[1]))
+    resampled = logistic.resampled_plcc(x, y, np.vstack([once, draws]), clusters)
+    if abs(resampled[0] - fitted.value) > logistic.GRID_TOLERANCE:
+        reason = "no interval: the fit stopped at a curve that is not the best one"
+        return _Estimate(fitted.value, None, _joined(fitted.note, reason))
+    return _Estimate(fitted.value, resampled[1:], fitted.note)
+
+
+def _final(f1: _Estimate, plcc: _Estimate, srcc: _Estimate) -> _Estimate:
+    value = final_score(f1.value, plcc.value, srcc.value)
+    note = _joined(*dict.fromkeys((f1.note, plcc.note, srcc.note)))
+    if f1.resamples is None or plcc.resamples is None or srcc.resamples is None:
+        return _Estimate(value, None, note)
+    resamples: FloatArray = F1_WEIGHT * f1.resamples + CORRELATION_WEIGHT * 0.5 * (
+        plcc.resamples + srcc.resamples
+    )
+    return _Estimate(value, resamples, note)
+
+
+def _add(builder: MeasuredBuilder, row: Row, estimate: _Estimate, note: str = "") -> None:
+    row = replace(row, value=estimate.value, note=_joined(estimate.note, note))
+    builder.add(row, None if math.isnan(estimate.value) else estimate.resamples)
+
+
+def _joined(*notes: str) -> str:
+    return "; ".join(note for note in notes if note)

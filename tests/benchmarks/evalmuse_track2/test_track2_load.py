@@ -1,0 +1,217 @@
+"""Reading the labels that an operator supplies, in each of their forms."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from benchmarks.errors import SubmitterError
+from benchmarks.evalmuse_track2.benchmark import BENCHMARKS, CARD, EvalMuseTrack2
+from benchmarks.evalmuse_track2.boxes import mask_of_boxes
+from benchmarks.evalmuse_track2.masks import SIZE, MaskFileError, unpack
+from tests.benchmarks.cards import trial_card
+from tests.benchmarks.evalmuse_track2.hostile import entry, executing, npz, pickled
+
+MASKS = {name: np.random.default_rng(n).random((SIZE, SIZE)) > 0.9 for n, name in enumerate("ba")}
+SCORES = {"b": 1.25, "a": 4.5}
+
+
+def write(root: Path, name: str, content: bytes) -> Path:
+    (root / "evalmuse_track2").mkdir(exist_ok=True)
+    (root / "evalmuse_track2" / name).write_bytes(content)
+    return root
+
+
+def pickle_of_labels() -> bytes:
+    return pickled({n: entry(MASKS[n].astype(np.uint8), SCORES[n]) for n in MASKS})
+
+
+def npz_of_labels() -> bytes:
+    return npz(
+        images=np.array(list(MASKS)),
+        scores=np.array(list(SCORES.values())),
+        masks=np.stack(list(MASKS.values())),
+    )
+
+
+def box_info() -> dict[str, Any]:
+    rectangle = {"bbox_type": 1, "bbox": [{"x": 10, "y": 20}, {"x": 60, "y": 90}]}
+    triangle = {"bbox_type": 2, "bbox": [[100, 100], [160, 110], [130, 170]]}
+    return {
+        "img": {"prompt_en": "a cat", "mos": 3.5, "bbox_info": [[rectangle], [triangle], []]},
+        "none": {"prompt_en": "a dog", "mos": 5, "bbox_info": []},
+    }
+
+
+def write_boxes(root: Path, info: object, size: tuple[int, int] = (SIZE, SIZE)) -> Path:
+    write(root, "train_info.json", json.dumps(info).encode())
+    (root / "evalmuse_track2" / "images").mkdir(exist_ok=True)
+    for name in ("img", "none"):
+        Image.new("RGB", size).save(root / "evalmuse_track2" / "images" / f"{name}.jpg")
+    return root
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("gt.npz", npz_of_labels()), ("gt.pkl", pickle_of_labels())]
+)
+def test_both_label_files_say_the_same(tmp_path: Path, name: str, content: bytes) -> None:
+    answers = EvalMuseTrack2().answers(write(tmp_path, name, content))
+    assert answers.pair_ids == answers.clusters == ("a", "b")
+    assert answers.scores.to_dict() == {"a": 4.5, "b": 1.25}
+    assert np.array_equal(unpack(answers.masks["a"]), MASKS["a"])
+    assert list(answers.sources) == [f"evalmuse_track2/{name}"]
+    assert answers.counts() == {"images": 2, "images with a distorted region": 2}
+    assert answers.note == ""
+
+
+def test_boxes_become_masks_and_the_rows_say_so(tmp_path: Path) -> None:
+    data = write_boxes(tmp_path, box_info())
+    answers = EvalMuseTrack2().answers(data)
+    mask = unpack(answers.masks["img"])
+    assert mask[20:90, 10:60].all()
+    assert not mask[90, 10:60].any()
+    assert not mask[20:90, 60].any()
+    assert mask[110, 160]
+    assert mask[:, :95].sum() == 70 * 50
+    assert not unpack(answers.masks["none"]).any()
+    assert "by a rule of ours" in answers.note
+    assert answers.counts()["images with a distorted region"] == 1
+
+
+def test_boxes_of_larger_images_are_scaled_and_cut_at_the_border(tmp_path: Path) -> None:
+    info = box_info()
+    info["img"]["bbox_info"] = [
+        [{"bbox_type": 1, "bbox": [{"x": -50, "y": 0}, {"x": 256, "y": 4000}]}]
+    ]
+    mask = unpack(EvalMuseTrack2().answers(write_boxes(tmp_path, info, (1024, 768))).masks["img"])
+    assert mask[:, :128].all()
+    assert not mask[:, 128:].any()
+
+
+def test_questions_are_images_with_prompts(tmp_path: Path) -> None:
+    benchmark = EvalMuseTrack2()
+    data = write_boxes(tmp_path, box_info())
+    assert benchmark.has_questions(data)
+    questions = benchmark.questions(data)
+    assert questions.texts == {"img": "a cat", "none": "a dog"}
+    assert [pair.pair_id for pair in questions.pairs] == ["img", "none"]
+    assert questions.images["img"]()[:2] == b"\xff\xd8"
+    assert not benchmark.has_questions(write(tmp_path / "evalmuse_track2", "gt.npz", b""))
+
+
+def test_prompts_come_from_a_file_of_their_own_where_labels_have_none(tmp_path: Path) -> None:
+    data = write_boxes(tmp_path, box_info())
+    (data / "evalmuse_track2" / "train_info.json").unlink()
+    content = pickled({"img": entry(np.zeros((SIZE, SIZE), np.uint8))})
+    write(data, "gt.pkl", content)
+    benchmark = EvalMuseTrack2()
+    assert not benchmark.has_questions(data)
+    write(data, "test_info.json", json.dumps({"img": {"prompt_en": "a cow"}}).encode())
+    assert benchmark.questions(data).texts == {"img": "a cow"}
+    write(data, "test_info.json", b'{"img": {}}')
+    with pytest.raises(SubmitterError, match="no text prompt_en"):
+        benchmark.questions(data)
+
+
+def test_without_labels_the_error_says_how_to_get_them(tmp_path: Path) -> None:
+    for data in (None, tmp_path):
+        with pytest.raises(SubmitterError, match=r"gt\.pkl") as caught:
+            EvalMuseTrack2().answers(data)
+        assert caught.value.code == "data_missing"
+        assert "FORMAT.md" in caught.value.hint
+    assert not EvalMuseTrack2().has_answers(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("gt.pkl", b"", "pickle"),
+        ("gt.pkl", pickled({}), "holds no image"),
+        ("gt.pkl", pickled({"a": entry(np.zeros((4, 4)))}), "expected 512 x 512"),
+        ("gt.pkl", pickled({"a": entry(np.zeros((SIZE, SIZE)), float("nan"))}), "'a' no score"),
+        ("gt.npz", b"PK", "npz"),
+        ("gt.npz", npz(images=np.array(["a"]), scores=np.array([1.0])), "no array masks"),
+    ],
+)
+def test_a_label_file_that_is_wrong_is_refused(
+    tmp_path: Path, name: str, content: bytes, says: str
+) -> None:
+    with pytest.raises(SubmitterError, match=says) as caught:
+        EvalMuseTrack2().answers(write(tmp_path, name, content))
+    assert caught.value.code == "data_malformed"
+    assert name in caught.value.message
+
+
+def test_a_label_file_that_would_run_code_is_refused(tmp_path: Path) -> None:
+    marker = tmp_path / "ran"
+    data = write(tmp_path, "gt.pkl", executing(str(marker))["os.system"])
+    with pytest.raises(SubmitterError, match="only numpy arrays are read"):
+        EvalMuseTrack2().answers(data)
+    assert not marker.exists()
+
+
+def test_another_count_than_the_cards_is_refused(tmp_path: Path) -> None:
+    benchmark = EvalMuseTrack2(trial_card(CARD, images=3))
+    with pytest.raises(SubmitterError, match="holds 2 images; expected 3"):
+        benchmark.answers(write(tmp_path, "gt.npz", npz_of_labels()))
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda info: info["img"].pop("mos"), "'img' no number mos"),
+        (lambda info: info["img"].update(mos="3"), "'img' no number mos"),
+        (lambda info: info["img"].pop("bbox_info"), "not a list of lists"),
+        (lambda info: info["img"].update(bbox_info=[{}]), "not a list of lists"),
+        (lambda info: info["img"].update(bbox_info=[[{"bbox_type": 3, "bbox": []}]]), "neither"),
+        (lambda info: info.update(img=3), "object of objects"),
+        (lambda info: info.update(missing=info["img"]), r"missing\.jpg does not exist"),
+    ],
+)
+def test_an_annotation_file_that_is_wrong_is_refused(
+    tmp_path: Path, change: Callable[[dict[str, Any]], object], says: str
+) -> None:
+    info = box_info()
+    change(info)
+    with pytest.raises(SubmitterError, match=says) as caught:
+        EvalMuseTrack2().answers(write_boxes(tmp_path, info))
+    assert caught.value.code in ("data_malformed", "images_missing")
+
+
+@pytest.mark.parametrize(
+    "box",
+    [
+        {"bbox_type": 1, "bbox": [{"x": 1, "y": 2}]},
+        {"bbox_type": 1, "bbox": [{"x": "1", "y": 2}, {"x": 3, "y": 4}]},
+        {"bbox_type": 1, "bbox": [{"x": float("nan"), "y": 2}, {"x": 3, "y": 4}]},
+        {"bbox_type": 1, "bbox": [{"x": 1e9, "y": 2}, {"x": 3, "y": 4}]},
+        {"bbox_type": 2, "bbox": [[1, 2], [3, 4]]},
+        {"bbox_type": 2, "bbox": [[1, 2], [3, 4], [5]]},
+        {"bbox_type": 2, "bbox": [[1, 2], [3, 4], [5, True]]},
+        "box",
+    ],
+)
+def test_a_box_of_another_form_is_refused(box: object) -> None:
+    with pytest.raises(MaskFileError):
+        mask_of_boxes([[box]], SIZE, SIZE)
+
+
+def test_an_image_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
+    data = write_boxes(tmp_path, box_info())
+    (data / "evalmuse_track2" / "images" / "img.jpg").write_bytes(b"no image")
+    with pytest.raises(SubmitterError, match=r"img\.jpg is no image"):
+        EvalMuseTrack2().answers(data)
+
+
+def test_the_registry_is_given_it_with_labels_that_are_not_public() -> None:
+    (benchmark,) = BENCHMARKS
+    card = benchmark.card
+    assert not card.answers_public
+    assert (card.headline.measure, card.headline.variant) == ("final", "code")
+    assert all(file.supplied and file.optional for file in card.files)
