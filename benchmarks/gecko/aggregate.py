@@ -24,6 +24,11 @@ _NUMBERS: dict[str, dict[str, float]] = {
     # The paper does not say what "invalid" counts for; like "unsure" it is dropped.
     "DSGH": {"yes": 1.0, "no": 0.0, "invalid": np.nan, "unsure": np.nan},
 }
+VALUES: dict[str, tuple[str, ...]] = {
+    **{template: tuple(numbers) for template, numbers in _NUMBERS.items()},
+    "SxS": ("a", "b", "unsure"),
+}
+"""What a rater may answer in each template."""
 _VOTES: dict[str, int] = {"a": 1, "unsure": 0, "b": -1}
 
 
@@ -43,16 +48,23 @@ def template_scores(ratings: pd.DataFrame) -> pd.DataFrame:
     Raises:
         SubmitterError: `unknown_rating`, naming template and value.
     """
-    absolute = ratings[ratings["template"].isin(ABSOLUTE_TEMPLATES)]
-    parts = []
-    for template, rows in absolute.groupby("template", sort=True):
-        parts.append(rows.assign(score=_coded(rows, str(template), _NUMBERS[str(template)])))
     item = ["template", "prompt_id", "model"]
-    if not parts:
-        return pd.DataFrame({**{key: pd.Series(dtype=object) for key in item}, "score": []})
-    coded = pd.concat(parts, ignore_index=True)
-    by_rater = coded.groupby([*item, "rater_id"], sort=True)["score"].mean()
+    numbers = coded(ratings[ratings["template"].isin(ABSOLUTE_TEMPLATES)])
+    by_rater = numbers.groupby([*item, "rater_id"], sort=True)["score"].mean()
     return by_rater.groupby(level=item, sort=True).mean().reset_index()
+
+
+def coded(absolute: pd.DataFrame) -> pd.DataFrame:
+    """Ratings of the absolute templates with a column `score`: 0..1, NaN for unsure and invalid.
+
+    Raises:
+        SubmitterError: `unknown_rating`, naming template and value.
+    """
+    scores = pd.Series(np.nan, absolute.index, np.float64)
+    for template, rows in absolute.groupby("template", sort=True):
+        numbers = _coded(rows, str(template), _NUMBERS[str(template)])
+        scores[absolute["template"] == template] = numbers
+    return absolute.assign(score=scores)
 
 
 def preferences(ratings: pd.DataFrame) -> pd.DataFrame:

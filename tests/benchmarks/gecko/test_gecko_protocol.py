@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
 from benchmarks.errors import SubmitterError
 from benchmarks.gecko.aggregate import preferences, template_scores
 from benchmarks.gecko.answers import GeckoAnswers
+from benchmarks.gecko.pointwise import p_values
 from benchmarks.gecko.protocol import FACETS, MEASURES, measure
 from benchmarks.rows import Measured, Row
 from benchmarks.schema import ScoreTable
@@ -177,7 +180,7 @@ def test_a_model_with_constant_scores_is_left_out_and_named() -> None:
     human = human_table(answers, "Likert", None)
     expected = slow_mean_over_models("spearman", scores.overall["fine"], human)
     assert row.value == pytest.approx(expected)
-    assert row.note == "models left out: muse (all scores or all ratings are equal)"
+    assert row.note.startswith("models left out: muse (all scores or all ratings are equal)")
     assert row.n_items == (human["model"] != "muse").sum()
 
 
@@ -212,7 +215,35 @@ def test_images_without_a_score_are_left_out_of_correlations_and_counted() -> No
     expected = slow_mean_over_models("spearman", scores.overall["fine"], human)
     assert row.value == pytest.approx(expected)
     assert (row.n_items, row.n_missing) == (len(human) - 3, 3)
-    assert row.note == "images left out for want of a score: 3"
+    assert row.note.startswith("images left out for want of a score: 3")
+
+
+@pytest.mark.parametrize("name", list(SCIPY))
+@pytest.mark.parametrize("metric", ["fine", "good"])
+def test_models_whose_correlation_is_not_significant_are_named(name: str, metric: str) -> None:
+    answers = make_answers()
+    scores = make_scores(answers)
+    human = human_table(answers, "Likert", None)
+    noise = np.random.default_rng(5).normal(size=len(human))
+    scores.overall["good"] = 0.0
+    scores.overall.loc[human.index, "good"] = human["score"].to_numpy() + noise * 0.3
+    row = row_of(run(scores, answers), measure=name, facet="Likert", metric=metric)
+    weak = [
+        str(model)
+        for model, rows in human.groupby("model")
+        if SCIPY[name](scores.overall.loc[rows.index, metric], rows["score"]).pvalue > 0.05
+    ]
+    assert row.note == (f"p > 0.05 for {', '.join(weak)}" if weak else "")
+
+
+@given(st.floats(-0.99, 0.99), st.integers(3, 40))
+def test_the_p_value_is_scipys(r: float, n: int) -> None:
+    x = np.arange(n, dtype=float)
+    noise = np.random.default_rng(n).normal(size=n)
+    y = r * stats.zscore(x) + np.sqrt(1 - r * r) * noise
+    for test in (stats.pearsonr, stats.spearmanr):
+        found = test(x, y)
+        assert p_values(np.array(found[0]), np.array(n)) == pytest.approx(found[1], abs=1e-6)
 
 
 def slow_pairwise(scores: pd.Series, answers: GeckoAnswers, prompts: list[str]) -> list[bool]:
@@ -286,6 +317,16 @@ def test_a_rated_image_that_is_not_in_the_benchmark_is_refused() -> None:
     answers = GeckoAnswers(full.pair_ids, full.clusters, full.prompts, full.pairs, ratings)
     with pytest.raises(SubmitterError, match="unknown"):
         run(make_scores(full), answers)
+
+
+def test_a_comparison_with_an_image_that_is_not_in_the_benchmark_is_refused() -> None:
+    full = make_answers()
+    ratings = full.ratings.copy()
+    ratings.loc[ratings.index[ratings["template"] == "SxS"][0], "model_b"] = "unknown"
+    answers = GeckoAnswers(full.pair_ids, full.clusters, full.prompts, full.pairs, ratings)
+    with pytest.raises(SubmitterError, match="'unknown'") as caught:
+        run(make_scores(full), answers)
+    assert caught.value.code == "rating_without_image"
 
 
 def test_every_row_is_explained() -> None:
