@@ -1,0 +1,125 @@
+"""Reads the released files of the ranking set: nine rated images per prompt and model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from benchmarks.genai_bench.load import SKILLS, is_unpacked, model_images, prompt_table
+from benchmarks.genai_bench.records import (
+    ID_DIGITS,
+    models_of,
+    prompt_records,
+    ratings_of,
+    skills,
+)
+from benchmarks.genai_ranking.answers import IMAGES_PER_PROMPT, RankingAnswers
+from benchmarks.schema import Pair, Questions
+from benchmarks.sources.folder import DataFolder
+from benchmarks.sources.images import Reader
+
+RATINGS = "genai_ranking/human_rating.json"
+TAGS = "genai_ranking/genai_skills.json"
+MODELS = ("DALLE_3", "SDXL_Base")
+NUMBERS = tuple(str(number) for number in range(1, IMAGES_PER_PROMPT + 1))
+
+
+def load_answers(folder: DataFolder) -> RankingAnswers:
+    """Read ratings and tags.
+
+    Raises:
+        SubmitterError: `data_missing`, or `data_malformed` naming the first wrong record.
+    """
+    rows: list[tuple[str, str, str, int]] = []
+    ratings: list[tuple[int, ...]] = []
+    prompts: list[str] = []
+    for key, record in prompt_records(folder, RATINGS):
+        prompts.append(key)
+        models = models_of(folder, RATINGS, key, record, MODELS)
+        for model in MODELS:
+            images = models[model]
+            if not isinstance(images, dict) or set(images) != set(NUMBERS):
+                shown = ", ".join(map(str, images)) if isinstance(images, dict) else repr(images)
+                raise folder.malformed(
+                    RATINGS, f"has images {shown or 'none'} for {key}/{model}; expected 1 to 9"
+                )
+            for number in NUMBERS:
+                name = pair_id(key, model, number)
+                rows.append((name, key, model, int(number)))
+                ratings.append(ratings_of(folder, RATINGS, name, images[number], raters=None))
+    folder.check_count(RATINGS, "prompts", len(prompts))
+    folder.check_count(RATINGS, "images", len(rows))
+    return RankingAnswers(
+        pair_ids=tuple(row[0] for row in rows),
+        clusters=tuple(prompts),
+        images=pd.DataFrame(rows, columns=["pair_id", "prompt_id", "model", "number"]),
+        ratings=_padded(ratings),
+        skills=skills(folder, TAGS, prompts, SKILLS, others=True),
+        sources=folder.verified(),
+    )
+
+
+def load_prompts(folder: DataFolder) -> pd.DataFrame:
+    """Columns `prompt_id`, `prompt`, `split` (empty) and `skills` (joined by `;`).
+
+    Raises:
+        SubmitterError: `data_missing` or `data_malformed`.
+    """
+    texts = _texts(folder)
+    return prompt_table(texts, skills(folder, TAGS, list(texts), SKILLS, others=True))
+
+
+def load_questions(folder: DataFolder) -> Questions:
+    """Each image with its prompt.
+
+    Raises:
+        SubmitterError: `images_missing`, and what `load_answers` raises.
+    """
+    texts = _texts(folder)
+    images: dict[str, Reader] = {}
+    for model in MODELS:
+        names = {
+            pair_id(key, model, number): f"{model}/{int(key):0{ID_DIGITS}d}_{int(number):02d}.jpeg"
+            for key in texts
+            for number in NUMBERS
+        }
+        images |= model_images(folder, "genai_ranking", archive(model), model, names)
+    return Questions(
+        images=images,
+        texts=texts,
+        pairs=tuple(
+            Pair(pair_id(key, model, number), pair_id(key, model, number), key)
+            for key in texts
+            for model in MODELS
+            for number in NUMBERS
+        ),
+    )
+
+
+def has_images(folder: DataFolder) -> bool:
+    """Whether the images of both models are there, packed or not."""
+    return all(
+        folder.has(archive(model)) or is_unpacked(folder, archive(model), model) for model in MODELS
+    )
+
+
+def archive(model: str) -> str:
+    """Where the images of one model lie."""
+    return f"genai_ranking/{model}.zip"
+
+
+def pair_id(prompt: str, model: str, number: str) -> str:
+    """Id of one image with its prompt."""
+    return f"{prompt}/{model}/{number}"
+
+
+def _texts(folder: DataFolder) -> dict[str, str]:
+    return {key: record["prompt"] for key, record in prompt_records(folder, RATINGS)}
+
+
+def _padded(ratings: list[tuple[int, ...]]) -> NDArray[np.float64]:
+    table = np.full((len(ratings), max(map(len, ratings))), np.nan)
+    for row, found in enumerate(ratings):
+        table[row, : len(found)] = found
+    return table

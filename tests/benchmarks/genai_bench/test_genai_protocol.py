@@ -1,0 +1,179 @@
+"""The GenAI-Bench protocol on small pools of images."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
+from benchmarks.genai_bench.answers import GenAiAnswers
+from benchmarks.genai_bench.protocol import measure
+from benchmarks.rows import Measured, Row
+from benchmarks.schema import ScoreTable
+from benchmarks.statistics.pairwise import accuracy_ignoring_ties, pairwise_accuracy, tie_calibrated
+from benchmarks.statistics.resampling import ResamplingPlan
+
+FloatArray = NDArray[np.float64]
+RNG = np.random.default_rng(5)
+
+
+def made_up(n_prompts: int = 12, n_models: int = 3) -> GenAiAnswers:
+    prompts = [f"{k:05d}" for k in range(n_prompts)]
+    rows = [(f"{p}/m{m}", p, f"m{m}") for p in prompts for m in range(n_models)]
+    return GenAiAnswers(
+        pair_ids=tuple(row[0] for row in rows),
+        clusters=tuple(prompts),
+        images=pd.DataFrame(rows, columns=["pair_id", "prompt_id", "model"]),
+        ratings=RNG.integers(1, 6, (len(rows), 3)).astype(np.float64),
+        skills={"basic": frozenset(prompts[::2]), "advanced": frozenset(prompts[1:2])},
+    )
+
+
+def run(answers: GenAiAnswers, scores: FloatArray, n_resamples: int = 40) -> Measured:
+    table = ScoreTable(pd.DataFrame({"m": scores}, index=list(answers.pair_ids)))
+    plan = ResamplingPlan.for_revision("genai", "test", answers.clusters, n_resamples)
+    return measure(table, answers, plan, "genai", "test")
+
+
+def row_of(found: Measured, measure: str, variant: str = "paper", skill: str | None = None) -> Row:
+    rows = [r for r in found.rows if (r.measure, r.variant, r.skill) == (measure, variant, skill)]
+    assert len(rows) == 1
+    return rows[0]
+
+
+def noisy(answers: GenAiAnswers) -> FloatArray:
+    noise: FloatArray = np.round(answers.labels + RNG.normal(size=len(answers.labels)), 1)
+    return noise
+
+
+@pytest.mark.parametrize("skill", [None, "basic", "advanced"])
+def test_all_images_of_the_chosen_prompts_are_in_one_pool(skill: str | None) -> None:
+    answers = made_up()
+    scores = noisy(answers)
+    found = run(answers, scores)
+    prompts = answers.skills[skill] if skill else frozenset(answers.clusters)
+    inside = answers.images["prompt_id"].isin(prompts).to_numpy()
+    x, y = scores[inside], answers.labels[inside]
+    best = tie_calibrated(x, y)
+    expected = {
+        ("pairwise_accuracy", "paper"): best.accuracy,
+        ("pairwise_accuracy", "no_calibration"): pairwise_accuracy(x, y),
+        ("pairwise_accuracy", "ignore_tie"): accuracy_ignoring_ties(x, y),
+        ("krcc", "paper"): stats.kendalltau(x, y).statistic,
+        ("pearson", "paper"): stats.pearsonr(x, y).statistic,
+        ("srcc", "paper"): stats.spearmanr(x, y).statistic,
+    }
+    for (name, variant), value in expected.items():
+        row = row_of(found, name, variant, skill)
+        assert row.value == pytest.approx(value, abs=1e-12)
+        assert (row.n_items, row.n_clusters, row.n_missing) == (x.size, len(prompts), 0)
+    calibrated = row_of(found, "pairwise_accuracy", skill=skill)
+    assert calibrated.note == f"scores tied up to a difference of {best.threshold:.6g}"
+
+
+def test_intervals_come_from_repeating_whole_prompts_at_the_samples_threshold() -> None:
+    answers = made_up()
+    scores = noisy(answers)
+    found = run(answers, scores, n_resamples=5)
+    plan = ResamplingPlan.for_revision("genai", "test", answers.clusters, 5)
+    threshold = tie_calibrated(scores, answers.labels).threshold
+    position = answers.images["prompt_id"].map(plan.index).to_numpy()
+    for k in range(5):
+        drawn = np.repeat(np.arange(scores.size), plan.counts[k][position].astype(int))
+        x, y = scores[drawn], answers.labels[drawn]
+        for row, values in zip(found.rows, found.resamples, strict=True):
+            if row.skill is not None:
+                continue
+            expected = {
+                ("pairwise_accuracy", "paper"): lambda x=x, y=y: pairwise_accuracy(x, y, threshold),
+                ("pairwise_accuracy", "no_calibration"): lambda x=x, y=y: pairwise_accuracy(x, y),
+                ("pairwise_accuracy", "ignore_tie"): lambda x=x, y=y: accuracy_ignoring_ties(x, y),
+                ("krcc", "paper"): lambda x=x, y=y: stats.kendalltau(x, y).statistic,
+                ("pearson", "paper"): lambda x=x, y=y: stats.pearsonr(x, y).statistic,
+                ("srcc", "paper"): lambda x=x, y=y: stats.spearmanr(x, y).statistic,
+            }[(row.measure, str(row.variant))]
+            assert values[k] == pytest.approx(expected(), abs=1e-6)
+
+
+def test_a_lower_is_better_metric_is_turned_round() -> None:
+    answers = made_up()
+    table = ScoreTable(
+        pd.DataFrame({"m": -answers.labels}, index=list(answers.pair_ids)), directions={"m": -1}
+    )
+    plan = ResamplingPlan.for_revision("genai", "test", answers.clusters, 10)
+    found = measure(table, answers, plan, "genai", "test")
+    assert row_of(found, "pairwise_accuracy").value == 1.0
+    assert row_of(found, "krcc").value == pytest.approx(1.0)
+
+
+def test_images_without_a_score_are_left_out_and_counted() -> None:
+    answers = made_up()
+    scores = noisy(answers)
+    scores[::2] = math.nan
+    found = run(answers, scores)
+    row = row_of(found, "pairwise_accuracy")
+    assert (row.n_items, row.n_missing) == (18, 18)
+    assert "images left out for want of a score: 18" in row.note
+    assert row.value == tie_calibrated(scores[1::2], answers.labels[1::2]).accuracy
+    assert math.isfinite(row.ci_low)
+
+
+def test_constant_scores_order_nothing() -> None:
+    answers = made_up()
+    found = run(answers, np.full(36, 2.0))
+    row = row_of(found, "pairwise_accuracy")
+    assert row.value == pairwise_accuracy(np.zeros(36), answers.labels)
+    assert "same score" in row.note
+    assert row_of(found, "pairwise_accuracy", "ignore_tie").value == 0.0
+    for name in ("krcc", "pearson", "srcc"):
+        assert math.isnan(row_of(found, name).value)
+        assert "same score" in row_of(found, name).note
+
+
+def test_ratings_that_are_all_equal_leave_ties_only() -> None:
+    answers = made_up()
+    level = GenAiAnswers(
+        answers.pair_ids, answers.clusters, answers.images, np.full((36, 3), 4.0), answers.skills
+    )
+    found = run(level, np.arange(36.0))
+    assert row_of(found, "pairwise_accuracy").value == 1.0  # one wide threshold ties everything
+    assert row_of(found, "pairwise_accuracy", "no_calibration").value == 0.0
+    for name, variant in (("pairwise_accuracy", "ignore_tie"), ("krcc", "paper")):
+        assert math.isnan(row_of(found, name, variant).value)
+        assert "same mean rating" in row_of(found, name, variant).note
+
+
+def test_without_any_score_every_row_says_why_it_is_empty() -> None:
+    found = run(made_up(), np.full(36, math.nan))
+    assert found.rows
+    for row in found.rows:
+        assert math.isnan(row.value)
+        assert "fewer than" in row.note
+
+
+def test_one_prompt_has_values_and_an_interval_of_no_width() -> None:
+    answers = made_up(n_prompts=1, n_models=6)
+    found = run(answers, np.array([1.0, 2.0, 2.0, 4.0, 3.0, 0.0]))
+    row = row_of(found, "pairwise_accuracy")
+    assert (row.n_items, row.n_clusters) == (6, 1)
+    assert row.ci_low == row.ci_high == pytest.approx(row.value)
+
+
+def test_ratings_outside_the_scale_make_a_second_set_of_overall_rows() -> None:
+    answers = made_up()
+    assert all(row.variant != "cleaned" for row in run(answers, noisy(answers)).rows)
+    answers.ratings[4, 1] = 41.0
+    answers.ratings[7] = [0.0, 33.0, 9.0]
+    scores = noisy(answers)
+    found = run(answers, scores)
+    kept = np.isfinite(answers.cleaned_labels)
+    row = row_of(found, "pearson", "cleaned")
+    expected = stats.pearsonr(scores[kept], answers.cleaned_labels[kept]).statistic
+    assert row.value == pytest.approx(expected)
+    assert (row.n_items, row.n_missing) == (35, 0)
+    cleaned = {r.measure for r in found.rows if r.variant == "cleaned"}
+    assert cleaned == {"pairwise_accuracy", "krcc", "pearson", "srcc"}
