@@ -23,3 +23,12 @@ class Ts2Answers(Answers):
 
     nodes: pd.DataFrame
     not_in_paper: frozenset[str] = field(default_factory=frozenset)
+
+    def counts(self) -> dict[str, int]:
+        """Images and graphs, overall and by split."""
+        by_split = self.nodes.groupby("split", sort=False)
+        found = {"images": len(self.nodes), "graphs": len(self.clusters)}
+        for split, nodes in by_split:
+            found[f"{split}: graphs"] = nodes["graph"].nunique()
+            found[f"{split}: images"] = len(nodes)
+        return found

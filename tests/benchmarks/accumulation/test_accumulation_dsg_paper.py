@@ -1,0 +1,239 @@
+"""DSG from released answers: the published correlations on TIFA160 and scores on DSG-1k.
+
+Source: Cho et al. 2024 (Davidsonian Scene Graph), the table of correlations with Likert ratings on
+TIFA160 and the table of DSG-1k scores; answers, questions and ratings of their release
+(j-min/DSG, commit 7330119).
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from benchmarks.accumulation.__main__ import main
+from benchmarks.accumulation.accumulate import AnsweredQuestions, Rule, image_scores
+from benchmarks.accumulation.correctness import equals_yes
+from benchmarks.accumulation.dependencies import QuestionGraph, Unparsable
+from benchmarks.errors import SubmitterError
+from benchmarks.scores import read_scores
+from benchmarks.statistics.correlation import kendall, spearman
+from benchmarks.tifa160.benchmark import Tifa160
+from benchmarks.tifa160.load import LIKERT, MODEL_NAMES
+
+pytestmark = pytest.mark.paper
+
+# Spearman and Kendall with the mean Likert rating, n = 800, as printed.
+VQ2A = {"mplug": (0.212, 0.164), "instructblip": (0.426, 0.352), "pali17b": (0.207, 0.157)}
+DSG = {"mplug": (0.463, 0.380), "instructblip": (0.442, 0.364), "pali17b": (0.571, 0.458)}
+WITHOUT_DEPENDENCY = {
+    "mplug": (0.464, 0.378),
+    "instructblip": (0.436, 0.355),
+    "pali17b": (0.570, 0.457),
+}
+# Mean DSG score of Stable Diffusion 2.1 with PaLI-17B in %, and prompts, by source.
+DSG_1K = {
+    "tifa": (88.1, 160),
+    "paragraph": (85.1, 200),
+    "relation": (34.4, 100),
+    "count": (70.4, 100),
+    "real_user": (89.7, 200),
+    "pose": (89.6, 100),
+    "defying": (84.4, 100),
+    "text": (83.7, 100),
+}
+SOURCES = {
+    "tifa": ("tifa",),
+    "paragraph": ("stanford", "localized"),
+    "relation": ("vrd",),
+    "count": ("countbench",),
+    "real_user": ("diffusion", "midjourney"),
+    "pose": ("posescript",),
+    "defying": ("whoops",),
+    "text": ("drawtext",),
+}
+
+
+@cache
+def released(path: Path) -> pd.DataFrame:
+    return pd.read_csv(path, dtype=str, keep_default_na=False)
+
+
+@pytest.fixture(scope="module")
+def likert(assay_data: Path) -> pd.Series:
+    """Mean rating by `<item_id>_<model>` in DSG's names, n = 800."""
+    images = Tifa160().answers(assay_data).images.set_index("pair_id")["dsg_likert"]
+    names = released(assay_data / LIKERT)[["source_id", "item_id", "t2i_model"]].drop_duplicates()
+    ours = names["source_id"] + "_" + names["t2i_model"].map(MODEL_NAMES)
+    gold = pd.Series(images[ours].to_numpy(), index=names["item_id"] + " " + names["t2i_model"])
+    assert len(gold) == 800
+    return gold
+
+
+def answered(
+    answers: pd.DataFrame,
+    pairs: pd.DataFrame,
+    unparsable: Unparsable = "independent",
+    *,
+    dependencies: bool = True,
+) -> AnsweredQuestions:
+    """The released answers about these images, with the questions they were given to."""
+    rows = answers.assign(
+        pair_id=answers["item_id"] + " " + answers["t2i_model"], text_id=answers["item_id"]
+    )
+    rows = rows[rows["pair_id"].isin(pairs["pair_id"])]
+    if "question_id" not in rows:  # VQ2A numbers nothing
+        rows = rows.assign(question_id=(rows.groupby("pair_id").cumcount() + 1).map(str))
+    columns = ["text_id", "question_id"]
+    if dependencies and "dependency_id" in rows:
+        rows = rows.rename(columns={"dependency_id": "parents"})
+        columns.append("parents")
+    graph = QuestionGraph.of(rows[columns].drop_duplicates(), unparsable=unparsable)
+    return AnsweredQuestions.of(rows, equals_yes(rows["answer"]), graph, pairs)
+
+
+def tifa160(
+    data: Path, likert: pd.Series, file: str, rule: Rule, unparsable: Unparsable = "independent"
+) -> pd.Series:
+    """Scores of the 800 images, in the order of the ratings."""
+    answers = released(data / "dsg_tifa160" / "vqa_answers" / f"{file}.csv")
+    ids = likert.index.to_series()
+    pairs = pd.DataFrame({"pair_id": ids, "text_id": ids.str.split(" ").str[0]})
+    found = answered(
+        answers[answers["dsg_prompt_split"] == "tifa160"],
+        pairs,
+        unparsable,
+        dependencies=rule == "dsg",
+    )
+    return image_scores(found, rule, "zero")
+
+
+def agreement(scores: pd.Series, likert: pd.Series) -> tuple[float, float]:
+    return round(spearman(scores, likert), 3), round(kendall(scores, likert), 3)
+
+
+@pytest.mark.parametrize("model", VQ2A)
+def test_vq2a_on_tifa160(assay_data: Path, likert: pd.Series, model: str) -> None:
+    scores = tifa160(assay_data, likert, f"{model}_vq2a", "mean")
+    assert agreement(scores, likert) == VQ2A[model]
+
+
+@pytest.mark.parametrize("model", DSG)
+def test_dsg_on_tifa160(assay_data: Path, likert: pd.Series, model: str) -> None:
+    scores = tifa160(assay_data, likert, f"{model}_dsg", "dsg")
+    assert agreement(scores, likert) == DSG[model]
+
+
+@pytest.mark.parametrize("model", WITHOUT_DEPENDENCY)
+def test_dsg_without_dependency_on_tifa160(assay_data: Path, likert: pd.Series, model: str) -> None:
+    scores = tifa160(assay_data, likert, f"{model}_dsg", "mean")
+    assert agreement(scores, likert) == WITHOUT_DEPENDENCY[model]
+
+
+def test_the_published_figure_needs_one_prompt_without_dependency(
+    assay_data: Path, likert: pd.Series
+) -> None:
+    """Cell `1, outside` of tifa160_67: mended, DSG with PaLI has 0.570 in place of 0.571."""
+    repaired = tifa160(assay_data, likert, "pali17b_dsg", "dsg", "repair")
+    released_rule = tifa160(assay_data, likert, "pali17b_dsg", "dsg")
+    assert round(spearman(repaired, likert), 3) == 0.570
+    differs = repaired.index[repaired != released_rule]
+    assert len(differs) > 0
+    assert {pair.split(" ")[0] for pair in differs} == {"tifa160_67"}
+
+
+def test_the_five_images_without_answers_score_zero(assay_data: Path, likert: pd.Series) -> None:
+    for model in DSG:
+        scores = tifa160(assay_data, likert, f"{model}_dsg", "dsg")
+        assert [scores[f"tifa160_134 {name}"] for name in MODEL_NAMES] == [0.0] * 5
+
+
+def test_the_scores_file_of_the_command_gives_the_printed_headline(
+    assay_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DSG with PaLI-17B, all steps: answers to scores, scores to Spearman 0.571, tau-b 0.458."""
+    names = released(assay_data / LIKERT)[["source_id", "item_id"]].drop_duplicates()
+    text = names.set_index("item_id")["source_id"]
+    rows = released(assay_data / "dsg_tifa160" / "vqa_answers" / "pali17b_dsg.csv")
+    rows = rows[rows["dsg_prompt_split"] == "tifa160"]
+    rows = rows.assign(text_id=text[rows["item_id"]].to_numpy(), parents=rows["dependency_id"])
+    rows["pair_id"] = rows["text_id"] + "_" + rows["t2i_model"].map(MODEL_NAMES)
+    rows[["pair_id", "question_id", "answer"]].to_csv(tmp_path / "answers.csv", index=False)
+    questions = rows[["text_id", "question_id", "parents"]].drop_duplicates()
+    questions.to_csv(tmp_path / "questions.csv", index=False)
+    answers = Tifa160().answers(assay_data)
+    images = answers.images.rename(columns={"prompt_id": "text_id"})
+    images[["pair_id", "text_id"]].to_csv(tmp_path / "pairs.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    options = ["--questions", "questions.csv", "--pairs", "pairs.csv", "--out", "scores.csv"]
+    monkeypatch.setattr(sys, "argv", ["accumulation", "answers.csv", *options, "--rule", "dsg"])
+    try:
+        assert main() == 0
+    except SystemExit as stop:
+        assert not stop.code
+    scores = read_scores(tmp_path / "scores.csv", Tifa160(), answers, metric="dsg_pali17b")
+    measured = Tifa160().evaluate(scores, answers, n_resamples=2)
+    of_dsg = [row for row in measured.rows if row.facet == "dsg_likert" and row.skill is None]
+    found = {row.measure: round(row.value, 3) for row in of_dsg}
+    assert (found["spearman"], found["krcc"]) == (0.571, 0.458)
+    assert {row.n_items for row in of_dsg} == {800}
+
+
+def test_dsg_1k_scores_of_stable_diffusion_2_1(assay_data: Path) -> None:
+    """PaLI-17B: eight sources of prompts and the mean of all 1,060, as printed."""
+    folder = assay_data / "dsg_tifa160"
+    answers = released(folder / "vqa_answers" / "pali17b_dsg.csv")
+    answers = answers[answers["t2i_model"] == "sd2dot1"]
+    items = released(folder / "dsg-1k-anns.csv")["item_id"].drop_duplicates()
+    ids = pd.concat([items, pd.Series(["tifa160_134"])]).drop_duplicates()
+    pairs = pd.DataFrame({"pair_id": ids + " sd2dot1", "text_id": ids})
+    found = answered(answers, pairs)
+    scores = 100 * image_scores(found, "dsg", "zero")
+    assert len(scores) == 1060
+    assert round(scores.mean(), 1) == 80.5
+    text = scores.index.to_series()
+    for source, parts in SOURCES.items():
+        chosen = scores[text.str.contains("|".join(parts))]
+        assert (round(chosen.mean(), 1), len(chosen)) == DSG_1K[source], source
+
+
+@pytest.fixture(scope="module")
+def dsg_1k(assay_data: Path) -> pd.DataFrame:
+    """The released questions, in the columns of ours."""
+    table = released(assay_data / "dsg_tifa160" / "dsg-1k-anns.csv")
+    columns = {"item_id": "text_id", "proposition_id": "question_id", "dependency": "parents"}
+    return table.rename(columns=columns)
+
+
+def test_the_eight_prompts_with_unreadable_parents_are_those_of_the_release(
+    dsg_1k: pd.DataFrame,
+) -> None:
+    graph = QuestionGraph.of(dsg_1k[dsg_1k["text_id"] != "tifa160_134"])
+    assert len(graph.keys) == 8174
+    assert set(graph.unparsable) == {
+        "tifa160_67",
+        "stanford_paragraph_54",
+        "stanford_paragraph_55",
+        "stanford_paragraph_72",
+        "posescript_19",
+        "posescript_41",
+        "posescript_55",
+        "posescript_69",
+    }
+
+
+def test_the_prompt_without_answers_lacks_its_first_question_too(dsg_1k: pd.DataFrame) -> None:
+    with pytest.raises(SubmitterError, match="question 2 of prompt 'tifa160_134'") as caught:
+        QuestionGraph.of(dsg_1k)
+    assert caught.value.code == "unknown_parents"
+
+
+def test_a_circle_among_the_released_questions_is_refused_by_rule_recursive_only(
+    dsg_1k: pd.DataFrame,
+) -> None:
+    graph = QuestionGraph.of(dsg_1k[dsg_1k["text_id"] == "localized_narratives_50"])
+    with pytest.raises(SubmitterError, match="'localized_narratives_50' depend on each other"):
+        _ = graph.depth

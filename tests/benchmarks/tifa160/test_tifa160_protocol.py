@@ -1,0 +1,231 @@
+"""The rows of TIFA160 on small tables: what they hold, and where there is no value."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from benchmarks.rows import Measured, Row
+from benchmarks.schema import ScoreTable
+from benchmarks.statistics.resampling import ResamplingPlan
+from benchmarks.tifa160.answers import GOLDS, Tifa160Answers
+from benchmarks.tifa160.benchmark import CARD
+from benchmarks.tifa160.protocol import MEASURES, measure
+
+Key = tuple[str, str | None, str | None]
+MODELS = ("a", "b", "c", "d", "e")
+
+
+def made_up(n_prompts: int = 12, seed: int = 0) -> Tifa160Answers:
+    """Answers with five images per prompt and random ratings; every third prompt is drawbench."""
+    rng = np.random.default_rng(seed)
+    prompts = [f"{'coco' if k % 3 else 'drawbench'}_{k}" for k in range(n_prompts)]
+    images = pd.DataFrame(
+        [
+            (f"{prompt}_{model}", prompt, model, prompt.split("_")[0])
+            for prompt in prompts
+            for model in MODELS
+        ],
+        columns=["pair_id", "prompt_id", "model", "source"],
+    )
+    ratings = {
+        "dsg_likert": rng.integers(1, 6, (len(images), 5)).astype(float),
+        "human_avg": rng.integers(1, 6, (len(images), 2)).astype(float),
+    }
+    table = pd.DataFrame(
+        {"prompt_id": prompts, "prompt": "text", "source": [p.split("_")[0] for p in prompts]}
+    )
+    return Tifa160Answers(
+        pair_ids=tuple(images["pair_id"]),
+        clusters=tuple(prompts),
+        images=images.assign(**{gold: found.mean(axis=1) for gold, found in ratings.items()}),
+        prompts=table,
+        ratings=ratings,
+    )
+
+
+def evaluate(answers: Tifa160Answers, scores: object, direction: int = 1) -> Measured:
+    table = pd.DataFrame({"m": scores}, index=pd.Index(answers.pair_ids, name="pair_id"))
+    plan = ResamplingPlan.for_revision("tifa160", "test", answers.clusters, 200)
+    directions = {"m": 1 if direction > 0 else -1}
+    found = ScoreTable(table, directions=directions)  # type: ignore[arg-type]
+    return measure(found, answers, plan, "tifa160", "test")
+
+
+def by_key(measured: Measured) -> dict[Key, Row]:
+    found = {(r.measure, r.facet, r.skill): r for r in measured.rows}
+    assert len(found) == len(measured.rows)
+    return found
+
+
+@pytest.fixture(scope="module")
+def answers() -> Tifa160Answers:
+    return made_up()
+
+
+@pytest.fixture(scope="module")
+def noisy(answers: Tifa160Answers) -> np.ndarray:
+    rng = np.random.default_rng(1)
+    signal = answers.images["dsg_likert"].to_numpy() + answers.images["human_avg"].to_numpy()
+    return np.asarray(signal + rng.normal(0, 1, signal.size))
+
+
+def test_every_measure_is_given_for_both_golds_and_spearman_by_source(
+    answers: Tifa160Answers, noisy: np.ndarray
+) -> None:
+    rows = by_key(evaluate(answers, noisy))
+    whole = {(name, gold, None) for name in MEASURES for gold in GOLDS}
+    parts = {("spearman", gold, source) for gold in GOLDS for source in ("coco", "drawbench")}
+    assert set(rows) == whole | parts
+    assert {r.split for r in rows.values()} == {"all"}
+    assert sum(CARD.headline.matches(r) and r.skill is None for r in rows.values()) == 1
+
+
+def test_only_what_a_paper_reports_has_variant_paper(
+    answers: Tifa160Answers, noisy: np.ndarray
+) -> None:
+    rows = by_key(evaluate(answers, noisy))
+    ours = {key for key, row in rows.items() if row.variant == "assay"}
+    assert ("plcc", "dsg_likert", None) in ours
+    assert ("plcc", "human_avg", None) not in ours
+    assert {key for key in ours if key[2] is None} <= {
+        ("plcc", "dsg_likert", None),
+        ("pairwise_accuracy", "human_avg", None),
+    }
+    assert all(rows[key].variant == "assay" for key in rows if key[2])
+
+
+@pytest.mark.parametrize("gold", GOLDS)
+def test_correlations_are_scipys(answers: Tifa160Answers, noisy: np.ndarray, gold: str) -> None:
+    rows = by_key(evaluate(answers, noisy))
+    y = answers.images[gold]
+    for name, expected in (
+        ("spearman", stats.spearmanr(noisy, y).statistic),
+        ("krcc", stats.kendalltau(noisy, y).statistic),
+        ("pearson", stats.pearsonr(noisy, y).statistic),
+    ):
+        row = rows[name, gold, None]
+        assert row.value == pytest.approx(expected, abs=1e-12)
+        assert row.ci_low < row.value < row.ci_high
+        assert (row.n_items, row.n_clusters, row.n_missing, row.note) == (60, 12, 0, "")
+    of_coco = answers.images["source"] == "coco"
+    row = rows["spearman", gold, "coco"]
+    expected = stats.spearmanr(noisy[of_coco], y[of_coco]).statistic
+    assert row.value == pytest.approx(expected, abs=1e-12)
+    assert (row.n_items, row.n_clusters) == (40, 8)
+
+
+def test_resamples_are_the_measure_of_the_repeated_prompts(
+    answers: Tifa160Answers, noisy: np.ndarray
+) -> None:
+    measured = evaluate(answers, noisy)
+    plan = ResamplingPlan.for_revision("tifa160", "test", answers.clusters, 200)
+    items = np.repeat(
+        np.arange(60), plan.counts_of(list(answers.images["prompt_id"]))[7].astype(int)
+    )
+    expected = stats.spearmanr(noisy[items], answers.images["human_avg"].to_numpy()[items])
+    row = next(
+        i
+        for i, r in enumerate(measured.rows)
+        if (r.measure, r.facet, r.skill) == ("spearman", "human_avg", None)
+    )
+    assert measured.resamples[row, 7] == pytest.approx(expected.statistic, abs=1e-6)
+
+
+def test_a_metric_for_which_lower_is_better_is_turned_round(
+    answers: Tifa160Answers, noisy: np.ndarray
+) -> None:
+    up, down = by_key(evaluate(answers, noisy)), by_key(evaluate(answers, -noisy, -1))
+    assert {k: r.value for k, r in up.items()} == pytest.approx(
+        {k: r.value for k, r in down.items()}
+    )
+
+
+def test_images_without_a_score_are_left_out_and_counted(
+    answers: Tifa160Answers, noisy: np.ndarray
+) -> None:
+    half = np.where(np.arange(60) % 2, noisy, np.nan)
+    row = by_key(evaluate(answers, half))["spearman", "human_avg", None]
+    kept = np.isfinite(half)
+    expected = stats.spearmanr(noisy[kept], answers.images["human_avg"][kept]).statistic
+    assert row.value == pytest.approx(expected, abs=1e-12)
+    assert (row.n_items, row.n_missing, row.n_clusters) == (30, 30, 12)
+    assert row.note == "images left out for want of a score: 30"
+
+
+@pytest.mark.parametrize(
+    ("scores", "reason"),
+    [
+        (np.full(60, 0.5), "the metric gives every image the same score"),
+        (np.full(60, np.nan), "fewer than 3 images with a score"),
+        (np.r_[0.1, 0.2, np.full(58, np.nan)], "fewer than 3 images with a score"),
+    ],
+)
+def test_without_a_value_a_row_says_why(
+    answers: Tifa160Answers, scores: np.ndarray, reason: str
+) -> None:
+    for row in evaluate(answers, scores).rows:
+        assert reason in row.note
+        if row.measure != "pairwise_accuracy" or "fewer" in reason:
+            assert math.isnan(row.value)
+            assert math.isnan(row.ci_low)
+
+
+def test_pairwise_accuracy_of_a_constant_metric_is_the_share_of_tied_ratings(
+    answers: Tifa160Answers,
+) -> None:
+    row = by_key(evaluate(answers, np.full(60, 0.5)))["pairwise_accuracy", "dsg_likert", None]
+    gold = answers.images["dsg_likert"].to_numpy()
+    tied = (gold[:, None] == gold)[np.triu_indices(60, 1)].mean()
+    assert row.value == pytest.approx(tied, abs=1e-12)
+    assert row.ci_low < row.ci_high
+
+
+def test_pairwise_accuracy_tells_the_difference_up_to_which_scores_are_tied() -> None:
+    answers = made_up(1)
+    images = answers.images.assign(human_avg=[1.0, 1.0, 2.0, 3.0, 4.0])
+    found = Tifa160Answers(
+        answers.pair_ids, answers.clusters, images, answers.prompts, answers.ratings
+    )
+    row = by_key(evaluate(found, [0.125, 0.25, 0.5, 1.0, 2.0]))[
+        "pairwise_accuracy", "human_avg", None
+    ]
+    assert row.value == 1.0
+    assert row.note.startswith("tied up to a difference of 0.125")
+
+
+def test_ratings_that_are_all_equal_leave_nothing_to_correlate(
+    answers: Tifa160Answers, noisy: np.ndarray
+) -> None:
+    flat = Tifa160Answers(
+        answers.pair_ids,
+        answers.clusters,
+        answers.images.assign(human_avg=3.0),
+        answers.prompts,
+        answers.ratings,
+    )
+    rows = by_key(evaluate(flat, noisy))
+    assert rows["krcc", "human_avg", None].note == "every image has the same rating"
+    assert math.isnan(rows["krcc", "human_avg", None].value)
+    assert math.isfinite(rows["krcc", "dsg_likert", None].value)
+
+
+def test_one_prompt_alone_has_values_but_no_interval() -> None:
+    alone = made_up(1)
+    rows = by_key(evaluate(alone, np.arange(5.0)))
+    row = rows["spearman", "dsg_likert", None]
+    assert math.isfinite(row.value)
+    assert math.isnan(row.ci_low)
+    assert (row.n_items, row.n_clusters) == (5, 1)
+    assert row.note == "no interval: all images have one prompt"
+
+
+def test_all_ties_but_one_image_still_have_a_value(answers: Tifa160Answers) -> None:
+    scores = np.r_[1.0, np.zeros(59)]
+    rows = by_key(evaluate(answers, scores))
+    expected = stats.kendalltau(scores, answers.images["human_avg"]).statistic
+    assert rows["krcc", "human_avg", None].value == pytest.approx(expected, abs=1e-12)
