@@ -1,0 +1,51 @@
+"""The command line of the Re-Thinking measures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from benchmarks.rethinking.generations import read_generations
+from benchmarks.rethinking.report import report, tables_of
+from benchmarks.rethinking.significance import LEVEL
+from benchmarks.statistics.resampling import DEFAULT_RESAMPLES
+
+app = typer.Typer(
+    help="Ranks over seeds, one-step perturbation and significance of scored generations.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.command()
+def rethinking(
+    scores: Annotated[
+        Path,
+        typer.Argument(
+            help="CSV file with the columns metric, model, seed, prompt_id, score and, "
+            "optionally, perturbed_score; one line per score, see FORMAT.md of this package."
+        ),
+    ],
+    resamples: Annotated[
+        int, typer.Option("--resamples", min=1, help="Bootstrap resamples of the prompts.")
+    ] = DEFAULT_RESAMPLES,
+    level: Annotated[
+        float, typer.Option("--level", min=0.0, max=1.0, help="Significance level of the t-test.")
+    ] = LEVEL,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+) -> None:
+    """Print the measures of Re-Thinking for the generations of several models and seeds.
+
+    Example: python -m benchmarks.rethinking scores.csv
+    """
+    found = report(read_generations(scores), resamples, level)
+    if as_json:
+        typer.echo(json.dumps(found.to_json(), indent=1))
+        return
+    console = Console()
+    for table in tables_of(found):
+        console.print(table)
