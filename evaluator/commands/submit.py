@@ -53,7 +53,7 @@ def submit(
         raise typer.BadParameter("a scores file needs --benchmark", param_hint="--benchmark")
     if kind is Kind.METRIC and benchmark:
         raise typer.BadParameter("a module names its benchmarks in assay.toml")
-    if kind is Kind.METRIC and path.suffix in (".csv", ".parquet"):
+    if kind is Kind.METRIC and path.suffix in (".csv", ".parquet", ".npz", ".pkl"):
         raise typer.BadParameter(
             "this looks like a scores file: add --kind scores --benchmark NAME"
         )

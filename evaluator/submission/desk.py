@@ -25,20 +25,12 @@ from leaderboard.states import State
 from leaderboard.store.interface import Store
 
 MAX_SUBMITTER = 80
-OTHER_BENCHMARKS = (
-    "croc_hum",
-    "croc_syn",
-    "evalmuse",
-    "gecko",
-    "genai_bench",
-    "tifa160",
-    "ts2",
-)
-"""Names that `trained_on` may hold, whether or not the benchmark is here."""
 _GONE = frozenset({State.FAILED, State.REJECTED, State.WITHDRAWN})
 MAX_DESCRIPTION = 4000
 OWN_NAME = "Assay"
 """Signs what is part of Assay itself; nobody else may."""
+_SPECIAL_SUFFIXES = frozenset({".npz", ".pkl"})
+"""Formats some benchmarks take beside tables, e.g. scores with masks."""
 _SUBMITTER = re.compile(r"[\w .@'+-]{1,80}")
 
 
@@ -164,7 +156,7 @@ class SubmissionDesk:
                 description=text,
                 lower_is_better=tuple(m for m in table.metrics if table.directions.get(m) == -1),
                 content_sha256=digest,
-                archive=f"uploads/{digest}{'.parquet' if content[:4] == b'PAR1' else '.csv'}",
+                archive=f"uploads/{digest}{_suffix(path, content)}",
                 received_at=self.clock(),
             ),
             content,
@@ -202,7 +194,8 @@ class SubmissionDesk:
                 )
 
     def _check_trained_on(self, manifest: Manifest) -> None:
-        known = {*self.registry, *OTHER_BENCHMARKS}
+        # A family stands for all benchmarks over the same data, e.g. genai_bench.
+        known = {*self.registry, *(b.card.family for b in self.registry.values())}
         unknown = [name for name in manifest.trained_on if name not in known]
         if unknown:
             raise SubmitterError(
@@ -273,6 +266,14 @@ def _checked_description(description: str) -> str:
             "Type that character again.",
         ) from error
     return description[:MAX_DESCRIPTION]
+
+
+def _suffix(path: Path, content: bytes) -> str:
+    """What kind of file is kept; a stranger's own ending is used only where it is a known one."""
+    if content[:4] == b"PAR1":
+        return ".parquet"
+    given = path.suffix.lower()
+    return given if given in _SPECIAL_SUFFIXES else ".csv"
 
 
 def _name_from(stem: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.schema import Card
+from leaderboard.pages.as_published import as_published, everything_published
 from leaderboard.pages.board_query import Choice
 from leaderboard.pages.board_table import board_table, direction
 from leaderboard.pages.csv_export import board_csv, download_link, file_name
@@ -24,7 +25,7 @@ def board_view(choice: Choice, view: View) -> str:
     parts += [notice(SIMULATED, "warn")] if card.simulated else []
     parts += [notice(text(remark), "info", role="status") for remark in choice.remarks]
     if choice.selector is None:
-        return page([*parts, _intro(card), _empty(card)])
+        return page([*parts, _intro(card), _empty(card), everything_published(card)])
     measure = info(card, choice.selector.measure)
     cells = choice.board.cells(choice.selector, choice.skill)
     name = title(card, choice.selector, choice.board.every_selector())
@@ -43,6 +44,7 @@ def board_view(choice: Choice, view: View) -> str:
     by_skill = heatmap(choice.board, choice.selector, view.entries)
     if by_skill:
         parts.append(section("By skill", by_skill))
+    parts.append(as_published(card, choice.selector, choice.skill))
     return page(parts)
 
 

@@ -34,6 +34,13 @@ the platform. Nothing about the quality of a metric follows from them. Every pag
 """
 
 
+_PRINTED = """
+<p>Below a ranking stand the figures that papers print for the same measure. They were not computed
+here and take part in no ranking. Where a printed figure does not follow from the released data, the
+<a href="./errata">errata</a> show printed beside recomputed, with the command that recomputes it.</p>
+"""
+
+
 def about(cards: Iterable[Card]) -> list[str]:
     """The sections of the about page."""
     known = tuple(cards)
@@ -43,6 +50,7 @@ def about(cards: Iterable[Card]) -> list[str]:
     return [
         "<h1>About Assay</h1>",
         section("How to read a board", _READING, ident="reading"),
+        section("Printed figures", _PRINTED, ident="printed"),
         section("Benchmarks and their measures", f'<p class="as-intro">{contents}</p>'),
         *(_benchmark(card) for card in known),
         section("States of a submission", legend(), ident="states"),

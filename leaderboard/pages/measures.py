@@ -11,6 +11,17 @@ VARIANTS = {
     "equation": "as the equations say",
     "code": "as the released code does",
     "assay": "summary by Assay",
+    "as_printed": "as printed, errors included",
+    "paper_v2": "as in the paper's later version",
+    "direction_only": "direction only",
+    "held_out": "threshold chosen on other prompts",
+    "ntire": "threshold 0.5 (NTIRE 2025)",
+    "ntire_code": "as the NTIRE 2025 script does",
+    "ntire_page": "as the NTIRE 2025 page says",
+    "cleaned": "without ratings outside the scale",
+    "ignore_tie": "pairs rated alike left out",
+    "no_calibration": "without tie calibration",
+    "exact_chance": "scaled by the exact chance level",
 }
 """Human names of the variants every benchmark may use."""
 
@@ -45,10 +56,16 @@ def title(card: Card, selector: Selector, among: Sequence[Selector]) -> str:
     if selector.facet and len({s.facet for s in same}) > 1:
         parts.append(card.facets.get(selector.facet, selector.facet))
     if selector.split and len({s.split for s in same}) > 1:
-        parts.append("all splits" if selector.split == "all" else f"split {selector.split}")
+        parts.append(_split_title(card, selector.split))
     if selector.variant and len({s.variant for s in same}) > 1:
         parts.append(VARIANTS.get(selector.variant, selector.variant))
     return " · ".join(parts)
+
+
+def _split_title(card: Card, split: str) -> str:
+    if split in card.splits:
+        return card.splits[split]
+    return "all splits" if split == "all" else f"split {split}"
 
 
 def in_order(card: Card, selectors: Sequence[Selector]) -> tuple[Selector, ...]:

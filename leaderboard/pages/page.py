@@ -45,12 +45,14 @@ class Page:
         path: address below the root; empty for the first page.
         order: place in the navigation.
         build: makes its components and events, inside a Blocks context.
+        in_navigation: False where other pages link to it and the navigation need not.
     """
 
     title: str
     path: str
     order: int
     build: Callable[[Context], None]
+    in_navigation: bool = True
 
 
 def all_pages(package: str = "leaderboard.pages") -> tuple[Page, ...]:

@@ -53,7 +53,7 @@ def create_app(
     ) as app:
         _fill(first, context, home=first.title)
     for page in others:
-        with app.route(page.title, f"/{page.path}"):
+        with app.route(page.title, f"/{page.path}", show_in_navbar=page.in_navigation):
             _fill(page, context, home=first.title)
     return app
 

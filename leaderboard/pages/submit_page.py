@@ -23,7 +23,7 @@ from leaderboard.pages.widgets import html, on_load
 from leaderboard.records import Status
 
 _ARCHIVES = [".zip", ".tar", ".gz", ".tgz"]
-_TABLES = [".csv", ".parquet"]
+_TABLES = [".csv", ".parquet", ".npz", ".pkl"]
 _TITLE = "<h1>Submit a metric</h1>"
 
 
@@ -143,7 +143,10 @@ def _scores_tab(context: Context) -> gr.Dropdown:
     with gr.Row(elem_classes="as-form"):
         with gr.Column(scale=3, min_width=300):
             file = gr.File(
-                label="Scores (.csv, .parquet)", file_types=_TABLES, type="filepath", height=150
+                label="Scores (.csv, .parquet; .npz where masks are asked for)",
+                file_types=_TABLES,
+                type="filepath",
+                height=150,
             )
             benchmark = gr.Dropdown([], label="Benchmark", value=None)
             with gr.Row():
