@@ -44,7 +44,7 @@ def test_all_figures_of_a_board_stand_in_one_table_a_measure_with_what_was_print
 ):
     html = everything_published(CARD)
     assert html.count("<table") == 3  # rank, sep, delta
-    assert "split synth" in html
+    assert '<th scope="col">Synth' in html
     assert 'title="printed 0.77865394 in T2IScoreScore, Table 2"' in html
 
 
