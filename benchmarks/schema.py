@@ -188,8 +188,8 @@ class Answers:
     Attributes:
         pair_ids: every pair a scores file must hold, in the benchmark's order.
         clusters: ids of the clusters that are resampled, in a fixed order.
-        sources: SHA-256 of each file the answers were read from, by its path in the card; stored
-            with every result.
+        sources: SHA-256 of each file the answers were read from, by its path in the card, and the
+            commit it was fetched at, by its source; stored with every result.
     """
 
     pair_ids: tuple[str, ...]

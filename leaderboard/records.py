@@ -127,7 +127,7 @@ class RunResult(_Record):
     versions: dict[str, str]
     """Packages the figures depend on."""
     sources: dict[str, str] = Field(default_factory=dict)
-    """SHA-256 of each data file the answers were read from."""
+    """SHA-256 of each data file the answers were read from, and the commits they came from."""
     cost: Cost | None = None
     repaired: dict[str, int] = Field(default_factory=dict)
     """Metric to the number of malformed cells mended by the benchmark's documented rule."""

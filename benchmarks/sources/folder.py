@@ -12,7 +12,7 @@ import pandas as pd
 from benchmarks.errors import SubmitterError
 from benchmarks.sources.files import DataFile
 from benchmarks.sources.hashing import sha256_of
-from benchmarks.sources.pins import Pins
+from benchmarks.sources.pins import Pin, Pins
 
 
 class DataFolder:
@@ -114,7 +114,10 @@ class DataFolder:
             raise self.malformed(path, f"holds {found} {what}; expected {expected}")
 
     def verified(self) -> dict[str, str]:
-        """SHA-256 of every file (not folder) read so far, by declared path, each checked against its pin.
+        """SHA-256 of every file (not folder) read so far, each checked against its pin.
+
+        By declared path; where a fetch recorded the commit a file came from, that stands beside
+        it by the file's source, e.g. `nllg/croc_hum/croc_hum_metadata.tsv`.
 
         Call it last: an error that names a column or a row helps more than a hash.
 
@@ -130,20 +133,21 @@ class DataFolder:
                 raise self.malformed(
                     path, f"has sha256 {digest[:16]}…; the pinned release has {pinned[:16]}…"
                 )
-            fetched = "" if pinned else self._pinned_by_fetch(path, place)
-            if fetched and digest != fetched:
+            fetched = self._record_of_fetch(path, place)
+            if fetched and not pinned and digest != fetched.sha256:
                 raise self.malformed(
-                    path, f"has sha256 {digest[:16]}…; it was fetched with {fetched[:16]}…"
+                    path, f"has sha256 {digest[:16]}…; it was fetched with {fetched.sha256[:16]}…"
                 )
             found[path] = digest
+            if fetched and fetched.commit and digest == fetched.sha256:
+                found[fetched.source] = fetched.commit
         return found
 
-    def _pinned_by_fetch(self, path: str, place: Path) -> str:
-        """SHA-256 that a fetch recorded of this very file; empty where none did."""
+    def _record_of_fetch(self, path: str, place: Path) -> Pin | None:
+        """What a fetch recorded of this very file; None where none did."""
         if self._root is None or place != self._root / path:
-            return ""
-        pin = Pins.of(self._root, path).file(path)
-        return pin.sha256 if pin else ""
+            return None
+        return Pins.of(self._root, path).file(path)
 
     def malformed(self, path: str, what: str) -> SubmitterError:
         """An error that says what is wrong with a declared file, e.g. `has 3 rows; expected 4`."""

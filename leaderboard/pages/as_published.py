@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from benchmarks.published import PublishedCell, papers, published
+from benchmarks.published.cells import printed_digits
 from benchmarks.schema import Card, Selector
 from leaderboard.pages.board_table import direction
 from leaderboard.pages.markup import MISSING, link, number, section, text
 from leaderboard.pages.measures import info, title
 
+MOST_DIGITS = 4
+"""Digits of a figure in a table of many; on hover it stands as printed."""
 _LEAD = (
     "Figures as the papers print them. They were not computed here and take part in no ranking; "
     'the data behind them may differ from this board\'s. <a href="./errata">Errata</a>'
@@ -88,7 +91,8 @@ def _figure(cell: PublishedCell | None) -> str:
     if cell is None:
         return f"<td>{MISSING}</td>"
     hover = f"printed {_printed(cell)} in {papers()[cell.paper].name}, {cell.table}"
-    return f'<td title="{text(hover)}">{number(cell.value)}</td>'
+    digits = printed_digits(cell.printed) + (2 if cell.in_percent else 0)
+    return f'<td title="{text(hover)}">{number(cell.value, min(digits, MOST_DIGITS))}</td>'
 
 
 def _row(cell: PublishedCell, source: int) -> str:

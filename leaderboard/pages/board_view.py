@@ -58,7 +58,7 @@ def _intro(card: Card) -> str:
 def _empty(card: Card) -> str:
     return (
         '<div class="as-empty"><h2>No metric published yet</h2>'
-        f"<p>{text(card.title)} is ready, and nobody has been ranked on it so far.</p>"
+        f"<p>Nobody has been ranked on {text(card.title)} so far.</p>"
         '<p><a class="as-button as-strong" href="./submit">Submit a metric</a></p></div>'
     )
 

@@ -306,7 +306,8 @@ def test_a_loader_refuses_what_differs_from_what_was_fetched(
         folder.path(file.path)
         return folder.verified()
 
-    assert hashes() == {"remote/small.csv": sha(SMALL)}
+    commit = json.loads((tmp_path / "remote/pins.json").read_text())["repositories"][REPO]
+    assert hashes() == {"remote/small.csv": sha(SMALL), f"{REPO}/small.csv": commit}
     (tmp_path / "remote/small.csv").write_bytes(SMALL + b"2,a dog\n")
     with pytest.raises(SubmitterError, match="it was fetched with") as error:
         hashes()
