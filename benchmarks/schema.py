@@ -7,6 +7,7 @@ see; the answers are seen by the protocol alone. A benchmark is added by making 
 
 from __future__ import annotations
 
+import math
 import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -176,9 +177,23 @@ class ScoreTable:
         return tuple(str(name) for name in self.overall.columns)
 
     def oriented(self) -> pd.DataFrame:
-        """`overall` with lower-is-better metrics negated, so that higher is always better."""
-        signs = [self.directions.get(name, 1) for name in self.metrics]
-        return self.overall * signs
+        """`overall` with lower-is-better metrics negated, so that higher is always better.
+
+        A metric whose scores are so large or small that their squares would leave the range of
+        doubles is divided by a power of two: no measure depends on the unit of a score.
+        """
+        factors = [
+            self.directions.get(name, 1) * _usable_unit(column.abs().max())
+            for name, column in self.overall.items()
+        ]
+        return self.overall * factors
+
+
+def _usable_unit(largest: float) -> float:
+    """1, or the power of two that brings extreme scores to about 1."""
+    if not largest or 1e-100 < largest < 1e100 or math.isnan(largest):
+        return 1.0
+    return math.ldexp(1.0, max(-1000, min(1000, -math.frexp(largest)[1])))
 
 
 @dataclass(frozen=True)
