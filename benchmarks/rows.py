@@ -70,6 +70,14 @@ class Row:
         return cls(**filled)
 
 
+ONE_CLUSTER = "no interval: there is one cluster only"
+
+
+def notes(*parts: str) -> str:
+    """The parts that say something, one after the other, for `Row.note`."""
+    return "; ".join(part for part in parts if part)
+
+
 @dataclass(frozen=True)
 class Measured:
     """What a protocol returns for all metrics of one score table.
@@ -110,12 +118,15 @@ class MeasuredBuilder:
         Args:
             row: the row; `build` replaces its `ci_low` and `ci_high` by the 2.5 % and 97.5 %
                 quantiles of `resamples`.
-            resamples: shape (B,), the row's value in each resample; None where it has none.
+            resamples: shape (B,), the row's value in each resample; None where it has none. One
+                cluster drawn again and again says nothing, so such a row gets no interval.
             clusters: ids of the clusters behind the row, with
             cluster_values: their values, same length.
         """
         if clusters is not None and cluster_values is not None:
             self._clusters.append((len(self._rows), clusters, cluster_values))
+        if row.n_clusters == 1 and resamples is not None:
+            row, resamples = replace(row, note=notes(row.note, ONE_CLUSTER)), None
         self._rows.append(row)
         self._resamples.append(
             np.full(self._n_resamples, np.nan) if resamples is None else resamples

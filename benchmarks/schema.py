@@ -183,10 +183,20 @@ class ScoreTable:
         doubles is divided by a power of two: no measure depends on the unit of a score.
         """
         factors = [
-            self.directions.get(name, 1) * _usable_unit(column.abs().max())
-            for name, column in self.overall.items()
+            self.directions.get(name, 1) * _usable_unit(self.overall[name].abs().max())
+            for name in self.metrics
         ]
-        return self.overall * factors
+        turned: pd.DataFrame = self.overall * factors
+        return turned
+
+    def oriented_elements(self, metric: str) -> pd.DataFrame:
+        """The element scores of a metric, negated where lower is better.
+
+        Raises:
+            KeyError: the metric has no element scores.
+        """
+        table = self.elements[metric]
+        return table.assign(score=table["score"] * self.directions.get(metric, 1))
 
 
 def _usable_unit(largest: float) -> float:

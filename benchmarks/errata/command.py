@@ -15,6 +15,8 @@ from benchmarks.errata.entries import KINDS, Erratum, errata, erratum
 from benchmarks.errata.recompute import RecomputedCell, recompute
 from benchmarks.published import papers
 
+_DIFFERS = "differs"
+
 app = typer.Typer(
     help="Published figures that do not follow from their data.",
     pretty_exceptions_enable=False,
@@ -42,14 +44,15 @@ def show_errata(
     entry = erratum(identifier)
     cells = recompute(entry, data) if entry.recompute else ()
     if as_json:
-        found = {"recomputed": [asdict(cell) for cell in cells]}
+        found = {"recomputed": [_for_programs(cell) for cell in cells]}
         typer.echo(json.dumps(entry.model_dump() | {"command": entry.command} | found, indent=1))
         return
     console = Console()
     console.print(f"[bold]{entry.title}[/]", highlight=False)
     console.print(f"{papers()[entry.paper].citation}; {entry.where}", markup=False)
     console.print(f"{entry.why} ({KINDS[entry.kind]})", markup=False)
-    console.print(_recomputed(cells) if cells else _as_entered(entry))
+    tick = "ok" if console.options.ascii_only else "✓"
+    console.print(_recomputed(cells, tick=tick) if cells else _as_entered(entry))
 
 
 def _list(*, as_json: bool) -> None:
@@ -67,6 +70,10 @@ def _list(*, as_json: bool) -> None:
     Console().print(table)
 
 
+def _for_programs(cell: RecomputedCell) -> dict[str, object]:
+    return asdict(cell) | {"confirmed": cell.confirmed, "explained": cell.explained}
+
+
 def _as_entered(entry: Erratum) -> Table:
     table = Table("", "printed", "correct")
     for cell in entry.cells:
@@ -74,9 +81,21 @@ def _as_entered(entry: Erratum) -> Table:
     return table
 
 
-def _recomputed(cells: tuple[RecomputedCell, ...]) -> Table:
-    table = Table("", "printed", "recomputed", "by the mistake")
+def _recomputed(cells: tuple[RecomputedCell, ...], *, tick: str) -> Table:
+    """Each figure of the data with a tick where it is the one entered as correct.
+
+    Where the mistake behind the printed figure is known, what it gives has a tick where that is
+    the printed figure.
+    """
+    table = Table("", "printed", "correct", "recomputed", "by the mistake")
     for cell in cells:
-        mistake = "" if cell.mistake is None else f"{cell.mistake:.6g}"
-        table.add_row(cell.label, cell.printed, cell.shown, mistake)
+        mistake = ""
+        if cell.mistake is not None:
+            mistake = f"{cell.mistake:.6g} {tick if cell.explained else _DIFFERS}"
+        recomputed = f"{cell.shown} {tick if cell.confirmed else _DIFFERS}"
+        table.add_row(cell.label, cell.printed, cell.correct, recomputed, mistake)
+    table.caption = (
+        f"{tick} after recomputed: it is the correct figure; after the mistake: it gives what was "
+        "printed."
+    )
     return table

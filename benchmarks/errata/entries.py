@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.published import papers
+from benchmarks.sources.files import DataFile
 
 FILE = Path(__file__).parent / "errata.toml"
 
@@ -53,7 +56,7 @@ class Erratum(_Frozen):
         kind: see `KINDS`.
         cells: what is printed, and what should be.
         recompute: whether a function of `benchmarks.errata` computes the correct figures.
-        data: files below the folder of data that it reads; none where the printed tables or
+        data: paths of the files that it reads, see `files`; none where the printed tables or
             arithmetic suffice.
     """
 
@@ -86,24 +89,59 @@ class Erratum(_Frozen):
         return f"python -m benchmarks.errata {self.id}" + (" --data DATA" if self.data else "")
 
 
-@cache
+class ErrataFile(_Frozen):
+    """The whole of `errata.toml`.
+
+    Attributes:
+        files: every file that an erratum is recomputed from.
+        errata: the entries.
+    """
+
+    files: tuple[DataFile, ...]
+    errata: tuple[Erratum, ...]
+
+    @model_validator(mode="after")
+    def _names_each_thing_once(self) -> Self:
+        paths = [file.path for file in self.files]
+        for what, names in (("id", [entry.id for entry in self.errata]), ("file", paths)):
+            twice = [name for name, n in Counter(names).items() if n > 1]
+            if twice:
+                raise ValueError(f"the {what} {twice[0]!r} stands twice")
+        for entry in self.errata:
+            unknown = [path for path in entry.data if path not in paths]
+            if unknown:
+                raise ValueError(f"{entry.id}: {unknown[0]!r} is not among the files")
+        return self
+
+
 def errata() -> tuple[Erratum, ...]:
     """All errata, in the order of the file.
 
     Raises:
         PlatformError: `malformed_errata`; the file is part of the package.
     """
+    return _list().errata
+
+
+@cache
+def files() -> Mapping[str, DataFile]:
+    """Every file that an erratum is recomputed from, by its path below the folder of data.
+
+    Raises:
+        PlatformError: `malformed_errata`; the file is part of the package.
+    """
+    return MappingProxyType({file.path: file for file in _list().files})
+
+
+@cache
+def _list() -> ErrataFile:
     with FILE.open("rb") as file:
-        entries = tomllib.load(file)["errata"]
+        content = tomllib.load(file)
     try:
-        found = tuple(Erratum.model_validate(entry) for entry in entries)
+        return ErrataFile.model_validate(content)
     except ValidationError as error:
         reason = "; ".join(fault["msg"] for fault in error.errors())
         raise PlatformError("malformed_errata", f"{FILE.name}: {reason}.") from error
-    twice = [k for k, n in Counter(erratum.id for erratum in found).items() if n > 1]
-    if twice:
-        raise PlatformError("malformed_errata", f"{FILE.name}: the id {twice[0]!r} stands twice.")
-    return found
 
 
 def erratum(identifier: str) -> Erratum:

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 import benchmarks.errata as package
+from benchmarks.errata.data import check_data
 from benchmarks.errata.entries import Erratum
 from benchmarks.errors import PlatformError, SubmitterError
 
@@ -105,7 +106,8 @@ def recompute(entry: Erratum, data: Path | None) -> tuple[RecomputedCell, ...]:
         One cell for each of the erratum, in its order.
 
     Raises:
-        SubmitterError: `not_recomputable`, or `data_missing` naming the file.
+        SubmitterError: `not_recomputable`, or `data_missing` and `data_malformed` of
+            `check_data`.
         PlatformError: `labels_differ`, where function and entry name different cells.
     """
     if not entry.recompute:
@@ -114,15 +116,8 @@ def recompute(entry: Erratum, data: Path | None) -> tuple[RecomputedCell, ...]:
             f"{entry.id!r} is not recomputed here: {entry.why}",
             "`python -m benchmarks.errata` lists which errata are recomputed.",
         )
-    folder = Path() if data is None else data
-    for name in entry.data:
-        if data is None or not (folder / name).is_file():
-            raise SubmitterError(
-                "data_missing",
-                f"{entry.id} is recomputed from {name}, which is not in the folder of data.",
-                "Name the folder with --data or ASSAY_DATA.",
-            )
-    findings = functions()[entry.id](folder)
+    check_data(entry, data)
+    findings = functions()[entry.id](Path() if data is None else data)
     labels = [cell.label for cell in entry.cells]
     if set(findings) != set(labels):
         differing = ", ".join(sorted(set(findings) ^ set(labels)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -11,9 +10,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from benchmarks.errata.data import data_folder
 from benchmarks.errata.recompute import Finding, Findings, Recompute
 from benchmarks.statistics.raters import krippendorff_alpha
 
+_GECKO = "gecko/prompts.csv"
+_EVALMUSE = "evalmuse/prompt_t2i.json"
+_TAXONOMY = "croc/taxonomy.json"
+_GENAI = {"genai1600": "genai_1600/genai_image.json", "genai527": "genai_527/genai_image.json"}
 _OUT_OF_RANGE = {
     "genai1600": (("00231", "DALLE_3"), ("00252", "DeepFloyd_I_XL_v1")),
     "genai527": (("00232", "DALLE_3"), ("00253", "DeepFloyd_I_XL_v1")),
@@ -23,7 +27,7 @@ _HIGHEST_RATING = 5
 
 def gecko_release(data: Path) -> Findings:
     """Prompts, reliable prompts and sub-skills of the released Gecko prompt file."""
-    prompts = pd.read_csv(data / "gecko" / "prompts.csv")
+    prompts = pd.read_csv(data_folder(data).path(_GECKO))
     findings = {}
     for split in ("S", "R"):
         part = prompts[prompts["prompt_type"] == f"Gecko({split})"]
@@ -36,14 +40,14 @@ def gecko_release(data: Path) -> Findings:
 
 def evalmuse_prompts(data: Path) -> Findings:
     """Prompts of the file for ranking text-to-image models."""
-    return {"prompts": Finding(len(_json(data / "evalmuse" / "prompt_t2i.json")))}
+    return {"prompts": Finding(len(_json(data, _EVALMUSE)))}
 
 
 def genai_ratings(data: Path) -> Findings:
     """Mean rating of the images with a rating above 5, without it; alpha likewise."""
     findings: dict[str, Finding] = {}
     for name, images in _OUT_OF_RANGE.items():
-        entries = _json(data / "genai_bench" / f"{name}_genai_image.json")
+        entries = _json(data, _GENAI[name])
         for prompt, model in images:
             ratings = np.array(entries[prompt]["models"][model], np.float64)
             kept = ratings[ratings <= _HIGHEST_RATING]
@@ -61,21 +65,18 @@ def genai_ratings(data: Path) -> Findings:
 
 def croc_properties(data: Path) -> Findings:
     """Leaves of the released taxonomy that the generator crosses with the subjects."""
-    [subject] = [
-        node
-        for node, path in _nodes(_json(data / "croc" / "taxonomy.json"))
-        if path[-1] == "Subject Matter"
-    ]
-    everything = sum(1 for _ in _leaves(_json(data / "croc" / "taxonomy.json")))
+    taxonomy = _json(data, _TAXONOMY)
+    [subject] = [node for node, path in _nodes(taxonomy) if path[-1] == "Subject Matter"]
+    everything = sum(1 for _ in _leaves(taxonomy))
     return {"properties": Finding(everything - sum(1 for _ in _leaves(subject)))}
 
 
 def croc_modes(data: Path) -> Findings:
-    """Kinds of contrast that a split of the prompt ids finds: literal, and as the script does."""
+    """Modes that a split of the prompt ids finds: literal, and as the script does."""
     del data
     ids = pd.Series(["entity_variation|||a|||b", "entity_placement|||a", "subject_property|||a"])
     literal = ids.str.split("|||", regex=False).str[0].nunique()
-    return {"kinds of contrast": Finding(literal, ids.str.split("|||").str[0].nunique())}
+    return {"modes": Finding(literal, ids.str.split("|||").str[0].nunique())}
 
 
 def croc_chance(data: Path) -> Findings:
@@ -85,8 +86,8 @@ def croc_chance(data: Path) -> Findings:
 
 
 @cache
-def _json(path: Path) -> Any:
-    return json.loads(path.read_text(encoding="utf-8"))
+def _json(data: Path, path: str) -> Any:
+    return data_folder(data).read_json(path)
 
 
 def _nodes(

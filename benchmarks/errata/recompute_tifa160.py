@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-import json
 from decimal import ROUND_HALF_UP, Decimal
 from functools import cache
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
+from benchmarks.accumulation.accumulate import AnsweredQuestions, image_scores
+from benchmarks.accumulation.correctness import equals_yes
+from benchmarks.accumulation.dependencies import QuestionGraph, Unparsable
+from benchmarks.errata.data import data_folder
 from benchmarks.errata.recompute import Finding, Findings, Recompute
 from benchmarks.statistics import correlation, logistic
+from benchmarks.tifa160.answers import Tifa160Answers
+from benchmarks.tifa160.benchmark import Tifa160
+from benchmarks.tifa160.load import HUMAN, LIKERT, MODEL_NAMES
 
+DSG_PALI = "dsg_tifa160/vqa_answers/pali17b_dsg.csv"
+_DSG_COLUMNS = (
+    "dsg_prompt_split",
+    "t2i_model",
+    "item_id",
+    "question_id",
+    "dependency_id",
+    "answer",
+)
 METRICS = (
     "meteor",
     "bleu",
@@ -30,8 +44,7 @@ METRICS = (
 @cache
 def _images(data: Path) -> pd.DataFrame:
     """Metric scores and `human_avg` of the 800 images."""
-    file = data / "tifa160" / "human_annotations_with_scores.json"
-    return pd.DataFrame(json.loads(file.read_text(encoding="utf-8")).values())
+    return pd.DataFrame(data_folder(data).read_json(HUMAN).values())
 
 
 def spearman_is_pearson(data: Path) -> Findings:
@@ -74,20 +87,21 @@ def exchanged_arguments(data: Path) -> Findings:
 
 def unparsable_dependency(data: Path) -> Findings:
     """Spearman of DSG (PaLI-17B) with the dependencies of prompt tifa160_67 mended."""
-    gold = _likert(data)
+    gold = _dsg_likert(data)
     return {
         "dsg_pali-17b": Finding(
-            correlation.spearman(_dsg(data, gold, mended=True), gold),
-            correlation.spearman(_dsg(data, gold, mended=False), gold),
+            correlation.spearman(image_scores(_answered(data, "repair"), "dsg", "zero"), gold),
+            correlation.spearman(image_scores(_answered(data, "independent"), "dsg", "zero"), gold),
         )
     }
 
 
 def unanswered_prompt(data: Path) -> Findings:
     """Spearman of DSG (PaLI-17B) without the five images that have no answers and score 0."""
-    gold = _likert(data)
-    scores = _dsg(data, gold, mended=False)
-    kept = gold.index.get_level_values("item_id") != "tifa160_134"
+    gold = _dsg_likert(data)
+    answered = _answered(data, "independent")
+    scores = image_scores(answered, "dsg", "zero")
+    kept = answered.n_answers > 0
     return {
         "dsg_pali-17b": Finding(
             correlation.spearman(scores[kept], gold[kept]), correlation.spearman(scores, gold)
@@ -96,40 +110,43 @@ def unanswered_prompt(data: Path) -> Findings:
 
 
 @cache
-def _likert(data: Path) -> pd.Series:
-    """Mean Likert rating by item_id and t2i_model, 800 images."""
-    ratings = pd.read_csv(data / "dsg_tifa160" / "tifa160-likert-anns.csv")
-    return ratings.groupby(["item_id", "t2i_model"])["answer"].mean()
+def _tifa160(data: Path) -> Tifa160Answers:
+    return Tifa160().answers(data)
 
 
-def _dsg(data: Path, gold: pd.Series, *, mended: bool) -> pd.Series:
-    """DSG score of each image, 0 without answers; in the order of `gold`."""
-    file = data / "dsg_tifa160" / "vqa_answers" / "pali17b_dsg.csv"
-    answers = pd.read_csv(file, dtype=str, keep_default_na=False)
-    answers = answers[answers["dsg_prompt_split"] == "tifa160"]
-    scores = {
-        image: _score_of_image(rows, mended=mended)
-        for image, rows in answers.groupby(["item_id", "t2i_model"])
-    }
-    return pd.Series(scores).reindex(gold.index).fillna(0.0)
+def _dsg_likert(data: Path) -> pd.Series:
+    """Mean Likert rating of the 800 images by pair_id, in the benchmark's order."""
+    return _tifa160(data).images.set_index("pair_id")["dsg_likert"]
 
 
-def _score_of_image(rows: pd.DataFrame, *, mended: bool) -> float:
-    """Share of questions answered yes whose direct parents were all answered yes.
+def _answered(data: Path, unparsable: Unparsable) -> AnsweredQuestions:
+    """PaLI-17B's answers to the DSG questions about the 800 images, in the benchmark's order.
 
-    As released, one dependency that is no list of numbers leaves its prompt without dependencies;
-    mended, only the part that is no number is passed over.
+    Args:
+        data: folder of data.
+        unparsable: `independent` as released, `repair` with the dependencies mended.
     """
-    parents = [[part.strip() for part in cell.split(",")] for cell in rows["dependency_id"]]
-    broken = not all(part.isdigit() for cell in parents for part in cell)
-    yes = dict(zip(rows["question_id"], rows["answer"].str.lower() == "yes", strict=True))
-    if broken and not mended:
-        return float(np.mean(list(yes.values())))
-    counted = [
-        yes[question] and all(yes.get(part, True) for part in cell)
-        for question, cell in zip(rows["question_id"], parents, strict=True)
-    ]
-    return float(np.mean(counted))
+    folder = data_folder(data)
+    table = folder.read_table(DSG_PALI, _DSG_COLUMNS)
+    table = table[table["dsg_prompt_split"] == "tifa160"]
+    items = folder.read_table(LIKERT, ("item_id", "source_id")).drop_duplicates("item_id")
+    answers = pd.DataFrame(
+        {
+            "text_id": table["item_id"].map(items.set_index("item_id")["source_id"]),
+            "question_id": table["question_id"],
+            "parents": table["dependency_id"],
+        }
+    )
+    answers["pair_id"] = answers["text_id"] + "_" + table["t2i_model"].map(MODEL_NAMES)
+    questions = answers.drop_duplicates(["text_id", "question_id"])
+    pairs = _tifa160(data).images.rename(columns={"prompt_id": "text_id"})
+    return AnsweredQuestions.of(
+        answers,
+        equals_yes(table["answer"]),
+        QuestionGraph.of(questions, unparsable=unparsable, source=DSG_PALI),
+        pairs[["pair_id", "text_id"]],
+        source=DSG_PALI,
+    )
 
 
 RECOMPUTE: dict[str, Recompute] = {

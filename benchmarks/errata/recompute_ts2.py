@@ -10,8 +10,11 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from benchmarks.accumulation.accumulate import AnsweredQuestions, image_scores
+from benchmarks.accumulation.correctness import given
+from benchmarks.accumulation.dependencies import QuestionGraph
+from benchmarks.errata.data import data_folder
 from benchmarks.errata.recompute import Finding, Findings, Recompute
-from benchmarks.errors import SubmitterError
 from benchmarks.rows import Row
 from benchmarks.schema import ScoreTable
 from benchmarks.scores import read_scores
@@ -20,6 +23,8 @@ from benchmarks.ts2.benchmark import Ts2
 from benchmarks.ts2.errata import N_GRAPHS, PUBLISHED_DELTA
 from benchmarks.ts2.protocol import GraphValues, graph_values
 
+SCORES = "ts2/scores.csv"
+DSG_BLIP1 = "ts2/per_question_dsg_blip1.csv"
 SPLITS = ("all", "synth", "nat", "real")
 _Key = tuple[str, str, str, str]
 
@@ -27,7 +32,7 @@ _Key = tuple[str, str, str, str]
 @cache
 def _released(data: Path) -> tuple[Ts2Answers, ScoreTable]:
     answers = Ts2().answers(data)
-    return answers, read_scores(data / "ts2" / "scores.csv", Ts2(), answers)
+    return answers, read_scores(data_folder(data).path(SCORES), Ts2(), answers)
 
 
 def _rows(scores: ScoreTable, answers: Ts2Answers) -> Mapping[_Key, Row]:
@@ -119,18 +124,25 @@ def exchanged_halves(data: Path) -> Findings:
 
 
 def _plain_mean(data: Path, answers: Ts2Answers) -> pd.Series:
-    """Share of correct answers of each image; a new image starts at question 0."""
-    questions = pd.read_csv(data / "ts2" / "per_question_dsg_blip1.csv")
-    image = (questions["question_id"] == 0).cumsum() - 1
-    means = questions.groupby(image)["correct"].mean()
-    if len(means) != len(answers.pair_ids):
-        raise SubmitterError(
-            "data_malformed",
-            f"ts2/per_question_dsg_blip1.csv has the answers of {len(means)} images, not of the "
-            f"{len(answers.pair_ids)} of ts2/metadata.csv.",
-            "Download both files again.",
-        )
-    return pd.Series(means.to_numpy(), index=list(answers.pair_ids))
+    """Share of correct answers of each image, by pair_id.
+
+    The file names no images: they stand in the order of the metadata, and a new one starts at
+    question 0.
+    """
+    table = data_folder(data).read_table(DSG_BLIP1, ("id", "question_id", "correct"))
+    images = np.array(answers.pair_ids)
+    table = table.assign(
+        text_id=table["id"], pair_id=images[(table["question_id"] == "0").cumsum() - 1]
+    )
+    questions = table[["text_id", "question_id"]].drop_duplicates()
+    answered = AnsweredQuestions.of(
+        table,
+        given(table["correct"]),
+        QuestionGraph.of(questions, source=DSG_BLIP1),
+        answers.nodes[["pair_id", "graph"]].rename(columns={"graph": "text_id"}),
+        source=DSG_BLIP1,
+    )
+    return image_scores(answered, "mean", "empty")
 
 
 @cache

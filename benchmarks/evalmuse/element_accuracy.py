@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import Literal
 
 import numpy as np
 
@@ -39,12 +40,14 @@ class ScoredElements:
         table: the labels.
         n_unlabelled: scores of elements that have no label.
         plan: resamples the prompts.
+        sign: -1 where the scores were negated, because lower is better.
     """
 
     scores: FloatArray
     table: ElementTable
     n_unlabelled: int
     plan: ResamplingPlan
+    sign: Literal[1, -1] = 1
 
     def right_at(self, threshold: float | FloatArray) -> BoolArray:
         """Shape (E,): whether each prediction is right; a missing score predicts absence."""
@@ -202,8 +205,9 @@ def _in_sample(row: Row, search: Search) -> Iterator[Estimate]:
     """The threshold that is best on these very elements, as in the paper."""
     threshold = float(search.grid[search.best])
     right = search.elements.right_at(threshold)
+    shown = search.elements.sign * threshold
     for part, members in _parts(row, search.elements.table):
-        found = search.elements.row(part, right, members, f"threshold {threshold:.2f}")
+        found = search.elements.row(part, right, members, f"threshold {shown:.2f}")
         yield Estimate(found, partial(search.drawn_in_sample, members))
 
 
@@ -219,7 +223,8 @@ def _held_out(row: Row, search: Search) -> Iterator[Estimate]:
     chosen = search.held_out(np.ones((1, len(elements.plan.clusters))))[0]
     of_element = search.grid[chosen[elements.table.clusters]]
     right = elements.right_at(of_element)
-    note = f"thresholds {of_element.min():.2f} to {of_element.max():.2f}"
+    low, high = sorted(elements.sign * np.array([of_element.min(), of_element.max()]))
+    note = f"thresholds {low:.2f} to {high:.2f}"
     for part, members in _parts(row, elements.table):
         found = elements.row(part, right, members, note)
         yield Estimate(found, partial(search.drawn_held_out, members))
@@ -227,7 +232,7 @@ def _held_out(row: Row, search: Search) -> Iterator[Estimate]:
 
 def _fixed(row: Row, elements: ScoredElements) -> Iterator[Estimate]:
     """Threshold 0.5, without any search."""
-    right = elements.right_at(NTIRE_THRESHOLD)
+    right = elements.right_at(elements.sign * NTIRE_THRESHOLD)
 
     def drawn(members: BoolArray) -> Drawn:
         by_cluster = elements.by_cluster(right.astype(np.float64), members)

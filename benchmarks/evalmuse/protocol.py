@@ -87,8 +87,9 @@ def estimates(
         values = overall[metric].to_numpy(np.float64)
         found = list(overall_estimates(row, values, images, plan))
         if metric in scores.elements:
-            of_elements, n_unlabelled = elements.scores_from(scores.elements[metric])
-            scored = ScoredElements(of_elements, elements, n_unlabelled, plan)
+            of_elements, n_unlabelled = elements.scores_from(scores.oriented_elements(metric))
+            sign = scores.directions.get(metric, 1)
+            scored = ScoredElements(of_elements, elements, n_unlabelled, plan, sign)
             found += element_estimates(row, scored)
         else:
             without = replace(row, measure="element_accuracy", split="all")

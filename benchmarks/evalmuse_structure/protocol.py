@@ -33,6 +33,7 @@ __all__ = ["FACETS", "MEASURES", "measure"]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
+NOT_RISING = "declared lower-is-better, but the test takes P(Yes), which grows with yes"
 NOT_PROBABILITIES = "scores outside 0..1 are no P(Yes), so no threshold can be searched"
 
 
@@ -145,9 +146,11 @@ def measure(
         values = overall[metric]
         categories = _slice(answers.categories, values, draws)
         problems = _slice(answers.problems, values, draws)
-        given = values.to_numpy(np.float64)
-        if ((given < 0) | (given > 1)).any():  # NaN is neither
-            _add_undefined(builder, row, categories, problems)
+        given = scores.overall[metric].to_numpy(np.float64)
+        falling = scores.directions.get(metric, 1) < 0
+        if falling or ((given < 0) | (given > 1)).any():  # NaN is neither
+            reason = NOT_RISING if falling else NOT_PROBABILITIES
+            _add_undefined(builder, row, categories, problems, reason)
         else:
             _add_threshold_rows(builder, row, categories, problems, draws)
         _add_auc_rows(builder, replace(row, measure="auc", variant="assay"), categories, draws)
@@ -210,14 +213,19 @@ def _add_auc_rows(builder: MeasuredBuilder, row: Row, categories: _Slice, draws:
 
 
 def _add_undefined(
-    builder: MeasuredBuilder, row: Row, categories: _Slice, problems: _Slice
+    builder: MeasuredBuilder, row: Row, categories: _Slice, problems: _Slice, reason: str
 ) -> None:
     nothing = np.array([math.nan])
     for skill, part in _by_category(categories):
         named = part.fill(replace(row, measure="accuracy", skill=skill))
-        _add(builder, named, nothing, NOT_PROBABILITIES)
+        _add(builder, named, nothing, reason)
     for measure_name, part in (("recall", problems), ("f1", categories), ("threshold", categories)):
-        _add(builder, part.fill(replace(row, measure=measure_name)), nothing, NOT_PROBABILITIES)
+        _add(builder, part.fill(replace(row, measure=measure_name)), nothing, reason)
+    kinds = problems.questions["skill"].to_numpy(object)
+    for kind in dict.fromkeys(kinds):
+        part = problems.where(np.asarray(kinds == kind, bool))
+        named = part.fill(replace(row, measure="recall", skill=str(kind), variant="assay"))
+        _add(builder, named, nothing, reason)
 
 
 def _parts(part: _Slice, draws: _Draws) -> tuple[_Part, _Part]:

@@ -112,7 +112,7 @@ def load_prompts(folder: DataFolder) -> pd.DataFrame:
         SubmitterError: `data_missing` or `data_malformed`.
     """
     table = folder.read_table(PROMPTS, _COLUMNS)
-    folder.check_count(PROMPTS, "prompts", len(table))
+    folder.check_count(PROMPTS, "released prompts", len(table))
     _check_ids(folder, table)
     cells = zip(*(table[name] for name in _COLUMNS), strict=True)
     rows = (dict(zip(_COLUMNS, row, strict=True)) for row in cells)

@@ -145,7 +145,7 @@ def _annotations(folder: DataFolder) -> _Annotations:
             raise folder.malformed(HUMAN, f"is wrong at {key!r}: it {problem}")
     folder.check_count(HUMAN, "images", len(found))
     folder.check_count(HUMAN, "prompts", len(texts))
-    folder.check_count(HUMAN, "tifa_ratings", _TIFA_RATERS * len(found))
+    folder.check_count(HUMAN, "human_avg: ratings", _TIFA_RATERS * len(found))
     return found
 
 
@@ -196,7 +196,7 @@ def _likert(folder: DataFolder, pair_ids: pd.Series) -> FloatArray:
             f"{table['worker_id'].iloc[row]!r} (line {row + 2}); expected at most {_DSG_RATERS} "
             "raters for an image, each once",
         )
-    folder.check_count(LIKERT, "dsg_ratings", len(table))
+    folder.check_count(LIKERT, "dsg_likert: ratings", len(table))
     ratings = np.full((len(pair_ids), _DSG_RATERS), np.nan)
     ratings[image, rater] = table["answer"].astype(float)
     bare = np.flatnonzero(np.isnan(ratings).all(axis=1))

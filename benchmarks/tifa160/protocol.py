@@ -126,11 +126,7 @@ class _Images:
     @property
     def remarks(self) -> str:
         """What a reader must know about any value of this slice."""
-        missing = f"images left out for want of a score: {self.n_missing}"
-        return _joined(
-            missing if self.n_missing else "",
-            "no interval: all images have one prompt" if self.n_clusters == 1 else "",
-        )
+        return f"images left out for want of a score: {self.n_missing}" if self.n_missing else ""
 
 
 def measure(
@@ -192,7 +188,7 @@ def _add(builder: MeasuredBuilder, row: Row, part: _Images, plan: ResamplingPlan
     )
     found = _value(row.measure, part, plan)
     row = replace(row, value=found.value, note=_joined(found.note, part.remarks))
-    builder.add(row, found.resamples if part.n_clusters > 1 else None)
+    builder.add(row, found.resamples)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from benchmarks.croc_syn.answers import MODES, CrocSynAnswers
 from benchmarks.croc_syn.groups import Grouping, outcomes_of
 from benchmarks.croc_syn.measures import FACETS, MEASURES
 from benchmarks.croc_syn.protocol import measure
-from benchmarks.rows import Measured, Row
+from benchmarks.rows import ONE_CLUSTER, Measured, Row
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
 from tests.benchmarks.croc_syn.syn_tree import (
@@ -298,7 +298,7 @@ def test_a_metric_that_says_the_same_or_nothing(tmp_path: Path, score: float) ->
             assert "left out" in row.note
         else:
             assert row.value == (0.0 if row.measure == "accuracy" else -1.0)
-            assert row.note == ""
+            assert row.note == (ONE_CLUSTER if row.n_clusters == 1 else "")
 
 
 def test_half_the_scores_missing_still_makes_rows_that_say_so(tmp_path: Path) -> None:
@@ -324,7 +324,7 @@ def test_one_prompt_by_one_text_model_is_a_result_with_a_note(tmp_path: Path) ->
         measured, measure="scaled_accuracy", facet="forward_text", split="subject_property"
     )
     assert (row.value, row.n_items, row.n_clusters) == (1.0, 1, 1)
-    assert row.note == "no such prompts by qwen: the other's alone"
+    assert row.note.startswith("no such prompts by qwen: the other's alone; ")
     absent = row_of(measured, measure="accuracy", facet="forward_text", split="entity_variation")
     assert math.isnan(absent.value)
     assert absent.note == "no such prompts in this set"
@@ -358,4 +358,4 @@ def test_every_row_is_explained_and_those_with_values_carry_an_interval(tmp_path
         assert (row.benchmark, row.revision) == ("croc_syn", "supplied")
         assert row.measure in MEASURES
         assert row.facet is None or row.facet in FACETS
-        assert math.isnan(row.value) or row.ci_low <= row.ci_high
+        assert math.isnan(row.value) or row.n_clusters == 1 or row.ci_low <= row.ci_high

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from benchmarks.errata import Erratum, ErratumCell, errata
 from benchmarks.errata.__main__ import main
-from benchmarks.errata.entries import erratum
+from benchmarks.errata.entries import ErrataFile, erratum
 from benchmarks.errata.recompute import RecomputedCell, functions, recompute
 from benchmarks.errors import SubmitterError
 
@@ -83,6 +83,19 @@ def test_an_entry_that_makes_no_sense_is_refused(changes: dict, reason: str) -> 
         entry(**changes)
 
 
+@pytest.mark.parametrize(
+    ("entries", "reason"),
+    [
+        ([entry(recompute=True, data=["x.csv"])], r"'x\.csv' is not among the files"),
+        ([entry(), entry()], "id 'some-slip' stands twice"),
+    ],
+)
+def test_a_list_that_does_not_fit_together_is_refused(entries: list[Erratum], reason: str) -> None:
+    listed = {"files": [], "errata": [e.model_dump() for e in entries]}
+    with pytest.raises(ValidationError, match=reason):
+        ErrataFile.model_validate(listed)
+
+
 @pytest.mark.parametrize("found", NEEDS_NO_DATA, ids=lambda e: e.id)
 def test_what_the_printed_tables_or_arithmetic_decide_is_confirmed(found: Erratum) -> None:
     for cell in recompute(found, None):
@@ -142,6 +155,25 @@ class TestCommand:
         assert "67.9" in printed
         assert "67.2" in printed
 
+    def test_a_tick_says_that_the_data_give_the_correct_figure(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert self.run(monkeypatch, "ts2-ranks-of-ties") == 0
+        printed = capsys.readouterr().out
+        assert "-0.8947 ✓" in printed
+        assert "-1 ✓" in printed
+        assert "differs" not in printed
+
+    def test_another_figure_and_another_mistake_are_said_to_differ(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        cell = RecomputedCell("sum", printed="3", correct="4", recomputed=5.0, mistake=2.0)
+        monkeypatch.setattr("benchmarks.errata.command.recompute", lambda *_: (cell,))
+        assert self.run(monkeypatch, "ts2-ranks-of-ties") == 0
+        printed = capsys.readouterr().out
+        assert "5 differs" in printed
+        assert "2 differs" in printed
+
     def test_one_that_is_not_recomputed_is_shown_as_entered(
         self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -154,6 +186,7 @@ class TestCommand:
         assert self.run(monkeypatch, "gecko-relations", "--json") == 0
         found = json.loads(capsys.readouterr().out)
         assert found["recomputed"][0]["recomputed"] == 5
+        assert found["recomputed"][0]["confirmed"] is True
         assert self.run(monkeypatch, "--json") == 0
         assert len(json.loads(capsys.readouterr().out)) == len(errata())
 

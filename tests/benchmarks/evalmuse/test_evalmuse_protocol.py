@@ -159,15 +159,29 @@ def test_a_constant_metric_has_no_correlation(name: str) -> None:
     assert row.note == "the metric gives every image the same score"
 
 
-def test_a_lower_is_better_metric_is_turned_round_for_correlations() -> None:
+def test_a_lower_is_better_metric_is_turned_round_with_its_elements() -> None:
     answers = make_answers()
     scores = make_scores(answers)
-    turned = ScoreTable(-scores.overall, scores.elements, {"good": -1, "rough": -1})
+    elements = {name: of.assign(score=-of["score"]) for name, of in scores.elements.items()}
+    turned = ScoreTable(-scores.overall, elements, {"good": -1, "rough": -1})
     straight, back = run(scores, answers), run(turned, answers)
     for name in ("srcc", "krcc", "plcc", "pearson", "element_accuracy"):
         assert row_of(back, measure=name).value == pytest.approx(
             row_of(straight, measure=name).value, abs=1e-9
         )
+
+
+def test_the_fixed_threshold_is_turned_round_too() -> None:
+    answers = make_answers()
+    scores = make_scores(answers)
+    absent = {name: of.assign(score=1.0 - of["score"]) for name, of in scores.elements.items()}
+    falling = ScoreTable(-scores.overall, absent, {"good": -1, "rough": -1})
+    straight, back = run(scores, answers), run(falling, answers)
+    for variant in ("ntire", "paper"):
+        found = row_of(back, measure="element_accuracy", variant=variant)
+        expected = row_of(straight, measure="element_accuracy", variant=variant)
+        # A score of exactly one half calls the element present in either direction.
+        assert found.value == pytest.approx(expected.value, abs=0.05)
 
 
 def test_skill_srcc_is_over_images_whose_prompt_has_an_element_of_the_skill() -> None:

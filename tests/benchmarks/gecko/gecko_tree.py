@@ -27,7 +27,7 @@ UNITS = {"WL": ("two", "cups"), "DSGH": ("Are there cups?",), "Likert": ("",)}
 
 def gecko(n_prompts: int = N_PROMPTS) -> Gecko:
     """The benchmark with nothing pinned."""
-    return Gecko(trial_card(CARD, prompts=n_prompts))
+    return Gecko(trial_card(CARD, **{"released prompts": n_prompts}))
 
 
 def prompts_table(n_prompts: int = N_PROMPTS) -> pd.DataFrame:

@@ -99,7 +99,7 @@ def test_a_list_of_models_replaces_those_of_the_paper(tmp_path: Path) -> None:
     ("change", "says"),
     [
         (lambda t: t.drop(columns=["prompt", "prompt_id"]), "no column prompt, prompt_id"),
-        (lambda t: t.iloc[:-1], "holds 19 prompts; expected 20"),
+        (lambda t: t.iloc[:-1], "holds 19 released prompts; expected 20"),
         (lambda t: t.assign(prompt_type="Gecko"), "'Gecko' in column prompt_type (line 2)"),
         (lambda t: t.replace("att/color:stroop", "att/color"), "'att/color' in column dataset_id"),
         (lambda t: t.replace("tifa_12", "tifa"), "'tifa' in column dataset_id (line 4)"),

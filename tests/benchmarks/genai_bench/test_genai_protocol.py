@@ -72,7 +72,7 @@ def test_all_images_of_the_chosen_prompts_are_in_one_pool(skill: str | None) -> 
         assert row.value == pytest.approx(value, abs=1e-12)
         assert (row.n_items, row.n_clusters, row.n_missing) == (x.size, len(prompts), 0)
     calibrated = row_of(found, "pairwise_accuracy", skill=skill)
-    assert calibrated.note == f"scores tied up to a difference of {best.threshold:.6g}"
+    assert calibrated.note.startswith(f"scores tied up to a difference of {best.threshold:.6g}")
 
 
 def test_intervals_come_from_repeating_whole_prompts_at_the_samples_threshold() -> None:
@@ -155,12 +155,14 @@ def test_without_any_score_every_row_says_why_it_is_empty() -> None:
         assert "fewer than" in row.note
 
 
-def test_one_prompt_has_values_and_an_interval_of_no_width() -> None:
+def test_one_prompt_has_values_and_no_interval() -> None:
     answers = made_up(n_prompts=1, n_models=6)
     found = run(answers, np.array([1.0, 2.0, 2.0, 4.0, 3.0, 0.0]))
     row = row_of(found, "pairwise_accuracy")
     assert (row.n_items, row.n_clusters) == (6, 1)
-    assert row.ci_low == row.ci_high == pytest.approx(row.value)
+    assert math.isfinite(row.value)
+    assert math.isnan(row.ci_low)
+    assert "one cluster only" in row.note
 
 
 def test_ratings_outside_the_scale_make_a_second_set_of_overall_rows() -> None:

@@ -112,7 +112,7 @@ def test_a_list_in_place_of_the_tifa_table_is_refused(tmp_path: Path) -> None:
     ("change", "says"),
     [
         (lambda t: t.drop(columns=["answer", "worker_id"]), "no column worker_id, answer"),
-        (lambda t: t.iloc[:-1], "48 dsg_ratings; expected 49"),
+        (lambda t: t.iloc[:-1], "48 dsg_likert: ratings; expected 49"),
         (
             lambda t: t.replace("sd1dot1", "sd9"),
             "10 cells in column t2i_model like 'sd9' (line 12)",

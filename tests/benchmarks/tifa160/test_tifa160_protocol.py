@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from benchmarks.rows import Measured, Row
+from benchmarks.rows import ONE_CLUSTER, Measured, Row
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
 from benchmarks.tifa160.answers import GOLDS, Tifa160Answers
@@ -221,7 +221,7 @@ def test_one_prompt_alone_has_values_but_no_interval() -> None:
     assert math.isfinite(row.value)
     assert math.isnan(row.ci_low)
     assert (row.n_items, row.n_clusters) == (5, 1)
-    assert row.note == "no interval: all images have one prompt"
+    assert row.note == ONE_CLUSTER
 
 
 def test_all_ties_but_one_image_still_have_a_value(answers: Tifa160Answers) -> None:
