@@ -182,12 +182,13 @@ class ScoreTable:
         A metric whose scores are so large or small that their squares would leave the range of
         doubles is divided by a power of two: no measure depends on the unit of a score.
         """
-        factors = [
-            self.directions.get(name, 1) * _usable_unit(self.overall[name].abs().max())
-            for name in self.metrics
-        ]
+        factors = [self.directions.get(name, 1) / self.unit(name) for name in self.metrics]
         turned: pd.DataFrame = self.overall * factors
         return turned
+
+    def unit(self, metric: str) -> float:
+        """What one unit of `oriented` is in units of the metric's own scores: 1 as a rule."""
+        return 1.0 / _usable_unit(self.overall[metric].abs().max())
 
     def oriented_elements(self, metric: str) -> pd.DataFrame:
         """The element scores of a metric, negated where lower is better.

@@ -21,6 +21,8 @@ IntArray = NDArray[np.intp]
 MIN_IMAGES = 3
 """Fewer images than this make no correlation."""
 
+_VARIANTS = ("paper", "no_calibration", "ignore_tie")
+"""Kinds of pairwise accuracy."""
 _CORRELATIONS = {
     "pearson": (correlation.pearson, correlation.resampled_pearson),
     "srcc": (correlation.spearman, correlation.resampled_spearman),
@@ -36,12 +38,14 @@ class Pool:
         labels: shape (N,), mean ratings; NaN where an image has none.
         clusters: shape (N,), position of each image's prompt in the plan.
         plan: resamples the prompts.
+        unit: one unit of `scores` in units of the metric's own, for thresholds in notes.
     """
 
     scores: FloatArray
     labels: FloatArray
     clusters: IntArray
     plan: ResamplingPlan
+    unit: float = 1.0
 
     @cached_property
     def _counted(self) -> NDArray[np.bool_]:
@@ -114,7 +118,9 @@ class Pool:
         scores, labels = self.scores[images], self.labels[images]
         pairs = Pairs.of(scores, labels)
         if not pairs.n_pairs:
-            builder.add(replace(row, note=_joined("fewer than two images with a score", row.note)))
+            few = replace(row, note=_joined("fewer than two images with a score", row.note))
+            for variant in _VARIANTS if row.variant == "paper" else (row.variant,):
+                builder.add(replace(few, variant=variant))
             return
         if np.ptp(scores) == 0:
             constant = "the metric gives every image the same score"
@@ -123,7 +129,9 @@ class Pool:
         at_best = at_0
         if best.threshold > 0:
             at_best = self._drawn(self._forms_of(images, best.threshold), images)
-        note = _joined(f"scores tied up to a difference of {best.threshold:.6g}", row.note)
+        note = _joined(
+            f"scores tied up to a difference of {self.unit * best.threshold:.6g}", row.note
+        )
         builder.add(replace(row, value=best.accuracy, note=note), at_best.accuracy)
         if row.variant != "paper":
             return

@@ -43,12 +43,12 @@ def measure(
     for metric in scores.metrics:
         values = overall[metric].to_numpy(np.float64)
         row = Row(benchmark, revision, metric, measure="", value=math.nan, variant="paper")
-        pool = Pool(values, answers.labels, clusters, plan)
+        pool = Pool(values, answers.labels, clusters, plan, scores.unit(metric))
         pool.add_to(builder, row)
         for skill, prompts in answers.skills.items():
             chosen = np.array([prompt in prompts for prompt in plan.clusters])
             pool.add_to(builder, replace(row, skill=skill), chosen)
         if answers.n_outside:
-            cleaned = Pool(values, answers.cleaned_labels, clusters, plan)
+            cleaned = replace(pool, labels=answers.cleaned_labels)
             cleaned.add_to(builder, replace(row, variant="cleaned"))
     return builder.build()

@@ -76,7 +76,8 @@ def measure(
             rows = answers.rows_of(model)
             _add_choices(builder, row, values[rows], answers, plan)
             images = rows.ravel()
-            pool = Pool(values[images], answers.labels[images], clusters[images], plan)
+            unit = scores.unit(metric)
+            pool = Pool(values[images], answers.labels[images], clusters[images], plan, unit)
             pool.add_to(builder, row)
     return builder.build()
 

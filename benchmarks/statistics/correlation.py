@@ -34,7 +34,7 @@ def pearson(x: ArrayLike, y: ArrayLike) -> float:
         A value in -1..1; NaN where a side is constant or n < 2.
     """
     x, y = _sample(x, y)
-    return float(_two_pass_pearson(x, y, np.ones((1, x.size)))[0])
+    return float(_two_pass_pearson(anchored(x), anchored(y), np.ones((1, x.size)))[0])
 
 
 def spearman(x: ArrayLike, y: ArrayLike) -> float:
@@ -84,7 +84,7 @@ def resampled_pearson(
     Raises:
         ValueError: shapes do not fit.
     """
-    work = _Resampling.of(x, y, counts, clusters)
+    work = _Resampling.of(anchored(x), anchored(y), counts, clusters)
     n_metrics = work.x.shape[1]
     x_unit, y_unit = _unit(work.x), _unit(work.y[:, None])
     moments = np.hstack(
@@ -166,6 +166,27 @@ def resampled_kendall(
         excess = _concordance_excess(_dense_ranks(column), _dense_ranks(work.y), work)
         tau[:, metric] = _ratio(excess, _untied_pairs(column, work), y_untied)
     return work.shaped(np.clip(tau, -1.0, 1.0))
+
+
+def anchored(values: ArrayLike) -> FloatArray:
+    """The values less one of them, the median.
+
+    Scores that lie close together far from zero, such as saturated probabilities, lose their
+    differences to rounding where a mean is taken; the difference of two close doubles is exact.
+
+    Args:
+        values: shape (n,) or (n, M), finite.
+
+    Returns:
+        Same shape; each column has a zero in it.
+    """
+    found = np.asarray(values, np.float64)
+    if not found.size:
+        return found
+    middle = len(found) // 2
+    with np.errstate(over="ignore"):
+        moved: FloatArray = found - np.partition(found, middle, axis=0)[middle]
+    return np.where(np.isfinite(moved).all(axis=0), moved, found)
 
 
 def sum_by_cluster(values: FloatArray, clusters: IntArray, n_clusters: int) -> FloatArray:

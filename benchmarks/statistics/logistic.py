@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import least_squares
 from scipy.special import expit
 
-from benchmarks.statistics.correlation import pearson, sum_by_cluster
+from benchmarks.statistics.correlation import anchored, pearson, sum_by_cluster
 
 FloatArray = NDArray[np.float64]
 
@@ -126,7 +126,7 @@ def plcc(scores: ArrayLike, labels: ArrayLike, *, start_width: float | None = No
         The value, never a plain Pearson correlation in its place: NaN with a note where the fit
         cannot be made or does not converge.
     """
-    x, y = np.asarray(scores, np.float64), np.asarray(labels, np.float64)
+    x, y = anchored(scores), np.asarray(labels, np.float64)
     if x.size < 4:
         return Plcc(math.nan, "fewer than 4 images: the logistic has 4 parameters")
     if (x == x[0]).all() or (y == y[0]).all():
@@ -166,7 +166,7 @@ def resampled_plcc(
     Raises:
         ValueError: the scores or the labels of the sample itself are constant.
     """
-    x, y = np.asarray(scores, np.float64), np.asarray(labels, np.float64)
+    x, y = anchored(scores), np.asarray(labels, np.float64)
     draws, index = np.asarray(counts, np.float64), np.asarray(clusters, np.intp)
     if x.size == 0 or np.ptp(x) == 0 or np.ptp(y) == 0:
         raise ValueError("no curve is better than another where scores or labels are constant")
@@ -266,8 +266,9 @@ def _slopes(b: FloatArray, x: FloatArray) -> FloatArray:
 
 def _absolute_correlation(base: FloatArray, sums: FloatArray) -> FloatArray:
     """|Pearson| of labels with each curve, from sums (B, 1 + y + y^2) and (B, s + s^2 + s y)."""
-    s_mean, s_square, product = np.split(sums / base[:, :1], 3, axis=1)
-    y_mean, y_square = base[:, 1:2] / base[:, :1], base[:, 2:] / base[:, :1]
+    with np.errstate(invalid="ignore"):  # a resample may draw nothing of a small slice
+        s_mean, s_square, product = np.split(sums / base[:, :1], 3, axis=1)
+        y_mean, y_square = base[:, 1:2] / base[:, :1], base[:, 2:] / base[:, :1]
     s_var, y_var = s_square - s_mean**2, y_square - y_mean**2
     # A step beyond nearly all scores has no variance but that of rounding.
     usable = (s_var > 1e-9) & (s_var > 1e-6 * s_square) & (y_var > 1e-9)

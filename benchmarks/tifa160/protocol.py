@@ -94,17 +94,21 @@ _CORRELATIONS: dict[str, tuple[_Estimate, _Resampled]] = {
 
 @dataclass(frozen=True)
 class _Images:
-    """The images of one slice that one metric scored (n,), and how many it did not."""
+    """The images of one slice that one metric scored (n,), and how many it did not.
+
+    `unit` is one unit of `scores` in units of the metric's own.
+    """
 
     scores: FloatArray
     gold: FloatArray
     clusters: IntArray
     n_missing: int
+    unit: float
 
     @classmethod
-    def of(cls, scores: FloatArray, gold: FloatArray, clusters: IntArray) -> _Images:
+    def of(cls, scores: FloatArray, gold: FloatArray, clusters: IntArray, unit: float) -> _Images:
         scored = np.isfinite(scores)
-        return cls(scores[scored], gold[scored], clusters[scored], int((~scored).sum()))
+        return cls(scores[scored], gold[scored], clusters[scored], int((~scored).sum()), unit)
 
     @property
     def n_clusters(self) -> int:
@@ -160,16 +164,16 @@ def measure(
     overall = scores.oriented().loc[answers.images["pair_id"]]
     clusters = np.array([plan.index[prompt] for prompt in answers.images["prompt_id"]], np.intp)
     for metric in scores.metrics:
-        values = overall[metric].to_numpy(np.float64)
+        values, unit = overall[metric].to_numpy(np.float64), scores.unit(metric)
         for facet in GOLDS:
             gold = answers.images[facet].to_numpy(np.float64)
             row = Row(benchmark, revision, metric, "", math.nan, split="all", facet=facet)
-            everything = _Images.of(values, gold, clusters)
+            everything = _Images.of(values, gold, clusters, unit)
             for name in MEASURES:
                 variant = "assay" if (name, facet) in _OURS else "paper"
                 _add(builder, replace(row, measure=name, variant=variant), everything, plan)
             for source, chosen in _sources(answers):
-                part = _Images.of(values[chosen], gold[chosen], clusters[chosen])
+                part = _Images.of(values[chosen], gold[chosen], clusters[chosen], unit)
                 of_source = replace(row, measure="spearman", skill=source, variant="assay")
                 _add(builder, of_source, part, plan)
     return builder.build()
@@ -219,7 +223,7 @@ def _pairwise_accuracy(part: _Images, plan: ResamplingPlan) -> _Found:
     best = pairwise.tie_calibrated(part.scores, part.gold)
     n_clusters = len(plan.clusters)
     forms = PairForms.of(part.scores, part.gold, part.clusters, n_clusters, best.threshold)
-    note = _joined(f"tied up to a difference of {best.threshold:.6g}", part.constant)
+    note = _joined(f"tied up to a difference of {part.unit * best.threshold:.6g}", part.constant)
     return _Found(best.accuracy, note, forms.drawn(plan.counts).accuracy)
 
 

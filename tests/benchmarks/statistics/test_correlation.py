@@ -146,3 +146,19 @@ def test_shapes_that_do_not_fit_are_refused(name: str) -> None:
         resampled([1.0, 2.0], [1.0], np.ones((1, 2)))
     with pytest.raises(ValueError, match="every cluster"):
         resampled([1.0, 2.0], [1.0, 2.0], np.ones((1, 2)), [0, 2])
+
+
+@pytest.mark.parametrize(("offset", "step"), [(1.0, 2.2e-16), (100.0, 1.4e-14), (-1e6, 2e-10)])
+def test_scores_close_together_far_from_zero_keep_their_correlation(
+    offset: float, step: float
+) -> None:
+    k = np.arange(40.0)
+    x = offset + step * k
+    steps = (x - offset) / step  # what the doubles hold of the line
+    expected = stats.pearsonr(steps, k).statistic
+    assert correlation.pearson(x, k) == pytest.approx(expected, abs=1e-12)
+    counts = np.random.default_rng(0).multinomial(40, np.full(40, 1 / 40), 5).astype(float)
+    found = correlation.resampled_pearson(x, k, counts)
+    for b, drawn in enumerate(counts.astype(int)):
+        again = stats.pearsonr(np.repeat(steps, drawn), np.repeat(k, drawn)).statistic
+        assert found[b] == pytest.approx(again, abs=1e-9)

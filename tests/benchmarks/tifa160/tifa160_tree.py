@@ -13,7 +13,7 @@ from benchmarks.tifa160.load import HUMAN, LIKERT, MODEL_NAMES
 from tests.benchmarks.cards import trial_card
 
 PROMPTS = {"coco_1": "A dog, brown", "drawbench_22": "Two cats"}
-COUNTS = {"images": 10, "prompts": 2, "tifa_ratings": 20, "dsg_ratings": 49}
+COUNTS = {"images": 10, "prompts": 2, "human_avg: ratings": 20, "dsg_likert: ratings": 49}
 
 
 def small() -> Tifa160:
