@@ -22,19 +22,8 @@ def _cells(paper: str, table: str, **fields: str | None) -> Iterator[PublishedCe
 def gecko_alpha(data: Path) -> Findings:
     """Mean over the six model pairs of the printed side-by-side agreement."""
     del data
-    pairs = {
-        split: [c.value for c in _cells("gecko", "SxS agreement", split=split) if c.model]
-        for split in ("r", "s")
-    }
-    return {f"Gecko({split.upper()})": Finding(float(np.mean(v))) for split, v in pairs.items()}
-
-
-def gecko_relations(data: Path) -> Findings:
-    """Pairs of models of which the Gecko metric finds the ground-truth relation."""
-    del data
-    truth = {c.model: c.value for c in _cells("gecko", "Model relations", facet="majority")}
-    metric = _cells("gecko", "Model relations", metric="gecko")
-    return {"relations found": Finding(sum(c.value == truth[c.model] for c in metric))}
+    pairs = [c.value for c in _cells("gecko", "SxS agreement", split="s") if c.model]
+    return {"Gecko(S)": Finding(float(np.mean(pairs)))}
 
 
 def evalmuse_readme(data: Path) -> Findings:
@@ -61,7 +50,6 @@ def evalmuse_vq2(data: Path) -> Findings:
 
 RECOMPUTE: dict[str, Recompute] = {
     "gecko-sxs-alpha": gecko_alpha,
-    "gecko-relations": gecko_relations,
     "evalmuse-readme-table-10": evalmuse_readme,
     "evalmuse-vq2-overall": evalmuse_vq2,
 }

@@ -29,11 +29,14 @@ VALUES: dict[str, tuple[str, ...]] = {
     "SxS": ("a", "b", "unsure"),
 }
 """What a rater may answer in each template."""
+SCORE_DIGITS = 12
+"""Of a human score. Means of fifths and thirds that are equal differ in their last bits with the
+order of the raters; rank correlations would take them for different."""
 _VOTES: dict[str, int] = {"a": 1, "unsure": 0, "b": -1}
 
 
 def template_scores(ratings: pd.DataFrame) -> pd.DataFrame:
-    """Human score of each image in each absolute template (spec 4.3).
+    """Human score of each image in each absolute template.
 
     Each rater's words or questions are averaged first, then the raters; unsure and invalid
     answers are left out, and a rater with nothing else counts for nothing.
@@ -51,7 +54,8 @@ def template_scores(ratings: pd.DataFrame) -> pd.DataFrame:
     item = ["template", "prompt_id", "model"]
     numbers = coded(ratings[ratings["template"].isin(ABSOLUTE_TEMPLATES)])
     by_rater = numbers.groupby([*item, "rater_id"], sort=True)["score"].mean()
-    return by_rater.groupby(level=item, sort=True).mean().reset_index()
+    means = by_rater.groupby(level=item, sort=True).mean()
+    return means.round(SCORE_DIGITS).reset_index()
 
 
 def coded(absolute: pd.DataFrame) -> pd.DataFrame:
@@ -68,7 +72,7 @@ def coded(absolute: pd.DataFrame) -> pd.DataFrame:
 
 
 def preferences(ratings: pd.DataFrame) -> pd.DataFrame:
-    """Majority vote of each side-by-side comparison (spec 4.3).
+    """Majority vote of each side-by-side comparison.
 
     Args:
         ratings: as `GeckoAnswers.ratings`; only SxS rows are used. Raters may see two models in
@@ -76,8 +80,8 @@ def preferences(ratings: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         Columns `prompt_id`, `model`, `model_b` (model < model_b) and `preference`: 1 where
-        `model` has strictly the most votes, -1 where `model_b` has, 0 where raters are unsure
-        or tied; sorted by the first three.
+        `model` has more than half of the votes, -1 where `model_b` has, 0 where raters are
+        unsure or tied; sorted by the first three.
 
     Raises:
         SubmitterError: `unknown_rating`, naming template and value.
@@ -108,10 +112,11 @@ def preferences(ratings: pd.DataFrame) -> pd.DataFrame:
 
 
 def majority(for_a: int, for_b: int, unsure: int) -> Preference:
-    """The vote with strictly the most raters: 1 for a, -1 for b; 0 for unsure and for ties."""
-    if for_a > max(for_b, unsure):
+    """The vote of more than half of the raters: 1 for a, -1 for b; 0 where there is none."""
+    votes = for_a + for_b + unsure
+    if 2 * for_a > votes:
         return 1
-    return -1 if for_b > max(for_a, unsure) else 0
+    return -1 if 2 * for_b > votes else 0
 
 
 def _coded(rows: pd.DataFrame, template: str, numbers: dict[str, float]) -> np.ndarray:

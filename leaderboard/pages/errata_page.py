@@ -12,11 +12,17 @@ from leaderboard.pages.page import Context, Page
 from leaderboard.pages.widgets import html, run_on_load
 
 _LEAD = (
-    "Assay computes every protocol from the data its authors released. Where a printed figure does "
-    "not follow from them, where a paper contradicts itself, or where paper and code differ, it is "
-    "listed here. Entries with a command can be recomputed by anyone; the others say what is known."
+    "Where a printed figure does not follow from the data its authors released, where a paper "
+    "contradicts itself, or where paper and code differ, it is listed here. Entries with a command "
+    "can be recomputed by anyone; the others say what is known."
 )
 _SHOWN_AT_ONCE = 6
+_HEADS: dict[str, tuple[str, str]] = {
+    "recomputed": ("Printed", "Correct"),
+    "inconsistent": ("Printed", "Correct"),
+    "code": ("One side", "The other"),
+}
+"""Heads of the two columns; where paper and code differ, neither need be wrong."""
 
 _GO_TO_PLACE = """() => {
   const place = document.getElementById(decodeURIComponent(location.hash.slice(1)));
@@ -61,14 +67,15 @@ def _erratum(entry: Erratum) -> str:
 
 def _cells(entry: Erratum) -> str:
     """Few cells stand open; of many the first are shown and the rest unfold."""
-    table = _table(entry.cells[:_SHOWN_AT_ONCE])
+    heads = _HEADS[entry.kind]
+    table = _table(entry.cells[:_SHOWN_AT_ONCE], heads)
     rest = entry.cells[_SHOWN_AT_ONCE:]
     if not rest:
         return table
-    return f"{table}<details><summary>{len(rest)} more</summary>{_table(rest)}</details>"
+    return f"{table}<details><summary>{len(rest)} more</summary>{_table(rest, heads)}</details>"
 
 
-def _table(cells: Iterable[ErratumCell]) -> str:
+def _table(cells: Iterable[ErratumCell], heads: tuple[str, str]) -> str:
     rows = "".join(
         f'<tr><th scope="row">{text(cell.label)}</th><td>{text(cell.printed)}</td>'
         f"<td><b>{text(cell.correct) or MISSING}</b></td></tr>"
@@ -76,8 +83,9 @@ def _table(cells: Iterable[ErratumCell]) -> str:
     )
     return (
         '<div class="as-scroll"><table class="as-table as-printed"><thead><tr>'
-        '<th scope="col" class="as-c-metric">What</th><th scope="col">Printed</th>'
-        f'<th scope="col">Correct</th></tr></thead><tbody>{rows}</tbody></table></div>'
+        '<th scope="col" class="as-c-metric">What</th>'
+        f'<th scope="col">{heads[0]}</th><th scope="col">{heads[1]}</th></tr></thead>'
+        f"<tbody>{rows}</tbody></table></div>"
     )
 
 
