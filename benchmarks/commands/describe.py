@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import pandas as pd
 import typer
+from pandas.api.types import is_numeric_dtype
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
+from rich.console import Console, Group, RenderableType
+from rich.measure import Measurement
+from rich.padding import Padding
+from rich.table import Column, Table
+from rich.text import Text
 
 from benchmarks.commands.common import AsJson, Data, Name, named, print_json
 from benchmarks.errors import SubmitterError
@@ -54,7 +58,7 @@ def describe(
     else:
         _for_people(benchmark, files, counts, error)
         for title, of in facts.items():
-            Console().print(_table_of_facts(title, of))
+            _print_facts(title, of, Console())
     if error is not None and error.code not in _NOT_THERE:
         raise error
 
@@ -142,7 +146,13 @@ def _for_people(
 
 
 def _table_of_files(files: list[dict[str, Any]]) -> Table:
-    table = Table("file", "needed for", "state", "size", "how to get it")
+    columns = [
+        Column(name, no_wrap=name != "needed for")
+        for name in ("file", "needed for", "state", "size")
+    ]
+    table = Table(
+        *columns, Column("how to get it", overflow="fold"), box=SIMPLE_HEAD, pad_edge=False
+    )
     for file in files:
         size = file["bytes"] if file["bytes"] is not None else file["declared_bytes"]
         there = file["state"] == "there"
@@ -157,11 +167,57 @@ def _table_of_files(files: list[dict[str, Any]]) -> Table:
     return table
 
 
-def _table_of_facts(title: str, facts: pd.DataFrame) -> Table:
-    table = Table(*map(str, facts.columns), title=title, title_justify="left", box=SIMPLE_HEAD)
+def _print_facts(title: str, facts: pd.DataFrame, console: Console) -> None:
+    """As few tables as fit, each with the columns that name a line; else a line per value.
+
+    No number is ever cut, however narrow the console.
+    """
+    console.print(Text(title))
+    names = _naming_columns(facts)
+    parts: list[list[Hashable]] = []
+    for column in facts.columns.drop(names):
+        if parts and _fits(facts[[*names, *parts[-1], column]], console):
+            parts[-1].append(column)
+        else:
+            parts.append([column])
+    tables = [facts[[*names, *part]] for part in parts or [[]]]
+    if all(_fits(table, console) for table in tables):
+        for table in tables:
+            console.print(_table_of_facts(table))
+    else:
+        console.print(_lines_of_facts(facts, len(names)))
+
+
+def _naming_columns(facts: pd.DataFrame) -> list[Hashable]:
+    """The columns before the first numeric one, at least one: they say what a line is about."""
+    numeric = [is_numeric_dtype(dtype) for dtype in facts.dtypes]
+    return list(facts.columns[: max(1, numeric.index(True) if True in numeric else 1)])
+
+
+def _fits(facts: pd.DataFrame, console: Console) -> bool:
+    unbounded = console.options.update(width=100_000)
+    table = _table_of_facts(facts)
+    return Measurement.get(console, unbounded, table).maximum <= console.width
+
+
+def _table_of_facts(facts: pd.DataFrame) -> Table:
+    table = Table(box=SIMPLE_HEAD)
+    for column in facts.columns:
+        table.add_column(Text(str(column)))
     for line in facts.itertuples(index=False):
-        table.add_row(*map(_fact, line))
+        table.add_row(*(Text(_fact(value)) for value in line))
     return table
+
+
+def _lines_of_facts(facts: pd.DataFrame, n_naming: int) -> Group:
+    """For each line of the table what it is about, and below it a line per value."""
+    lines: list[RenderableType] = []
+    for record in facts.itertuples(index=False):
+        cells = [_fact(value) for value in record]
+        lines.append(Text(", ".join(cells[:n_naming])))
+        for column, cell in zip(facts.columns[n_naming:], cells[n_naming:], strict=True):
+            lines.append(Padding(Text(f"{column}: {cell}"), (0, 0, 0, 2), expand=False))
+    return Group(*lines, "")
 
 
 def _fact(value: object) -> str:

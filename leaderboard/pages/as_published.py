@@ -69,9 +69,9 @@ def everything_published(card: Card) -> str:
 
 def _pivot(card: Card, selectors: Sequence[Selector], cells: Sequence[PublishedCell]) -> str:
     """Metrics down, the slices of one measure across."""
-    of: dict[tuple[str, Selector], PublishedCell] = {}
+    of: dict[tuple[str, Selector], list[PublishedCell]] = {}
     for cell in cells:
-        of.setdefault((cell.metric, _selector(cell)), cell)
+        of.setdefault((cell.metric, _selector(cell)), []).append(cell)
     name = info(card, selectors[0].measure).title
     head = "".join(
         f'<th scope="col">{text(title(card, selector, selectors).removeprefix(name).strip(" ·") or name)}</th>'
@@ -80,19 +80,27 @@ def _pivot(card: Card, selectors: Sequence[Selector], cells: Sequence[PublishedC
     metrics = dict.fromkeys(metric for metric, selector in of if selector in selectors)
     rows = "".join(
         f'<tr><th scope="row" class="as-c-metric">{text(metric)}</th>'
-        + "".join(_figure(of.get((metric, selector))) for selector in selectors)
+        + "".join(_figure(of.get((metric, selector), [])) for selector in selectors)
         + "</tr>"
         for metric in metrics
     )
     return _table(f"{name} as published", head, rows)
 
 
-def _figure(cell: PublishedCell | None) -> str:
-    if cell is None:
+def _figure(cells: Sequence[PublishedCell]) -> str:
+    """The figure with the most digits; on hover whatever was printed of it, and where."""
+    if not cells:
         return f"<td>{MISSING}</td>"
-    hover = f"printed {_printed(cell)} in {papers()[cell.paper].name}, {cell.table}"
-    digits = printed_digits(cell.printed) + (2 if cell.in_percent else 0)
-    return f'<td title="{text(hover)}">{number(cell.value, min(digits, MOST_DIGITS))}</td>'
+    finest = max(cells, key=_digits)
+    printed = (f"{_printed(c)} in {papers()[c.paper].name}, {c.table}" for c in cells)
+    return (
+        f'<td title="{text("printed " + "; ".join(printed))}">'
+        f"{number(finest.value, min(_digits(finest), MOST_DIGITS))}</td>"
+    )
+
+
+def _digits(cell: PublishedCell) -> int:
+    return printed_digits(cell.printed) + (2 if cell.in_percent else 0)
 
 
 def _row(cell: PublishedCell, source: int) -> str:

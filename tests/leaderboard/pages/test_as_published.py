@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from benchmarks.registry import load_registry
 from benchmarks.schema import Selector
 from benchmarks.ts2.benchmark import CARD
 from leaderboard.pages.as_published import as_published, everything_published
@@ -50,3 +51,11 @@ def test_all_figures_of_a_board_stand_in_one_table_a_measure_with_what_was_print
 
 def test_a_board_of_which_no_paper_prints_anything_says_nothing_of_it() -> None:
     assert everything_published(CARD.model_copy(update={"name": "demo_ts2"})) == ""
+
+
+def test_a_figure_that_two_papers_print_is_shown_with_its_most_digits_and_both_on_hover() -> None:
+    card = load_registry()["tifa160"].card
+    html = everything_published(card)
+    assert re.search(
+        r'title="printed [^"]* in DSG, [^"]*; [^"]* in Gecko, Table 6">0\.\d{3}<', html
+    )
