@@ -131,6 +131,8 @@ def _for_people(
     console.print(f"The board is ordered by {ordered}; resampled is the {card.cluster}.\n")
     if files:
         console.print(_table_of_files(files))
+        for line in _how_to_get(files):
+            console.print(f"To get: {line}", markup=False, highlight=False)
     if error is None or card.counts:
         console.print(_table_of_counts(_both_counts(benchmark, counts)))
     if error is not None:
@@ -146,25 +148,25 @@ def _for_people(
 
 
 def _table_of_files(files: list[dict[str, Any]]) -> Table:
-    columns = [
-        Column(name, no_wrap=name != "needed for")
-        for name in ("file", "needed for", "state", "size")
-    ]
-    table = Table(
-        *columns, Column("how to get it", overflow="fold"), box=SIMPLE_HEAD, pad_edge=False
-    )
+    columns = [Column(name, no_wrap=True) for name in ("file", "needed for", "state", "size")]
+    table = Table(*columns, box=SIMPLE_HEAD, pad_edge=False)
     for file in files:
         size = file["bytes"] if file["bytes"] is not None else file["declared_bytes"]
-        there = file["state"] == "there"
         needed = f"{file['role']}{' (optional)' if file['optional'] else ''}"
-        table.add_row(
-            file["path"],
-            needed,
-            file["state"],
-            as_bytes(size) if size else "",
-            "" if there else file["how"],
-        )
+        table.add_row(file["path"], needed, file["state"], as_bytes(size) if size else "")
     return table
+
+
+def _how_to_get(files: list[dict[str, Any]]) -> list[str]:
+    """One line for each way in which missing files are got."""
+    missing: dict[str, list[str]] = {}
+    for file in files:
+        if file["state"] != "there":
+            missing.setdefault(file["how"], []).append(file["path"])
+    return [
+        f"{how} ({paths[0]}{f' and {len(paths) - 1} more' if len(paths) > 1 else ''})"
+        for how, paths in missing.items()
+    ]
 
 
 def _print_facts(title: str, facts: pd.DataFrame, console: Console) -> None:
