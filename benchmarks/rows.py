@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from benchmarks.arrays import FloatArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,14 +22,14 @@ from statistics import median
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.optimize import curve_fit
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
+from benchmarks.arrays import FloatArray
 from benchmarks.evalmuse.answers import EvalMuseAnswers
 from benchmarks.evalmuse.element_keys import SKILLS, UNREPORTED_SKILL
 from benchmarks.evalmuse.protocol import estimates
-from benchmarks.rows import FloatArray, Row
+from benchmarks.rows import Row
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
 from benchmarks.statistics.thresholds import deal_folds
@@ -217,7 +217,7 @@ def _compare(n_prompts: int, rounds: int) -> None:
     answers = random_answers(rng, n_prompts)
     scores = random_scores(rng, answers)
     plan = ResamplingPlan.for_revision("evalmuse", "perf", answers.clusters)
-    of_elements: NDArray[np.float64] = scores.elements[METRIC]["score"].to_numpy(np.float64)
+    of_elements: FloatArray = scores.elements[METRIC]["score"].to_numpy(np.float64)
     plain, ours = Plain(scores, answers), Ours(scores, answers, plan)
     few = list(_resamples(plan))
     runs: dict[str, Callable[[], object]] = {

@@ -24,14 +24,12 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
+from benchmarks.arrays import FloatArray
 from benchmarks.statistics.pairwise import Calibrated, tie_calibrated
 from benchmarks.statistics.pairwise_resampled import PairForms
 from benchmarks.statistics.resampling import ResamplingPlan
-
-FloatArray = NDArray[np.float64]
 
 N_PROMPTS, N_MODELS = 1600, 6
 N_PLAIN = 3000

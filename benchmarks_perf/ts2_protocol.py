@@ -29,7 +29,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import ks_2samp, rankdata, spearmanr
 
-from benchmarks.rows import FloatArray
+from benchmarks.arrays import FloatArray
 from benchmarks.schema import ScoreTable
 from benchmarks.scores import read_scores
 from benchmarks.statistics.resampling import ResamplingPlan

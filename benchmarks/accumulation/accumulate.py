@@ -11,13 +11,11 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from benchmarks.accumulation.dependencies import QuestionGraph, question_keys
+from benchmarks.arrays import BoolArray, IntArray
 from benchmarks.errors import SubmitterError
 
-IntArray = NDArray[np.intp]
-BoolArray = NDArray[np.bool_]
 Rule = Literal["mean", "dsg", "recursive"]
 """`mean`: the share of correct answers (TIFA, Hu et al. 2023). `dsg`: a question also needs a
 correct answer to each question it directly depends on; their raw answers count, so what those

@@ -22,6 +22,7 @@ from benchmarks.accumulation.correctness import Correctness
 from benchmarks.accumulation.dependencies import Notation, QuestionGraph, Unparsable
 from benchmarks.accumulation.files import read_columns, write_scores
 from benchmarks.command_line import errors
+from benchmarks.sources.output import check_output
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,7 @@ def accumulate(
         Unanswered | None,
         typer.Option(help="Score of an image without any answer: 0, or an empty cell."),
     ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace --out if it exists.")] = False,
 ) -> None:
     """Turn answers to questions about images into a scores file: columns pair_id and score.
 
@@ -109,6 +111,7 @@ def accumulate(
     Example: python -m benchmarks.accumulation answers.csv --questions questions.csv --rule dsg
     --out scores.csv
     """
+    check_output(out, force=force, inputs=filter(None, (answers, questions, pairs)))
     released = RELEASED[rule]
     chosen = Settings(
         correct or released.correct,

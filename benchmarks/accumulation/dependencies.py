@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from benchmarks.arrays import IntArray
 from benchmarks.errors import SubmitterError
 
 _MOST_DIGITS = 18  # fits into 64 bits
-IntArray = NDArray[np.intp]
 Notation = Literal["dsg", "ts2"]
 """How a cell lists parents. `dsg`: ids joined by `,`, and 0 is no parent (ids count from 1).
 `ts2`: ids joined by `-`, and -1 is no parent (ids count from 0)."""

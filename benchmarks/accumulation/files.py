@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from benchmarks.errors import SubmitterError
+from benchmarks.sources.output import write_whole
 
 
 def read_columns(path: Path, columns: Sequence[str]) -> pd.DataFrame:
@@ -46,9 +47,4 @@ def write_scores(path: Path, scores: pd.Series) -> None:
     Raises:
         SubmitterError: `cannot_write`.
     """
-    try:
-        scores.to_csv(path, header=["score"])
-    except OSError as error:
-        raise SubmitterError(
-            "cannot_write", f"{path} cannot be written: {error}.", "Choose another place."
-        ) from error
+    write_whole(path, lambda place: scores.to_csv(place, header=["score"]))

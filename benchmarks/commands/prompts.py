@@ -13,8 +13,7 @@ import typer
 
 from benchmarks.command_line import errors
 from benchmarks.commands.common import Data, Name, named
-from benchmarks.errors import SubmitterError
-from benchmarks.sources.faults import disk_told_clearly
+from benchmarks.sources.output import check_output, write_whole
 
 
 class Format(StrEnum):
@@ -45,18 +44,17 @@ def prompts(
     chosen = form or _by_ending(out)
     if out is None and chosen is Format.PARQUET:
         raise typer.BadParameter("Parquet is not text: name a file with --out.")
-    if out is not None and out.exists() and not force:
-        raise SubmitterError("file_exists", f"{out} exists.", "Replace it with --force.")
-    table = named(name).prompts(data)[["prompt_id", "prompt", "split", "skills"]]
+    benchmark = named(name)
+    if out is not None:
+        declared = (data / file.path for file in benchmark.card.files) if data else ()
+        check_output(out, force=force, inputs=declared)
+    table = benchmark.prompts(data)[["prompt_id", "prompt", "split", "skills"]]
     content = _encoded(table, chosen)
     if out is None:
         sys.stdout.buffer.write(content)
         sys.stdout.flush()
         return
-    with disk_told_clearly(out):
-        aside = out.with_name(f".{out.name}.part")
-        aside.write_bytes(content)
-        aside.replace(out)
+    write_whole(out, lambda place: place.write_bytes(content))
     errors().print(f"{len(table)} prompts in {out}", markup=False, highlight=False)
 
 

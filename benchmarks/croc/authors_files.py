@@ -15,8 +15,10 @@ import pandas as pd
 import typer
 
 from benchmarks.command_line import run
+from benchmarks.croc.load import SHARED, shared_name
 from benchmarks.croc.score_columns import joined, pair_scores, read_score_table
 from benchmarks.errors import SubmitterError
+from benchmarks.sources.output import check_output, write_whole
 
 _FILE = re.compile(r"(?P<category>.+)_(?P<kind>prompt|contrast)_img_scores\.tsv")
 _SIDES = {"prompt": "orig", "contrast": "contrast"}
@@ -47,11 +49,22 @@ def read_score_files(folder: Path) -> pd.DataFrame:
     }
     _check_complete(folder, files)
     parts = []
-    for (_, kind), path in files.items():
+    for (category, kind), path in files.items():
         table = read_score_table(path, ("id", f"{kind}_paths"))
-        stems = [PurePosixPath(name).stem for name in table[f"{kind}_paths"]]
-        parts.append((path, pair_scores(path, table, _SIDES[kind], stems)))
+        names = [PurePosixPath(name).stem for name in table[f"{kind}_paths"]]
+        if (category, kind) == (SHARED, "contrast"):
+            names = _names_of_shared(names, list(table["id"]))
+        parts.append((path, pair_scores(path, table, _SIDES[kind], names)))
     return joined(parts)
+
+
+def _names_of_shared(stems: list[str], pairs: list[str]) -> list[str]:
+    """Names in pair ids of images that several prompt pairs may share; as in `load`."""
+    first: dict[str, str] = {}
+    return [
+        stem if first.setdefault(stem, pair) == pair else shared_name(stem, pair)
+        for stem, pair in zip(stems, pairs, strict=True)
+    ]
 
 
 def _check_complete(folder: Path, files: dict[tuple[str, str], Path]) -> None:
@@ -72,22 +85,27 @@ def _check_complete(folder: Path, files: dict[tuple[str, str], Path]) -> None:
 
 
 def write_table(table: pd.DataFrame, out: Path) -> None:
-    """Write a scores table as Parquet, or as CSV where the name says so."""
-    if out.suffix.lower() == ".csv":
-        table.to_csv(out, index=False)
-    else:
-        table.to_parquet(out, index=False)
+    """Write a scores table as Parquet, or as CSV where the name says so.
+
+    Raises:
+        SubmitterError: `cannot_write`.
+    """
+    is_csv = out.suffix.lower() == ".csv"
+    write = table.to_csv if is_csv else table.to_parquet
+    write_whole(out, lambda place: write(place, index=False))
 
 
 @app.command()
 def convert(
     folder: Annotated[Path, typer.Argument(help="Folder with the runner's score files.")],
     out: Annotated[Path, typer.Option("--out", help="Scores file to write (.parquet or .csv).")],
+    force: Annotated[bool, typer.Option("--force", help="Replace --out if it exists.")] = False,
 ) -> None:
     """Make one scores file of the files that the CROC runner wrote for CROC_hum.
 
     Example: python -m benchmarks.croc.authors_files outputs/scores --out scores.parquet
     """
+    check_output(out, force=force, inputs=folder.glob("*.tsv"))
     table = read_score_files(folder)
     write_table(table, out)
     typer.echo(f"{out}: {len(table)} pairs, metrics {', '.join(table.columns[1:])}")

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.croc.answers import CrocAnswers, pair_id
 from benchmarks.schema import ScoreTable
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 DIRECTIONS: tuple[str, ...] = ("forward_text", "inverse_text", "forward_image", "inverse_image")
 """Whether the texts or the images are exchanged, and which side is the matching one."""

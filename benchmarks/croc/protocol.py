@@ -13,16 +13,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.croc.answers import CrocAnswers, PromptPair
 from benchmarks.croc.contrasts import DIRECTIONS, Contrasts, compare
 from benchmarks.croc.lengths import LENGTHS, LONG, length_split
 from benchmarks.croc.scaling import scale
 from benchmarks.rows import Measured, MeasuredBuilder, Row
 from benchmarks.schema import MeasureInfo, ScoreTable
-from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
+from benchmarks.statistics.resampling import ResamplingPlan, mean_of_defined, resampled_mean
 
 CELLS: dict[str, tuple[str, str]] = {
     "text": ("forward_text", "inverse_text"),
@@ -226,8 +224,8 @@ def _direction(part: _Slice, name: str, outcome: Contrasts, means: _Means) -> _E
         measure="accuracy",
         facet=name,
         variant="paper",
-        value=_mean_of_defined(means.values),
-        resamples=_mean_of_defined(means.resamples),
+        value=mean_of_defined(means.values),
+        resamples=mean_of_defined(means.resamples),
         per_pair=outcome.accuracy[part.members],
         members=part.members,
         n_items=int(outcome.comparisons[part.members].sum()),
@@ -242,8 +240,8 @@ def _cell(
     accuracy = replace(
         _mean_of(forward, inverse),
         facet=facet,
-        value=_mean_of_defined((forward_means.values + inverse_means.values) / 2.0),
-        resamples=_mean_of_defined((forward_means.resamples + inverse_means.resamples) / 2.0),
+        value=mean_of_defined((forward_means.values + inverse_means.values) / 2.0),
+        resamples=mean_of_defined((forward_means.resamples + inverse_means.resamples) / 2.0),
     )
     return accuracy.scaled()
 
@@ -256,21 +254,13 @@ def _category_means(part: _Slice, accuracy: FloatArray, counts: FloatArray) -> _
     return _Means(np.stack(values), np.stack(resamples))
 
 
-def _mean_of_defined(values: FloatArray) -> FloatArray:
-    """Mean over the first axis without NaN; NaN where nothing is defined."""
-    defined = np.isfinite(values)
-    with np.errstate(invalid="ignore"):
-        mean: FloatArray = np.where(defined, values, 0.0).sum(axis=0) / defined.sum(axis=0)
-    return mean
-
-
 def _mean_of(first: _Estimate, second: _Estimate) -> _Estimate:
     """Mean of two estimates on one slice; items and missing scores add up."""
     return replace(
         first,
         value=(first.value + second.value) / 2.0,
         resamples=(first.resamples + second.resamples) / 2.0,
-        per_pair=_mean_of_defined(np.stack([first.per_pair, second.per_pair])),
+        per_pair=mean_of_defined(np.stack([first.per_pair, second.per_pair])),
         n_items=first.n_items + second.n_items,
         n_missing=first.n_missing + second.n_missing,
     )

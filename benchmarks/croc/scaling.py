@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import overload
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from benchmarks.arrays import FloatArray
 
 
 @overload

@@ -11,6 +11,7 @@ import pandas as pd
 
 from benchmarks.croc.answers import TEXTS, pair_id
 from benchmarks.errors import SubmitterError
+from benchmarks.sources.folder import data_row
 
 _COLUMN = re.compile(r"(?P<metric>.+)___(?P<text>orig|contrast)_text___(?P<side>orig|contrast)_img")
 _NO_SCORE = frozenset({"", "nan", "NaN", "NA", "N/A", "null", "NULL", "None", "none"})
@@ -52,7 +53,7 @@ def pair_scores(
 
     Raises:
         SubmitterError: `no_scores` (no column of that side, or a metric with one text only) or
-            `not_numeric`, naming file, column and line.
+            `not_numeric`, naming file, column and row.
     """
     names = list(images)
     columns = _columns_of(path, table, side)
@@ -131,7 +132,7 @@ def _numbers(path: Path, cells: pd.Series) -> np.ndarray:
         raise SubmitterError(
             "not_numeric",
             f"{path}, column {cells.name!r}: {int(bad.sum())} cells are not finite numbers, the "
-            f"first is {cells.iloc[first][:60]!r} (line {first + 2}).",
+            f"first is {cells.iloc[first][:60]!r} ({data_row(first)}).",
             "Leave a cell empty where the metric gave no score.",
         )
     return values

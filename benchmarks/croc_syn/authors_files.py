@@ -18,6 +18,7 @@ from benchmarks.croc.authors_files import write_table
 from benchmarks.croc.score_columns import joined, pair_scores, read_score_table
 from benchmarks.croc_syn.load import FILES, SIDES
 from benchmarks.errors import SubmitterError
+from benchmarks.sources.output import check_output
 
 _SIDES = {"prompts": "orig", "contrast_prompts": "contrast"}
 _COLUMNS = {"prompts": "img_paths_prompts", "contrast_prompts": "img_paths_contrast"}
@@ -67,11 +68,13 @@ def read_shards(folder: Path) -> pd.DataFrame:
 def convert(
     folder: Annotated[Path, typer.Argument(help="Folder with flux_ds, flux_qwen, sd_ds, sd_qwen.")],
     out: Annotated[Path, typer.Option("--out", help="Scores file to write (.parquet or .csv).")],
+    force: Annotated[bool, typer.Option("--force", help="Replace --out if it exists.")] = False,
 ) -> None:
     """Make one scores file of the shards that the CROC runner wrote for CROC_syn.
 
     Example: python -m benchmarks.croc_syn.authors_files outputs/scores --out scores.parquet
     """
+    check_output(out, force=force, inputs=folder.glob("*/*.tsv"))
     table = read_shards(folder)
     write_table(table, out)
     typer.echo(f"{out}: {len(table)} pairs, metrics {', '.join(table.columns[1:])}")

@@ -6,16 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from benchmarks.arrays import FloatArray
 from benchmarks.croc.contrasts import DIRECTIONS
 from benchmarks.croc.scaling import scale
 from benchmarks.croc_syn.answers import MODES, TEXT_MODELS
 from benchmarks.croc_syn.measures import IMAGE_CHANCE, TEXT_CHANCE
 from benchmarks.croc_syn.strata import Stratum
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.croc.contrasts import DIRECTIONS
 from benchmarks.croc_syn.answers import CrocSynAnswers
 from benchmarks.schema import ScoreTable
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 
 @dataclass(frozen=True)

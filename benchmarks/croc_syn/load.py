@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +20,7 @@ from benchmarks.croc_syn.answers import (
 )
 from benchmarks.croc_syn.taxonomy import node_of
 from benchmarks.sources.folder import DataFolder
+from benchmarks.sources.strict_json import parse_json
 
 FILES: dict[str, tuple[str, str]] = {
     f"croc_syn/3_extracted_prompts_{image}_{text}.jsonl": (image, text)
@@ -90,16 +90,22 @@ def load_answers(folder: DataFolder, n_images: int) -> CrocSynAnswers:
     table = _Table()
     pair_ids: list[str] = []
     dropped = 0
+    bare = {models: path for path, models in FILES.items()}
     for pair in prompt_pairs(folder):
         if not pair.is_whole:
             dropped += 1
             continue
         table.add(pair)
+        bare.pop((pair.image_model, pair.text_model), None)
         for side in range(len(SIDES)):
             pair_ids += [f"{i}|{text}" for i in pair.image_ids(side, n_images) for text in TEXTS]
+    needed = folder.expected("prompt files with prompt pairs") or 1
+    if len(FILES) - len(bare) < needed:
+        raise folder.malformed(
+            next(iter(bare.values())),
+            "holds no prompt pair with both texts; each of the four prompt files is needed",
+        )
     last = next(reversed(FILES))
-    if not pair_ids:
-        raise folder.malformed(last, "and the files beside it hold no prompt pair")
     folder.check_count(last, "prompt pairs", len(table.clusters))
     return CrocSynAnswers(
         pair_ids=tuple(pair_ids),
@@ -175,8 +181,8 @@ class _Line:
         if len(line) == _LONGEST_LINE:
             raise self._error(f"is longer than {_LONGEST_LINE} bytes")
         try:
-            self._record = json.loads(line)
-        except (ValueError, RecursionError) as error:
+            self._record = parse_json(line)
+        except ValueError as error:
             raise self._error(f"is not JSON ({error})") from error
         if not isinstance(self._record, dict):
             raise self._error("is no JSON object")

@@ -19,7 +19,7 @@ from benchmarks.croc_syn.answers import PROPERTIES, TEXT_MODELS, CrocSynAnswers
 from benchmarks.croc_syn.estimates import Estimate, Part, mean, modes_of, whole
 from benchmarks.croc_syn.strata import Stratum, strata_of
 from benchmarks.croc_syn.taxonomy import NODES
-from benchmarks.rows import Measured, MeasuredBuilder, Row
+from benchmarks.rows import Measured, MeasuredBuilder, Row, notes
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
 
@@ -95,7 +95,7 @@ class _Line:
             n_missing=_n_missing(behind, column, strata),
         )
         n_groups = sum(strata[i].n_groups for i, _ in behind)
-        row = replace(row, note="; ".join((*self.estimate.notes, *_notes(row, n_groups))))
+        row = replace(row, note=notes(*self.estimate.notes, *_notes(row, n_groups)))
         resamples = self.estimate.resamples[:, m]
         if self.per_cluster and row.n_clusters:
             positions, values = _values_of_clusters(behind, column, strata, answers)

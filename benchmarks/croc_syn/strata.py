@@ -13,14 +13,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.croc.contrasts import DIRECTIONS
 from benchmarks.croc_syn.answers import CrocSynAnswers
 from benchmarks.croc_syn.groups import Grouping, compare
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 _BLOCK = 64  # resamples whose counts are gathered at once: bounds the memory
 
 
@@ -79,7 +78,7 @@ def strata_of(
         right[:, direction, metric] = found.right
         missing[:, direction, metric] = found.missing
     n_images = grouping.sizes * answers.images_per_prompt
-    in_plan = np.array([plan.index[cluster] for cluster in answers.clusters], np.intp)
+    in_plan = plan.positions(answers.clusters)
     clusters = groups["cluster"].to_numpy(np.intp)
     return tuple(
         _stratum(

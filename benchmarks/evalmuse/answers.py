@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pandas as pd
 
@@ -25,10 +25,13 @@ class EvalMuseAnswers(Answers):
         elements: one row per (image, element): `pair_id`, `element_id` (str), `skill` (str,
             normalised element type such as `counting`), `label` (float in 0..1, mean of the
             annotators' 0/1 labels).
+        labelled: how many images the released list holds, of which these are the held-out part;
+            0 where there is no such list.
     """
 
     images: pd.DataFrame
     elements: pd.DataFrame
+    labelled: int = field(default=0, kw_only=True)
 
     def counts(self) -> dict[str, int]:
         """Images, prompts and elements, in all, by split and by skill."""
@@ -40,6 +43,8 @@ class EvalMuseAnswers(Answers):
                 set(self.images["pair_id"]) - set(self.elements["pair_id"])
             ),
         }
+        if self.labelled:
+            found["labelled images"] = self.labelled
         for split in sorted(set(self.images["split"]) - {""}):
             members = self.images.loc[self.images["split"] == split, "prompt_id"]
             found[f"{split}: images"] = len(members)

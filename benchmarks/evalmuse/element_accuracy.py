@@ -9,18 +9,9 @@ from typing import Literal
 
 import numpy as np
 
-from benchmarks.evalmuse.slices import (
-    BoolArray,
-    Drawn,
-    ElementTable,
-    Estimate,
-    FloatArray,
-    IntArray,
-    count_distinct,
-    joined,
-    undefined,
-)
-from benchmarks.rows import Row
+from benchmarks.arrays import BoolArray, FloatArray, IntArray
+from benchmarks.evalmuse.slices import Drawn, ElementTable, Estimate, count_distinct, undefined
+from benchmarks.rows import Row, notes
 from benchmarks.statistics import thresholds
 from benchmarks.statistics.correlation import sum_by_cluster
 from benchmarks.statistics.resampling import ResamplingPlan
@@ -78,7 +69,7 @@ class ScoredElements:
             n_items=int(members.sum()),
             n_clusters=count_distinct(self.table.clusters[members]),
             n_missing=missing,
-            note=joined(
+            note=notes(
                 note,
                 absent if missing else "",
                 unknown if self.n_unlabelled and of_all else "",

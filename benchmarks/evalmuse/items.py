@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -72,33 +71,12 @@ def read_list(folder: DataFolder, path: str) -> list[Any]:
     """The content of a JSON array that is not empty.
 
     Raises:
-        SubmitterError: `data_missing` or `data_malformed`, also where an object has a key twice.
+        SubmitterError: `data_missing` or `data_malformed`.
     """
-    records = read_json_strictly(folder, path)
+    records = folder.read_json(path)
     if not isinstance(records, list) or not records:
         raise folder.malformed(path, "is not a JSON array of items")
     return records
-
-
-def read_json_strictly(folder: DataFolder, path: str) -> Any:
-    """The content of a JSON file in which no object has a key twice.
-
-    Raises:
-        SubmitterError: `data_missing` or `data_malformed`.
-    """
-    try:
-        # A plain reader would keep the last of two labels and say nothing.
-        return json.loads(folder.path(path).read_bytes(), object_pairs_hook=_once_each)
-    except ValueError as error:  # not UTF-8, not JSON, or a key twice
-        raise folder.malformed(path, f"is not JSON with distinct keys: {error}") from error
-
-
-def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"key {next(n for n in names if names.count(n) > 1)!r} stands twice")
-    return found
 
 
 def _fault(folder: DataFolder, path: str, position: int, record: object) -> Fault:

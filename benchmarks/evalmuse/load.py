@@ -9,7 +9,7 @@ import pandas as pd
 
 from benchmarks.evalmuse.answers import EvalMuseAnswers
 from benchmarks.evalmuse.element_keys import UNREPORTED_SKILL, parse_element_key
-from benchmarks.evalmuse.items import Item, read_items, read_json_strictly
+from benchmarks.evalmuse.items import Item, read_items
 from benchmarks.evalmuse.prompt_split import held_out, prompt_key, text_id
 from benchmarks.schema import Element, Pair, Questions
 from benchmarks.sources.archives import ZipImages
@@ -31,12 +31,14 @@ def load_answers(folder: DataFolder) -> EvalMuseAnswers:
         SubmitterError: `data_missing` (no folder, no file) or `data_malformed` (not the released
             list).
     """
-    items, images = _held_out_items(folder)
+    listed = _items(folder)
+    items, images = _held_out(listed)
     return EvalMuseAnswers(
         pair_ids=tuple(images["pair_id"]),
         clusters=tuple(sorted(set(images["prompt_id"]))),
         images=images,
         elements=element_table(items),
+        labelled=len(listed),
         sources=folder.verified(),
     )
 
@@ -47,7 +49,7 @@ def load_questions(folder: DataFolder) -> Questions:
     Raises:
         SubmitterError: `images_missing`, and what `load_answers` raises.
     """
-    items, _ = _held_out_items(folder)
+    items, _ = _held_out(_items(folder))
     return questions_of(items, _image_readers(folder, [item.img_path for item in items]))
 
 
@@ -62,7 +64,7 @@ def load_prompts(folder: DataFolder) -> pd.DataFrame:
     Raises:
         SubmitterError: `data_missing` or `data_malformed`.
     """
-    entries = read_json_strictly(folder, PROMPTS)
+    entries = folder.read_json(PROMPTS)
     if not isinstance(entries, dict):
         raise folder.malformed(PROMPTS, "is not a JSON object of prompts")
     folder.check_count(PROMPTS, "ranking prompts", len(entries))
@@ -110,10 +112,17 @@ def questions_of(items: Iterable[Item], images: Mapping[str, Reader]) -> Questio
     )
 
 
-def _held_out_items(folder: DataFolder) -> tuple[list[Item], pd.DataFrame]:
-    """The held-out items and their table `EvalMuseAnswers.images`, in the same order."""
+def _items(folder: DataFolder) -> list[Item]:
+    """All items of the released list."""
     items = read_items(folder, LABELS, released=True)
     folder.check_count(LABELS, "labelled images", len(items))
+    # Neither its hash nor its exact size is published, but a part of it is another benchmark.
+    folder.check_range(LABELS, "labelled images", len(items))
+    return items
+
+
+def _held_out(items: list[Item]) -> tuple[list[Item], pd.DataFrame]:
+    """The held-out items and their table `EvalMuseAnswers.images`, in the same order."""
     images = _image_table(items)
     # A text that is listed with both types takes part in the draw once, as real.
     types = images.groupby("prompt_id")["split"].min()

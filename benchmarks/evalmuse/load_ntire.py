@@ -52,7 +52,9 @@ def load_questions(folder: DataFolder) -> Questions:
             f"{without[0]!r}, so code cannot be run on them",
         )
     names = {item.img_path: item.img_path for item in items}
-    return questions_of(items, folder_images("evalmuse_ntire", images, names))
+    return questions_of(
+        items, folder_images("evalmuse_ntire", images, names, remedy=folder.remedy(IMAGES))
+    )
 
 
 def _prompt_of(item: Item) -> str:

@@ -12,19 +12,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from benchmarks.arrays import FloatArray
 from benchmarks.evalmuse.answers import EvalMuseAnswers
 from benchmarks.evalmuse.element_accuracy import ScoredElements, element_estimates
 from benchmarks.evalmuse.measures import FACETS, MEASURES
 from benchmarks.evalmuse.overall import overall_estimates
-from benchmarks.evalmuse.slices import (
-    Drawn,
-    Estimate,
-    FloatArray,
-    joined,
-    tables_of,
-    undefined,
-)
-from benchmarks.rows import Measured, MeasuredBuilder, Row
+from benchmarks.evalmuse.slices import Drawn, Estimate, tables_of, undefined
+from benchmarks.rows import Measured, MeasuredBuilder, Row, notes
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
 
@@ -67,7 +61,7 @@ def measure(
     builder = MeasuredBuilder(plan.n_resamples)
     for estimate in estimates(scores, answers, plan, benchmark, revision):
         drawn = estimate.drawn
-        row = replace(estimate.row, note=joined(estimate.row.note, drawn.note))
+        row = replace(estimate.row, note=notes(estimate.row.note, drawn.note))
         builder.add(row, drawn.values)
     return builder.build()
 
@@ -125,8 +119,8 @@ def _final(row: Row, parts: dict[str, Estimate]) -> Estimate:
         reasons = [parts[name].row.note for name in lacking if name in parts]
         return undefined(row, f"no {', '.join(lacking)}", *dict.fromkeys(reasons))
     value = sum(TRACK1_WEIGHTS[name] * part.row.value for name, part in defined.items())
-    notes = dict.fromkeys(part.row.note for part in defined.values())
-    return Estimate(replace(row, value=value, note=joined(*notes)), lambda: _final_drawn(defined))
+    said = dict.fromkeys(part.row.note for part in defined.values())
+    return Estimate(replace(row, value=value, note=notes(*said)), lambda: _final_drawn(defined))
 
 
 def _final_drawn(parts: dict[str, Estimate]) -> Drawn:

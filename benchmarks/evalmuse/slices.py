@@ -9,16 +9,13 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from benchmarks.arrays import BoolArray, FloatArray, IntArray
 from benchmarks.evalmuse.answers import EvalMuseAnswers
 from benchmarks.evalmuse.element_keys import UNREPORTED_SKILL
-from benchmarks.rows import Row
+from benchmarks.rows import Row, notes
 from benchmarks.statistics.resampling import ResamplingPlan
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
-BoolArray = NDArray[np.bool_]
 Slice = tuple[str, BoolArray]
 """Name of a split or skill, and its members."""
 
@@ -121,7 +118,7 @@ def tables_of(answers: EvalMuseAnswers, plan: ResamplingPlan) -> tuple[ImageTabl
     if (image_of < 0).any():
         raise KeyError(f"no image {elements['pair_id'][image_of < 0].iloc[0]!r} has a rating")
     codes, prompts = pd.factorize(images["prompt_id"])
-    clusters = np.array([plan.index[prompt] for prompt in prompts], np.intp)[codes]
+    clusters = plan.positions(prompts)[codes]
     splits = (("all", np.ones(len(images), bool)), *_groups(images["split"], without=""))
     skills = tuple(_groups(elements["skill"], without=UNREPORTED_SKILL))
     return (
@@ -141,14 +138,9 @@ def tables_of(answers: EvalMuseAnswers, plan: ResamplingPlan) -> tuple[ImageTabl
     )
 
 
-def joined(*notes: str) -> str:
-    """Notes that say something, one after the other."""
-    return "; ".join(note for note in notes if note)
-
-
-def undefined(row: Row, *notes: str) -> Estimate:
+def undefined(row: Row, *reasons: str) -> Estimate:
     """A row without a value, and why."""
-    return Estimate(replace(row, value=math.nan, note=joined(*notes)))
+    return Estimate(replace(row, value=math.nan, note=notes(*reasons)))
 
 
 def count_distinct(clusters: IntArray) -> int:

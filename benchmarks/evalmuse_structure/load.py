@@ -13,7 +13,7 @@ from benchmarks.evalmuse_structure.labels import (
     problem_skill,
 )
 from benchmarks.schema import Pair, Questions
-from benchmarks.sources.folder import DataFolder
+from benchmarks.sources.folder import DataFolder, data_row
 from benchmarks.sources.images import folder_images
 
 TABLE = "evalmuse_structure/structure.csv"
@@ -28,7 +28,7 @@ def load_answers(folder: DataFolder) -> StructureAnswers:
     """Read and check the table.
 
     Raises:
-        SubmitterError: `data_missing` or `data_malformed`, naming the first line that is wrong.
+        SubmitterError: `data_missing` or `data_malformed`, naming the first row that is wrong.
     """
     table = _table(folder)
     pairs = table["pair_id"]
@@ -61,7 +61,9 @@ def load_questions(folder: DataFolder) -> Questions:
     names = {image: image for image in dict.fromkeys(table["img_path"])}
     given = dict(zip(table["label"], _prompts(table), strict=True))
     return Questions(
-        images=folder_images("evalmuse_structure", folder.path(IMAGES), names),
+        images=folder_images(
+            "evalmuse_structure", folder.path(IMAGES), names, remedy=folder.remedy(IMAGES)
+        ),
         texts={label: QUESTION.format(cls_prompt=words) for label, words in given.items()},
         pairs=tuple(
             Pair(pair, image, label)
@@ -146,6 +148,6 @@ def _refuse(
     raise folder.malformed(
         TABLE,
         f"has {int(wrong.sum())} wrong cells in column {column}, the first is {cell!r} of the "
-        f"image {str(table.loc[index, 'img_path'])[:80]!r} (row {index + 1} after the header); "
+        f"image {str(table.loc[index, 'img_path'])[:80]!r} ({data_row(index)}); "
         f"expected {expected}",
     )

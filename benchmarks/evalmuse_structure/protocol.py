@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.evalmuse_structure.answers import StructureAnswers
 from benchmarks.evalmuse_structure.labels import CATEGORIES
 from benchmarks.evalmuse_structure.measures import FACETS, MEASURES
@@ -24,33 +25,15 @@ from benchmarks.evalmuse_structure.search import (
     harmonic_mean,
     yes_by_cluster,
 )
-from benchmarks.rows import Measured, MeasuredBuilder, Row
+from benchmarks.rows import Measured, MeasuredBuilder, Row, notes
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
 
 __all__ = ["FACETS", "MEASURES", "measure"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 NOT_RISING = "declared lower-is-better, but the test takes P(Yes), which grows with yes"
 NOT_PROBABILITIES = "scores outside 0..1 are no P(Yes), so no threshold can be searched"
-
-
-@dataclass(frozen=True)
-class _Draws:
-    """The sample itself as row 0, then the resamples: shape (1 + B, C), and the cluster index."""
-
-    counts: FloatArray
-    index: dict[str, int]
-
-    @classmethod
-    def of(cls, plan: ResamplingPlan) -> _Draws:
-        once = np.ones((1, len(plan.clusters)))
-        return cls(np.vstack([once, plan.counts]), plan.index)
-
-    def clusters(self, questions: pd.DataFrame) -> IntArray:
-        return np.array([self.index[c] for c in questions["cluster"]], np.intp)
 
 
 @dataclass(frozen=True)
@@ -66,10 +49,10 @@ class _Part:
     size: FloatArray
 
     @classmethod
-    def of(cls, scores: FloatArray, clusters: IntArray, draws: _Draws) -> _Part:
-        n = draws.counts.shape[1]
+    def of(cls, scores: FloatArray, clusters: IntArray, plan: ResamplingPlan) -> _Part:
+        n = len(plan.clusters)
         sizes = np.bincount(clusters, minlength=n).astype(np.float64)
-        return cls(draws.counts @ yes_by_cluster(scores, clusters, n), draws.counts @ sizes)
+        return cls(plan.draws @ yes_by_cluster(scores, clusters, n), plan.draws @ sizes)
 
     @property
     def share(self) -> FloatArray:
@@ -96,8 +79,8 @@ class _Slice:
     def where(self, chosen: NDArray[np.bool_]) -> _Slice:
         return _Slice(self.questions[chosen], self.scores[chosen], self.clusters[chosen])
 
-    def part(self, chosen: NDArray[np.bool_], draws: _Draws) -> _Part:
-        return _Part.of(self.scores[chosen], self.clusters[chosen], draws)
+    def part(self, chosen: NDArray[np.bool_], plan: ResamplingPlan) -> _Part:
+        return _Part.of(self.scores[chosen], self.clusters[chosen], plan)
 
     @property
     def yes(self) -> NDArray[np.bool_]:
@@ -139,49 +122,48 @@ def measure(
         KeyError: a question has no row in `scores`, or a cluster is not in the plan.
     """
     builder = MeasuredBuilder(plan.n_resamples)
-    draws = _Draws.of(plan)
     overall = scores.oriented()
     for metric in scores.metrics:
         row = Row(benchmark, revision, metric, measure="", value=math.nan, variant="paper")
         values = overall[metric]
-        categories = _slice(answers.categories, values, draws)
-        problems = _slice(answers.problems, values, draws)
+        categories = _slice(answers.categories, values, plan)
+        problems = _slice(answers.problems, values, plan)
         given = scores.overall[metric].to_numpy(np.float64)
         falling = scores.directions.get(metric, 1) < 0
         if falling or ((given < 0) | (given > 1)).any():  # NaN is neither
             reason = NOT_RISING if falling else NOT_PROBABILITIES
             _add_undefined(builder, row, categories, problems, reason)
         else:
-            _add_threshold_rows(builder, row, categories, problems, draws)
-        _add_auc_rows(builder, replace(row, measure="auc", variant="assay"), categories, draws)
+            _add_threshold_rows(builder, row, categories, problems, plan)
+        _add_auc_rows(builder, replace(row, measure="auc", variant="assay"), categories, plan)
     return builder.build()
 
 
-def _slice(questions: pd.DataFrame, values: pd.Series, draws: _Draws) -> _Slice:
+def _slice(questions: pd.DataFrame, values: pd.Series, plan: ResamplingPlan) -> _Slice:
     scores = values.loc[questions["pair_id"]].to_numpy(np.float64)
-    return _Slice(questions, scores, draws.clusters(questions))
+    return _Slice(questions, scores, plan.positions(questions["cluster"]))
 
 
 def _add_threshold_rows(
-    builder: MeasuredBuilder, row: Row, categories: _Slice, problems: _Slice, draws: _Draws
+    builder: MeasuredBuilder, row: Row, categories: _Slice, problems: _Slice, plan: ResamplingPlan
 ) -> None:
-    positive, negative = _parts(categories, draws)
+    positive, negative = _parts(categories, plan)
     f1 = harmonic_mean(positive.share, 1.0 - negative.share)
     chosen = best(f1)
     defined = (positive.size > 0) & (negative.size > 0)
     at = f"at threshold {THRESHOLDS[chosen[0]]:.2f}" if defined[0] else _one_sided(categories)
     whole = np.where(defined, np.take_along_axis(f1, chosen[:, None], 1)[:, 0], np.nan)
     for skill, part in _by_category(categories):
-        accuracy = _accuracy(part, chosen, draws)
+        accuracy = _accuracy(part, chosen, plan)
         named = part.fill(replace(row, measure="accuracy", skill=skill))
         reason = "" if not defined[0] else _one_sided(part)
-        _add(builder, named, np.where(defined, accuracy, np.nan), _joined(reason, at))
+        _add(builder, named, np.where(defined, accuracy, np.nan), notes(reason, at))
     yes = np.where(
-        defined, _Part.of(problems.scores, problems.clusters, draws).share_at(chosen), np.nan
+        defined, _Part.of(problems.scores, problems.clusters, plan).share_at(chosen), np.nan
     )
     reason = "" if problems.scores.size else "no problem is annotated"
-    _add(builder, problems.fill(replace(row, measure="recall")), yes, _joined(reason, at))
-    _add_recall_by_problem(builder, row, problems, np.where(defined, chosen, -1), draws, at=at)
+    _add(builder, problems.fill(replace(row, measure="recall")), yes, notes(reason, at))
+    _add_recall_by_problem(builder, row, problems, np.where(defined, chosen, -1), plan, at=at)
     _add(builder, categories.fill(replace(row, measure="f1")), whole, at)
     thresholds = np.where(defined, THRESHOLDS[chosen], np.nan)
     reason = "" if defined[0] else at
@@ -193,7 +175,7 @@ def _add_recall_by_problem(
     row: Row,
     problems: _Slice,
     chosen: IntArray,
-    draws: _Draws,
+    plan: ResamplingPlan,
     *,
     at: str,
 ) -> None:
@@ -201,14 +183,16 @@ def _add_recall_by_problem(
     kinds = problems.questions["skill"].to_numpy(object)
     for skill in dict.fromkeys(kinds):
         part = problems.where(np.asarray(kinds == skill, bool))
-        share = _Part.of(part.scores, part.clusters, draws).share_at(np.maximum(chosen, 0))
+        share = _Part.of(part.scores, part.clusters, plan).share_at(np.maximum(chosen, 0))
         named = part.fill(replace(row, measure="recall", skill=str(skill), variant="assay"))
         _add(builder, named, np.where(chosen >= 0, share, np.nan), at)
 
 
-def _add_auc_rows(builder: MeasuredBuilder, row: Row, categories: _Slice, draws: _Draws) -> None:
+def _add_auc_rows(
+    builder: MeasuredBuilder, row: Row, categories: _Slice, plan: ResamplingPlan
+) -> None:
     for skill, part in _by_category(categories):
-        values = auc(part.scores, part.yes, draws.counts[:, part.clusters])
+        values = auc(part.scores, part.yes, plan.draws[:, part.clusters])
         _add(builder, part.fill(replace(row, skill=skill)), values, _one_sided(part))
 
 
@@ -228,13 +212,13 @@ def _add_undefined(
         _add(builder, named, nothing, reason)
 
 
-def _parts(part: _Slice, draws: _Draws) -> tuple[_Part, _Part]:
-    return part.part(part.yes, draws), part.part(~part.yes, draws)
+def _parts(part: _Slice, plan: ResamplingPlan) -> tuple[_Part, _Part]:
+    return part.part(part.yes, plan), part.part(~part.yes, plan)
 
 
-def _accuracy(part: _Slice, chosen: IntArray, draws: _Draws) -> FloatArray:
+def _accuracy(part: _Slice, chosen: IntArray, plan: ResamplingPlan) -> FloatArray:
     """Mean of the two shares at one threshold per draw, shape (1 + B,)."""
-    positive, negative = _parts(part, draws)
+    positive, negative = _parts(part, plan)
     accuracy: FloatArray = (positive.share_at(chosen) + 1.0 - negative.share_at(chosen)) / 2.0
     return accuracy
 
@@ -259,9 +243,5 @@ def _one_sided(part: _Slice) -> str:
 
 def _add(builder: MeasuredBuilder, row: Row, values: FloatArray, note: str) -> None:
     """One row: the first value is the sample's, the others the resamples'."""
-    row = replace(row, value=float(values[0]), note=_joined(note, row.note))
+    row = replace(row, value=float(values[0]), note=notes(note, row.note))
     builder.add(row, None if math.isnan(values[0]) else values[1:])
-
-
-def _joined(*notes: str) -> str:
-    return "; ".join(note for note in notes if note)

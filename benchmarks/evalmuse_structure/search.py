@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
+from benchmarks.arrays import FloatArray, IntArray
 
 THRESHOLDS: FloatArray = np.arange(101) / 100.0
 """0, 0.01, ..., 1, each the double nearest to its decimal."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from benchmarks.evalmuse_track2.answers import Track2Answers
 from benchmarks.evalmuse_track2.arrays import read_npz
 from benchmarks.evalmuse_track2.masks import MaskFileError, as_it_is, pack
 from benchmarks.evalmuse_track2.pickled import read_pickle
-from benchmarks.evalmuse_track2.records import Records
+from benchmarks.evalmuse_track2.records import MAX_NAME, Records
 from benchmarks.schema import Pair, Questions
 from benchmarks.sources.folder import DataFolder
 from benchmarks.sources.images import folder_images
@@ -27,6 +27,8 @@ IMAGES = "evalmuse_track2/images"
 
 MAX_IMAGES = 20_000
 MAX_BYTES = 4 << 30
+MAX_SCORE = 1000.0
+"""Largest mean opinion score that is read, in size; scales end at 5, 10 or 100."""
 FROM_BOXES = (
     "label masks drawn from the published boxes by a rule of ours, not the organisers' gt.pkl"
 )
@@ -49,8 +51,16 @@ def load_answers(folder: DataFolder) -> Track2Answers:
     if scores.empty:
         raise folder.malformed(path, "holds no image")
     folder.check_count(path, "images", len(scores))
+    _check_names(folder, path, records.scores)
     if scores.isna().any():
         raise folder.malformed(path, f"gives {scores.index[scores.isna()][0]!r} no score")
+    far = scores[scores.abs() > MAX_SCORE]
+    if len(far):
+        raise folder.malformed(
+            path,
+            f"gives {far.index[0]!r} the score {far.iloc[0]:g}; expected a mean opinion score of "
+            f"{-MAX_SCORE:g} to {MAX_SCORE:g}",
+        )
     images = tuple(str(image) for image in scores.index)
     return Track2Answers(
         pair_ids=images,
@@ -76,7 +86,9 @@ def load_questions(folder: DataFolder, images: tuple[str, ...]) -> Questions:
             raise folder.malformed(path, f"gives the image {image!r} no text prompt_en")
     names = {image: f"{image}.jpg" for image in images}
     return Questions(
-        images=folder_images("evalmuse_track2", folder.path(IMAGES), names),
+        images=folder_images(
+            "evalmuse_track2", folder.path(IMAGES), names, remedy=folder.remedy(IMAGES)
+        ),
         texts={image: str(text) for image, text in texts.items()},
         pairs=tuple(Pair(image, image, image) for image in images),
     )
@@ -115,7 +127,19 @@ def _entries(folder: DataFolder, path: str) -> Mapping[str, Mapping[str, Any]]:
     entries = folder.read_json(path)
     if not isinstance(entries, dict) or not all(isinstance(e, dict) for e in entries.values()):
         raise folder.malformed(path, "is not an object of objects, one per image")
+    _check_names(folder, path, entries)
     return entries
+
+
+def _check_names(folder: DataFolder, path: str, images: Iterable[str]) -> None:
+    """Images are files in one folder, so a name must be that of a file in it."""
+    for image in images:
+        if not image or len(image) > MAX_NAME or not image.isprintable() or set(image) & set("/\\"):
+            raise folder.malformed(
+                path,
+                f"names an image {image[:60]!r}; expected the name of a file in images/, without "
+                f"folders and without .jpg, of up to {MAX_NAME} characters",
+            )
 
 
 def _image_size(path: Path, n_before: int) -> tuple[int, int]:

@@ -57,8 +57,7 @@ def resized(mask: NDArray[Any]) -> BoolArray:
     """
     import cv2  # noqa: PLC0415 - large, and needed only where masks are read
 
-    if not np.isfinite(mask).all():
-        raise MaskFileError("holds a mask with values that are not finite")
+    _check_finite(mask)
     if mask.shape == (SIZE, SIZE):
         return np.asarray(mask > 0)
     plain = mask.astype(mask.dtype.newbyteorder("="))
@@ -70,14 +69,20 @@ def as_it_is(mask: NDArray[Any]) -> BoolArray:
     """A label mask: never resized; whatever is not 0 is distorted.
 
     Raises:
-        MaskFileError: it is not SIZE x SIZE.
+        MaskFileError: it is not SIZE x SIZE, or a value is not finite.
     """
     if mask.shape != (SIZE, SIZE):
         raise MaskFileError(
             f"holds a label mask of {mask.shape[0]} x {mask.shape[1]}; expected {SIZE} x {SIZE}, "
             "since label masks are compared as they are"
         )
+    _check_finite(mask)
     return np.asarray(mask != 0)
+
+
+def _check_finite(mask: NDArray[Any]) -> None:
+    if not np.isfinite(mask).all():
+        raise MaskFileError("holds a mask with values that are not finite")
 
 
 def check_size(shape: tuple[object, ...], item_bytes: int) -> tuple[int, int]:

@@ -37,8 +37,10 @@ from benchmarks.evalmuse_track2.pickle_values import (
 )
 from benchmarks.evalmuse_track2.records import MAX_NAME, Records
 
+PROTOCOLS = (3, 4, 5)
 OPERATIONS_PER_IMAGE = 200
 """A pickled image takes about 60 instructions."""
+_PICKLE_BEGINS = 0x80
 
 
 def read_pickle(content: bytes, most_images: int, fit: Fit) -> Records:
@@ -52,6 +54,7 @@ def read_pickle(content: bytes, most_images: int, fit: Fit) -> Records:
     Raises:
         MaskFileError: it is not such a pickle, or holds anything else.
     """
+    _check_kind(content)
     machine = _Machine(most_images, fit)
     try:
         return _records(machine.run(content))
@@ -59,6 +62,24 @@ def read_pickle(content: bytes, most_images: int, fit: Fit) -> Records:
         raise
     except (ValueError, TypeError, LookupError, OverflowError, struct.error) as error:
         raise MaskFileError(f"is not a complete pickle of protocol 3 to 5 ({error})") from error
+
+
+def _check_kind(content: bytes) -> None:
+    """Say in plain words what a file is that is no pickle of a protocol that is read."""
+    if not content:
+        raise MaskFileError("is empty; expected a pickle")
+    if content.startswith(b"PK"):
+        raise MaskFileError("is a zip or .npz file, not a pickle; give it the ending .npz")
+    if content[0] != _PICKLE_BEGINS:
+        raise MaskFileError(
+            f"is no binary pickle: it begins with {content[:20]!r}; expected a file that "
+            "pickle.dump wrote with protocol 3, 4 or 5"
+        )
+    if content[1:2] and content[1] not in PROTOCOLS:
+        raise MaskFileError(
+            f"is a pickle of protocol {content[1]}; write it again with pickle.dump(..., "
+            "protocol=4)"
+        )
 
 
 def _records(top: object) -> Records:

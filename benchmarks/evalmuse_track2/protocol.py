@@ -7,35 +7,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from benchmarks.arrays import FloatArray
 from benchmarks.evalmuse_track2.answers import MaskedScores, Track2Answers
 from benchmarks.evalmuse_track2.masks import PackedMask, unpack
 from benchmarks.evalmuse_track2.measures import FACETS, MEASURES
-from benchmarks.rows import Measured, MeasuredBuilder, Row
+from benchmarks.pooled import Found, PooledImages
+from benchmarks.rows import Measured, MeasuredBuilder, Row, notes
 from benchmarks.schema import ScoreTable
-from benchmarks.statistics import correlation, logistic
 from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean
 
 __all__ = ["FACETS", "MEASURES", "final_score", "measure", "region_rates"]
 
-FloatArray = NDArray[np.float64]
-
 F1_GUARD = 1e-10
 F1_WEIGHT = 0.7
 CORRELATION_WEIGHT = 0.3
-MIN_IMAGES = 3
-"""Fewer images than this make no correlation."""
 NO_MASKS = "the scores file holds no masks"
-
-
-@dataclass(frozen=True)
-class _Estimate:
-    """A value, its resamples, shape (B,), or None, and why it is as it is."""
-
-    value: float
-    resamples: FloatArray | None
-    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -71,18 +58,17 @@ def measure(
     builder = MeasuredBuilder(plan.n_resamples)
     overall = scores.oriented().loc[list(answers.pair_ids)]
     masks = scores.masks if isinstance(scores, MaskedScores) else {}
-    counts = plan.counts_of(answers.pair_ids)
+    ratings = answers.scores.loc[list(answers.pair_ids)].to_numpy(np.float64)
+    images, counts = plan.positions(answers.pair_ids), plan.counts_of(answers.pair_ids)
+    n = len(answers.pair_ids)
     for metric in scores.metrics:
         values = overall[metric].to_numpy(np.float64)
-        n_missing = int(np.isnan(values).sum())
-        n = len(answers.pair_ids)
         row = Row(benchmark, revision, metric, measure="", value=math.nan, variant="code")
-        by_score = replace(
-            row, n_items=n - n_missing, n_clusters=n - n_missing, n_missing=n_missing
-        )
+        pool = PooledImages.of(values, ratings, images, plan)
+        by_score = pool.counted(row)
         found = _compare(masks[metric], answers) if metric in masks else None
         rates = _rates(found, counts)
-        agreed = _correlations(values, answers, counts)
+        agreed = {name: pool.correlation(name) for name in ("plcc", "srcc", "pearson")}
         final = _final(rates["f1"], agreed["plcc"], agreed["srcc"])
         _add(builder, replace(by_score, measure="final"), final, answers.note)
         for name, estimate in rates.items():
@@ -130,17 +116,17 @@ def _compare(masks: Mapping[str, PackedMask], answers: Track2Answers) -> _Region
     )
 
 
-def _rates(found: _Regions | None, counts: FloatArray) -> dict[str, _Estimate]:
+def _rates(found: _Regions | None, counts: FloatArray) -> dict[str, Found]:
     if found is None:
-        return {n: _Estimate(math.nan, None, NO_MASKS) for n in ("f1", "precision", "recall")}
+        return {n: Found(note=NO_MASKS) for n in ("f1", "precision", "recall")}
     sums = found.counts.sum(axis=0)
     values, resampled = region_rates(sums), region_rates(counts @ found.counts)
-    notes = {"f1": "", "precision": "", "recall": ""}
+    reasons = {"f1": "", "precision": "", "recall": ""}
     if sums[0] == 0:
-        notes |= {"f1": "no region is predicted", "precision": "no region is predicted"}
+        reasons |= {"f1": "no region is predicted", "precision": "no region is predicted"}
     if sums[2] == 0:
-        notes |= {"f1": "no region is labelled", "recall": "no region is labelled"}
-    return {n: _Estimate(float(values[n]), resampled[n], notes[n]) for n in values}
+        reasons |= {"f1": "no region is labelled", "recall": "no region is labelled"}
+    return {n: Found(float(values[n]), reasons[n], resampled[n]) for n in values}
 
 
 def _n_items(name: str, found: _Regions | None, n_images: int) -> int:
@@ -158,7 +144,7 @@ def _add_giou(
     counts: FloatArray,
     answers: Track2Answers,
 ) -> None:
-    row = replace(row, measure="giou", note=_joined(answers.note, "" if found else NO_MASKS))
+    row = replace(row, measure="giou", note=notes(answers.note, "" if found else NO_MASKS))
     if found is None:
         builder.add(row)
         return
@@ -166,66 +152,17 @@ def _add_giou(
     builder.add(row, resampled_mean(found.iou, counts), answers.pair_ids, found.iou)
 
 
-def _correlations(
-    values: FloatArray, answers: Track2Answers, counts: FloatArray
-) -> dict[str, _Estimate]:
-    scored = np.isfinite(values)
-    x, y = values[scored], answers.scores.loc[list(answers.pair_ids)].to_numpy(np.float64)[scored]
-    draws, clusters = counts[:, scored], np.arange(x.size)
-    missing = int((~scored).sum())
-    note = f"images left out for want of a score: {missing}" if missing else ""
-    reason = _undefined(x, y)
-    if reason:
-        nothing = _Estimate(math.nan, None, _joined(reason, note))
-        return dict.fromkeys(("plcc", "srcc", "pearson"), nothing)
-    plcc = _plcc(x, y, draws, clusters)
-    return {
-        "plcc": replace(plcc, note=_joined(plcc.note, note)),
-        "srcc": _Estimate(
-            correlation.spearman(x, y), correlation.resampled_spearman(x, y, draws, clusters), note
-        ),
-        "pearson": _Estimate(
-            correlation.pearson(x, y), correlation.resampled_pearson(x, y, draws, clusters), note
-        ),
-    }
-
-
-def _undefined(x: FloatArray, y: FloatArray) -> str:
-    if x.size < MIN_IMAGES:
-        return f"fewer than {MIN_IMAGES} images with a score"
-    if np.ptp(x) == 0:
-        return "the metric gives every image the same score"
-    return "every image has the same opinion score" if np.ptp(y) == 0 else ""
-
-
-def _plcc(x: FloatArray, y: FloatArray, draws: FloatArray, clusters: NDArray[np.intp]) -> _Estimate:
-    fitted = logistic.plcc(x, y)
-    if math.isnan(fitted.value):
-        return _Estimate(fitted.value, None, fitted.note)
-    # Row 0 draws every image once: the grid's value for the sample itself.
-    once = np.ones((1, draws.shape[1]))
-    resampled = logistic.resampled_plcc(x, y, np.vstack([once, draws]), clusters)
-    if abs(resampled[0] - fitted.value) > logistic.GRID_TOLERANCE:
-        reason = "no interval: the fit stopped at a curve that is not the best one"
-        return _Estimate(fitted.value, None, _joined(fitted.note, reason))
-    return _Estimate(fitted.value, resampled[1:], fitted.note)
-
-
-def _final(f1: _Estimate, plcc: _Estimate, srcc: _Estimate) -> _Estimate:
+def _final(f1: Found, plcc: Found, srcc: Found) -> Found:
     value = final_score(f1.value, plcc.value, srcc.value)
-    note = _joined(*dict.fromkeys((f1.note, plcc.note, srcc.note)))
+    note = notes(*dict.fromkeys((f1.note, plcc.note, srcc.note)))
     if f1.resamples is None or plcc.resamples is None or srcc.resamples is None:
-        return _Estimate(value, None, note)
+        return Found(value, note)
     resamples: FloatArray = F1_WEIGHT * f1.resamples + CORRELATION_WEIGHT * 0.5 * (
         plcc.resamples + srcc.resamples
     )
-    return _Estimate(value, resamples, note)
+    return Found(value, note, resamples)
 
 
-def _add(builder: MeasuredBuilder, row: Row, estimate: _Estimate, note: str = "") -> None:
-    row = replace(row, value=estimate.value, note=_joined(estimate.note, note))
+def _add(builder: MeasuredBuilder, row: Row, estimate: Found, note: str = "") -> None:
+    row = replace(row, value=estimate.value, note=notes(estimate.note, note))
     builder.add(row, None if math.isnan(estimate.value) else estimate.resamples)
-
-
-def _joined(*notes: str) -> str:
-    return "; ".join(note for note in notes if note)

@@ -43,7 +43,7 @@ def parse_masks(
     elif name.lower().endswith(_SUFFIXES):
         raise SubmitterError(
             "unreadable_scores",
-            f"{name} begins neither like a .npz file nor like a pickle of protocol 2 or newer.",
+            f"{name} is neither a .npz file nor a binary pickle (protocol 3, 4 or 5).",
             _HINT,
         )
     else:

@@ -9,14 +9,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.errors import SubmitterError
 from benchmarks.gecko.aggregate import ABSOLUTE_TEMPLATES, preferences, template_scores
 from benchmarks.gecko.answers import GeckoAnswers
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -84,11 +82,11 @@ def align(scores: ScoreTable, answers: GeckoAnswers, plan: ResamplingPlan) -> Al
     return Aligned(
         metrics=scores.metrics,
         scores=scores.oriented().loc[pairs["pair_id"]].to_numpy(np.float64),
-        prompts=np.array([plan.index[prompt] for prompt in pairs["prompt_id"]], np.intp),
+        prompts=plan.positions(pairs["prompt_id"]),
         models=pairs["model"].to_numpy(object),
         human=human_scores(answers),
         comparisons=comparisons(answers),
-        draws=np.vstack([np.ones((1, len(plan.clusters))), plan.counts]),
+        draws=plan.draws,
     )
 
 

@@ -10,7 +10,7 @@ from benchmarks.gecko.answers import Gecko2kAnswers
 from benchmarks.gecko.load_ratings import load_models, load_ratings
 from benchmarks.gecko.reliable import reliable_prompts
 from benchmarks.schema import Element, Pair, Questions
-from benchmarks.sources.folder import DataFolder
+from benchmarks.sources.folder import DataFolder, data_row
 from benchmarks.sources.images import folder_images
 
 PROMPTS = "gecko/prompts.csv"
@@ -80,7 +80,7 @@ def load_questions(folder: DataFolder) -> Questions:
     words = words[words["unit_text"] != ""].drop_duplicates(["prompt_id", "unit_index"])
     words = words.sort_values("unit_index", kind="stable")
     return Questions(
-        images=folder_images("gecko", place, names),
+        images=folder_images("gecko", place, names, remedy=folder.remedy(IMAGES)),
         texts=dict(zip(answers.prompts["prompt_id"], answers.prompts["prompt"], strict=True)),
         pairs=tuple(
             Pair(pair_id, pair_id, prompt_id)
@@ -116,7 +116,7 @@ def load_prompts(folder: DataFolder) -> pd.DataFrame:
     _check_ids(folder, table)
     cells = zip(*(table[name] for name in _COLUMNS), strict=True)
     rows = (dict(zip(_COLUMNS, row, strict=True)) for row in cells)
-    found = pd.DataFrame([_parsed(folder, line, row) for line, row in enumerate(rows, start=2)])
+    found = pd.DataFrame([_parsed(folder, data_row(k), row) for k, row in enumerate(rows)])
     for flag in (name for name in table if str(name).startswith(_FLAG_PREFIXES)):
         _check_flag(folder, str(flag), table[flag])
     if RELIABLE_FLAG in table:
@@ -159,30 +159,30 @@ def _check_ids(folder: DataFolder, table: pd.DataFrame) -> None:
     if len(odd):
         raise folder.malformed(
             PROMPTS,
-            f"has {odd.iloc[0]!r} in column prompt_id (line {odd.index[0] + 2}); expected a "
+            f"has {odd.iloc[0]!r} in column prompt_id ({data_row(odd.index[0])}); expected a "
             "whole number",
         )
     again = table.loc[table["prompt_id"].duplicated(), "prompt_id"]
     if len(again):
         raise folder.malformed(
             PROMPTS,
-            f"names prompt_id {again.iloc[0]!r} again (line {again.index[0] + 2}); expected each once",
+            f"names prompt_id {again.iloc[0]!r} again ({data_row(again.index[0])}); expected each once",
         )
 
 
-def _parsed(folder: DataFolder, line: int, row: dict[str, str]) -> dict[str, str]:
+def _parsed(folder: DataFolder, place: str, row: dict[str, str]) -> dict[str, str]:
     split = _TYPES.get(row["prompt_type"])
     if split is None:
         raise folder.malformed(
             PROMPTS,
-            f"has {row['prompt_type']!r} in column prompt_type (line {line}); expected "
+            f"has {row['prompt_type']!r} in column prompt_type ({place}); expected "
             f"{' or '.join(_TYPES)}",
         )
     parts = split_id(row["dataset_id"], split)
     if parts is None:
         raise folder.malformed(
             PROMPTS,
-            f"has {row['dataset_id']!r} in column dataset_id (line {line}); expected the form of "
+            f"has {row['dataset_id']!r} in column dataset_id ({place}); expected the form of "
             f"{_EXAMPLES[split]!r} for {row['prompt_type']}",
         )
     return {"prompt_id": row["prompt_id"], "prompt": row["prompt"], "split": split, **parts}
@@ -193,5 +193,5 @@ def _check_flag(folder: DataFolder, flag: str, cells: pd.Series) -> None:
     if len(odd):
         raise folder.malformed(
             PROMPTS,
-            f"has {odd.iloc[0]!r} in column {flag} (line {odd.index[0] + 2}); expected True or False",
+            f"has {odd.iloc[0]!r} in column {flag} ({data_row(odd.index[0])}); expected True or False",
         )

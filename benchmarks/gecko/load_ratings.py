@@ -6,7 +6,7 @@ import pandas as pd
 
 from benchmarks.gecko.aggregate import VALUES
 from benchmarks.gecko.answers import TEMPLATES
-from benchmarks.sources.folder import DataFolder
+from benchmarks.sources.folder import DataFolder, data_row
 
 RATINGS = "gecko/ratings.csv"
 MODELS_FILE = "gecko/models.csv"
@@ -30,7 +30,7 @@ def load_models(folder: DataFolder) -> tuple[str, ...]:
     names = folder.read_table(MODELS_FILE, ("model",))["model"]
     odd = names[names.duplicated() | ~names.str.fullmatch(r"[^/\\\s]+")]
     if len(odd) or names.empty:
-        found = f"{odd.iloc[0]!r} (line {odd.index[0] + 2})" if len(odd) else "no line"
+        found = f"{odd.iloc[0]!r} ({data_row(odd.index[0])})" if len(odd) else "no row"
         raise folder.malformed(
             MODELS_FILE,
             f"has {found} in column model; expected names without spaces and slashes, each once",
@@ -70,7 +70,7 @@ def load_ratings(
     _check_once(check, ratings)
     _check_texts(check, ratings)
     if ratings.empty:
-        raise folder.malformed(RATINGS, "has no rating; expected one in each line")
+        raise folder.malformed(RATINGS, "has no rating; expected one in each row")
     return ratings
 
 
@@ -79,8 +79,6 @@ class _Check:
 
     def __init__(self, folder: DataFolder, table: pd.DataFrame) -> None:
         self._folder, self._table = folder, table
-        is_csv = folder.path(RATINGS).suffix != ".parquet"
-        self._place, self._first = ("line", 2) if is_csv else ("row", 1)
 
     def allowed(self, column: str, right: pd.Series, expected: str) -> None:
         """Refuse the table unless every row is right (bool, one per row)."""
@@ -88,17 +86,13 @@ class _Check:
         if len(wrong):
             raise self._folder.malformed(
                 RATINGS,
-                f"has {wrong.iloc[0]!r} in column {column} ({self.at(wrong.index[0])}; "
+                f"has {wrong.iloc[0]!r} in column {column} ({data_row(wrong.index[0])}; "
                 f"{len(wrong)} such ratings); expected {expected}",
             )
 
     def refuse(self, what: str) -> None:
         """Refuse the table."""
         raise self._folder.malformed(RATINGS, what)
-
-    def at(self, index: object) -> str:
-        """Where a row stands in the file."""
-        return f"{self._place} {int(str(index)) + self._first}"
 
 
 def _read(folder: DataFolder) -> pd.DataFrame:
@@ -138,7 +132,7 @@ def _check_once(check: _Check, ratings: pd.DataFrame) -> None:
         check.refuse(
             f"has a second answer of rater {row['rater_id']!r} to {row['template']} of prompt "
             f"{row['prompt_id']} and model {row['model']}, unit {row['unit_index']}{turned} "
-            f"({check.at(at)}; the first is {check.at(first)}); expected one"
+            f"({data_row(at)}; the first is {data_row(first)}); expected one"
         )
 
 
@@ -151,6 +145,6 @@ def _check_texts(check: _Check, ratings: pd.DataFrame) -> None:
         row = odd.iloc[0]
         check.refuse(
             f"has {row['unit_text']!r} as unit {row['unit_index']} of {row['template']} of prompt "
-            f"{row['prompt_id']} ({check.at(odd.index[0])}), but another text before; expected "
+            f"{row['prompt_id']} ({data_row(odd.index[0])}), but another text before; expected "
             "the same for all raters and models"
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks.schema import MeasureInfo
 
 MEASURES: dict[str, MeasureInfo] = {
-    "spearman": MeasureInfo(
+    "srcc": MeasureInfo(
         title="Spearman ρ",
         meaning="Rank correlation between the metric and the human score of one annotation "
         "template over the images of one model, averaged over the models. The summary without a "

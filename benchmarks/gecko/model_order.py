@@ -10,9 +10,10 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.gecko.aligned import Aligned, FloatArray
+from benchmarks.arrays import FloatArray
+from benchmarks.gecko.aligned import Aligned
 from benchmarks.gecko.parts import Mask, Part
-from benchmarks.rows import MeasuredBuilder, Row
+from benchmarks.rows import MeasuredBuilder, Row, notes
 from benchmarks.statistics.ordering import (
     direction,
     majority_relation,
@@ -107,12 +108,11 @@ def _note(
     unscored = ["–".join(pair) for pair in pairs if not _rated(differences[pair])]
     if len(unscored) == len(pairs):
         return "no two models have scores on the same prompts"
-    notes = [f"of {len(pairs)} pairs of models"]
-    if unscored:
-        notes.append(f"counted as wrong for want of scores: {', '.join(unscored)}")
-    if unrated:
-        notes.append(f"no ratings for {', '.join(unrated)}")
-    return "; ".join(notes)
+    return notes(
+        f"of {len(pairs)} pairs of models",
+        f"counted as wrong for want of scores: {', '.join(unscored)}" if unscored else "",
+        f"no ratings for {', '.join(unrated)}" if unrated else "",
+    )
 
 
 def _truth(

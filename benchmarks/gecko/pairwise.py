@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchmarks.gecko.aligned import Aligned, FloatArray, IntArray
+from benchmarks.arrays import FloatArray, IntArray
+from benchmarks.gecko.aligned import Aligned
 from benchmarks.gecko.parts import Part
 from benchmarks.rows import MeasuredBuilder, Row
 

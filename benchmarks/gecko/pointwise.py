@@ -9,17 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.gecko.aggregate import ABSOLUTE_TEMPLATES
-from benchmarks.gecko.aligned import Aligned, FloatArray, IntArray, same_missing
+from benchmarks.gecko.aligned import Aligned, same_missing
 from benchmarks.gecko.parts import Mask, Part
+from benchmarks.pooled import MIN_IMAGES, missing_scores
+from benchmarks.rows import notes
 from benchmarks.statistics.correlation import resampled_pearson, resampled_spearman
+from benchmarks.statistics.resampling import mean_of_defined
 
-MIN_IMAGES = 3
-"""Fewer images of a model than this make no correlation; that model is left out."""
 LEVEL = 0.05
 """The paper marks correlations whose p-value is larger; the note names their models."""
 
-_CORRELATIONS = {"spearman": resampled_spearman, "pearson": resampled_pearson}
+_CORRELATIONS = {"srcc": resampled_spearman, "pearson": resampled_pearson}
 
 
 @dataclass(frozen=True)
@@ -43,12 +45,13 @@ class Estimate:
     def note(self, metric: int) -> str:
         """All that a reader must know about the value of a metric."""
         weak = self.insignificant[metric]
-        marks = [self.gaps[metric]] * bool(self.gaps[metric])
-        return "; ".join([*marks, *[f"p > {LEVEL} for {', '.join(weak)}"] * bool(weak)])
+        return notes(self.gaps[metric], f"p > {LEVEL} for {', '.join(weak)}" if weak else "")
 
 
 def pointwise(data: Aligned, part: Part, template: str) -> dict[str, Estimate]:
     """Spearman and Pearson per model, averaged over the models for which they are defined.
+
+    A model with fewer than `MIN_IMAGES` images that have a score is left out.
 
     The p-value is that of each model's own correlation (Student's t with n - 2 degrees of
     freedom, as scipy computes it for both coefficients).
@@ -66,7 +69,7 @@ def pointwise(data: Aligned, part: Part, template: str) -> dict[str, Estimate]:
             per_model[name].append(values)
             for metric in np.flatnonzero(p_values(values[0], scored.sum(axis=0)) > LEVEL):
                 weak[name][metric].append(model)
-        defined = np.isfinite(found["spearman"][0])
+        defined = np.isfinite(found["srcc"][0])
         used[images] = scored & defined
         for metric in np.flatnonzero(~defined):
             few = scored[:, metric].sum() < MIN_IMAGES
@@ -75,7 +78,7 @@ def pointwise(data: Aligned, part: Part, template: str) -> dict[str, Estimate]:
     gaps = tuple(_gaps(out, int(m)) for out, m in zip(left_out, missing.sum(axis=0), strict=True))
     return {
         name: Estimate(
-            _mean_of_defined(np.stack(values)), used, missing, gaps, tuple(map(tuple, weak[name]))
+            mean_of_defined(np.stack(values)), used, missing, gaps, tuple(map(tuple, weak[name]))
         )
         for name, values in per_model.items()
     }
@@ -85,13 +88,13 @@ def mean_of_templates(estimates: dict[str, Estimate]) -> Estimate:
     """Mean over the rated templates; undefined where one of them is."""
     found = list(estimates.values())
     unrated = [template for template in ABSOLUTE_TEMPLATES if template not in estimates]
-    notes = [f"no ratings for {', '.join(unrated)}"] * bool(unrated)
+    absent = f"no ratings for {', '.join(unrated)}" if unrated else ""
     gaps = []
     for metric in range(found[0].values.shape[1]):
         undefined = [t for t, e in estimates.items() if not np.isfinite(e.values[0, metric])]
-        of_metric = [f"undefined for {', '.join(undefined)}"] * bool(undefined)
+        of_metric = f"undefined for {', '.join(undefined)}" if undefined else ""
         partial = [f"{t}: {e.gaps[metric]}" for t, e in estimates.items() if e.gaps[metric]]
-        gaps.append("; ".join([*notes, *of_metric, *partial]))
+        gaps.append(notes(absent, of_metric, *partial))
     return Estimate(
         values=np.mean([e.values for e in found], axis=0),
         used=np.any([e.used for e in found], axis=0),
@@ -128,17 +131,7 @@ def _reason(*, few: bool) -> str:
 
 
 def _gaps(left_out: Sequence[str], n_missing: int) -> str:
-    notes = []
-    if left_out:
-        notes.append(f"models left out: {', '.join(left_out)}")
-    if n_missing:
-        notes.append(f"images left out for want of a score: {n_missing}")
-    return "; ".join(notes)
-
-
-def _mean_of_defined(values: FloatArray) -> FloatArray:
-    """Mean over the first axis without NaN; NaN where nothing is defined."""
-    defined = np.isfinite(values)
-    with np.errstate(invalid="ignore"):
-        mean: FloatArray = np.where(defined, values, 0.0).sum(axis=0) / defined.sum(axis=0)
-    return mean
+    return notes(
+        f"models left out: {', '.join(left_out)}" if left_out else "",
+        missing_scores(n_missing),
+    )

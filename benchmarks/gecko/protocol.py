@@ -36,8 +36,8 @@ def measure(
 ) -> Measured:
     """All Gecko measures of every metric in the table.
 
-    Rows, for the parts of `parts_of`: `spearman` and `pearson` per template that was rated,
-    `pairwise_accuracy` for SxS (variant `paper`). Except for sub-skills: `spearman` without facet
+    Rows, for the parts of `parts_of`: `srcc` and `pearson` per template that was rated,
+    `pairwise_accuracy` for SxS (variant `paper`). Except for sub-skills: `srcc` without facet
     (variant `assay`), the mean over templates. For each reliable set: `model_pairs_right`. For
     `all`, `s` and `r`: `word_accuracy` and `error_consistency` of metrics with word labels.
 
@@ -76,8 +76,8 @@ def _add_pointwise(builder: MeasuredBuilder, row: Row, part: Part, data: Aligned
         for name, estimate in found.items():
             _add(builder, replace(row, measure=name, facet=template), estimate, data)
     if estimates and not part.is_sub_skill:
-        summary = mean_of_templates({t: found["spearman"] for t, found in estimates.items()})
-        _add(builder, replace(row, measure="spearman", variant="assay"), summary, data)
+        summary = mean_of_templates({t: found["srcc"] for t, found in estimates.items()})
+        _add(builder, replace(row, measure="srcc", variant="assay"), summary, data)
 
 
 def _add(builder: MeasuredBuilder, row: Row, estimate: Estimate, data: Aligned) -> None:

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from benchmarks.gecko.aligned import Aligned, FloatArray, IntArray
+from benchmarks.arrays import FloatArray, IntArray
+from benchmarks.gecko.aligned import Aligned
 from benchmarks.gecko.answers import GeckoAnswers
 from benchmarks.gecko.parts import Mask, Part
 from benchmarks.rows import MeasuredBuilder, Row

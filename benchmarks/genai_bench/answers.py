@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from benchmarks.arrays import FloatArray
 from benchmarks.schema import Answers
-
-FloatArray = NDArray[np.float64]
 
 LOWEST, HIGHEST = 1, 5
 """Ends of the rating scale."""

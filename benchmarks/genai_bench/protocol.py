@@ -38,7 +38,7 @@ def measure(
         KeyError: an image has no row in `scores`, or a prompt is not in the plan.
     """
     builder = MeasuredBuilder(plan.n_resamples)
-    clusters = np.array([plan.index[prompt] for prompt in answers.images["prompt_id"]], np.intp)
+    clusters = plan.positions(answers.images["prompt_id"])
     overall = scores.oriented().loc[answers.images["pair_id"]]
     for metric in scores.metrics:
         values = overall[metric].to_numpy(np.float64)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from benchmarks.arrays import FloatArray
 
 VARIANTS = ("paper", "assay")
 """Among images of equal best score: the first one; or the mean over all of them."""

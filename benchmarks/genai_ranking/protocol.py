@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.arrays import FloatArray
 from benchmarks.genai_bench.agreement import Pool
 from benchmarks.genai_bench.measures import AGREEMENT_MEASURES
 from benchmarks.genai_ranking.answers import RankingAnswers
@@ -16,8 +17,6 @@ from benchmarks.genai_ranking.choices import VARIANTS, choose, random_choice
 from benchmarks.rows import Measured, MeasuredBuilder, Row
 from benchmarks.schema import MeasureInfo, ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
-
-FloatArray = NDArray[np.float64]
 
 GROUP_SIZES = {"best_of_9": 9, "best_of_3": 3}
 FACETS: dict[str, str] = {"best_of_9": "Best of 9", "best_of_3": "Best of 3"}
@@ -68,7 +67,7 @@ def measure(
     """
     builder = MeasuredBuilder(plan.n_resamples)
     overall = scores.oriented().loc[answers.images["pair_id"]]
-    clusters = np.array([plan.index[prompt] for prompt in answers.images["prompt_id"]], np.intp)
+    clusters = plan.positions(answers.images["prompt_id"])
     for metric in scores.metrics:
         values = overall[metric].to_numpy(np.float64)
         for model in answers.models:

@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from benchmarks.arrays import FloatArray
 from benchmarks.errors import SubmitterError
-from benchmarks.rows import FloatArray
 
 KEYS = ("metric", "model", "seed", "prompt_id")
 REQUIRED = (*KEYS, "score")

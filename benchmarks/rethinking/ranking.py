@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from benchmarks.arrays import FloatArray
 from benchmarks.rethinking.generations import MetricScores
-from benchmarks.rows import FloatArray, percentile_intervals
-from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean
+from benchmarks.rows import notes, percentile_intervals
+from benchmarks.statistics.resampling import ResamplingPlan, mean_of_defined, resampled_mean
 from benchmarks.statistics.seeds import (
     SeedStability,
     competition_ranks,
@@ -70,7 +71,7 @@ class MetricStability:
 
 def model_scores(table: MetricScores, plan: ResamplingPlan) -> tuple[ModelScore, ...]:
     """Mean score and rank of every model with every seed, in the order of the table."""
-    means = _means(table)
+    means = mean_of_defined(table.scores, axis=2)
     resamples = _resampled_means(table, plan)
     n_scored = np.isfinite(table.scores).sum(axis=2)
     found = []
@@ -98,7 +99,7 @@ def model_scores(table: MetricScores, plan: ResamplingPlan) -> tuple[ModelScore,
 
 def stability(table: MetricScores, plan: ResamplingPlan) -> MetricStability:
     """Compare the rankings with each seed; models without a score with some seed are left out."""
-    means = _means(table)
+    means = mean_of_defined(table.scores, axis=2)
     ranked = np.flatnonzero(np.isfinite(means).all(axis=0))
     over_seeds = seed_stability(means[:, ranked])
     models = tuple(table.models[m] for m in ranked)
@@ -121,20 +122,11 @@ def stability(table: MetricScores, plan: ResamplingPlan) -> MetricStability:
 
 def _note(table: MetricScores, models: tuple[str, ...], over_seeds: SeedStability) -> str:
     left_out = [model for model in table.models if model not in models]
-    reasons = [f"left out, no score with some seed: {', '.join(left_out)}"] if left_out else []
-    if over_seeds.stable is None:
-        few = "one seed" if len(table.seeds) < 2 else "fewer than two models"
-        reasons.append(f"nothing to compare: {few}")
-    return "; ".join(reasons)
-
-
-def _means(table: MetricScores) -> FloatArray:
-    """Shape (S, M): mean over the prompts with a score; NaN where there is none."""
-    defined = np.isfinite(table.scores)
-    total = np.where(defined, table.scores, 0.0).sum(axis=2)
-    with np.errstate(invalid="ignore"):
-        means: FloatArray = total / defined.sum(axis=2)
-    return means
+    few = "one seed" if len(table.seeds) < 2 else "fewer than two models"
+    return notes(
+        f"left out, no score with some seed: {', '.join(left_out)}" if left_out else "",
+        f"nothing to compare: {few}" if over_seeds.stable is None else "",
+    )
 
 
 def _resampled_means(table: MetricScores, plan: ResamplingPlan) -> FloatArray:

@@ -14,8 +14,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from benchmarks.arrays import FloatArray
 from benchmarks.rethinking.generations import MetricScores
-from benchmarks.rows import FloatArray, percentile_intervals
+from benchmarks.rows import percentile_intervals
 from benchmarks.statistics.paired import dominance, paired_t, wilcoxon
 from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean
 

@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import struct
 import threading
 import zipfile
+import zlib
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import accumulate
+from lzma import LZMAError
 from pathlib import Path
 from typing import BinaryIO, Self
 
 from benchmarks.errors import SubmitterError
+
+DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    LZMAError,
+    struct.error,
+    EOFError,
+    OSError,
+    LookupError,  # not there, or an offset out of the directory
+    ValueError,  # also a name that is no text, or a size that is no size
+    NotImplementedError,  # an unknown compression
+    RuntimeError,  # an encrypted file
+    OverflowError,
+    MemoryError,  # a size of exabytes
+)
+"""What the standard library raises for zip archives that are damaged, wherever the damage is."""
 
 
 class JoinedFiles(io.RawIOBase):
@@ -45,9 +65,11 @@ class JoinedFiles(io.RawIOBase):
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Move to a position of the whole; may lie beyond its end, as in any file."""
-        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._ends[-1]}[whence]
+        end = self._ends[-1] if self._ends else 0
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: end}[whence]
         if start + offset < 0:
-            raise ValueError("a position before the start")
+            # As a file does; zipfile asks for the end of archives that are too short to have one.
+            raise OSError(errno.EINVAL, "a position before the start")
         self._at = start + offset
         return self._at
 
@@ -99,7 +121,7 @@ class ZipImages:
         try:
             with self._lock:
                 return self._zip.read(name)
-        except (KeyError, zipfile.BadZipFile, OSError, EOFError) as error:
+        except DAMAGED as error:
             raise SubmitterError(
                 "data_malformed",
                 f"{self} holds no readable {name!r} ({error}).",
@@ -110,7 +132,7 @@ class ZipImages:
     def _zip(self) -> zipfile.ZipFile:
         try:
             return zipfile.ZipFile(io.BufferedReader(JoinedFiles(self._paths)))
-        except zipfile.BadZipFile as error:
+        except DAMAGED as error:
             parts = f" (with {len(self._paths)} parts)" if len(self._paths) > 1 else ""
             raise SubmitterError(
                 "data_malformed",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,19 @@ from benchmarks.errors import SubmitterError
 from benchmarks.sources.files import DataFile
 from benchmarks.sources.hashing import sha256_of
 from benchmarks.sources.pins import Pin, Pins
+from benchmarks.sources.strict_json import parse_json
+
+
+def data_row(index: object) -> str:
+    """Where a row of `DataFolder.read_table` stands, for messages: `data row 1` is the first.
+
+    Rows after the header are counted, not lines of the file: blank lines are passed over, and a
+    cell in quotes may hold line breaks.
+
+    Args:
+        index: position of the row, or its label in the index of the table as it was read.
+    """
+    return f"data row {int(str(index)) + 1}"
 
 
 class DataFolder:
@@ -96,12 +108,17 @@ class DataFolder:
         """The content of a declared JSON file.
 
         Raises:
-            SubmitterError: `data_missing` or `data_malformed`.
+            SubmitterError: `data_missing`, or `data_malformed` for whatever `parse_json` refuses,
+                e.g. a key that stands twice or a number that is not finite.
         """
         try:
-            return json.loads(self.path(path).read_text(encoding="utf-8"))
+            return parse_json(self.path(path).read_bytes())
         except ValueError as error:
-            raise self.malformed(path, f"is not JSON: {_first_line(error)}") from error
+            raise self.malformed(path, f"is not JSON as expected: {_first_line(error)}") from error
+
+    def expected(self, what: str) -> int | None:
+        """A count of the card; None where it states none."""
+        return self._counts.get(what)
 
     def check_count(self, path: str, what: str, found: int) -> None:
         """Compare a count with the card's; a card that states none is content.
@@ -112,6 +129,20 @@ class DataFolder:
         expected = self._counts.get(what)
         if expected is not None and found != expected:
             raise self.malformed(path, f"holds {found} {what}; expected {expected}")
+
+    def check_range(self, path: str, what: str, found: int) -> None:
+        """Compare a count that is known roughly with the bounds of the card.
+
+        The card states them as `<what>, at least` and `<what>, at most`; without them any count
+        will do.
+
+        Raises:
+            SubmitterError: `data_malformed`, naming file, count and bounds.
+        """
+        low, high = (self._counts.get(f"{what}, {end}") for end in ("at least", "at most"))
+        if (low is not None and found < low) or (high is not None and found > high):
+            bounds = " to ".join(str(bound) for bound in (low, high) if bound is not None)
+            raise self.malformed(path, f"holds {found} {what}; expected about {bounds}")
 
     def verified(self) -> dict[str, str]:
         """SHA-256 of every file (not folder) read so far, each checked against its pin.
@@ -179,19 +210,19 @@ class DataFolder:
             return SubmitterError(
                 "data_missing",
                 f"{self._benchmark} needs {file.path} in a folder of data; none was given.",
-                f"{self._remedy(file)} Name the folder with --data or ASSAY_DATA.",
+                f"{self.remedy(file.path)} Name the folder with --data or ASSAY_DATA.",
             )
         code = "images_missing" if file.role == "images" else "data_missing"
         return SubmitterError(
             code,
             f"{self._benchmark} needs {self._root / file.path}, which does not exist.",
-            self._remedy(file),
+            self.remedy(file.path),
         )
 
-    def _remedy(self, file: DataFile) -> str:
-        if file.supplied:
-            return file.supplied
-        return f"`python -m benchmarks fetch {self._benchmark}` downloads it."
+    def remedy(self, path: str) -> str:
+        """How to get a declared file: from the operator's source, or by `fetch`."""
+        supplied = self._files[path].supplied
+        return supplied or f"`python -m benchmarks fetch {self._benchmark}` downloads it."
 
 
 def _origin(file: DataFile) -> str:

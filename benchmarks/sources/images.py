@@ -13,19 +13,22 @@ from benchmarks.sources.archives import ZipImages
 Reader = Callable[[], bytes]
 
 
-def folder_images(benchmark: str, folder: Path, names: Mapping[str, str]) -> dict[str, Reader]:
+def folder_images(
+    benchmark: str, folder: Path, names: Mapping[str, str], *, remedy: str = ""
+) -> dict[str, Reader]:
     """Readers of images in a folder.
 
     Args:
         benchmark: registry name, for the message.
         folder: where the images lie.
         names: image id to path below the folder, with `/`.
+        remedy: how to get images that are missing; empty where `fetch` downloads them.
 
     Raises:
         SubmitterError: `images_missing`, with how many and the first of them.
     """
     there = _files_below(folder)
-    _check_complete(benchmark, folder, names, there)
+    _check_complete(benchmark, folder, names, there, remedy)
     return {image: (folder / name).read_bytes for image, name in names.items()}
 
 
@@ -35,7 +38,7 @@ def zip_images(benchmark: str, archive: ZipImages, names: Mapping[str, str]) -> 
     Raises:
         SubmitterError: `images_missing` or `data_malformed`.
     """
-    _check_complete(benchmark, archive, names, archive.names)
+    _check_complete(benchmark, archive, names, archive.names, "")
     return {image: partial(archive.read, name) for image, name in names.items()}
 
 
@@ -49,7 +52,7 @@ def _files_below(folder: Path) -> frozenset[str]:
 
 
 def _check_complete(
-    benchmark: str, where: object, names: Mapping[str, str], there: frozenset[str]
+    benchmark: str, where: object, names: Mapping[str, str], there: frozenset[str], remedy: str
 ) -> None:
     missing = [name for name in names.values() if name not in there]
     if missing:
@@ -57,5 +60,5 @@ def _check_complete(
             "images_missing",
             f"{where} lacks {len(missing)} of the {len(names)} images of {benchmark}, "
             f"the first is {missing[0]!r}.",
-            f"`python -m benchmarks fetch {benchmark}` downloads what is missing.",
+            remedy or f"`python -m benchmarks fetch {benchmark}` downloads what is missing.",
         )

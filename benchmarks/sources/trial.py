@@ -6,6 +6,7 @@ import io
 import re
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -128,7 +129,7 @@ class Trial:
                 check_room(self._data, sum(archive.getinfo(name).file_size for name in chosen))
                 for name in chosen:
                     self._write(parts[0], name, archive.read(name))
-            except zipfile.BadZipFile as error:
+            except (zipfile.BadZipFile, zlib.error) as error:
                 raise SubmitterError(
                     "data_malformed",
                     f"{parts[0].path} with {len(parts)} parts is no zip archive: {error}.",

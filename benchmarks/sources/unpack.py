@@ -7,6 +7,7 @@ import shutil
 import tarfile
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from lzma import LZMAError
 from pathlib import Path, PurePosixPath
 from typing import Self
@@ -18,6 +19,7 @@ from benchmarks.sources.pins import Unpacked
 
 CUT_SHORT = (tarfile.TarError, EOFError, zlib.error, LZMAError)
 """What the standard library raises for an archive that is damaged or ends early."""
+_CHUNK = 1 << 20
 
 
 def unpack(archive: Path, keep: Iterable[str]) -> Unpacked:
@@ -92,17 +94,31 @@ def cut_short(archive: object, error: object) -> SubmitterError:
 def _extract(archive: Path, into: Path) -> int:
     ending = _ending()
     count = 0
-    try:
-        with tarfile.open(archive, tarinfo=ending) as tar:
-            for member in members(tar, archive):
-                with disk_told_clearly(into):
-                    tar.extract(member, into, filter="data")
-                count += member.isreg()
-    except CUT_SHORT as error:
-        raise cut_short(archive, error) from error
+    with _damage_told_clearly(archive), tarfile.open(archive, tarinfo=ending) as tar:
+        for member in members(tar, archive):
+            with disk_told_clearly(into), _damage_told_clearly(archive):
+                tar.extract(member, into, filter="data")
+            count += member.isreg()
+        # The checksum of the compressed stream stands behind the end mark, where tarfile stops.
+        while tar.fileobj is not None and tar.fileobj.read(_CHUNK):
+            pass
     if not ending.seen:
         raise cut_short(archive, f"it ends after {count} files without its end mark")
     return count
+
+
+@contextmanager
+def _damage_told_clearly(archive: Path) -> Iterator[None]:
+    """Turn what a decoder raises into `data_malformed`; errors of the disk pass."""
+    try:
+        yield
+    except CUT_SHORT as error:
+        raise cut_short(archive, error) from error
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        # Decoders of gz and bz2 raise a bare OSError; those of the disk have a number.
+        raise cut_short(archive, error) from error
 
 
 class _Ending(tarfile.TarInfo):

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse, stats
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
+from benchmarks.arrays import FloatArray, IntArray
 
 _CACHED_CELLS = 1 << 17  # cells of a work matrix (1 MiB of float64): stays in the cache
 _SIGN_CELLS = 1 << 23  # cells of a block of pair signs (8 MiB of int8)

@@ -11,25 +11,14 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import least_squares
 from scipy.special import expit
 
-from benchmarks.statistics.correlation import anchored, pearson, sum_by_cluster
-
-FloatArray = NDArray[np.float64]
+from benchmarks.arrays import FloatArray
+from benchmarks.statistics.correlation import anchored, pearson
 
 MAX_EVALUATIONS = 10_000
-GRID_TOLERANCE = 2e-3
-"""Largest gap between the fit and the best curve of the grid at which resamples are given."""
-
-# The coarse grid of curves, in standard deviations of the score. A flat curve with a far midpoint
-# is an exponential.
-_WIDTHS = np.geomspace(0.05, 60.0, 20)
-_MIDPOINTS = np.concatenate([np.linspace(-4.0, 4.0, 33), [-12.0, -8.0, -6.0, 6.0, 8.0, 12.0]])
-# The fine grid around the sample's own best curve, where the resamples' optima lie.
-_WIDTH_FACTORS = np.geomspace(0.3, 3.0, 15)
-_MIDPOINT_STEPS = np.linspace(-1.5, 1.5, 21)  # in widths of that curve
 _MIN_WIDTH = 1e-12
 
 
@@ -143,110 +132,6 @@ def plcc(scores: ArrayLike, labels: ArrayLike, *, start_width: float | None = No
     return Plcc(value, note, rmse)
 
 
-def resampled_plcc(
-    scores: ArrayLike, labels: ArrayLike, counts: ArrayLike, clusters: ArrayLike
-) -> FloatArray:
-    """PLCC in each resample, by a search over curves that all resamples share.
-
-    For a given midpoint and width, the least-squares b1 and b2 are a linear regression on
-    s(x) = 1 / (1 + exp(-(x - b3) / |b4|)), so the fit's PLCC is the largest |Pearson(y, s)| over
-    midpoint and width. That maximum is taken over a grid for all resamples at once. It is flat:
-    against refits of each resample the grid's spacing costs less than 1e-3. Only for a metric
-    near chance, whose fit has several optima, does the grid find better ones than the solver.
-
-    Args:
-        scores: shape (n,), finite, not constant.
-        labels: shape (n,), finite.
-        counts: shape (B, C), non-negative multiplicities of the clusters.
-        clusters: shape (n,), column of `counts` of each item.
-
-    Returns:
-        Shape (B,); NaN where a resample's scores or labels are constant.
-
-    Raises:
-        ValueError: the scores or the labels of the sample itself are constant.
-    """
-    x, y = anchored(scores), np.asarray(labels, np.float64)
-    draws, index = np.asarray(counts, np.float64), np.asarray(clusters, np.intp)
-    if x.size == 0 or np.ptp(x) == 0 or np.ptp(y) == 0:
-        raise ValueError("no curve is better than another where scores or labels are constant")
-    z, y = (x - x.mean()) / x.std(), (y - y.mean()) / y.std()
-
-    # Row 0 is the sample itself, around whose best curve the fine grid lies.
-    grid = _Grid.of(z, y, index, np.vstack([np.ones((1, draws.shape[1])), draws]))
-    best = np.full(draws.shape[0] + 1, np.nan)
-    tops = np.empty((_WIDTHS.size, _MIDPOINTS.size))
-    for row, width in enumerate(_WIDTHS):
-        found = grid.correlations(float(width), _MIDPOINTS)
-        tops[row] = found[0]
-        best = np.fmax(best, np.fmax.reduce(found, axis=1))
-    row, column = (int(i) for i in np.unravel_index(np.nanargmax(tops), tops.shape))
-    midpoints = _MIDPOINTS[column] + _WIDTHS[row] * _MIDPOINT_STEPS
-    for factor in _WIDTH_FACTORS:
-        found = grid.correlations(float(_WIDTHS[row] * factor), midpoints)
-        best = np.fmax(best, np.fmax.reduce(found, axis=1))
-    return best[1:]
-
-
-def resampled_rmse(
-    plcc_draws: FloatArray, labels: ArrayLike, counts: ArrayLike, clusters: ArrayLike
-) -> FloatArray:
-    """RMSE of the best curve in each resample, from its PLCC there.
-
-    The best curve is a linear regression of the labels on its sigmoid, so its mean squared error
-    is the variance of the labels times 1 - PLCC squared.
-
-    Args:
-        plcc_draws: shape (B,), from `resampled_plcc`.
-        labels: shape (n,), finite.
-        counts: shape (B, C), non-negative multiplicities of the clusters.
-        clusters: shape (n,), column of `counts` of each item.
-
-    Returns:
-        Shape (B,), in units of the labels; NaN where the PLCC is NaN.
-    """
-    y = np.asarray(labels, np.float64)
-    deviation = y - y.mean()
-    draws, index = np.asarray(counts, np.float64), np.asarray(clusters, np.intp)
-    powers = np.stack([np.ones_like(y), deviation, deviation**2], axis=1)
-    number, total, square = (draws @ sum_by_cluster(powers, index, draws.shape[1])).T
-    with np.errstate(invalid="ignore", divide="ignore"):
-        variance = square / number - (total / number) ** 2
-    rmse: FloatArray = np.sqrt(np.maximum(variance, 0.0) * (1.0 - np.minimum(plcc_draws**2, 1.0)))
-    return rmse
-
-
-@dataclass(frozen=True)
-class _Grid:
-    """Correlations of labels with logistic curves in every resample.
-
-    Scores `z` and labels `y` are standardised, shape (n,); `base` holds the resamples' sums of
-    1, y and y squared, shape (B, 3).
-    """
-
-    z: FloatArray
-    y: FloatArray
-    clusters: NDArray[np.intp]
-    draws: FloatArray
-    base: FloatArray
-
-    @classmethod
-    def of(
-        cls, z: FloatArray, y: FloatArray, clusters: NDArray[np.intp], draws: FloatArray
-    ) -> _Grid:
-        powers = np.stack([np.ones_like(y), y, y**2], axis=1)
-        base = draws @ sum_by_cluster(powers, clusters, draws.shape[1])
-        return cls(z, y, clusters, draws, base)
-
-    def correlations(self, width: float, midpoints: FloatArray) -> FloatArray:
-        """|Pearson| of the labels with each curve, shape (B, len(midpoints)), or NaN."""
-        s = expit((self.z[:, None] - midpoints) / width)
-        s -= s.mean(axis=0)
-        products = np.hstack([s, s**2, s * self.y[:, None]])
-        sums = self.draws @ sum_by_cluster(products, self.clusters, self.draws.shape[1])
-        return _absolute_correlation(self.base, sums)
-
-
 def _curve(b: FloatArray, x: FloatArray) -> FloatArray:
     curve: FloatArray = b[1] + (b[0] - b[1]) * expit((x - b[2]) / max(abs(b[3]), _MIN_WIDTH))
     return curve
@@ -262,15 +147,3 @@ def _slopes(b: FloatArray, x: FloatArray) -> FloatArray:
     slopes[:, 0], slopes[:, 1] = s, 1.0 - s
     slopes[:, 2], slopes[:, 3] = -steepness, -steepness * z * (np.sign(b[3]) or 1.0)
     return slopes
-
-
-def _absolute_correlation(base: FloatArray, sums: FloatArray) -> FloatArray:
-    """|Pearson| of labels with each curve, from sums (B, 1 + y + y^2) and (B, s + s^2 + s y)."""
-    with np.errstate(invalid="ignore"):  # a resample may draw nothing of a small slice
-        s_mean, s_square, product = np.split(sums / base[:, :1], 3, axis=1)
-        y_mean, y_square = base[:, 1:2] / base[:, :1], base[:, 2:] / base[:, :1]
-    s_var, y_var = s_square - s_mean**2, y_square - y_mean**2
-    # A step beyond nearly all scores has no variance but that of rounding.
-    usable = (s_var > 1e-9) & (s_var > 1e-6 * s_square) & (y_var > 1e-9)
-    spread = np.where(usable, s_var * y_var, np.nan)
-    return np.abs(product - s_mean * y_mean) / np.sqrt(spread)

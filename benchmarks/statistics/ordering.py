@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
+from benchmarks.arrays import FloatArray
 from benchmarks.statistics.paired import wilcoxon
 
-FloatArray = NDArray[np.float64]
 Relation = Literal[-1, 0, 1]
 """-1 for `<`, 0 for `=`, 1 for `>`."""
 

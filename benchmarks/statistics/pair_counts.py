@@ -14,8 +14,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
+from benchmarks.arrays import FloatArray, IntArray
+
 CountTable = NDArray[np.int32]
 
 _TABLE_CELLS = 1 << 21  # entries of a table of counts by label (8 MiB of int32)

@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
-FloatArray = NDArray[np.float64]
+from benchmarks.arrays import FloatArray
 
 ENUMERATED = 13
 """Up to so many differences every pattern of signs is looked at, as scipy does where there are

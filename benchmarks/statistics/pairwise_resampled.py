@@ -14,10 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.statistics.pair_counts import reach
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 _BLOCK_CELLS = 1 << 21  # pairs of items compared at a time (2 MiB per mask)
 

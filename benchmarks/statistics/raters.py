@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-FloatArray = NDArray[np.float64]
+from benchmarks.arrays import FloatArray
+
 Level = Literal["nominal", "ordinal", "interval"]
 
 

@@ -7,12 +7,13 @@ whoever knows the seed can repeat each interval.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
+
+from benchmarks.arrays import FloatArray, IntArray
 
 DEFAULT_RESAMPLES = 1000
 
@@ -44,7 +45,7 @@ class ResamplingPlan:
         return cls(tuple(clusters), int.from_bytes(digest[:4], "big"), n_resamples)
 
     @cached_property
-    def counts(self) -> NDArray[np.float64]:
+    def counts(self) -> FloatArray:
         """Shape (B, C): multiplicity of cluster c in resample b; each row sums to C."""
         rng = np.random.default_rng(self.seed)
         n = len(self.clusters)
@@ -53,11 +54,24 @@ class ResamplingPlan:
         return rng.multinomial(n, np.full(n, 1.0 / n), size=self.n_resamples).astype(np.float64)
 
     @cached_property
+    def draws(self) -> FloatArray:
+        """Shape (1 + B, C): every cluster once, which is the sample itself; then `counts`."""
+        return with_sample(self.counts)
+
+    @cached_property
     def index(self) -> dict[str, int]:
         """Position of each cluster id in `clusters`."""
         return {cluster: i for i, cluster in enumerate(self.clusters)}
 
-    def counts_of(self, clusters: Sequence[str]) -> NDArray[np.float64]:
+    def positions(self, clusters: Iterable[str]) -> IntArray:
+        """Where these cluster ids (repeats allowed) stand in `clusters`.
+
+        Raises:
+            KeyError: an id is not in the plan.
+        """
+        return np.array([self.index[cluster] for cluster in clusters], np.intp)
+
+    def counts_of(self, clusters: Sequence[str]) -> FloatArray:
         """Shape (B, len(clusters)): the columns of `counts` for these ids (repeats allowed).
 
         With one id per item this is the item weight of every resample.
@@ -65,10 +79,15 @@ class ResamplingPlan:
         Raises:
             KeyError: an id is not in the plan.
         """
-        return self.counts[:, [self.index[c] for c in clusters]]
+        return self.counts[:, self.positions(clusters)]
 
 
-def resampled_mean(values: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
+def with_sample(counts: FloatArray) -> FloatArray:
+    """The sample itself, each of C clusters once, before the resamples: (B, C) to (1 + B, C)."""
+    return np.vstack([np.ones((1, counts.shape[1])), counts])
+
+
+def resampled_mean(values: FloatArray, counts: FloatArray) -> FloatArray:
     """Mean of per-cluster values in each resample.
 
     Args:
@@ -82,5 +101,13 @@ def resampled_mean(values: NDArray[np.float64], counts: NDArray[np.float64]) -> 
     total = counts @ np.where(defined, values, 0.0)
     weight = counts @ defined.astype(np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean: NDArray[np.float64] = total / weight
+        mean: FloatArray = total / weight
+    return mean
+
+
+def mean_of_defined(values: FloatArray, axis: int = 0) -> FloatArray:
+    """Mean over one axis without NaN; NaN where nothing is defined."""
+    defined = np.isfinite(values)
+    with np.errstate(invalid="ignore"):
+        mean: FloatArray = np.where(defined, values, 0.0).sum(axis) / defined.sum(axis)
     return mean

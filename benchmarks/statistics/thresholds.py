@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-FloatArray = NDArray[np.float64]
+from benchmarks.arrays import FloatArray
 
 STEPS_PER_UNIT = 100
 MAX_SPAN = 100

@@ -12,12 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.statistics.pair_counts import Pairs, reach
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 _LISTED = 1 << 21  # differences that are listed and sorted together (16 MiB)
 _BLOCK = 1 << 18  # differences that are computed at a time

@@ -10,7 +10,7 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from benchmarks.schema import Pair, Questions
-from benchmarks.sources.folder import DataFolder
+from benchmarks.sources.folder import DataFolder, data_row
 from benchmarks.sources.images import folder_images
 from benchmarks.tifa160.answers import FloatArray, Tifa160Answers
 
@@ -183,7 +183,7 @@ def _likert(folder: DataFolder, pair_ids: pd.Series) -> FloatArray:
         raise folder.malformed(
             LIKERT,
             f"rates {int((image < 0).sum())} times an image that {HUMAN} does not have, the first "
-            f"is {pair.iloc[row]!r} (line {row + 2})",
+            f"is {pair.iloc[row]!r} ({data_row(row)})",
         )
     rater = pair.groupby(pair).cumcount().to_numpy()
     twice = pd.DataFrame({"pair": pair, "worker": table["worker_id"]}).duplicated().to_numpy()
@@ -193,7 +193,7 @@ def _likert(folder: DataFolder, pair_ids: pd.Series) -> FloatArray:
         raise folder.malformed(
             LIKERT,
             f"has {int(wrong.sum())} ratings too many, the first is of {pair.iloc[row]!r} by "
-            f"{table['worker_id'].iloc[row]!r} (line {row + 2}); expected at most {_DSG_RATERS} "
+            f"{table['worker_id'].iloc[row]!r} ({data_row(row)}); expected at most {_DSG_RATERS} "
             "raters for an image, each once",
         )
     folder.check_count(LIKERT, "dsg_likert: ratings", len(table))
@@ -216,6 +216,6 @@ def _check_cells(
         raise folder.malformed(
             LIKERT,
             f"has {int(bad.sum())} cells in column {column} like "
-            f"{table.loc[bad, column].iloc[0]!r} (line {table.index[bad][0] + 2}); expected "
+            f"{table.loc[bad, column].iloc[0]!r} ({data_row(table.index[bad][0])}); expected "
             f"{expected} ({', '.join(allowed)})",
         )

@@ -16,7 +16,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from benchmarks.rows import FloatArray, MeasuredBuilder, Row
+from benchmarks.arrays import FloatArray
+from benchmarks.rows import MeasuredBuilder, Row
 from benchmarks.schema import ScoreTable
 from benchmarks.ts2.protocol import GraphValues
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from benchmarks.rows import FloatArray
-from benchmarks.ts2.walks import EQUATION, PAPER, BoolArray, GraphWalks, IntArray, graph_walks
+from benchmarks.arrays import BoolArray, FloatArray, IntArray
+from benchmarks.ts2.walks import EQUATION, PAPER, GraphWalks, graph_walks
 
 MeasureKey = tuple[str, str]
 """Measure and variant, e.g. `("rank", "paper")`."""
@@ -66,7 +65,7 @@ class Graph:
         )
 
 
-def _patterns(scored: BoolArray) -> list[tuple[BoolArray, NDArray[np.intp]]]:
+def _patterns(scored: BoolArray) -> list[tuple[BoolArray, IntArray]]:
     """The distinct columns of (I, M) `scored`, each with the metrics that have it."""
     if scored.all():
         return [(np.ones(len(scored), dtype=bool), np.arange(scored.shape[1]))]

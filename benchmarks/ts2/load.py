@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 import pandas as pd
 
 from benchmarks.schema import Pair, Questions
-from benchmarks.sources.folder import DataFolder
+from benchmarks.sources.folder import DataFolder, data_row
 from benchmarks.sources.images import folder_images
 from benchmarks.ts2.answers import Ts2Answers
 
@@ -94,8 +94,8 @@ def _metadata(folder: DataFolder) -> pd.DataFrame:
     if len(odd):
         raise folder.malformed(
             METADATA,
-            f"has {len(odd)} node labels in column rank like {odd.iloc[0]!r} (line "
-            f"{odd.index[0] + 2}); expected an error count and letters, such as 0 or 2b",
+            f"has {len(odd)} node labels in column rank like {odd.iloc[0]!r} ("
+            f"{data_row(odd.index[0])}); expected an error count and letters, such as 0 or 2b",
         )
     pair_id = table["file_name"].map(lambda name: PurePosixPath(name).stem)
     if pair_id.duplicated().any():

@@ -13,12 +13,12 @@ from itertools import compress
 import numpy as np
 import pandas as pd
 
-from benchmarks.rows import FloatArray, Measured, MeasuredBuilder, Row
+from benchmarks.arrays import BoolArray, FloatArray
+from benchmarks.rows import Measured, MeasuredBuilder, Row
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean
 from benchmarks.ts2.answers import Ts2Answers
 from benchmarks.ts2.graph_measures import KEYS, Graph, MeasureKey
-from benchmarks.ts2.walks import BoolArray
 
 
 @dataclass(frozen=True)

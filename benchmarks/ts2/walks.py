@@ -13,12 +13,8 @@ from dataclasses import dataclass
 from itertools import combinations, combinations_with_replacement
 
 import numpy as np
-from numpy.typing import NDArray
 
-from benchmarks.rows import FloatArray
-
-BoolArray = NDArray[np.bool_]
-IntArray = NDArray[np.intp]
+from benchmarks.arrays import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True)

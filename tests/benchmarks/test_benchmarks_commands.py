@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.__main__ import main
+from benchmarks.errors import AssayError, PlatformError, TransientError
 from benchmarks.schema import Benchmark
 from benchmarks.sources.files import DataFile
 from benchmarks.sources.remote import Hub
@@ -27,6 +28,7 @@ FILES = (
     on_hub("remote/images", folder=True, size=4000),
     DataFile(path="remote/s.csv", role="answers", supplied="Ask the authors.", optional=True),
 )
+WORDS = ("remote ", "toy ")
 
 
 @pytest.fixture
@@ -230,6 +232,10 @@ def test_prompts_overwrite_only_when_told(call: Call, tmp_path: Path) -> None:
     end = call("prompts", "remote", "--data", tmp_path, "--out", out)
     assert (end.code, out.read_text()) == (1, "mine")
     assert "error [file_exists]" in end.err
+    given = tmp_path / "remote/answers.csv"
+    end = call("prompts", "remote", "--data", tmp_path, "--out", given, "--force")
+    assert (end.code, given.read_bytes()) == (1, ANSWERS)
+    assert "error [output_is_input]" in end.err
     end = call("prompts", "remote", "--data", tmp_path, "--out", out, "--force")
     assert end.code == 0
     assert f"2 prompts in {out}" in end.err
@@ -248,6 +254,47 @@ def test_list_says_what_is_at_hand(call: Call, tmp_path: Path) -> None:
     assert (remote["answers"], remote["images"], remote["prompts"]) == (True, True, True)
     assert (toy["name"], toy["prompts"]) == ("toy", False)
     assert "prompts" in call("list").out
+
+
+def test_a_broken_benchmark_stands_in_the_list_beside_the_others(
+    call: Call, tmp_path: Path
+) -> None:
+    (tmp_path / "remote").mkdir()
+    (tmp_path / "remote/answers.csv").write_text("x\n1\n")
+    end = call("list", "--data", tmp_path)
+    assert end.code == 0
+    remote, toy = (
+        next(n for n in map(str.strip, end.out.splitlines()) if n.startswith(w)) for w in WORDS
+    )
+    assert remote.split()[1:4:2] == ["broken", "broken"]
+    assert toy.split()[1] == "yes"
+    assert end.out.count("has no column pair_id") == 1
+    lines = json.loads(call("list", "--data", tmp_path, "--json").out)
+    assert lines[0]["answers"] is False
+    assert lines[0]["problems"]["answers"]["code"] == "data_malformed"
+    assert "has no column pair_id" in lines[0]["problems"]["answers"]["text"]
+    assert lines[1]["problems"] == {}
+
+
+@pytest.mark.parametrize("kind", [PlatformError, TransientError])
+def test_whatever_error_of_ours_a_benchmark_raises_stays_with_it(
+    call: Call, monkeypatch: pytest.MonkeyPatch, kind: type[AssayError]
+) -> None:
+    def fail(*_: object) -> None:
+        raise kind("odd", "Something odd.")
+
+    monkeypatch.setattr(Toy, "answers", fail)
+    assert call("list").code == 0
+    assert json.loads(call("list", "--json").out)[1]["problems"]["answers"] == {
+        "code": "odd",
+        "text": "Something odd.",
+    }
+
+
+def test_a_list_of_a_folder_that_is_not_there_is_an_error(call: Call, tmp_path: Path) -> None:
+    end = call("list", "--data", tmp_path / "nowhere")
+    assert (end.code, end.out) == (1, "")
+    assert "error [no_folder]: There is no folder" in end.err
 
 
 @pytest.mark.parametrize("command", ["list", "describe", "fetch", "prompts"])

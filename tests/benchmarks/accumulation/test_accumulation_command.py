@@ -116,10 +116,10 @@ def test_prompts_whose_parents_cannot_be_read_are_named(
     assert call(monkeypatch, folder, "--rule", "dsg") == 0
     assert scores(folder) == pytest.approx({"a": 2 / 3, "b": 2 / 3})
     assert "cannot be read use no parents: dog" in capsys.readouterr().err
-    assert call(monkeypatch, folder, "--rule", "dsg", "--unparsable", "repair") == 0
+    assert call(monkeypatch, folder, "--rule", "dsg", "--unparsable", "repair", "--force") == 0
     assert scores(folder) == pytest.approx({"a": 1 / 3, "b": 1 / 3})
     assert "are repaired: dog" in capsys.readouterr().err
-    assert call(monkeypatch, folder, "--rule", "dsg", "--unparsable", "refuse") == 1
+    assert call(monkeypatch, folder, "--rule", "dsg", "--unparsable", "refuse", "--force") == 1
     assert "bad_parents" in capsys.readouterr().err
 
 
@@ -177,6 +177,33 @@ def test_scores_that_cannot_be_written_end_with_code_1(
     (folder / "scores.csv").mkdir()
     assert call(monkeypatch, folder, "--rule", "dsg") == 1
     assert "cannot_write" in capsys.readouterr().err
+
+
+def test_a_file_that_is_there_is_replaced_only_when_told(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "scores.csv").write_text("mine")
+    assert call(monkeypatch, folder, "--rule", "dsg") == 1
+    assert "[file_exists]: scores.csv exists. Replace it with --force." in capsys.readouterr().err
+    assert (folder / "scores.csv").read_text() == "mine"
+    assert call(monkeypatch, folder, "--rule", "dsg", "--force") == 0
+    assert set(scores(folder)) == {"a", "b"}
+
+
+@pytest.mark.parametrize("given", ["answers.csv", "questions.csv", "pairs.csv"])
+def test_an_input_is_never_replaced(
+    monkeypatch: pytest.MonkeyPatch,
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    given: str,
+) -> None:
+    before = (folder / given).read_bytes()
+    (folder / "link.csv").symlink_to(folder / given)
+    for out in (given, f"../{folder.name}/{given}", "link.csv"):
+        options = ("--rule", "dsg", "--pairs", "pairs.csv", "--force", "--out", out)
+        assert call(monkeypatch, folder, *options) == 1
+        assert "[output_is_input]" in capsys.readouterr().err
+    assert (folder / given).read_bytes() == before
 
 
 @pytest.mark.parametrize("options", [(), ("--rule", "median"), ("--rule", "dsg", "--nonsense")])

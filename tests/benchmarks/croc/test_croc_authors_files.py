@@ -81,6 +81,35 @@ def test_the_command_writes_a_scores_file(tmp_path: Path, name: str) -> None:
     pd.testing.assert_frame_equal(written, read_score_files(tmp_path))
 
 
+def test_a_file_that_is_there_is_replaced_only_when_told_and_an_input_never(tmp_path: Path) -> None:
+    write(tmp_path, both("counting", [1.0, 2.0]))
+    out, given = tmp_path / "scores.csv", tmp_path / "counting_prompt_img_scores.tsv"
+    out.write_text("mine")
+    before = given.read_bytes()
+    result = RUNNER.invoke(app, [str(tmp_path), "--out", str(out)])
+    assert isinstance(result.exception, SubmitterError)
+    assert (result.exception.code, out.read_text()) == ("file_exists", "mine")
+    result = RUNNER.invoke(app, [str(tmp_path), "--out", str(given), "--force"])
+    assert isinstance(result.exception, SubmitterError)
+    assert (result.exception.code, given.read_bytes()) == ("output_is_input", before)
+    assert RUNNER.invoke(app, [str(tmp_path), "--out", str(out), "--force"]).exit_code == 0
+    assert out.read_text().startswith("pair_id,")
+
+
+def test_an_image_shared_by_pairs_of_negation_has_a_name_for_each(tmp_path: Path) -> None:
+    image = "negation/alt/negation_1___alt___m___image1.png"
+    shared = pd.concat([contrast_table("negation")] * 2).assign(
+        id=["negation_1", "negation_2"], contrast_paths=image
+    )
+    tables = {"negation_prompt": prompt_table("negation", [1.0, 2.0]), "negation_contrast": shared}
+    found = set(read_score_files(write(tmp_path, tables))["pair_id"])
+    stem = "negation_1___alt___m___image1"
+    assert {f"{stem}|orig", f"{stem}|contrast", f"{stem}@negation_2|orig"} < found
+    write(tmp_path, {"negation_contrast": shared.assign(id="negation_1")})
+    with pytest.raises(SubmitterError, match="stand in two rows"):
+        read_score_files(tmp_path)
+
+
 def drop(table: pd.DataFrame, *columns: str) -> pd.DataFrame:
     return table.drop(columns=list(columns))
 
@@ -101,7 +130,7 @@ PROMPT = prompt_table("counting", [1.0, 2.0])
         (
             {"counting_prompt": PROMPT.assign(**{ORIG: ["1.0", "much"]})},
             "not_numeric",
-            "'much' (line 3)",
+            "'much' (data row 2)",
         ),
         ({"counting_prompt": PROMPT.assign(**{ORIG: ["inf", "1"]})}, "not_numeric", "'inf'"),
         (

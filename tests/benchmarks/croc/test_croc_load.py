@@ -19,7 +19,7 @@ from benchmarks.schema import ScoreTable
 from tests.benchmarks.cards import trial_card
 
 Table = pd.DataFrame
-LINE_3 = "line 3: 'negation_1'"
+ROW_2 = "data row 2: 'negation_1'"
 
 
 def image(pair: str, side: str, k: int, model: str = "FLUX_1_schnell") -> str:
@@ -144,7 +144,7 @@ def test_the_generator_is_a_part_of_the_file_name(name: str, model: str) -> None
 
 
 def cell(column: str, value: object) -> Callable[[Table], Table]:
-    """Put a value into the second row (line 3, negation_1)."""
+    """Put a value into the second row (data row 2, negation_1)."""
 
     def change(table: Table) -> Table:
         values = table[column].astype(object).tolist()
@@ -159,15 +159,21 @@ def cell(column: str, value: object) -> Callable[[Table], Table]:
         (lambda t: t.drop(columns=["contrast", "alt_contrast_paths"]), "contrast, alt_contrast"),
         (lambda t: t.iloc[:2], "2 prompt pairs; expected 3"),
         (cell("alt_contrast_paths", ["images/negation/alt/y.png"]), "6 images; expected 7"),
-        (cell("id", "numbers_1"), "line 3: 'numbers_1' is of no known category"),
-        (cell("id", "body_parts_1"), "line 3: 'body_parts_1' stands for the second time"),
-        (cell("prompt", " "), f"{LINE_3} has an empty prompt"),
-        (cell("prompt_paths", "images/x.jpg"), f"{LINE_3} has 'images/x.jpg' in column prompt_"),
-        (cell("prompt_paths", "[1, 2]"), f"{LINE_3} has '[1, 2]' in column prompt_paths"),
-        (cell("prompt_paths", "('a.jpg',)"), f"{LINE_3} has \"('a.jpg',)\""),
-        (cell("prompt_paths", "__import__('os').getcwd()"), f'{LINE_3} has "__import__'),
-        (cell("prompt_paths", "[" * 5000), f"{LINE_3} has '[[["),
-        (cell("prompt_paths", "['" + "x" * (1 << 20) + "']"), f"{LINE_3} has \"['xxx"),
+        (cell("id", "numbers_1"), "data row 2: 'numbers_1' is of no known category"),
+        (cell("id", "body_parts_1"), "data row 2: 'body_parts_1' stands for the second time"),
+        (cell("prompt", " "), f"{ROW_2} has an empty prompt"),
+        (cell("prompt_paths", "images/x.jpg"), f"{ROW_2} has 'images/x.jpg' in column prompt_"),
+        (cell("prompt_paths", "[1, 2]"), f"{ROW_2} has '[1, 2]' in column prompt_paths"),
+        (cell("prompt_paths", "('a.jpg',)"), f"{ROW_2} has \"('a.jpg',)\""),
+        (cell("prompt_paths", "__import__('os').getcwd()"), f'{ROW_2} has "__import__'),
+        (cell("prompt_paths", "[" * 5000), f"{ROW_2} has '[[["),
+        (cell("prompt_paths", "['" + "x" * (1 << 20) + "']"), f"{ROW_2} has \"['xxx"),
+        (cell("prompt_paths", "{[]: 1}"), f"{ROW_2} has '{{[]: 1}}' in column prompt_paths"),
+        (cell("prompt_paths", "1if 2"), f"{ROW_2} has '1if 2' in column prompt_paths"),
+        (cell("prompt_paths", r"['x\\d.jpg']"), f"{ROW_2} has a backslash in column prompt_paths"),
+        (cell("prompt_paths", r"['x\0.jpg']"), f"{ROW_2} has a backslash in column prompt_paths"),
+        (cell("prompt_paths", "['x\x01y.jpg']"), f"{ROW_2} lists 'x\\x01y.jpg' in prompt_paths"),
+        (cell("prompt_paths", "['C:/x/a.jpg']"), f"{ROW_2} lists 'C:/x/a.jpg' in prompt_paths"),
         (cell("prompt_paths", "['a', 'images/../../b.jpg']"), "expected a path below"),
         (cell("prompt_paths", "['/a/b.jpg']"), "expected a path below"),
         (cell("prompt_paths", "['a.jpg', 'a.jpg']"), "lists 'a.jpg', but an image 'a.jpg'"),
@@ -182,6 +188,64 @@ def test_a_table_that_is_not_the_released_one_is_refused(
     assert caught.value.code == "data_malformed"
     assert "croc_hum_metadata.tsv" in caught.value.message
     assert says in caught.value.message
+
+
+def with_two_of_negation(shared: list[str]) -> Table:
+    """The table with a second prompt pair of negation that lists the same images of "A"."""
+    records = metadata().to_dict("records")
+    again = {
+        **records[1],
+        "id": "negation_2",
+        "contrast": "A dog without a cat.",
+        "prompt_paths": [image("negation_2", "prompt", 1)],
+        "alt_contrast_paths": shared,
+    }
+    return pd.DataFrame([*records, again])
+
+
+ALONE = image("negation_1", "alt_contrast", 1)
+
+
+def test_pairs_of_negation_may_share_images_which_count_for_each(tmp_path: Path) -> None:
+    table = with_two_of_negation([ALONE, image("negation_2", "alt_contrast", 9)])
+    data = write(tmp_path, table)
+    answers = load(data, **{"prompt pairs": 4, "images": 10})
+    stem = "negation_1___alt_contrast___FLUX_1_schnell___image1"
+    assert answers.prompt_pairs[1].contrast_images[0] == stem
+    assert answers.prompt_pairs[3].contrast_images[0] == f"{stem}@negation_2"
+    assert len(answers.pair_ids) == len(set(answers.pair_ids)) == 20
+    assert answers.counts()["images"] == answers.counts()["flux: images"] + 2 == 10
+    unpack(data, "", table)
+    questions = benchmark().questions(data)
+    assert tuple(pair.pair_id for pair in questions.pairs) == answers.pair_ids
+    asked = {pair.pair_id: pair for pair in questions.pairs}
+    first, further = asked[f"{stem}|contrast"], asked[f"{stem}@negation_2|contrast"]
+    assert first.image_id == further.image_id == stem
+    assert questions.texts[first.text_id] == "A dog and no cat."
+    assert questions.texts[further.text_id] == "A dog without a cat."
+    assert len(questions.images) == 9
+
+
+@pytest.mark.parametrize(
+    "shared",
+    [
+        [ALONE, ALONE],
+        [ALONE.replace("negation/", "elsewhere/")],
+        [image("negation_1", "prompt", 1)],
+        [image("body_parts_1", "contrast", 1)],
+    ],
+)
+def test_no_other_image_may_stand_twice(tmp_path: Path, shared: list[str]) -> None:
+    with pytest.raises(SubmitterError, match=r"'negation_2' lists .* came before"):
+        load(write(tmp_path, with_two_of_negation(shared)))
+
+
+def test_rows_are_counted_not_lines(tmp_path: Path) -> None:
+    data = write(tmp_path, cell("prompt", " ")(metadata()))
+    place = data / "croc_hum" / "croc_hum_metadata.tsv"
+    place.write_text(place.read_text().replace("\n", "\n\n\n", 1))
+    with pytest.raises(SubmitterError, match=ROW_2):
+        load(data)
 
 
 @pytest.mark.parametrize("empty", ["", "nan", "NaN", "[]", "['']"])

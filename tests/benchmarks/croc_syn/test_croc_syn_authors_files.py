@@ -75,6 +75,18 @@ def test_the_command_writes_what_the_benchmark_reads(tmp_path: Path) -> None:
     assert scores.overall["PickScore"].to_dict() == pytest.approx(expected)
 
 
+def test_what_is_there_is_replaced_only_when_told_and_a_shard_never(tmp_path: Path) -> None:
+    shards(tmp_path)
+    shard, out = tmp_path / "sd_ds" / "part0_scores.tsv", tmp_path / "out.csv"
+    out.write_text("mine")
+    before = shard.read_bytes()
+    for words, code in (([out], "file_exists"), ([shard, "--force"], "output_is_input")):
+        end = CliRunner().invoke(app, [str(tmp_path), "--out", *map(str, words)])
+        assert isinstance(end.exception, SubmitterError)
+        assert end.exception.code == code
+    assert (out.read_text(), shard.read_bytes()) == ("mine", before)
+
+
 def test_an_absent_set_is_named(tmp_path: Path) -> None:
     shards(tmp_path)
     for path in (tmp_path / "sd_ds").iterdir():

@@ -94,6 +94,8 @@ GOOD = line(PV, ["a fox"])
     [
         ("{", "is not JSON"),
         ("[" * 100_000, "is not JSON"),
+        ('{"mode": "a", "mode": "b"}', "key 'mode' stands twice"),
+        (GOOD.replace("a fox", r"\ud800"), "holds half of a character"),
         ("[1]", "is no JSON object"),
         (GOOD, "repeats prompt_id"),
         ('{"mode": "subject_property"}', "has no prompt_id"),
@@ -118,8 +120,20 @@ def test_a_bad_line_is_named(tmp_path: Path, bad: str, says: str) -> None:
 
 
 def test_files_without_a_prompt_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(SubmitterError, match="hold no prompt pair"):
+    with pytest.raises(SubmitterError, match="holds no prompt pair"):
         load(write(tmp_path, {}))
+
+
+@pytest.mark.parametrize("empty", [[], [line(PV, ["", "a fox"], ["an owl", " "])]])
+@pytest.mark.parametrize("which", [[("sd", "ds")], [("flux", "qwen"), ("sd", "qwen")]])
+def test_every_one_of_the_four_prompt_files_must_hold_a_prompt_pair(
+    tmp_path: Path, which: list[tuple[str, str]], empty: list[str]
+) -> None:
+    write(tmp_path, same_everywhere(GOOD) | dict.fromkeys(which, empty))
+    with pytest.raises(SubmitterError, match="each of the four prompt files") as caught:
+        CrocSyn().answers(tmp_path)
+    assert caught.value.code == "data_malformed"
+    assert "3_extracted_prompts_{}_{}.jsonl".format(*which[0]) in caught.value.message
 
 
 def test_a_missing_file_says_how_to_get_it(tmp_path: Path) -> None:
@@ -210,4 +224,4 @@ def test_the_registry_finds_it_with_its_supplied_files() -> None:
     assert all(file.supplied for file in card.files)
     assert len(card.files) == 5
     assert tuple(card.skills) == tuple(NODES)
-    assert CARD.counts == {"images per prompt": 5}
+    assert CARD.counts == {"images per prompt": 5, "prompt files with prompt pairs": 4}

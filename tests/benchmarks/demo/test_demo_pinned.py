@@ -38,7 +38,7 @@ def digest_of_tables(answers: Answers, questions: Questions) -> str:
     tables = {
         name: value.to_dict("records") if isinstance(value, pd.DataFrame) else repr(value)
         for name, value in vars(answers).items()
-        if name != "sources"  # the demo is read from no files
+        if name not in {"sources", "labelled"}  # about files, which the demo is not read from
     }
     assert not answers.sources
     texts = [dict(questions.texts), [repr(pair) for pair in questions.pairs]]

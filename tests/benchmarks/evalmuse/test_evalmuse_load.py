@@ -153,7 +153,6 @@ def without(key: str) -> Record:
         (record("m/7.png", total_score=[0]), "holds 0; expected numbers in 1..5"),
         (record("m/7.png", total_score=["3"]), "holds '3'"),
         (record("m/7.png", total_score=[True]), "holds True"),
-        (record("m/7.png", total_score=float("nan")), "holds nan"),
         (record("m/7.png", total_score=None), "holds None"),
         (record("m/7.png", element_score={"cup (object)": []}), "'cup (object)' is an empty list"),
         (record("m/7.png", element_score={"cup (object)": [2]}), "expected numbers in 0..1"),
@@ -197,6 +196,9 @@ def test_a_list_that_is_none_is_refused(tmp_path: Path, content: Any, says: str)
         (b'[{"a": 1,', "is not JSON"),
         (b"\xff", "is not JSON"),
         (b'[{"a": 1, "a": 2}]', "'a' stands"),
+        (b'[{"total_score": [NaN]}]', "NaN at [0] 'total_score' [0] is no finite number"),
+        (rb'[{"prompt": "a \ud800"}]', r"the text 'a \ud800' at [0] 'prompt' holds half of a"),
+        (rb'[{"element_score": {"\udfff (object)": [1]}}]', r"the key '\udfff (object)' at [0]"),
     ],
 )
 def test_broken_json_and_keys_that_stand_twice_are_refused(
@@ -204,7 +206,7 @@ def test_broken_json_and_keys_that_stand_twice_are_refused(
 ) -> None:
     folder = write_json(tmp_path, LIST, [])
     (folder / "evalmuse" / LIST).write_bytes(text)
-    with pytest.raises(SubmitterError, match="distinct keys") as caught:
+    with pytest.raises(SubmitterError, match="is not JSON") as caught:
         board().answers(folder)
     assert says in caught.value.message
 
@@ -213,6 +215,18 @@ def test_a_list_of_another_size_than_the_card_says_is_refused(tmp_path: Path) ->
     folder = write_json(tmp_path, LIST, labelled_list(4))
     with pytest.raises(SubmitterError, match="8 labelled images; expected 9"):
         board(**{"labelled images": 9}).answers(folder)
+
+
+def test_a_list_that_cannot_be_the_released_one_by_its_size_is_refused(tmp_path: Path) -> None:
+    """Other prompts would be held out of a part of the list, under the same name and revision."""
+    folder = write_json(tmp_path, LIST, labelled_list(4))
+    with pytest.raises(SubmitterError, match="8 labelled images; expected about 32000 to 33500"):
+        EvalMuse().answers(folder)
+    bounds = {"labelled images, at least": 8, "labelled images, at most": 8}
+    assert board(**bounds).answers(folder).counts()["labelled images"] == 8
+    for far in ({"labelled images, at least": 9}, {"labelled images, at most": 7}):
+        with pytest.raises(SubmitterError, match="8 labelled images"):
+            board(**far).answers(folder)
 
 
 def test_without_the_list_the_error_says_how_to_get_it(tmp_path: Path) -> None:
@@ -231,6 +245,7 @@ def test_counts_say_how_much_of_what_there_is(tmp_path: Path) -> None:
         "prompts": 1,
         "elements": 2,
         "images without elements": 1,
+        "labelled images": 2,
         "real: images": 2,
         "real: prompts": 1,
         "counting: elements": 1,

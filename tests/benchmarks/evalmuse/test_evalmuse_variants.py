@@ -265,8 +265,8 @@ def test_constant_labels_leave_reasons() -> None:
         answers.elements.assign(label=1.0),
     )
     measured = run(make_scores(answers), flat)
-    assert row_of(measured, "srcc", "paper").note == "every image has the same label"
-    assert row_of(measured, "plcc", "ntire_code").note == "every image has the same label"
+    assert row_of(measured, "srcc", "paper").note == "every image has the same rating"
+    assert row_of(measured, "plcc", "ntire_code").note == "every image has the same rating"
     assert row_of(measured, "element_accuracy", "paper").value == 1.0
 
 

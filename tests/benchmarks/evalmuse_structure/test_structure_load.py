@@ -160,7 +160,7 @@ def test_a_table_that_is_wrong_is_refused_with_its_first_wrong_cell(
 
 
 def test_the_row_of_a_wrong_cell_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SubmitterError, match=r"'SDXL/00805.png' \(row 4 after the header\)"):
+    with pytest.raises(SubmitterError, match=r"'SDXL/00805.png' \(data row 4\)"):
         EvalMuseStructure().answers(write(tmp_path, change(3, "answer", "x")(released())))
 
 

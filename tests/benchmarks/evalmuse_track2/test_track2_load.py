@@ -135,6 +135,15 @@ def test_without_labels_the_error_says_how_to_get_them(tmp_path: Path) -> None:
         ("gt.pkl", pickled({}), "holds no image"),
         ("gt.pkl", pickled({"a": entry(np.zeros((4, 4)))}), "expected 512 x 512"),
         ("gt.pkl", pickled({"a": entry(np.zeros((SIZE, SIZE)), float("nan"))}), "'a' no score"),
+        ("gt.pkl", b"", "is empty; expected a pickle"),
+        ("gt.pkl", b"version https://git", "is no binary pickle: it begins with b'version"),
+        ("gt.pkl", pickled({"a": entry(np.zeros((4, 4)))}, 0), "is no binary pickle"),
+        ("gt.pkl", pickled({"a": entry(np.zeros((4, 4)))}, 2), "is a pickle of protocol 2; write"),
+        ("gt.pkl", npz(images=np.array(["a"])), "is a zip or .npz file, not a pickle"),
+        ("gt.pkl", pickled({"a": entry(np.full((SIZE, SIZE), np.nan))}), "not finite"),
+        ("gt.pkl", pickled({"a": entry(np.full((SIZE, SIZE), np.inf, "f4"))}), "not finite"),
+        ("gt.pkl", pickled({"a": entry(np.zeros((SIZE, SIZE)), 1e300)}), "'a' the score 1e.300"),
+        ("gt.pkl", pickled({"../a": entry(np.zeros((SIZE, SIZE)))}), "names an image '../a'"),
         ("gt.npz", b"PK", "npz"),
         ("gt.npz", npz(images=np.array(["a"]), scores=np.array([1.0])), "no array masks"),
     ],
@@ -170,6 +179,12 @@ def test_another_count_than_the_cards_is_refused(tmp_path: Path) -> None:
         (lambda info: info["img"].pop("bbox_info"), "not a list of lists"),
         (lambda info: info["img"].update(bbox_info=[{}]), "not a list of lists"),
         (lambda info: info["img"].update(bbox_info=[[{"bbox_type": 3, "bbox": []}]]), "neither"),
+        (lambda info: info["img"].update(mos=10**400), "at 'img' 'mos' is no finite number"),
+        (lambda info: info["img"].update(mos=10**18), "'img' the score 1e.18; expected a mean"),
+        (lambda info: info["img"].update(mos=float("nan")), "NaN at 'img' 'mos'"),
+        (lambda info: info.update({"../../../x": info["img"]}), "names an image '../../../x'"),
+        (lambda info: info.update({"a\\x": info["img"]}), "names an image"),
+        (lambda info: info.update({"": info["img"]}), "names an image ''"),
         (lambda info: info.update(img=3), "object of objects"),
         (lambda info: info.update(missing=info["img"]), r"missing\.jpg does not exist"),
     ],
@@ -200,6 +215,30 @@ def test_an_annotation_file_that_is_wrong_is_refused(
 def test_a_box_of_another_form_is_refused(box: object) -> None:
     with pytest.raises(MaskFileError):
         mask_of_boxes([[box]], SIZE, SIZE)
+
+
+def test_an_image_that_stands_twice_in_the_annotation_is_refused(tmp_path: Path) -> None:
+    data = write_boxes(tmp_path, box_info())
+    write(data, "train_info.json", b'{"img": {"mos": 1}, "img": {"mos": 2}}')
+    with pytest.raises(SubmitterError, match="key 'img' stands twice"):
+        EvalMuseTrack2().answers(data)
+
+
+def test_names_lead_to_no_file_outside_the_images(tmp_path: Path) -> None:
+    info = box_info()
+    data = write_boxes(tmp_path, {"../secret": info["img"]})
+    Image.new("RGB", (SIZE, SIZE)).save(data / "evalmuse_track2" / "secret.jpg")
+    with pytest.raises(SubmitterError, match="expected the name of a file in images/"):
+        EvalMuseTrack2().answers(data)
+
+
+def test_missing_images_are_asked_of_the_organisers(tmp_path: Path) -> None:
+    data = write(write_boxes(tmp_path, box_info()), "gt.npz", npz_of_labels())
+    write(data, "info.json", json.dumps({n: {"prompt_en": "x"} for n in MASKS}).encode())
+    with pytest.raises(SubmitterError, match="lacks 2 of the 2 images") as caught:
+        EvalMuseTrack2().questions(data)
+    assert "participants" in caught.value.hint
+    assert "fetch" not in caught.value.hint
 
 
 def test_an_image_that_cannot_be_opened_is_named(tmp_path: Path) -> None:

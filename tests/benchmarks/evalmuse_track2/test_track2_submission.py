@@ -93,7 +93,7 @@ def test_scores_may_be_missing_but_not_all(make: object) -> None:
 
 @pytest.mark.parametrize("name", ["x.npz", "x.PKL", "x.pickle", "x.zip"])
 def test_a_name_that_promises_masks_must_hold_them(name: str) -> None:
-    with pytest.raises(SubmitterError, match="begins neither") as caught:
+    with pytest.raises(SubmitterError, match="is neither a") as caught:
         parse(b"pair_id,score\na,1\nb,2\nc,3\n", name)
     assert caught.value.code == "unreadable_scores"
     assert "FORMAT.md" in caught.value.hint

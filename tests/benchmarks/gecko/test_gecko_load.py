@@ -100,12 +100,15 @@ def test_a_list_of_models_replaces_those_of_the_paper(tmp_path: Path) -> None:
     [
         (lambda t: t.drop(columns=["prompt", "prompt_id"]), "no column prompt, prompt_id"),
         (lambda t: t.iloc[:-1], "holds 19 released prompts; expected 20"),
-        (lambda t: t.assign(prompt_type="Gecko"), "'Gecko' in column prompt_type (line 2)"),
+        (lambda t: t.assign(prompt_type="Gecko"), "'Gecko' in column prompt_type (data row 1)"),
         (lambda t: t.replace("att/color:stroop", "att/color"), "'att/color' in column dataset_id"),
-        (lambda t: t.replace("tifa_12", "tifa"), "'tifa' in column dataset_id (line 4)"),
-        (lambda t: t.assign(prompt_id=7), "prompt_id '7' again (line 3)"),
+        (lambda t: t.replace("tifa_12", "tifa"), "'tifa' in column dataset_id (data row 3)"),
+        (lambda t: t.assign(prompt_id=7), "prompt_id '7' again (data row 2)"),
         (lambda t: t.assign(prompt_id="x"), "'x' in column prompt_id"),
-        (lambda t: t.assign(**{FLAG: 1}), f"'1' in column {FLAG} (line 2); expected True or False"),
+        (
+            lambda t: t.assign(**{FLAG: 1}),
+            f"'1' in column {FLAG} (data row 1); expected True or False",
+        ),
         (lambda t: t.assign(**{"v1_max_disagreement_less_0.45": "no"}), "'no' in column v1_max"),
     ],
 )
@@ -145,22 +148,25 @@ def twice(template: str, **other: str) -> Change:
     [
         (lambda t: t.drop(columns="rater_id"), "no column rater_id"),
         (lambda t: t.iloc[:0], "no rating"),
-        (cell("template", "wl"), "'wl' in column template (line 2; 1 such"),
-        (cell("prompt_id", "99"), "'99' in column prompt_id (line 2"),
-        (cell("model", "DALL-E"), "'DALL-E' in column model (line 2"),
-        (cell("model_b", "Muse"), "'Muse' in column model_b (line 2"),
-        (cell("model_b", "", "SxS"), "'' in column model_b (line 18"),
-        (cell("model_b", "Imagen", "SxS"), "'Imagen' in column model_b (line 18"),
+        (cell("template", "wl"), "'wl' in column template (data row 1; 1 such"),
+        (cell("prompt_id", "99"), "'99' in column prompt_id (data row 1"),
+        (cell("model", "DALL-E"), "'DALL-E' in column model (data row 1"),
+        (cell("model_b", "Muse"), "'Muse' in column model_b (data row 1"),
+        (cell("model_b", "", "SxS"), "'' in column model_b (data row 17"),
+        (cell("model_b", "Imagen", "SxS"), "'Imagen' in column model_b (data row 17"),
         (cell("rater_id", " "), "' ' in column rater_id"),
         (cell("unit_index", "-1"), "'-1' in column unit_index"),
         (cell("unit_index", "1.0"), "'1.0' in column unit_index"),
-        (cell("unit_index", "1", "Likert"), "'1' in column unit_index (line 5"),
-        (cell("value", "yes"), "'yes' in column value (line 2; 1 such ratings); expected aligned"),
-        (cell("value", "6", "Likert"), "'6' in column value (line 5"),
+        (cell("unit_index", "1", "Likert"), "'1' in column unit_index (data row 4"),
+        (
+            cell("value", "yes"),
+            "'yes' in column value (data row 1; 1 such ratings); expected aligned",
+        ),
+        (cell("value", "6", "Likert"), "'6' in column value (data row 4"),
         (cell("value", "Unsure", "SxS"), "expected a | b | unsure for SxS"),
         (cell("unit_text", "three"), "but another text before"),
         (twice("Likert"), "second answer of rater 'r1' to Likert of prompt 0 and model Imagen"),
-        (twice("Likert", value="unsure"), "the first is line 5"),
+        (twice("Likert", value="unsure"), "the first is data row 4"),
         (
             twice("SxS", model="Muse", model_b="Imagen"),
             "with the models the other way round",
@@ -241,7 +247,7 @@ def test_ids_of_another_form_have_no_skill(dataset_id: str, split: str) -> None:
 
 def test_the_registry_finds_gecko_with_splits_in_its_headline() -> None:
     card = load_registry()["gecko"].card
-    assert (card.headline.measure, card.headline.split) == ("spearman", "all")
+    assert (card.headline.measure, card.headline.split) == ("srcc", "all")
     assert sum(":" not in skill for skill in card.skills) == 12
     assert sum(":" in skill for skill in card.skills) == 44
 

@@ -31,7 +31,7 @@ VALUES = {
     "SxS": ["a", "b", "unsure"],
 }
 UNITS = {"Likert": 1, "WL": 4, "DSGH": 3, "SxS": 1}
-SCIPY = {"spearman": stats.spearmanr, "pearson": stats.pearsonr}
+SCIPY = {"srcc": stats.spearmanr, "pearson": stats.pearsonr}
 B = 10
 
 
@@ -153,10 +153,10 @@ def test_the_summary_is_the_mean_of_the_three_templates() -> None:
     measured = run(make_scores(answers), answers)
     for skill in (None, "count", "color"):
         parts = [
-            row_of(measured, measure="spearman", facet=template, skill=skill)
+            row_of(measured, measure="srcc", facet=template, skill=skill)
             for template in ("WL", "Likert", "DSGH")
         ]
-        summary = row_of(measured, measure="spearman", facet=None, skill=skill)
+        summary = row_of(measured, measure="srcc", facet=None, skill=skill)
         assert summary.variant == "assay"
         assert summary.value == pytest.approx(np.mean([part.value for part in parts]))
         expected = np.mean([resamples_of(measured, part) for part in parts], axis=0)
@@ -167,7 +167,7 @@ def test_the_summary_names_a_template_that_was_not_rated() -> None:
     full = make_answers()
     ratings = full.ratings[full.ratings["template"] != "WL"]
     answers = GeckoAnswers(full.pair_ids, full.clusters, full.prompts, full.pairs, ratings)
-    row = row_of(run(make_scores(answers), answers), measure="spearman", facet=None)
+    row = row_of(run(make_scores(answers), answers), measure="srcc", facet=None)
     assert np.isfinite(row.value)
     assert row.note == "no ratings for WL"
 
@@ -176,9 +176,9 @@ def test_a_model_with_constant_scores_is_left_out_and_named() -> None:
     answers = make_answers()
     scores = make_scores(answers)
     scores.overall.loc[scores.overall.index.str.endswith("/muse"), "fine"] = 1.0
-    row = row_of(run(scores, answers), measure="spearman", facet="Likert")
+    row = row_of(run(scores, answers), measure="srcc", facet="Likert")
     human = human_table(answers, "Likert", None)
-    expected = slow_mean_over_models("spearman", scores.overall["fine"], human)
+    expected = slow_mean_over_models("srcc", scores.overall["fine"], human)
     assert row.value == pytest.approx(expected)
     assert row.note.startswith("models left out: muse (all scores or all ratings are equal)")
     assert row.n_items == (human["model"] != "muse").sum()
@@ -190,11 +190,11 @@ def test_where_every_model_is_left_out_the_value_is_nan_and_has_no_interval() ->
     scores.overall["fine"] = 0.0
     measured = run(scores, answers)
     for facet in ("WL", None):
-        row = row_of(measured, measure="spearman", facet=facet)
+        row = row_of(measured, measure="srcc", facet=facet)
         assert np.isnan(row.value)
         assert np.isnan(row.ci_low)
         assert row.note
-    assert np.isfinite(row_of(measured, measure="spearman", facet="WL", metric="coarse").value)
+    assert np.isfinite(row_of(measured, measure="srcc", facet="WL", metric="coarse").value)
 
 
 def test_fewer_than_three_images_of_a_model_make_no_correlation() -> None:
@@ -211,8 +211,8 @@ def test_images_without_a_score_are_left_out_of_correlations_and_counted() -> No
     scores = make_scores(answers)
     human = human_table(answers, "Likert", None)
     scores.overall.loc[human.index[[0, 5, 9]], "fine"] = NAN
-    row = row_of(run(scores, answers), measure="spearman", facet="Likert")
-    expected = slow_mean_over_models("spearman", scores.overall["fine"], human)
+    row = row_of(run(scores, answers), measure="srcc", facet="Likert")
+    expected = slow_mean_over_models("srcc", scores.overall["fine"], human)
     assert row.value == pytest.approx(expected)
     assert (row.n_items, row.n_missing) == (len(human) - 3, 3)
     assert row.note.startswith("images left out for want of a score: 3")

@@ -144,7 +144,7 @@ def test_ratings_that_are_all_equal_leave_ties_only() -> None:
     assert row_of(found, "pairwise_accuracy", "no_calibration").value == 0.0
     for name, variant in (("pairwise_accuracy", "ignore_tie"), ("krcc", "paper")):
         assert math.isnan(row_of(found, name, variant).value)
-        assert "same mean rating" in row_of(found, name, variant).note
+        assert "same rating" in row_of(found, name, variant).note
 
 
 def test_without_any_score_every_row_says_why_it_is_empty() -> None:

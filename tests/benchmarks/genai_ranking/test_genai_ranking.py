@@ -93,9 +93,23 @@ def test_images_may_have_different_numbers_of_ratings(tmp_path: Path) -> None:
         (lambda p, t: p["12"]["models"].update(DALLE_3=[1]), "images [1] for 12/DALLE_3"),
         (
             lambda p, t: p["12"]["models"]["DALLE_3"].update({"9": []}),
-            "ratings [] for 12/DALLE_3/9",
+            "ratings '[]' for 12/DALLE_3/9",
         ),
         (lambda p, t: p["12"]["models"]["DALLE_3"].update({"9": ["5"]}), "expected some whole"),
+        *(
+            (
+                lambda p, t, rating=rating: p["12"]["models"]["DALLE_3"].update({"9": [rating]}),
+                says,
+            )
+            for rating, says in (
+                (10**400, "at '12' 'models' 'DALLE_3' '9' [0] is no finite number"),
+                (10**22, "10000000000000000000000 at '12' 'models' 'DALLE_3' '9' [0]"),
+                (100, "ratings '[100]' for 12/DALLE_3/9; expected some whole numbers from 0 to 99"),
+                (-1, "ratings '[-1]' for 12/DALLE_3/9"),
+            )
+        ),
+        (lambda p, t: p.update({"0012": p["12"]}), "prompts '12' and '0012': the same number"),
+        (lambda p, t: p.update({"9" * 5000: p["12"]}), "expected digits, such as 00012"),
         (lambda p, t: t.pop("negation"), "genai_skills.json has tags"),
     ],
 )

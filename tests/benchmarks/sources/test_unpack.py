@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
+import lzma
 import os
 import tarfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -88,6 +91,22 @@ def test_an_archive_cut_anywhere_is_an_error(tmp_path: Path, packed: bool, left:
     if not packed:
         whole = whole[: -tarfile.RECORDSIZE]  # what follows the last file is only padding
     archive.write_bytes(whole[: int(len(whole) * left)])
+    with pytest.raises(SubmitterError, match="no complete tar archive") as error:
+        unpack(archive, ())
+    assert error.value.code == "data_malformed"
+    assert [p.name for p in tmp_path.iterdir()] == ["x.tar"]
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+@pytest.mark.parametrize("place", [0.3, 0.9, 0.999, "checksum"])
+def test_one_wrong_byte_of_a_compressed_archive_is_noticed(
+    tmp_path: Path, pack: Callable[[bytes], bytes], place: float | str
+) -> None:
+    archive = tmp_path / "x.tar"
+    content = bytearray(pack(tar({f"{n}": os.urandom(4096) for n in range(20)}, packed=False)))
+    at = len(content) - 6 if isinstance(place, str) else int(len(content) * place)
+    content[at] ^= 0x10
+    archive.write_bytes(content)
     with pytest.raises(SubmitterError, match="no complete tar archive") as error:
         unpack(archive, ())
     assert error.value.code == "data_malformed"

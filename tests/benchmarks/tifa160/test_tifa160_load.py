@@ -115,12 +115,12 @@ def test_a_list_in_place_of_the_tifa_table_is_refused(tmp_path: Path) -> None:
         (lambda t: t.iloc[:-1], "48 dsg_likert: ratings; expected 49"),
         (
             lambda t: t.replace("sd1dot1", "sd9"),
-            "10 cells in column t2i_model like 'sd9' (line 12)",
+            "10 cells in column t2i_model like 'sd9' (data row 11)",
         ),
-        (lambda t: t.assign(answer=t["answer"].replace("3", "3.5")), "like '3.5' (line 4)"),
-        (lambda t: t.replace("coco_1", "coco_9"), "'coco_9_mini_dalle' (line 2)"),
+        (lambda t: t.assign(answer=t["answer"].replace("3", "3.5")), "like '3.5' (data row 3)"),
+        (lambda t: t.replace("coco_1", "coco_9"), "'coco_9_mini_dalle' (data row 1)"),
         (lambda t: pd.concat([t, t.iloc[:1]]), "1 ratings too many, the first is of 'coco_1_mini"),
-        (lambda t: pd.concat([t, t.iloc[:1].replace("worker 0", "w")]), "by 'w' (line 51)"),
+        (lambda t: pd.concat([t, t.iloc[:1].replace("worker 0", "w")]), "by 'w' (data row 50)"),
     ],
 )
 def test_a_dsg_file_that_is_not_the_released_one_is_refused(

@@ -74,12 +74,12 @@ def noisy(answers: Tifa160Answers) -> np.ndarray:
     return np.asarray(signal + rng.normal(0, 1, signal.size))
 
 
-def test_every_measure_is_given_for_both_golds_and_spearman_by_source(
+def test_every_measure_is_given_for_both_golds_and_srcc_by_source(
     answers: Tifa160Answers, noisy: np.ndarray
 ) -> None:
     rows = by_key(evaluate(answers, noisy))
     whole = {(name, gold, None) for name in MEASURES for gold in GOLDS}
-    parts = {("spearman", gold, source) for gold in GOLDS for source in ("coco", "drawbench")}
+    parts = {("srcc", gold, source) for gold in GOLDS for source in ("coco", "drawbench")}
     assert set(rows) == whole | parts
     assert {r.split for r in rows.values()} == {"all"}
     assert sum(CARD.headline.matches(r) and r.skill is None for r in rows.values()) == 1
@@ -104,7 +104,7 @@ def test_correlations_are_scipys(answers: Tifa160Answers, noisy: np.ndarray, gol
     rows = by_key(evaluate(answers, noisy))
     y = answers.images[gold]
     for name, expected in (
-        ("spearman", stats.spearmanr(noisy, y).statistic),
+        ("srcc", stats.spearmanr(noisy, y).statistic),
         ("krcc", stats.kendalltau(noisy, y).statistic),
         ("pearson", stats.pearsonr(noisy, y).statistic),
     ):
@@ -113,7 +113,7 @@ def test_correlations_are_scipys(answers: Tifa160Answers, noisy: np.ndarray, gol
         assert row.ci_low < row.value < row.ci_high
         assert (row.n_items, row.n_clusters, row.n_missing, row.note) == (60, 12, 0, "")
     of_coco = answers.images["source"] == "coco"
-    row = rows["spearman", gold, "coco"]
+    row = rows["srcc", gold, "coco"]
     expected = stats.spearmanr(noisy[of_coco], y[of_coco]).statistic
     assert row.value == pytest.approx(expected, abs=1e-12)
     assert (row.n_items, row.n_clusters) == (40, 8)
@@ -131,7 +131,7 @@ def test_resamples_are_the_measure_of_the_repeated_prompts(
     row = next(
         i
         for i, r in enumerate(measured.rows)
-        if (r.measure, r.facet, r.skill) == ("spearman", "human_avg", None)
+        if (r.measure, r.facet, r.skill) == ("srcc", "human_avg", None)
     )
     assert measured.resamples[row, 7] == pytest.approx(expected.statistic, abs=1e-6)
 
@@ -149,7 +149,7 @@ def test_images_without_a_score_are_left_out_and_counted(
     answers: Tifa160Answers, noisy: np.ndarray
 ) -> None:
     half = np.where(np.arange(60) % 2, noisy, np.nan)
-    row = by_key(evaluate(answers, half))["spearman", "human_avg", None]
+    row = by_key(evaluate(answers, half))["srcc", "human_avg", None]
     kept = np.isfinite(half)
     expected = stats.spearmanr(noisy[kept], answers.images["human_avg"][kept]).statistic
     assert row.value == pytest.approx(expected, abs=1e-12)
@@ -217,7 +217,7 @@ def test_ratings_that_are_all_equal_leave_nothing_to_correlate(
 def test_one_prompt_alone_has_values_but_no_interval() -> None:
     alone = made_up(1)
     rows = by_key(evaluate(alone, np.arange(5.0)))
-    row = rows["spearman", "dsg_likert", None]
+    row = rows["srcc", "dsg_likert", None]
     assert math.isfinite(row.value)
     assert math.isnan(row.ci_low)
     assert (row.n_items, row.n_clusters) == (5, 1)

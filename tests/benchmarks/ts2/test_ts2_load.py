@@ -86,7 +86,7 @@ def test_a_folder_without_the_file_is_named(tmp_path: Path) -> None:
         (lambda t: t.iloc[:-1], "2839 images; expected 2840"),
         (lambda t: t.assign(id=t["id"].replace("164", "163")), "164 graphs"),
         (lambda t: t.assign(id=t["id"].replace("164", "x")), "numbers from 0 on"),
-        (lambda t: t.assign(rank=t["rank"].replace("12c", "c12")), "'c12' (line 5)"),
+        (lambda t: t.assign(rank=t["rank"].replace("12c", "c12")), "'c12' (data row 4)"),
         (lambda t: t.assign(file_name="images/000-00.jpg"), "more than once"),
     ],
 )

@@ -57,7 +57,7 @@ def with_intervals(rows: Sequence[Row]) -> list[Row]:
 
 
 CROC_SYN = with_intervals(rows_of(["accuracy", "mean_margin"], DIRECTIONS))
-GECKO = with_intervals(rows_of(["spearman", "pairwise_accuracy"], TEMPLATES))
+GECKO = with_intervals(rows_of(["srcc", "pairwise_accuracy"], TEMPLATES))
 
 
 def printed(rows: Sequence[Row], width: int, intervals: bool | None = None) -> str:

@@ -1,0 +1,143 @@
+"""One pool of images, each with a score and a mean rating, and the correlation of the two."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from benchmarks.arrays import BoolArray, FloatArray, IntArray
+from benchmarks.rows import Row, notes
+from benchmarks.statistics import correlation
+from benchmarks.statistics.logistic_resampled import plcc_with_draws
+from benchmarks.statistics.pairwise_resampled import PairForms
+from benchmarks.statistics.resampling import ResamplingPlan
+
+MIN_IMAGES = 3
+"""Fewer images than this make no correlation."""
+SAME_SCORE = "the metric gives every image the same score"
+SAME_RATING = "every image has the same rating"
+
+_Estimate = Callable[[FloatArray, FloatArray], float]
+_Resampled = Callable[[FloatArray, FloatArray, FloatArray, IntArray], FloatArray]
+
+CORRELATIONS: dict[str, tuple[_Estimate, _Resampled]] = {
+    "srcc": (correlation.spearman, correlation.resampled_spearman),
+    "krcc": (correlation.kendall, correlation.resampled_kendall),
+    "pearson": (correlation.pearson, correlation.resampled_pearson),
+}
+"""Measure to its value in the sample and in the resamples."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A value, what a reader must know about it, and its resamples, shape (B,), if it has any."""
+
+    value: float = math.nan
+    note: str = ""
+    resamples: FloatArray | None = None
+
+
+@dataclass(frozen=True)
+class PooledImages:
+    """The images of one slice that one metric scored, and how many it did not.
+
+    Attributes:
+        scores: shape (n,), finite, higher is better.
+        ratings: shape (n,), finite.
+        clusters: shape (n,), position of each image's cluster in the plan.
+        n_missing: images of the slice without a score.
+        plan: resamples the clusters.
+    """
+
+    scores: FloatArray
+    ratings: FloatArray
+    clusters: IntArray
+    n_missing: int
+    plan: ResamplingPlan
+
+    @classmethod
+    def of(
+        cls,
+        scores: FloatArray,
+        ratings: FloatArray,
+        clusters: IntArray,
+        plan: ResamplingPlan,
+        members: BoolArray | None = None,
+    ) -> Self:
+        """The members of a slice.
+
+        Args:
+            scores: shape (N,), higher is better; NaN where the metric gave none.
+            ratings: shape (N,); an image without one (NaN) does not belong to the pool.
+            clusters: shape (N,), position of each image's cluster in the plan.
+            plan: resamples the clusters.
+            members: shape (N,); None: all images.
+        """
+        inside = np.ones(scores.size, bool) if members is None else members
+        chosen = inside & np.isfinite(scores) & np.isfinite(ratings)
+        missing = int((inside & np.isnan(scores)).sum())
+        return cls(scores[chosen], ratings[chosen], clusters[chosen], missing, plan)
+
+    def counted(self, row: Row) -> Row:
+        """The row with the counts of this pool."""
+        return replace(
+            row,
+            n_items=self.scores.size,
+            n_clusters=np.unique(self.clusters).size,
+            n_missing=self.n_missing,
+        )
+
+    @property
+    def remark(self) -> str:
+        """What a reader must know about any value of this pool; empty as a rule."""
+        return missing_scores(self.n_missing)
+
+    @property
+    def too_few(self) -> str:
+        """Why nothing can be correlated; empty where something can."""
+        few = self.scores.size < MIN_IMAGES
+        return f"fewer than {MIN_IMAGES} images with a score" if few else ""
+
+    @property
+    def constant(self) -> str:
+        """Which side has no spread; empty where both have. Needs an image."""
+        if np.ptp(self.scores) == 0:
+            return SAME_SCORE
+        return SAME_RATING if np.ptp(self.ratings) == 0 else ""
+
+    @property
+    def undefined(self) -> str:
+        """Why no correlation exists; empty where one does."""
+        return self.too_few or self.constant
+
+    def value(self, measure: str) -> float:
+        """One of `CORRELATIONS`."""
+        return CORRELATIONS[measure][0](self.scores, self.ratings)
+
+    def resamples(self, measure: str) -> FloatArray:
+        """The same in each resample, shape (B,)."""
+        return CORRELATIONS[measure][1](self.scores, self.ratings, self.plan.counts, self.clusters)
+
+    def pair_forms(self, threshold: float) -> PairForms:
+        """All pairs of images, by their clusters; scores that far apart or closer are tied."""
+        n_clusters = len(self.plan.clusters)
+        return PairForms.of(self.scores, self.ratings, self.clusters, n_clusters, threshold)
+
+    def correlation(self, measure: str) -> Found:
+        """One of `CORRELATIONS` or `plcc`, with its note and resamples."""
+        if self.undefined:
+            return Found(note=notes(self.undefined, self.remark))
+        if measure != "plcc":
+            return Found(self.value(measure), self.remark, self.resamples(measure))
+        found = plcc_with_draws(self.scores, self.ratings, self.plan.counts, self.clusters)
+        note = notes(found.fitted.note, found.doubt, self.remark)
+        return Found(found.fitted.value, note, found.draws)
+
+
+def missing_scores(n_missing: int) -> str:
+    """Says how many images have no score and are therefore left out; empty where none is."""
+    return f"images left out for want of a score: {n_missing}" if n_missing else ""

@@ -1,0 +1,55 @@
+"""Files that a command writes where it was told to: never over an input, whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from benchmarks.errors import SubmitterError
+
+
+def check_output(out: Path, *, force: bool, inputs: Iterable[Path] = ()) -> None:
+    """Refuse a place to write to, before any work is done.
+
+    Args:
+        out: file to write.
+        force: whether a file that is there may be replaced.
+        inputs: files that are read; none of them is ever replaced.
+
+    Raises:
+        SubmitterError: `cannot_write` (a folder), `output_is_input` or `file_exists`.
+    """
+    if out.is_dir():
+        raise SubmitterError("cannot_write", f"{out} is a folder.", "Name a file.")
+    if not out.exists():
+        return
+    if any(given.exists() and given.samefile(out) for given in inputs):
+        raise SubmitterError(
+            "output_is_input", f"{out} is a file that is read.", "Choose another place."
+        )
+    if not force:
+        raise SubmitterError("file_exists", f"{out} exists.", "Replace it with --force.")
+
+
+def write_whole(out: Path, write: Callable[[Path], object]) -> None:
+    """Write a file aside and put it into its place at the end.
+
+    Args:
+        out: the file.
+        write: writes all of the content to the path it is given, which ends as `out` does.
+
+    Raises:
+        SubmitterError: `cannot_write`.
+    """
+    aside = out.with_name(f".part-{out.name}")
+    try:
+        write(aside)
+        aside.replace(out)
+    except OSError as error:
+        raise SubmitterError(
+            "cannot_write",
+            f"{out} cannot be written: {error.strerror or error}.",
+            "Choose another place.",
+        ) from error
+    finally:
+        aside.unlink(missing_ok=True)
