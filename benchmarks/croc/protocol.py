@@ -18,7 +18,7 @@ from benchmarks.croc.answers import CrocAnswers, PromptPair
 from benchmarks.croc.contrasts import DIRECTIONS, Contrasts, compare
 from benchmarks.croc.lengths import LENGTHS, LONG, length_split
 from benchmarks.croc.scaling import scale
-from benchmarks.rows import Measured, MeasuredBuilder, Row
+from benchmarks.rows import Measured, MeasuredBuilder, Row, notes
 from benchmarks.schema import MeasureInfo, ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan, mean_of_defined, resampled_mean
 
@@ -66,10 +66,11 @@ FACETS: dict[str, str] = {
 
 @dataclass(frozen=True)
 class _Slice:
-    """A category, or all of them, each with the positions of its prompt pairs."""
+    """A category, or all of them: their names, and the positions of the prompt pairs of each."""
 
     split: str | None
     skill: str | None
+    names: tuple[str, ...]
     categories: tuple[IntArray, ...]
 
     @property
@@ -144,16 +145,17 @@ def _slices_of(
     if not members:
         return
     positions = {category: np.array(found, np.intp) for category, found in members.items()}
-    yield _Slice(split, None, tuple(positions.values()))
+    yield _Slice(split, None, tuple(positions), tuple(positions.values()))
     for category, found in positions.items():
-        yield _Slice(split, category, (found,))
+        yield _Slice(split, category, (category,), (found,))
 
 
 @dataclass(frozen=True)
 class _Estimate:
     """One measure on one slice for all metrics.
 
-    `value` (M,), `resamples` (B, M), `per_pair` (p, M) for the prompt pairs `members` (p,).
+    `value` (M,), `resamples` (B, M), `per_pair` (p, M) for the prompt pairs `members` (p,);
+    `left_out` names the categories that lack the images compared and so have no mean.
     """
 
     measure: str
@@ -165,6 +167,7 @@ class _Estimate:
     members: IntArray
     n_items: int
     n_missing: IntArray
+    left_out: tuple[str, ...]
 
     def scaled(self) -> _Estimate:
         return replace(
@@ -189,18 +192,23 @@ class _Estimate:
             n_items=self.n_items,
             n_clusters=int(defined.sum()),
             n_missing=int(self.n_missing[column]),
-            note=_note(self.n_items, int(self.n_missing[column])),
+            note=self._note(column),
         )
         clusters = pair_ids[self.members[defined]]
         builder.add(row, self.resamples[:, column], clusters.tolist(), values[defined])
 
-
-def _note(n_items: int, n_missing: int) -> str:
-    if n_items == 0:
-        return "no prompt pair has the images this direction compares"
-    if n_missing:
-        return f"missing scores, whose comparisons count as failures: {n_missing}"
-    return ""
+    def _note(self, column: int) -> str:
+        if self.n_items == 0:
+            return "no prompt pair has the images this direction compares"
+        if np.isnan(self.value[column]):
+            return "undefined: no category has the images that all its directions compare"
+        missing = int(self.n_missing[column])
+        return notes(
+            f"missing scores, whose comparisons count as failures: {missing}" if missing else "",
+            f"categories left out for want of images to compare: {', '.join(self.left_out)}"
+            if self.left_out
+            else "",
+        )
 
 
 def _estimates(
@@ -210,10 +218,7 @@ def _estimates(
     means = {name: _category_means(part, outcomes[name].accuracy, counts) for name in DIRECTIONS}
     directions = {name: _direction(part, name, outcomes[name], means[name]) for name in DIRECTIONS}
     scaled = [estimate.scaled() for estimate in directions.values()]
-    text, image = (
-        _cell(facet, directions[forward], directions[inverse], means[forward], means[inverse])
-        for facet, (forward, inverse) in CELLS.items()
-    )
+    text, image = (_cell(part, facet, directions, means) for facet in CELLS)
     # Both cells read the same score cells, so missing ones are counted once.
     summary = replace(_mean_of(text, image), facet=None, variant="assay", n_missing=text.n_missing)
     return (*directions.values(), *scaled, text, image, summary)
@@ -230,20 +235,30 @@ def _direction(part: _Slice, name: str, outcome: Contrasts, means: _Means) -> _E
         members=part.members,
         n_items=int(outcome.comparisons[part.members].sum()),
         n_missing=outcome.missing[part.members].sum(axis=0),
+        left_out=_without_a_mean(part, means.values),
     )
 
 
 def _cell(
-    facet: str, forward: _Estimate, inverse: _Estimate, forward_means: _Means, inverse_means: _Means
+    part: _Slice, facet: str, directions: dict[str, _Estimate], means: dict[str, _Means]
 ) -> _Estimate:
     """A published cell: per category the mean of two directions, then over categories."""
+    forward, inverse = CELLS[facet]
+    values = (means[forward].values + means[inverse].values) / 2.0
     accuracy = replace(
-        _mean_of(forward, inverse),
+        _mean_of(directions[forward], directions[inverse]),
         facet=facet,
-        value=mean_of_defined((forward_means.values + inverse_means.values) / 2.0),
-        resamples=mean_of_defined((forward_means.resamples + inverse_means.resamples) / 2.0),
+        value=mean_of_defined(values),
+        resamples=mean_of_defined((means[forward].resamples + means[inverse].resamples) / 2.0),
+        left_out=_without_a_mean(part, values),
     )
     return accuracy.scaled()
+
+
+def _without_a_mean(part: _Slice, means: FloatArray) -> tuple[str, ...]:
+    """Categories whose mean is undefined for every metric; means has shape (K, M)."""
+    absent: NDArray[np.bool_] = np.asarray(np.isnan(means).all(axis=1))
+    return tuple(name for name, is_absent in zip(part.names, absent, strict=True) if is_absent)
 
 
 def _category_means(part: _Slice, accuracy: FloatArray, counts: FloatArray) -> _Means:
@@ -263,4 +278,5 @@ def _mean_of(first: _Estimate, second: _Estimate) -> _Estimate:
         per_pair=mean_of_defined(np.stack([first.per_pair, second.per_pair])),
         n_items=first.n_items + second.n_items,
         n_missing=first.n_missing + second.n_missing,
+        left_out=tuple(dict.fromkeys((*first.left_out, *second.left_out))),
     )

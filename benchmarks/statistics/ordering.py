@@ -16,6 +16,8 @@ from benchmarks.statistics.paired import wilcoxon
 Relation = Literal[-1, 0, 1]
 """-1 for `<`, 0 for `=`, 1 for `>`."""
 
+_ROUNDING = 1e-9
+"""Share of the summed differences that rounding may leave where they cancel out."""
 GECKO_LEVEL = 0.001
 """Gecko calls a difference significant below this p-value."""
 
@@ -53,7 +55,9 @@ def direction(a: ArrayLike, b: ArrayLike) -> Relation:
     """
     a, b = _paired(a, b)
     total = math.fsum(a - b)
-    return 0 if total == 0.0 else (1 if total > 0.0 else -1)
+    if abs(total) <= _ROUNDING * math.fsum(np.abs(a - b)):
+        return 0
+    return 1 if total > 0.0 else -1
 
 
 def majority_relation(relations: Sequence[int]) -> Relation:
@@ -82,7 +86,7 @@ def resampled_relations(
     """
     d, w = np.asarray(differences, np.float64), np.asarray(counts, np.float64)
     kept = np.isfinite(d) & (d != 0)
-    means = np.sign(w[:, kept] @ d[kept])
+    means = _sign_of_sums(w[:, kept], d[kept])
     size, starts, order = _runs(np.abs(d[kept]))
     if size == 0:
         return np.zeros(len(w), np.int8)
@@ -101,7 +105,13 @@ def resampled_relations(
 def resampled_directions(differences: ArrayLike, counts: ArrayLike) -> NDArray[np.int8]:
     """`direction` in each resample; arguments and shape as in `resampled_relations`."""
     d, w = np.asarray(differences, np.float64), np.asarray(counts, np.float64)
-    return np.sign(w @ np.where(np.isfinite(d), d, 0.0)).astype(np.int8)
+    return _sign_of_sums(w, np.where(np.isfinite(d), d, 0.0))
+
+
+def _sign_of_sums(w: FloatArray, d: FloatArray) -> NDArray[np.int8]:
+    """Signs of w @ d, 0 where only rounding is left of the sum."""
+    sums = w @ d
+    return np.where(np.abs(sums) <= _ROUNDING * (w @ np.abs(d)), 0, np.sign(sums)).astype(np.int8)
 
 
 def resampled_majority(relations: ArrayLike) -> NDArray[np.int8]:

@@ -305,3 +305,24 @@ def test_a_metric_that_says_the_same_or_nothing_is_never_right(score: float) -> 
     for row in measured.rows:
         assert row.value == (0.0 if row.measure == "accuracy" else -1.0)
         assert (row.n_missing > 0) == np.isnan(score)
+
+
+def test_a_category_without_the_images_compared_is_left_out_and_named() -> None:
+    answers = answers_of(
+        [prompt_pair("a_1", 2, 2), prompt_pair("a_2", 1, 2), prompt_pair("b_1", 2, 0)]
+    )
+    values = np.arange(len(answers.pair_ids), dtype=float)
+    scores = ScoreTable(pd.DataFrame({"m": values}, index=list(answers.pair_ids)))
+    plan = ResamplingPlan(answers.clusters, seed=1, n_resamples=20)
+    rows = {
+        (r.measure, r.facet, r.skill): r
+        for r in measure(scores, answers, plan, "croc_hum", "r").rows
+    }
+    left_out = "categories left out for want of images to compare: b"
+    assert left_out not in rows["accuracy", "forward_text", None].note
+    for key in (("accuracy", "inverse_text", None), ("scaled_accuracy", "text", None)):
+        assert left_out in rows[key].note
+    assert rows["scaled_accuracy", "text", None].value == rows["scaled_accuracy", "text", "a"].value
+    undefined = rows["scaled_accuracy", "text", "b"]
+    assert np.isnan(undefined.value)
+    assert undefined.note.startswith("undefined: no category has the images")

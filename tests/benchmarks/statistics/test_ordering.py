@@ -91,3 +91,12 @@ def test_each_resample_is_scipys_test_on_the_repeated_prompts(
 
 def test_without_differences_no_resample_has_a_relation() -> None:
     assert resampled_relations([NAN, 0.0], np.ones((3, 2))).tolist() == [0, 0, 0]
+
+
+def test_differences_that_cancel_out_but_for_rounding_have_no_direction() -> None:
+    differences = np.round([1 / 3, 1 / 3, 1 / 3, -1.0], 9)
+    assert direction(differences, np.zeros(4)) == 0
+    assert resampled_directions(differences, np.array([[1.0, 1, 1, 1], [2, 1, 1, 1]])).tolist() == [
+        0,
+        1,
+    ]
