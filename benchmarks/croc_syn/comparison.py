@@ -105,7 +105,9 @@ def shared_accuracies(scores: ScoreTable, answers: CrocSynAnswers) -> pd.DataFra
     for column, number, outcome in compare(scores, answers, grouping):
         for name, by_model in members.items():
             means = [_mean(outcome.right[rows]) for rows in by_model.values() if len(rows)]
-            found[scores.metrics[column], name, DIRECTIONS[number]] = _mean(np.array(means))
+            found[scores.metrics[column], name, DIRECTIONS[number]] = (
+                float(np.mean(means)) if means else np.nan
+            )
     return pd.DataFrame(
         {
             metric: {

@@ -57,13 +57,15 @@ class SeedStability:
     kendall_w: float
 
 
-def competition_ranks(scores: ArrayLike) -> IntArray:
+def competition_ranks(scores: ArrayLike, decimals: int | None = None) -> IntArray:
     """Rank of each score, the highest first: 1 + number of strictly greater ones.
 
     Equal scores share the better rank and the next rank is skipped: 1, 2, 2, 4.
 
     Args:
         scores: shape (n,), finite.
+        decimals: scores that print alike with so many are equal (EvalMuse-40K, Table 10); None:
+            as they are.
 
     Returns:
         Shape (n,), ranks from 1.
@@ -74,6 +76,7 @@ def competition_ranks(scores: ArrayLike) -> IntArray:
     values = np.asarray(scores, np.float64)
     if values.ndim != 1 or not np.isfinite(values).all():
         raise ValueError(f"finite scores of shape (n,) are needed, not {values!r}")
+    values = values if decimals is None else values.round(decimals)
     return np.asarray(stats.rankdata(-values, method="min"), np.intp)
 
 
