@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -108,8 +108,7 @@ class _Fetch:
         if answers_only:
             images = []
         if subset is None:
-            now = first + [file for file in images if not _needs_names(file)]
-            self._fetch([file for file in now if not _needs_names(file)])
+            self._fetch([file for file in first + images if not _needs_names(file)])
             self._fetch([file for file in first + images if _needs_names(file)])
         else:
             self._fetch(first)
@@ -136,7 +135,7 @@ class _Fetch:
             )
         return public
 
-    def _fetch(self, files: Iterable[DataFile]) -> None:
+    def _fetch(self, files: Sequence[DataFile]) -> None:
         wanted: list[Item] = []
         for file in files:
             wanted += self._missing(file)
