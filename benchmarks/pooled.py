@@ -51,6 +51,7 @@ class PooledImages:
         clusters: shape (n,), position of each image's cluster in the plan.
         n_missing: images of the slice without a score.
         plan: resamples the clusters.
+        members: positions in the plan of the clusters of the slice, scored or not.
     """
 
     scores: FloatArray
@@ -58,6 +59,7 @@ class PooledImages:
     clusters: IntArray
     n_missing: int
     plan: ResamplingPlan
+    members: IntArray
 
     @classmethod
     def of(
@@ -80,7 +82,8 @@ class PooledImages:
         inside = np.ones(scores.size, bool) if members is None else members
         chosen = inside & np.isfinite(scores) & np.isfinite(ratings)
         missing = int((inside & np.isnan(scores)).sum())
-        return cls(scores[chosen], ratings[chosen], clusters[chosen], missing, plan)
+        of_slice = np.unique(clusters[inside & np.isfinite(ratings)])
+        return cls(scores[chosen], ratings[chosen], clusters[chosen], missing, plan, of_slice)
 
     def counted(self, row: Row) -> Row:
         """The row with the counts of this pool."""

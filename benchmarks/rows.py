@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from benchmarks.arrays import FloatArray
+from benchmarks.arrays import FloatArray, IntArray
+from benchmarks.statistics import intervals
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,13 @@ class Row:
         n_missing: pairs of this slice for which the metric gave no score.
         ci_low: lower end of the 95 % interval from the cluster bootstrap.
         ci_high: upper end of the same interval.
+        ci_method: `bca` (bias-corrected and accelerated) or `percentile`; None without interval.
+        percentile_low: lower end of the percentile interval from the same resamples.
+        percentile_high: its upper end.
+        seed: seed of the resampling plan; None before `inference.infer` has filled it in.
+        n_resamples: bootstrap resamples behind the interval.
+        plan: hash of the plan: clusters, seed, numbers of resamples and of blocks.
+        versions: of the packages the figures depend on, e.g. `numpy 2.4.6, scipy 1.17.1`.
         note: what a reader must know about this value; empty as a rule.
     """
 
@@ -50,6 +58,13 @@ class Row:
     n_missing: int = 0
     ci_low: float = math.nan
     ci_high: float = math.nan
+    ci_method: str | None = None
+    percentile_low: float = math.nan
+    percentile_high: float = math.nan
+    seed: int | None = None
+    n_resamples: int = 0
+    plan: str | None = None
+    versions: str | None = None
     note: str = ""
 
     def to_json(self) -> dict[str, Any]:
@@ -62,7 +77,7 @@ class Row:
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> Row:
         """The inverse of `to_json`. Unknown fields are an error (TypeError)."""
-        numbers = {"value", "ci_low", "ci_high"}
+        numbers = {"value", "ci_low", "ci_high", "percentile_low", "percentile_high"}
         filled: dict[str, Any] = {
             key: math.nan if key in numbers and value is None else value
             for key, value in record.items()
@@ -78,6 +93,10 @@ def notes(*parts: str) -> str:
     return "; ".join(part for part in parts if part)
 
 
+def _no_values() -> pd.DataFrame:
+    return pd.DataFrame({"row": [], "cluster": [], "value": []})
+
+
 @dataclass(frozen=True)
 class Measured:
     """What a protocol returns for all metrics of one score table.
@@ -88,13 +107,17 @@ class Measured:
             benchmark's plan; NaN rows where a measure has no interval.
         clusters: the per-cluster values behind the rows, columns `row` (index into `rows`),
             `cluster` (id), `value`; only for measures that are means of cluster values.
+        members: per row the positions in the plan of the clusters of its slice, whether or not
+            the metric scored them; None: all clusters of the plan.
+        contributions: shape (len(rows), G), what each block of clusters adds to each row's value
+            (see `statistics.influence`); G is 0 before `inference.infer` has filled it in.
     """
 
     rows: tuple[Row, ...]
-    resamples: NDArray[np.float32]
-    clusters: pd.DataFrame = field(
-        default_factory=lambda: pd.DataFrame({"row": [], "cluster": [], "value": []})
-    )
+    resamples: NDArray[np.floating]
+    clusters: pd.DataFrame = field(default_factory=_no_values)
+    members: tuple[IntArray | None, ...] = ()
+    contributions: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
 
 
 class MeasuredBuilder:
@@ -104,6 +127,7 @@ class MeasuredBuilder:
         self._n_resamples = n_resamples
         self._rows: list[Row] = []
         self._resamples: list[FloatArray] = []
+        self._members: list[IntArray | None] = []
         self._clusters: list[tuple[int, Sequence[str], FloatArray]] = []
 
     def add(
@@ -112,6 +136,8 @@ class MeasuredBuilder:
         resamples: FloatArray | None = None,
         clusters: Sequence[str] | None = None,
         cluster_values: FloatArray | None = None,
+        *,
+        members: IntArray | None = None,
     ) -> None:
         """Append one row.
 
@@ -122,12 +148,15 @@ class MeasuredBuilder:
                 cluster drawn again and again says nothing, so such a row gets no interval.
             clusters: ids of the clusters behind the row, with
             cluster_values: their values, same length.
+            members: positions in the plan of the clusters of the row's slice, repeats allowed,
+                whether or not this metric scored them; None: all clusters of the plan.
         """
         if clusters is not None and cluster_values is not None:
             self._clusters.append((len(self._rows), clusters, cluster_values))
         if row.n_clusters == 1 and resamples is not None:
             row, resamples = replace(row, note=notes(row.note, ONE_CLUSTER)), None
         self._rows.append(row)
+        self._members.append(members)
         self._resamples.append(
             np.full(self._n_resamples, np.nan) if resamples is None else resamples
         )
@@ -135,17 +164,17 @@ class MeasuredBuilder:
     def build(self) -> Measured:
         """Everything added so far."""
         if not self._rows:
-            return Measured((), np.empty((0, self._n_resamples), np.float32))
+            return Measured((), np.empty((0, self._n_resamples)))
         stacked = np.stack(self._resamples)
         rows = tuple(
             row if math.isnan(low) else replace(row, ci_low=float(low), ci_high=float(high))
             for row, low, high in zip(self._rows, *percentile_intervals(stacked), strict=True)
         )
-        return Measured(rows, stacked.astype(np.float32), self._cluster_table())
+        return Measured(rows, stacked, self._cluster_table(), tuple(self._members))
 
     def _cluster_table(self) -> pd.DataFrame:
         if not self._clusters:
-            return pd.DataFrame({"row": [], "cluster": [], "value": []})
+            return _no_values()
         numbers, ids, values = zip(*self._clusters, strict=True)
         return pd.DataFrame(
             {
@@ -157,24 +186,8 @@ class MeasuredBuilder:
 
 
 def percentile_intervals(
-    resamples: FloatArray, level: float = 0.95
+    resamples: FloatArray, level: float = intervals.LEVEL
 ) -> tuple[FloatArray, FloatArray]:
-    """Percentile bootstrap intervals.
-
-    Args:
-        resamples: shape (rows, B); undefined resamples are NaN.
-        level: coverage.
-
-    Returns:
-        Lower and upper ends, each of shape (rows,); NaN for rows of which fewer than half the
-        resamples are defined.
-    """
-    tails = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
-    ends = np.full((2, len(resamples)), np.nan)
-    defined = np.isfinite(resamples)
-    whole = defined.all(axis=1)
-    if whole.any():
-        ends[:, whole] = np.quantile(resamples[whole], tails, axis=1)
-    for row in np.flatnonzero(~whole & (2 * defined.sum(axis=1) >= resamples.shape[1])):
-        ends[:, row] = np.quantile(resamples[row][defined[row]], tails)
-    return ends[0], ends[1]
+    """Both ends of `intervals.percentile`, shape (rows,) each, of resamples (rows, B)."""
+    found = intervals.percentile(resamples, level)
+    return found.low, found.high

@@ -13,15 +13,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from benchmarks.errors import SubmitterError
+from benchmarks.inference import infer
 from benchmarks.rows import Measured, Row
 from benchmarks.sources.files import DataFile
 from benchmarks.sources.folder import DataFolder
+from benchmarks.statistics.influence import PerturbedPlan
 from benchmarks.statistics.resampling import DEFAULT_RESAMPLES, ResamplingPlan
 
 
@@ -65,6 +67,29 @@ class Selector(_Frozen):
         )
 
 
+class Scale(_Frozen):
+    """What a headline value is measured against in an index over benchmarks.
+
+    A value is rescaled to (value - chance) / (ceiling - chance): 0 is a guess and 1 the ceiling;
+    below 0 is worse than a guess, and above 1 beyond the ceiling.
+    """
+
+    chance: float = Field(allow_inf_nan=False)
+    """What a metric that guesses gets under the protocol, in the unit of the headline."""
+    ceiling: float = Field(allow_inf_nan=False)
+    """What is within reach: people where there is a figure of theirs, else the largest value."""
+    ceiling_is: str = Field(min_length=1)
+    """One sentence: what the ceiling is."""
+    source: str = Field(min_length=1)
+    """Paper, section or table, or command, of both figures."""
+
+    @model_validator(mode="after")
+    def _has_a_length(self) -> Self:
+        if self.chance == self.ceiling:
+            raise ValueError(f"chance and ceiling are both {self.chance}: nothing lies between")
+        return self
+
+
 class Card(_Frozen):
     """What people are told about a benchmark. Read from the `card.toml` of its folder."""
 
@@ -86,6 +111,8 @@ class Card(_Frozen):
     """What is resampled: `prompt pair`, `graph`, `prompt`."""
     headline: Selector
     """What the board is ordered by."""
+    headline_scale: Scale | None = None
+    """Chance and ceiling of the headline; None keeps the benchmark out of indices."""
     measures: dict[str, MeasureInfo]
     skills: dict[str, str] = Field(default_factory=dict)
     """Skill key to display name, in the order of display."""
@@ -100,6 +127,19 @@ class Card(_Frozen):
     """What it is read from; empty where it needs no files."""
     counts: dict[str, int] = Field(default_factory=dict)
     """What the files must hold, e.g. `images`; a loader refuses anything else."""
+
+    @model_validator(mode="after")
+    def _ceiling_is_better_than_chance(self) -> Self:
+        scale = self.headline_scale
+        if scale is not None:
+            rises = self.higher_is_better(self.headline.measure)
+            if (scale.ceiling > scale.chance) is not rises:
+                better = "larger" if rises else "smaller"
+                raise ValueError(
+                    f"{better} values of {self.headline.measure} are better, so its ceiling "
+                    f"({scale.ceiling}) cannot lie on the other side of chance ({scale.chance})"
+                )
+        return self
 
     def higher_is_better(self, measure: str) -> bool:
         """Whether larger values of a measure are better; so for measures without a description."""
@@ -362,5 +402,10 @@ class Benchmark(ABC):
     def evaluate(
         self, scores: ScoreTable, answers: Answers, n_resamples: int = DEFAULT_RESAMPLES
     ) -> Measured:
-        """`measure` with the plan of this revision: what the judge, the CLI and tests call."""
-        return self.measure(scores, answers, self.plan(answers, n_resamples))
+        """What the judge, the CLI and tests call: `measure` with intervals and contributions.
+
+        The protocol runs once over the plan's resamples and over every block of clusters left
+        out and taken twice; see `inference.infer`.
+        """
+        plan = PerturbedPlan.of(self.plan(answers, n_resamples))
+        return infer(self.measure(scores, answers, plan), plan)

@@ -75,7 +75,7 @@ def judge(
     """
     answers = benchmark.answers(data)
     plan = benchmark.plan(answers)
-    measured = benchmark.measure(scored.table, answers, plan)
+    measured = benchmark.evaluate(scored.table, answers)
     result = RunResult(
         submission_id=submission.submission_id,
         benchmark=benchmark.name,

@@ -116,12 +116,13 @@ def measure(
     template = Row(benchmark, revision, metric="", measure="", value=np.nan, variant="paper")
     builder = MeasuredBuilder(plan.n_resamples)
     pair_ids = np.array([pair.id for pair in answers.prompt_pairs], dtype=object)
+    in_plan = plan.positions(pair_ids)
     for part in _slices(answers.prompt_pairs):
         estimates = _estimates(part, outcomes, counts)
         for column, metric in enumerate(scores.metrics):
             for estimate in estimates:
                 row = replace(template, metric=metric, split=part.split, skill=part.skill)
-                estimate.add_to(builder, row, column, pair_ids)
+                estimate.add_to(builder, row, column, pair_ids, in_plan)
     return builder.build()
 
 
@@ -179,7 +180,12 @@ class _Estimate:
         )
 
     def add_to(
-        self, builder: MeasuredBuilder, row: Row, column: int, pair_ids: NDArray[np.object_]
+        self,
+        builder: MeasuredBuilder,
+        row: Row,
+        column: int,
+        pair_ids: NDArray[np.object_],
+        in_plan: IntArray,
     ) -> None:
         values = self.per_pair[:, column]
         defined = np.isfinite(values)
@@ -195,7 +201,13 @@ class _Estimate:
             note=self._note(column),
         )
         clusters = pair_ids[self.members[defined]]
-        builder.add(row, self.resamples[:, column], clusters.tolist(), values[defined])
+        builder.add(
+            row,
+            self.resamples[:, column],
+            clusters.tolist(),
+            values[defined],
+            members=in_plan[self.members],
+        )
 
     def _note(self, column: int) -> str:
         if self.n_items == 0:

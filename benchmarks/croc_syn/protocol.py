@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from benchmarks.arrays import IntArray
 from benchmarks.croc.contrasts import DIRECTIONS
 from benchmarks.croc.lengths import LENGTHS
 from benchmarks.croc_syn.answers import PROPERTIES, TEXT_MODELS, CrocSynAnswers
@@ -59,9 +60,10 @@ def measure(
     template = Row(benchmark, revision, metric="", measure="", value=np.nan, variant="paper")
     lines = list(_lines(whole(strata), template))
     builder = MeasuredBuilder(plan.n_resamples)
+    in_plan = plan.positions(answers.clusters)
     for column, metric in enumerate(scores.metrics):
         for line in lines:
-            line.add_to(builder, metric, column, strata, answers)
+            line.add_to(builder, metric, column, strata, answers, in_plan=in_plan)
     return builder.build()
 
 
@@ -80,6 +82,8 @@ class _Line:
         column: int,
         strata: tuple[Stratum, ...],
         answers: CrocSynAnswers,
+        *,
+        in_plan: IntArray,
     ) -> None:
         behind = sorted(self.estimate.behind)
         m = min(column, len(self.estimate.value) - 1)  # an absent mode has one NaN for all metrics
@@ -97,11 +101,13 @@ class _Line:
         n_groups = sum(strata[i].n_groups for i, _ in behind)
         row = replace(row, note=notes(*self.estimate.notes, *_notes(row, n_groups)))
         resamples = self.estimate.resamples[:, m]
+        members = in_plan[sorted({p for i, _ in behind for p in strata[i].members})]
         if self.per_cluster and row.n_clusters:
             positions, values = _values_of_clusters(behind, column, strata, answers)
-            builder.add(row, resamples, [answers.clusters[p] for p in positions], values)
+            ids = [answers.clusters[p] for p in positions]
+            builder.add(row, resamples, ids, values, members=members)
         else:
-            builder.add(row, resamples if len(resamples) > 1 else None)
+            builder.add(row, resamples if len(resamples) > 1 else None, members=members)
 
 
 def _n_missing(behind: list[tuple[int, int]], column: int, strata: tuple[Stratum, ...]) -> int:

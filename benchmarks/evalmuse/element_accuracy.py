@@ -57,6 +57,11 @@ class ScoredElements:
             accuracy: FloatArray = right / (self.plan.counts @ sizes)
         return accuracy
 
+    def prompts_of(self, members: BoolArray) -> IntArray:
+        """Positions in the plan of the prompts that some elements belong to."""
+        found: IntArray = np.unique(self.table.clusters[members])
+        return found
+
     def row(self, row: Row, right: BoolArray, members: BoolArray, note: str) -> Row:
         """The row of one slice with its value, counts and notes."""
         missing = int(np.isnan(self.scores[members]).sum())
@@ -199,7 +204,8 @@ def _in_sample(row: Row, search: Search) -> Iterator[Estimate]:
     shown = search.elements.sign * threshold
     for part, members in _parts(row, search.elements.table):
         found = search.elements.row(part, right, members, f"threshold {shown:.2f}")
-        yield Estimate(found, partial(search.drawn_in_sample, members))
+        prompts = search.elements.prompts_of(members)
+        yield Estimate(found, partial(search.drawn_in_sample, members), prompts)
 
 
 def _held_out(row: Row, search: Search) -> Iterator[Estimate]:
@@ -218,7 +224,8 @@ def _held_out(row: Row, search: Search) -> Iterator[Estimate]:
     note = f"thresholds {low:.2f} to {high:.2f}"
     for part, members in _parts(row, elements.table):
         found = elements.row(part, right, members, note)
-        yield Estimate(found, partial(search.drawn_held_out, members))
+        draw = partial(search.drawn_held_out, members)
+        yield Estimate(found, draw, elements.prompts_of(members))
 
 
 def _fixed(row: Row, elements: ScoredElements) -> Iterator[Estimate]:
@@ -230,7 +237,8 @@ def _fixed(row: Row, elements: ScoredElements) -> Iterator[Estimate]:
         return Drawn(elements.share(elements.plan.counts @ by_cluster, members))
 
     for part, members in _parts(row, elements.table):
-        yield Estimate(elements.row(part, right, members, ""), partial(drawn, members))
+        found = elements.row(part, right, members, "")
+        yield Estimate(found, partial(drawn, members), elements.prompts_of(members))
 
 
 def _parts(row: Row, table: ElementTable) -> Iterator[tuple[Row, BoolArray]]:

@@ -28,7 +28,7 @@ class ScoredImages(PooledImages):
         if self.undefined:
             return undefined(row, self.undefined, self.remark)
         row = replace(row, value=self.value(row.measure), note=self.remark)
-        return Estimate(row, lambda: Drawn(self.resamples(row.measure)))
+        return Estimate(row, lambda: Drawn(self.resamples(row.measure)), self.members)
 
     def after_fit(self, row: Row, fitted: logistic.Plcc, curves: BestCurves) -> Estimate:
         """PLCC or RMSE, whichever the row names, of one fit."""
@@ -37,7 +37,7 @@ class ScoredImages(PooledImages):
             return undefined(row, self.undefined or fitted.note, self.remark)
         value = fitted.value if row.measure == "plcc" else fitted.rmse
         row = replace(row, value=value, note=notes(fitted.note, self.remark))
-        return Estimate(row, lambda: _drawn(row.measure, fitted, curves))
+        return Estimate(row, lambda: _drawn(row.measure, fitted, curves), self.members)
 
     @cached_property
     def to_labels(self) -> BestCurves:

@@ -62,7 +62,7 @@ def measure(
     for estimate in estimates(scores, answers, plan, benchmark, revision):
         drawn = estimate.drawn
         row = replace(estimate.row, note=notes(estimate.row.note, drawn.note))
-        builder.add(row, drawn.values)
+        builder.add(row, drawn.values, members=estimate.members)
     return builder.build()
 
 
@@ -120,7 +120,8 @@ def _final(row: Row, parts: dict[str, Estimate]) -> Estimate:
         return undefined(row, f"no {', '.join(lacking)}", *dict.fromkeys(reasons))
     value = sum(TRACK1_WEIGHTS[name] * part.row.value for name, part in defined.items())
     said = dict.fromkeys(part.row.note for part in defined.values())
-    return Estimate(replace(row, value=value, note=notes(*said)), lambda: _final_drawn(defined))
+    row = replace(row, value=value, note=notes(*said))
+    return Estimate(row, lambda: _final_drawn(defined), defined["srcc"].members)
 
 
 def _final_drawn(parts: dict[str, Estimate]) -> Drawn:

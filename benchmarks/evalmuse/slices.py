@@ -38,10 +38,17 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Estimate:
-    """One row, and its resamples once somebody asks for them."""
+    """One row, and its resamples once somebody asks for them.
+
+    Attributes:
+        row: without an interval.
+        draw: computes the resamples; None where there are none.
+        members: positions in the plan of the prompts of the slice; None: all.
+    """
 
     row: Row
     draw: Callable[[], Drawn] | None = None
+    members: IntArray | None = None
 
     @cached_property
     def drawn(self) -> Drawn:

@@ -128,13 +128,17 @@ def measure(
         values = overall[metric]
         categories = _slice(answers.categories, values, plan)
         problems = _slice(answers.problems, values, plan)
-        given = scores.overall[metric].to_numpy(np.float64)
+        column = scores.overall[metric]
+        given = column.to_numpy(np.float64)
         falling = scores.directions.get(metric, 1) < 0
         if falling or ((given < 0) | (given > 1)).any():  # NaN is neither
             reason = NOT_RISING if falling else NOT_PROBABILITIES
             _add_undefined(builder, row, categories, problems, reason)
         else:
-            _add_threshold_rows(builder, row, categories, problems, plan)
+            # A threshold is a probability, so it needs the scores in their own unit.
+            asked = _slice(answers.categories, column, plan)
+            shown = _slice(answers.problems, column, plan)
+            _add_threshold_rows(builder, row, asked, shown, plan)
         _add_auc_rows(builder, replace(row, measure="auc", variant="assay"), categories, plan)
     return builder.build()
 
@@ -155,19 +159,19 @@ def _add_threshold_rows(
     whole = np.where(defined, np.take_along_axis(f1, chosen[:, None], 1)[:, 0], np.nan)
     for skill, part in _by_category(categories):
         accuracy = _accuracy(part, chosen, plan)
-        named = part.fill(replace(row, measure="accuracy", skill=skill))
+        named = replace(row, measure="accuracy", skill=skill)
         reason = "" if not defined[0] else _one_sided(part)
-        _add(builder, named, np.where(defined, accuracy, np.nan), notes(reason, at))
+        _add(builder, named, part, np.where(defined, accuracy, np.nan), notes(reason, at))
     yes = np.where(
         defined, _Part.of(problems.scores, problems.clusters, plan).share_at(chosen), np.nan
     )
     reason = "" if problems.scores.size else "no problem is annotated"
-    _add(builder, problems.fill(replace(row, measure="recall")), yes, notes(reason, at))
+    _add(builder, replace(row, measure="recall"), problems, yes, notes(reason, at))
     _add_recall_by_problem(builder, row, problems, np.where(defined, chosen, -1), plan, at=at)
-    _add(builder, categories.fill(replace(row, measure="f1")), whole, at)
+    _add(builder, replace(row, measure="f1"), categories, whole, at)
     thresholds = np.where(defined, THRESHOLDS[chosen], np.nan)
     reason = "" if defined[0] else at
-    _add(builder, categories.fill(replace(row, measure="threshold")), thresholds, reason)
+    _add(builder, replace(row, measure="threshold"), categories, thresholds, reason)
 
 
 def _add_recall_by_problem(
@@ -184,8 +188,8 @@ def _add_recall_by_problem(
     for skill in dict.fromkeys(kinds):
         part = problems.where(np.asarray(kinds == skill, bool))
         share = _Part.of(part.scores, part.clusters, plan).share_at(np.maximum(chosen, 0))
-        named = part.fill(replace(row, measure="recall", skill=str(skill), variant="assay"))
-        _add(builder, named, np.where(chosen >= 0, share, np.nan), at)
+        named = replace(row, measure="recall", skill=str(skill), variant="assay")
+        _add(builder, named, part, np.where(chosen >= 0, share, np.nan), at)
 
 
 def _add_auc_rows(
@@ -193,7 +197,7 @@ def _add_auc_rows(
 ) -> None:
     for skill, part in _by_category(categories):
         values = auc(part.scores, part.yes, plan.draws[:, part.clusters])
-        _add(builder, part.fill(replace(row, skill=skill)), values, _one_sided(part))
+        _add(builder, replace(row, skill=skill), part, values, _one_sided(part))
 
 
 def _add_undefined(
@@ -201,15 +205,15 @@ def _add_undefined(
 ) -> None:
     nothing = np.array([math.nan])
     for skill, part in _by_category(categories):
-        named = part.fill(replace(row, measure="accuracy", skill=skill))
-        _add(builder, named, nothing, reason)
+        named = replace(row, measure="accuracy", skill=skill)
+        _add(builder, named, part, nothing, reason)
     for measure_name, part in (("recall", problems), ("f1", categories), ("threshold", categories)):
-        _add(builder, part.fill(replace(row, measure=measure_name)), nothing, reason)
+        _add(builder, replace(row, measure=measure_name), part, nothing, reason)
     kinds = problems.questions["skill"].to_numpy(object)
     for kind in dict.fromkeys(kinds):
         part = problems.where(np.asarray(kinds == kind, bool))
-        named = part.fill(replace(row, measure="recall", skill=str(kind), variant="assay"))
-        _add(builder, named, nothing, reason)
+        named = replace(row, measure="recall", skill=str(kind), variant="assay")
+        _add(builder, named, part, nothing, reason)
 
 
 def _parts(part: _Slice, plan: ResamplingPlan) -> tuple[_Part, _Part]:
@@ -241,7 +245,9 @@ def _one_sided(part: _Slice) -> str:
     return "" if part.yes.any() else "no question has the answer yes"
 
 
-def _add(builder: MeasuredBuilder, row: Row, values: FloatArray, note: str) -> None:
-    """One row: the first value is the sample's, the others the resamples'."""
+def _add(builder: MeasuredBuilder, row: Row, part: _Slice, values: FloatArray, note: str) -> None:
+    """One row of a slice: the first value is the sample's, the others the resamples'."""
+    row = part.fill(row)
     row = replace(row, value=float(values[0]), note=notes(note, row.note))
-    builder.add(row, None if math.isnan(values[0]) else values[1:])
+    resamples = None if math.isnan(values[0]) else values[1:]
+    builder.add(row, resamples, members=np.unique(part.clusters))

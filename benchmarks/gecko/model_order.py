@@ -88,7 +88,8 @@ def add_model_order(builder: MeasuredBuilder, row: Row, part: Part, data: Aligne
                 builder.add(replace(filled, value=math.nan, note=note))
                 continue
             filled = replace(filled, value=float(values[0]), n_items=len(pairs), note=note)
-            builder.add(filled, values[1:].astype(np.float64))
+            members = np.unique(data.prompts[part.chosen])
+            builder.add(filled, values[1:].astype(np.float64), members=members)
 
 
 def _filled(row: Row, data: Aligned, part: Part, column: int) -> Row:

@@ -46,4 +46,4 @@ def add_pairwise(builder: MeasuredBuilder, row: Row, part: Part, data: Aligned) 
             n_missing=n_missing,
             note=note if n_missing else "",
         )
-        builder.add(filled, values[1:, column])
+        builder.add(filled, values[1:, column], members=np.flatnonzero(sizes))

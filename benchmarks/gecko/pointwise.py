@@ -30,6 +30,7 @@ class Estimate:
 
     Attributes:
         values: shape (B + 1, M), estimate and resamples.
+        rated: shape (n,), images of the part that were rated.
         used: shape (n, M), images behind the value.
         missing: shape (n, M), images that would be used if they had a score.
         gaps: one per metric: what was left out.
@@ -37,6 +38,7 @@ class Estimate:
     """
 
     values: FloatArray
+    rated: Mask
     used: Mask
     missing: Mask
     gaps: tuple[str, ...]
@@ -78,7 +80,12 @@ def pointwise(data: Aligned, part: Part, template: str) -> dict[str, Estimate]:
     gaps = tuple(_gaps(out, int(m)) for out, m in zip(left_out, missing.sum(axis=0), strict=True))
     return {
         name: Estimate(
-            mean_of_defined(np.stack(values)), used, missing, gaps, tuple(map(tuple, weak[name]))
+            mean_of_defined(np.stack(values)),
+            rated,
+            used,
+            missing,
+            gaps,
+            tuple(map(tuple, weak[name])),
         )
         for name, values in per_model.items()
     }
@@ -97,6 +104,7 @@ def mean_of_templates(estimates: dict[str, Estimate]) -> Estimate:
         gaps.append(notes(absent, of_metric, *partial))
     return Estimate(
         values=np.mean([e.values for e in found], axis=0),
+        rated=np.any([e.rated for e in found], axis=0),
         used=np.any([e.used for e in found], axis=0),
         missing=np.any([e.missing for e in found], axis=0),
         gaps=tuple(gaps),

@@ -81,6 +81,7 @@ def _add_pointwise(builder: MeasuredBuilder, row: Row, part: Part, data: Aligned
 
 
 def _add(builder: MeasuredBuilder, row: Row, estimate: Estimate, data: Aligned) -> None:
+    members = np.unique(data.prompts[estimate.rated])
     for column, metric in enumerate(data.metrics):
         used = estimate.used[:, column]
         value = float(estimate.values[0, column])
@@ -93,4 +94,5 @@ def _add(builder: MeasuredBuilder, row: Row, estimate: Estimate, data: Aligned) 
             n_missing=int(estimate.missing[:, column].sum()),
             note=estimate.note(column),
         )
-        builder.add(filled, None if math.isnan(value) else estimate.values[1:, column])
+        resamples = None if math.isnan(value) else estimate.values[1:, column]
+        builder.add(filled, resamples, members=members)

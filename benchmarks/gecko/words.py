@@ -109,7 +109,8 @@ def _add(builder: MeasuredBuilder, row: Row, chosen: Mask, words: Words, data: A
         ("error_consistency", kappa, shares[1], why or constant),
     ):
         one = replace(filled, measure=name, value=value, note=coverage + reason)
-        builder.add(one, None if np.isnan(value) else resamples[1:])
+        members = np.unique(data.prompts[chosen & (words.agreed > 0)])
+        builder.add(one, None if np.isnan(value) else resamples[1:], members=members)
 
 
 def _resampled_shares(

@@ -66,7 +66,8 @@ class Pool:
                 continue
             # The pairs, which are at hand, hold Kendall's tau-b of every resample.
             resamples = drawn.tau_b if measure == "krcc" else pool.resamples(measure)
-            builder.add(replace(of_measure, value=pool.value(measure)), resamples)
+            found = replace(of_measure, value=pool.value(measure))
+            builder.add(found, resamples, members=pool.members)
 
     def _add_pairwise(
         self, builder: MeasuredBuilder, row: Row, pool: PooledImages, at_0: DrawnPairs
@@ -86,16 +87,17 @@ class Pool:
         note = notes(
             f"scores tied up to a difference of {self.unit * best.threshold:.6g}", row.note
         )
-        builder.add(replace(row, value=best.accuracy, note=note), at_best.accuracy)
+        calibrated_row = replace(row, value=best.accuracy, note=note)
+        builder.add(calibrated_row, at_best.accuracy, members=pool.members)
         if row.variant != "paper":
             return
         uncalibrated = replace(row, variant="no_calibration", value=pairs.accuracy(0.0))
-        builder.add(uncalibrated, at_0.accuracy)
+        builder.add(uncalibrated, at_0.accuracy, members=pool.members)
         ignoring = replace(row, variant="ignore_tie", value=pairs.accuracy_ignoring_ties)
         if np.isnan(ignoring.value):
             builder.add(replace(ignoring, note=notes(SAME_RATING, row.note)))
             return
-        builder.add(ignoring, at_0.accuracy_ignoring_ties)
+        builder.add(ignoring, at_0.accuracy_ignoring_ties, members=pool.members)
 
 
 def _drawn(forms: PairForms, pool: PooledImages) -> DrawnPairs:

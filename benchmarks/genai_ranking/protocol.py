@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.arrays import FloatArray
+from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.genai_bench.agreement import Pool
 from benchmarks.genai_bench.measures import AGREEMENT_MEASURES
 from benchmarks.genai_ranking.answers import RankingAnswers
@@ -100,7 +100,8 @@ def _add_choices(
     """Rows of one model's images; scores has shape (P, 9)."""
     labels = answers.labels[answers.rows_of(str(row.split))]
     prompts = np.array(list(dict.fromkeys(answers.images["prompt_id"])), object)
-    counts = plan.counts_of(list(prompts))
+    in_plan = plan.positions(prompts)
+    counts = plan.counts[:, in_plan]
     missing = np.isnan(scores).sum(axis=1)
     for facet, size in GROUP_SIZES.items():
         for variant in VARIANTS:
@@ -124,6 +125,7 @@ def _add_choices(
                         np.where(inside, total, 0.0),
                         weights,
                         counts,
+                        members=in_plan[inside],
                     )
 
 
@@ -133,6 +135,8 @@ def _add_mean(
     total: FloatArray,
     weights: FloatArray,
     counts: FloatArray,
+    *,
+    members: IntArray,
 ) -> None:
     """Mean over groups, from sums and numbers of groups per prompt, shape (P,) each."""
     if not weights.any():
@@ -141,7 +145,8 @@ def _add_mean(
     note = f"images without a score, never chosen: {row.n_missing}" if row.n_missing else ""
     with np.errstate(invalid="ignore", divide="ignore"):
         resamples = (counts @ total) / (counts @ weights)
-    builder.add(replace(row, value=float(total.sum() / weights.sum()), note=note), resamples)
+    row = replace(row, value=float(total.sum() / weights.sum()), note=note)
+    builder.add(row, resamples, members=members)
 
 
 def _selections(

@@ -134,7 +134,7 @@ def _sources(answers: Tifa160Answers) -> Iterator[tuple[str, BoolArray]]:
 def _add(builder: MeasuredBuilder, row: Row, part: PooledImages, unit: float) -> None:
     found = _found(row.measure, part, unit)
     row = replace(part.counted(row), value=found.value, note=found.note)
-    builder.add(row, found.resamples)
+    builder.add(row, found.resamples, members=part.members)
 
 
 def _found(measure_name: str, part: PooledImages, unit: float) -> Found:

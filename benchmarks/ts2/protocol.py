@@ -201,7 +201,8 @@ def add_rows(
             # One graph varies with nothing: an interval of no width would promise too much.
             resamples = average.resamples[:, column] if defined.sum() > 1 else None
             graphs = list(compress(average.graphs, defined))
-            builder.add(row, resamples, graphs, found[defined])
+            members = plan.positions(average.graphs)
+            builder.add(row, resamples, graphs, found[defined], members=members)
 
 
 def _averages(values: GraphValues, answers: Ts2Answers, plan: ResamplingPlan) -> Iterator[_Average]:

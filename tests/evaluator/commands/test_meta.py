@@ -19,7 +19,6 @@ from rich.console import Console
 
 from benchmarks.rows import Measured, Row
 from benchmarks.schema import ScoreTable
-from benchmarks.statistics.resampling import ResamplingPlan
 from evaluator.__main__ import main
 from evaluator.commands.meta_table import NO_REASON, report
 from tests.benchmarks.toy import Toy
@@ -222,8 +221,8 @@ class Wide(Toy):
     def __init__(self, rows: Sequence[Row]) -> None:
         self.rows = tuple(rows)
 
-    def measure(self, scores: ScoreTable, answers: Any, plan: ResamplingPlan) -> Measured:
-        return Measured(self.rows, np.empty((len(self.rows), plan.n_resamples), np.float32))
+    def evaluate(self, scores: ScoreTable, answers: Any, n_resamples: int = 1) -> Measured:
+        return Measured(self.rows, np.full((len(self.rows), n_resamples), np.nan))
 
 
 @dataclass

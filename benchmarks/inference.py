@@ -1,0 +1,95 @@
+"""From a protocol's values in all draws to what is published: intervals and contributions."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import platform
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib.metadata import version
+
+import numpy as np
+
+from benchmarks.arrays import BoolArray
+from benchmarks.rows import Measured, Row
+from benchmarks.statistics import influence, intervals
+from benchmarks.statistics.influence import PerturbedPlan
+from benchmarks.statistics.intervals import Intervals
+
+FIGURES_DEPEND_ON = ("numpy", "pandas", "scipy")
+_METHODS = {True: "bca", False: "percentile"}
+
+
+def infer(measured: Measured, plan: PerturbedPlan) -> Measured:
+    """Intervals and contributions of every row, from one run of the protocol over all draws.
+
+    Args:
+        measured: what the protocol computed with `plan`: `resamples` has shape (R, B + 2 G).
+        plan: bootstrap resamples, then each block of clusters left out, then taken twice.
+
+    Returns:
+        The rows with BCa intervals (percentile ones where BCa is undefined, see
+        `intervals.bca`), the percentile ends beside them, and seed, numbers and hash of the
+        plan; `resamples` of shape (R, B), in single precision, as they are published;
+        `contributions` of shape (R, G).
+    """
+    resamples, without, twice = plan.split(np.asarray(measured.resamples, np.float64))
+    if plan.bootstrap is None or not measured.rows:
+        return replace(measured, resamples=resamples.astype(np.float32))
+    values = np.array([row.value for row in measured.rows])
+    members = _members(measured, plan)
+    shares = influence.contributions(values, without, twice, members)
+    moved = influence.influence(shares, values, members)
+    bca = intervals.bca(values, resamples, influence.acceleration(moved))
+    rows = _filled(measured.rows, bca, intervals.percentile(resamples), plan)
+    return replace(
+        measured, rows=rows, resamples=resamples.astype(np.float32), contributions=shares
+    )
+
+
+def plan_hash(plan: PerturbedPlan) -> str:
+    """Twelve hexadecimal digits that name the clusters, the seed and the numbers of draws."""
+    drawn = plan.bootstrap.n_resamples if plan.bootstrap else 0
+    content = "\n".join([*plan.clusters, f"{plan.seed} {drawn} {plan.n_blocks}"])
+    return hashlib.sha256(content.encode()).hexdigest()[:12]
+
+
+def versions() -> dict[str, str]:
+    """Versions of what the figures depend on."""
+    return {"python": platform.python_version()} | {n: version(n) for n in FIGURES_DEPEND_ON}
+
+
+def _members(measured: Measured, plan: PerturbedPlan) -> BoolArray:
+    """Shape (R, G): blocks that hold clusters of each row's slice."""
+    found: dict[int, BoolArray] = {}
+    of_rows = measured.members or (None,) * len(measured.rows)
+    for one in of_rows:
+        if id(one) not in found:  # the metrics of a slice share one array
+            found[id(one)] = plan.blocks_with(one)
+    return np.stack([found[id(one)] for one in of_rows])
+
+
+def _filled(
+    rows: Sequence[Row], bca: Intervals, percentile: Intervals, plan: PerturbedPlan
+) -> tuple[Row, ...]:
+    drawn = plan.bootstrap.n_resamples if plan.bootstrap else 0
+    name = plan_hash(plan)
+    built_with = ", ".join(f"{key} {value}" for key, value in versions().items())
+    named = (
+        replace(row, seed=plan.seed, n_resamples=drawn, plan=name, versions=built_with)
+        for row in rows
+    )
+    return tuple(
+        row
+        if math.isnan(bca.low[i])
+        else replace(
+            row,
+            ci_low=float(bca.low[i]),
+            ci_high=float(bca.high[i]),
+            ci_method=_METHODS[bool(bca.defined[i])],
+            percentile_low=float(percentile.low[i]),
+            percentile_high=float(percentile.high[i]),
+        )
+        for i, row in enumerate(named)
+    )

@@ -1,0 +1,207 @@
+"""The paired test of Assay's boards: permutation by cluster of two metrics' contributions.
+
+Hypothesis: two metrics have the same value of a measure. Were they exchangeable within clusters,
+the difference of their contributions d_g = P_a,g - P_b,g (see `influence.contributions`) could as
+well have had the other sign in each block g. The statistic is the difference of the two values,
+|Σ d_g|, and its reference distribution |Σ ± d_g| over all patterns of signs. For a measure that is
+a mean of cluster values this is exactly the permutation test that swaps the metrics' scores within
+clusters (Good 2005, section 3.2); for any other measure it is that test of its linear part.
+
+All pairs of M metrics share the signs, and a pair's sums are differences of the metrics' sums, so
+a board costs one product of (M, G) with (G, K) and the counting; a pair's p-value depends on that
+pair and the seed alone, however many metrics stand beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from benchmarks.arrays import FloatArray, IntArray
+
+ENUMERATED = 14
+"""With so many blocks that differ, or fewer, every pattern of signs is looked at."""
+FIRST_DRAWS = 9_999
+"""Patterns drawn for every other pair."""
+ALL_DRAWS = 99_999
+"""Patterns drawn where the first ones leave too few hits to tell the size of p."""
+FEW_HITS = 20
+"""Fewer hits than this among the first patterns call for all of them."""
+BOUND = 1.0 / (1.0 + ALL_DRAWS)
+"""Where the exact p-value is known to lie below the smallest that drawing can give, its upper bound
+is given instead and nothing is drawn."""
+
+_PER_BLOCK = 1 << 10  # patterns made at a time; a block of them stays in the cache
+_SLACK = 1e-9  # share of the size of both sides within which two sums are equal but for rounding
+_PAIR_CELLS = 1 << 19  # pairs times patterns compared at a time
+
+
+@dataclass(frozen=True)
+class FlipTests:
+    """Tests between each two of M metrics; all arrays have shape (M, M).
+
+    Attributes:
+        difference: value of the row's metric less that of the column's.
+        p_value: two-sided; NaN where a metric has no contributions, and 1 on the diagonal.
+        n_units: blocks of clusters in which the two differ.
+        n_patterns: patterns of signs behind the p-value: all 2^n_units where `exact`, none where
+            the p-value is the upper bound.
+        exact: whether every pattern was looked at.
+    """
+
+    difference: FloatArray
+    p_value: FloatArray
+    n_units: IntArray
+    n_patterns: IntArray
+    exact: NDArray[np.bool_]
+
+
+def flip_tests(contributions: ArrayLike, seed: int) -> FlipTests:
+    """Test each two metrics.
+
+    Drawn patterns give p = (1 + hits) / (1 + K) (Phipson and Smyth 2010), with a hit where
+    |Σ ± d_g| reaches |Σ d_g|; where all patterns are looked at, p is the share of hits. Where
+    2 exp(-(Σ d_g)² / (2 Σ d_g²)), which the share over all patterns cannot exceed (Hoeffding 1963,
+    theorem 2), lies below `BOUND`, p is that bound. Two metrics that differ in no block have
+    p = 1.
+
+    Args:
+        contributions: shape (M, G), one row per metric; a row with NaN is not tested.
+        seed: of the signs; stored with the results.
+    """
+    shares = np.asarray(contributions, np.float64)
+    n_metrics = len(shares)
+    shape = (n_metrics, n_metrics)
+    tests = FlipTests(
+        difference=np.full(shape, np.nan),
+        p_value=np.full(shape, np.nan),
+        n_units=np.zeros(shape, np.intp),
+        n_patterns=np.zeros(shape, np.intp),
+        exact=np.zeros(shape, bool),
+    )
+    able = np.flatnonzero(np.isfinite(shares).all(axis=1))
+    tests.difference[np.ix_(able, able)] = np.subtract.outer(*[shares[able].sum(axis=1)] * 2)
+    tests.p_value[able, able] = 1.0
+    a, b = (able[side] for side in np.triu_indices(able.size, 1))
+    _fill(tests, shares, _Pairs.of(shares, a, b), seed)
+    return tests
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """Pairs of metrics: `first` and `second` (p,), units that differ, what makes a hit, a bound."""
+
+    first: IntArray
+    second: IntArray
+    n_units: IntArray
+    least: FloatArray
+    bound: FloatArray
+
+    @classmethod
+    def of(cls, shares: FloatArray, first: IntArray, second: IntArray) -> _Pairs:
+        n_units = np.zeros(first.size, np.intp)
+        least, bound = np.zeros(first.size), np.ones(first.size)
+        for begin in range(0, first.size, 512):
+            part = slice(begin, begin + 512)
+            d = _differences(shares[first[part]], shares[second[part]])
+            n_units[part] = np.count_nonzero(d, axis=1)
+            total, square = d.sum(axis=1), np.square(d).sum(axis=1)
+            least[part] = np.abs(total) - _SLACK * np.abs(d).sum(axis=1)
+            unequal = square > 0
+            bound[part][unequal] = 2.0 * np.exp(-(total[unequal] ** 2) / (2.0 * square[unequal]))
+        return cls(first, second, n_units, least, bound)
+
+    def where(self, chosen: NDArray[np.bool_]) -> _Pairs:
+        return _Pairs(
+            first=self.first[chosen],
+            second=self.second[chosen],
+            n_units=self.n_units[chosen],
+            least=self.least[chosen],
+            bound=self.bound[chosen],
+        )
+
+
+def _differences(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Of a less b; zero where they differ by rounding only."""
+    d: FloatArray = a - b
+    size = np.maximum(np.abs(a), np.abs(b)).max(axis=-1, keepdims=True, initial=0.0)
+    return np.where(np.abs(d) <= _SLACK * size, 0.0, d)
+
+
+def _fill(tests: FlipTests, shares: FloatArray, pairs: _Pairs, seed: int) -> None:
+    few = pairs.n_units <= ENUMERATED
+    far = ~few & (pairs.bound < BOUND)
+    exact, beyond = pairs.where(few), pairs.where(far)
+    _store(tests, beyond, beyond.bound, 0)
+    p_exact = [
+        _enumerated(_differences(shares[a], shares[b]))
+        for a, b in zip(exact.first, exact.second, strict=True)
+    ]
+    _store(tests, exact, np.array(p_exact, np.float64), 2**exact.n_units, exact=True)
+    drawn = pairs.where(~few & ~far)
+    hits = _hits(shares, drawn, seed, 0, FIRST_DRAWS)
+    rare = hits < FEW_HITS
+    enough, scarce = drawn.where(~rare), drawn.where(rare)
+    _store(tests, enough, (1.0 + hits[~rare]) / (1.0 + FIRST_DRAWS), FIRST_DRAWS)
+    more = hits[rare] + _hits(shares, scarce, seed, FIRST_DRAWS, ALL_DRAWS)
+    _store(tests, scarce, (1.0 + more) / (1.0 + ALL_DRAWS), ALL_DRAWS)
+
+
+def _store(
+    tests: FlipTests, pairs: _Pairs, p: FloatArray, n: IntArray | int, *, exact: bool = False
+) -> None:
+    for a, b in ((pairs.first, pairs.second), (pairs.second, pairs.first)):
+        tests.p_value[a, b] = p
+        tests.n_units[a, b] = pairs.n_units
+        tests.n_patterns[a, b] = n
+        tests.exact[a, b] = exact
+
+
+def _enumerated(d: FloatArray) -> float:
+    """Share of all patterns of signs whose sum is as large; the first sign may be held."""
+    d = d[d != 0.0]
+    if d.size == 0:
+        return 1.0
+    sums = np.array([d[0]])
+    for step in d[1:]:
+        sums = np.concatenate([sums + step, sums - step])
+    return float((np.abs(sums) >= np.abs(d.sum()) - _SLACK * np.abs(d).sum()).mean())
+
+
+def _hits(shares: FloatArray, pairs: _Pairs, seed: int, begin: int, end: int) -> FloatArray:
+    """Patterns begin..end-1 in which each pair's sum is as large as without flips, shape (p,)."""
+    found = np.zeros(pairs.first.size)
+    if not found.size:
+        return found
+    used, place = np.unique(np.concatenate([pairs.first, pairs.second]), return_inverse=True)
+    first, second = np.split(place, 2)
+    step = max(_PAIR_CELLS // _PER_BLOCK, 1)
+    for signs in sign_patterns(shares.shape[1], seed, begin, end):
+        sums = shares[used] @ signs
+        for start in range(0, found.size, step):
+            part = slice(start, start + step)
+            moved = np.abs(sums[first[part]] - sums[second[part]])
+            found[part] += np.count_nonzero(moved >= pairs.least[part, None], axis=1)
+    return found
+
+
+def sign_patterns(n_units: int, seed: int, begin: int, end: int) -> Iterator[FloatArray]:
+    """Patterns begin..end-1 of random signs, in blocks of shape (n_units, k).
+
+    Args:
+        n_units: signs in a pattern.
+        seed: of all patterns: pattern k is the same whatever is asked for.
+        begin: first pattern, >= 0.
+        end: one after the last.
+    """
+    for block in range(begin // _PER_BLOCK, -(-end // _PER_BLOCK)):
+        bits = np.random.default_rng([seed, block]).bytes(n_units * _PER_BLOCK // 8)
+        flips: NDArray[np.uint8] = np.unpackbits(np.frombuffer(bits, np.uint8)).reshape(
+            n_units, _PER_BLOCK
+        )
+        offset = block * _PER_BLOCK
+        kept = slice(max(begin - offset, 0), min(end - offset, _PER_BLOCK))
+        yield np.where(flips[:, kept], -1.0, 1.0)
