@@ -15,9 +15,10 @@ from pathlib import Path
 from benchmarks.rows import Measured
 from benchmarks.schema import Benchmark, ScoreTable
 from leaderboard import snapshot
+from leaderboard.draws import Draws
 from leaderboard.ledger import Ledger
 from leaderboard.records import Cost, RunResult, Status, Submission
-from leaderboard.results import read_published, result_files
+from leaderboard.results import ResultFiles, read_published, result_files
 from leaderboard.snapshot import Published
 from leaderboard.store.interface import Store, transact
 
@@ -51,8 +52,8 @@ class Judged:
 
     answers_public: bool
 
-    def files(self) -> dict[str, bytes]:
-        """The public files of the run."""
+    def files(self) -> ResultFiles:
+        """The files of the run."""
         return result_files(
             self.published.result,
             self.measured,
@@ -91,7 +92,7 @@ def judge(
         judged_at=judged_at,
     )
     return Judged(
-        Published(submission, result, measured.resamples),
+        Published(submission, result, Draws(measured.resamples, measured.contributions)),
         measured,
         scored.table,
         benchmark.card.answers_public,
@@ -147,4 +148,4 @@ class Publisher:
     def _runs(self, shown: Sequence[Status], new: Sequence[Judged]) -> list[Published]:
         replaced = {j.published.submission.submission_id for j in new}
         kept = [s for s in shown if s.submission.submission_id not in replaced]
-        return [*read_published(self._store.public, kept), *(j.published for j in new)]
+        return [*read_published(self._store, kept, self._cards), *(j.published for j in new)]

@@ -23,7 +23,7 @@ from evaluator.scoring.progress import Progress
 from leaderboard.ledger import Ledger
 from leaderboard.records import Event, Kind, Status, Submission
 from leaderboard.states import IN_WORK, State
-from leaderboard.store.interface import Store
+from leaderboard.store.interface import Store, transact
 from leaderboard.store.live import Pulse
 
 LEASE = timedelta(hours=8)
@@ -234,6 +234,7 @@ class Worker:
         judged = [
             judge(submission, one, self._registry[one.benchmark], self._data, now) for one in scored
         ]
+        self._keep_private(judged)
         output = self._output[-LOG_CHARS:] if self._may_show(submission) else ""
         events = [
             Event(at=now, state=State.SCORED, by=self.name, log=output),
@@ -251,8 +252,14 @@ class Worker:
     def _public_files(self, judged: Sequence[Judged], now: datetime) -> dict[str, bytes]:
         files = self._publisher.snapshot_files(now, judged)
         for one in judged:
-            files |= one.files()
+            files |= one.files().public
         return files
+
+    def _keep_private(self, judged: Sequence[Judged]) -> None:
+        """What must not be public comes first: the boards read it once the run is published."""
+        files = {path: f for one in judged for path, f in one.files().private.items()}
+        if files:
+            transact(self._store.private, lambda: files, "draws of private answers")
 
     def _may_show(self, submission: Submission) -> bool:
         """Whether the scorer's output may be published: it may tell of what it was shown."""

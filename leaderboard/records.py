@@ -111,6 +111,17 @@ class Cost(_Record):
     peak_memory_bytes: int = 0
 
 
+class Provenance(_Record):
+    """What the intervals, ranks and p-values of a run are computed again from."""
+
+    seed: int
+    n_resamples: int
+    plan: str
+    """Hash of the resampling plan."""
+    versions: str
+    """Of the packages the figures depend on."""
+
+
 class RunResult(_Record):
     """Everything published about one submission on one benchmark revision."""
 
@@ -136,6 +147,17 @@ class RunResult(_Record):
     def as_rows(self) -> tuple[Row, ...]:
         """The rows as `Row` objects."""
         return tuple(Row.from_json(record) for record in self.rows)
+
+    @property
+    def provenance(self) -> Provenance:
+        """As every row states it; results older than the statements name what they have."""
+        first = self.rows[0] if self.rows else {}
+        return Provenance(
+            seed=self.resampling_seed,
+            n_resamples=self.n_resamples,
+            plan=first.get("plan") or "",
+            versions=first.get("versions") or "",
+        )
 
 
 def fold(submission: Submission, events: Sequence[Event]) -> Status:

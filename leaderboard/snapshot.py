@@ -5,20 +5,19 @@ It is rebuilt in the same commit that publishes a result, so a page never shows 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
-from benchmarks.rows import Row
 from benchmarks.schema import Card, Selector
-from leaderboard.ranking import MAX_MISSING, MIN_CLUSTERS, rank_ranges
-from leaderboard.records import Cost, Kind, RunResult, Submission
+from benchmarks.statistics.resampling import seed_of
+from leaderboard.cells import Cell, best_first
+from leaderboard.draws import Draws, stacked
+from leaderboard.records import Cost, Kind, Provenance, RunResult, Submission
+from leaderboard.slices import Slice, ranked
 from leaderboard.store.interface import NotFoundError, Repository
 
 PATH = "snapshot.json"
@@ -44,55 +43,10 @@ class Entry(_Model):
     """Benchmark to the layers in force while it was scored."""
     cost: dict[str, Cost] = Field(default_factory=dict)
     """Benchmark to what the run used; absent where no code was run."""
+    provenance: dict[str, Provenance] = Field(default_factory=dict)
+    """Benchmark to what its figures are computed again from."""
     received_at: AwareDatetime
     published_at: AwareDatetime
-
-
-class Cell(_Model):
-    """One value of one entry on one slice of a board."""
-
-    entry_id: str
-    measure: str
-    variant: str | None
-    split: str | None
-    facet: str | None
-    skill: str | None
-    value: float | None
-    ci_low: float | None
-    ci_high: float | None
-    n_items: int
-    n_clusters: int
-    n_missing: int
-    note: str
-    rank: int | None = None
-    rank_low: int | None = None
-    rank_high: int | None = None
-
-    @property
-    def selector(self) -> Selector:
-        """What of a board this is, whatever the skill."""
-        return Selector(
-            measure=self.measure, variant=self.variant, split=self.split, facet=self.facet
-        )
-
-    @property
-    def orderable(self) -> bool:
-        """False where too few clusters lie behind the value to order entries by it."""
-        return self.n_clusters >= MIN_CLUSTERS
-
-    @property
-    def complete(self) -> bool:
-        """False where too many scores are missing for a rank beside those who gave theirs."""
-        return self.n_missing <= MAX_MISSING * (self.n_items + self.n_missing)
-
-    @property
-    def why_unranked(self) -> str:
-        """Why it has no rank, in a few words; empty where it has one."""
-        if self.rank is not None:
-            return ""
-        if self.value is None:
-            return "value undefined"
-        return "too many scores missing" if self.orderable else "too few items to order"
 
 
 class Board(_Model):
@@ -101,25 +55,15 @@ class Board(_Model):
     card: Card
     cells: tuple[Cell, ...]
 
+    @property
+    def seed(self) -> int:
+        """Seed of its resamples and tests."""
+        return seed_of(self.card.name, self.card.revision)
+
     def slice(self, selector: Selector, skill: str | None) -> tuple[Cell, ...]:
         """The cells of one ranking: best first, undefined values last."""
         found = [c for c in self.cells if c.selector == selector and c.skill == skill]
         return best_first(found, higher_is_better=self.card.higher_is_better(selector.measure))
-
-
-def best_first(cells: Iterable[Cell], *, higher_is_better: bool) -> tuple[Cell, ...]:
-    """The cells of one slice by rank range, then rank, then value; undefined values last."""
-    sign = -1.0 if higher_is_better else 1.0
-
-    def order(cell: Cell) -> tuple[float, float, float, str]:
-        return (
-            math.inf if cell.rank_low is None else cell.rank_low,
-            math.inf if cell.rank is None else cell.rank,
-            math.inf if cell.value is None else sign * cell.value,
-            cell.entry_id,
-        )
-
-    return tuple(sorted(cells, key=order))
 
 
 class Snapshot(_Model):
@@ -140,18 +84,31 @@ def read_snapshot(repository: Repository) -> Snapshot | None:
 
 
 @dataclass(frozen=True)
+class RowOfRun:
+    """One row of one run."""
+
+    entry_id: str
+    row: int
+
+
+@dataclass(frozen=True)
 class Published:
     """One published run, as the snapshot is built from it.
 
     Attributes:
         submission: what was submitted.
         result: its rows.
-        resamples: shape (len(result.rows), B).
+        draws: of its rows, in their order; None before they are read.
     """
 
     submission: Submission
     result: RunResult
-    resamples: NDArray[np.float32]
+    draws: Draws | None = None
+
+    def values(self) -> tuple[RowOfRun, ...]:
+        """Its rows, as `read_draws` asks for them."""
+        entry_ids = (f"{self.submission.submission_id}/{row['metric']}" for row in self.result.rows)
+        return tuple(RowOfRun(entry_id, row) for row, entry_id in enumerate(entry_ids))
 
 
 def build_snapshot(
@@ -194,47 +151,35 @@ def _entries(runs: Sequence[Published]) -> dict[str, Entry]:
                 trained_on=submission.trained_on,
                 isolation={r.benchmark: r.isolation for r in own},
                 cost={r.benchmark: r.cost for r in own if r.cost is not None},
+                provenance={r.benchmark: r.provenance for r in own},
                 received_at=submission.received_at,
                 published_at=max(r.judged_at for r in own),
             )
     return entries
 
 
-@dataclass(frozen=True)
-class _Drawn:
-    entry_id: str
-    row: Row
-    resamples: NDArray[np.float32]
-
-
 def _cells(runs: Sequence[Published], card: Card) -> tuple[Cell, ...]:
-    slices: dict[tuple[str | None, ...], list[_Drawn]] = {}
+    """Every value, ranked within its slice; tests are made for the headline alone.
+
+    What else somebody looks at is tested then: all slices of all boards would take minutes.
+    """
+    slices: dict[tuple[str | None, ...], list[tuple[Published, Cell]]] = {}
     for run in runs:
-        for row, draws in zip(run.result.as_rows(), run.resamples, strict=True):
+        for place, row in enumerate(run.result.as_rows()):
             key = (row.measure, row.variant, row.split, row.facet, row.skill)
-            entry_id = f"{run.submission.submission_id}/{row.metric}"
-            slices.setdefault(key, []).append(_Drawn(entry_id, row, draws))
-    return tuple(cell for drawn in slices.values() for cell in _ranked(drawn, card))
+            cell = Cell.of(f"{run.submission.submission_id}/{row.metric}", place, row)
+            slices.setdefault(key, []).append((run, cell))
+    return tuple(cell for of_slice in slices.values() for cell in _ranked(of_slice, card))
 
 
-def _ranked(drawn: Sequence[_Drawn], card: Card) -> list[Cell]:
-    """The cells of one slice. Only those that may have a rank take part in the ranking."""
-    cells = [_cell(one) for one in drawn]
-    able = [i for i, cell in enumerate(cells) if cell.orderable and cell.complete]
-    if not able:
-        return cells
-    places = rank_ranges(
-        np.array([drawn[i].row.value for i in able]),
-        np.stack([drawn[i].resamples for i in able]),
-        higher_is_better=card.higher_is_better(drawn[0].row.measure),
+def _ranked(of_slice: Sequence[tuple[Published, Cell]], card: Card) -> tuple[Cell, ...]:
+    cells = tuple(cell for _, cell in of_slice)
+    headline = cells[0].selector == card.headline and cells[0].skill is None
+    behind = [(run.draws, cell.row) for run, cell in of_slice]
+    draws = Draws(
+        resamples=stacked([d.resamples[row] if d else None for d, row in behind]),
+        contributions=stacked(
+            [d.contributions[row] if d and headline else None for d, row in behind]
+        ),
     )
-    for i, place in zip(able, places, strict=True):
-        if place is not None:
-            ranks = {"rank": place.rank, "rank_low": place.low, "rank_high": place.high}
-            cells[i] = cells[i].model_copy(update=ranks)
-    return cells
-
-
-def _cell(one: _Drawn) -> Cell:
-    row = one.row.to_json()
-    return Cell(entry_id=one.entry_id, **{k: row[k] for k in Cell.model_fields if k in row})
+    return ranked(Slice(cells, draws), card, tested=headline).cells

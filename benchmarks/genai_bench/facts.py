@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.genai_bench.answers import GenAiAnswers
+from benchmarks.statistics.one_rater import one_against_the_others
 from benchmarks.statistics.paired import dominance, paired_t, wilcoxon
+from benchmarks.statistics.pairwise import tie_calibrated
 from benchmarks.statistics.raters import Level, krippendorff_alpha
 
 LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval")
@@ -23,6 +25,7 @@ def facts(answers: GenAiAnswers) -> dict[str, pd.DataFrame]:
         "Krippendorff's alpha of the ratings": (
             rater_agreement(answers).rename_axis("ratings").reset_index()
         ),
+        "One rating against the mean of the others": one_rater(answers),
     }
 
 
@@ -75,6 +78,21 @@ def rater_agreement(answers: GenAiAnswers) -> pd.DataFrame:
             for level in LEVELS
         }
     )
+
+
+def one_rater(answers: GenAiAnswers) -> pd.DataFrame:
+    """Pairwise accuracy with tie calibration of each rating against the mean of the others.
+
+    What one person reaches as a metric, over all images in one pool and with the ratings as
+    released; a column of the release need not be one person.
+
+    Returns:
+        Columns `rating` (1, 2, ..., then `mean`, the ceiling of the card's scale) and
+        `pairwise_accuracy` (0..1).
+    """
+    found = one_against_the_others(answers.ratings, lambda a, b: tie_calibrated(a, b).accuracy)
+    names = [*map(str, range(1, found.size + 1)), "mean"]
+    return pd.DataFrame({"rating": names, "pairwise_accuracy": [*found, found.mean()]})
 
 
 def _by_prompt(answers: GenAiAnswers) -> pd.DataFrame:

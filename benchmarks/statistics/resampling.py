@@ -41,8 +41,7 @@ class ResamplingPlan:
         n_resamples: int = DEFAULT_RESAMPLES,
     ) -> ResamplingPlan:
         """The plan of one benchmark revision; its seed is derived from both names."""
-        digest = hashlib.sha256(f"{benchmark}@{revision}".encode()).digest()
-        return cls(tuple(clusters), int.from_bytes(digest[:4], "big"), n_resamples)
+        return cls(tuple(clusters), seed_of(benchmark, revision), n_resamples)
 
     @cached_property
     def counts(self) -> FloatArray:
@@ -80,6 +79,12 @@ class ResamplingPlan:
             KeyError: an id is not in the plan.
         """
         return self.counts[:, self.positions(clusters)]
+
+
+def seed_of(benchmark: str, revision: str) -> int:
+    """The seed of all that is drawn for a benchmark revision: resamples and signs."""
+    digest = hashlib.sha256(f"{benchmark}@{revision}".encode()).digest()
+    return int.from_bytes(digest[:4], "big")
 
 
 def with_sample(counts: FloatArray) -> FloatArray:

@@ -58,6 +58,17 @@ class FlipTests:
     n_patterns: IntArray
     exact: NDArray[np.bool_]
 
+    def of(self, order: IntArray) -> FlipTests:
+        """The same for some of the metrics, in the order given."""
+        square = np.ix_(order, order)
+        return FlipTests(
+            difference=self.difference[square],
+            p_value=self.p_value[square],
+            n_units=self.n_units[square],
+            n_patterns=self.n_patterns[square],
+            exact=self.exact[square],
+        )
+
 
 def flip_tests(contributions: ArrayLike, seed: int) -> FlipTests:
     """Test each two metrics.
@@ -86,8 +97,73 @@ def flip_tests(contributions: ArrayLike, seed: int) -> FlipTests:
     tests.difference[np.ix_(able, able)] = np.subtract.outer(*[shares[able].sum(axis=1)] * 2)
     tests.p_value[able, able] = 1.0
     a, b = (able[side] for side in np.triu_indices(able.size, 1))
-    _fill(tests, shares, _Pairs.of(shares, a, b), seed)
+    found = pair_tests(shares, a, b, seed)
+    for one, other in ((a, b), (b, a)):
+        tests.p_value[one, other] = found.p_value
+        tests.n_units[one, other] = found.n_units
+        tests.n_patterns[one, other] = found.n_patterns
+        tests.exact[one, other] = found.exact
     return tests
+
+
+@dataclass(frozen=True)
+class PairTests:
+    """Tests of p pairs; the arrays have shape (p,) and mean what they do in `FlipTests`."""
+
+    p_value: FloatArray
+    n_units: IntArray
+    n_patterns: IntArray
+    exact: NDArray[np.bool_]
+
+
+def pair_tests(
+    contributions: ArrayLike,
+    first: IntArray,
+    second: IntArray,
+    seed: int,
+    most_draws: int = ALL_DRAWS,
+) -> PairTests:
+    """Test some pairs of rows; see `flip_tests`.
+
+    Args:
+        contributions: shape (R, G).
+        first: shape (p,), one row of each pair.
+        second: shape (p,), the other.
+        seed: of the signs.
+        most_draws: patterns where the first leave few hits, >= `FIRST_DRAWS`.
+
+    Returns:
+        p-value NaN for pairs with a row that has a NaN.
+    """
+    shares = np.asarray(contributions, np.float64)
+    size = np.asarray(first).size
+    found = PairTests(
+        np.full(size, np.nan),
+        np.zeros(size, np.intp),
+        np.zeros(size, np.intp),
+        np.zeros(size, bool),
+    )
+    whole: NDArray[np.bool_] = np.asarray(np.isfinite(shares).all(axis=1))
+    able = np.flatnonzero(whole[first] & whole[second])
+    pairs = _Pairs.of(shares, first[able], second[able])
+    found.n_units[able] = pairs.n_units
+    few = pairs.n_units <= ENUMERATED
+    far = ~few & (pairs.bound < BOUND)
+    found.exact[able] = few
+    found.n_patterns[able[few]] = 2 ** pairs.n_units[few]
+    found.p_value[able[few]] = _enumerate_few(shares, pairs.where(few))
+    found.p_value[able[far]] = pairs.bound[far]
+    drawn = able[~few & ~far]
+    hits = _hits(shares, pairs.where(~few & ~far), seed, 0, FIRST_DRAWS)
+    found.p_value[drawn] = (1.0 + hits) / (1.0 + FIRST_DRAWS)
+    found.n_patterns[drawn] = FIRST_DRAWS
+    if most_draws > FIRST_DRAWS:
+        rare = hits < FEW_HITS
+        scarce = np.flatnonzero(~few & ~far)[rare]
+        more = _hits(shares, pairs.at(scarce), seed, FIRST_DRAWS, most_draws)
+        found.p_value[drawn[rare]] = (1.0 + hits[rare] + more) / (1.0 + most_draws)
+        found.n_patterns[drawn[rare]] = most_draws
+    return found
 
 
 @dataclass(frozen=True)
@@ -115,6 +191,9 @@ class _Pairs:
         return cls(first, second, n_units, least, bound)
 
     def where(self, chosen: NDArray[np.bool_]) -> _Pairs:
+        return self.at(np.flatnonzero(chosen))
+
+    def at(self, chosen: IntArray) -> _Pairs:
         return _Pairs(
             first=self.first[chosen],
             second=self.second[chosen],
@@ -131,33 +210,12 @@ def _differences(a: FloatArray, b: FloatArray) -> FloatArray:
     return np.where(np.abs(d) <= _SLACK * size, 0.0, d)
 
 
-def _fill(tests: FlipTests, shares: FloatArray, pairs: _Pairs, seed: int) -> None:
-    few = pairs.n_units <= ENUMERATED
-    far = ~few & (pairs.bound < BOUND)
-    exact, beyond = pairs.where(few), pairs.where(far)
-    _store(tests, beyond, beyond.bound, 0)
-    p_exact = [
+def _enumerate_few(shares: FloatArray, pairs: _Pairs) -> FloatArray:
+    found = [
         _enumerated(_differences(shares[a], shares[b]))
-        for a, b in zip(exact.first, exact.second, strict=True)
+        for a, b in zip(pairs.first, pairs.second, strict=True)
     ]
-    _store(tests, exact, np.array(p_exact, np.float64), 2**exact.n_units, exact=True)
-    drawn = pairs.where(~few & ~far)
-    hits = _hits(shares, drawn, seed, 0, FIRST_DRAWS)
-    rare = hits < FEW_HITS
-    enough, scarce = drawn.where(~rare), drawn.where(rare)
-    _store(tests, enough, (1.0 + hits[~rare]) / (1.0 + FIRST_DRAWS), FIRST_DRAWS)
-    more = hits[rare] + _hits(shares, scarce, seed, FIRST_DRAWS, ALL_DRAWS)
-    _store(tests, scarce, (1.0 + more) / (1.0 + ALL_DRAWS), ALL_DRAWS)
-
-
-def _store(
-    tests: FlipTests, pairs: _Pairs, p: FloatArray, n: IntArray | int, *, exact: bool = False
-) -> None:
-    for a, b in ((pairs.first, pairs.second), (pairs.second, pairs.first)):
-        tests.p_value[a, b] = p
-        tests.n_units[a, b] = pairs.n_units
-        tests.n_patterns[a, b] = n
-        tests.exact[a, b] = exact
+    return np.array(found, np.float64)
 
 
 def _enumerated(d: FloatArray) -> float:

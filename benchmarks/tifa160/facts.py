@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from benchmarks.statistics.correlation import kendall, pearson, spearman
+from benchmarks.statistics.one_rater import one_against_the_others
 from benchmarks.statistics.raters import Level, krippendorff_alpha
 from benchmarks.tifa160.answers import GOLDS, Tifa160Answers
 
@@ -17,6 +18,7 @@ def facts(answers: Tifa160Answers) -> dict[str, pd.DataFrame]:
         "Mean rating by model": model_means(answers),
         "Krippendorff's alpha of the ratings": rater_agreement(answers),
         "Correlation between the two golds": gold_correlation(answers),
+        "Spearman of one rating with the mean of the others": one_rater(answers),
     }
 
 
@@ -46,3 +48,20 @@ def gold_correlation(answers: Tifa160Answers) -> pd.DataFrame:
             "kendall": [kendall(one, other)],
         }
     )
+
+
+def one_rater(answers: Tifa160Answers) -> pd.DataFrame:
+    """Spearman correlation of each rating of an image with the mean of its other ratings.
+
+    What one person reaches as a metric, over all images in one pool.
+
+    Returns:
+        Columns `gold`, `rating` (1, 2, ..., then `mean`; for `dsg_likert` that is the ceiling of
+        the card's scale) and `srcc` (-1..1).
+    """
+    rows = []
+    for gold, table in answers.ratings.items():
+        found = one_against_the_others(table, spearman)
+        rows += [(gold, str(i), float(value)) for i, value in enumerate(found, start=1)]
+        rows.append((gold, "mean", float(found.mean())))
+    return pd.DataFrame(rows, columns=["gold", "rating", "srcc"])

@@ -74,7 +74,7 @@ def _queue_bundled(opened: Store, registry: Mapping[str, Benchmark], data: Path 
     desk = SubmissionDesk(opened, registry, data, isolation_gate, now)
     for folder in bundled_modules():
         status = desk.submit_metric(folder, submitter=SUBMITTER, trusted=True)
-        outdated = stale_benchmarks(opened.public, status.submission, registry)
+        outdated = stale_benchmarks(opened, status.submission, registry)
         if status.state is State.PUBLISHED and outdated:
             again = Event(
                 at=now(),

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from benchmarks.schema import Card, MeasureInfo
+from leaderboard.cells import Cell
 from leaderboard.pages.marks import Axis, axis_for, axis_header, rank_bar, rank_text, whisker
 from leaderboard.pages.markup import (
     MISSING,
@@ -20,7 +21,7 @@ from leaderboard.pages.markup import (
 )
 from leaderboard.ranking import MIN_CLUSTERS
 from leaderboard.records import Kind
-from leaderboard.snapshot import Cell, Entry
+from leaderboard.snapshot import Entry
 
 _BUNDLED = ("not isolated", "our own code")
 """How the layers of a run begin in which code of this project ran without walls."""

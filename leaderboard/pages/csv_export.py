@@ -7,10 +7,11 @@ import io
 from collections.abc import Iterable, Mapping
 from urllib.parse import quote
 
+from leaderboard.cells import Cell
 from leaderboard.pages.markup import clean, text
 from leaderboard.pages.measures import token
 from leaderboard.pages.reading import BoardIndex
-from leaderboard.snapshot import Cell, Entry
+from leaderboard.snapshot import Entry
 
 COLUMNS = (
     "rank_low", "rank", "rank_high", "metric", "version", "submitter", "kind", "benchmark",

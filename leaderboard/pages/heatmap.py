@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.schema import Selector
+from leaderboard.cells import Cell
 from leaderboard.pages.board_table import metric_name
 from leaderboard.pages.marks import rank_text
 from leaderboard.pages.markup import MISSING, count, interval, number, text
 from leaderboard.pages.measures import info, nearest, skill_title, title
 from leaderboard.pages.reading import BoardIndex
-from leaderboard.snapshot import Cell, Entry
+from leaderboard.snapshot import Entry
 
 MOST_METRICS = 60
 """More rows than this help nobody's eyes; the rest is in the CSV."""

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from benchmarks.schema import Card, Selector
+from leaderboard.cells import Cell, best_first
 from leaderboard.ledger import Ledger
+from leaderboard.orders import Orders
 from leaderboard.records import Event, Status
-from leaderboard.snapshot import PATH, Board, Cell, Entry, Snapshot, best_first
+from leaderboard.snapshot import PATH, Board, Entry, Snapshot
 from leaderboard.store.interface import NotFoundError, Store
 
 _SliceKey = tuple[Selector, str | None]
@@ -71,10 +73,12 @@ class View:
     Attributes:
         entries: entry id to entry.
         boards: benchmark name to its indexed board; benchmarks without results have empty ones.
+        orders: ranks what is looked at.
     """
 
     entries: Mapping[str, Entry]
     boards: Mapping[str, BoardIndex]
+    orders: Orders
 
 
 class Reader:
@@ -86,13 +90,14 @@ class Reader:
     """
 
     def __init__(self, store: Store, cards: Mapping[str, Card]) -> None:
+        self._store = store
         self._public = store.public
         self._ledger = Ledger(store)
         self._cards = cards
         self._lock = threading.Lock()
         self._head: str | None = None
         self._content: bytes | None = None
-        self._view = view_of(None, cards)
+        self._view = view_of(None, cards, Orders(store))
         self._statuses: tuple[Status, ...] = ()
 
     def view(self) -> View:
@@ -120,7 +125,7 @@ class Reader:
         # Most commits are events of the queue and leave the snapshot as it was.
         if content != self._content:
             snapshot = Snapshot.model_validate_json(content) if content else None
-            self._view = view_of(snapshot, self._cards)
+            self._view = view_of(snapshot, self._cards, Orders(self._store))
             self._content = content
         self._statuses = self._ledger.statuses()
         self._head = head
@@ -132,7 +137,7 @@ class Reader:
             return None
 
 
-def view_of(snapshot: Snapshot | None, cards: Mapping[str, Card]) -> View:
+def view_of(snapshot: Snapshot | None, cards: Mapping[str, Card], orders: Orders) -> View:
     """The view of a snapshot; None is a store in which nothing was published."""
     published = snapshot.boards if snapshot else {}
     boards = {
@@ -140,4 +145,4 @@ def view_of(snapshot: Snapshot | None, cards: Mapping[str, Card]) -> View:
         for name, card in cards.items()
     }
     entries = snapshot.entries if snapshot else {}
-    return View(MappingProxyType(entries), MappingProxyType(boards))
+    return View(MappingProxyType(entries), MappingProxyType(boards), orders)

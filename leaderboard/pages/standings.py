@@ -9,6 +9,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from benchmarks.schema import MeasureInfo
+from leaderboard.cells import Cell
 from leaderboard.pages.board_table import is_trained_on, metric_name
 from leaderboard.pages.marks import axis_for, rank_text, whisker
 from leaderboard.pages.markup import (
@@ -24,7 +25,7 @@ from leaderboard.pages.markup import (
 from leaderboard.pages.measures import info, nearest
 from leaderboard.pages.reading import BoardIndex, View
 from leaderboard.records import Kind
-from leaderboard.snapshot import Cell, Entry
+from leaderboard.snapshot import Entry
 
 MOST_ROWS = 200
 

@@ -20,6 +20,7 @@ from leaderboard.results import read_published
 from leaderboard.snapshot import Snapshot, read_snapshot
 from leaderboard.states import State
 from leaderboard.store.interface import Changes
+from tests.benchmarks.toy import Toy
 from tests.evaluator.rig import FakeBackend, Rig
 
 SCORES = "pair_id,m,n\na,1,4\nb,2,5\nc,3,\n"
@@ -69,10 +70,14 @@ def test_what_is_published_is_enough_to_compute_it_again(rig: Rig) -> None:
     rig.worker().run_next()
     stem = f"results/{status.submission.submission_id}/toy"
     kept = {path.removeprefix(stem) for path in rig.store.public.list(stem)}
-    assert kept == {".json", ".scores.parquet", ".clusters.parquet", ".resamples.parquet"}
-    (run,) = read_published(rig.store.public, Ledger(rig.store).statuses())
+    assert kept == {
+        ".json", ".scores.parquet", ".clusters.parquet", ".resamples.parquet", ".influence.parquet",
+    }  # fmt: skip
+    (run,) = read_published(rig.store, Ledger(rig.store).statuses(), {"toy": Toy.card})
     assert run.result.resampling_seed > 0
-    assert run.resamples.shape == (1, run.result.n_resamples)
+    assert run.draws is not None
+    assert run.draws.resamples.shape == (1, run.result.n_resamples)
+    assert run.draws.contributions.shape == (1, 3)
     assert {"numpy", "scipy", "python"} <= set(run.result.versions)
 
 

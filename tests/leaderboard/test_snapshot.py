@@ -10,8 +10,10 @@ import pytest
 
 from benchmarks.rows import Row
 from benchmarks.schema import Card, Selector
+from leaderboard.cells import Cell
+from leaderboard.draws import Draws
 from leaderboard.records import Kind, RunResult, Submission
-from leaderboard.snapshot import Cell, Published, build_snapshot
+from leaderboard.snapshot import Published, build_snapshot
 from tests.benchmarks.toy import Toy
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -53,7 +55,8 @@ def run(
         versions={},
         judged_at=NOW,
     )
-    return Published(submission, result, np.full((1, 10), value, np.float32))
+    draws = Draws(np.full((1, 10), value), np.full((1, 5), value / 5))
+    return Published(submission, result, draws)
 
 
 def ranks(*runs: Published) -> dict[str, int | None]:

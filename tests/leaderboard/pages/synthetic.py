@@ -17,6 +17,7 @@ from benchmarks.errors import SubmitterError
 from benchmarks.rows import Row
 from benchmarks.schema import Card, MeasureInfo, Selector
 from leaderboard.desk import Gate
+from leaderboard.draws import Draws, draws_files
 from leaderboard.ledger import Ledger
 from leaderboard.records import Cost, Event, Kind, RunResult, Status, Submission
 from leaderboard.snapshot import PATH, Published, Snapshot, build_snapshot
@@ -34,6 +35,7 @@ METRICS = (
 SKILLS = {"counting": "Counting", "spatial": "Spatial relations", "text": "Text in images",
           "colour": "Colour", "style": "Style"}  # fmt: skip
 _DRAWS = 200
+_BLOCKS = 40
 
 
 def _info(title: str, **more: object) -> MeasureInfo:
@@ -135,6 +137,7 @@ def published(own: Submission, benchmark: str, place: int, rng: np.random.Genera
     """One run with plausible values."""
     rows: list[Row] = []
     draws: list[np.ndarray] = []
+    shares: list[np.ndarray] = []
     for selector, skill, clusters in _slices(benchmark):
         centre = 0.72 - 0.045 * place + (0.1 * rng.standard_normal() if skill else 0.0)
         sample = centre + 0.05 * rng.standard_normal(_DRAWS)
@@ -160,6 +163,10 @@ def published(own: Submission, benchmark: str, place: int, rng: np.random.Genera
             )
         )
         draws.append(np.full(_DRAWS, np.nan) if undefined else sample)
+        noise = 0.05 * rng.standard_normal(_BLOCKS) / np.sqrt(_BLOCKS)
+        shares.append(
+            np.full(_BLOCKS, np.nan if undefined else centre / _BLOCKS) + noise - noise.mean()
+        )
     scored = own.kind is Kind.METRIC
     layers = (
         ("own network namespace", "read-only root") if place else ("not isolated: bundled code",)
@@ -180,12 +187,12 @@ def published(own: Submission, benchmark: str, place: int, rng: np.random.Genera
             else None,
             judged_at=NOW - timedelta(minutes=37 * place + 5),
         ),
-        np.stack(draws).astype(np.float32),
+        Draws(np.stack(draws), np.stack(shares)),
     )
 
 
-def snapshot(entries: int = len(METRICS)) -> Snapshot:
-    """A snapshot with that many metrics; later ones are not on every board."""
+def runs_of(entries: int = len(METRICS)) -> list[Published]:
+    """The runs of that many metrics; later ones are not on every board."""
     rng = np.random.default_rng(11)
     runs: list[Published] = []
     for place in range(entries):
@@ -193,13 +200,23 @@ def snapshot(entries: int = len(METRICS)) -> Snapshot:
         boards = ("ratings", "graphs", "tiny")[: 3 - place % 3]
         own = submission(place, name, boards)
         runs += [published(own, board, place % 12, rng) for board in boards]
-    return build_snapshot(runs, cards(), NOW)
+    return runs
+
+
+def snapshot(entries: int = len(METRICS)) -> Snapshot:
+    """A snapshot with that many metrics."""
+    return build_snapshot(runs_of(entries), cards(), NOW)
 
 
 def fill(store: Store, entries: int = len(METRICS)) -> Store:
     """Publish the snapshot and put a queue with every kind of outcome into the store."""
-    content = snapshot(entries).model_dump_json().encode()
-    store.public.commit({PATH: content}, parent=store.public.head(), message="publish")
+    runs = runs_of(entries)
+    files = {PATH: build_snapshot(runs, cards(), NOW).model_dump_json().encode()}
+    for run in runs:
+        assert run.draws is not None
+        stem = f"results/{run.submission.submission_id}/{run.result.benchmark}"
+        files |= draws_files(stem, run.draws.resamples, run.draws.contributions)
+    store.public.commit(files, parent=store.public.head(), message="publish")
     ledger = Ledger(store)
     paths = (
         [State.RECEIVED, State.QUEUED],

@@ -7,10 +7,12 @@ import re
 from benchmarks.registry import load_registry
 from benchmarks.schema import Selector
 from benchmarks.ts2.benchmark import CARD
+from leaderboard.orders import Orders
 from leaderboard.pages.as_published import as_published, everything_published
 from leaderboard.pages.board_query import BoardQuery, resolve
 from leaderboard.pages.board_view import board_view
 from leaderboard.pages.reading import view_of
+from leaderboard.store.memory import memory_store
 
 RANK = Selector(measure="rank", split="all", variant="paper")
 
@@ -32,7 +34,7 @@ def test_a_slice_of_which_nothing_was_printed_has_no_such_section() -> None:
 
 
 def test_a_board_without_any_submission_shows_them_too_and_no_ranking() -> None:
-    view = view_of(None, {"ts2": CARD})
+    view = view_of(None, {"ts2": CARD}, Orders(memory_store()))
     html = board_view(resolve(BoardQuery("ts2"), view.boards), view)
     assert "No metric published yet" in html
     assert "gpt4v_tifa" in html

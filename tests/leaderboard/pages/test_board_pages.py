@@ -13,7 +13,9 @@ import pytest
 
 from benchmarks.errors import PlatformError
 from benchmarks.schema import Selector
+from leaderboard.cells import Cell
 from leaderboard.ledger import Ledger
+from leaderboard.orders import Orders
 from leaderboard.pages.board_query import BoardQuery, resolve
 from leaderboard.pages.board_table import board_table, tier_ends
 from leaderboard.pages.board_view import board_view
@@ -26,7 +28,7 @@ from leaderboard.pages.overview_page import overview
 from leaderboard.pages.reading import BoardIndex, Reader, View, view_of
 from leaderboard.pages.standings import leader_cards, matrix, standings
 from leaderboard.records import Event
-from leaderboard.snapshot import Board, Cell
+from leaderboard.snapshot import Board
 from leaderboard.states import State
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.pages.synthetic import NASTY, NOW, cards, fill, snapshot
@@ -34,7 +36,7 @@ from tests.leaderboard.pages.synthetic import NASTY, NOW, cards, fill, snapshot
 
 @pytest.fixture(scope="module")
 def view() -> View:
-    return view_of(snapshot(), cards())
+    return view_of(snapshot(), cards(), Orders(fill(memory_store())))
 
 
 def shown(view: View, benchmark: str, skill: str = "", measure: str = "") -> str:
@@ -286,11 +288,13 @@ def test_a_leader_that_may_be_guessing_is_marked(view: View) -> None:
                 "ci_low": -0.1, "ci_high": 0.1}
     )  # fmt: skip
     alone = BoardIndex(Board(card=board.card, cells=(guess,)))
-    assert "not told apart from chance" in leader_cards(View(view.entries, {"graphs": alone}))
+    assert "not told apart from chance" in leader_cards(
+        View(view.entries, {"graphs": alone}, view.orders)
+    )
 
 
 def test_an_empty_store_has_pages_too() -> None:
-    nothing = view_of(None, cards())
+    nothing = view_of(None, cards(), Orders(memory_store()))
     assert "No metric has been published yet" in overview(nothing, NOW)
     assert "No metric published yet" in shown(nothing, "ratings")
 

@@ -1,0 +1,212 @@
+"""Chance and ceiling of each headline: a guess gets the one, and the other is where it says."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from pydantic import ValidationError
+
+from benchmarks.genai_bench.answers import GenAiAnswers
+from benchmarks.genai_bench.facts import one_rater
+from benchmarks.published import published
+from benchmarks.registry import load_registry
+from benchmarks.schema import Benchmark, Card, Scale, ScoreTable
+from benchmarks.tifa160.facts import one_rater as one_tifa_rater
+from benchmarks_perf.index_chance import guessed, headlines
+from tests.benchmarks.toy import Toy
+
+REGISTRY = load_registry()
+WITHOUT = {"genai_ranking"}
+"""A guess there depends on ratings that have not been at hand; its card says so."""
+
+
+def scale_of(name: str) -> Scale:
+    scale = REGISTRY[name].card.headline_scale
+    assert scale is not None
+    return scale
+
+
+def card_with(**scale: Any) -> Card:
+    fields = {"ceiling_is": "People.", "source": "A paper.", **scale}
+    return Card.model_validate({**Toy.card.model_dump(), "headline_scale": fields})
+
+
+def printed(table: str, benchmark: str, measure: str, metric: str = "human") -> list[float]:
+    return [
+        cell.value
+        for cell in published(benchmark)
+        if (cell.table, cell.measure, cell.metric) == (table, measure, metric)
+    ]
+
+
+# --- what a scale may be --------------------------------------------------------------------
+
+
+def test_a_card_without_a_scale_is_a_card() -> None:
+    assert Toy.card.headline_scale is None
+
+
+def test_a_scale_needs_a_length() -> None:
+    with pytest.raises(ValidationError, match="nothing lies between"):
+        card_with(chance=0.5, ceiling=0.5)
+
+
+@pytest.mark.parametrize("wrong", [math.nan, math.inf])
+def test_the_ends_of_a_scale_are_finite(wrong: float) -> None:
+    with pytest.raises(ValidationError, match="finite"):
+        card_with(chance=0.0, ceiling=wrong)
+
+
+@pytest.mark.parametrize("field", ["ceiling_is", "source"])
+def test_a_scale_says_what_its_ceiling_is_and_where_it_comes_from(field: str) -> None:
+    with pytest.raises(ValidationError, match=field):
+        card_with(chance=0.0, ceiling=1.0, **{field: ""})
+
+
+def test_the_ceiling_lies_on_the_better_side_of_chance() -> None:
+    assert card_with(chance=0.1, ceiling=0.9).headline_scale is not None
+    with pytest.raises(ValidationError, match="larger values of mean are better"):
+        card_with(chance=0.9, ceiling=0.1)
+    falling = Toy.card.measures["mean"].model_copy(update={"higher_is_better": False})
+    fields = {**Toy.card.model_dump(), "measures": {"mean": falling.model_dump()}}
+    scale = {"chance": 0.9, "ceiling": 0.1, "ceiling_is": "People.", "source": "A paper."}
+    assert Card.model_validate({**fields, "headline_scale": scale}).headline_scale is not None
+    with pytest.raises(ValidationError, match="smaller values of mean are better"):
+        Card.model_validate({**fields, "headline_scale": {**scale, "ceiling": 1.5}})
+
+
+# --- the cards ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(set(REGISTRY) - WITHOUT))
+def test_every_headline_has_a_scale_inside_its_measure(name: str) -> None:
+    card, scale = REGISTRY[name].card, scale_of(name)
+    info = card.measures[card.headline.measure]
+    for end in (scale.chance, scale.ceiling):
+        assert info.low is None or end >= info.low
+        assert info.high is None or end <= info.high
+    assert scale.ceiling_is.endswith(".")
+    assert scale.source.endswith(".")
+    if info.chance is not None:
+        assert scale.chance == info.chance
+    if scale.ceiling == info.high:
+        assert "largest possible value" in scale.ceiling_is
+
+
+def test_simulated_benchmarks_claim_no_people() -> None:
+    for benchmark in REGISTRY.values():
+        if benchmark.card.simulated:
+            scale = scale_of(benchmark.name)
+            assert (scale.chance, scale.ceiling) == (0.0, 1.0)
+            assert "simulated" in scale.ceiling_is
+
+
+def test_ceilings_from_papers_are_the_printed_figures() -> None:
+    (checked,) = printed("Human check", "croc_hum", "scaled_accuracy")
+    assert scale_of("croc_hum").ceiling == checked
+    directions = printed("Table 3", "croc_syn", "scaled_accuracy")
+    assert len(directions) == 4
+    assert scale_of("croc_syn").ceiling == pytest.approx(mean(directions))
+    templates = printed("Template correlations", "gecko", "srcc")
+    assert len(templates) == 24
+    assert scale_of("gecko").ceiling == pytest.approx(mean(templates))
+    elements = printed("Table 3", "evalmuse", "srcc", metric="human_elements")
+    assert scale_of("evalmuse").ceiling in elements
+
+
+# --- what a guess gets ----------------------------------------------------------------------
+
+
+def assert_chance_is_the_mean_of(found: np.ndarray, chance: float) -> None:
+    assert found.std() > 0
+    assert abs(found.mean() - chance) < 4.0 * found.std(ddof=1) / math.sqrt(found.size)
+
+
+@pytest.mark.parametrize("name", ["demo_croc", "demo_ts2"])
+def test_guessing_metrics_get_chance_on_the_demo(name: str) -> None:
+    found = guessed(REGISTRY[name], None, draws=30, seed=5)
+    assert_chance_is_the_mean_of(found, scale_of(name).chance)
+
+
+@pytest.mark.paper
+def test_guessing_metrics_get_chance_on_ts2(assay_data: Path) -> None:
+    found = guessed(REGISTRY["ts2"], assay_data, draws=40, seed=5)
+    assert_chance_is_the_mean_of(found, scale_of("ts2").chance)
+
+
+def test_ties_are_failures_so_a_constant_metric_is_far_below_a_guess_on_croc() -> None:
+    benchmark = REGISTRY["demo_croc"]
+    answers = benchmark.answers(None)
+    constant = ScoreTable(pd.DataFrame({"same": 1.0}, index=list(answers.pair_ids)))
+    assert headlines(benchmark, answers, constant).tolist() == [-1.0]
+
+
+@pytest.mark.paper
+@pytest.mark.parametrize("name", ["genai_527", "genai_1600"])
+def test_a_guess_loses_the_tied_pairs_and_half_of_the_others(name: str, assay_data: Path) -> None:
+    """Pairwise accuracy with tie calibration: not 0.5, since a guess never ties."""
+    labels = genai(name, assay_data).labels
+    _, sizes = np.unique(labels, return_counts=True)
+    tied = (sizes * (sizes - 1)).sum() / (labels.size * (labels.size - 1))
+    assert tied < 1 / 3  # else calling everything tied would be the better guess
+    assert scale_of(name).chance == pytest.approx((1 - tied) / 2, abs=5e-5)
+
+
+# --- what people get ------------------------------------------------------------------------
+
+
+def genai(name: str, data: Path) -> GenAiAnswers:
+    answers = REGISTRY[name].answers(data)
+    assert isinstance(answers, GenAiAnswers)
+    return answers
+
+
+@pytest.mark.paper
+@pytest.mark.parametrize("name", ["genai_527", "genai_1600"])
+def test_the_ceiling_of_genai_bench_is_one_rating_against_the_others(
+    name: str, assay_data: Path
+) -> None:
+    found = one_rater(genai(name, assay_data)).set_index("rating")["pairwise_accuracy"]
+    assert list(found.index) == ["1", "2", "3", "mean"]
+    assert found["mean"] == pytest.approx(found[["1", "2", "3"]].mean())
+    assert scale_of(name).ceiling == pytest.approx(found["mean"], abs=5e-7)
+    if name == "genai_1600":
+        assert found["1"] == pytest.approx(0.641777, abs=5e-7)
+
+
+@pytest.mark.paper
+def test_the_ceiling_of_tifa160_is_one_rating_against_the_others(assay_data: Path) -> None:
+    answers: Any = REGISTRY["tifa160"].answers(assay_data)
+    found = one_tifa_rater(answers).set_index(["gold", "rating"])["srcc"]
+    table = pd.DataFrame(answers.ratings["dsg_likert"])
+    each = [
+        table[k].corr(table.drop(columns=k).mean(axis=1), method="spearman") for k in table.columns
+    ]
+    assert found["dsg_likert"].tolist() == pytest.approx([*each, mean(each)])
+    assert scale_of("tifa160").ceiling == pytest.approx(mean(each), abs=5e-7)
+    assert found["human_avg", "1"] == pytest.approx(found["human_avg", "2"])
+
+
+def by_errors(benchmark: Benchmark, data: Path | None) -> float:
+    """Headline of a metric that knows the number of errors."""
+    answers: Any = benchmark.answers(data)
+    scores = -answers.nodes["level"].to_numpy(np.float64)
+    table = ScoreTable(pd.DataFrame({"errors": scores}, index=list(answers.pair_ids)))
+    return float(headlines(benchmark, answers, table)[0])
+
+
+@pytest.mark.paper
+def test_the_ceiling_of_ts2_is_what_the_number_of_errors_reaches(assay_data: Path) -> None:
+    reached = by_errors(REGISTRY["ts2"], assay_data)
+    assert reached == pytest.approx(163 / 164)
+    assert scale_of("ts2").ceiling == pytest.approx(reached, abs=5e-7)
+
+
+def test_the_ceiling_of_demo_ts2_is_what_the_number_of_errors_reaches() -> None:
+    assert by_errors(REGISTRY["demo_ts2"], None) == pytest.approx(scale_of("demo_ts2").ceiling)
