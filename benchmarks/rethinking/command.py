@@ -10,8 +10,9 @@ import typer
 from rich.console import Console
 
 from benchmarks.rethinking.generations import read_generations
-from benchmarks.rethinking.report import report, tables_of
+from benchmarks.rethinking.report import report
 from benchmarks.rethinking.significance import LEVEL
+from benchmarks.rethinking.tables import tables_of
 from benchmarks.statistics.resampling import DEFAULT_RESAMPLES
 
 app = typer.Typer(
@@ -40,6 +41,10 @@ def rethinking(
 ) -> None:
     """Print the measures of Re-Thinking for the generations of several models and seeds.
 
+    With several seeds, models are compared and perturbations summed up twice: by prompt (the mean
+    over its seeds) and by image. Trust the prompt lines. The images of one prompt are alike, so
+    counting each by itself makes p-values too small and intervals too narrow.
+
     Example: python -m benchmarks.rethinking scores.csv
     """
     found = report(read_generations(scores), resamples, level)
@@ -49,3 +54,5 @@ def rethinking(
     console = Console()
     for table in tables_of(found):
         console.print(table)
+    for note in found.notes:
+        console.print(note, markup=False, highlight=False)

@@ -12,6 +12,7 @@ For each metric every model is scored on the same prompts with every seed.
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,19 +53,43 @@ def read_generations(path: Path) -> tuple[MetricScores, ...]:
     """Read a CSV file of scored generations.
 
     Raises:
-        SubmitterError: `file_missing`, `file_unreadable`, or what `tabulate` raises.
+        SubmitterError: `file_missing`, `file_unreadable`, `duplicate_columns`, `uneven_lines`, or
+            what `tabulate` raises.
     """
     if not path.is_file():
         raise SubmitterError("file_missing", f"There is no file {path}.", "Check the path.")
     try:
+        _check_lines(path)
         frame = pd.read_csv(path, dtype=str, keep_default_na=False)
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, csv.Error) as error:
         raise SubmitterError(
             "file_unreadable",
             f"{path.name} is not a CSV file: {error}.",
             f"Write a header with the columns {', '.join(REQUIRED)} and one line per score.",
         ) from error
     return tabulate(frame)
+
+
+def _check_lines(path: Path) -> None:
+    """What pandas would let pass: it renames a second column, fills up short lines, shifts long."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        lines = csv.reader(file)
+        header = next(lines, [])
+        twice = [name for i, name in enumerate(header) if name in header[:i]]
+        if twice:
+            raise SubmitterError(
+                "duplicate_columns",
+                f"The column {twice[0]!r} occurs more than once.",
+                "Keep one of them.",
+            )
+        for cells in lines:
+            if cells and len(cells) != len(header):
+                raise SubmitterError(
+                    "uneven_lines",
+                    f"Line {lines.line_num} has {len(cells)} cells, the header {len(header)}.",
+                    "Write one cell per column, empty where the metric gave no score; quote names "
+                    "that contain a comma.",
+                )
 
 
 def tabulate(frame: pd.DataFrame) -> tuple[MetricScores, ...]:

@@ -12,9 +12,10 @@ from benchmarks.rethinking.generations import MetricScores
 from benchmarks.rows import notes, percentile_intervals
 from benchmarks.statistics.resampling import ResamplingPlan, mean_of_defined, resampled_mean
 from benchmarks.statistics.seeds import (
+    ResampledStability,
     SeedStability,
     competition_ranks,
-    order_signs,
+    resampled_stability,
     seed_stability,
 )
 
@@ -47,17 +48,34 @@ class ModelScore:
 
 
 @dataclass(frozen=True)
+class Interval:
+    """A 95 % percentile interval from resamples of the prompts; NaN where there is none."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
 class MetricStability:
     """Whether a metric ranks the models alike with every seed.
 
+    A resample of the prompts adds its own noise to the ranking, so tau, W and the share of like
+    rankings are lower in most resamples than in the sample: the intervals say how far the choice of
+    prompts moves these measures, and may lie wholly below a perfect value.
+
     Attributes:
         metric: the metric.
-        models: models that are ranked: those with a score with every seed.
+        models: models that are ranked: those with a score with every seed. Positions in
+            `over_seeds` are positions here.
         seeds: the seeds.
         over_seeds: the comparison; its `stable` is None where nothing can be compared.
         stable_share: share of the resamples of the prompts in which all seeds give one ranking,
             0..1; NaN where nothing can be compared. Near 1 or 0, the verdict does not hang on
             the choice of prompts.
+        identical_share: interval of the share of like rankings among the pairs of seeds.
+        tau_mean: interval of the mean tau between two seeds.
+        kendall_w: interval of Kendall's W.
+        swapped: interval of the number of swapped pairs of models.
         note: why nothing can be compared, or which models are left out; empty as a rule.
     """
 
@@ -66,6 +84,10 @@ class MetricStability:
     seeds: tuple[str, ...]
     over_seeds: SeedStability
     stable_share: float
+    identical_share: Interval
+    tau_mean: Interval
+    kendall_w: Interval
+    swapped: Interval
     note: str
 
 
@@ -103,21 +125,29 @@ def stability(table: MetricScores, plan: ResamplingPlan) -> MetricStability:
     ranked = np.flatnonzero(np.isfinite(means).all(axis=0))
     over_seeds = seed_stability(means[:, ranked])
     models = tuple(table.models[m] for m in ranked)
-    share = math.nan
-    if over_seeds.stable is not None:
-        resamples = _resampled_means(table, plan)[:, :, ranked]
-        signs = order_signs(resamples)
-        defined = np.isfinite(resamples).all(axis=(1, 2))
-        same = (signs == signs[:, :1]).all(axis=(1, 2))
-        share = float(same[defined].mean()) if defined.any() else math.nan
+    undefined = np.full(plan.n_resamples, np.nan)
+    found = ResampledStability(*[undefined] * 5)
+    # One prompt varies with nothing: every resample would be the sample again.
+    if over_seeds.stable is not None and len(table.prompts) > 1:
+        found = resampled_stability(_resampled_means(table, plan)[:, :, ranked])
+    defined = np.isfinite(found.stable)
     return MetricStability(
         metric=table.metric,
         models=models,
         seeds=table.seeds,
         over_seeds=over_seeds,
-        stable_share=share,
+        stable_share=float(found.stable[defined].mean()) if defined.any() else math.nan,
+        identical_share=_interval(found.identical_share),
+        tau_mean=_interval(found.tau_mean),
+        kendall_w=_interval(found.kendall_w),
+        swapped=_interval(found.swapped),
         note=_note(table, models, over_seeds),
     )
+
+
+def _interval(resamples: FloatArray) -> Interval:
+    low, high = percentile_intervals(resamples[None, :])
+    return Interval(float(low[0]), float(high[0]))
 
 
 def _note(table: MetricScores, models: tuple[str, ...], over_seeds: SeedStability) -> str:
@@ -126,6 +156,7 @@ def _note(table: MetricScores, models: tuple[str, ...], over_seeds: SeedStabilit
     return notes(
         f"left out, no score with some seed: {', '.join(left_out)}" if left_out else "",
         f"nothing to compare: {few}" if over_seeds.stable is None else "",
+        "no intervals: one prompt" if len(table.prompts) == 1 else "",
     )
 
 

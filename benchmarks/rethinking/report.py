@@ -1,30 +1,55 @@
-"""All measures of a set of scored generations together, and their tables for people."""
+"""All measures of a set of scored generations together."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from rich.markup import escape
-from rich.table import Table
+import numpy as np
 
 from benchmarks.rethinking.generations import MetricScores
-from benchmarks.rethinking.perturbation import Perturbation, perturbations
+from benchmarks.rethinking.perturbation import (
+    Perturbation,
+    perturbations,
+    perturbations_over_seeds,
+)
 from benchmarks.rethinking.ranking import MetricStability, ModelScore, model_scores, stability
-from benchmarks.rethinking.significance import LEVEL, Comparison, comparisons
+from benchmarks.rethinking.significance import (
+    LEVEL,
+    Comparison,
+    comparisons,
+    comparisons_over_seeds,
+)
+from benchmarks.rethinking.units import unit_counts
 from benchmarks.statistics.resampling import DEFAULT_RESAMPLES, ResamplingPlan
 
 
 @dataclass(frozen=True)
 class Report:
-    """Everything Re-Thinking asks of a set of scored generations."""
+    """Everything Re-Thinking asks of a set of scored generations.
+
+    Attributes:
+        scores: mean score and rank of each model with each seed.
+        stability: whether the ranks hold over the seeds, one entry per metric.
+        perturbation: change of the scores of perturbed images, with each seed.
+        perturbation_over_seeds: the same for all seeds together, by image and by prompt.
+        comparisons: each two models with each seed.
+        comparisons_over_seeds: the same for all seeds together, by image and by prompt.
+        notes: what cannot be said about a metric, and why.
+        plan_seed: seed of the generator of the resamples.
+        n_resamples: their number.
+    """
 
     scores: tuple[ModelScore, ...]
     stability: tuple[MetricStability, ...]
     perturbation: tuple[Perturbation, ...]
+    perturbation_over_seeds: tuple[Perturbation, ...]
     comparisons: tuple[Comparison, ...]
+    comparisons_over_seeds: tuple[Comparison, ...]
+    notes: tuple[str, ...]
+    plan_seed: int
+    n_resamples: int
 
     def to_json(self) -> dict[str, Any]:
         """JSON values; numbers that are not finite become null, since JSON knows none."""
@@ -47,113 +72,51 @@ def report(
     """
     prompts = tuple(dict.fromkeys(prompt for table in tables for prompt in table.prompts))
     plan = ResamplingPlan.for_revision("rethinking", "generations", prompts, n_resamples)
+    parts = [_of_metric(table, plan, level) for table in tables]
     return Report(
-        scores=tuple(score for table in tables for score in model_scores(table, plan)),
-        stability=tuple(stability(table, plan) for table in tables),
-        perturbation=tuple(p for table in tables for p in perturbations(table, plan)),
-        comparisons=tuple(c for table in tables for c in comparisons(table, plan, level)),
+        scores=tuple(score for part in parts for score in part.scores),
+        stability=tuple(entry for part in parts for entry in part.stability),
+        perturbation=tuple(p for part in parts for p in part.perturbation),
+        perturbation_over_seeds=tuple(p for part in parts for p in part.perturbation_over_seeds),
+        comparisons=tuple(c for part in parts for c in part.comparisons),
+        comparisons_over_seeds=tuple(c for part in parts for c in part.comparisons_over_seeds),
+        notes=tuple(note for part in parts for note in part.notes),
+        plan_seed=plan.seed,
+        n_resamples=plan.n_resamples,
     )
 
 
-def tables_of(found: Report) -> Iterator[Table]:
-    """The report as tables for a terminal, scores times 100 as in the paper."""
-    yield _score_table(found)
-    yield _stability_table(found)
-    if found.perturbation:
-        yield _perturbation_table(found)
-    if found.comparisons:
-        yield _comparison_table(found)
+def _of_metric(table: MetricScores, plan: ResamplingPlan, level: float) -> Report:
+    """The report on one metric."""
+    counts = unit_counts(table, plan)
+    return Report(
+        scores=model_scores(table, plan),
+        stability=(stability(table, plan),),
+        perturbation=perturbations(table, plan),
+        perturbation_over_seeds=perturbations_over_seeds(table, counts),
+        comparisons=comparisons(table, plan, level),
+        comparisons_over_seeds=comparisons_over_seeds(table, counts, level),
+        notes=tuple(_notes(table)),
+        plan_seed=plan.seed,
+        n_resamples=plan.n_resamples,
+    )
 
 
-def _score_table(found: Report) -> Table:
-    table = Table(title="Scores x 100 and ranks (highest first; equal scores share a rank)")
-    for name in ("metric", "seed", "model", "score", "95 % interval", "rank", "prompts", "missing"):
-        table.add_column(name)
-    for s in found.scores:
-        table.add_row(
-            *map(escape, (s.metric, s.seed, s.model)),
-            _percent(s.value),
-            _interval(s.ci_low, s.ci_high),
-            "-" if s.rank is None else str(s.rank),
-            str(s.n_prompts),
-            str(s.n_missing),
-        )
-    return table
-
-
-def _stability_table(found: Report) -> Table:
-    table = Table(title="Same ranking with every seed?")
-    for name in ("metric", "stable", "in resamples", "W", "swapped pairs", "tau by seeds", "note"):
-        table.add_column(name)
-    for s in found.stability:
-        over = s.over_seeds
-        stable = "-" if over.stable is None else ("yes" if over.stable else "no")
-        taus = ", ".join(
-            f"{s.seeds[p.first]}/{s.seeds[p.second]}: {_number(p.tau, 2)}" for p in over.pairs
-        )
-        table.add_row(
-            escape(s.metric),
-            stable,
-            "-" if math.isnan(s.stable_share) else f"{s.stable_share:.0%}",
-            _number(over.kendall_w, 3),
-            f"{over.swapped} of {over.n_model_pairs}",
-            escape(taus),
-            escape(s.note),
-        )
-    return table
-
-
-def _perturbation_table(found: Report) -> Table:
-    table = Table(title="Change of the score x 100 when every channel value grows by one")
-    names = ("metric", "seed", "model", "mean", "95 % interval", "largest", "prompts", "missing")
-    for name in names:
-        table.add_column(name)
-    for p in found.perturbation:
-        table.add_row(
-            *map(escape, (p.metric, p.seed, p.model)),
-            _percent(p.mean),
-            _interval(p.ci_low, p.ci_high),
-            _percent(p.largest),
-            str(p.n_prompts),
-            str(p.n_missing),
-        )
-    return table
-
-
-def _comparison_table(found: Report) -> Table:
-    table = Table(title="Pairs of models: paired t-test beside dominance ratios (R: share won)")
-    names = ("metric", "seed", "models", "difference x 100", "p", "p (Holm)", "p (Wilcoxon)")
-    for name in (*names, "R a>b", "R b>a", "prompts", "missing"):
-        table.add_column(name)
-    for c in found.comparisons:
-        table.add_row(
-            *map(escape, (c.metric, c.seed, f"{c.model_a} {c.relation} {c.model_b}")),
-            f"{_percent(c.difference)} {_interval(c.ci_low, c.ci_high)}",
-            _p_value(c.p_value),
-            _p_value(c.p_corrected),
-            _p_value(c.wilcoxon_p),
-            _number(c.r_ab, 3),
-            _number(c.r_ba, 3),
-            str(c.n_prompts),
-            str(c.n_missing),
-        )
-    return table
-
-
-def _percent(value: float) -> str:
-    return _number(100.0 * value, 2)
-
-
-def _interval(low: float, high: float) -> str:
-    return "" if math.isnan(low) else f"({_percent(low)} to {_percent(high)})"
-
-
-def _number(value: float, digits: int) -> str:
-    return "-" if math.isnan(value) else f"{value:.{digits}f}"
-
-
-def _p_value(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.2g}"
+def _notes(table: MetricScores) -> list[str]:
+    """What a reader of the tables would look for in vain."""
+    found = []
+    if len(table.models) < 2:
+        found.append("one model: no ranks to compare and no pairs to test")
+    if len(table.seeds) < 2:
+        found.append("one seed: nothing can be said of the stability over seeds")
+    if len(table.prompts) < 2:
+        found.append("one prompt: no intervals and no t-tests by prompt")
+    defined = table.scores[np.isfinite(table.scores)]
+    if defined.size == 0:
+        found.append("no score at all")
+    elif defined.size > 1 and np.ptp(defined) == 0:
+        found.append("every score is the same: the metric tells no model from another")
+    return [f"{table.metric}: {note}" for note in found]
 
 
 def _plain(value: object) -> object:
@@ -161,4 +124,4 @@ def _plain(value: object) -> object:
         return {key: _plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(entry) for entry in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return None if isinstance(value, float) and not np.isfinite(value) else value

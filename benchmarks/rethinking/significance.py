@@ -1,13 +1,13 @@
 """Is one model better than another? The p-value of a test beside how often it wins.
 
 With a thousand prompts a difference can be significant although each model wins about half of
-them, so the p-value of the paired t-test and the dominance ratios belong together.
+them, so the p-value of the paired t-test and the dominance ratios belong together. With several
+seeds there is also the question of what is counted; see `benchmarks.rethinking.units`.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike
 
 from benchmarks.arrays import FloatArray
 from benchmarks.rethinking.generations import MetricScores
-from benchmarks.rows import percentile_intervals
-from benchmarks.statistics.paired import dominance, paired_t, wilcoxon
-from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean
+from benchmarks.rethinking.units import Unit, UnitCounts, image_scores, prompt_scores
+from benchmarks.statistics.paired_many import PairedMany, paired_many
+from benchmarks.statistics.resampling import ResamplingPlan
 
 LEVEL = 0.05
 """Significance level of the paper."""
@@ -27,37 +27,49 @@ Relation = Literal["<", "=", ">"]
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two models on the same prompts with one seed.
+    """Two models on the same prompts, with one seed or with all.
 
     Attributes:
         metric: the metric.
-        seed: the seed.
+        seed: the seed; None for all seeds together.
+        unit: what counts as one observation. With one seed a prompt is its image. With all,
+            `prompt` (the mean over its seeds; trust this one) or `image` (each image by itself:
+            too small a p and too narrow an interval, since images of one prompt are alike).
         model_a: one model.
         model_b: the other.
         relation: `>` where a is significantly better than b by the paired t-test (p below the
             level, uncorrected, as in the paper), `<` where b is, else `=`.
         difference: mean of a less b, in units of the score.
-        ci_low: lower end of its 95 % interval (prompts resampled); NaN below two prompts.
+        ci_low: lower end of its 95 % interval (BCa, units resampled); NaN below two units.
         ci_high: upper end.
+        effect: Cohen's d_z, the difference over the standard deviation of the differences; 0
+            where all differences are zero, infinite where all are one other number.
+        effect_low: lower end of its 95 % interval (BCa); NaN below two units and where most resamples
+            are without spread.
+        effect_high: upper end.
         t: statistic of the paired t-test; 0 where all differences are zero.
-        p_value: its two-sided p; 1 where all differences are zero; NaN below two prompts.
-        p_corrected: the same after Holm's correction for all pairs of this metric and seed.
+        p_value: its two-sided p; 1 where all differences are zero; NaN below two units.
+        p_corrected: the same after Holm's correction for all pairs of this metric, seed and unit.
         wilcoxon_w: statistic of Wilcoxon's signed-rank test.
         wilcoxon_p: its two-sided p.
-        r_ab: dominance ratio, share of prompts on which a scores strictly higher.
+        r_ab: dominance ratio, share of units on which a scores strictly higher.
         r_ba: the same for b; the rest are ties.
-        n_prompts: prompts on which both have a score.
-        n_missing: prompts on which one has none; left out.
+        n_units: units on which both have a score (a prompt: with every seed).
+        n_missing: units on which one has none; left out.
     """
 
     metric: str
-    seed: str
+    seed: str | None
+    unit: Unit
     model_a: str
     model_b: str
     relation: Relation
     difference: float
     ci_low: float
     ci_high: float
+    effect: float
+    effect_low: float
+    effect_high: float
     t: float
     p_value: float
     p_corrected: float
@@ -65,7 +77,7 @@ class Comparison:
     wilcoxon_p: float
     r_ab: float
     r_ba: float
-    n_prompts: int
+    n_units: int
     n_missing: int
 
 
@@ -80,18 +92,37 @@ def comparisons(
         level: below which p-value a difference is called significant.
     """
     counts = plan.counts_of(table.prompts)
-    found: list[Comparison] = []
-    for s, seed in enumerate(table.seeds):
-        of_seed = [
-            _compare(table, seed, (table.models[a], table.models[b]), (scores_a, scores_b), counts)
-            for (a, scores_a), (b, scores_b) in combinations(enumerate(table.scores[s]), 2)
-        ]
-        corrected = holm([c.p_value for c in of_seed])
-        found += [
-            replace(c, p_corrected=float(p), relation=_relation(c, level))
-            for c, p in zip(of_seed, corrected, strict=True)
-        ]
-    return tuple(found)
+    return tuple(
+        comparison
+        for seed, scores in zip(table.seeds, table.scores, strict=True)
+        for comparison in _compare(table, seed, "prompt", paired_many(scores.T, counts), level)
+    )
+
+
+def comparisons_over_seeds(
+    table: MetricScores, counts: UnitCounts, level: float = LEVEL
+) -> tuple[Comparison, ...]:
+    """Compare each two models with all seeds together: by image and by prompt, side by side.
+
+    Args:
+        table: the scores.
+        counts: the resamples, see `benchmarks.rethinking.units.unit_counts`.
+        level: below which p-value a difference is called significant.
+
+    Returns:
+        Two entries per pair of models, `image` and then `prompt`; none with one seed, where they
+        are the same.
+    """
+    if len(table.seeds) < 2:
+        return ()
+    images = paired_many(image_scores(table), counts.images)
+    prompts = paired_many(prompt_scores(table), counts.prompts)
+    both = zip(
+        _compare(table, None, "image", images, level),
+        _compare(table, None, "prompt", prompts, level),
+        strict=True,
+    )
+    return tuple(comparison for pair in both for comparison in pair)
 
 
 def holm(p_values: ArrayLike) -> FloatArray:
@@ -113,45 +144,40 @@ def holm(p_values: ArrayLike) -> FloatArray:
 
 
 def _compare(
-    table: MetricScores,
-    seed: str,
-    models: tuple[str, str],
-    scores: tuple[FloatArray, FloatArray],
-    counts: FloatArray,
-) -> Comparison:
-    differences = scores[0] - scores[1]
-    both = np.isfinite(differences)
-    a, b = scores[0][both], scores[1][both]
-    t, w = paired_t(a, b), wilcoxon(a, b)
-    r_ab, r_ba = dominance(a, b)
-    n = int(both.sum())
-    low, high = (
-        percentile_intervals(resampled_mean(differences, counts)[None, :])
-        if n > 1
-        else (np.array([math.nan]),) * 2
-    )
-    return Comparison(
-        metric=table.metric,
-        seed=seed,
-        model_a=models[0],
-        model_b=models[1],
-        relation="=",
-        difference=float((a - b).mean()) if n else math.nan,
-        ci_low=float(low[0]),
-        ci_high=float(high[0]),
-        t=t.statistic,
-        p_value=t.p_value,
-        p_corrected=math.nan,
-        wilcoxon_w=w.statistic,
-        wilcoxon_p=w.p_value,
-        r_ab=r_ab,
-        r_ba=r_ba,
-        n_prompts=n,
-        n_missing=both.size - n,
-    )
+    table: MetricScores, seed: str | None, unit: Unit, found: PairedMany, level: float
+) -> list[Comparison]:
+    pairs = list(combinations(range(len(table.models)), 2))
+    corrected = holm([found.t_p[pair] for pair in pairs])
+    dominance = found.dominance
+    return [
+        Comparison(
+            metric=table.metric,
+            seed=seed,
+            unit=unit,
+            model_a=table.models[a],
+            model_b=table.models[b],
+            relation=_relation(found.t_p[a, b], found.difference[a, b], level),
+            difference=float(found.difference[a, b]),
+            ci_low=float(found.difference_interval.low[a, b]),
+            ci_high=float(found.difference_interval.high[a, b]),
+            effect=float(found.effect[a, b]),
+            effect_low=float(found.effect_interval.low[a, b]),
+            effect_high=float(found.effect_interval.high[a, b]),
+            t=float(found.t[a, b]),
+            p_value=float(found.t_p[a, b]),
+            p_corrected=float(p),
+            wilcoxon_w=float(found.wilcoxon_w[a, b]),
+            wilcoxon_p=float(found.wilcoxon_p[a, b]),
+            r_ab=float(dominance[a, b]),
+            r_ba=float(dominance[b, a]),
+            n_units=int(found.n[a, b]),
+            n_missing=int(found.n_missing[a, b]),
+        )
+        for (a, b), p in zip(pairs, corrected, strict=True)
+    ]
 
 
-def _relation(comparison: Comparison, level: float) -> Relation:
-    if not comparison.p_value < level:
+def _relation(p_value: float, difference: float, level: float) -> Relation:
+    if not p_value < level:
         return "="
-    return ">" if comparison.difference > 0 else "<"
+    return ">" if difference > 0 else "<"

@@ -31,7 +31,10 @@ class Test:
 
 
 def paired_t(a: ArrayLike, b: ArrayLike) -> Test:
-    """Student's paired t-test, two-sided (Re-Thinking, significance).
+    """Student's paired t-test, two-sided (Re-Thinking, section on significance).
+
+    Null hypothesis: the mean difference is zero. t = m / (s / sqrt(n)) with the mean m and the
+    standard deviation s (n - 1) of the differences, n - 1 degrees of freedom (Student 1908).
 
     Args:
         a: shape (n,), finite, one value per prompt.
@@ -57,6 +60,8 @@ def paired_t(a: ArrayLike, b: ArrayLike) -> Test:
 
 def wilcoxon(a: ArrayLike, b: ArrayLike) -> Test:
     """Wilcoxon's signed-rank test, two-sided; prompts with equal values are left out.
+
+    Null hypothesis: the differences are symmetric about zero.
 
     This is the zero handling of Wilcoxon (1945), scipy's default `wilcox`; so is the choice
     between the exact distribution (up to 50 untied differences, none zero; up to 13 in any case)

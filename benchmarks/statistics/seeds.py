@@ -10,13 +10,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import combinations
+from statistics import fmean
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from benchmarks.arrays import FloatArray, IntArray
+from benchmarks.arrays import BoolArray, FloatArray, IntArray
+from benchmarks.statistics.concordance import Concordance, concordance, kendall_w
 from benchmarks.statistics.correlation import kendall
+from benchmarks.statistics.resampling import mean_of_defined
 
 
 @dataclass(frozen=True)
@@ -37,24 +40,71 @@ class SeedPair:
 
 
 @dataclass(frozen=True)
+class SwappedPair:
+    """Two models that some two seeds order strictly and oppositely.
+
+    Attributes:
+        first: position of one model.
+        second: position of the other.
+        first_higher: seeds with which the first scores strictly higher.
+        second_higher: seeds with which the second does.
+        tied: seeds with which they score the same.
+    """
+
+    first: int
+    second: int
+    first_higher: int
+    second_higher: int
+    tied: int
+
+
+@dataclass(frozen=True)
 class SeedStability:
     """How the order of M models holds over S seeds.
 
     Attributes:
         stable: whether every seed gives the same full ranking, ties included; None where there
             are fewer than two seeds or two models to compare.
+        identical_share: share of the pairs of seeds with the same full ranking, 0..1; NaN where
+            nothing can be compared.
         pairs: each two seeds.
-        swapped: pairs of models that some two seeds order oppositely; of
+        tau_mean: mean of their tau, -1..1; NaN where none is defined. A pair of which one seed
+            ties all models has none.
+        tau_min: smallest of their tau.
+        swaps: the pairs of models that some two seeds order oppositely.
+        swapped: how many these are; of
         n_model_pairs: M (M - 1) / 2.
-        kendall_w: Kendall's coefficient of concordance, 0..1, corrected for ties; NaN where
-            undefined.
+        concordance: Kendall's W over all seeds, with its tests.
     """
 
     stable: bool | None
+    identical_share: float
     pairs: tuple[SeedPair, ...]
+    tau_mean: float
+    tau_min: float
+    swaps: tuple[SwappedPair, ...]
     swapped: int
     n_model_pairs: int
-    kendall_w: float
+    concordance: Concordance
+
+
+@dataclass(frozen=True)
+class ResampledStability:
+    """The same in each of B resamples; NaN where a model has no score in a resample.
+
+    Attributes:
+        stable: shape (B,), 1 where all seeds give one ranking, else 0.
+        identical_share: shape (B,).
+        tau_mean: shape (B,).
+        kendall_w: shape (B,).
+        swapped: shape (B,), pairs of models.
+    """
+
+    stable: FloatArray
+    identical_share: FloatArray
+    tau_mean: FloatArray
+    kendall_w: FloatArray
+    swapped: FloatArray
 
 
 def competition_ranks(scores: ArrayLike, decimals: int | None = None) -> IntArray:
@@ -113,37 +163,55 @@ def seed_stability(scores: ArrayLike) -> SeedStability:
         SeedPair(a, b, kendall(table[a], table[b]), int((signs[a] * signs[b] < 0).sum()))
         for a, b in combinations(range(n_seeds), 2)
     )
+    same = [bool((signs[pair.first] == signs[pair.second]).all()) for pair in pairs]
+    taus = [pair.tau for pair in pairs if math.isfinite(pair.tau)]
+    swaps = _swaps(signs, n_models)
     comparable = n_seeds > 1 and n_models > 1
-    reversed_somewhere = (signs > 0).any(axis=0) & (signs < 0).any(axis=0)
     return SeedStability(
-        stable=bool((signs == signs[0]).all()) if comparable else None,
+        stable=all(same) if comparable else None,
+        identical_share=fmean(same) if comparable else math.nan,
         pairs=pairs,
-        swapped=int(reversed_somewhere.sum()),
+        tau_mean=fmean(taus) if taus else math.nan,
+        tau_min=min(taus, default=math.nan),
+        swaps=swaps,
+        swapped=len(swaps),
         n_model_pairs=signs.shape[1],
-        kendall_w=kendall_w(table) if comparable else math.nan,
+        concordance=concordance(table if comparable else np.empty((0, n_models))),
     )
 
 
-def kendall_w(scores: ArrayLike) -> float:
-    """Kendall's coefficient of concordance W (Kendall and Babington Smith 1939), with ties.
+def resampled_stability(scores: FloatArray) -> ResampledStability:
+    """Compare the rankings with each seed in every resample.
 
     Args:
-        scores: shape (m, n): m judges (seeds) score n items (models).
-
-    Returns:
-        12 S / (m^2 (n^3 - n) - m T) with average ranks, S the squared deviations of the rank sums
-        and T the sum of t^3 - t over all runs of t ties: 1 for one common ranking, 0 for none;
-        NaN where every judge ties everything or n < 2.
+        scores: shape (B, S, M), score of each model with each seed, S > 1 and M > 1; NaN where a
+            resample holds none.
     """
-    table = np.asarray(scores, np.float64)
-    m, n = table.shape
-    ranks = stats.rankdata(table, axis=1)
-    ties = sum(
-        float((counts.astype(np.float64) ** 3 - counts).sum())
-        for counts in (np.unique(row, return_counts=True)[1] for row in table)
+    defined: BoolArray = np.all(np.isfinite(scores), axis=(1, 2))
+    signs = order_signs(np.where(np.isfinite(scores), scores, 0.0))
+    # Products of signs count concordant less discordant pairs; single precision holds them.
+    products = signs.astype(np.float32) @ signs.astype(np.float32).swapaxes(1, 2)
+    first, second = np.triu_indices(scores.shape[1], 1)
+    untied = products.diagonal(axis1=1, axis2=2).astype(np.float64)
+    excess = products[:, first, second].astype(np.float64)
+    n_first, n_second = untied[:, first], untied[:, second]
+    # All pairs that either seed orders are ordered alike by both: one ranking, ties included.
+    same = (excess == n_first) & (excess == n_second)
+    with np.errstate(invalid="ignore"):
+        taus = excess / np.sqrt(n_first * n_second)
+    swapped = ((signs > 0).any(axis=1) & (signs < 0).any(axis=1)).sum(axis=1)
+    values = (same.all(axis=1), same.mean(axis=1), mean_of_defined(taus, axis=1))
+    return ResampledStability(
+        *(np.where(defined, found, np.nan) for found in (*values, kendall_w(scores), swapped))
     )
-    spread = m * (m * (n**3 - n) - ties)
-    if spread == 0:
-        return math.nan
-    sums = ranks.sum(axis=0)
-    return float(12.0 * ((sums - sums.mean()) ** 2).sum() / spread)
+
+
+def _swaps(signs: NDArray[np.int8], n_models: int) -> tuple[SwappedPair, ...]:
+    """Those of the pairs (i, j), i < j, whose signs (S, pairs) contradict each other."""
+    above, below = (signs > 0).sum(axis=0), (signs < 0).sum(axis=0)
+    found = zip(*np.triu_indices(n_models, 1), above, below, strict=True)
+    return tuple(
+        SwappedPair(int(i), int(j), int(up), int(down), len(signs) - int(up) - int(down))
+        for i, j, up, down in found
+        if up and down
+    )

@@ -74,3 +74,114 @@ def test_a_file_that_cannot_be_used_ends_with_code_1_and_one_message(
     path.write_text("metric,model\nm,A\n", encoding="utf-8")
     assert run(monkeypatch, str(path)) == 1
     assert "missing_columns" in capsys.readouterr().err
+
+
+def board(models: int = 3, seeds: int = 2, prompts: int = 4, score: str | None = None) -> list[str]:
+    """Lines of a file without its header; `score` for all, or made-up ones."""
+    return [
+        f"m,M{i},{s},p{p},{score or (7 * i + 3 * s + 5 * p * (i + 1)) % 11},"
+        for i in range(models)
+        for s in range(seeds)
+        for p in range(prompts)
+    ]
+
+
+def written(folder: Path, lines: list[str]) -> str:
+    path = folder / "scores.csv"
+    path.write_text(HEADER + "\n".join(lines) + "\n", encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (board(models=1), "m: one model: no ranks to compare and no pairs to test"),
+        (board(seeds=1), "m: one seed: nothing can be said of the stability over seeds"),
+        (board(prompts=1), "m: one prompt: no intervals and no t-tests by prompt"),
+        (board(score="0.5"), "m: every score is the same"),
+        (["m,A,1,p,,"], "m: no score at all"),
+    ],
+)
+def test_where_little_can_be_said_the_command_says_so_and_gives_the_rest(
+    lines: list[str],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = written(tmp_path, lines)
+    assert run(monkeypatch, path, "--resamples", "20") == 0
+    assert said in capsys.readouterr().out
+    assert run(monkeypatch, path, "--resamples", "20", "--json") == 0
+    printed = capsys.readouterr().out
+    assert "NaN" not in printed
+    assert "Infinity" not in printed
+    assert any(note.startswith(said) for note in json.loads(printed)["notes"])
+
+
+@pytest.mark.parametrize(
+    ("lines", "refusal"),
+    [
+        (board()[:-1], ("different_prompts", "prompt 'p3' of model 'M2' with seed '1'")),
+        (board() + board()[:1], ("duplicate_scores", "the first is line 26")),
+        ([*board(), "m,M0,0,p9,0.5"], ("uneven_lines", "Line 26 has 5 cells")),
+        ([*board(), "m,,0,p9,0.5,"], ("empty_name", "Line 26 has no model")),
+        ([*board(), "m,M0,0,p9,good,"], ("bad_score", "Line 26: score 'good'")),
+    ],
+)
+def test_what_cannot_be_used_is_refused_with_its_line(
+    lines: list[str],
+    refusal: tuple[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(monkeypatch, written(tmp_path, lines)) == 1
+    found, (code, where) = capsys.readouterr(), refusal
+    assert f"[{code}]" in found.err
+    assert where in found.err.replace("\n", " ")
+    assert found.out == ""
+
+
+def test_a_constant_gain_is_infinite_and_becomes_null_in_json(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [
+        f"m,{model},1,p{i},{i + gain}," for model, gain in (("A", 1), ("B", 0)) for i in (1, 2)
+    ]
+    assert run(monkeypatch, written(tmp_path, lines), "--resamples", "20", "--json") == 0
+    [found] = json.loads(capsys.readouterr().out)["comparisons"]
+    assert (found["difference"], found["p_value"], found["relation"]) == (1.0, 0.0, ">")
+    assert (found["t"], found["effect"], found["effect_low"]) == (None, None, None)
+
+
+def test_with_several_seeds_both_units_are_shown_and_the_one_to_trust_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, board(models=2))
+    assert run(monkeypatch, path, "--resamples", "20") == 0
+    printed = capsys.readouterr().out
+    assert "Trust the prompt lines" in printed
+    assert " all  │ image  │ M0" in printed
+    assert " all  │ prompt │ M0" in printed
+
+
+def test_the_help_says_which_lines_to_trust_and_why(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "--help") == 0
+    printed = capsys.readouterr().out
+    assert "Trust the prompt lines" in printed
+    assert "p-values too small" in printed
+
+
+def test_swapped_models_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = ["m,A,1,p,2,", "m,B,1,p,1,", "m,A,2,p,1,", "m,B,2,p,2,", "m,A,3,p,1,", "m,B,3,p,2,"]
+    assert run(monkeypatch, written(tmp_path, lines), "--resamples", "20", "--json") == 0
+    [found] = json.loads(capsys.readouterr().out)["stability"]
+    assert found["models"] == ["A", "B"]
+    assert found["over_seeds"]["swaps"] == [
+        {"first": 0, "second": 1, "first_higher": 1, "second_higher": 2, "tied": 0}
+    ]

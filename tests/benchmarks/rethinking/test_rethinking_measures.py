@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from benchmarks.errors import SubmitterError
-from benchmarks.rethinking.generations import MetricScores, read_generations, tabulate
+from benchmarks.rethinking.generations import KEYS, MetricScores, read_generations, tabulate
 from benchmarks.rethinking.perturbation import perturbations, plus_one
 from benchmarks.rethinking.ranking import model_scores, stability
 from benchmarks.rethinking.report import report
@@ -94,6 +94,34 @@ class TestReading:
         with pytest.raises(SubmitterError, match=r"no file .*scores\.csv"):
             read_generations(tmp_path / "scores.csv")
 
+    @pytest.mark.parametrize(
+        ("text", "code", "message"),
+        [
+            (f"{','.join(KEYS)},score,score\nm,A,1,p,0.5,0.7\n", "duplicate_columns", "score"),
+            (
+                f"{','.join(KEYS)},score\nm,A,1,p,0.5,0.7\n",
+                "uneven_lines",
+                "has 6 cells, the header 5",
+            ),
+            (f"{','.join(KEYS)},score\nm,A,1,p,0.5\nm,B,1,p\n", "uneven_lines", "Line 3"),
+            (f"{','.join(KEYS)},score\nm,A,1,p,1\nm,B,1,p,1,1\n", "uneven_lines", "Line 3"),
+        ],
+    )
+    def test_a_column_twice_and_lines_of_another_length_are_refused(
+        self, tmp_path: Path, text: str, code: str, message: str
+    ) -> None:
+        path = tmp_path / "scores.csv"
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(SubmitterError) as caught:
+            read_generations(path)
+        assert caught.value.code == code
+        assert message in caught.value.message
+
+    def test_a_file_that_starts_with_a_byte_order_mark_is_read(self, tmp_path: Path) -> None:
+        path = tmp_path / "scores.csv"
+        path.write_text(f"{','.join(KEYS)},score\nm,A,1,p,0.5\n", encoding="utf-8-sig")
+        assert read_generations(path)[0].scores.item() == 0.5
+
     def test_a_file_that_is_no_table_is_refused(self, tmp_path: Path) -> None:
         path = tmp_path / "scores.csv"
         path.write_bytes(b"")
@@ -149,6 +177,27 @@ class TestRanks:
         found = stability(table(noisy), plan(table(noisy)))
         assert 0.0 < found.stable_share < 1.0
 
+    def test_intervals_say_how_far_the_choice_of_prompts_moves_the_measures(self) -> None:
+        rng = np.random.default_rng(1)
+        scores = table(rng.normal(0, 1, (3, 4, 80)) + np.array([0.0, 0.1, 0.2, 1.5])[:, None])
+        found = stability(scores, plan(scores))
+        for interval, low, high in (
+            (found.identical_share, 0.0, 1.0),
+            (found.tau_mean, -1.0, 1.0),
+            (found.kendall_w, 0.0, 1.0),
+            (found.swapped, 0.0, 6.0),
+        ):
+            assert low <= interval.low <= interval.high <= high
+        assert found.kendall_w.low < found.over_seeds.concordance.w
+
+    def test_one_prompt_gives_a_ranking_but_no_interval(self) -> None:
+        scores = table([[[1.0], [2.0]]] * 2)
+        found = stability(scores, plan(scores))
+        assert found.over_seeds.stable is True
+        assert math.isnan(found.stable_share)
+        assert math.isnan(found.kendall_w.low)
+        assert found.note == "no intervals: one prompt"
+
 
 class TestPerturbation:
     def test_every_channel_below_255_grows_by_one(self) -> None:
@@ -173,7 +222,7 @@ class TestPerturbation:
             [[[0.6, 0.2, np.nan, 0.5], [np.nan] * 4]],
         )
         [found] = perturbations(scores, plan(scores))
-        assert (found.model, found.n_prompts, found.n_missing) == ("A", 2, 2)
+        assert (found.model, found.n_units, found.n_missing) == ("A", 2, 2)
         assert found.mean == pytest.approx(0.2)
         assert found.largest == pytest.approx(0.3)
         assert found.ci_low <= found.mean <= found.ci_high
@@ -182,7 +231,7 @@ class TestPerturbation:
         scores = table([[[np.nan, np.nan]]], [[[0.1, 0.2]]])
         [found] = perturbations(scores, plan(scores))
         assert math.isnan(found.mean)
-        assert (found.n_prompts, found.n_missing) == (0, 2)
+        assert (found.n_units, found.n_missing) == (0, 2)
 
 
 class TestSignificance:
@@ -205,7 +254,7 @@ class TestSignificance:
     def test_prompts_without_one_of_the_scores_are_left_out_and_counted(self) -> None:
         scores = table([[[1.0, 2.0, 4.0, np.nan], [0.0, 0.0, np.nan, 9.0]]])
         [found] = comparisons(scores, plan(scores))
-        assert (found.n_prompts, found.n_missing) == (2, 2)
+        assert (found.n_units, found.n_missing) == (2, 2)
         assert (found.difference, found.r_ab) == (1.5, 1.0)
 
     @pytest.mark.parametrize("n_prompts", [0, 1])
@@ -271,7 +320,7 @@ def test_tifa160_ratings_of_two_models_differ_by_the_published_test(assay_data: 
         )
     )
     [found] = comparisons(scores, plan(scores), level=0.001)
-    assert found.n_prompts == 160
+    assert found.n_units == 160
     sign = 1 if found.model_a.endswith("1_5") else -1
     assert sign * found.t == pytest.approx(-2.8578, abs=5e-5)
     assert found.p_value == pytest.approx(4.84e-3, abs=5e-6)

@@ -7,13 +7,19 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from benchmarks.published import published
-from benchmarks.statistics.seeds import competition_ranks, kendall_w, order_signs, seed_stability
+from benchmarks.statistics.concordance import kendall_w
+from benchmarks.statistics.seeds import (
+    competition_ranks,
+    order_signs,
+    resampled_stability,
+    seed_stability,
+)
 
 MODELS = ("SD3", "SD-XL", "PixArt-Sigma", "SD-1.5")
 SEEDS = ("seed 42", "seed 3407", "seed 5096")
@@ -49,7 +55,7 @@ def test_the_ranks_of_table_1_follow_from_its_means(metric: str) -> None:
 def test_of_table_1_only_vqascore_is_stable(metric: str, stable: bool, swapped: int) -> None:
     found = seed_stability(printed(metric, "model_score"))
     assert (found.stable, found.swapped, found.n_model_pairs) == (stable, swapped, 6)
-    assert (found.kendall_w == 1.0) is stable
+    assert (found.concordance.w == 1.0) is stable
 
 
 def test_one_swap_of_four_models_leaves_a_tau_of_two_thirds() -> None:
@@ -80,7 +86,7 @@ def test_a_tie_with_every_seed_is_the_same_ranking() -> None:
 def test_one_seed_or_one_model_leaves_nothing_to_compare(scores: object) -> None:
     found = seed_stability(np.asarray(scores))
     assert found.stable is None
-    assert math.isnan(found.kendall_w)
+    assert math.isnan(found.concordance.w)
 
 
 @pytest.mark.parametrize("scores", [[1.0, 2.0], [[1.0, math.nan]], [[math.inf, 1.0]]])
@@ -126,4 +132,51 @@ def test_w_is_a_rescaled_friedman_statistic(table: np.ndarray) -> None:
     if m < 3 or n < 3 or math.isnan(kendall_w(table)):
         return
     friedman = stats.friedmanchisquare(*table.T).statistic
-    assert kendall_w(table) == pytest.approx(friedman / (m * (n - 1)))
+    assert kendall_w(table) == pytest.approx(friedman / (m * (n - 1)), abs=1e-10)
+
+
+def test_swapped_pairs_are_named_with_the_seeds_on_either_side() -> None:
+    found = seed_stability([[3.0, 2.0, 1.0], [3.0, 1.0, 2.0], [3.0, 2.0, 2.0], [1.0, 2.0, 0.0]])
+    assert [(s.first, s.second, s.first_higher, s.second_higher, s.tied) for s in found.swaps] == [
+        (0, 1, 3, 1, 0),
+        (1, 2, 2, 1, 1),
+    ]
+    assert found.swapped == 2
+
+
+def test_like_rankings_are_counted_by_pairs_of_seeds_and_tau_has_a_mean_and_a_least() -> None:
+    found = seed_stability(printed("dsgscore", "model_score"))
+    assert found.identical_share == pytest.approx(1 / 3)
+    assert found.tau_mean == pytest.approx((1 + 2 / 3 + 2 / 3) / 3)
+    assert found.tau_min == pytest.approx(2 / 3)
+
+
+def test_w_of_table_1_by_hand() -> None:
+    """DSGScore, ranks 1 3 2 4, 1 3 2 4, 1 2 3 4: sums 3, 8, 7, 12; S = 41; W = 12 S / 540."""
+    found = seed_stability(printed("dsgscore", "model_score")).concordance
+    assert found.w == pytest.approx(12 * 41 / 540, abs=1e-15)
+    assert found.exact
+
+
+@given(arrays(np.float64, (4, 3, 4), elements=st.integers(0, 3).map(float)))
+@settings(deadline=None)
+def test_every_resample_is_the_comparison_of_its_scores(scores: np.ndarray) -> None:
+    found = resampled_stability(scores)
+    for b, table in enumerate(scores):
+        one = seed_stability(table)
+        assert found.stable[b] == one.stable
+        assert found.identical_share[b] == pytest.approx(one.identical_share)
+        assert found.tau_mean[b] == pytest.approx(one.tau_mean, nan_ok=True)
+        assert found.kendall_w[b] == pytest.approx(one.concordance.w, nan_ok=True)
+        assert found.swapped[b] == one.swapped
+
+
+def test_a_resample_without_a_score_of_some_model_is_undefined() -> None:
+    scores = np.ones((2, 2, 3)) * [1.0, 2.0, 3.0]
+    scores[1, 0, 2] = math.nan
+    found = resampled_stability(scores)
+    for values in (found.stable, found.identical_share, found.tau_mean, found.swapped):
+        assert math.isfinite(values[0])
+        assert math.isnan(values[1])
+    assert found.kendall_w[0] == 1.0
+    assert math.isnan(found.kendall_w[1])
