@@ -117,7 +117,7 @@ class Search:
 
     @cached_property
     def best_of_resample(self) -> IntArray:
-        """Shape (B, 1): the same in each resample."""
+        """Shape (B, 1): the same in each resample, one threshold for all folds."""
         return thresholds.best_index(self.elements.plan.counts @ self.whole)[:, None]
 
     @cached_property
@@ -140,13 +140,12 @@ class Search:
         return np.searchsorted(self.grid, np.array(spans))
 
     def held_out(self, counts: FloatArray) -> IntArray:
-        """Shape (B, C): for each prompt the threshold that is best on the other folds."""
-        chosen = thresholds.held_out_indices(self.whole, self.folds, self.searched, counts)
-        return chosen[:, self.folds]
+        """Shape (B, F): for each fold the threshold that is best on the others."""
+        return thresholds.held_out_indices(self.whole, self.folds, self.searched, counts)
 
     @cached_property
     def held_out_of_resample(self) -> IntArray:
-        """Shape (B, C): the same in each resample; a prompt drawn twice stays in one fold."""
+        """Shape (B, F): the same in each resample; a prompt drawn twice stays in one fold."""
         return self.held_out(self.elements.plan.counts)
 
     def drawn_in_sample(self, members: BoolArray) -> Drawn:
@@ -172,10 +171,16 @@ class Search:
         return folds
 
     def _accuracy(self, members: BoolArray, chosen: IntArray) -> FloatArray:
-        """Shape (B,): accuracy in each resample at chosen thresholds, (B, C) or (B, 1)."""
+        """Shape (B,): accuracy in each resample at a threshold for each fold, (B, F), or one."""
         correct = self.correct(members)
-        picked = correct[np.arange(correct.shape[0]), chosen]
-        right = np.einsum("bc,bc->b", self.elements.plan.counts, picked)
+        counts = self.elements.plan.counts
+        right = np.zeros(len(counts))
+        for fold, of_fold in enumerate(chosen.T):
+            own = slice(None) if chosen.shape[1] == 1 else self.folds == fold
+            used, place = np.unique(of_fold, return_inverse=True)
+            # Few thresholds are ever the best, so all resamples are summed at each of them.
+            at_used = counts[:, own] @ correct[own][:, used]
+            right += at_used[np.arange(len(counts)), place]
         return self.elements.share(right, members)
 
 
@@ -217,7 +222,7 @@ def _held_out(row: Row, search: Search) -> Iterator[Estimate]:
             "one prompt only: no other prompts to choose a threshold on",
         )
         return
-    chosen = search.held_out(np.ones((1, len(elements.plan.clusters))))[0]
+    chosen = search.held_out(np.ones((1, len(elements.plan.clusters))))[0, search.folds]
     of_element = search.grid[chosen[elements.table.clusters]]
     right = elements.right_at(of_element)
     low, high = sorted(elements.sign * np.array([of_element.min(), of_element.max()]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
@@ -69,7 +69,7 @@ def add_model_order(builder: MeasuredBuilder, row: Row, part: Part, data: Aligne
     """Rows of all variants for every metric; none where no absolute template was used."""
     human = _human_differences(data, part.chosen)
     metrics = [
-        _differences(data.by_prompt(data.scores[:, column], part.chosen))
+        _Related(_differences(data.by_prompt(data.scores[:, column], part.chosen)), data.draws)
         for column in range(len(data.metrics))
     ]
     for variant, voters in VARIANTS.items():
@@ -80,11 +80,11 @@ def add_model_order(builder: MeasuredBuilder, row: Row, part: Part, data: Aligne
         pairs = [p for p in next(iter(used.values())) if any(_rated(u[p]) for u in used.values())]
         truth = _truth(used, pairs, data.draws, tested=voters.tested)
         unrated = [name for name in voters.templates if name not in human]
-        for column, differences in enumerate(metrics):
-            values = _right(differences, truth, pairs, data.draws, tested=voters.tested)
+        for column, related in enumerate(metrics):
+            values = _right(related, truth, pairs, tested=voters.tested)
             filled = _filled(replace(of_variant, metric=data.metrics[column]), data, part, column)
-            note = _note(differences, pairs, unrated)
-            if not any(_rated(differences[pair]) for pair in pairs):
+            note = _note(related.differences, pairs, unrated)
+            if not any(_rated(related.differences[pair]) for pair in pairs):
                 builder.add(replace(filled, value=math.nan, note=note))
                 continue
             filled = replace(filled, value=float(values[0]), n_items=len(pairs), note=note)
@@ -132,19 +132,37 @@ def _truth(
     return found
 
 
+@dataclass(frozen=True)
+class _Related:
+    """Differences of each pair of models by one metric, and the relations that follow.
+
+    Several variants ask for the same relations, so each is found once.
+    """
+
+    differences: Mapping[ModelPair, FloatArray]
+    draws: FloatArray
+    _found: dict[tuple[ModelPair, bool], NDArray[np.int8]] = field(default_factory=dict)
+
+    def relations(self, pair: ModelPair, *, tested: bool) -> NDArray[np.int8]:
+        """Shape (B + 1,), see `_relations`."""
+        key = (pair, tested)
+        if key not in self._found:
+            self._found[key] = _relations(self.differences[pair], self.draws, tested=tested)
+        return self._found[key]
+
+
 def _right(
-    differences: Mapping[ModelPair, FloatArray],
+    related: _Related,
     truth: Mapping[ModelPair, NDArray[np.int8]],
     pairs: Sequence[ModelPair],
-    draws: FloatArray,
     *,
     tested: bool,
 ) -> NDArray[np.intp]:
     """Number of pairs whose relation is the true one, shape (B + 1,); an unscored pair is not."""
-    right = np.zeros(len(draws), np.intp)
+    right = np.zeros(len(related.draws), np.intp)
     for pair in pairs:
-        if _rated(differences[pair]):
-            right += _relations(differences[pair], draws, tested=tested) == truth[pair]
+        if _rated(related.differences[pair]):
+            right += related.relations(pair, tested=tested) == truth[pair]
     return right
 
 

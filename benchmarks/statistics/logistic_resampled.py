@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,6 +26,8 @@ _MIDPOINTS = np.concatenate([np.linspace(-4.0, 4.0, 33), [-12.0, -8.0, -6.0, 6.0
 # The fine grid around the sample's own best curve, where the resamples' optima lie.
 _WIDTH_FACTORS = np.geomspace(0.3, 3.0, 15)
 _MIDPOINT_STEPS = np.linspace(-1.5, 1.5, 21)  # in widths of that curve
+_OUTLINE = 2048  # groups of neighbouring scores by which curves are looked over
+_FAR = 5.0  # standard deviations
 
 
 @dataclass(frozen=True)
@@ -129,18 +132,11 @@ def resampled_plcc(
         raise ValueError("no curve is better than another where scores or labels are constant")
     z, y = (x - x.mean()) / x.std(), (y - y.mean()) / y.std()
 
-    # Row 0 is the sample itself, around whose best curve the fine grid lies.
     grid = _Grid.of(z, y, index, with_sample(draws))
+    outline = _Outline.of(z, y, np.unique(index).size)
     best = np.full(len(grid.draws), np.nan)
-    tops = np.empty((_WIDTHS.size, _MIDPOINTS.size))
-    for row, width in enumerate(_WIDTHS):
-        found = grid.correlations(float(width), _MIDPOINTS)
-        tops[row] = found[0]
-        best = np.fmax(best, np.fmax.reduce(found, axis=1))
-    row, column = (int(i) for i in np.unravel_index(np.nanargmax(tops), tops.shape))
-    midpoints = _MIDPOINTS[column] + _WIDTHS[row] * _MIDPOINT_STEPS
-    for factor in _WIDTH_FACTORS:
-        found = grid.correlations(float(_WIDTHS[row] * factor), midpoints)
+    for width, midpoints in outline.promising():
+        found = grid.correlations(width, midpoints)
         best = np.fmax(best, np.fmax.reduce(found, axis=1))
     return best
 
@@ -171,6 +167,68 @@ def resampled_rmse(
         variance = square / number - (total / number) ** 2
     rmse: FloatArray = np.sqrt(np.maximum(variance, 0.0) * (1.0 - np.minimum(plcc_draws**2, 1.0)))
     return rmse
+
+
+@dataclass(frozen=True)
+class _Outline:
+    """The sample in outline, from which curves are told that no resample can prefer.
+
+    Attributes:
+        z: shape (k,), mean standardised scores of groups of neighbours.
+        y: shape (k,), their mean labels.
+        sizes: shape (k,), their numbers of items.
+        n_clusters: clusters that are resampled.
+    """
+
+    z: FloatArray
+    y: FloatArray
+    sizes: FloatArray
+    n_clusters: int
+
+    @classmethod
+    def of(cls, z: FloatArray, y: FloatArray, n_clusters: int) -> _Outline:
+        """Standardised scores and labels of all items, shape (n,) each."""
+        order = np.argsort(z, kind="stable")
+        starts = np.unique(
+            np.linspace(0, z.size, min(z.size, _OUTLINE), endpoint=False).astype(int)
+        )
+        sizes = np.diff(np.append(starts, z.size)).astype(np.float64)
+        mean_z, mean_y = (np.add.reduceat(values[order], starts) / sizes for values in (z, y))
+        return cls(mean_z, mean_y, sizes, n_clusters)
+
+    def promising(self) -> Iterator[tuple[float, FloatArray]]:
+        """Width and midpoints of the curves to try: of the coarse grid, then of the fine one.
+
+        The fine grid lies around the best curve of the sample. A curve whose correlation is lower
+        than the best r by a gap g follows from the best one's with correlation 1 - g / r or more,
+        so their difference has a standard deviation of about sqrt(2 g / r) (1 - r²) / sqrt(C) over
+        resamples: beyond `_FAR` of those no resample can turn them round.
+        """
+        coarse = np.stack([self._correlations(float(w), _MIDPOINTS) for w in _WIDTHS])
+        row, column = (int(i) for i in np.unravel_index(np.nanargmax(coarse), coarse.shape))
+        centre, width = _MIDPOINTS[column], float(_WIDTHS[row])
+        fine = centre + width * _MIDPOINT_STEPS
+        every = [(float(w), _MIDPOINTS, r) for w, r in zip(_WIDTHS, coarse, strict=True)]
+        for factor in _WIDTH_FACTORS:
+            narrower = float(width * factor)
+            every.append((narrower, fine, self._correlations(narrower, fine)))
+        top = max(float(np.nanmax(r, initial=0.0)) for _, _, r in every)
+        margin = 2.0 * _FAR**2 * (1.0 - top**2) ** 2 / (max(top, 0.05) * self.n_clusters)
+        for of_width, midpoints, r in every:
+            # What the outline cannot tell, such as a step between two items, is tried.
+            kept = ~(r < top - margin)
+            if kept.any():
+                yield of_width, midpoints[kept]
+
+    def _correlations(self, width: float, midpoints: FloatArray) -> FloatArray:
+        """|Pearson| of each curve with the labels in outline, shape (len(midpoints),)."""
+        s = expit((self.z[:, None] - midpoints) / width)
+        share = self.sizes / self.sizes.sum()
+        s -= share @ s
+        deviation = self.y - share @ self.y
+        product = np.abs((share * deviation) @ s)
+        spread = (share @ s**2) * (share @ deviation**2)
+        return np.where(spread > 1e-12, product / np.sqrt(np.maximum(spread, 1e-12)), np.nan)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +27,7 @@ ENUMERATED = 14
 """With so many blocks that differ, or fewer, every pattern of signs is looked at."""
 FIRST_DRAWS = 9_999
 """Patterns drawn for every other pair."""
-ALL_DRAWS = 99_999
+ALL_DRAWS = 39_999
 """Patterns drawn where the first ones leave too few hits to tell the size of p."""
 FEW_HITS = 20
 """Fewer hits than this among the first patterns call for all of them."""
@@ -256,10 +257,17 @@ def sign_patterns(n_units: int, seed: int, begin: int, end: int) -> Iterator[Flo
         end: one after the last.
     """
     for block in range(begin // _PER_BLOCK, -(-end // _PER_BLOCK)):
-        bits = np.random.default_rng([seed, block]).bytes(n_units * _PER_BLOCK // 8)
-        flips: NDArray[np.uint8] = np.unpackbits(np.frombuffer(bits, np.uint8)).reshape(
-            n_units, _PER_BLOCK
-        )
+        signs = _block_of_signs(n_units, seed, block)
         offset = block * _PER_BLOCK
-        kept = slice(max(begin - offset, 0), min(end - offset, _PER_BLOCK))
-        yield np.where(flips[:, kept], -1.0, 1.0)
+        kept = signs[:, max(begin - offset, 0) : min(end - offset, _PER_BLOCK)]
+        yield kept.astype(np.float64)
+
+
+@lru_cache(maxsize=2 * (ALL_DRAWS // _PER_BLOCK + 1))
+def _block_of_signs(n_units: int, seed: int, block: int) -> NDArray[np.int8]:
+    """One block of patterns; every slice of a board needs the same ones (10 MB for 250 units)."""
+    drawn = np.random.default_rng([seed, block]).bytes(n_units * _PER_BLOCK // 8)
+    flips: NDArray[np.uint8] = np.unpackbits(np.frombuffer(drawn, np.uint8))
+    signs = 1 - 2 * flips.reshape(n_units, _PER_BLOCK).astype(np.int8)
+    signs.flags.writeable = False
+    return signs
