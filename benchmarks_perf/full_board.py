@@ -17,7 +17,7 @@ import argparse
 import os
 import resource
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -293,7 +293,7 @@ def _ratings(  # noqa: PLR0913, PLR0917 - a column each
     rng: np.random.Generator,
     pairs: pd.DataFrame,
     template: str,
-    values: tuple[str, ...] | str,
+    values: Sequence[str],
     quality: FloatArray,
     rater: int,
 ) -> pd.DataFrame:

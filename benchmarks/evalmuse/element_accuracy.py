@@ -161,6 +161,12 @@ class Search:
         return Drawn(np.where(self._folds_drawn > 1, accuracy, np.nan))
 
     @cached_property
+    def _by_fold(self) -> tuple[FloatArray, ...]:
+        """The plan's counts for the prompts of each fold."""
+        n_folds = len(self.searched)
+        return tuple(self.elements.plan.counts[:, self.folds == fold] for fold in range(n_folds))
+
+    @cached_property
     def _folds_drawn(self) -> IntArray:
         """Shape (B,): how many folds have elements in each resample."""
         used = np.unique(self.elements.table.clusters)
@@ -175,11 +181,13 @@ class Search:
         correct = self.correct(members)
         counts = self.elements.plan.counts
         right = np.zeros(len(counts))
-        for fold, of_fold in enumerate(chosen.T):
-            own = slice(None) if chosen.shape[1] == 1 else self.folds == fold
+        parts = [(correct, counts)]
+        if chosen.shape[1] > 1:
+            parts = [(correct[self.folds == fold], own) for fold, own in enumerate(self._by_fold)]
+        for (of_clusters, drawn), of_fold in zip(parts, chosen.T, strict=True):
             used, place = np.unique(of_fold, return_inverse=True)
             # Few thresholds are ever the best, so all resamples are summed at each of them.
-            at_used = counts[:, own] @ correct[own][:, used]
+            at_used = drawn @ of_clusters[:, used]
             right += at_used[np.arange(len(counts)), place]
         return self.elements.share(right, members)
 

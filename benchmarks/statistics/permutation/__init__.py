@@ -1,0 +1,1 @@
+"""Permutation tests of the difference of two metrics that are judged by the same gold."""
