@@ -1,0 +1,141 @@
+"""Two samples compared: Kolmogorov-Smirnov's statistic and the area under the ROC curve.
+
+Values are sorted once. A resample draws clusters of items, and counts of draws along the sorted
+values give both statistics of the physically repeated samples.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from benchmarks.arrays import BoolArray, FloatArray, IntArray
+from benchmarks.statistics.clustered import blocks
+
+_CACHED_CELLS = 1 << 19  # draws of items that are held at a time (4 MiB)
+
+
+def ks_statistic(x: ArrayLike, second: ArrayLike) -> FloatArray:
+    """Kolmogorov-Smirnov's D: the largest distance of two empirical distribution functions.
+
+    Args:
+        x: shape (n,) or (n, M), finite.
+        second: shape (n,), which items belong to the second sample.
+
+    Returns:
+        Shape () or (M,), in 0..1; NaN where a sample is empty.
+
+    Raises:
+        ValueError: the lengths differ.
+    """
+    return np.asarray(resampled_ks(x, second, np.ones((1, np.size(second))))[0])
+
+
+def auc(x: ArrayLike, second: ArrayLike) -> FloatArray:
+    """Share of pairs in which the second sample's item is larger, ties counting one half.
+
+    That is the area under the ROC curve, and Mann and Whitney's U over the number of pairs.
+
+    Args:
+        x: shape (n,) or (n, M), finite.
+        second: shape (n,), which items belong to the second sample.
+
+    Returns:
+        Shape () or (M,), in 0..1; NaN where a sample is empty.
+
+    Raises:
+        ValueError: the lengths differ.
+    """
+    return np.asarray(resampled_auc(x, second, np.ones((1, np.size(second))))[0])
+
+
+def resampled_ks(
+    x: ArrayLike, second: ArrayLike, counts: ArrayLike, clusters: ArrayLike | None = None
+) -> FloatArray:
+    """Kolmogorov-Smirnov's D in each resample.
+
+    Args:
+        x: shape (n,) or (n, M), finite.
+        second: shape (n,), which items belong to the second sample.
+        counts: shape (B, C), non-negative multiplicities of the clusters.
+        clusters: shape (n,), column of `counts` of each item; None: item i is cluster i.
+
+    Returns:
+        Shape (B,) or (B, M), in 0..1; NaN where a resample leaves a sample empty.
+
+    Raises:
+        ValueError: shapes do not fit.
+    """
+    columns, members, drawn, index = _checked(x, second, counts, clusters)
+    found = np.full((drawn.shape[0], columns.shape[1]), np.nan)
+    for metric, column in enumerate(columns.T):
+        order, ends = _ascending(column)
+        for rows in blocks(np.arange(found.shape[0]), _CACHED_CELLS // max(order.size, 1)):
+            below, totals = _shares(drawn[rows][:, index[order]], members[order])
+            distance = np.abs(below[0] - below[1])[:, ends]
+            found[rows, metric] = np.where(totals > 0, distance.max(axis=1, initial=0.0), np.nan)
+    return found[:, 0] if np.ndim(x) == 1 else found
+
+
+def resampled_auc(
+    x: ArrayLike, second: ArrayLike, counts: ArrayLike, clusters: ArrayLike | None = None
+) -> FloatArray:
+    """Area under the ROC curve in each resample.
+
+    Args:
+        x: shape (n,) or (n, M), finite.
+        second: shape (n,), which items belong to the second sample.
+        counts: shape (B, C), non-negative multiplicities of the clusters.
+        clusters: shape (n,), column of `counts` of each item; None: item i is cluster i.
+
+    Returns:
+        Shape (B,) or (B, M), in 0..1; NaN where a resample leaves a sample empty.
+
+    Raises:
+        ValueError: shapes do not fit.
+    """
+    columns, members, drawn, index = _checked(x, second, counts, clusters)
+    found = np.full((drawn.shape[0], columns.shape[1]), np.nan)
+    for metric, column in enumerate(columns.T):
+        order, ends = _ascending(column)
+        for rows in blocks(np.arange(found.shape[0]), _CACHED_CELLS // max(order.size, 1)):
+            below, totals = _shares(drawn[rows][:, index[order]], members[order])
+            first, later = below[:, :, ends]
+            # Over the runs of equal values: what the second sample holds there, times the first
+            # sample below it and half of the first at it.
+            before = np.concatenate([np.zeros((rows.size, 1)), first[:, :-1]], axis=1)
+            step = np.diff(later, axis=1, prepend=0.0)
+            area = np.einsum("be,be->b", step, (before + first) / 2.0)
+            found[rows, metric] = np.where(totals > 0, area, np.nan)
+    return found[:, 0] if np.ndim(x) == 1 else found
+
+
+def _checked(
+    x: ArrayLike, second: ArrayLike, counts: ArrayLike, clusters: ArrayLike | None
+) -> tuple[FloatArray, BoolArray, FloatArray, IntArray]:
+    columns, members = np.asarray(x, np.float64), np.asarray(second, bool)
+    drawn = np.asarray(counts, np.float64)
+    index = np.arange(members.size) if clusters is None else np.asarray(clusters, np.intp)
+    fits = members.ndim == 1 and columns.shape[:1] == members.shape == index.shape
+    if not fits or columns.ndim > 2:
+        raise ValueError(f"x {columns.shape}, samples {members.shape}, {index.shape} do not fit")
+    if drawn.ndim != 2 or (index.size and index.max() >= drawn.shape[1]):
+        raise ValueError(f"counts {drawn.shape} do not cover every cluster")
+    return columns[:, None] if columns.ndim == 1 else columns, members, drawn, index
+
+
+def _ascending(values: FloatArray) -> tuple[IntArray, IntArray]:
+    """The order of a sample and the last position of each run of equal values."""
+    order = np.argsort(values, kind="stable")
+    in_order = values[order]
+    return order, np.flatnonzero(
+        np.append(in_order[1:] != in_order[:-1], [True] * (values.size > 0))
+    )
+
+
+def _shares(drawn: FloatArray, second: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """Shares of both samples' draws up to each item, (2, b, n), and the product of their sizes."""
+    below = np.cumsum(np.stack([drawn * ~second, drawn * second]), axis=2)
+    totals = below[:, :, -1:] if below.shape[2] else np.zeros((2, drawn.shape[0], 1))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return below / totals, np.asarray(totals[0, :, 0] * totals[1, :, 0])
