@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Self
+from functools import partial
+from typing import Self, TypeVar
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from benchmarks.statistics.resampling import ResamplingPlan
 
 MIN_IMAGES = 3
 """Fewer images than this make no correlation."""
+Pool = TypeVar("Pool", bound="PooledImages")
+
 SAME_SCORE = "the metric gives every image the same score"
 SAME_RATING = "every image has the same rating"
 
@@ -52,6 +55,8 @@ class PooledImages:
         n_missing: images of the slice without a score.
         plan: resamples the clusters.
         members: positions in the plan of the clusters of the slice, scored or not.
+        shared: gives the resamples of a measure where they are found for many metrics at once,
+            as `ManyPools` does.
     """
 
     scores: FloatArray
@@ -60,6 +65,7 @@ class PooledImages:
     n_missing: int
     plan: ResamplingPlan
     members: IntArray
+    shared: Callable[[str], FloatArray] | None = None
 
     @classmethod
     def of(
@@ -123,6 +129,8 @@ class PooledImages:
 
     def resamples(self, measure: str) -> FloatArray:
         """The same in each resample, shape (B,)."""
+        if self.shared is not None:
+            return self.shared(measure)
         return CORRELATIONS[measure][1](self.scores, self.ratings, self.plan.counts, self.clusters)
 
     def pair_forms(self, threshold: float) -> PairForms:
@@ -139,6 +147,60 @@ class PooledImages:
         found = plcc_with_draws(self.scores, self.ratings, self.plan.counts, self.clusters)
         note = notes(found.fitted.note, found.doubt, self.remark)
         return Found(found.fitted.value, note, found.draws)
+
+
+class ManyPools:
+    """Pools of the same images for many metrics, whose resamples are found together.
+
+    Sorting the ratings, drawing the items and weighting them is the same work for every metric, so
+    all that scored the same images of a slice share it.
+
+    Args:
+        scores: shape (N, M), higher is better; NaN where a metric gave none.
+        ratings: shape (N,); NaN where an image has none.
+        clusters: shape (N,), position of each image's cluster in the plan.
+        plan: resamples the clusters.
+    """
+
+    def __init__(
+        self, scores: FloatArray, ratings: FloatArray, clusters: IntArray, plan: ResamplingPlan
+    ) -> None:
+        self._scores = scores
+        self._ratings = ratings
+        self._clusters = clusters
+        self._plan = plan
+        self._found: dict[tuple[int, str, bytes], tuple[IntArray, FloatArray, BoolArray]] = {}
+
+    def pool(self, metric: int, members: BoolArray, kind: type[Pool]) -> Pool:
+        """The pool of one metric in one slice.
+
+        Args:
+            metric: its column.
+            members: shape (N,), the slice; the same array for every metric.
+            kind: class of the pool, `PooledImages` or one made of it.
+        """
+        pool = kind.of(self._scores[:, metric], self._ratings, self._clusters, self._plan, members)
+        return replace(pool, shared=partial(self._resamples, metric, members))
+
+    def _resamples(self, metric: int, members: BoolArray, measure: str) -> FloatArray:
+        """Shape (B,); computed for all metrics that scored the same images of the slice."""
+        rated = members & np.isfinite(self._ratings)
+        scored = np.isfinite(self._scores[rated])
+        mine = scored[:, metric]
+        key = (id(members), measure, np.packbits(mine).tobytes())
+        if key not in self._found:
+            alike = np.flatnonzero((scored == mine[:, None]).all(axis=0))
+            images = np.flatnonzero(rated)[mine]
+            resampled = CORRELATIONS[measure][1]
+            columns = self._scores[np.ix_(images, alike)]
+            found = resampled(
+                columns, self._ratings[images], self._plan.counts, self._clusters[images]
+            )
+            # The slice is kept, so that no other can take its place and its number.
+            self._found[key] = alike, found, members
+        alike, found, _ = self._found[key]
+        of_metric: FloatArray = found[:, np.searchsorted(alike, metric)]
+        return of_metric
 
 
 def missing_scores(n_missing: int) -> str:

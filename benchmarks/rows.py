@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -69,9 +69,11 @@ class Row:
 
     def to_json(self) -> dict[str, Any]:
         """All fields as JSON values: NaN becomes null, since JSON knows no NaN."""
+        # All fields are plain values, so nothing need be copied deeply, as `asdict` would.
+        values = ((one.name, getattr(self, one.name)) for one in fields(self))
         return {
             key: None if isinstance(value, float) and not math.isfinite(value) else value
-            for key, value in asdict(self).items()
+            for key, value in values
         }
 
     @classmethod

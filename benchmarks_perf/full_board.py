@@ -289,7 +289,7 @@ def _overall(
     return pd.DataFrame(columns, index=pd.Index(pair_ids, name="pair_id"))
 
 
-def _ratings(  # noqa: PLR0913, PLR0917 - a column each
+def _ratings(  # noqa: PLR0917 - a column each
     rng: np.random.Generator,
     pairs: pd.DataFrame,
     template: str,

@@ -7,13 +7,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 
-from benchmarks.arrays import FloatArray
 from benchmarks.evalmuse.slices import Drawn, Estimate, ImageTable, undefined
-from benchmarks.pooled import PooledImages
+from benchmarks.pooled import ManyPools, PooledImages
 from benchmarks.rows import Row, notes
 from benchmarks.statistics import logistic
 from benchmarks.statistics.logistic_resampled import BestCurves
-from benchmarks.statistics.resampling import ResamplingPlan
 
 PAGE_START_WIDTH = 0.5
 """Where the fit of the competition page starts with b4, in units of the score."""
@@ -58,19 +56,18 @@ def _drawn(measure: str, fitted: logistic.Plcc, curves: BestCurves) -> Drawn:
 
 
 def overall_estimates(
-    row: Row, values: FloatArray, images: ImageTable, plan: ResamplingPlan
+    row: Row, metric: int, pools: ManyPools, images: ImageTable
 ) -> Iterator[Estimate]:
     """Every measure of overall scores.
 
     Args:
         row: names benchmark, revision and metric.
-        values: shape (N,), the metric's scores, higher is better, NaN where it gives none.
+        metric: its column in the pools.
+        pools: scores of all metrics beside the ratings.
         images: ratings and prompts of the same images.
-        plan: resamples the prompts.
     """
-    everything = values, images.labels, images.clusters, plan
     for split, members in images.splits:
-        part = ScoredImages.of(*everything, members)
+        part = pools.pool(metric, members, ScoredImages)
         in_split = replace(row, split=split, variant="paper")
         for name in ("srcc", "krcc"):
             yield part.plain(replace(in_split, measure=name))
@@ -81,7 +78,7 @@ def overall_estimates(
         yield part.after_fit(replace(in_split, measure="rmse"), fitted, part.to_labels)
         yield part.plain(replace(in_split, measure="pearson"))
     for skill, members in images.skills:
-        part = ScoredImages.of(*everything, members)
+        part = pools.pool(metric, members, ScoredImages)
         yield part.plain(replace(row, measure="srcc", split="all", skill=skill, variant="assay"))
 
 

@@ -18,6 +18,7 @@ from benchmarks.evalmuse.element_accuracy import ScoredElements, element_estimat
 from benchmarks.evalmuse.measures import FACETS, MEASURES
 from benchmarks.evalmuse.overall import overall_estimates
 from benchmarks.evalmuse.slices import Drawn, Estimate, tables_of, undefined
+from benchmarks.pooled import ManyPools
 from benchmarks.rows import Measured, MeasuredBuilder, Row, notes
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
@@ -76,10 +77,10 @@ def estimates(
     """The rows of `measure` without intervals, whose resamples are computed when asked for."""
     overall = scores.oriented().loc[answers.images["pair_id"]]
     images, elements = tables_of(answers, plan)
-    for metric in scores.metrics:
+    pools = ManyPools(overall.to_numpy(np.float64), images.labels, images.clusters, plan)
+    for column, metric in enumerate(scores.metrics):
         row = Row(benchmark, revision, metric, measure="", value=math.nan, variant="paper")
-        values = overall[metric].to_numpy(np.float64)
-        found = list(overall_estimates(row, values, images, plan))
+        found = list(overall_estimates(row, column, pools, images))
         if metric in scores.elements:
             of_elements, n_unlabelled = elements.scores_from(scores.oriented_elements(metric))
             sign = scores.directions.get(metric, 1)

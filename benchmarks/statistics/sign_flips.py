@@ -37,7 +37,7 @@ is given instead and nothing is drawn."""
 
 _PER_BLOCK = 1 << 10  # patterns made at a time; a block of them stays in the cache
 _SLACK = 1e-9  # share of the size of both sides within which two sums are equal but for rounding
-_PAIR_CELLS = 1 << 19  # pairs times patterns compared at a time
+_PAIR_CELLS = 1 << 14  # pairs times patterns compared at a time
 
 
 @dataclass(frozen=True)
