@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.stats import rankdata
 
 from benchmarks.arrays import FloatArray
+from leaderboard.draw_ranks import draw_ranks
 
 
 def borda_points(values: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -28,8 +28,9 @@ def borda_points(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """
     there = np.isfinite(values)
     absent = (~there).sum(axis=0)
-    below = rankdata(np.where(there, values, -np.inf), axis=0) - 1.0 - absent
-    return np.where(there, below, np.nan), np.maximum(there.sum(axis=0) - 1.0, 0.0)
+    ranks = draw_ranks(np.where(there, values, -np.inf))
+    points = (ranks.low + ranks.high) / 2.0 - 1.0 - absent
+    return np.where(there, points, np.nan), np.maximum(there.sum(axis=0) - 1.0, 0.0)
 
 
 def borda_share(
@@ -54,8 +55,8 @@ def borda_share(
 
 def sum_weighted(parts: Sequence[FloatArray], weights: FloatArray) -> FloatArray:
     """Sum of arrays of one shape with a weight each; a part of weight 0 is not looked at."""
-    total = np.zeros_like(parts[0])
+    total, product = np.zeros_like(parts[0]), np.empty_like(parts[0])
     for part, weight in zip(parts, weights, strict=True):
         if weight:
-            total += weight * part
+            total += np.multiply(part, weight, out=product)
     return total

@@ -56,6 +56,9 @@ class Interval(NamedTuple):
     high: float
 
 
+_UNDEFINED = Interval(math.nan, math.nan, math.nan)
+
+
 @dataclass(frozen=True)
 class Standing:
     """Where one metric stands.
@@ -158,10 +161,14 @@ def _standings(
     shared = present[present.any(axis=1)].all(axis=0)
     rescaled = [part.rescaled for part in parts]
     index = _mean(rescaled, weights, present)
-    common = index if shared.all() else _mean(rescaled, weights * shared, present)
     points, met = [part.points for part in parts], [part.met for part in parts]
     borda = borda_share(points, met, present * weights)
-    indices, commons, bordas = _intervals(index), _intervals(common), _intervals(borda)
+    indices, bordas = _intervals(index), _intervals(borda)
+    commons = [_UNDEFINED] * len(metrics)
+    if shared.all():
+        commons = indices
+    elif shared.any():
+        commons = _intervals(_mean(rescaled, weights * shared, present))
     ranks, borda_ranks, best = _ranks(index, full), _ranks(borda, full), _p_best(index, full)
     found = []
     for i, metric in enumerate(metrics):

@@ -1,111 +1,26 @@
-"""How metrics stand over all benchmarks: who leads each board, and one matrix of all."""
+"""How metrics stand over all benchmarks: one matrix of all, and what was published lately."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import datetime
-from statistics import fmean
-from typing import NamedTuple
 
-from benchmarks.schema import MeasureInfo
 from leaderboard.cells import Cell
-from leaderboard.pages.board_table import is_trained_on, metric_name
-from leaderboard.pages.marks import axis_for, rank_text, whisker
-from leaderboard.pages.markup import (
-    MISSING,
-    ago,
-    badge,
-    count,
-    interval,
-    number,
-    submitted,
-    text,
-)
-from leaderboard.pages.measures import info, nearest
-from leaderboard.pages.reading import BoardIndex, View
+from leaderboard.pages.board_table import metric_name
+from leaderboard.pages.identities import Identity
+from leaderboard.pages.index_boards import index_boards
+from leaderboard.pages.leaders import board_address, leader_cards
+from leaderboard.pages.marks import rank_text
+from leaderboard.pages.markup import MISSING, ago, badge, count, interval, number, submitted, text
+from leaderboard.pages.over_boards import Standing, headline_cells, standings
+from leaderboard.pages.reading import View
 from leaderboard.records import Kind
 from leaderboard.snapshot import Entry
 
+__all__ = ["Identity", "Standing", "headline_cells", "leader_cards", "matrix", "publications",
+           "standings"]  # fmt: skip
+
 MOST_ROWS = 200
-
-
-class Identity(NamedTuple):
-    """What makes entries of several submissions one metric in the matrix.
-
-    A scores file is for one benchmark, so one metric comes in as many submissions; nobody else's
-    submission of the same name is mixed with it.
-    """
-
-    submitter: str
-    metric: str
-    version: str
-    kind: Kind
-
-
-@dataclass(frozen=True)
-class Standing:
-    """One metric over all boards.
-
-    Attributes:
-        entry: the latest of its entries.
-        cells: benchmark to its headline cell; boards without it are absent.
-        relative: mean of (rank - 1/2) / metrics over its boards, 0 (best) to 1 (worst); None
-            where it has no rank.
-    """
-
-    entry: Entry
-    cells: Mapping[str, Cell]
-    relative: float | None
-
-
-def headline_cells(board: BoardIndex) -> tuple[Cell, ...]:
-    """The ranking a board is known by: its headline over all skills, or the nearest to it."""
-    available = board.selectors(None)
-    if not available:
-        return ()
-    return board.cells(nearest(board.card.headline, available, board.card), None)
-
-
-def standings(view: View) -> list[Standing]:
-    """Every published metric: those on the same boards together, best mean place first.
-
-    Metrics of different boards were never compared, so the order tells nothing between such
-    groups. Metrics without any rank come last.
-    """
-    cells: dict[Identity, dict[str, Cell]] = {}
-    latest: dict[Identity, Entry] = {}
-    places: dict[Identity, dict[str, float]] = {}
-    for entry in view.entries.values():
-        who = _identity(entry)
-        if who not in latest or latest[who].published_at < entry.published_at:
-            latest[who] = entry
-    for name, board in view.boards.items():
-        ranking = headline_cells(board)
-        ranked = sum(cell.rank is not None for cell in ranking)
-        # Older entries first, so that the latest of one metric stays.
-        for cell in sorted(ranking, key=lambda c: view.entries[c.entry_id].published_at):
-            who = _identity(view.entries[cell.entry_id])
-            cells.setdefault(who, {})[name] = cell
-            if cell.rank is not None:
-                places.setdefault(who, {})[name] = (cell.rank - 0.5) / ranked
-    found = [
-        Standing(entry, cells.get(who, {}), fmean(places[who].values()) if who in places else None)
-        for who, entry in latest.items()
-    ]
-    return sorted(found, key=lambda row: _order(row, tuple(view.boards)))
-
-
-def leader_cards(view: View) -> str:
-    """One card per benchmark with results: who leads it, by how much; then those without."""
-    cards = "".join(_card(b, view.entries) for b in view.boards.values() if not b.empty)
-    waiting = ", ".join(
-        f'<a href="{_address(name)}">{text(b.card.title)}</a>'
-        for name, b in view.boards.items()
-        if b.empty
-    )
-    rest = f'<p class="as-legend">No metric published yet on {waiting}.</p>' if waiting else ""
-    return f'<div class="as-cards">{cards}</div>{rest}'
 
 
 def matrix(view: View) -> str:
@@ -115,22 +30,26 @@ def matrix(view: View) -> str:
     if not rows or not boards:
         return '<div class="as-empty"><p>No metric has been published yet.</p></div>'
     heads = "".join(
-        f'<th scope="col"><a href="{_address(name)}">{text(board.card.title)}</a></th>'
+        f'<th scope="col"><a href="{board_address(name)}">{text(board.card.title)}</a></th>'
         for name, board in boards.items()
     )
-    totals = {name: len(headline_cells(board)) for name, board in boards.items()}
-    body = "".join(_matrix_row(row, totals) for row in rows[:MOST_ROWS])
+    totals = {
+        name: sum(cell.rank is not None for cell in headline_cells(board))
+        for name, board in boards.items()
+    }
+    indexed = sum(board.weight > 0 for board in index_boards(view)[0].values())
+    body = "".join(_matrix_row(row, totals, indexed) for row in rows[:MOST_ROWS])
+    index_head = '<th scope="col"><a href="./index">Index</a></th>' if indexed else ""
     cut = f" The first {MOST_ROWS} of {len(rows):,} metrics." if len(rows) > MOST_ROWS else ""
     return (
         '<div class="as-scroll" tabindex="0" role="region" aria-label="Metrics by benchmarks">'
         '<table class="as-table as-matrix"><caption class="as-sr">Rank ranges of every metric on '
         "every benchmark</caption>"
-        f'<thead><tr><th scope="col" class="as-c-metric">Metric</th>{heads}'
+        f'<thead><tr><th scope="col" class="as-c-metric">Metric</th>{index_head}{heads}'
         f'<th scope="col">Coverage</th></tr></thead><tbody>{body}</tbody></table></div>'
-        '<p class="as-legend">Large: the rank range on the headline measure. Small: its value. '
-        f"–: not ranked there (on hover: why). {MISSING}: not run there. Metrics on the same boards "
-        "stand together, the best mean place first; metrics on different boards were never "
-        f"compared.{cut}</p>"
+        '<p class="as-legend">Large: the rank range on the headline measure, beside it the tier (T1: '
+        "not significantly behind the first). Small: its value. "
+        f"–: not ranked there (on hover: why). {MISSING}: not run there. {_order_note(indexed)}{cut}</p>"
     )
 
 
@@ -164,75 +83,40 @@ def _boards_of(view: View) -> dict[str, list[str]]:
     return found
 
 
-def _identity(entry: Entry) -> Identity:
-    return Identity(entry.submitter, entry.metric, entry.version, entry.kind)
-
-
-def _order(row: Standing, boards: Sequence[str]) -> tuple[bool, tuple[bool, ...], float, str]:
-    return (
-        row.relative is None,
-        tuple(name not in row.cells for name in boards),
-        row.relative or 0.0,
-        row.entry.metric.casefold(),
-    )
-
-
-def _address(benchmark: str) -> str:
-    return f"./boards?benchmark={text(benchmark)}"
-
-
-def _card(board: BoardIndex, entries: Mapping[str, Entry]) -> str:
-    card = board.card
-    simulated = badge("simulated ratings", "warn") if card.simulated else ""
-    head = f'<header><h3><a href="{_address(card.name)}">{text(card.title)}</a></h3>{simulated}</header>'
-    cells = headline_cells(board)
-    if not cells or cells[0].value is None:
-        body = '<p class="as-muted">No metric has a value here.</p>'
-        return f'<article class="as-card as-quiet">{head}{body}</article>'
-    return f'<article class="as-card">{head}{_leader(cells, entries, board)}</article>'
-
-
-def _leader(cells: Sequence[Cell], entries: Mapping[str, Entry], board: BoardIndex) -> str:
-    best = cells[0]
-    measure = info(board.card, best.measure)
-    if best.rank is None:
+def _order_note(indexed: int) -> str:
+    if not indexed:
         return (
-            f'<p class="as-leader">{count(len(cells), "metric")}</p>'
-            '<p class="as-muted">Too few items to order them.</p>'
+            "Metrics on the same boards stand together, the best mean place first; metrics on "
+            "different boards were never compared."
         )
-    tied = sum(cell.rank_low == 1 for cell in cells) - 1
-    standing = f"rank {rank_text(best)} of {count(len(cells), 'metric')}"
-    if tied > 0:
-        standing += f"; {count(tied, 'other')} may be first as well"
-    doubt = badge("not told apart from chance", "warn") if _at_chance(best, measure) else ""
-    if is_trained_on(entries[best.entry_id], board.card):
-        doubt += badge("trained on this benchmark", "warn")
     return (
-        f'<p class="as-leader">{metric_name(entries[best.entry_id])}</p>'
-        f'<p class="as-figure"><b>{number(best.value)}</b> '
-        f'<span class="as-ci">{interval(best.ci_low, best.ci_high)}</span> '
-        f'<span class="as-muted">{text(measure.title)}</span></p>'
-        f"{whisker(best, axis_for(cells, measure.chance))}"
-        f'<p class="as-muted">{standing}</p>{doubt}'
+        'Ordered by the <a href="./index">index</a> with equal weights (0 a guess, 1 the ceilings), '
+        "most benchmarks of it first; over different benchmarks it is not compared."
     )
 
 
-def _at_chance(cell: Cell, measure: MeasureInfo) -> bool:
-    """Whether the interval reaches the level of a metric that guesses, or lies below it."""
-    if measure.chance is None or cell.ci_low is None or cell.ci_high is None:
-        return False
-    if measure.higher_is_better:
-        return cell.ci_low <= measure.chance
-    return cell.ci_high >= measure.chance
-
-
-def _matrix_row(row: Standing, totals: Mapping[str, int]) -> str:
+def _matrix_row(row: Standing, totals: Mapping[str, int], indexed: int) -> str:
     cells = "".join(_matrix_cell(row.cells.get(name), total) for name, total in totals.items())
     mark = badge("scores only", "plain", "Scores as submitted, not re-run")
     origin = f" {mark}" if row.entry.kind is Kind.SCORES else ""
     return (
-        f'<tr><th scope="row" class="as-c-metric">{metric_name(row.entry)}{origin}</th>{cells}'
+        f'<tr><th scope="row" class="as-c-metric">{metric_name(row.entry)}{origin}</th>'
+        f"{_index_cell(row, indexed) if indexed else ''}{cells}"
         f'<td class="as-muted">{len(row.cells)} of {count(len(totals), "board")}</td></tr>'
+    )
+
+
+def _index_cell(row: Standing, indexed: int) -> str:
+    if row.index is None:
+        hover = "It has no benchmark of the index"
+        return f'<td class="as-m-index as-blank" title="{hover}">{MISSING}</td>'
+    has = len(row.index.boards)
+    if has == indexed:
+        return f'<td class="as-m-index"><b>{number(row.index.value)}</b></td>'
+    hover = "Over the benchmarks it has: not compared with the others"
+    return (
+        f'<td class="as-m-index as-muted" title="{hover}">{number(row.index.value)}'
+        f"<small>{has} of {indexed}</small></td>"
     )
 
 
@@ -248,7 +132,13 @@ def _matrix_cell(cell: Cell | None, total: int) -> str:
             f"<small>{shown}</small></td>"
         )
     best = " as-best" if cell.rank_low == 1 else ""
+    hover += f", rank {cell.rank} of {total}"
+    tier = ""
+    if cell.tier is not None:
+        hover += f", tier {cell.tier}"
+        tier = f'<span class="as-m-tier">T{cell.tier}</span>'
     return (
-        f'<td class="as-place{best}" title="{text(f"{hover}, rank {cell.rank} of {total}")}">'
-        f'<span class="as-range">{rank_text(cell)}</span><small>{number(cell.value)}</small></td>'
+        f'<td class="as-place{best}" title="{text(hover)}">'
+        f'<span class="as-range">{rank_text(cell)}{tier}</span>'
+        f"<small>{number(cell.value)}</small></td>"
     )
