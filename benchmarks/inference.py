@@ -11,13 +11,15 @@ from importlib.metadata import version
 
 import numpy as np
 
-from benchmarks.arrays import BoolArray
-from benchmarks.rows import Measured, Row
+from benchmarks.arrays import BoolArray, FloatArray
+from benchmarks.rows import Measured, Row, notes
 from benchmarks.statistics import influence, intervals
 from benchmarks.statistics.influence import PerturbedPlan
 from benchmarks.statistics.intervals import Intervals
 
 FIGURES_DEPEND_ON = ("numpy", "pandas", "scipy")
+FEW_DEFINED = "no interval: the value is undefined in more than half of the resamples"
+NOT_COMPARED = "no paired test: without one of the clusters the value is undefined"
 _METHODS = {True: "bca", False: "percentile"}
 
 
@@ -29,9 +31,10 @@ def infer(measured: Measured, plan: PerturbedPlan) -> Measured:
         plan: bootstrap resamples, then each block of clusters left out, then taken twice.
 
     Returns:
-        The rows with BCa intervals (percentile ones where BCa is undefined, see
-        `intervals.bca`), the percentile ends beside them, and seed, numbers and hash of the
-        plan; `resamples` of shape (R, B), in single precision, as they are published;
+        The rows with BCa intervals, expanded for their number of clusters (percentile ones where
+        BCa is undefined, see `intervals.bca`), the percentile ends beside them, and seed, numbers
+        and hash of the plan; a note says why a value has no interval or cannot be compared, where
+        the protocol has not withheld its draws; `resamples` of shape (R, B), in single precision, as they are published;
         `contributions` of shape (R, G).
     """
     resamples, without, twice = plan.split(np.asarray(measured.resamples, np.float64))
@@ -41,10 +44,14 @@ def infer(measured: Measured, plan: PerturbedPlan) -> Measured:
     members = _members(measured, plan)
     shares = influence.contributions(values, without, twice, members)
     moved = influence.influence(shares, values, members)
-    bca = intervals.bca(values, resamples, influence.acceleration(moved))
+    n_clusters = np.array([row.n_clusters for row in measured.rows])
+    bca = intervals.bca(values, resamples, influence.acceleration(moved), n_clusters=n_clusters)
     rows = _filled(measured.rows, bca, intervals.percentile(resamples), plan)
     return replace(
-        measured, rows=rows, resamples=resamples.astype(np.float32), contributions=shares
+        measured,
+        rows=_explained(rows, resamples, shares),
+        resamples=resamples.astype(np.float32),
+        contributions=shares,
     )
 
 
@@ -81,15 +88,32 @@ def _filled(
         for row in rows
     )
     return tuple(
-        row
-        if math.isnan(bca.low[i])
-        else replace(
+        replace(
             row,
             ci_low=float(bca.low[i]),
             ci_high=float(bca.high[i]),
-            ci_method=_METHODS[bool(bca.defined[i])],
+            ci_method=None if math.isnan(bca.low[i]) else _METHODS[bool(bca.defined[i])],
             percentile_low=float(percentile.low[i]),
             percentile_high=float(percentile.high[i]),
         )
         for i, row in enumerate(named)
+    )
+
+
+def _explained(rows: Sequence[Row], resamples: FloatArray, shares: FloatArray) -> tuple[Row, ...]:
+    """The rows with what their values lack; what a protocol withheld it has explained itself."""
+    drawn = np.atleast_1d(np.isfinite(resamples).any(axis=1))
+    compared = np.atleast_1d(np.isfinite(shares).all(axis=1))
+    return tuple(
+        row
+        if math.isnan(row.value) or not drawn[i]
+        else replace(
+            row,
+            note=notes(
+                row.note,
+                FEW_DEFINED if math.isnan(row.ci_low) else "",
+                "" if compared[i] else NOT_COMPARED,
+            ),
+        )
+        for i, row in enumerate(rows)
     )

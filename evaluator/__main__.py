@@ -7,6 +7,7 @@ import sys
 import typer
 
 from benchmarks.command_line import run
+from evaluator.commands.compare import compare
 from evaluator.commands.demo import demo
 from evaluator.commands.meta import meta
 from evaluator.commands.status import logs, status
@@ -22,7 +23,7 @@ def command_line() -> typer.Typer:
         pretty_exceptions_enable=False,
         add_completion=False,
     )
-    for command in (submit, status, logs, meta, worker, doctor, demo):
+    for command in (submit, status, logs, meta, compare, worker, doctor, demo):
         app.command()(command)
     return app
 

@@ -165,7 +165,8 @@ def _with_intervals(cells: tuple[Cell, ...], draws: Draws) -> tuple[Cell, ...]:
     values = np.array([math.nan if cell.value is None else cell.value for cell in cells])
     shares = draws.contributions
     moved = shares - np.where(shares != 0.0, shares.mean(axis=1, keepdims=True), 0.0)
-    found = bca(values, draws.resamples, acceleration(moved))
+    n_clusters = np.array([cell.n_clusters for cell in cells], np.intp)
+    found = bca(values, draws.resamples, acceleration(moved), n_clusters=n_clusters)
     return tuple(
         cell
         if cell.value is None or math.isnan(low)

@@ -135,10 +135,10 @@ def acceleration(moved: FloatArray) -> FloatArray:
         moved: shape (R, G), influences.
 
     Returns:
-        Shape (R,); 0 where nothing moves the value or the influences are undefined.
+        Shape (R,); 0 where nothing moves the value, NaN where the influences are undefined.
     """
     largest = np.abs(moved).max(axis=1, keepdims=True, initial=0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
         unit = moved / largest
         found = (unit**3).sum(axis=1) / (6.0 * (unit**2).sum(axis=1) ** 1.5)
-    return np.where(np.isfinite(found), found, 0.0)
+    return np.where(largest[:, 0] == 0.0, 0.0, found)

@@ -94,7 +94,7 @@ def flip_tests(contributions: ArrayLike, seed: int) -> FlipTests:
         n_patterns=np.zeros(shape, np.intp),
         exact=np.zeros(shape, bool),
     )
-    able = np.flatnonzero(np.isfinite(shares).all(axis=1))
+    able = np.flatnonzero(_testable(shares))
     tests.difference[np.ix_(able, able)] = np.subtract.outer(*[shares[able].sum(axis=1)] * 2)
     tests.p_value[able, able] = 1.0
     a, b = (able[side] for side in np.triu_indices(able.size, 1))
@@ -144,7 +144,7 @@ def pair_tests(
         np.zeros(size, np.intp),
         np.zeros(size, bool),
     )
-    whole: NDArray[np.bool_] = np.asarray(np.isfinite(shares).all(axis=1))
+    whole = _testable(shares)
     able = np.flatnonzero(whole[first] & whole[second])
     pairs = _Pairs.of(shares, first[able], second[able])
     found.n_units[able] = pairs.n_units
@@ -165,6 +165,12 @@ def pair_tests(
         found.p_value[drawn[rare]] = (1.0 + hits[rare] + more) / (1.0 + most_draws)
         found.n_patterns[drawn[rare]] = most_draws
     return found
+
+
+def _testable(shares: FloatArray) -> NDArray[np.bool_]:
+    """Rows that have contributions: some, and all of them."""
+    found: NDArray[np.bool_] = np.asarray(np.isfinite(shares).all(axis=1))
+    return found & bool(shares.shape[1])
 
 
 @dataclass(frozen=True)

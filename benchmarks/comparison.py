@@ -1,0 +1,247 @@
+"""Two metrics on one measure: what is found, corrected for many looks, and said in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+from benchmarks.statistics.multiplicity import benjamini_hochberg, holm
+
+LEVEL = 0.05
+"""Corrected p-values below this tell two metrics apart."""
+Correction = Literal["holm", "benjamini_hochberg"]
+CORRECTIONS = {
+    "holm": (holm, "Holm"),
+    "benjamini_hochberg": (benjamini_hochberg, "Benjamini-Hochberg"),
+}
+_LEAST_P = 1e-5
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Metric a against metric b on one measure of one slice. NaN where something is undefined.
+
+    Attributes:
+        metric_a: name of the one.
+        metric_b: name of the other.
+        measure: of both, with
+        variant: its variant,
+        split: split,
+        facet: facet and
+        skill: skill, as in `Row`.
+        higher_is_better: whether larger values of the measure are better.
+        value_a: the value of a.
+        value_b: the value of b.
+        difference: value of a less that of b.
+        ci_low: lower end of its 95 % interval (see `statistics.difference`).
+        ci_high: upper end.
+        ci_method: `bca`, or `percentile` where BCa is undefined; None without interval.
+        percentile_low: lower end of the percentile interval.
+        percentile_high: its upper end.
+        p_value: two-sided p-value of the sign-flip test, the test of the boards.
+        p_corrected: the same after `correction` over `n_tests`.
+        correction: key of `CORRECTIONS`; None before there is one.
+        n_tests: tests that were corrected together.
+        n_patterns: patterns of signs looked at; 0 where the p-value is an upper bound.
+        exact: whether these are all patterns.
+        n_differing: units in which the two differ, whose signs were flipped.
+        unit: what a unit is: a cluster, or a block of clusters.
+        n_units: units behind both values.
+        n_better_a: units on which a is better.
+        n_tied: units on which they are equal but for rounding.
+        n_better_b: units on which b is better.
+        t: Student's paired t over the units.
+        t_p: its p-value.
+        wilcoxon_w: the smaller signed-rank sum over the units.
+        wilcoxon_p: its p-value.
+        effect: d_z, the difference over the standard deviation of the units' differences.
+        effect_low: lower end of its interval.
+        effect_high: its upper end.
+        untested: why there are no p-values although there may be a difference; empty as a rule.
+    """
+
+    metric_a: str
+    metric_b: str
+    measure: str
+    variant: str | None
+    split: str | None
+    facet: str | None
+    skill: str | None
+    higher_is_better: bool
+    value_a: float
+    value_b: float
+    difference: float
+    ci_low: float = math.nan
+    ci_high: float = math.nan
+    ci_method: str | None = None
+    percentile_low: float = math.nan
+    percentile_high: float = math.nan
+    p_value: float = math.nan
+    p_corrected: float = math.nan
+    correction: Correction | None = None
+    n_tests: int = 1
+    n_patterns: int = 0
+    exact: bool = False
+    n_differing: int = 0
+    unit: str = "cluster"
+    n_units: int = 0
+    n_better_a: int = 0
+    n_tied: int = 0
+    n_better_b: int = 0
+    t: float = math.nan
+    t_p: float = math.nan
+    wilcoxon_w: float = math.nan
+    wilcoxon_p: float = math.nan
+    effect: float = math.nan
+    effect_low: float = math.nan
+    effect_high: float = math.nan
+    untested: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields as JSON values: null for NaN and for what is infinite."""
+        return {
+            key: None if isinstance(value, float) and not math.isfinite(value) else value
+            for key, value in asdict(self).items()
+        }
+
+    @property
+    def p_decisive(self) -> float:
+        """The p-value by which the two are told apart: the corrected one where there is one."""
+        return self.p_corrected if self.correction else self.p_value
+
+    @property
+    def told_apart(self) -> bool:
+        """Whether the test finds a difference."""
+        return self.p_decisive < LEVEL
+
+    @property
+    def advantage(self) -> tuple[float, float, float]:
+        """By how much a is better, with both ends; negative where it is worse."""
+        if self.higher_is_better:
+            return self.difference, self.ci_low, self.ci_high
+        return -self.difference, -self.ci_high, -self.ci_low
+
+
+def corrected(rows: Sequence[Compared], method: Correction) -> tuple[Compared, ...]:
+    """The rows with p-values corrected over all of them; those without a test do not count."""
+    correct, _ = CORRECTIONS[method]
+    values = correct([row.p_value for row in rows])
+    n_tests = sum(math.isfinite(row.p_value) for row in rows)
+    return tuple(
+        replace(row, p_corrected=float(p), correction=method, n_tests=n_tests)
+        for row, p in zip(rows, values, strict=True)
+    )
+
+
+# In words -----------------------------------------------------------------------------------
+
+
+def figures(*values: float) -> list[str]:
+    """Numbers for people, all with as many digits as the first needs; three at least."""
+    size = abs(values[0])
+    small = 0.0 < size < 0.01
+    digits = min(6, 1 - math.floor(math.log10(size))) if small else 3
+    return [_signed(f"{value:.{max(3, digits)}f}") for value in values]
+
+
+def _signed(shown: str) -> str:
+    bare = shown.lstrip("-") if float(shown) == 0.0 else shown
+    return bare.replace("-", "−")
+
+
+def p_words(p: float, sign: str = "p") -> str:
+    """`p = 0.0004`, `p < 0.00001`, `p = 1`; a dash where there was no test."""
+    if math.isnan(p):
+        return f"{sign} –"
+    if p < _LEAST_P:
+        return f"{sign} < 0.00001"
+    digits = 1 - math.floor(math.log10(p))
+    return f"{sign} = {'1' if round(p, digits) >= 1.0 else f'{p:.{digits}f}'}"
+
+
+def plural(unit: str, n: int) -> str:
+    """`1 graph`, `165 graphs`, `250 blocks of prompts`."""
+    head, of, rest = unit.partition(" of ")
+    return f"{n:,} {head if n == 1 else head + 's'}{of}{rest}"
+
+
+def verdict(found: Compared, a: str, b: str) -> str:
+    """Which of the two is better and by how much, in one sentence without its full stop.
+
+    Args:
+        found: the comparison.
+        a: what to call the one: its name, perhaps marked up.
+        b: what to call the other.
+    """
+    undefined = [n for n, v in ((a, found.value_a), (b, found.value_b)) if math.isnan(v)]
+    if undefined:
+        return f"{' and '.join(undefined)} {'has' if len(undefined) == 1 else 'have'} no value here"
+    gain, low, high = found.advantage
+    if gain == 0.0 and found.n_differing == 0 and found.n_units:
+        return f"{a} and {b} are equal on every {found.unit}"
+    if gain < 0.0:
+        a, b, gain, low, high = b, a, -gain, -high, -low
+    by, *ends = figures(gain, low, high)
+    interval = "" if math.isnan(low) else f" [{ends[0]}, {ends[1]}]"
+    if found.told_apart:
+        return f"{a} is better than {b} by {by}{interval}"
+    if math.isnan(found.p_value):
+        return f"{a} has {by}{interval} over {b}, which was not tested"
+    if gain == 0.0:
+        return f"{a} and {b} have the same value{interval}"
+    return f"{a} and {b} are not told apart: {a} has {by}{interval} over {b}"
+
+
+def evidence_words(found: Compared) -> str:
+    """The test behind the p-value, or why there is none."""
+    if math.isnan(found.p_value):
+        return found.untested or "no contributions of clusters are there to test with"
+    units = plural(found.unit, found.n_differing)
+    if found.n_differing == 0:
+        return p_words(found.p_value)
+    if not found.n_patterns:
+        bound = p_words(found.p_value).replace("=", "≤")
+        return f"{bound} (sign flips of {units}, an upper bound)"
+    how = f"all {found.n_patterns:,} patterns" if found.exact else f"{found.n_patterns:,} draws"
+    return f"{p_words(found.p_value)} (sign flips of {units}, {how})"
+
+
+def correction_words(found: Compared, of: str) -> str:
+    """The corrected p-value, by its name; `of` says what was corrected over, in the plural."""
+    if found.correction is None or math.isnan(found.p_corrected):
+        return ""
+    _, name = CORRECTIONS[found.correction]
+    return f"{name} over {found.n_tests:,} {of}: {p_words(found.p_corrected)}"
+
+
+def dominance_words(found: Compared, a: str, b: str) -> str:
+    """On how many units each is better; empty where units are not known."""
+    if not found.n_units:
+        return ""
+    on = plural(found.unit, found.n_better_a)
+    return f"{a} better on {on}, {b} on {found.n_better_b:,}, tied on {found.n_tied:,}"
+
+
+def effect_words(found: Compared) -> str:
+    """The effect size with its interval; empty where it is undefined."""
+    if math.isnan(found.effect):
+        return ""
+    if math.isinf(found.effect):
+        return f"d_z is infinite: every {found.unit} differs by the same amount"
+    value, low, high = (f"{n:.2f}" for n in (found.effect, found.effect_low, found.effect_high))
+    ends = "" if math.isnan(found.effect_low) else f" [{_signed(low)}, {_signed(high)}]"
+    return f"d_z = {_signed(value)}{ends}"
+
+
+def paired_words(found: Compared) -> str:
+    """Student's and Wilcoxon's tests on the units; empty where there are none."""
+    if math.isnan(found.t_p) or math.isnan(found.wilcoxon_p):
+        return ""
+    t = "∞" if math.isinf(found.t) else f"{abs(found.t):.2f}"
+    sign = "−" if found.t < 0 else ""
+    return (
+        f"paired t = {sign}{t}, {p_words(found.t_p)}; "
+        f"Wilcoxon W = {found.wilcoxon_w:,.10g}, {p_words(found.wilcoxon_p)}"
+    )

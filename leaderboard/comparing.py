@@ -1,0 +1,134 @@
+"""Cells against cells: the comparisons that pages and commands show, from the same numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.comparison import Compared
+from benchmarks.schema import Card
+from benchmarks.statistics.difference import Differences, Measurements, differences
+from benchmarks.statistics.influence import MAX_BLOCKS
+from benchmarks.statistics.resampling import seed_of
+from leaderboard.cells import Cell
+from leaderboard.slices import Slice
+
+TOO_FEW = "too few items to order"
+TOO_MANY_MISSING = "too many scores missing"
+NO_CONTRIBUTIONS = "no contributions of clusters are published"
+
+
+class Match(NamedTuple):
+    """Two cells of a slice, by their places in it."""
+
+    of: Slice
+    a: int
+    b: int
+
+    @property
+    def cells(self) -> tuple[Cell, Cell]:
+        """Both cells."""
+        return self.of.cells[self.a], self.of.cells[self.b]
+
+
+def compare_cells(
+    matches: Sequence[Match], card: Card, names: Mapping[str, str]
+) -> tuple[Compared, ...]:
+    """Compare the two cells of each match.
+
+    The p-values are those of the boards: a pair that a board does not rank is not tested.
+
+    Args:
+        matches: of one benchmark; their draws are of one plan.
+        card: the benchmark.
+        names: entry id to what the metric is called.
+    """
+    if not matches:
+        return ()
+    found = differences(
+        _measurements([(match.of, match.a) for match in matches]),
+        _measurements([(match.of, match.b) for match in matches]),
+        seed_of(card.name, card.revision),
+    )
+    n_blocks = matches[0].of.draws.contributions.shape[1]
+    most = max(cell.n_clusters for match in matches for cell in match.cells)
+    blocks = n_blocks and (n_blocks >= MAX_BLOCKS or most > n_blocks)
+    unit = f"block of {card.cluster}s" if blocks else card.cluster
+    shown = [_compared(match, found, row, card) for row, match in enumerate(matches)]
+    return tuple(
+        replace(one, metric_a=names[a.entry_id], metric_b=names[b.entry_id], unit=unit)
+        for one, (a, b) in zip(shown, (match.cells for match in matches), strict=True)
+    )
+
+
+def why_untested(cells: Sequence[Cell]) -> str:
+    """Why a board makes no test between cells; empty where it does, given contributions."""
+    if any(cell.value is None for cell in cells):
+        notes = dict.fromkeys(cell.note for cell in cells if cell.value is None and cell.note)
+        return "; ".join(("value undefined", *notes))
+    if not all(cell.orderable for cell in cells):
+        return TOO_FEW
+    return "" if all(cell.complete for cell in cells) else TOO_MANY_MISSING
+
+
+def _measurements(of: Sequence[tuple[Slice, int]]) -> Measurements:
+    cells = [one.cells[place] for one, place in of]
+    return Measurements(
+        values=np.array([math.nan if cell.value is None else cell.value for cell in cells]),
+        resamples=np.stack([one.draws.resamples[place] for one, place in of]),
+        contributions=np.stack([one.draws.contributions[place] for one, place in of]),
+        n_clusters=np.array([cell.n_clusters for cell in cells], np.intp),
+    )
+
+
+def _compared(match: Match, found: Differences, row: int, card: Card) -> Compared:
+    a, b = match.cells
+    rises = card.higher_is_better(a.measure)
+    units, interval, flips = found.units, found.interval, found.flips
+    better = (units.larger, units.smaller) if rises else (units.smaller, units.larger)
+    method = "bca" if interval.defined[row] else "percentile"
+    shown = Compared(
+        metric_a=a.entry_id,
+        metric_b=b.entry_id,
+        measure=a.measure,
+        variant=a.variant,
+        split=a.split,
+        facet=a.facet,
+        skill=a.skill,
+        higher_is_better=rises,
+        value_a=math.nan if a.value is None else a.value,
+        value_b=math.nan if b.value is None else b.value,
+        difference=float(found.difference[row]),
+        ci_low=float(interval.low[row]),
+        ci_high=float(interval.high[row]),
+        ci_method=method if math.isfinite(interval.low[row]) else None,
+        percentile_low=float(found.percentile.low[row]),
+        percentile_high=float(found.percentile.high[row]),
+        n_differing=int(flips.n_units[row]),
+        n_units=int(units.n[row]),
+        n_better_a=int(better[0][row]),
+        n_tied=int(units.equal[row]),
+        n_better_b=int(better[1][row]),
+        effect=float(found.effect[row]),
+        effect_low=float(found.effect_low[row]),
+        effect_high=float(found.effect_high[row]),
+    )
+    untested = why_untested(match.cells)
+    if not untested and math.isnan(flips.p_value[row]):
+        untested = NO_CONTRIBUTIONS
+    if untested:
+        return replace(shown, untested=untested)
+    return replace(
+        shown,
+        p_value=float(flips.p_value[row]),
+        n_patterns=int(flips.n_patterns[row]),
+        exact=bool(flips.exact[row]),
+        t=float(units.t[row]),
+        t_p=float(units.t_p[row]),
+        wilcoxon_w=float(units.wilcoxon_w[row]),
+        wilcoxon_p=float(units.wilcoxon_p[row]),
+    )
