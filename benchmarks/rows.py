@@ -34,7 +34,8 @@ class Row:
         n_missing: pairs of this slice for which the metric gave no score.
         ci_low: lower end of the 95 % interval from the cluster bootstrap.
         ci_high: upper end of the same interval.
-        ci_method: `bca` (bias-corrected and accelerated) or `percentile`; None without interval.
+        ci_method: `bca` (bias-corrected and accelerated, expanded for few clusters) or
+            `percentile`; None without interval.
         percentile_low: lower end of the percentile interval from the same resamples.
         percentile_high: its upper end.
         seed: seed of the resampling plan; None before `inference.infer` has filled it in.

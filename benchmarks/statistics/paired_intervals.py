@@ -34,7 +34,7 @@ def paired_intervals(
 ) -> tuple[PairIntervals, PairIntervals]:
     """BCa intervals of the mean difference and of d_z for each two models (Efron 1987).
 
-    The acceleration comes from the influence of each prompt: d - m on the mean m, and
+    They are expanded for the number of prompts (see `intervals.bca`). The acceleration comes from the influence of each prompt: d - m on the mean m, and
     (d - m) / s - m ((d - m)^2 - s^2) / (2 s^3) on m / s (the delta method).
 
     Args:
@@ -54,10 +54,11 @@ def paired_intervals(
         enough = np.isfinite(differences).sum(axis=0) > 1
         others = a + np.flatnonzero(enough)
         d = differences[:, enough]
+        n_prompts = np.isfinite(d).sum(axis=0)
         for first, value, resamples, moved in zip(
             (0, 2), _values(d), resampled_pairs(d, counts), _influences(d), strict=True
         ):
-            found = bca(value, resamples.T, acceleration(moved.T), level)
+            found = bca(value, resamples.T, acceleration(moved.T), level, n_clusters=n_prompts)
             ends[first, a, others], ends[first + 1, a, others] = found.low, found.high
             ends[first, others, a], ends[first + 1, others, a] = -found.high, -found.low
     return PairIntervals(ends[0], ends[1]), PairIntervals(ends[2], ends[3])
