@@ -53,6 +53,11 @@ class Draws:
         """Those of some of the values."""
         return Draws(self.resamples[places], self.contributions[places])
 
+    @property
+    def nbytes(self) -> int:
+        """What they take in memory."""
+        return self.resamples.nbytes + self.contributions.nbytes
+
 
 def draws_repository(store: Store, card: Card) -> Repository:
     """Where the draws of a benchmark are kept.
@@ -95,7 +100,10 @@ def read_draws(store: Store, card: Card, values: Sequence[Value]) -> Draws:
     runs = [value.entry_id.rpartition("/")[0] for value in values]
     places = list(zip(runs, (value.row for value in values), strict=True))
     return Draws(
-        resamples=stacked([found[RESAMPLES][run].get(row) for run, row in places]),
+        # Published in single precision, so nothing is lost.
+        resamples=stacked([found[RESAMPLES][run].get(row) for run, row in places]).astype(
+            np.float32
+        ),
         contributions=stacked([found[CONTRIBUTIONS][run].get(row) for run, row in places]),
     )
 

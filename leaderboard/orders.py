@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
 
@@ -15,12 +15,13 @@ from leaderboard.draws import Draws, read_draws
 from leaderboard.slices import Ranked, Slice, mean_over_skills, ranked
 from leaderboard.store.interface import Store
 
-_KEPT = 256
-"""Slices and rankings kept at a time; a slice of thirty metrics takes about 300 KB."""
+_KEPT_BYTES = 256 << 20
+"""Draws of slices and rankings kept at a time: a slice of thirty metrics takes about 200 KB, one of
+forty skills together 8 MB."""
 _AGREEMENT = 1e-6
 """A value's contributions add up to it; where they do not, they are of another publication."""
 
-_Found = TypeVar("_Found")
+_Found = TypeVar("_Found", Slice, Ranked)
 
 
 class Orders:
@@ -33,7 +34,7 @@ class Orders:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lock = threading.Lock()
-        self._kept: OrderedDict[Hashable, Any] = OrderedDict()
+        self._kept: OrderedDict[Hashable, Slice | Ranked] = OrderedDict()
 
     def slice(self, card: Card, cells: Sequence[Cell]) -> Slice:
         """The cells of one slice with their draws."""
@@ -73,9 +74,14 @@ class Orders:
     def _rank(
         self, card: Card, skills: Sequence[Sequence[Cell]], chosen: frozenset[str] | None
     ) -> Ranked:
-        whole = mean_over_skills(self.slices(card, skills))
-        one = whole if chosen is None else whole.of(chosen)
-        return ranked(one, card).best_first(card)
+        if chosen is None:
+            return ranked(mean_over_skills(self.slices(card, skills)), card).best_first(card)
+        # A selection is ranked anew and corrected anew, but its pairs were tested before.
+        whole = self.ranked(card, skills)
+        kept = np.array([i for i, c in enumerate(whole.cells) if c.entry_id in chosen], np.intp)
+        one = Slice(tuple(whole.cells[i] for i in kept), whole.draws.of(kept))
+        tests = whole.ordering.tests
+        return ranked(one, card, tests=tests.of(kept) if tests else None).best_first(card)
 
     def _read(self, card: Card, cells: Sequence[Cell]) -> Slice:
         found = read_draws(self._store, card, cells)
@@ -90,12 +96,11 @@ class Orders:
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
-                known: _Found = self._kept[key]
-                return known
+                return cast(_Found, self._kept[key])
         # Made outside the lock: two readers of one new slice may both make it, none waits long.
         made = make()
         with self._lock:
             self._kept[key] = made
-            while len(self._kept) > _KEPT:
+            while sum(one.draws.nbytes for one in self._kept.values()) > _KEPT_BYTES:
                 self._kept.popitem(last=False)
         return made

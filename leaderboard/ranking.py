@@ -74,17 +74,20 @@ def ordering(
     *,
     higher_is_better: bool = True,
     seed: int = 0,
+    tests: FlipTests | None = None,
 ) -> Ordering:
     """Rank the entries of a slice, or of any selection of them.
 
     Args:
         values: shape (M,), one value per entry.
         resamples: shape (M, B), the same values in resamples shared by all entries.
-        contributions: shape (M, G), see `statistics.influence`; rows of NaN are not tested. None:
-            no tests at all.
+        contributions: shape (M, G), see `statistics.influence`; rows of NaN are not tested. None
+            or no blocks (G = 0): no tests at all.
         able: shape (M,), entries that may have a rank; those with an undefined value get none.
         higher_is_better: False where smaller values are better.
         seed: of the tests.
+        tests: of the same entries, where they are known already: a pair's test depends on that
+            pair and the seed alone, so those of a larger board hold in any selection of it.
     """
     able = able & np.isfinite(values)
     sign = 1.0 if higher_is_better else -1.0
@@ -93,9 +96,11 @@ def ordering(
     p_best = chances_to_be_best(sign * resamples, able)
     n = len(values)
     nothing = np.full((n, n), np.nan)
-    if contributions is None:
+    # Without a single block nothing differs anywhere: that is no test, not p = 1.
+    if contributions is None or not contributions.shape[1]:
         return Ordering(ranges, p_best, None, nothing, (None,) * n)
-    tests = flip_tests(np.where(able[:, None], contributions, np.nan), seed)
+    if tests is None:
+        tests = flip_tests(np.where(able[:, None], contributions, np.nan), seed)
     corrected = holm_of_pairs(tests.p_value)
     return Ordering(ranges, p_best, tests, corrected, tiers(sign * kept, corrected))
 

@@ -12,6 +12,7 @@ from benchmarks.schema import Card
 from benchmarks.statistics.influence import acceleration
 from benchmarks.statistics.intervals import bca
 from benchmarks.statistics.resampling import seed_of
+from benchmarks.statistics.sign_flips import FlipTests
 from leaderboard.cells import Cell, best_first
 from leaderboard.draws import Draws, stacked
 from leaderboard.ranking import Ordering, ordering
@@ -58,7 +59,9 @@ class Ranked:
         return Ranked(in_order, self.ordering.of(order), self.draws.of(order))
 
 
-def ranked(one: Slice, card: Card, *, tested: bool = True) -> Ranked:
+def ranked(
+    one: Slice, card: Card, *, tested: bool = True, tests: FlipTests | None = None
+) -> Ranked:
     """Rank the cells of a slice among themselves.
 
     Only those that rest on enough clusters and lack few scores take part; the others keep their
@@ -68,6 +71,7 @@ def ranked(one: Slice, card: Card, *, tested: bool = True) -> Ranked:
         one: the slice, or a selection of it.
         card: its benchmark.
         tested: whether to test each two entries and make tiers.
+        tests: the tests of these cells, in their order, where a larger ranking has made them.
     """
     cells = one.cells
     values = np.array([math.nan if c.value is None else c.value for c in cells])
@@ -79,6 +83,7 @@ def ranked(one: Slice, card: Card, *, tested: bool = True) -> Ranked:
         able,
         higher_is_better=card.higher_is_better(cells[0].measure) if cells else True,
         seed=seed_of(card.name, card.revision),
+        tests=tests,
     )
     return Ranked(
         tuple(_with_rank(cell, found, place) for place, cell in enumerate(cells)), found, one.draws

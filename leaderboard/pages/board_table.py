@@ -1,25 +1,25 @@
-"""One ranking as an HTML table: rank range, metric, value on a common axis, cost."""
+"""One ranking as an HTML table: rank range, P(best), metric, value on a common axis, cost."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from dataclasses import dataclass
 
 from benchmarks.schema import Card, MeasureInfo
 from leaderboard.cells import Cell
+from leaderboard.pages.board_legend import legend, order_notice
 from leaderboard.pages.marks import Axis, axis_for, axis_header, rank_bar, rank_text, whisker
 from leaderboard.pages.markup import (
     MISSING,
     badge,
     count,
     interval,
-    notice,
     number,
     rate,
     submitted,
     text,
 )
-from leaderboard.ranking import MIN_CLUSTERS
+from leaderboard.pages.tiers import Basis, Group, groups
 from leaderboard.records import Kind
 from leaderboard.snapshot import Entry
 
@@ -29,6 +29,8 @@ _BUNDLED = ("not isolated", "our own code")
 _HEAD = (
     '<thead role="rowgroup"><tr role="row">'
     '<th scope="col" role="columnheader" class="as-c-rank">Rank range</th>'
+    '<th scope="col" role="columnheader" class="as-c-best" title="Share of the resamples in which '
+    'it comes first; a tie is shared out">P(best)</th>'
     '<th scope="col" role="columnheader" class="as-c-metric">Metric</th>'
     '<th scope="col" role="columnheader" class="as-c-axis">{axis}</th>'
     '<th scope="col" role="columnheader" class="as-c-value">{arrow}</th>'
@@ -38,36 +40,45 @@ _HEAD = (
 )
 
 
+_COLUMNS = 7
+_METHODS = {"bca": "BCa (bias-corrected and accelerated)", "percentile": "percentile"}
+
+
 def board_table(
-    cells: Sequence[Cell], entries: Mapping[str, Entry], card: Card, info: MeasureInfo, caption: str
+    cells: Sequence[Cell],
+    entries: Mapping[str, Entry],
+    card: Card,
+    info: MeasureInfo,
+    caption: str,
+    *,
+    basis: Basis | None = None,
 ) -> str:
     """The ranking of one slice.
 
     Args:
-        cells: the cells of the slice, in board order.
+        cells: the cells of the slice, in the order of `tiers.in_tiers`.
         entries: the entries they belong to, by id.
         card: the benchmark.
         info: what the measure means.
         caption: what the table shows, for those who cannot see the page around it.
+        basis: what ranks and tiers were made from.
     """
     axis = axis_for(cells, info.chance)
-    ranked = sum(cell.rank is not None for cell in cells)
-    ends = tier_ends(cells)
-    rows = "".join(
-        _row(cell, entries[cell.entry_id], card, axis, ranked, tier_end=place in ends)
-        for place, cell in enumerate(cells)
-    )
+    found = groups(cells)
+    board = _Board(entries, card, axis, sum(cell.rank is not None for cell in cells))
+    tiered = any(group.tier is not None for group in found)
+    bodies = "".join(_body(group, board, tiered=tiered) for group in found)
     head = _HEAD.format(
         axis=f'<span class="as-sr">Dot and 95 % interval</span>{axis_header(axis)}',
         arrow=f"{text(info.title)} {direction(info)}",
         items=text(card.cluster.capitalize() + "s"),
     )
     return (
-        f"{_order_notice(cells, card)}"
+        f"{order_notice(cells, card)}"
         '<div class="as-scroll"><table class="as-table as-board" role="table">'
         f'<caption class="as-sr">{text(caption)}</caption>'
-        f'{head}<tbody role="rowgroup">{rows}</tbody></table></div>'
-        f"{_legend(axis, bool(ends))}"
+        f"{head}{bodies}</table></div>"
+        f"{legend(axis, cells, card, basis or Basis())}"
     )
 
 
@@ -78,19 +89,6 @@ def direction(info: MeasureInfo) -> str:
         f'<span class="as-arrow" title="{word} is better" role="img" '
         f'aria-label="{word} is better">{arrow}</span>'
     )
-
-
-def tier_ends(cells: Sequence[Cell]) -> frozenset[int]:
-    """Places after which no rank range reaches from one side to the other."""
-    ends: set[int] = set()
-    worst = 0
-    for place, (cell, after) in enumerate(pairwise(cells)):
-        if cell.rank_high is None or after.rank_low is None:
-            break
-        worst = max(worst, cell.rank_high)
-        if after.rank_low > worst:
-            ends.add(place)
-    return frozenset(ends)
 
 
 def is_trained_on(entry: Entry, card: Card) -> bool:
@@ -138,19 +136,45 @@ def metric_name(entry: Entry) -> str:
     )
 
 
-def _row(cell: Cell, entry: Entry, card: Card, axis: Axis, ranked: int, *, tier_end: bool) -> str:
+@dataclass(frozen=True)
+class _Board:
+    """What all rows of a ranking share."""
+
+    entries: Mapping[str, Entry]
+    card: Card
+    axis: Axis
+    ranked: int
+
+
+def _body(group: Group, board: _Board, *, tiered: bool) -> str:
+    """A tier with its label; the label is left out where nothing has a tier."""
+    rows = "".join(_row(cell, board) for cell in group.cells)
+    if not tiered:
+        return f'<tbody role="rowgroup">{rows}</tbody>'
+    label = "Without a rank" if group.tier is None else f"Tier {group.tier}"
+    return (
+        '<tbody role="rowgroup"><tr role="row" class="as-tier">'
+        f'<th scope="rowgroup" role="rowheader" colspan="{_COLUMNS}"><span>{label}</span></th></tr>'
+        f"{rows}</tbody>"
+    )
+
+
+def _row(cell: Cell, board: _Board) -> str:
+    entry, card = board.entries[cell.entry_id], board.card
     note = f'<span class="as-note">{text(cell.note, limit=200)}</span>' if cell.note else ""
     cost = entry.cost.get(card.name)
     speed = rate(cost.pairs_per_s) if cost else MISSING
-    few = "" if cell.orderable else " as-few"
+    few = "" if cell.orderable else ' class="as-few"'
     return (
-        f'<tr role="row" class="{"as-tier-end" if tier_end else ""}{few}">'
-        f'<td role="cell" class="as-c-rank">{_rank(cell, ranked)}</td>'
+        f'<tr role="row"{few}>'
+        f'<td role="cell" class="as-c-rank">{_rank(cell, board.ranked)}</td>'
+        f'<td role="cell" class="as-c-best">{_chance(cell)}</td>'
         f'<th scope="row" role="rowheader" class="as-c-metric">{metric_name(entry)}'
         f' <span class="as-badges">{badges(entry, cell, card)}</span>{note}</th>'
-        f'<td role="cell" class="as-c-axis">{whisker(cell, axis)}</td>'
+        f'<td role="cell" class="as-c-axis">{whisker(cell, board.axis)}</td>'
         f'<td role="cell" class="as-c-value"><b>{number(cell.value)}</b>'
-        f' <span class="as-ci">{interval(cell.ci_low, cell.ci_high)}</span></td>'
+        f' <span class="as-ci" title="{_method(cell)}">'
+        f"{interval(cell.ci_low, cell.ci_high)}</span></td>"
         f'<td role="cell" class="as-c-n" data-label="{text(card.cluster)}s" '
         f'title="{count(cell.n_items, "item")}">'
         f"{cell.n_clusters:,}</td>"
@@ -158,33 +182,36 @@ def _row(cell: Cell, entry: Entry, card: Card, axis: Axis, ranked: int, *, tier_
     )
 
 
+def _method(cell: Cell) -> str:
+    """How the interval was made, where that is stored."""
+    if cell.ci_low is None:
+        return "no interval"
+    return f"95 % interval, {_METHODS.get(cell.ci_method or '', 'method not stored')}"
+
+
+def _chance(cell: Cell) -> str:
+    if cell.p_best is None:
+        return f'<span class="as-none">{MISSING}</span>'
+    return percent(cell.p_best)
+
+
+def percent(share: float) -> str:
+    """A share in whole percent; what is almost nothing or almost all is never rounded to it."""
+    if 0.0 < share < 0.005:
+        return "&lt;1 %"
+    if 0.995 < share < 1.0:
+        return "&gt;99 %"
+    return f"{100 * share:.0f} %"
+
+
 def _rank(cell: Cell, ranked: int) -> str:
     if cell.rank is None or cell.rank_low is None or cell.rank_high is None:
         why = cell.why_unranked
         return f'<span class="as-range as-none" title="{why}">–<span class="as-sr"> {why}</span></span>'
+    untested = "" if cell.tier is not None else "; not tested, so without a tier"
     return (
         f'<span class="as-range" title="Rank {cell.rank} of {ranked}; '
-        f'{cell.rank_low} to {cell.rank_high} in 95 % of the resamples">{rank_text(cell)}</span>'
+        f'{cell.rank_low} to {cell.rank_high} in 95 % of the resamples{untested}">'
+        f"{rank_text(cell)}</span>"
         f"{rank_bar(cell.rank_low, cell.rank, cell.rank_high, ranked)}"
     )
-
-
-def _order_notice(cells: Sequence[Cell], card: Card) -> str:
-    few = sum(not cell.orderable for cell in cells)
-    if not few:
-        return ""
-    whose = "" if few == len(cells) else f" for {few} of {len(cells)} metrics"
-    return notice(
-        f"<b>Too few items to order{whose}.</b> Fewer than {MIN_CLUSTERS} {text(card.cluster)}s lie "
-        "behind the values, so they are shown without ranks.",
-        "warn",
-    )
-
-
-def _legend(axis: Axis, tiers: bool) -> str:
-    parts = ["Dot: value. Line: 95 % interval."]
-    if axis.chance is not None:
-        parts.append(f"Dashes: chance ({number(axis.chance, 2)}).")
-    if tiers:
-        parts.append("Heavier rule: no rank range crosses it.")
-    return f'<p class="as-legend">{" ".join(parts)}</p>'

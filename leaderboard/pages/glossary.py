@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from benchmarks.schema import Card, MeasureInfo
+from benchmarks.statistics.sign_flips import ALL_DRAWS, ENUMERATED, FIRST_DRAWS
 from leaderboard.pages.board_table import direction
 from leaderboard.pages.markup import MISSING, badge, link, number, paragraphs, section, text
 from leaderboard.pages.queue_table import legend
@@ -12,14 +13,30 @@ from leaderboard.ranking import MAX_MISSING, MIN_CLUSTERS
 
 _READING = f"""
 <dl class="as-terms">
-<dt>Interval</dt><dd>The figure in brackets holds 95 % of the values found when the benchmark is
-drawn anew. Whole clusters are drawn with replacement (a prompt with all its images, a graph with
+<dt>Interval</dt><dd>The figure in brackets is a 95 % interval from the values found when the
+benchmark is drawn anew. It is BCa, which corrects for bias and skewness (Efron 1987), expanded for
+few clusters (Hesterberg 2015); where that is undefined it is the percentile interval, which the
+figure says on hover. Whole clusters are drawn with replacement (a prompt with all its images, a graph with
 all its walks), since items of one cluster are not independent. The draws come from a seed that is
 stored with the benchmark's revision and serves all metrics, so that anyone can repeat them.</dd>
 <dt>Rank range</dt><dd>Each draw ranks all metrics. “2–5” says that in 95 % of the draws the metric
-came out between second and fifth. Metrics whose ranges overlap are not told apart by these data;
-the order within such a group says little.</dd>
-<dt>Tier</dt><dd>A heavier rule in a ranking stands where no rank range reaches across.</dd>
+came out between second and fifth. Ranks are those among the metrics shown: a filter
+ranks them anew, and of several skills the unweighted mean is ranked.</dd>
+<dt>P(best)</dt><dd>The share of the draws in which a metric has the best value of all shown. Equal
+best values share a draw, so the column adds up to 100 %.</dd>
+<dt>Tier</dt><dd>Each two metrics shown are tested against each other: were they equally good, the
+sign of their difference on any part of the clusters could as well be the other, so signs are flipped
+at random and the p-value is the share of flips that give a difference as large. All p-values of a
+ranking are corrected together by Holm's method (1979): were no two metrics different, a false finding
+would come up in 5 % of rankings at most. Down the ranking, a metric opens a new tier if it differs
+significantly from the best metric of the current one. Within a tier the order says little.</dd>
+<dt>Metric against metric</dt><dd>The same tests, pair by pair. With up to {ENUMERATED} blocks of
+clusters that differ every pattern of signs is looked at and p is exact; else it comes from
+{FIRST_DRAWS:,} or {ALL_DRAWS:,} patterns drawn from the stored seed, or is an upper bound below what those can show.</dd>
+<dt>Bold in a heatmap</dt><dd>The best metric of a skill, and those that the same test does not tell
+apart from it, by Benjamini and Hochberg's correction (1995) over all tests of the heatmap: of the
+metrics called worse, 5 % are expected to be called so wrongly. Skills without tests fall back on
+rank ranges and say so.</dd>
 <dt>Too few items to order</dt><dd>With fewer than {MIN_CLUSTERS} clusters a draw says next to
 nothing. Values are shown, ranks are not.</dd>
 <dt>Missing scores</dt><dd>Where a metric gave no score, the number of missing pairs is shown beside

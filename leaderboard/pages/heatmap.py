@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmarks.schema import Selector
+from benchmarks.schema import Card, Selector
 from leaderboard.cells import Cell
 from leaderboard.pages.board_table import metric_name
 from leaderboard.pages.marks import rank_text
 from leaderboard.pages.markup import MISSING, count, interval, number, text
 from leaderboard.pages.measures import info, nearest, skill_title, title
-from leaderboard.pages.reading import BoardIndex
-from leaderboard.snapshot import Entry
+from leaderboard.pages.pair_matrix import p_stated
+from leaderboard.pages.reading import BoardIndex, View
+from leaderboard.pages.skill_tests import TestedColumn
 
 MOST_METRICS = 60
 """More rows than this help nobody's eyes; the rest is in the CSV."""
@@ -23,20 +24,41 @@ class _Column:
     skill: str | None
     selector: Selector
     cells: Mapping[str, Cell]
-    ranked: int
+    tests: TestedColumn
 
 
-def heatmap(board: BoardIndex, selector: Selector, entries: Mapping[str, Entry]) -> str:
+def has_skills(board: BoardIndex, selector: Selector) -> bool:
+    """Whether any skill has this measure, so that there is a heatmap to show."""
+    return any(
+        one.measure == selector.measure
+        for skill in _whole_skills(board)
+        for one in board.selectors(skill)
+    )
+
+
+def heatmap(
+    board: BoardIndex, selector: Selector, view: View, entry_ids: Collection[str] | None = None
+) -> str:
     """Metrics by skills for one measure; empty where the board has no skills for it.
 
     A skill whose rows have another variant of the measure is shown by that one, and the caption
-    says so; a skill without the measure has no column.
+    says so; a skill without the measure has no column. Bold is the best of a column and whatever
+    the tests do not tell apart from it.
+
+    Args:
+        board: the board.
+        selector: the measure.
+        view: has the entries and makes the tests.
+        entry_ids: those that are shown; None: all.
     """
-    columns = _columns(board, selector)
-    if not any(column.skill is not None for column in columns):
+    if not has_skills(board, selector):
         return ""
-    order = _row_order(columns)
+    columns = _columns(board, selector, view, entry_ids)
+    order = _row_order(columns, entry_ids)
+    if not order:
+        return ""
     shown = order[:MOST_METRICS]
+    entries = view.entries
     values = [c.cells[e].value for c in columns for e in shown if e in c.cells]
     known = [value for value in values if value is not None]
     low, high = (min(known), max(known)) if known else (0.0, 1.0)
@@ -44,10 +66,10 @@ def heatmap(board: BoardIndex, selector: Selector, entries: Mapping[str, Entry])
     scale = _Scale(low, high, higher_is_better=higher)
     body = "".join(
         f'<tr><th scope="row" class="as-c-metric">{metric_name(entries[entry_id])}</th>'
-        f"{''.join(_cell(column, entry_id, scale) for column in columns)}</tr>"
+        f"{''.join(_cell(column, entry_id, scale, alone=len(order) == 1) for column in columns)}</tr>"
         for entry_id in shown
     )
-    heads = "".join(_head(board, column) for column in columns)
+    heads = "".join(_head(board, column, alone=len(order) == 1) for column in columns)
     return (
         '<div class="as-scroll" tabindex="0" role="region" aria-label="Values by skill">'
         '<table class="as-table as-heat"><caption class="as-sr">Values by skill</caption>'
@@ -70,17 +92,22 @@ class _Scale:
         return round(100 * (share if self.higher_is_better else 1.0 - share))
 
 
-def _columns(board: BoardIndex, selector: Selector) -> list[_Column]:
-    columns: list[_Column] = []
+def _columns(
+    board: BoardIndex, selector: Selector, view: View, entry_ids: Collection[str] | None
+) -> list[_Column]:
+    found: list[tuple[str | None, Selector, tuple[Cell, ...]]] = []
     for skill in (None, *_whole_skills(board)):
         available = [s for s in board.selectors(skill) if s.measure == selector.measure]
-        if not available:
-            continue
-        found = nearest(selector, available, board.card)
-        cells = {cell.entry_id: cell for cell in board.cells(found, skill)}
-        ranked = sum(cell.rank is not None for cell in cells.values())
-        columns.append(_Column(skill, found, cells, ranked))
-    return columns
+        if available:
+            one = nearest(selector, available, board.card)
+            found.append((skill, one, board.cells(one, skill)))
+    tests = view.skill_tests.columns(
+        view.orders, board.card, [cells for _, _, cells in found], entry_ids
+    )
+    return [
+        _Column(skill, one, {cell.entry_id: cell for cell in cells}, tested)
+        for (skill, one, cells), tested in zip(found, tests, strict=True)
+    ]
 
 
 def _whole_skills(board: BoardIndex) -> list[str]:
@@ -88,29 +115,46 @@ def _whole_skills(board: BoardIndex) -> list[str]:
     return [skill for skill in board.skills() if ":" not in skill]
 
 
-def _row_order(columns: Sequence[_Column]) -> list[str]:
+def _row_order(columns: Sequence[_Column], entry_ids: Collection[str] | None) -> list[str]:
     """Entries in the order of the first column, then those it does not have."""
-    return list(dict.fromkeys(entry_id for column in columns for entry_id in column.cells))
+    found = dict.fromkeys(entry_id for column in columns for entry_id in column.cells)
+    return [entry_id for entry_id in found if entry_ids is None or entry_id in entry_ids]
 
 
-def _head(board: BoardIndex, column: _Column) -> str:
-    return f'<th scope="col"><span>{text(skill_title(board.card, column.skill))}</span></th>'
+def _head(board: BoardIndex, column: _Column, *, alone: bool) -> str:
+    name = text(skill_title(board.card, column.skill))
+    # Visibly another rule: where nothing could be tested, the rank range decides, as the legend says.
+    mark = "" if column.tests.best or alone else '<span class="as-note">not tested</span>'
+    return f'<th scope="col"><span>{name}</span>{mark}</th>'
 
 
-def _cell(column: _Column, entry_id: str, scale: _Scale) -> str:
+def _cell(column: _Column, entry_id: str, scale: _Scale, *, alone: bool) -> str:
     cell = column.cells.get(entry_id)
     if cell is None or cell.value is None:
         why = f' title="{text(cell.note)}"' if cell is not None and cell.note else ""
         return f'<td class="as-blank"{why}>{MISSING}</td>'
-    hover = f"{number(cell.value)} {interval(cell.ci_low, cell.ci_high)}"
-    if cell.rank is not None:
-        hover += f", rank {rank_text(cell)} of {column.ranked}"
-    hover += f", {count(cell.n_clusters, 'cluster')}"
-    best = ' class="as-best"' if cell.rank_low == 1 else ""
+    bold, said = _standing(column, cell)
+    best = ' class="as-best"' if bold and not alone else ""
     return (
-        f'<td{best} style="--t:{scale.strength(cell.value)}%" title="{text(hover)}">'
+        f'<td{best} style="--t:{scale.strength(cell.value)}%" title="{number(cell.value)} '
+        f'{interval(cell.ci_low, cell.ci_high)}, {count(cell.n_clusters, "cluster")}{said}">'
         f"{number(cell.value, 2)}</td>"
     )
+
+
+def _standing(column: _Column, cell: Cell) -> tuple[bool, str]:
+    """Whether it may be the best of its column, and how that is known."""
+    tests = column.tests
+    if tests.best is None:
+        if cell.rank is None:
+            return False, f", {cell.why_unranked}"
+        return cell.rank_low == 1, f", rank {rank_text(cell)} of all metrics"
+    if cell.entry_id == tests.best:
+        return True, ", best"
+    if cell.entry_id not in tests.corrected:
+        return False, ", not tested against the best"
+    p = tests.corrected[cell.entry_id]
+    return tests.as_good_as_best(cell.entry_id), f", against the best p {p_stated(p)}"
 
 
 def _legend(board: BoardIndex, columns: Sequence[_Column], scale: _Scale, entries: int) -> str:
@@ -129,6 +173,27 @@ def _legend(board: BoardIndex, columns: Sequence[_Column], scale: _Scale, entrie
     parts = any(":" in skill for skill in board.skills())
     finer = " Sub-skills are in the skill chooser." if parts else ""
     return (
-        f'<p class="as-legend">{text(names)}: {ramp}. Bold: the rank range reaches 1, so it may be '
-        f"the best at this skill.{finer}{mixed}{cut}</p>"
+        f'<p class="as-legend">{text(names)}: {ramp}.{finer}{mixed}{cut}</p>'
+        f'<p class="as-legend">{_about_bold(board.card, columns, entries)}</p>'
+    )
+
+
+def _about_bold(card: Card, columns: Sequence[_Column], entries: int) -> str:
+    """The rule behind bold figures, with test, correction and number of tests."""
+    if entries == 1:
+        return "A single metric is shown, so nothing was tested against it."
+    n_tests = sum(len(column.tests.corrected) for column in columns)
+    untested = sum(column.tests.best is None for column in columns)
+    ranges = "bold where the rank range among all metrics reaches 1"
+    if not n_tests:
+        return f"<b>Bold:</b> nothing could be tested here, so {ranges}."
+    others = (
+        f" {count(untested, 'column', 'columns')} marked “not tested”: {ranges}."
+        if untested
+        else ""
+    )
+    return (
+        "<b>Bold:</b> the best of its column, or not told apart from it at 5 %: paired permutation "
+        f"tests by {text(card.cluster)} of the best against each other metric, Benjamini and "
+        f"Hochberg's correction over all {count(n_tests, 'test')} of this table.{others}"
     )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from benchmarks.schema import Card, Selector
 from leaderboard.cells import Cell, best_first
 from leaderboard.ledger import Ledger
 from leaderboard.orders import Orders
+from leaderboard.pages.skill_tests import SkillTests
 from leaderboard.records import Event, Status
 from leaderboard.snapshot import PATH, Board, Entry, Snapshot
 from leaderboard.store.interface import NotFoundError, Store
@@ -34,8 +35,12 @@ class BoardIndex:
         for cell in board.cells:
             key = (cell.measure, cell.variant, cell.split, cell.facet, cell.skill)
             groups.setdefault(key, []).append(cell)
+        of_skill: dict[str | None, list[Selector]] = {}
         for cells in groups.values():
-            self._groups[cells[0].selector, cells[0].skill] = cells
+            selector, skill = cells[0].selector, cells[0].skill
+            self._groups[selector, skill] = cells
+            of_skill.setdefault(skill, []).append(selector)
+        self._selectors = {skill: tuple(found) for skill, found in of_skill.items()}
 
     @property
     def empty(self) -> bool:
@@ -44,13 +49,13 @@ class BoardIndex:
 
     def skills(self) -> tuple[str, ...]:
         """Skills that have cells: in the card's order, further ones after it by name."""
-        found = {skill for _, skill in self._groups if skill is not None}
+        found = {skill for skill in self._selectors if skill is not None}
         listed = [skill for skill in self.card.skills if skill in found]
         return (*listed, *sorted(found.difference(listed)))
 
     def selectors(self, skill: str | None) -> tuple[Selector, ...]:
         """What is measured for a skill (None: over all skills)."""
-        return tuple(selector for selector, of in self._groups if of == skill)
+        return self._selectors.get(skill, ())
 
     def every_selector(self) -> tuple[Selector, ...]:
         """Everything that is measured, for all skills or for any."""
@@ -74,11 +79,13 @@ class View:
         entries: entry id to entry.
         boards: benchmark name to its indexed board; benchmarks without results have empty ones.
         orders: ranks what is looked at.
+        skill_tests: tests metrics within skills, and remembers it.
     """
 
     entries: Mapping[str, Entry]
     boards: Mapping[str, BoardIndex]
     orders: Orders
+    skill_tests: SkillTests = field(default_factory=SkillTests, compare=False)
 
 
 class Reader:

@@ -17,8 +17,8 @@ from leaderboard.cells import Cell
 from leaderboard.ledger import Ledger
 from leaderboard.orders import Orders
 from leaderboard.pages.board_query import BoardQuery, resolve
-from leaderboard.pages.board_table import board_table, tier_ends
-from leaderboard.pages.board_view import board_view
+from leaderboard.pages.board_table import board_table
+from leaderboard.pages.board_view import board_view, skills_view
 from leaderboard.pages.csv_export import board_csv, harmless
 from leaderboard.pages.heatmap import heatmap
 from leaderboard.pages.marks import axis_for, ticks, whisker
@@ -86,7 +86,7 @@ def test_figures_have_a_true_minus_and_no_negative_zero() -> None:
 
 
 def test_a_board_is_ordered_by_rank_range_and_undefined_values_come_last(view: View) -> None:
-    names = metrics_in(shown(view, "ratings").split("By skill")[0])
+    names = metrics_in(shown(view, "ratings").split("Metric against metric")[0])
     assert names[0] == "CLIPScore"
     assert names[-1] == "always-half"
     assert len(names) == 12
@@ -118,13 +118,8 @@ def test_an_empty_board_says_so_and_how_to_submit(view: View) -> None:
     assert "<table" not in html
 
 
-def test_a_tier_ends_where_no_rank_range_crosses() -> None:
-    assert tier_ends([cell(3, 1, 2), cell(2, 1, 2), cell(1, 3, 3), cell(None)]) == {1}
-    assert tier_ends([cell(2, 1, 2), cell(1, 1, 2)]) == frozenset()
-
-
 def test_headers_have_a_scope_and_drawings_a_name(view: View) -> None:
-    html = shown(view, "ratings")
+    html = shown(view, "ratings") + skills_view(resolve(BoardQuery("ratings"), view.boards), view)
     assert all('scope="' in th for th in re.findall(r"<th[ >][^>]*", html))
     assert all("aria-" in svg for svg in re.findall(r"<svg[^>]*", html))
 
@@ -164,6 +159,7 @@ def test_a_link_restores_the_state_it_was_made_from(view: View) -> None:
                 choice = resolve(again, view.boards)
                 assert (choice.skill, choice.selector, choice.remarks) == (skill, selector, ())
                 assert choice.query == asked
+                assert BoardQuery.from_link(asked.to_query()) == asked
 
 
 def test_without_a_link_the_first_board_opens_at_its_headline(view: View) -> None:
@@ -222,7 +218,7 @@ def test_the_nearest_measure_agrees_in_name_before_anything_else() -> None:
 
 def test_the_heatmap_has_a_column_for_every_skill_and_a_dash_for_every_hole(view: View) -> None:
     board = view.boards["ratings"]
-    html = heatmap(board, board.card.headline, view.entries)
+    html = heatmap(board, board.card.headline, view)
     for title in ("All skills", *board.card.skills.values()):
         assert f"<span>{title}</span>" in html
     last = html.split("always-half")[-1]
@@ -232,7 +228,7 @@ def test_the_heatmap_has_a_column_for_every_skill_and_a_dash_for_every_hole(view
 
 def test_a_board_without_skills_has_no_heatmap(view: View) -> None:
     board = view.boards["graphs"]
-    assert heatmap(board, board.card.headline, view.entries) == ""
+    assert heatmap(board, board.card.headline, view) == ""
 
 
 # All boards together.

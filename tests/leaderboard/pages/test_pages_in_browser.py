@@ -78,7 +78,7 @@ def test_a_link_opens_its_view_and_choosing_changes_the_address(
     page = browser.new_page()
     opened(page, f"{site}boards?benchmark=ratings&skill=counting&measure=srcc~paper")
     expect(page.locator(".as-notice", has_text="is not reported for Counting")).to_be_visible()
-    page.get_by_label("Benchmark").click()
+    page.get_by_label("Benchmark", exact=True).click()
     page.get_by_role("option", name="Error graphs").click()
     expect(page.locator("h1")).to_have_text("Error graphs")
     page.wait_for_url(re.compile(r"/boards\?benchmark=graphs&measure=rank~paper~all$"))
@@ -87,6 +87,65 @@ def test_a_link_opens_its_view_and_choosing_changes_the_address(
     with page.expect_download() as download:
         page.get_by_text("Download CSV").click()
     assert download.value.suggested_filename.startswith("graphs-rank")
+    page.close()
+
+
+def test_a_filter_ranks_anew_and_its_link_restores_it(site: str, browser: Browser) -> None:
+    page = browser.new_page()
+    opened(page, f"{site}boards?benchmark=ratings")
+    ranking = page.locator(".as-board")
+    rank = ranking.locator("tr", has_text="TIFA").locator(".as-range")
+    expect(rank).to_have_attribute("title", re.compile(r"^Rank 8 of 10"))
+    page.get_by_label("Metrics or submitters").fill("tifa, dsg, siglip")
+    expect(rank).to_have_attribute("title", re.compile(r"^Rank 2 of 3"))
+    expect(page.locator(".as-aside").first).to_contain_text("3 of 12 metrics")
+    expect(page.locator(".as-heat tbody tr")).to_have_count(3)
+    page.get_by_label("Hide trained on this benchmark").check()
+    page.wait_for_url(re.compile(r"untrained=1&search=tifa,\+dsg,\+siglip$"))
+    expect(page.get_by_label("Metrics or submitters")).to_have_value("tifa, dsg, siglip")
+    page.reload()
+    expect(rank).to_have_attribute("title", re.compile(r"^Rank 2 of 3"))
+    expect(page.get_by_label("Hide trained on this benchmark")).to_be_checked()
+    expect(page.get_by_label("Metrics or submitters")).to_have_value("tifa, dsg, siglip")
+    page.get_by_role("button", name="Reset").click()
+    expect(rank).to_have_attribute("title", re.compile(r"^Rank 8 of 10"))
+    page.wait_for_url(re.compile(r"/boards\?benchmark=ratings&measure=srcc~paper$"))
+    page.close()
+
+
+def test_several_skills_are_chosen_one_after_the_other_and_their_mean_is_shown(
+    site: str, browser: Browser
+) -> None:
+    page = browser.new_page()
+    opened(page, f"{site}boards?benchmark=ratings&measure=accuracy")
+    for skill in ("Counting", "Colour"):
+        page.get_by_label("Skills", exact=False).first.click()
+        page.get_by_role("option", name=skill).click()
+        expect(page.locator(".as-section h2").first).to_contain_text(skill)
+    expect(page.locator(".as-section h2").first).to_contain_text("mean of Counting and Colour")
+    page.wait_for_url(re.compile(r"skill=counting,colour&measure=accuracy~assay$"))
+    page.reload()
+    expect(page.locator(".as-section h2").first).to_contain_text("mean of Counting and Colour")
+    page.close()
+
+
+def test_the_heatmap_follows_and_differences_can_be_reached_with_the_keyboard(
+    site: str, browser: Browser
+) -> None:
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    opened(page, f"{site}boards?benchmark=ratings")
+    expect(page.locator(".as-heat")).to_be_attached()
+    region = page.get_by_role("region", name="Metric against metric")
+    region.focus()
+    expect(region).to_be_focused()
+    page.keyboard.press("Tab")
+    # The metric names of the rows are no links: the first stop is the first difference.
+    expect(page.locator(".as-pairs td a").first).to_be_focused()
+    assert region.evaluate("e => e.scrollWidth > e.clientWidth")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    with page.expect_download() as download:
+        page.get_by_text("Download pairs").click()
+    assert download.value.suggested_filename == "ratings-srcc-paper-pairs.csv"
     page.close()
 
 
