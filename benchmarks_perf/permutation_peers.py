@@ -1,23 +1,13 @@
 """Permutation tests of two metrics as the papers describe them, draw by draw.
 
-Where the evaluator mt-metrics-eval can be imported and has `PermutationSigDiff`, its test is the
-peer for the correlations, else one of the same steps that is written out here. It is installed from
-its repository, into an environment of its own that also has numpy and scipy:
-
-    pip install git+https://github.com/google-research/mt-metrics-eval
-
-What `pip install mt-metrics-eval` finds by its name alone is an unrelated package of somebody else,
-which has none of these functions and should not be installed. Its `PairwisePermutationSigDiff` is
-not in every version, so that pair swaps are always compared with the steps written out here: as
-there, both hybrids' concordant, discordant and tied pairs are counted anew in each prompt.
+The steps are those of the evaluator mt-metrics-eval, written out here with scipy and numpy, so that
+there is something to compare with where that is not installed: see `mt_metrics_eval_peer`.
 """
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from collections.abc import Callable
-from types import ModuleType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +16,11 @@ from scipy import stats
 from benchmarks.arrays import FloatArray
 from benchmarks.statistics.permutation.pair_nulls import Statistic
 
-SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
+SCIPY: dict[Statistic, Callable[..., Any]] = {
+    "pearson": stats.pearsonr,
+    "spearman": stats.spearmanr,
+    "kendall": stats.kendalltau,
+}
 
 PlainTest = Callable[[int], float]
 """The two-sided p-value from so many draws."""
@@ -95,32 +89,3 @@ def _accuracy(found: NDArray[np.int8], order: NDArray[np.int8]) -> float:
     metric_only = np.sum((found == 0) & (order != 0))
     gold_only = np.sum((found != 0) & (order == 0))
     return float((concordant + both) / (concordant + discordant + both + metric_only + gold_only))
-
-
-def evaluator() -> ModuleType | None:
-    """The statistics of mt-metrics-eval, if that is installed and has the test."""
-    if importlib.util.find_spec("mt_metrics_eval") is None:
-        return None
-    found = importlib.import_module("mt_metrics_eval.stats")
-    return found if hasattr(found, "PermutationSigDiff") else None
-
-
-def evaluator_test(
-    module: ModuleType, statistic: Statistic, scores: FloatArray, gold: FloatArray, width: int
-) -> PlainTest:
-    """The one-sided test of mt-metrics-eval, doubled; rows of its tables are systems."""
-    table = [column.reshape(-1, width).T.ravel().tolist() for column in (gold, *scores.T)]
-    one, other = (module.Correlation(width, table[0], column) for column in table[1:])
-
-    def p_value(n_draws: int) -> float:
-        found = module.PermutationSigDiff(
-            one,
-            other,
-            module.KendallVariants if width < gold.size else SCIPY[statistic],
-            average_by="item" if width < gold.size else "none",
-            k=n_draws,
-            params=module.PermutationSigDiffParams(block_size=n_draws + 1),
-        )
-        return float(2.0 * min(found[0], 1.0 - found[0]))
-
-    return p_value
