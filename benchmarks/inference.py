@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import platform
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 
@@ -16,19 +16,26 @@ from benchmarks.rows import Measured, Row, notes
 from benchmarks.statistics import influence, intervals
 from benchmarks.statistics.influence import PerturbedPlan
 from benchmarks.statistics.intervals import Intervals
+from benchmarks.statistics.resampling import mean_of_defined
 
 FIGURES_DEPEND_ON = ("numpy", "pandas", "scipy")
 FEW_DEFINED = "no interval: the value is undefined in more than half of the resamples"
 NOT_COMPARED = "no paired test: without one of the clusters the value is undefined"
+IN_STEPS = "no paired test: the value moves in steps that no single cluster causes"
+_LEAST_EXPLAINED = 0.25
+"""Share of the resamples' variance."""
+_ROUNDING = 1e-9
+"""Resamples that vary by less than this share of their size are equal but for rounding."""
 _METHODS = {True: "bca", False: "percentile"}
 
 
-def infer(measured: Measured, plan: PerturbedPlan) -> Measured:
+def infer(measured: Measured, plan: PerturbedPlan, in_steps: Collection[str] = ()) -> Measured:
     """Intervals and contributions of every row, from one run of the protocol over all draws.
 
     Args:
         measured: what the protocol computed with `plan`: `resamples` has shape (R, B + 2 G).
         plan: bootstrap resamples, then each block of clusters left out, then taken twice.
+        in_steps: measures without influences; see `MeasureInfo.in_steps`.
 
     Returns:
         The rows with BCa intervals, expanded for their number of clusters (percentile ones where
@@ -44,12 +51,14 @@ def infer(measured: Measured, plan: PerturbedPlan) -> Measured:
     members = _members(measured, plan)
     shares = influence.contributions(values, without, twice, members)
     moved = influence.influence(shares, values, members)
+    stepping = _in_steps(measured.rows, in_steps) | _unexplained(moved, resamples)
+    shares[stepping] = moved[stepping] = np.nan
     n_clusters = np.array([row.n_clusters for row in measured.rows])
     bca = intervals.bca(values, resamples, influence.acceleration(moved), n_clusters=n_clusters)
     rows = _filled(measured.rows, bca, intervals.percentile(resamples), plan)
     return replace(
         measured,
-        rows=_explained(rows, resamples, shares),
+        rows=_explained(rows, resamples, shares, stepping),
         resamples=resamples.astype(np.float32),
         contributions=shares,
     )
@@ -100,7 +109,29 @@ def _filled(
     )
 
 
-def _explained(rows: Sequence[Row], resamples: FloatArray, shares: FloatArray) -> tuple[Row, ...]:
+def _in_steps(rows: Sequence[Row], measures: Collection[str]) -> BoolArray:
+    """Shape (R,): rows of measures that are known to move in steps."""
+    return np.array([row.measure in measures for row in rows], bool)
+
+
+def _unexplained(moved: FloatArray, resamples: FloatArray) -> BoolArray:
+    """Shape (R,): rows whose influences do not account for how much their resamples vary.
+
+    The sum of the squared influences estimates the variance that the resamples have. Where it is
+    far smaller the value moves in steps, and flipping influences would find differences everywhere.
+    """
+    with np.errstate(invalid="ignore"):
+        mean = mean_of_defined(resamples, axis=1)[:, None]
+        centred = resamples - mean
+        variance = mean_of_defined(centred**2, axis=1)
+        varies = variance > (_ROUNDING * np.abs(centred + mean).max(axis=1, initial=0.0)) ** 2
+        found = np.square(moved).sum(axis=1) < _LEAST_EXPLAINED * variance
+    return np.asarray(found & varies, bool)
+
+
+def _explained(
+    rows: Sequence[Row], resamples: FloatArray, shares: FloatArray, stepping: BoolArray
+) -> tuple[Row, ...]:
     """The rows with what their values lack; what a protocol withheld it has explained itself."""
     drawn = np.atleast_1d(np.isfinite(resamples).any(axis=1))
     compared = np.atleast_1d(np.isfinite(shares).all(axis=1))
@@ -112,7 +143,7 @@ def _explained(rows: Sequence[Row], resamples: FloatArray, shares: FloatArray) -
             note=notes(
                 row.note,
                 FEW_DEFINED if math.isnan(row.ci_low) else "",
-                "" if compared[i] else NOT_COMPARED,
+                "" if compared[i] else IN_STEPS if stepping[i] else NOT_COMPARED,
             ),
         )
         for i, row in enumerate(rows)

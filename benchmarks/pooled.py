@@ -11,7 +11,7 @@ from typing import Self, TypeVar
 import numpy as np
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
-from benchmarks.rows import Row, notes
+from benchmarks.rows import PooledSample, Row, notes
 from benchmarks.statistics import correlation
 from benchmarks.statistics.logistic_resampled import plcc_with_draws
 from benchmarks.statistics.pairwise_resampled import PairForms
@@ -55,6 +55,8 @@ class PooledImages:
         n_missing: images of the slice without a score.
         plan: resamples the clusters.
         members: positions in the plan of the clusters of the slice, scored or not.
+        sample: makes the whole slice, with its images without a score. It holds references to
+            arrays that many pools share, none of this pool's own, so it may outlive the pool.
         shared: gives the resamples of a measure where they are found for many metrics at once,
             as `ManyPools` does.
     """
@@ -65,6 +67,7 @@ class PooledImages:
     n_missing: int
     plan: ResamplingPlan
     members: IntArray
+    sample: Callable[[], PooledSample]
     shared: Callable[[str], FloatArray] | None = None
 
     @classmethod
@@ -89,7 +92,15 @@ class PooledImages:
         chosen = inside & np.isfinite(scores) & np.isfinite(ratings)
         missing = int((inside & np.isnan(scores)).sum())
         of_slice = np.unique(clusters[inside & np.isfinite(ratings)])
-        return cls(scores[chosen], ratings[chosen], clusters[chosen], missing, plan, of_slice)
+        return cls(
+            scores[chosen],
+            ratings[chosen],
+            clusters[chosen],
+            missing,
+            plan,
+            of_slice,
+            partial(_sample, scores, ratings, clusters, members),
+        )
 
     def counted(self, row: Row) -> Row:
         """The row with the counts of this pool."""
@@ -201,6 +212,14 @@ class ManyPools:
         alike, found, _ = self._found[key]
         of_metric: FloatArray = found[:, np.searchsorted(alike, metric)]
         return of_metric
+
+
+def _sample(
+    scores: FloatArray, ratings: FloatArray, clusters: IntArray, members: BoolArray | None
+) -> PooledSample:
+    rated = np.isfinite(ratings)
+    chosen = rated if members is None else members & rated
+    return PooledSample(scores[chosen], ratings[chosen], clusters[chosen])
 
 
 def missing_scores(n_missing: int) -> str:

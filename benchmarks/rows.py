@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -96,6 +96,21 @@ def notes(*parts: str) -> str:
     return "; ".join(part for part in parts if part)
 
 
+@dataclass(frozen=True)
+class PooledSample:
+    """What one metric says of all rated images of a slice: what a pooled correlation is made of.
+
+    Attributes:
+        scores: shape (n,), higher is better; NaN where the metric gave none.
+        ratings: shape (n,), finite.
+        clusters: shape (n,), position of each image's cluster in the plan.
+    """
+
+    scores: FloatArray
+    ratings: FloatArray
+    clusters: IntArray
+
+
 def _no_values() -> pd.DataFrame:
     return pd.DataFrame({"row": [], "cluster": [], "value": []})
 
@@ -114,6 +129,8 @@ class Measured:
             the metric scored them; None: all clusters of the plan.
         contributions: shape (len(rows), G), what each block of clusters adds to each row's value
             (see `statistics.influence`); G is 0 before `inference.infer` has filled it in.
+        pools: row index to what makes the sample behind the row, for rows that are the
+            correlation of one pool; a sample is made when it is asked for, none is held.
     """
 
     rows: tuple[Row, ...]
@@ -121,6 +138,7 @@ class Measured:
     clusters: pd.DataFrame = field(default_factory=_no_values)
     members: tuple[IntArray | None, ...] = ()
     contributions: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
+    pools: Mapping[int, Callable[[], PooledSample]] = field(default_factory=dict)
 
 
 class MeasuredBuilder:
@@ -132,6 +150,7 @@ class MeasuredBuilder:
         self._resamples: list[FloatArray] = []
         self._members: list[IntArray | None] = []
         self._clusters: list[tuple[int, Sequence[str], FloatArray]] = []
+        self._pools: dict[int, Callable[[], PooledSample]] = {}
 
     def add(
         self,
@@ -141,6 +160,7 @@ class MeasuredBuilder:
         cluster_values: FloatArray | None = None,
         *,
         members: IntArray | None = None,
+        pool: Callable[[], PooledSample] | None = None,
     ) -> None:
         """Append one row.
 
@@ -153,7 +173,11 @@ class MeasuredBuilder:
             cluster_values: their values, same length.
             members: positions in the plan of the clusters of the row's slice, repeats allowed,
                 whether or not this metric scored them; None: all clusters of the plan.
+            pool: makes the sample of a row that is the correlation of one pool, defined or not.
+                It lives as long as what `build` gives, so it should hold references only.
         """
+        if pool is not None:
+            self._pools[len(self._rows)] = pool
         if clusters is not None and cluster_values is not None:
             self._clusters.append((len(self._rows), clusters, cluster_values))
         if row.n_clusters == 1 and resamples is not None:
@@ -173,7 +197,9 @@ class MeasuredBuilder:
             row if math.isnan(low) else replace(row, ci_low=float(low), ci_high=float(high))
             for row, low, high in zip(self._rows, *percentile_intervals(stacked), strict=True)
         )
-        return Measured(rows, stacked, self._cluster_table(), tuple(self._members))
+        return Measured(
+            rows, stacked, self._cluster_table(), tuple(self._members), pools=dict(self._pools)
+        )
 
     def _cluster_table(self) -> pd.DataFrame:
         if not self._clusters:

@@ -45,6 +45,9 @@ class MeasureInfo(_Frozen):
     higher_is_better: bool = True
     chance: float | None = None
     """Expected value of a metric that guesses."""
+    in_steps: bool = False
+    """Whether it moves in steps that no single cluster causes, as a count of a few relations does:
+    such a measure has resamples and ranks, but no influences, so no paired tests."""
     source: str = ""
     """Paper, section and equation."""
 
@@ -408,4 +411,5 @@ class Benchmark(ABC):
         out and taken twice; see `inference.infer`.
         """
         plan = PerturbedPlan.of(self.plan(answers, n_resamples))
-        return infer(self.measure(scores, answers, plan), plan)
+        in_steps = {name for name, info in self.card.measures.items() if info.in_steps}
+        return infer(self.measure(scores, answers, plan), plan, in_steps)

@@ -234,7 +234,7 @@ class Worker:
         judged = [
             judge(submission, one, self._registry[one.benchmark], self._data, now) for one in scored
         ]
-        self._keep_private(judged)
+        self._keep_private(submission, judged)
         output = self._output[-LOG_CHARS:] if self._may_show(submission) else ""
         events = [
             Event(at=now, state=State.SCORED, by=self.name, log=output),
@@ -255,8 +255,10 @@ class Worker:
             files |= one.files().public
         return files
 
-    def _keep_private(self, judged: Sequence[Judged]) -> None:
+    def _keep_private(self, submission: Submission, judged: Sequence[Judged]) -> None:
         """What must not be public comes first: the boards read it once the run is published."""
+        if not self._mine(self._ledger.status(submission.submission_id)):
+            raise TransientError("lost_race", "Another worker has taken this submission.")
         files = {path: f for one in judged for path, f in one.files().private.items()}
         if files:
             transact(self._store.private, lambda: files, "draws of private answers")

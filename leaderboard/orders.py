@@ -11,13 +11,15 @@ import numpy as np
 
 from benchmarks.schema import Card
 from leaderboard.cells import Cell
-from leaderboard.draws import Draws, read_draws
+from leaderboard.draws import read_draws
 from leaderboard.slices import Ranked, Slice, mean_over_skills, ranked
 from leaderboard.store.interface import Store
 
 _KEPT_BYTES = 256 << 20
 """Draws of slices and rankings kept at a time: a slice of thirty metrics takes about 200 KB, one of
 forty skills together 8 MB."""
+_KEPT = 512
+"""However small they are: some have no draws at all."""
 _AGREEMENT = 1e-6
 """A value's contributions add up to it; where they do not, they are of another publication."""
 
@@ -89,8 +91,9 @@ class Orders:
         with np.errstate(invalid="ignore"):
             off = np.abs(found.contributions.sum(axis=1) - values)
             stale = off > _AGREEMENT * np.maximum(1.0, np.abs(values))
-        kept = np.where(stale[:, None], np.nan, found.contributions)
-        return Slice(tuple(cells), Draws(found.resamples, kept))
+        found.contributions[stale] = np.nan
+        found.resamples[stale] = np.nan
+        return Slice(tuple(cells), found)
 
     def _remembered(self, key: Hashable, make: Callable[[], _Found]) -> _Found:
         with self._lock:
@@ -101,6 +104,9 @@ class Orders:
         made = make()
         with self._lock:
             self._kept[key] = made
-            while sum(one.draws.nbytes for one in self._kept.values()) > _KEPT_BYTES:
+            while len(self._kept) > _KEPT or self._bytes() > _KEPT_BYTES:
                 self._kept.popitem(last=False)
         return made
+
+    def _bytes(self) -> int:
+        return sum(one.draws.nbytes for one in self._kept.values())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -171,9 +170,9 @@ def tiers(
 ) -> tuple[int | None, ...]:
     """Tiers of entries that the tests do not tell apart.
 
-    Down the board, an entry opens a new tier if it differs significantly from the best entry of
-    the current one; else it belongs to that tier (as the WMT metrics shared tasks make their
-    significance clusters: Freitag et al. 2023, section 4).
+    Down the board, an entry opens a new tier if it differs significantly from any entry of the
+    current one; else it belongs to that tier. So no two entries of a tier differ significantly (as
+    the WMT metrics shared tasks assign ranks to significance clusters: Freitag et al. 2023).
 
     Args:
         values: shape (M,), higher is better; NaN takes no part.
@@ -188,16 +187,10 @@ def tiers(
     order = sorted(np.flatnonzero(np.isfinite(values)), key=lambda i: -values[i])
     tested = [i for i in order if len(order) == 1 or np.isfinite(corrected[i]).any()]
     tier = 0
-    leader = -1
+    members: list[int] = []
     for place in tested:
-        if leader < 0 or corrected[leader, place] < level:
-            tier, leader = tier + 1, int(place)
+        if not members or bool((corrected[members, place] < level).any()):
+            tier, members = tier + 1, []
+        members.append(int(place))
         found[place] = tier
     return tuple(found)
-
-
-def leads_its_tier(tiers_in_order: Sequence[int | None], place: int) -> bool:
-    """Whether the entry at a place of a board, best first, opens a tier other than the first."""
-    before = [tier for tier in tiers_in_order[:place] if tier is not None]
-    mine = tiers_in_order[place]
-    return mine is not None and bool(before) and mine > before[-1]

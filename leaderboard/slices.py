@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,11 +27,6 @@ class Slice:
 
     cells: tuple[Cell, ...]
     draws: Draws
-
-    def of(self, entry_ids: Collection[str]) -> Slice:
-        """Those of some entries: what a filter leaves."""
-        kept = [i for i, cell in enumerate(self.cells) if cell.entry_id in entry_ids]
-        return Slice(tuple(self.cells[i] for i in kept), self.draws.of(kept))
 
 
 @dataclass(frozen=True)
@@ -122,7 +117,11 @@ def mean_over_skills(slices: Sequence[Slice]) -> Slice:
     cells = tuple(
         _averaged([one.cells[i] for one, i in part], len(slices), skill) for part in parts
     )
-    return Slice(_with_intervals(cells, draws), draws)
+    # Each skill has blocks of its own, so its even share is taken off before averaging.
+    influences = stacked(
+        [_mean([_influences(s.draws.contributions[i]) for s, i in part]) for part in parts]
+    )
+    return Slice(_with_intervals(cells, draws, influences), draws)
 
 
 def _with_rank(cell: Cell, found: Ordering, place: int) -> Cell:
@@ -166,12 +165,18 @@ def _averaged(cells: Sequence[Cell], n_skills: int, skill: str) -> Cell:
     )
 
 
-def _with_intervals(cells: tuple[Cell, ...], draws: Draws) -> tuple[Cell, ...]:
+def _influences(shares: np.ndarray) -> np.ndarray:
+    """Contributions, shape (G,), less the even share of the value in the blocks of the slice."""
+    members = shares != 0.0
+    return shares - np.where(members, shares.sum() / max(members.sum(), 1), 0.0)
+
+
+def _with_intervals(
+    cells: tuple[Cell, ...], draws: Draws, influences: np.ndarray
+) -> tuple[Cell, ...]:
     values = np.array([math.nan if cell.value is None else cell.value for cell in cells])
-    shares = draws.contributions
-    moved = shares - np.where(shares != 0.0, shares.mean(axis=1, keepdims=True), 0.0)
     n_clusters = np.array([cell.n_clusters for cell in cells], np.intp)
-    found = bca(values, draws.resamples, acceleration(moved), n_clusters=n_clusters)
+    found = bca(values, draws.resamples, acceleration(influences), n_clusters=n_clusters)
     return tuple(
         cell
         if cell.value is None or math.isnan(low)

@@ -24,9 +24,9 @@ class ScoredImages(PooledImages):
         """SRCC, KRCC or Pearson, whichever the row names."""
         row = self.counted(row)
         if self.undefined:
-            return undefined(row, self.undefined, self.remark)
+            return replace(undefined(row, self.undefined, self.remark), pool=self.sample)
         row = replace(row, value=self.value(row.measure), note=self.remark)
-        return Estimate(row, lambda: Drawn(self.resamples(row.measure)), self.members)
+        return Estimate(row, lambda: Drawn(self.resamples(row.measure)), self.members, self.sample)
 
     def after_fit(self, row: Row, fitted: logistic.Plcc, curves: BestCurves) -> Estimate:
         """PLCC or RMSE, whichever the row names, of one fit."""

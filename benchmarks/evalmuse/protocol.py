@@ -63,7 +63,7 @@ def measure(
     for estimate in estimates(scores, answers, plan, benchmark, revision):
         drawn = estimate.drawn
         row = replace(estimate.row, note=notes(estimate.row.note, drawn.note))
-        builder.add(row, drawn.values, members=estimate.members)
+        builder.add(row, drawn.values, members=estimate.members, pool=estimate.pool)
     return builder.build()
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
 from benchmarks.evalmuse.answers import EvalMuseAnswers
 from benchmarks.evalmuse.element_keys import UNREPORTED_SKILL
-from benchmarks.rows import Row, notes
+from benchmarks.rows import PooledSample, Row, notes
 from benchmarks.statistics.resampling import ResamplingPlan
 
 Slice = tuple[str, BoolArray]
@@ -44,11 +44,13 @@ class Estimate:
         row: without an interval.
         draw: computes the resamples; None where there are none.
         members: positions in the plan of the prompts of the slice; None: all.
+        pool: makes the sample behind a correlation of one pool; None for other rows.
     """
 
     row: Row
     draw: Callable[[], Drawn] | None = None
     members: IntArray | None = None
+    pool: Callable[[], PooledSample] | None = None
 
     @cached_property
     def drawn(self) -> Drawn:

@@ -35,6 +35,7 @@ MEASURES: dict[str, MeasureInfo] = {
         source=_SOURCE,
     ),
     "threshold": MeasureInfo(
+        in_steps=True,
         title="Threshold",
         meaning="P(Yes) above which an answer is taken as yes: the value in 0, 0.01, ..., 1 of "
         "highest F1 over all category questions, the smallest of several.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,8 +12,8 @@ from benchmarks.arrays import FloatArray
 from benchmarks.evalmuse_track2.answers import MaskedScores, Track2Answers
 from benchmarks.evalmuse_track2.masks import PackedMask, unpack
 from benchmarks.evalmuse_track2.measures import FACETS, MEASURES
-from benchmarks.pooled import Found, PooledImages
-from benchmarks.rows import Measured, MeasuredBuilder, Row, notes
+from benchmarks.pooled import CORRELATIONS, Found, PooledImages
+from benchmarks.rows import Measured, MeasuredBuilder, PooledSample, Row, notes
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean
 
@@ -76,7 +76,8 @@ def measure(
             _add(builder, of_regions, estimate, answers.note)
         _add_giou(builder, replace(row, n_items=n, n_clusters=n), found, counts, answers)
         for name, estimate in agreed.items():
-            _add(builder, replace(by_score, measure=name), estimate)
+            sample = pool.sample if name in CORRELATIONS else None
+            _add(builder, replace(by_score, measure=name), estimate, pool=sample)
     return builder.build()
 
 
@@ -163,6 +164,12 @@ def _final(f1: Found, plcc: Found, srcc: Found) -> Found:
     return Found(value, note, resamples)
 
 
-def _add(builder: MeasuredBuilder, row: Row, estimate: Found, note: str = "") -> None:
+def _add(
+    builder: MeasuredBuilder,
+    row: Row,
+    estimate: Found,
+    note: str = "",
+    pool: Callable[[], PooledSample] | None = None,
+) -> None:
     row = replace(row, value=estimate.value, note=notes(estimate.note, note))
-    builder.add(row, None if math.isnan(estimate.value) else estimate.resamples)
+    builder.add(row, None if math.isnan(estimate.value) else estimate.resamples, pool=pool)

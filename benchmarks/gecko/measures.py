@@ -35,6 +35,7 @@ MEASURES: dict[str, MeasureInfo] = {
         source="Gecko, pair-wise evaluation",
     ),
     "model_pairs_right": MeasureInfo(
+        in_steps=True,
         title="Model pairs right",
         meaning="Number of pairs of models that the metric relates as people do: better, worse, or "
         "no significant difference (Wilcoxon's signed ranks over the prompts, p < 0.001). The "

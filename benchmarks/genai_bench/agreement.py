@@ -62,12 +62,13 @@ class Pool:
         for measure in ("krcc", "pearson", "srcc"):
             of_measure = replace(row, measure=measure)
             if pool.undefined:
-                builder.add(replace(of_measure, note=notes(pool.undefined, row.note)))
+                without = replace(of_measure, note=notes(pool.undefined, row.note))
+                builder.add(without, pool=pool.sample)
                 continue
             # The pairs, which are at hand, hold Kendall's tau-b of every resample.
             resamples = drawn.tau_b if measure == "krcc" else pool.resamples(measure)
             found = replace(of_measure, value=pool.value(measure))
-            builder.add(found, resamples, members=pool.members)
+            builder.add(found, resamples, members=pool.members, pool=pool.sample)
 
     def _add_pairwise(
         self, builder: MeasuredBuilder, row: Row, pool: PooledImages, at_0: DrawnPairs

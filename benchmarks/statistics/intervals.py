@@ -88,7 +88,8 @@ def bca(
         slope = 1.0 - acceleration[:, None] * z
         tails = ndtr(z0 + z / slope)
     usable = np.isfinite(tails).all(axis=1) & (slope > 0.0).all(axis=1)
-    plain = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
+    # What BCa cannot do is no reason to forget how few clusters there are.
+    plain = ndtr(_quantiles(len(resamples), level, n_clusters))
     found = _between(resamples, np.where(usable[:, None], tails, plain))
     return Intervals(found.low, found.high, usable & np.isfinite(found.low))
 

@@ -3,9 +3,10 @@
 Hypothesis: two metrics have the same value of a measure. Were they exchangeable within clusters,
 the difference of their contributions d_g = P_a,g - P_b,g (see `influence.contributions`) could as
 well have had the other sign in each block g. The statistic is the difference of the two values,
-|Σ d_g|, and its reference distribution |Σ ± d_g| over all patterns of signs. For a measure that is
-a mean of cluster values this is exactly the permutation test that swaps the metrics' scores within
-clusters (Good 2005, section 3.2); for any other measure it is that test of its linear part.
+|Σ d_g|, and its reference distribution |Σ ± d_g| over all patterns of signs. For a mean of cluster
+values, and blocks of one size, this is exactly the permutation test that swaps the metrics' scores
+within them (Good 2005, section 3.2); for any other measure it is that test of its linear part. A
+measure without one, such as a count of a few relations, cannot be tested so.
 
 All pairs of M metrics share the signs, and a pair's sums are differences of the metrics' sums, so
 a board costs one product of (M, G) with (G, K) and the counting; a pair's p-value depends on that

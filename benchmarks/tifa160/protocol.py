@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.arrays import BoolArray
-from benchmarks.pooled import Found, PooledImages
+from benchmarks.pooled import CORRELATIONS, Found, PooledImages
 from benchmarks.rows import Measured, MeasuredBuilder, Row, notes
 from benchmarks.schema import MeasureInfo, ScoreTable
 from benchmarks.statistics import pairwise
@@ -134,7 +134,8 @@ def _sources(answers: Tifa160Answers) -> Iterator[tuple[str, BoolArray]]:
 def _add(builder: MeasuredBuilder, row: Row, part: PooledImages, unit: float) -> None:
     found = _found(row.measure, part, unit)
     row = replace(part.counted(row), value=found.value, note=found.note)
-    builder.add(row, found.resamples, members=part.members)
+    pool = part.sample if row.measure in CORRELATIONS else None
+    builder.add(row, found.resamples, members=part.members, pool=pool)
 
 
 def _found(measure_name: str, part: PooledImages, unit: float) -> Found:

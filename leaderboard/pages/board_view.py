@@ -109,7 +109,7 @@ def _against_each_other(choice: Choice, view: View, ranked: Ranked) -> str:
     if not matrix:
         return ""
     csv = download_link(
-        pairs_csv(found, view.entries),
+        pairs_csv(pairs(ranked, None), view.entries),
         file_name(ranked.cells, choice.board, "pairs"),
         "Download pairs",
     )

@@ -29,14 +29,15 @@ sign of their difference on any part of the clusters could as well be the other,
 at random and the p-value is the share of flips that give a difference as large. All p-values of a
 ranking are corrected together by Holm's method (1979): were no two metrics different, a false finding
 would come up in 5 % of rankings at most. Down the ranking, a metric opens a new tier if it differs
-significantly from the best metric of the current one. Within a tier the order says little.</dd>
+significantly from a metric of the current one, so no two of a tier differ. Within a tier the order
+says little.</dd>
 <dt>Metric against metric</dt><dd>The same tests, pair by pair. With up to {ENUMERATED} blocks of
 clusters that differ every pattern of signs is looked at and p is exact; else it comes from
 {FIRST_DRAWS:,} or {ALL_DRAWS:,} patterns drawn from the stored seed, or is an upper bound below what those can show.</dd>
 <dt>Bold in a heatmap</dt><dd>The best metric of a skill, and those that the same test does not tell
-apart from it, by Benjamini and Hochberg's correction (1995) over all tests of the heatmap: of the
-metrics called worse, 5 % are expected to be called so wrongly. Skills without tests fall back on
-rank ranges and say so.</dd>
+apart from it. All pairs of metrics in all columns are corrected together by Benjamini and Hochberg's
+method (1995): of the differences found, 5 % are expected to be found wrongly. Skills without tests
+fall back on rank ranges and say so.</dd>
 <dt>Too few items to order</dt><dd>With fewer than {MIN_CLUSTERS} clusters a draw says next to
 nothing. Values are shown, ranks are not.</dd>
 <dt>Missing scores</dt><dd>Where a metric gave no score, the number of missing pairs is shown beside

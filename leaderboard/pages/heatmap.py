@@ -182,7 +182,7 @@ def _about_bold(card: Card, columns: Sequence[_Column], entries: int) -> str:
     """The rule behind bold figures, with test, correction and number of tests."""
     if entries == 1:
         return "A single metric is shown, so nothing was tested against it."
-    n_tests = sum(len(column.tests.corrected) for column in columns)
+    n_tests = sum(column.tests.n_tests for column in columns)
     untested = sum(column.tests.best is None for column in columns)
     ranges = "bold where the rank range among all metrics reaches 1"
     if not n_tests:
@@ -194,6 +194,6 @@ def _about_bold(card: Card, columns: Sequence[_Column], entries: int) -> str:
     )
     return (
         "<b>Bold:</b> the best of its column, or not told apart from it at 5 %: paired permutation "
-        f"tests by {text(card.cluster)} of the best against each other metric, Benjamini and "
-        f"Hochberg's correction over all {count(n_tests, 'test')} of this table.{others}"
+        f"tests by {text(card.cluster)}, Benjamini and Hochberg's correction over all pairs of "
+        f"metrics in all columns ({count(n_tests, 'test')}).{others}"
     )

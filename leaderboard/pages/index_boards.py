@@ -14,7 +14,11 @@ from leaderboard.index import Interval
 from leaderboard.pages.identities import Identity, latest_cells
 from leaderboard.pages.reading import BoardIndex, View
 
-INSIDE = {"genai_527": "genai_1600"}
+INSIDE = {
+    "genai_527": "genai_1600",
+    "genai_ranking": "genai_1600",
+    "evalmuse_ntire": "evalmuse",
+}
 """Benchmarks whose items are, but for a few, among those of another: both would count twice."""
 
 NO_RESULTS = "no metric published yet"

@@ -1,8 +1,9 @@
-"""Tests of the best metric of each skill against the others, corrected over a whole heatmap.
+"""Tests between the metrics of each skill, corrected over a whole heatmap.
 
-Hypothesis of each test: the best metric of a skill and another one have the same value of the
-measure there (see `benchmarks.statistics.sign_flips`). Benjamini and Hochberg's correction over all
-tests of the heatmap holds the expected share of false findings among the findings at 5 %.
+Hypothesis of each test: two metrics have the same value of the measure on a skill (see
+`benchmarks.statistics.sign_flips`). Benjamini and Hochberg's correction is over all pairs of all
+columns shown, and what is shown of it is the best metric against the others: a family of those
+tests alone would depend on which metric came out best on the same data, and find too much.
 """
 
 from __future__ import annotations
@@ -11,21 +12,22 @@ import threading
 from collections import OrderedDict
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
-from benchmarks.arrays import FloatArray
+from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.schema import Card
 from benchmarks.statistics.multiplicity import benjamini_hochberg
 from benchmarks.statistics.resampling import seed_of
-from benchmarks.statistics.sign_flips import FIRST_DRAWS, pair_tests
+from benchmarks.statistics.sign_flips import pair_tests
 from leaderboard.cells import Cell
 from leaderboard.orders import Orders
 from leaderboard.ranking import LEVEL
 from leaderboard.slices import Slice
 
-_KEPT = 4096
-"""Columns remembered; one of thirty metrics takes about 300 bytes."""
+_KEPT = 1024
+"""Columns remembered; one of thirty metrics takes about 7 KB."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +36,13 @@ class TestedColumn:
 
     Attributes:
         best: entry with the best value; None where nothing was tested.
-        corrected: p-value of each other tested entry after the correction over the heatmap, 0..1.
+        corrected: p-value of each other tested entry against it after the correction, 0..1.
+        n_tests: pairs of the column that were tested.
     """
 
     best: str | None
     corrected: Mapping[str, float]
+    n_tests: int = 0
 
     def as_good_as_best(self, entry_id: str) -> bool:
         """Whether it is the best entry, or was tested and not told apart from it."""
@@ -47,20 +51,29 @@ class TestedColumn:
 
 @dataclass(frozen=True)
 class _Column:
-    """A column before its tests: its key, cells, contributions and the place of its best entry."""
+    """A column before its tests.
+
+    Attributes:
+        key: of its tests, which a filter leaves as they are.
+        contributions: shape (M, G), of its cells.
+        entries: ids of its cells.
+        testable: shape (T,), places of the cells that may be tested.
+        shown: those of them that a filter leaves, the best of the column first; empty where the
+            best has no contributions.
+    """
 
     key: Hashable
-    cells: tuple[Cell, ...]
     contributions: FloatArray
-    able: tuple[int, ...]
-    best: int | None
+    entries: tuple[str, ...]
+    testable: IntArray
+    shown: tuple[int, ...]
 
 
 class SkillTests:
     """Makes the tests of heatmaps and remembers their p-values; safe among threads.
 
-    The tests of a column are made for all its metrics at once, so a filter that leaves the best
-    metric in needs no new ones: only the correction is made again.
+    The tests of a column are made for all its metrics at once, so a filter needs no new ones: only
+    the correction is made again.
     """
 
     def __init__(self) -> None:
@@ -86,32 +99,22 @@ class SkillTests:
         slices = orders.slices(card, columns)
         found = [_column(one, card, entry_ids) for one in slices]
         p_values = self._p_values(found, seed_of(card.name, card.revision))
-        tests = [
-            [place for place in column.able if place != column.best]
-            if column.best is not None
-            else []
-            for column in found
-        ]
-        flat = [p_values[i][place] for i, places in enumerate(tests) for place in places]
+        pairs = [list(combinations(column.shown, 2)) for column in found]
+        flat = [p[pair] for p, of in zip(p_values, pairs, strict=True) for pair in of]
         corrected = iter(benjamini_hochberg(np.array(flat)).tolist() if flat else ())
         return tuple(
-            TestedColumn(
-                best=column.cells[column.best].entry_id
-                if column.best is not None and places
-                else None,
-                corrected={column.cells[place].entry_id: next(corrected) for place in places},
-            )
-            for column, places in zip(found, tests, strict=True)
+            _tested_column(column, {pair: next(corrected) for pair in of})
+            for column, of in zip(found, pairs, strict=True)
         )
 
     def _p_values(self, columns: Sequence[_Column], seed: int) -> list[FloatArray]:
-        """Of the best entry of each column against every entry, from memory or made together."""
+        """Between each two entries of each column, from memory or made together."""
         known = [self._remembered(column.key) for column in columns]
-        new = [i for i, p in enumerate(known) if p is None and columns[i].best is not None]
+        new = [i for i, p in enumerate(known) if p is None]
         for i, made in zip(new, _tested([columns[i] for i in new], seed), strict=True):
             known[i] = made
             self._remember(columns[i].key, made)
-        return [np.zeros(0) if p is None else p for p in known]
+        return [np.zeros((0, 0)) if p is None else p for p in known]
 
     def _remembered(self, key: Hashable) -> FloatArray | None:
         with self._lock:
@@ -130,33 +133,55 @@ def _column(one: Slice, card: Card, entry_ids: Collection[str] | None) -> _Colum
     cells, shares = one.cells, one.draws.contributions
     # Without a single block there is nothing to flip: a row of no numbers is not a tested one.
     whole = np.isfinite(shares).all(axis=1) & (shares.shape[1] > 0)
-    ranked = [
-        i
-        for i, cell in enumerate(cells)
-        if cell.value is not None
-        and cell.orderable
-        and cell.complete
-        and (entry_ids is None or cell.entry_id in entry_ids)
-    ]
+    able = [c.value is not None and c.orderable and c.complete for c in cells]
+    entries = tuple(cell.entry_id for cell in cells)
     sign = 1.0 if not cells or card.higher_is_better(cells[0].measure) else -1.0
-    best = max(ranked, key=lambda i: sign * (cells[i].value or 0.0), default=None)
+    shown = sorted(
+        (i for i, e in enumerate(entries) if able[i] and (entry_ids is None or e in entry_ids)),
+        key=lambda i: -sign * (cells[i].value or 0.0),
+    )
     # Tests against the second best would make that one look like the best.
-    if best is None or not whole[best]:
-        return _Column(None, cells, shares, (), None)
-    able = tuple(i for i in ranked if whole[i])
-    of = tuple((cell.entry_id, cell.row) for cell in cells)
-    return _Column((card.name, of, cells[best].entry_id), cells, shares, able, best)
+    first = bool(shown) and bool(whole[shown[0]])
+    return _Column(
+        key=(card.name, tuple((cell.entry_id, cell.row) for cell in cells)),
+        contributions=shares,
+        entries=entries,
+        testable=np.array([i for i, ok in enumerate(able) if ok and whole[i]], np.intp),
+        shown=tuple(i for i in shown if whole[i]) if first else (),
+    )
+
+
+def _tested_column(column: _Column, corrected: Mapping[tuple[int, int], float]) -> TestedColumn:
+    """What is shown of a column; `corrected` holds the p-value of each two places of `shown`."""
+    if not corrected:
+        return TestedColumn(None, {})
+    best, *others = column.shown
+    return TestedColumn(
+        best=column.entries[best],
+        corrected={column.entries[i]: corrected[best, i] for i in others},
+        n_tests=len(corrected),
+    )
 
 
 def _tested(columns: Sequence[_Column], seed: int) -> list[FloatArray]:
-    """Best against each entry of its column; all columns share the signs and one product."""
+    """Shape (M, M) for each column; all of them share the signs and one product."""
     if not columns:
         return []
-    sizes = [len(column.cells) for column in columns]
-    starts = np.cumsum([0, *sizes[:-1]])
-    best = [start + (column.best or 0) for start, column in zip(starts, columns, strict=True)]
+    sides: list[tuple[IntArray, IntArray]] = []
+    start = 0
+    for column in columns:
+        a, b = np.triu_indices(column.testable.size, 1)
+        sides.append((start + column.testable[a], start + column.testable[b]))
+        start += len(column.entries)
     shares = np.concatenate([column.contributions for column in columns])
-    first = np.repeat(np.array(best, np.intp), sizes)
-    second = np.arange(len(shares), dtype=np.intp)
-    p = pair_tests(shares, first, second, seed, FIRST_DRAWS).p_value
-    return np.split(p, starts[1:])
+    first, second = (np.concatenate(side) for side in zip(*sides, strict=True))
+    p = pair_tests(shares, first, second, seed).p_value
+    made: list[FloatArray] = []
+    for column, of_column in zip(
+        columns, np.split(p, np.cumsum([a.size for a, _ in sides])[:-1]), strict=True
+    ):
+        matrix = np.full((len(column.entries),) * 2, np.nan)
+        a, b = (column.testable[side] for side in np.triu_indices(column.testable.size, 1))
+        matrix[a, b] = matrix[b, a] = of_column
+        made.append(matrix)
+    return made

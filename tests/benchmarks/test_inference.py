@@ -10,7 +10,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.inference import FEW_DEFINED, NOT_COMPARED, infer, plan_hash, versions
+from benchmarks.inference import (
+    FEW_DEFINED,
+    IN_STEPS,
+    NOT_COMPARED,
+    infer,
+    plan_hash,
+    versions,
+)
 from benchmarks.registry import load_registry
 from benchmarks.rows import ONE_CLUSTER, Measured, MeasuredBuilder, Row
 from benchmarks.schema import Answers, Benchmark, ScoreTable
@@ -94,7 +101,8 @@ class TestOneRow:
         assert np.isnan(found.contributions).all()
         assert row.note == f"why; {NOT_COMPARED}"
         assert row.ci_method == "percentile"
-        assert (row.ci_low, row.ci_high) == (row.percentile_low, row.percentile_high)
+        # Expanded for twelve clusters, so wider than the percentile interval itself.
+        assert row.ci_low < row.percentile_low < row.percentile_high < row.ci_high
 
     def test_what_the_protocol_withheld_it_explains_itself(self) -> None:
         row, found = inferred(row_of(0.5, 12, "no interval: because"), None, self.plan)
@@ -210,7 +218,8 @@ def same_numbers(one: Measured, other: Measured, rows: list[tuple[int, int]]) ->
     for field in ("value", "ci_low", "ci_high", "percentile_low", "percentile_high"):
         left = [getattr(one.rows[i], field) for i, _ in rows]
         right = [getattr(other.rows[j], field) for _, j in rows]
-        np.testing.assert_allclose(left, right, rtol=1e-9, atol=1e-12, err_msg=field)
+        # A fitted curve is found to about 1e-8, and rounding decides where the search ends.
+        np.testing.assert_allclose(left, right, rtol=1e-7, atol=1e-12, err_msg=field)
     for field in ("ci_method", "n_items", "n_clusters", "n_missing"):
         left = [getattr(one.rows[i], field) for i, _ in rows]
         assert left == [getattr(other.rows[j], field) for _, j in rows]
@@ -272,3 +281,22 @@ def test_clusters_by_any_other_name_give_the_same_numbers() -> None:
     ]
     assert found[0].plan != found[1].plan
     assert replace(found[0], plan=found[1].plan) == found[1]
+
+
+def test_a_value_that_moves_in_steps_has_resamples_but_no_influences() -> None:
+    """A count of relations: no single cluster turns one, many together do."""
+    plan = PerturbedPlan.of(ResamplingPlan(tuple(f"c{i}" for i in range(60)), 3, 200))
+    draws = np.ones(plan.n_resamples)
+    draws[:200] = np.random.default_rng(0).integers(0, 3, 200)
+    row, found = inferred(row_of(1.0, 60), draws, plan)
+    assert np.isnan(found.contributions).all()
+    assert row.note == IN_STEPS
+    assert row.ci_method == "percentile"
+
+
+def test_equal_resamples_that_differ_by_rounding_are_no_steps() -> None:
+    plan = PerturbedPlan.of(ResamplingPlan(tuple(f"c{i}" for i in range(20)), 3, 50))
+    draws = np.full(plan.n_resamples, 0.7) + np.random.default_rng(0).normal(size=90) * 1e-17
+    row, found = inferred(row_of(0.7, 20), draws, plan)
+    assert row.note == ""
+    assert np.isfinite(found.contributions).all()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks.pooled import CORRELATIONS, PooledImages, missing_scores
+from benchmarks.pooled import CORRELATIONS, ManyPools, PooledImages, missing_scores
 from benchmarks.rows import Row
 from benchmarks.statistics.resampling import ResamplingPlan
 
@@ -76,3 +80,31 @@ def test_what_is_undefined_says_why(
 
 def test_nothing_is_said_where_nothing_is_missing() -> None:
     assert missing_scores(0) == ""
+
+
+def test_the_sample_is_the_whole_slice_with_its_gaps() -> None:
+    scores, ratings = SCORES.copy(), RATINGS.copy()
+    scores[:5], ratings[4:8] = NAN, NAN
+    members = CLUSTERS != 3
+    sample = PooledImages.of(scores, ratings, CLUSTERS, PLAN, members).sample()
+    inside = members & ~np.isnan(ratings)
+    np.testing.assert_array_equal(sample.scores, scores[inside])
+    np.testing.assert_array_equal(sample.ratings, ratings[inside])
+    np.testing.assert_array_equal(sample.clusters, CLUSTERS[inside])
+
+
+def test_what_makes_a_sample_holds_neither_copies_nor_resamples() -> None:
+    table = np.column_stack([SCORES, SCORES[::-1]])
+    members = CLUSTERS < 4
+    many = ManyPools(table, RATINGS, CLUSTERS, PLAN)
+    found = many.pool(1, members, PooledImages)
+    found.correlation("srcc")
+    all_pools, this_pool, sample = weakref.ref(many), weakref.ref(found), found.sample
+    del many, found
+    gc.collect()
+    assert (all_pools(), this_pool()) == (None, None)
+    assert isinstance(sample, partial)
+    scores, *others = sample.args
+    assert np.shares_memory(scores, table)
+    assert all(a is b for a, b in zip(others, (RATINGS, CLUSTERS, members), strict=True))
+    np.testing.assert_array_equal(sample().scores, SCORES[::-1][members])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.rows import MeasuredBuilder, Row, percentile_intervals
+from benchmarks.rows import MeasuredBuilder, PooledSample, Row, percentile_intervals
 
 
 def row(**more: Any) -> Row:
@@ -46,6 +46,22 @@ def test_a_row_gets_the_interval_of_its_resamples() -> None:
         "cluster": ["c1", "c2"],
         "value": [0.0, 2.0],
     }
+
+
+def test_pools_are_found_by_the_place_of_their_row_and_made_when_asked_for() -> None:
+    asked: list[str] = []
+
+    def pool() -> PooledSample:
+        asked.append("sample")
+        return PooledSample(np.zeros(2), np.ones(2), np.arange(2))
+
+    built = MeasuredBuilder(3)
+    built.add(row())
+    built.add(row(), pool=pool)
+    measured = built.build()
+    assert (list(measured.pools), asked) == ([1], [])
+    assert measured.pools[1]().ratings.tolist() == [1.0, 1.0]
+    assert asked == ["sample"]
 
 
 def test_an_interval_needs_half_of_the_resamples() -> None:

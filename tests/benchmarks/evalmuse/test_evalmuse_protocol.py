@@ -17,6 +17,7 @@ from benchmarks.schema import ScoreTable
 from benchmarks.statistics import logistic
 from benchmarks.statistics.resampling import ResamplingPlan
 from benchmarks.statistics.thresholds import best_threshold
+from tests.benchmarks.pool_rows import check_pools
 
 NAN = float("nan")
 SKILLS = ("counting", "color", "other")
@@ -285,3 +286,11 @@ def test_element_scores_far_outside_0_1_give_no_threshold_and_a_reason() -> None
 def test_every_measure_is_explained() -> None:
     answers = make_answers()
     assert {row.measure for row in run(make_scores(answers), answers).rows} == set(MEASURES)
+
+
+def test_rows_of_correlations_have_the_pools_behind_them() -> None:
+    answers = make_answers()
+    scores = make_scores(answers)
+    scores.overall.iloc[:4, 0] = NAN
+    scores.overall["rough"] = 1.0
+    check_pools(run(scores, answers))

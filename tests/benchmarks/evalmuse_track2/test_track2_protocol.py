@@ -18,6 +18,7 @@ from benchmarks.evalmuse_track2.protocol import final_score, region_rates
 from benchmarks.evalmuse_track2.regions import agreement
 from benchmarks.rows import Row
 from benchmarks.schema import ScoreTable
+from tests.benchmarks.pool_rows import check_pools
 
 N = 40
 IMAGES = tuple(f"{n:05d}" for n in range(N))
@@ -212,3 +213,7 @@ def test_bits_give_back_the_mask() -> None:
     mask = np.random.default_rng(1).random((SIZE, SIZE)) > 0.5
     assert len(pack(mask)) == SIZE * SIZE // 8
     assert np.array_equal(unpack(pack(mask)), mask)
+
+
+def test_rows_of_correlations_have_the_pools_behind_them() -> None:
+    check_pools(EvalMuseTrack2().evaluate(table(), answers(), 20))

@@ -16,6 +16,7 @@ from benchmarks.rows import Measured, Row
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.pairwise import accuracy_ignoring_ties, pairwise_accuracy, tie_calibrated
 from benchmarks.statistics.resampling import ResamplingPlan
+from tests.benchmarks.pool_rows import check_pools
 
 FloatArray = NDArray[np.float64]
 RNG = np.random.default_rng(5)
@@ -179,3 +180,10 @@ def test_ratings_outside_the_scale_make_a_second_set_of_overall_rows() -> None:
     assert (row.n_items, row.n_missing) == (35, 0)
     cleaned = {r.measure for r in found.rows if r.variant == "cleaned"}
     assert cleaned == {"pairwise_accuracy", "krcc", "pearson", "srcc"}
+
+
+def test_rows_of_correlations_have_the_pools_behind_them() -> None:
+    answers = made_up()
+    gaps = np.where(np.arange(len(answers.labels)) < 2, math.nan, noisy(answers))
+    check_pools(run(answers, gaps))
+    check_pools(run(answers, np.ones(len(answers.labels))))

@@ -156,8 +156,16 @@ def test_resamples_that_all_equal_the_value_make_a_point() -> None:
 @pytest.mark.parametrize("value", [-1.0, 2.0])
 def test_a_value_beyond_all_resamples_gets_their_percentile_interval(value: float) -> None:
     draws = np.random.default_rng(1).random((1, 100))
-    found = bca(np.array([value]), draws, np.zeros(1), n_clusters=np.array([5]))
-    np.testing.assert_array_equal(ends(found), ends(percentile(draws)))
+    found = bca(np.array([value]), draws, np.zeros(1))
+    np.testing.assert_allclose(ends(found), ends(percentile(draws)), rtol=1e-14)
+    assert not found.defined[0]
+
+
+def test_the_percentile_interval_in_its_place_is_expanded_for_few_clusters_too() -> None:
+    draws = np.random.default_rng(1).random((1, 100))
+    found = bca(np.array([2.0]), draws, np.zeros(1), n_clusters=np.array([5]))
+    tails = stats.norm.cdf(np.sqrt(5 / 4) * stats.t.ppf([0.025, 0.975], 4))
+    np.testing.assert_allclose(ends(found)[0], np.quantile(draws[0], tails), rtol=1e-12)
     assert not found.defined[0]
 
 
@@ -167,7 +175,7 @@ def test_an_undefined_or_too_large_acceleration_gives_the_percentile_interval(
 ) -> None:
     draws = np.random.default_rng(1).random((1, 100))
     found = bca(np.array([0.5]), draws, np.array([acceleration]))
-    np.testing.assert_array_equal(ends(found), ends(percentile(draws)))
+    np.testing.assert_allclose(ends(found), ends(percentile(draws)), rtol=1e-14)
     assert not found.defined[0]
 
 

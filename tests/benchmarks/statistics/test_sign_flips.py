@@ -201,7 +201,7 @@ def test_one_differing_unit_can_show_nothing() -> None:
 
 
 def test_no_units_no_metrics() -> None:
-    assert flip_tests(np.empty((2, 0)), 1).p_value.tolist() == [[1.0, 1.0], [1.0, 1.0]]
+    assert np.isnan(flip_tests(np.empty((2, 0)), 1).p_value).all()  # nothing to flip is no test
     assert flip_tests(np.empty((0, 4)), 1).p_value.shape == (0, 0)
     assert flip_tests(np.ones((1, 4)), 1).p_value.tolist() == [[1.0]]
 

@@ -15,6 +15,7 @@ from benchmarks.statistics.resampling import ResamplingPlan
 from benchmarks.tifa160.answers import GOLDS, Tifa160Answers
 from benchmarks.tifa160.benchmark import CARD
 from benchmarks.tifa160.protocol import MEASURES, measure
+from tests.benchmarks.pool_rows import check_pools
 
 Key = tuple[str, str | None, str | None]
 MODELS = ("a", "b", "c", "d", "e")
@@ -229,3 +230,11 @@ def test_all_ties_but_one_image_still_have_a_value(answers: Tifa160Answers) -> N
     rows = by_key(evaluate(answers, scores))
     expected = stats.kendalltau(scores, answers.images["human_avg"]).statistic
     assert rows["krcc", "human_avg", None].value == pytest.approx(expected, abs=1e-12)
+
+
+def test_rows_of_correlations_have_the_pools_behind_them(
+    answers: Tifa160Answers, noisy: np.ndarray
+) -> None:
+    gaps = np.where(np.arange(noisy.size) < 3, math.nan, noisy)
+    check_pools(evaluate(answers, gaps))
+    check_pools(evaluate(answers, np.ones(noisy.size)))

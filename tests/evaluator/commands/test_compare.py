@@ -33,11 +33,13 @@ from benchmarks.rows import Measured, MeasuredBuilder, Row
 from benchmarks.schema import Answers, Benchmark, Card, MeasureInfo, ScoreTable, Selector
 from benchmarks.scores import read_scores, write_scores
 from benchmarks.statistics.multiplicity import benjamini_hochberg, holm
+from benchmarks.statistics.permutation.perm_both import perm_both
 from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean, seed_of
 from benchmarks.statistics.sign_flips import flip_tests
 from benchmarks.ts2.benchmark import Ts2
 from evaluator.__main__ import main
 from evaluator.commands.compare_files import contenders, measured_field
+from evaluator.commands.compare_permuted import NO_POOL
 from leaderboard.comparing import Match, compare_cells
 
 PAIRS = tuple(f"p{n:02d}" for n in range(60))
@@ -96,7 +98,7 @@ class Rated(Benchmark):
         pool = PooledImages.of(values, GOLD, OF_PAIR, plan, inside)
         found = pool.correlation("srcc")
         srcc = replace(pool.counted(row), value=found.value, variant="paper", note=found.note)
-        built.add(srcc, found.resamples, members=pool.members)
+        built.add(srcc, found.resamples, members=pool.members, pool=pool.sample)
         if row.skill is None:
             side = np.nanmean(((values > 0) == (GOLD > 0)).reshape(20, 3), axis=1)
             distance = np.nan_to_num(np.abs(values - GOLD)).reshape(20, 3).mean(axis=1)
@@ -375,6 +377,109 @@ def test_without_scores_it_is_wrong_usage_and_an_unknown_benchmark_is_named(
 def test_help_shows_an_example(run: Run) -> None:
     out = " ".join(run("--help").out.split())
     assert "python -m evaluator compare ts2 --scores a.csv b.csv --data data" in out
+
+
+# PERM-BOTH on raw scores.
+
+
+def test_pooled_correlations_are_tested_by_swapped_scores_too(run: Run, files: Path) -> None:
+    words = ("rated", "--scores", files / "good.csv", files / "poor.csv")
+    plain = run(*words, "--json").records
+    (srcc, *others) = run(*words, "--permute-scores", "--json").records
+    both = np.column_stack([SCORES["good"], SCORES["poor"]])
+    expected = perm_both(
+        both, GOLD, "spearman", clusters=OF_PAIR, n_draws=9999, seed=seed_of("rated", "1")
+    )
+    assert srcc == plain[0] | {
+        "permute_scores_p": expected.p_values[0, 1],
+        "permute_scores_draws": 9999,
+        "permute_scores_exact": False,
+        "permute_scores_note": "",
+    }
+    for record, before in zip(others, plain[1:], strict=True):
+        assert record == before | {
+            "permute_scores_p": None,
+            "permute_scores_draws": None,
+            "permute_scores_exact": None,
+            "permute_scores_note": NO_POOL,
+        }
+
+
+def test_every_pair_of_a_file_is_tested_as_it_would_be_alone(run: Run, files: Path) -> None:
+    every = run("rated", "--scores", files / "all.csv", "--permute-scores", "--json").records
+    pair = ("--metric-a", "fair", "--metric-b", "poor", "--permute-scores", "--json")
+    (alone, *_) = run("rated", "--scores", files / "all.csv", *pair).records
+    assert every[2]["permute_scores_p"] == alone["permute_scores_p"]
+    out = run("rated", "--scores", files / "all.csv", "--permute-scores").out
+    assert "good, fair" in out
+    assert "p: sign flips. p (scores): PERM-BOTH" in out
+
+
+def test_a_field_without_a_pool_says_so_once(run: Run, files: Path) -> None:
+    words = ("rated", "--scores", files / "all.csv", "--permute-scores", "--measure", "side")
+    said = f"PERM-BOTH on raw scores: not tested, {NO_POOL}."
+    assert run(*words).out.count(said) == 1
+
+
+def test_few_clusters_are_swapped_in_every_way(run: Run, files: Path) -> None:
+    words = ("rated", "--scores", files / "good.csv", files / "poor.csv", "--permute-scores")
+    (few, *_) = run(*words, "--skill", "few", "--json").records
+    assert (few["permute_scores_exact"], few["permute_scores_draws"]) == (True, 2**5)
+    assert few["permute_scores_p"] in np.arange(1, 33) / 32
+    assert (
+        "(standardised scores swapped by prompt, all 32 patterns)"
+        in run(*words, "--skill", "few").out
+    )
+
+
+def test_the_mean_of_several_skills_is_no_pool(run: Run, files: Path) -> None:
+    words = ("rated", "--scores", files / "good.csv", files / "poor.csv", "--permute-scores")
+    (both, *_) = run(*words, "--skill", "few", "--skill", "many", "--json").records
+    assert both["permute_scores_p"] is None
+    assert both["permute_scores_note"].startswith("a mean over several skills")
+
+
+def test_a_constant_metric_is_not_permuted(run: Run, files: Path) -> None:
+    pd.DataFrame({"pair_id": PAIRS, "flat": 0.5}).to_csv(files / "flat.csv", index=False)
+    words = ("rated", "--scores", files / "good.csv", files / "flat.csv", "--permute-scores")
+    (first, *_) = run(*words, "--json").records
+    assert first["permute_scores_p"] is None
+    assert first["permute_scores_note"] == "a metric has constant scores"
+
+
+def test_images_without_one_of_the_scores_are_left_out_and_this_is_said(
+    run: Run, files: Path
+) -> None:
+    gaps = np.where(np.arange(60) < 2, math.nan, SCORES["poor"])
+    pd.DataFrame({"pair_id": PAIRS, "gaps": gaps}).to_csv(files / "gaps.csv", index=False)
+    words = ("rated", "--scores", files / "good.csv", files / "gaps.csv", "--permute-scores")
+    (first, *_) = run(*words, "--json").records
+    both = np.column_stack([SCORES["good"], gaps])
+    expected = perm_both(
+        both, GOLD, "spearman", clusters=OF_PAIR, n_draws=9999, seed=seed_of("rated", "1")
+    )
+    assert first["permute_scores_p"] == expected.p_values[0, 1]
+    assert first["permute_scores_note"] == "tested on the 58 images that both have scores for"
+
+
+def test_both_tests_stand_beside_each_other(run: Run, files: Path) -> None:
+    words = ("rated", "--scores", files / "good.csv", files / "fair.csv", "--permute-scores")
+    out = run(*words).out
+    assert re.search(r"PERM-BOTH on raw scores: p = 0\.\d+ \(standardised .* 9,999 draws\)", out)
+    text = " ".join(out.split())
+    assert "p (scores): PERM-BOTH, standardised scores swapped by prompt" in text
+    assert f"side, distance: {NO_POOL}." in text
+    assert "PERM-BOTH" not in run(*words[:-1]).out
+
+
+@pytest.mark.parametrize("width", [50, 80, 160])
+@pytest.mark.parametrize("file", ["all.csv", "good.csv"])
+def test_no_number_of_either_test_is_cut(run: Run, files: Path, width: int, file: str) -> None:
+    more = [files / "poor.csv"] if file == "good.csv" else []
+    words = ("rated", "--scores", files / file, *more, "--all", "--skills", "--permute-scores")
+    out = run(*words, width=width).out
+    assert "…" not in out
+    assert max(map(len, out.splitlines())) <= width
 
 
 # In words.

@@ -104,7 +104,7 @@ def test_the_heatmap_has_the_rows_of_the_filter_and_tests_them_alone(view: View)
     choice = chosen(view, BoardQuery("ratings", filters=Filters("tifa,dsg,siglip")))
     html = skills_view(choice, view)
     assert html.count('<th scope="row"') == 3
-    assert "over all 10 tests of this table" in html  # two others in each of five tested columns
+    assert "in all columns (15 tests)" in html  # three pairs in each of five tested columns
     alone = skills_view(chosen(view, BoardQuery("ratings", filters=Filters("tifa"))), view)
     assert "A single metric is shown" in alone
     assert "as-best" not in alone

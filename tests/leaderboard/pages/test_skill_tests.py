@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from itertools import combinations
 
 import numpy as np
 import pytest
 from scipy.stats import false_discovery_control
 
-from benchmarks.statistics.sign_flips import FIRST_DRAWS, pair_tests
+from benchmarks.statistics.sign_flips import pair_tests
 from leaderboard.orders import Orders
 from leaderboard.pages.heatmap import heatmap
 from leaderboard.pages.reading import View, view_of
@@ -32,7 +33,7 @@ def test_bold_is_the_best_of_a_column_and_what_the_corrected_tests_leave_beside_
     found = view.skill_tests.columns(view.orders, board.card, columns)
     seed = snapshot().boards["ratings"].seed
     p_values: list[float] = []
-    keys: list[tuple[int, str]] = []
+    keys: list[tuple[int, set[str]]] = []
     for place, cells in enumerate(columns):
         able = [c for c in cells if c.rank is not None]
         shares = view.orders.slice(board.card, cells).draws.contributions
@@ -42,28 +43,31 @@ def test_bold_is_the_best_of_a_column_and_what_the_corrected_tests_leave_beside_
             continue
         best = max(able, key=lambda c: c.value or 0.0)
         assert found[place].best == best.entry_id
-        others = [c for c in able if c is not best]
-        second = np.array([row[c.entry_id] for c in others])
-        tested = pair_tests(
-            shares, np.full(second.size, row[best.entry_id]), second, seed, FIRST_DRAWS
+        pairs = list(combinations(able, 2))
+        first, second = (
+            np.array([row[c.entry_id] for c in side]) for side in zip(*pairs, strict=True)
         )
-        p_values += tested.p_value.tolist()
-        keys += [(place, c.entry_id) for c in others]
+        p_values += pair_tests(shares, first, second, seed).p_value.tolist()
+        keys += [
+            (place, {c.entry_id for c in pair} - {best.entry_id} if best in pair else set())
+            for pair in pairs
+        ]
     corrected = false_discovery_control(p_values)
-    for (place, entry_id), p in zip(keys, corrected, strict=True):
-        assert found[place].corrected[entry_id] == pytest.approx(p, abs=1e-12)
-        assert found[place].as_good_as_best(entry_id) == (p >= 0.05)
+    for (place, others), p in zip(keys, corrected, strict=True):
+        for entry_id in others:
+            assert found[place].corrected[entry_id] == pytest.approx(p, abs=1e-12)
+            assert found[place].as_good_as_best(entry_id) == (p >= 0.05)
 
 
 def test_the_heatmap_names_its_correction_and_marks_columns_without_tests(view: View) -> None:
     board = view.boards["ratings"]
     html = heatmap(board, board.card.headline, view)
-    assert re.search(r"Benjamini and Hochberg's correction over all \d+ tests", html)
+    assert re.search(r"Benjamini and Hochberg's correction over all pairs .* \(\d+ tests\)", html)
     assert html.count('<span class="as-note">not tested</span>') == 1  # six clusters only
     assert "1 column marked “not tested”" in html
 
 
-def test_a_filter_asks_for_new_tests_only_where_it_takes_the_best_away(view: View) -> None:
+def test_a_filter_names_another_best_only_where_it_takes_the_best_away(view: View) -> None:
     board = view.boards["ratings"]
     cells = board.cells(board.card.headline, None)
     everybody = view.skill_tests.columns(view.orders, board.card, [cells])[0]
