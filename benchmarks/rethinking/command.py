@@ -8,11 +8,13 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
+from benchmarks.commands.layout import print_blocks, table_or_lines, write
 from benchmarks.rethinking.generations import read_generations
 from benchmarks.rethinking.report import report
 from benchmarks.rethinking.significance import LEVEL
-from benchmarks.rethinking.tables import tables_of
+from benchmarks.rethinking.tables import listings_of
 from benchmarks.statistics.resampling import DEFAULT_RESAMPLES
 
 app = typer.Typer(
@@ -49,10 +51,9 @@ def rethinking(
     """
     found = report(read_generations(scores), resamples, level)
     if as_json:
-        typer.echo(json.dumps(found.to_json(), indent=1))
+        write(json.dumps(found.to_json(), indent=1) + "\n")
         return
     console = Console()
-    for table in tables_of(found):
-        console.print(table)
-    for note in found.notes:
-        console.print(note, markup=False, highlight=False)
+    blocks = [b for listing in listings_of(found) for b in table_or_lines(listing, console.width)]
+    drawn = f"Intervals: {found.n_resamples} resamples, generator seed {found.plan_seed}"
+    print_blocks([*blocks, *map(Text, (*found.notes, drawn))], console)

@@ -26,7 +26,7 @@ def scores_file(folder: Path) -> Path:
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     monkeypatch.setattr("sys.argv", ["benchmarks.rethinking", *arguments])
-    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("COLUMNS", "260")
     try:
         return main()
     except SystemExit as end:
