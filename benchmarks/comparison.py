@@ -1,4 +1,4 @@
-"""Two metrics on one measure: what is found, corrected for many looks, and said in words."""
+"""Two metrics on one measure: what is found, and corrected for many looks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ CORRECTIONS = {
     "holm": (holm, "Holm"),
     "benjamini_hochberg": (benjamini_hochberg, "Benjamini-Hochberg"),
 }
-_LEAST_P = 1e-5
 
 
 @dataclass(frozen=True)
@@ -49,9 +48,11 @@ class Compared:
         n_differing: units in which the two differ, whose signs were flipped.
         unit: what a unit is: a cluster, or a block of clusters.
         n_units: units behind both values.
-        n_better_a: units on which a is better.
-        n_tied: units on which they are equal but for rounding.
-        n_better_b: units on which b is better.
+        n_better_a: units on which a is better; None where this was not counted, then there are
+            neither paired tests nor an effect below.
+        n_tied: units on which they are equal but for rounding; None likewise.
+        n_better_b: units on which b is better; None likewise.
+        uncounted: why units were not counted: scores are missing. Empty as a rule.
         t: Student's paired t over the units.
         t_p: its p-value.
         wilcoxon_w: the smaller signed-rank sum over the units.
@@ -87,9 +88,10 @@ class Compared:
     n_differing: int = 0
     unit: str = "cluster"
     n_units: int = 0
-    n_better_a: int = 0
-    n_tied: int = 0
-    n_better_b: int = 0
+    n_better_a: int | None = 0
+    n_tied: int | None = 0
+    n_better_b: int | None = 0
+    uncounted: str = ""
     t: float = math.nan
     t_p: float = math.nan
     wilcoxon_w: float = math.nan
@@ -117,6 +119,14 @@ class Compared:
         return self.p_decisive < LEVEL
 
     @property
+    def tally(self) -> tuple[int, int, int] | None:
+        """Units on which a is better, both are equal, b is better; None where not counted."""
+        better, tied, worse = self.n_better_a, self.n_tied, self.n_better_b
+        if not self.n_units or better is None or tied is None or worse is None:
+            return None
+        return better, tied, worse
+
+    @property
     def advantage(self) -> tuple[float, float, float]:
         """By how much a is better, with both ends; negative where it is worse."""
         if self.higher_is_better:
@@ -132,116 +142,4 @@ def corrected(rows: Sequence[Compared], method: Correction) -> tuple[Compared, .
     return tuple(
         replace(row, p_corrected=float(p), correction=method, n_tests=n_tests)
         for row, p in zip(rows, values, strict=True)
-    )
-
-
-# In words -----------------------------------------------------------------------------------
-
-
-def figures(*values: float) -> list[str]:
-    """Numbers for people, all with as many digits as the first needs; three at least."""
-    size = abs(values[0])
-    small = 0.0 < size < 0.01
-    digits = min(6, 1 - math.floor(math.log10(size))) if small else 3
-    return [_signed(f"{value:.{max(3, digits)}f}") for value in values]
-
-
-def _signed(shown: str) -> str:
-    bare = shown.lstrip("-") if float(shown) == 0.0 else shown
-    return bare.replace("-", "−")
-
-
-def p_words(p: float, sign: str = "p") -> str:
-    """`p = 0.0004`, `p < 0.00001`, `p = 1`; a dash where there was no test."""
-    if math.isnan(p):
-        return f"{sign} –"
-    if p < _LEAST_P:
-        return f"{sign} < 0.00001"
-    digits = 1 - math.floor(math.log10(p))
-    return f"{sign} = {'1' if round(p, digits) >= 1.0 else f'{p:.{digits}f}'}"
-
-
-def plural(unit: str, n: int) -> str:
-    """`1 graph`, `165 graphs`, `250 blocks of prompts`."""
-    head, of, rest = unit.partition(" of ")
-    return f"{n:,} {head if n == 1 else head + 's'}{of}{rest}"
-
-
-def verdict(found: Compared, a: str, b: str) -> str:
-    """Which of the two is better and by how much, in one sentence without its full stop.
-
-    Args:
-        found: the comparison.
-        a: what to call the one: its name, perhaps marked up.
-        b: what to call the other.
-    """
-    undefined = [n for n, v in ((a, found.value_a), (b, found.value_b)) if math.isnan(v)]
-    if undefined:
-        return f"{' and '.join(undefined)} {'has' if len(undefined) == 1 else 'have'} no value here"
-    gain, low, high = found.advantage
-    if gain == 0.0 and found.n_differing == 0 and found.n_units:
-        return f"{a} and {b} are equal on every {found.unit}"
-    if gain < 0.0:
-        a, b, gain, low, high = b, a, -gain, -high, -low
-    by, *ends = figures(gain, low, high)
-    interval = "" if math.isnan(low) else f" [{ends[0]}, {ends[1]}]"
-    if found.told_apart:
-        return f"{a} is better than {b} by {by}{interval}"
-    if math.isnan(found.p_value):
-        return f"{a} has {by}{interval} over {b}, which was not tested"
-    if gain == 0.0:
-        return f"{a} and {b} have the same value{interval}"
-    return f"{a} and {b} are not told apart: {a} has {by}{interval} over {b}"
-
-
-def evidence_words(found: Compared) -> str:
-    """The test behind the p-value, or why there is none."""
-    if math.isnan(found.p_value):
-        return found.untested or "no contributions of clusters are there to test with"
-    units = plural(found.unit, found.n_differing)
-    if found.n_differing == 0:
-        return p_words(found.p_value)
-    if not found.n_patterns:
-        bound = p_words(found.p_value).replace("=", "≤")
-        return f"{bound} (sign flips of {units}, an upper bound)"
-    how = f"all {found.n_patterns:,} patterns" if found.exact else f"{found.n_patterns:,} draws"
-    return f"{p_words(found.p_value)} (sign flips of {units}, {how})"
-
-
-def correction_words(found: Compared, of: str) -> str:
-    """The corrected p-value, by its name; `of` says what was corrected over, in the plural."""
-    if found.correction is None or math.isnan(found.p_corrected):
-        return ""
-    _, name = CORRECTIONS[found.correction]
-    return f"{name} over {found.n_tests:,} {of}: {p_words(found.p_corrected)}"
-
-
-def dominance_words(found: Compared, a: str, b: str) -> str:
-    """On how many units each is better; empty where units are not known."""
-    if not found.n_units:
-        return ""
-    on = plural(found.unit, found.n_better_a)
-    return f"{a} better on {on}, {b} on {found.n_better_b:,}, tied on {found.n_tied:,}"
-
-
-def effect_words(found: Compared) -> str:
-    """The effect size with its interval; empty where it is undefined."""
-    if math.isnan(found.effect):
-        return ""
-    if math.isinf(found.effect):
-        return f"d_z is infinite: every {found.unit} differs by the same amount"
-    value, low, high = (f"{n:.2f}" for n in (found.effect, found.effect_low, found.effect_high))
-    ends = "" if math.isnan(found.effect_low) else f" [{_signed(low)}, {_signed(high)}]"
-    return f"d_z = {_signed(value)}{ends}"
-
-
-def paired_words(found: Compared) -> str:
-    """Student's and Wilcoxon's tests on the units; empty where there are none."""
-    if math.isnan(found.t_p) or math.isnan(found.wilcoxon_p):
-        return ""
-    t = "∞" if math.isinf(found.t) else f"{abs(found.t):.2f}"
-    sign = "−" if found.t < 0 else ""
-    return (
-        f"paired t = {sign}{t}, {p_words(found.t_p)}; "
-        f"Wilcoxon W = {found.wilcoxon_w:,.10g}, {p_words(found.wilcoxon_p)}"
     )

@@ -10,15 +10,16 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.comparison import Compared
+from benchmarks.inference import IN_STEPS
 from benchmarks.schema import Card
 from benchmarks.statistics.difference import Differences, Measurements, differences
 from benchmarks.statistics.influence import MAX_BLOCKS
 from benchmarks.statistics.resampling import seed_of
 from leaderboard.cells import Cell
+from leaderboard.ranking import MAX_MISSING
 from leaderboard.slices import Slice
 
 TOO_FEW = "too few items to order"
-TOO_MANY_MISSING = "too many scores missing"
 NO_CONTRIBUTIONS = "no contributions of clusters are published"
 
 
@@ -54,25 +55,72 @@ def compare_cells(
         _measurements([(match.of, match.b) for match in matches]),
         seed_of(card.name, card.revision),
     )
-    n_blocks = matches[0].of.draws.contributions.shape[1]
-    most = max(cell.n_clusters for match in matches for cell in match.cells)
-    blocks = n_blocks and (n_blocks >= MAX_BLOCKS or most > n_blocks)
-    unit = f"block of {card.cluster}s" if blocks else card.cluster
-    shown = [_compared(match, found, row, card) for row, match in enumerate(matches)]
+    unit = unit_of(
+        card,
+        matches[0].of.draws.contributions.shape[1],
+        [cell.n_clusters for match in matches for cell in match.cells],
+    )
     return tuple(
-        replace(one, metric_a=names[a.entry_id], metric_b=names[b.entry_id], unit=unit)
-        for one, (a, b) in zip(shown, (match.cells for match in matches), strict=True)
+        replace(_compared(match, found, row, card, names), unit=unit)
+        for row, match in enumerate(matches)
     )
 
 
-def why_untested(cells: Sequence[Cell]) -> str:
-    """Why a board makes no test between cells; empty where it does, given contributions."""
+def unit_of(card: Card, n_blocks: int, n_clusters: Sequence[int]) -> str:
+    """Whose signs are flipped: of single clusters, or of blocks of them where there are more.
+
+    Args:
+        card: the benchmark.
+        n_blocks: contributions of each value.
+        n_clusters: clusters behind the values.
+    """
+    most = max(n_clusters, default=0)
+    blocks = n_blocks and (n_blocks >= MAX_BLOCKS or most > n_blocks)
+    return f"block of {card.cluster}s" if blocks else card.cluster
+
+
+def why_untested(cells: Sequence[Cell], names: Mapping[str, str]) -> str:
+    """Why a board makes no test between cells; empty where it does, given contributions.
+
+    Args:
+        cells: of one slice.
+        names: entry id to what the metric is called.
+    """
     if any(cell.value is None for cell in cells):
-        notes = dict.fromkeys(cell.note for cell in cells if cell.value is None and cell.note)
-        return "; ".join(("value undefined", *notes))
+        notes = dict.fromkeys(_reason(cell.note) for cell in cells if cell.value is None)
+        said = "; ".join(note for note in notes if note)
+        return f"value undefined: {said}" if said else "value undefined"
     if not all(cell.orderable for cell in cells):
         return TOO_FEW
-    return "" if all(cell.complete for cell in cells) else TOO_MANY_MISSING
+    lacking = [
+        f"{names[cell.entry_id]} lacks {cell.n_missing:,} of "
+        f"{cell.n_items + cell.n_missing:,} scores"
+        for cell in cells
+        if not cell.complete
+    ]
+    limit = f"the limit is {100 * MAX_MISSING:g} %"
+    return "; ".join((*lacking, limit)) if lacking else ""
+
+
+def why_uncounted(cells: Sequence[Cell], names: Mapping[str, str]) -> str:
+    """Why two metrics are not compared cluster by cluster; empty where every score is there.
+
+    A value's contributions hold an even share of it for every block of its slice. Where a metric
+    scored fewer clusters, that share is not the other's, though no single score may differ.
+    """
+    lacking = [(cell.n_missing, names[cell.entry_id]) for cell in cells if cell.n_missing]
+    if not lacking:
+        return ""
+    (n, name), *more = lacking
+    first = f"{n:,} {'score' if n == 1 else 'scores'} of {name}"
+    said = " and ".join((first, *(f"{n:,} of {name}" for n, name in more)))
+    one = n == 1 and not more
+    return f"not counted: {said} {'is' if one else 'are'} missing"
+
+
+def _reason(note: str) -> str:
+    """A note as the end of a sentence that has said already that a value is undefined."""
+    return note.removeprefix("Undefined:").strip().removesuffix(".")
 
 
 def _measurements(of: Sequence[tuple[Slice, int]]) -> Measurements:
@@ -85,15 +133,17 @@ def _measurements(of: Sequence[tuple[Slice, int]]) -> Measurements:
     )
 
 
-def _compared(match: Match, found: Differences, row: int, card: Card) -> Compared:
+def _compared(
+    match: Match, found: Differences, row: int, card: Card, names: Mapping[str, str]
+) -> Compared:
     a, b = match.cells
     rises = card.higher_is_better(a.measure)
     units, interval, flips = found.units, found.interval, found.flips
     better = (units.larger, units.smaller) if rises else (units.smaller, units.larger)
     method = "bca" if interval.defined[row] else "percentile"
     shown = Compared(
-        metric_a=a.entry_id,
-        metric_b=b.entry_id,
+        metric_a=names[a.entry_id],
+        metric_b=names[b.entry_id],
         measure=a.measure,
         variant=a.variant,
         split=a.split,
@@ -117,18 +167,40 @@ def _compared(match: Match, found: Differences, row: int, card: Card) -> Compare
         effect_low=float(found.effect_low[row]),
         effect_high=float(found.effect_high[row]),
     )
-    untested = why_untested(match.cells)
+    uncounted = why_uncounted(match.cells, names)
+    if uncounted:
+        shown = _without_units(shown, uncounted)
+    untested = why_untested(match.cells, names)
     if not untested and math.isnan(flips.p_value[row]):
-        untested = NO_CONTRIBUTIONS
+        stepping = any(IN_STEPS in cell.note for cell in match.cells)
+        untested = IN_STEPS if stepping else NO_CONTRIBUTIONS
     if untested:
         return replace(shown, untested=untested)
-    return replace(
+    tested = replace(
         shown,
         p_value=float(flips.p_value[row]),
         n_patterns=int(flips.n_patterns[row]),
         exact=bool(flips.exact[row]),
+    )
+    if uncounted:
+        return tested
+    return replace(
+        tested,
         t=float(units.t[row]),
         t_p=float(units.t_p[row]),
         wilcoxon_w=float(units.wilcoxon_w[row]),
         wilcoxon_p=float(units.wilcoxon_p[row]),
+    )
+
+
+def _without_units(shown: Compared, why: str) -> Compared:
+    return replace(
+        shown,
+        n_better_a=None,
+        n_tied=None,
+        n_better_b=None,
+        uncounted=why,
+        effect=math.nan,
+        effect_low=math.nan,
+        effect_high=math.nan,
     )

@@ -71,8 +71,9 @@ class Differences:
 
     Attributes:
         difference: in units of the measure; NaN where one of the values is.
-        interval: 95 % BCa interval from the joint resamples (percentile ends where BCa is not
-            `defined`); NaN where fewer than half the resamples are defined.
+        interval: 95 % BCa interval from the joint resamples (percentile ends, expanded for few
+            clusters likewise, where BCa is not `defined`); NaN where fewer than half the
+            resamples are defined.
         percentile: 95 % percentile interval.
         flips: sign-flip tests of the contributions, the tests of the boards; p-value NaN without
             contributions.

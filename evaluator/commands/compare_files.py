@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from benchmarks.errors import SubmitterError
-from benchmarks.rows import Measured, Row
+from benchmarks.rows import Measured, PooledSample, Row
 from benchmarks.schema import Answers, Benchmark, ScoreTable, Selector
 from benchmarks.scores import read_scores
 from leaderboard.cells import Cell
@@ -18,6 +18,7 @@ from leaderboard.draws import Draws, stacked
 from leaderboard.slices import Slice
 
 SliceKey = tuple[Selector, str | None]
+Pools = tuple[Callable[[], PooledSample], ...]
 _UNNAMED = "score"
 
 
@@ -40,11 +41,14 @@ class Field:
             one order.
         names: entry id of a cell to the name of its metric, in that order.
         facts: of the resampling, for the record: benchmark, revision, seed and so on.
+        pools: of slices whose value is the correlation of one pool, what makes the sample of each
+            contender, in the same order.
     """
 
     slices: dict[SliceKey, Slice]
     names: dict[str, str]
     facts: dict[str, Any]
+    pools: dict[SliceKey, Pools] = field(default_factory=dict)
 
 
 def contenders(
@@ -111,7 +115,9 @@ def measured_field(found: Sequence[Contender], benchmark: Benchmark, answers: An
         name: getattr(first, name)
         for name in ("benchmark", "revision", "seed", "n_resamples", "plan", "versions")
     }
-    return Field(slices, dict(zip(ids, (one.label for one in found), strict=True)), facts)
+    names = dict(zip(ids, (one.label for one in found), strict=True))
+    pools = {key: _pools(runs, [of_run[key] for of_run in places]) for key in common}
+    return Field(slices, names, facts, {key: of_all for key, of_all in pools.items() if of_all})
 
 
 def _of_files(
@@ -185,6 +191,13 @@ def _unknown(metric: str, where: str, known: Sequence[str]) -> SubmitterError:
 def _key(row: Row) -> SliceKey:
     selector = Selector(measure=row.measure, split=row.split, variant=row.variant, facet=row.facet)
     return selector, row.skill
+
+
+def _pools(runs: Sequence[Measured], rows: Sequence[int]) -> Pools:
+    """What makes the sample of each; empty where one has none."""
+    found = [run.pools.get(row) for run, row in zip(runs, rows, strict=True)]
+    pools = tuple(make for make in found if make is not None)
+    return pools if len(pools) == len(found) else ()
 
 
 def _slice(runs: Sequence[Measured], ids: Sequence[str], rows: Sequence[int]) -> Slice:

@@ -6,16 +6,12 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rich import box
-from rich.console import Console, RenderableType
-from rich.measure import Measurement
+from rich.console import RenderableType
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
-from benchmarks.comparison import (
-    LEVEL,
-    Compared,
+from benchmarks.comparison import LEVEL, Compared
+from benchmarks.comparison_words import (
     correction_words,
     dominance_words,
     effect_words,
@@ -24,25 +20,34 @@ from benchmarks.comparison import (
     p_words,
     paired_words,
     plural,
+    units_of,
     verdict,
 )
 from benchmarks.schema import Card
-from leaderboard.pages.measures import info, skill_title
+from evaluator.commands.compare_layout import fits, plain_table, table_or_lines
+from evaluator.commands.compare_legend import about_table, legend
+from evaluator.commands.compare_permuted import Permuted, column_words, permuted_words
+from leaderboard.pages.measures import skill_title
 
-_UNBOUNDED = Console(width=100_000)
 _DASH = "–"
 
 
 def pair_report(
-    rows: Sequence[Compared], facts: Mapping[str, Any], card: Card, width: int
+    rows: Sequence[Compared],
+    facts: Mapping[str, Any],
+    card: Card,
+    width: int,
+    permuted: Sequence[Permuted] = (),
 ) -> Iterator[RenderableType]:
     """Two metrics: the first row in words, then all rows below each other.
 
     Args:
-        rows: corrected by Benjamini and Hochberg over all of them.
+        rows: the first corrected alone, the others by Benjamini and Hochberg over skills and over
+            measures.
         facts: of the resampling.
         card: the benchmark.
         width: characters of a line.
+        permuted: the second test of each row; nothing where it was not asked for.
 
     Yields:
         Blocks to print one below the other.
@@ -54,6 +59,7 @@ def pair_report(
     said = (
         f"{a} {_value(first.value_a)}, {b} {_value(first.value_b)}",
         evidence_words(first),
+        permuted_words(permuted[0], card.cluster) if permuted else "",
         dominance_words(first, a, b),
         paired_words(first),
         effect_words(first),
@@ -62,25 +68,35 @@ def pair_report(
     for line in said:
         if line:
             yield Padding(Text(line), (0, 0, 0, 2), expand=False)
-    alone = Text("One pair is tested: Holm's correction changes nothing.")
-    yield Padding(alone, (0, 0, 0, 2), expand=False)
+    if math.isfinite(first.p_value):
+        alone = Text("One pair is tested: Holm's correction changes nothing.")
+        yield Padding(alone, (0, 0, 0, 2), expand=False)
     yield Text("")
     if len(rows) > 1:
-        heads = (
+        heads = [
             ("by", "left"), (a, "right"), (b, "right"), ("difference [95 % interval]", "left"),
-            ("p", "right"), ("p (BH)", "right"), (f"{first.unit}s: better, tied, worse", "right"),
-            ("d_z", "right"),
-        )  # fmt: skip
-        yield from _table_or_lines(heads, [_cells(row, card) for row in rows], width)
-        yield Text(
-            f"p (BH): Benjamini-Hochberg over the {first.n_tests} tests shown. Better and worse "
-            f"are those of {a}. {_directions(rows, card)}".strip()
-        )
-    yield Text(_legend(facts))
+            ("p", "right"), ("p (BH)", "right"),
+            (f"{units_of(first.unit)}: better, tied, worse", "right"), ("d_z", "right"),
+        ]  # fmt: skip
+        lines = [_cells(row, card) for row in rows]
+        if permuted:
+            place = heads.index(("p", "right")) + 1
+            heads.insert(place, ("p (scores)", "right"))
+            for cells, one in zip(lines, permuted, strict=True):
+                cells.insert(place, _p(one.p_value))
+        yield from table_or_lines(heads, lines, width)
+        yield Text(about_table(rows, card))
+        if permuted:
+            yield Text(column_words([_label(row, card) for row in rows], permuted, card.cluster))
+    yield Text(legend(facts))
 
 
 def field_report(
-    rows: Sequence[Compared], facts: Mapping[str, Any], card: Card, width: int
+    rows: Sequence[Compared],
+    facts: Mapping[str, Any],
+    card: Card,
+    width: int,
+    permuted: Sequence[Permuted] = (),
 ) -> Iterator[RenderableType]:
     """More than two metrics: each pair in the order of the values, and how many differ.
 
@@ -89,6 +105,7 @@ def field_report(
         facts: of the resampling.
         card: the benchmark.
         width: characters of a line.
+        permuted: the second test of each pair; nothing where it was not asked for.
 
     Yields:
         Blocks to print one below the other.
@@ -106,12 +123,32 @@ def field_report(
     for row in rows:
         if row.untested:
             yield Text(f"{row.metric_a}, {row.metric_b}: {row.untested}.")
+    if permuted:
+        yield from _both_tests(rows, permuted, card, width)
     most = max(row.n_differing for row in rows)
     yield Text(
         f"Sign flips of {plural(rows[0].unit, most)} at most. --metric-a and --metric-b show one "
         "pair in full; --json has every pair in full."
     )
-    yield Text(_legend(facts))
+    yield Text(legend(facts))
+
+
+def _both_tests(
+    rows: Sequence[Compared], permuted: Sequence[Permuted], card: Card, width: int
+) -> Iterator[RenderableType]:
+    pairs = [f"{row.metric_a}, {row.metric_b}" for row in rows]
+    if any(math.isfinite(one.p_value) for one in permuted):
+        heads = (("pair", "left"), ("p", "right"), ("p (scores)", "right"))
+        lines = [
+            [pair, _p(row.p_value), _p(one.p_value)]
+            for pair, row, one in zip(pairs, rows, permuted, strict=True)
+        ]
+        yield from table_or_lines(heads, lines, width)
+        labels = [f"({pair})" for pair in pairs]
+        yield Text(f"p: sign flips. {column_words(labels, permuted, card.cluster)}")
+        return
+    for note in dict.fromkeys(one.note for one in permuted):
+        yield Text(f"{permuted_words(Permuted(note=note), card.cluster)}.")
 
 
 def _matrix(
@@ -132,8 +169,8 @@ def _matrix(
             else:
                 line.append(figures(values[other] - values[metric])[0])
         lines.append(line)
-    if _fits(_table(heads, lines), width):
-        yield _table(heads, lines)
+    if fits(plain_table(heads, lines), width):
+        yield plain_table(heads, lines)
         return
     ordered = sorted(rows, key=lambda r: (order.index(r.metric_a), order.index(r.metric_b)))
     for row in ordered:
@@ -154,14 +191,15 @@ def _label(row: Compared, card: Card) -> str:
 
 
 def _cells(row: Compared, card: Card) -> list[str]:
-    units = f"{row.n_better_a}, {row.n_tied}, {row.n_better_b}" if row.n_units else _DASH
+    units = ", ".join(map(str, row.tally)) if row.tally else _DASH
+    alone = row.correction == "holm"
     return [
         _label(row, card),
         _value(row.value_a),
         _value(row.value_b),
         _difference(row),
         _p(row.p_value),
-        _p(row.p_corrected) + ("*" if row.told_apart else ""),
+        _DASH if alone else _p(row.p_corrected) + ("*" if row.told_apart else ""),
         units,
         f"{row.effect:.2f}".replace("-", "−") if math.isfinite(row.effect) else _DASH,
     ]
@@ -188,49 +226,3 @@ def _value(value: float) -> str:
 
 def _p(value: float) -> str:
     return p_words(value).removeprefix("p ").removeprefix("= ")
-
-
-def _directions(rows: Sequence[Compared], card: Card) -> str:
-    falling = dict.fromkeys(
-        row.measure for row in rows if not info(card, row.measure).higher_is_better
-    )
-    return f"Lower is better: {', '.join(falling)}." if falling else ""
-
-
-def _legend(facts: Mapping[str, Any]) -> str:
-    return (
-        f"[low, high]: 95 % BCa interval from {facts['n_resamples']:,} joint resamples. Seed "
-        f"{facts['seed']}, plan {facts['plan']}, {facts['versions']}."
-    )
-
-
-Heads = Sequence[tuple[str, str]]
-
-
-def _table_or_lines(
-    heads: Heads, lines: Sequence[Sequence[str]], width: int
-) -> Iterator[RenderableType]:
-    """A table where it fits; else a few lines for each row. No number is ever cut."""
-    table = _table(heads, lines)
-    if _fits(table, width):
-        yield table
-        return
-    names = [name for name, _ in heads]
-    for line in lines:
-        yield Text(line[0], style="bold")
-        said = ", ".join(f"{n} {cell}" for n, cell in zip(names[1:], line[1:], strict=True))
-        yield Padding(Text(said), (0, 0, 0, 2), expand=False)
-    yield Text("")
-
-
-def _table(heads: Heads, lines: Sequence[Sequence[str]]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for name, justify in heads:
-        table.add_column(Text(name), justify=justify, overflow="fold")  # type: ignore[arg-type]
-    for line in lines:
-        table.add_row(*map(Text, line))
-    return table
-
-
-def _fits(table: Table, width: int) -> bool:
-    return Measurement.get(_UNBOUNDED, _UNBOUNDED.options, table).maximum <= width

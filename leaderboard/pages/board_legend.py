@@ -64,6 +64,7 @@ def _about_tiers(cells: Sequence[Cell], card: Card, basis: Basis) -> str:
     )
     return (
         f"<b>Tiers:</b> paired permutation tests by {text(card.cluster)}, Holm's correction over the "
-        f"{count(basis.n_pairs, 'pair')} shown, 5 %. A metric opens a new tier if it differs from the "
-        f"best metric of the tier above.{left_out}"
+        f"{count(basis.n_pairs, 'pair')} shown, 5 %. A metric opens a new tier if it differs from one "
+        "of the tier above. Tiers are stricter than rank ranges: they allow for the number of pairs."
+        f"{left_out}"
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from benchmarks.comparison import Compared, plural
+from benchmarks.comparison import Compared
+from benchmarks.comparison_words import plural
 from leaderboard.pages.marks import Axis, ticks
 from leaderboard.pages.markup import interval, number, text
 
@@ -49,17 +50,15 @@ def tally_bar(row: Compared, a: str, b: str) -> str:
     """On how many units a is better, both are equal, or b is better, as one bar.
 
     Args:
-        row: the comparison; nothing is drawn where its units are not known.
+        row: the comparison; nothing is drawn where its units are not known or not counted.
         a: the plain name of the one metric.
         b: the plain name of the other.
     """
-    if not row.n_units:
+    if not row.tally:
         return ""
-    said = (
-        f"{a} is better on {plural(row.unit, row.n_better_a)}, {b} on {row.n_better_b:,}, "
-        f"tied on {row.n_tied:,}"
-    )
-    counts = (("a", row.n_better_a), ("tie", row.n_tied), ("b", row.n_better_b))
+    better, tied, worse = row.tally
+    said = f"{a} is better on {plural(row.unit, better)}, {b} on {worse:,}, tied on {tied:,}"
+    counts = (("a", better), ("tie", tied), ("b", worse))
     parts: list[str] = []
     begin = 0.0
     for kind, n in counts:

@@ -26,7 +26,7 @@ COLUMNS = (
     "ci_low", "ci_high", "ci_method", "percentile_low", "percentile_high", "p_value",
     "p_corrected", "correction", "n_tests", "n_patterns", "exact", "n_differing", "unit",
     "n_units", "n_better_a", "n_tied", "n_better_b", "t", "t_p", "wilcoxon_w", "wilcoxon_p",
-    "effect", "effect_low", "effect_high", "seed", "n_resamples", "untested",
+    "effect", "effect_low", "effect_high", "seed", "n_resamples", "untested", "uncounted",
 )  # fmt: skip
 
 

@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from benchmarks.comparison import LEVEL, Compared, figures, p_words
+from benchmarks.comparison import LEVEL, Compared
+from benchmarks.comparison_words import figures, p_words
 from benchmarks.schema import Selector
 from leaderboard.pages.board_query import Choice
 from leaderboard.pages.board_table import direction
@@ -17,6 +18,7 @@ from leaderboard.pages.markup import MISSING, count, submitted, text
 from leaderboard.pages.measures import info, skill_title, title
 
 _LONGEST_NAME = 60
+_LONGEST_NOTE = 200
 
 
 def forest(rows: Shown, choice: Choice) -> str:
@@ -55,7 +57,9 @@ def measure_table(rows: Shown, choice: Choice) -> str:
         )
         arrow = direction(info(card, row.measure))
         lines.append(_line(title(card, selector, among), row, axis, marked=marked, arrow=arrow))
-    head = _axis_head(replace(rows.chosen, higher_is_better=True), axis)
+    head = _axis_head(
+        replace(rows.chosen, higher_is_better=True), axis, "<span>d<sub>z</sub></span>"
+    )
     return (
         _table("".join(lines), head, "Measure", "Differences by other measures")
         + '<p class="as-legend">Drawn is d<sub>z</sub>: by how much '
@@ -97,8 +101,12 @@ def _line(
 ) -> str:
     sure = ' class="as-sure"' if row.told_apart and not first else ""
     bh = MISSING if first else _p(row.p_corrected)
-    note = f'<span class="as-note">{text(row.untested, limit=120)}</span>' if row.untested else ""
-    counts = f"{row.n_better_a:,}, {row.n_tied:,}, {row.n_better_b:,}" if row.n_units else MISSING
+    note = "".join(
+        f'<span class="as-note">{text(why, limit=_LONGEST_NOTE)}</span>'
+        for why in (row.untested, row.uncounted)
+        if why
+    )
+    counts = ", ".join(f"{n:,}" for n in row.tally) if row.tally else MISSING
     tally = tally_bar(row, row.metric_a, row.metric_b)
     whole = ' class="as-whole"' if first else ""
     return (
@@ -132,13 +140,14 @@ def _correction(rows: Sequence[Compared], of: str) -> str:
     return f" p (BH): {over}." if tested else ""
 
 
-def _axis_head(row: Compared, axis: Axis) -> str:
+def _axis_head(row: Compared, axis: Axis, of: str = "") -> str:
+    """Which side is whose, what is drawn (marked up) if it is not the difference, and the scale."""
     left, right = (
         (row.metric_b, row.metric_a) if row.higher_is_better else (row.metric_a, row.metric_b)
     )
     return (
         '<span class="as-sides-head"><span>← '
-        f"{submitted(left, limit=24)} better</span><span>{submitted(right, limit=24)} better →"
+        f"{submitted(left, limit=24)} better</span>{of}<span>{submitted(right, limit=24)} better →"
         f"</span></span>{axis_header(axis)}"
     )
 

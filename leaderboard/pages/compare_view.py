@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from urllib.parse import urlencode
 
-from benchmarks.comparison import (
-    Compared,
+from benchmarks.comparison import Compared
+from benchmarks.comparison_words import (
     correction_words,
     effect_words,
     evidence_words,
     paired_words,
     plural,
+    units_of,
     verdict,
 )
 from benchmarks.schema import Card
@@ -74,7 +75,7 @@ def _head(pair: Opponents, rows: Shown, view: View) -> str:
     a, b = (submitted(entry.metric, limit=_LONGEST_NAME) for entry in entries)
     safe = replace(row, unit=text(row.unit))
     said = f'<p class="as-verdict">{verdict(safe, f"<b>{a}</b>", f"<b>{b}</b>")}.</p>'
-    of = correction_words(row, "pairs of this board")
+    of = correction_words(row, "pairs of the whole board, without filters")
     tests = "; ".join(part for part in (evidence_words(row), of) if part)
     facts = [("Test", tests), ("On the units", paired_words(row)), ("Effect", effect_words(row))]
     listed = "".join(f"<dt>{name}</dt><dd>{_subscript(fact)}</dd>" for name, fact in facts if fact)
@@ -113,13 +114,16 @@ def _two_values(pair: Opponents, row: Compared, view: View) -> str:
 
 
 def _tally(row: Compared, a: str, b: str) -> str:
-    if not row.n_units:
+    if row.uncounted:
+        return f'<p class="as-legend">Better, tied, worse: {text(row.uncounted, limit=200)}.</p>'
+    if not row.tally:
         return ""
+    better, tied, worse = row.tally
     bar = tally_bar(row, row.metric_a, row.metric_b)
     return (
         f'<div class="as-tallied">{bar}<p class="as-legend">{a} better on '
-        f"<b>{text(plural(row.unit, row.n_better_a))}</b>, tied on <b>{row.n_tied:,}</b>, "
-        f"{b} better on <b>{row.n_better_b:,}</b>.</p></div>"
+        f"<b>{text(plural(row.unit, better))}</b>, tied on <b>{tied:,}</b>, "
+        f"{b} better on <b>{worse:,}</b>.</p></div>"
     )
 
 
@@ -132,17 +136,21 @@ def _no_draws(row: Compared) -> str:
 
 def _about(rows: Shown, card: Card) -> str:
     row = rows.chosen
+    tested = row.correction is not None
+    before = (
+        f", before the board's correction over its {count(row.n_tests, 'pair')}" if tested else ""
+    )
     drawn = f"from {rows.n_resamples:,} joint resamples" if rows.n_resamples else "not available"
     return section(
         "How this is computed",
         f"<p>Intervals: 95 %, bias-corrected and accelerated, {drawn} of the {text(card.cluster)}s, "
         "which all metrics share. Test: the signs of the two metrics' differences are flipped "
-        f"{text(card.cluster)} by {text(card.cluster)} (in blocks where there are many); it is the "
+        f"{text(row.unit)} by {text(row.unit)}; it is the "
         "test of the boards. Better, tied and worse count the "
-        f"{text(plural(row.unit, 2).removeprefix('2 '))} to which one metric owes more of its value "
+        f"{text(units_of(row.unit))} to which one metric owes more of its value "
         "than the other; paired t and Wilcoxon's test are made on the same contributions. "
         f"Seed {seed_of(card.name, card.revision)}.</p>"
-        "<p>From the published scores, the same figures: <code>python -m evaluator compare "
+        f"<p>From the published scores, the same figures{before}: <code>python -m evaluator compare "
         f"{text(card.name)} --scores A.scores.parquet B.scores.parquet</code></p>",
         ident="how",
     )

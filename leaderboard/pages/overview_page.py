@@ -14,7 +14,8 @@ _OPENING = """
 <header class="as-hero"><h1>Which text-to-image metrics can be trusted?</h1>
 <p>Assay tests metrics that score how well an image follows its prompt, each against the same data
 and protocols. A <b>rank range</b> such as 2–5 holds the places a metric takes in 95 % of the redrawn
-data: where ranges overlap, the data do not tell the metrics apart.</p></header>
+data: where ranges overlap, the data do not tell the metrics apart; even where they do not, a tier
+may hold several.</p></header>
 """
 
 

@@ -9,7 +9,9 @@ from urllib.parse import quote, urlencode
 
 import numpy as np
 
+from benchmarks.comparison_words import digits_of_p, plural, units_of
 from benchmarks.schema import Card
+from leaderboard.comparing import unit_of
 from leaderboard.pages.board_query import Choice
 from leaderboard.pages.board_table import metric_name
 from leaderboard.pages.markup import MISSING, count, number, text
@@ -103,7 +105,8 @@ def pair_matrix(
     card = choice.board.card
     places = tested_places(ranked)
     shown = [ranked.cells[place].entry_id for place in places]
-    drawn = _Drawing.of(found, shown, entries, choice)
+    unit = _unit(ranked, card)
+    drawn = _Drawing.of(found, shown, entries, choice, unit)
     heads = "".join(
         f'<th scope="col" title="{drawn.names[i]}">{i + 1}<span class="as-sr"> {drawn.names[i]}</span></th>'
         for i in range(len(shown))
@@ -136,6 +139,7 @@ class _Drawing:
         shown: list[str],
         entries: Mapping[str, Entry],
         choice: Choice,
+        unit: str,
     ) -> _Drawing:
         place = {entry_id: i for i, entry_id in enumerate(shown)}
         names = [text(entries[entry_id].metric, limit=40) for entry_id in shown]
@@ -150,7 +154,7 @@ class _Drawing:
             said, sure = signed(pair.difference), pair.significant
             hover = (
                 f"{names[i]} less {names[j]}: {said}; p {p_stated(pair.p_value)}, corrected "
-                f"{p_stated(pair.p_holm)}; {pair.n_units} blocks differ, {patterns(pair)}"
+                f"{p_stated(pair.p_holm)}; {differ(pair, unit)}, {patterns(pair)}"
             )
             star = "*" if sure else ""
             side = "as-ahead" if sign * pair.difference >= 0 else "as-behind"
@@ -177,6 +181,16 @@ def _address(choice: Choice) -> str:
     return text(f"./compare?{named}")
 
 
+def _unit(ranked: Ranked, card: Card) -> str:
+    n_clusters = [ranked.cells[place].n_clusters for place in tested_places(ranked, None)]
+    return unit_of(card, ranked.draws.contributions.shape[1], n_clusters)
+
+
+def differ(pair: Pair, unit: str) -> str:
+    """In how many clusters or blocks the two differ."""
+    return text(f"{plural(unit, pair.n_units)} {'differs' if pair.n_units == 1 else 'differ'}")
+
+
 def patterns(pair: Pair) -> str:
     """How the p-value of a pair was found."""
     if pair.exact:
@@ -192,16 +206,21 @@ def signed(value: float) -> str:
 
 def p_text(p: float) -> str:
     """A p-value for a narrow cell."""
-    return "&lt;.001" if p < 0.0005 else f"{p:.3f}".removeprefix("0") if p < 0.9995 else "1"
+    if p < 0.0005:
+        return "&lt;.001"
+    return f"{p:.{digits_of_p(p, 3)}f}".removeprefix("0") if p < 0.9995 else "1"
 
 
 def p_stated(p: float) -> str:
     """A p-value in a sentence: `= 0.012`, `= 2.0e-05`."""
-    return f"= {p:.3f}" if p >= 0.0005 else f"= {p:.1e}"
+    return f"= {p:.{digits_of_p(p, 3)}f}" if p >= 0.0005 else f"= {p:.1e}"
 
 
 def _caption(ranked: Ranked, card: Card, found: tuple[Pair, ...], shown: int) -> str:
     basis = Basis.of(ranked)
+    unit = _unit(ranked, card)
+    of_blocks = unit != card.cluster
+    flipped = f"flipped in {text(units_of(unit))}" if of_blocks else "flipped"
     tested = len(tested_places(ranked, None))
     sure = sum(pair.significant for pair in found)
     cut = f" The first {shown} of {count(tested, 'metric')}." if tested > shown else ""
@@ -213,7 +232,7 @@ def _caption(ranked: Ranked, card: Card, found: tuple[Pair, ...], shown: int) ->
         f"<b>*</b> and bold: significant at 5 % ({sure} of the {count(len(found), 'pair')} shown).{cut}"
         f"{absent}</p>"
         f'<p class="as-legend"><b>Test:</b> paired permutation by {text(card.cluster)}: signs of the '
-        "differences are flipped in blocks. "
+        f"differences are {flipped}. "
         f"<b>Correction:</b> Holm's over {count(basis.n_pairs, 'pair')}. Follow a difference to "
-        "compare the two metrics.</p>"
+        "compare the two metrics; that page corrects over the whole board, without filters.</p>"
     )

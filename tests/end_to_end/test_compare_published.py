@@ -86,7 +86,8 @@ def test_the_interval_is_that_of_the_published_draws(demo: Path, tmp_path: Path)
     cells = view.boards["demo_croc"].cells(board.card.headline, None)
     found = view.orders.slice(board.card, cells)
     at = {view.entries[cell.entry_id].metric: i for i, cell in enumerate(found.cells)}
-    drawn = found.draws.resamples[at[PAIR[0]]] - found.draws.resamples[at[PAIR[1]]]
+    resamples = found.draws.resamples.astype(float)
+    drawn = resamples[at[PAIR[0]]] - resamples[at[PAIR[1]]]
     first = compared("demo_croc", downloaded(demo, "demo_croc", tmp_path))[0]
     assert first["n_resamples"] == drawn.size == 1000
     assert [first["percentile_low"], first["percentile_high"]] == pytest.approx(

@@ -16,9 +16,8 @@ import pytest
 from scipy import stats
 
 from benchmarks.arrays import FloatArray
-from benchmarks.comparison import (
-    Compared,
-    corrected,
+from benchmarks.comparison import Compared, corrected
+from benchmarks.comparison_words import (
     dominance_words,
     effect_words,
     evidence_words,
@@ -26,8 +25,10 @@ from benchmarks.comparison import (
     p_words,
     paired_words,
     plural,
+    units_of,
     verdict,
 )
+from benchmarks.inference import IN_STEPS
 from benchmarks.pooled import PooledImages
 from benchmarks.rows import Measured, MeasuredBuilder, Row
 from benchmarks.schema import Answers, Benchmark, Card, MeasureInfo, ScoreTable, Selector
@@ -40,7 +41,8 @@ from benchmarks.ts2.benchmark import Ts2
 from evaluator.__main__ import main
 from evaluator.commands.compare_files import contenders, measured_field
 from evaluator.commands.compare_permuted import NO_POOL
-from leaderboard.comparing import Match, compare_cells
+from leaderboard.cells import Cell
+from leaderboard.comparing import Match, compare_cells, why_uncounted, why_untested
 
 PAIRS = tuple(f"p{n:02d}" for n in range(60))
 CLUSTERS = tuple(f"c{n:02d}" for n in range(20))
@@ -231,17 +233,108 @@ def test_a_file_of_several_columns_gives_every_pair_corrected_by_holm(
     assert {(r["correction"], r["n_tests"]) for r in records} == {("holm", 3)}
 
 
-def test_rows_shown_are_corrected_together_by_benjamini_hochberg(run: Run, files: Path) -> None:
+def test_the_headline_does_not_depend_on_what_else_is_shown(run: Run, files: Path) -> None:
+    words = ("rated", "--scores", files / "good.csv", files / "fair.csv", "--json")
+    few, many = run(*words).records, run(*words, "--all", "--skills").records
+    assert many[0] == few[0]
+    assert len(many) > len(few)
+    assert many[0]["p_corrected"] == many[0]["p_value"]
+    assert (many[0]["correction"], many[0]["n_tests"]) == ("holm", 1)
+
+
+def test_skills_are_corrected_over_skills_and_measures_over_measures(run: Run, files: Path) -> None:
     words = ("rated", "--scores", files / "good.csv", files / "fair.csv", "--all", "--skills")
     records = run(*words, "--json").records
     places = [(r["measure"], r["skill"]) for r in records]
     assert places == [("srcc", None), ("side", None), ("distance", None), ("srcc", "few"),
                       ("srcc", "many")]  # fmt: skip
-    values = [math.nan if r["p_value"] is None else r["p_value"] for r in records]
-    expected = benjamini_hochberg(values)
-    assert [r["p_corrected"] for r in records if r["p_corrected"] is not None] == [
-        p for p in expected if not math.isnan(p)
-    ]
+    for part in (records[1:3], records[3:]):
+        tested = [r for r in part if r["p_value"] is not None]
+        expected = benjamini_hochberg([r["p_value"] for r in tested])
+        assert [r["p_corrected"] for r in tested] == expected.tolist()
+        assert {(r["correction"], r["n_tests"]) for r in part} == {
+            ("benjamini_hochberg", len(tested))
+        }
+
+
+def with_gaps(folder: Path, n: int, of: str = "good") -> Path:
+    """A copy of a metric whose first n scores are empty."""
+    gaps = np.where(np.arange(60) < n, math.nan, SCORES[of])
+    path = folder / "gaps.csv"
+    pd.DataFrame({"pair_id": PAIRS, "gaps": gaps}).to_csv(path, index=False)
+    return path
+
+
+def test_with_missing_scores_the_pair_is_tested_and_its_clusters_are_not_counted(
+    run: Run, files: Path
+) -> None:
+    words = ("rated", "--scores", files / "good.csv", with_gaps(files, 1))
+    first = run(*words, "--json").records[0]
+    assert first["uncounted"] == "not counted: 1 score of gaps is missing"
+    left_out = ("n_better_a", "n_tied", "n_better_b", "t", "t_p", "wilcoxon_w", "wilcoxon_p",
+                "effect", "effect_low", "effect_high")  # fmt: skip
+    assert [first[name] for name in left_out] == [None] * len(left_out)
+    for name in ("difference", "ci_low", "ci_high", "p_value", "p_corrected"):
+        assert first[name] is not None
+    out = " ".join(run(*words).out.split())
+    assert "better, tied, worse, paired tests and d_z: not counted: 1 score of gaps" in out
+    assert "paired t" not in out.replace("paired tests", "")
+
+
+def cell(name: str, *, value: float | None = 0.5, n_missing: int = 0, note: str = "") -> Cell:
+    return Cell.of(name, 0, Row("rated", "1", name, "srcc", math.nan)).model_copy(
+        update={"value": value, "n_items": 2840 - n_missing, "n_clusters": 100,
+                "n_missing": n_missing, "note": note}
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("lacking", "words"),
+    [
+        ((0, 0), ""),
+        ((12, 0), "not counted: 12 scores of A are missing"),
+        ((0, 1), "not counted: 1 score of B is missing"),
+        ((3, 3), "not counted: 3 scores of A and 3 of B are missing"),
+    ],
+)
+def test_clusters_are_counted_only_where_every_score_is_there(
+    lacking: tuple[int, int], words: str
+) -> None:
+    cells = [cell(name, n_missing=n) for name, n in zip("ab", lacking, strict=True)]
+    assert why_uncounted(cells, {"a": "A", "b": "B"}) == words
+
+
+def test_why_there_is_no_test_is_said_once_and_with_its_figures() -> None:
+    names = {"a": "A", "b": "B"}
+    undefined = cell("b", value=None, note="Undefined: too few different scores.")
+    assert why_untested([cell("a"), undefined], names) == (
+        "value undefined: too few different scores"
+    )
+    assert why_untested([cell("a"), cell("b", n_missing=201)], names) == (
+        "B lacks 201 of 2,840 scores; the limit is 2 %"
+    )
+    assert why_untested([cell("a"), cell("b", n_missing=12)], names) == ""
+
+
+def test_a_measure_that_moves_in_steps_says_so_and_not_that_something_is_unpublished(
+    run: Run, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measures = Rated.card.measures
+    stepping = measures | {"side": measures["side"].model_copy(update={"in_steps": True})}
+    monkeypatch.setattr(Rated, "card", Rated.card.model_copy(update={"measures": stepping}))
+    words = ("rated", "--scores", files / "good.csv", files / "poor.csv", "--measure", "side")
+    first = run(*words, "--json").records[0]
+    assert (first["untested"], first["p_value"]) == (IN_STEPS, None)
+
+
+def test_too_many_missing_scores_are_named_with_how_many_and_the_limit(
+    run: Run, files: Path
+) -> None:
+    words = ("rated", "--scores", files / "good.csv", with_gaps(files, 6, "poor"))
+    said = "gaps lacks 6 of 60 scores; the limit is 2 %"
+    first = run(*words, "--json").records[0]
+    assert (first["untested"], first["p_value"]) == (said, None)
+    assert said in run(*words).out
 
 
 def test_too_few_clusters_are_shown_and_not_tested_as_on_the_board(run: Run, files: Path) -> None:
@@ -282,7 +375,9 @@ def test_the_first_lines_say_it_in_words(run: Run, files: Path) -> None:
     assert re.search(r"good better on \d+ prompts, poor on \d+, tied on \d+", end.out)
     assert "paired t = " in end.out
     assert "d_z = " in end.out
-    assert "Benjamini-Hochberg over the 3 tests shown" in end.out
+    said = " ".join(end.out.split())
+    assert "Benjamini-Hochberg over 2 measures, without the first line" in said
+    assert "they count contributions to its value (influences), not scores" in said
     assert f"Seed {seed_of('rated', '1')}" in end.out
     assert "Lower is better: distance" in end.out
 
@@ -331,6 +426,8 @@ def test_a_constant_metric_has_no_value_and_says_why(run: Run, files: Path) -> N
     assert end.code == 0
     assert "flat has no value here" in end.out
     assert "same score" in end.out
+    assert ".." not in end.out
+    assert "nan" not in run("rated", "--scores", files / "all.csv", files / "flat.csv").out
 
 
 # Bad input.
@@ -505,8 +602,12 @@ def found(**more: Any) -> Compared:
         ({"higher_is_better": False}, "B is better than A by 0.100 [0.020, 0.180]"),
         ({"p_value": 0.3, "ci_low": -0.02},
          "A and B are not told apart: A has 0.100 [−0.020, 0.180] over B"),
-        ({"p_value": math.nan}, "A has 0.100 [0.020, 0.180] over B, which was not tested"),
-        ({"p_corrected": 0.06, "correction": "holm"},
+        ({"p_value": math.nan},
+         "A has 0.100 [0.020, 0.180] over B, but the two were not tested"),
+        ({"p_value": 0.011, "p_corrected": 0.053, "correction": "holm", "n_tests": 10},
+         "A and B are not told apart: A has 0.100 [0.020, 0.180] over B "
+         "(p = 0.011 alone, 0.053 once corrected for 10 pairs)"),
+        ({"p_value": 0.2, "p_corrected": 0.4, "correction": "holm", "n_tests": 10},
          "A and B are not told apart: A has 0.100 [0.020, 0.180] over B"),
         ({"difference": 0.0, "n_differing": 0, "p_value": 1.0}, "A and B are equal on every graph"),
         ({"difference": 0.0, "p_value": 1.0, "ci_low": -0.1, "ci_high": 0.1},
@@ -524,8 +625,19 @@ def test_the_verdict_says_what_the_test_says(more: dict[str, Any], words: str) -
 
 def test_small_p_values_are_neither_zero_nor_in_powers() -> None:
     assert [p_words(p) for p in (1.0, 0.999, 0.61, 0.0496, 0.0004, 3e-7, math.nan)] == [
-        "p = 1", "p = 1", "p = 0.61", "p = 0.050", "p = 0.00040", "p < 0.00001", "p –",
+        "p = 1", "p = 1", "p = 0.61", "p = 0.0496", "p = 0.00040", "p < 0.00001", "p –",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("p", "said"),
+    [
+        (0.0494, "0.049"), (0.0495, "0.0495"), (0.04998, "0.04998"), (0.05, "0.050"),
+        (0.0502, "0.0502"), (0.0507, "0.051"),
+    ],
+)  # fmt: skip
+def test_a_p_value_beside_the_level_is_never_rounded_to_it(p: float, said: str) -> None:
+    assert p_words(p) == f"p = {said}"
 
 
 def test_the_test_says_how_many_patterns_it_saw() -> None:
@@ -541,6 +653,8 @@ def test_words_for_numbers_and_units() -> None:
     assert figures(-0.0001, 0.5) == ["−0.00010", "0.50000"]
     assert plural("block of prompts", 250) == "250 blocks of prompts"
     assert plural("graph", 1) == "1 graph"
+    assert units_of("block of prompts") == "blocks of prompts"
+    assert figures(math.nan) == ["–"]
     assert dominance_words(found(), "A", "B") == "A better on 9 graphs, B on 3, tied on 3"
     assert effect_words(found(effect=math.inf)).startswith("d_z is infinite")
     assert effect_words(found()) == paired_words(found()) == ""
@@ -578,3 +692,31 @@ def test_on_ts2_every_bit_is_that_of_the_judged_file_of_all_twelve(
     assert row.p_value == tests.p_value[pair[0], pair[1]]
     assert row.n_units == 164
     assert row.difference == every.rows[at[pair[0]]].value - every.rows[at[pair[1]]].value
+
+
+@pytest.mark.paper
+def test_on_ts2_a_copy_without_one_graph_neither_wins_nor_loses_the_others(
+    assay_data: Path, tmp_path: Path
+) -> None:
+    """The copy has the scores of the metric wherever it has any."""
+    ts2, path = Ts2(), assay_data / "ts2" / "scores.csv"
+    answers = ts2.answers(assay_data)
+    both = (
+        read_scores(path, ts2, answers)
+        .overall[["clipscore"]]
+        .assign(copy=lambda frame: frame["clipscore"].mask(frame.index.str.startswith("000-")))
+    )
+    assert 0 < both["copy"].isna().mean() < 0.02
+    both.to_csv(tmp_path / "both.csv")
+    field = measured_field(
+        contenders([tmp_path / "both.csv"], (None, None), ts2, answers), ts2, answers
+    )
+    (row,) = compare_cells(
+        [Match(field.slices[ts2.card.headline, None], 0, 1)], ts2.card, field.names
+    )
+    lacking = int(both["copy"].isna().sum())
+    assert row.uncounted == f"not counted: {lacking} scores of copy are missing"
+    assert row.tally is None
+    assert [row.t, row.wilcoxon_w, row.effect] == pytest.approx([math.nan] * 3, nan_ok=True)
+    assert math.isfinite(row.p_value)
+    assert row.ci_low <= row.difference <= row.ci_high

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
 
-from benchmarks.comparison import figures
+from benchmarks.comparison_words import figures
 from leaderboard.comparing import NO_CONTRIBUTIONS, TOO_FEW
 from leaderboard.orders import Orders
 from leaderboard.pages.board_query import BoardQuery
@@ -93,7 +93,10 @@ def test_the_head_line_says_who_is_better_by_how_much_and_by_what_test(view: Vie
     value, low, high = figures(row.difference, row.ci_low, row.ci_high)
     assert f"CLIPScore has {value} [{low}, {high}] over BLIP2-ITM" in said
     assert "sign flips of" in said
-    assert "Holm over 45 pairs of this board" in said
+    assert "Holm over 45 pairs of the whole board, without filters: p " in said
+    assert "the same figures, before the board's correction over its 45 pairs" in said
+    page = html(view, "ratings", FIRST, SECOND).split('id="measures"')[1]
+    assert "<span>d<sub>z</sub></span>" in page.split("</thead>")[0]
     assert "Benjamini-Hochberg over 4 skills" in said
 
 
@@ -116,6 +119,23 @@ def test_a_constant_metric_has_no_value_to_compare(view: View) -> None:
     said = plain(html(view, "ratings", FIRST, CONSTANT))
     assert "always-half has no value here" in said
     assert "All scores are equal" in said
+
+
+def test_missing_scores_leave_dashes_where_clusters_would_be_counted(view: View) -> None:
+    board = snapshot().boards["ratings"]
+    cells = tuple(
+        c.model_copy(update={"n_missing": 1}) if c.entry_id == SECOND else c for c in board.cells
+    )
+    index = BoardIndex(Board(card=board.card, cells=cells))
+    lacking = View(view.entries, {"ratings": index}, Orders(fill(memory_store())))
+    pair = asked(lacking, "ratings", FIRST, SECOND)
+    row = shown(pair.choice, FIRST, SECOND, lacking).chosen
+    assert row.tally is None
+    assert row.p_value == shown(asked(view, "ratings", FIRST, SECOND).choice, FIRST, SECOND,
+                                view).chosen.p_value  # fmt: skip
+    page = compare_view(pair, lacking)
+    assert "not counted: 1 score of BLIP2-ITM is missing" in plain(page)
+    assert "as-tally" not in page.replace('class="as-c-tally"', "")
 
 
 def test_the_csv_has_a_line_for_every_comparison_and_no_formula(view: View) -> None:

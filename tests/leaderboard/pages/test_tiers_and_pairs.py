@@ -92,6 +92,7 @@ def test_the_legend_names_the_test_the_correction_and_how_many_pairs(view: View)
     assert "paired permutation tests by prompt pair" in html
     assert "Holm's correction over the 45 pairs shown, 5 %" in html  # ten of twelve are ranked
     assert "200 resamples by prompt pair" in html
+    assert "Tiers are stricter than rank ranges: they allow for the number of pairs." in html
 
 
 def test_tiers_are_in_one_piece_even_where_rank_ranges_would_part_them() -> None:
@@ -218,6 +219,24 @@ def test_a_pair_is_above_the_diagonal_with_its_difference_and_below_with_its_p_v
     assert f">{p_text(first.p_holm)}{mark}</td>" in cells[1][0]
     assert "the same metric" in cells[0][0]
     assert "Holm's over 45 pairs" in html
+    assert "that page corrects over the whole board, without filters" in html
+
+
+@pytest.mark.parametrize(
+    ("n_clusters", "flipped", "differ"),
+    [(60, "differences are flipped.", "60 prompt pairs differ"),
+     (61, "differences are flipped in blocks of prompt pairs.", "60 blocks of prompt pairs differ")],
+)  # fmt: skip
+def test_signs_are_flipped_in_blocks_only_where_there_are_more_clusters_than_blocks(
+    view: View, n_clusters: int, flipped: str, differ: str
+) -> None:
+    base = made([0.9, 0.5], 0.1)
+    cells = tuple(c.model_copy(update={"n_clusters": n_clusters}) for c in base.cells)
+    found = Ranked(cells, base.ordering, base.draws)
+    choice = resolve(BoardQuery("ratings"), view.boards)
+    html = pair_matrix(found, pairs(found), view.entries, choice)
+    assert flipped in html
+    assert differ in html
 
 
 def test_a_difference_leads_to_the_comparison_of_its_metrics(view: View) -> None:
@@ -262,6 +281,8 @@ def test_figures_of_the_matrix_are_short_and_keep_their_sign() -> None:
     ]  # fmt: skip
     assert [p_text(p) for p in (1.0, 0.9999, 0.05, 0.0004)] == ["1", "1", ".050", "&lt;.001"]
     assert p_stated(2e-5) == "= 2.0e-05"
+    assert [p_text(p) for p in (0.0495, 0.04996, 0.0504)] == [".0495", ".04996", ".0504"]
+    assert p_stated(0.0497) == "= 0.0497"
 
 
 # CSV.
