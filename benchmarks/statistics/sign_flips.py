@@ -15,14 +15,13 @@ pair and the seed alone, however many metrics stand beside it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from benchmarks.arrays import FloatArray, IntArray
+from benchmarks.statistics.sign_patterns import AT_A_TIME, sign_patterns
 
 ENUMERATED = 14
 """With so many blocks that differ, or fewer, every pattern of signs is looked at."""
@@ -36,7 +35,6 @@ BOUND = 1.0 / (1.0 + ALL_DRAWS)
 """Where the exact p-value is known to lie below the smallest that drawing can give, its upper bound
 is given instead and nothing is drawn."""
 
-_PER_BLOCK = 1 << 10  # patterns made at a time; a block of them stays in the cache
 _SLACK = 1e-9  # share of the size of both sides within which two sums are equal but for rounding
 _PAIR_CELLS = 1 << 14  # pairs times patterns compared at a time
 
@@ -244,7 +242,7 @@ def _hits(shares: FloatArray, pairs: _Pairs, seed: int, begin: int, end: int) ->
         return found
     used, place = np.unique(np.concatenate([pairs.first, pairs.second]), return_inverse=True)
     first, second = np.split(place, 2)
-    step = max(_PAIR_CELLS // _PER_BLOCK, 1)
+    step = max(_PAIR_CELLS // AT_A_TIME, 1)
     for signs in sign_patterns(shares.shape[1], seed, begin, end):
         sums = shares[used] @ signs
         for start in range(0, found.size, step):
@@ -252,29 +250,3 @@ def _hits(shares: FloatArray, pairs: _Pairs, seed: int, begin: int, end: int) ->
             moved = np.abs(sums[first[part]] - sums[second[part]])
             found[part] += np.count_nonzero(moved >= pairs.least[part, None], axis=1)
     return found
-
-
-def sign_patterns(n_units: int, seed: int, begin: int, end: int) -> Iterator[FloatArray]:
-    """Patterns begin..end-1 of random signs, in blocks of shape (n_units, k).
-
-    Args:
-        n_units: signs in a pattern.
-        seed: of all patterns: pattern k is the same whatever is asked for.
-        begin: first pattern, >= 0.
-        end: one after the last.
-    """
-    for block in range(begin // _PER_BLOCK, -(-end // _PER_BLOCK)):
-        signs = _block_of_signs(n_units, seed, block)
-        offset = block * _PER_BLOCK
-        kept = signs[:, max(begin - offset, 0) : min(end - offset, _PER_BLOCK)]
-        yield kept.astype(np.float64)
-
-
-@lru_cache(maxsize=2 * (ALL_DRAWS // _PER_BLOCK + 1))
-def _block_of_signs(n_units: int, seed: int, block: int) -> NDArray[np.int8]:
-    """One block of patterns; every slice of a board needs the same ones (10 MB for 250 units)."""
-    drawn = np.random.default_rng([seed, block]).bytes(n_units * _PER_BLOCK // 8)
-    flips: NDArray[np.uint8] = np.unpackbits(np.frombuffer(drawn, np.uint8))
-    signs = 1 - 2 * flips.reshape(n_units, _PER_BLOCK).astype(np.int8)
-    signs.flags.writeable = False
-    return signs

@@ -22,8 +22,8 @@ from benchmarks.statistics.sign_flips import (
     FlipTests,
     flip_tests,
     pair_tests,
-    sign_patterns,
 )
+from benchmarks.statistics.sign_patterns import sign_patterns
 
 RNG = np.random.default_rng(11)
 BOARD = RNG.normal(size=(6, 40)) / 40 + np.arange(6)[:, None] * 0.1 / 40
