@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmarks.arrays import FloatArray, IntArray
-from benchmarks.statistics import intervals
+from benchmarks.statistics.intervals import percentile
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ class MeasuredBuilder:
         stacked = np.stack(self._resamples)
         rows = tuple(
             row if math.isnan(low) else replace(row, ci_low=float(low), ci_high=float(high))
-            for row, low, high in zip(self._rows, *percentile_intervals(stacked), strict=True)
+            for row, low, high in zip(self._rows, *percentile(stacked).ends, strict=True)
         )
         return Measured(
             rows, stacked, self._cluster_table(), tuple(self._members), pools=dict(self._pools)
@@ -212,11 +212,3 @@ class MeasuredBuilder:
                 "value": np.concatenate(values),
             }
         )
-
-
-def percentile_intervals(
-    resamples: FloatArray, level: float = intervals.LEVEL
-) -> tuple[FloatArray, FloatArray]:
-    """Both ends of `intervals.percentile`, shape (rows,) each, of resamples (rows, B)."""
-    found = intervals.percentile(resamples, level)
-    return found.low, found.high

@@ -33,10 +33,11 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.arrays import BoolArray, FloatArray
-from benchmarks.rows import notes, percentile_intervals
+from benchmarks.rows import notes
+from benchmarks.statistics.intervals import percentile
 from leaderboard.borda import borda_share, sum_weighted
 from leaderboard.headlines import AlignedBoard, Headlines
-from leaderboard.ranking import RankRange, rank_ranges
+from leaderboard.ranking import RankRange, chances_to_be_best, rank_ranges
 
 __all__ = ["Comparison", "Headlines", "Interval", "Standing"]
 
@@ -169,7 +170,11 @@ def _standings(
         commons = indices
     elif shared.any():
         commons = _intervals(_mean(rescaled, weights * shared, present))
-    ranks, borda_ranks, best = _ranks(index, full), _ranks(borda, full), _p_best(index, full)
+    ranks, borda_ranks, best = (
+        _ranks(index, full),
+        _ranks(borda, full),
+        chances_to_be_best(index[:, 1:], full),
+    )
     found = []
     for i, metric in enumerate(metrics):
         has = tuple(name for name, there in zip(chosen, present[i], strict=True) if there)
@@ -189,7 +194,7 @@ def _mean(parts: Sequence[FloatArray], weights: FloatArray, present: BoolArray) 
 
 
 def _intervals(draws: FloatArray) -> list[Interval]:
-    low, high = percentile_intervals(draws[:, 1:])
+    low, high = percentile(draws[:, 1:]).ends
     ends = zip(draws[:, 0].tolist(), low.tolist(), high.tolist(), strict=True)
     return [Interval(*end) for end in ends]
 
@@ -198,21 +203,6 @@ def _ranks(draws: FloatArray, full: BoolArray) -> list[RankRange | None]:
     """Ranks among the metrics with full coverage."""
     ranked = iter(rank_ranges(np.round(draws[full, 0], _DIGITS), draws[full, 1:]))
     return [next(ranked) if whole else None for whole in full]
-
-
-def _p_best(index: FloatArray, full: BoolArray) -> FloatArray:
-    """Shape (M,); see `Standing.p_best`."""
-    shares = np.full(full.size, np.nan)
-    if not full.any():
-        return shares
-    draws = np.where(np.isfinite(index[full, 1:]), index[full, 1:], -np.inf)
-    known = np.isfinite(draws)
-    highest = known & (draws == draws.max(axis=0))
-    decided = highest.any(axis=0)
-    won = highest[:, decided] / highest[:, decided].sum(axis=0)
-    with np.errstate(invalid="ignore"):
-        shares[full] = np.where(known.any(axis=1), won.sum(axis=1) / decided.sum(), np.nan)
-    return shares
 
 
 def _note(
@@ -226,7 +216,7 @@ def _note(
     if not has:
         return f"no rank and no value: it has {NOTHING}"
     return notes(
-        f"no rank: it has not been measured on {', '.join(lacks)}" if lacks else "",
+        f"no rank: it has none on {', '.join(lacks)}" if lacks else "",
         NO_RESAMPLES if math.isnan(index.low) else "",
         NOTHING_IN_COMMON if math.isnan(common.value) else "",
         ALONE if math.isnan(borda.value) else "",

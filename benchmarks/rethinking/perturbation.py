@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from benchmarks.arrays import BoolArray, FloatArray
 from benchmarks.rethinking.generations import MetricScores
 from benchmarks.rethinking.units import Unit, UnitCounts, by_image, spread
-from benchmarks.rows import percentile_intervals
+from benchmarks.statistics.intervals import percentile
 from benchmarks.statistics.resampling import ResamplingPlan, mean_of_defined, resampled_mean
 
 
@@ -160,5 +160,5 @@ def _change(
 def _interval(resamples: FloatArray, n_units: int) -> tuple[float, float]:
     if n_units < 2:
         return math.nan, math.nan
-    low, high = percentile_intervals(resamples[None, :])
+    low, high = percentile(resamples[None, :]).ends
     return float(low[0]), float(high[0])

@@ -9,7 +9,8 @@ import numpy as np
 
 from benchmarks.arrays import FloatArray
 from benchmarks.rethinking.generations import MetricScores
-from benchmarks.rows import notes, percentile_intervals
+from benchmarks.rows import notes
+from benchmarks.statistics.intervals import percentile
 from benchmarks.statistics.resampling import ResamplingPlan, mean_of_defined, resampled_mean
 from benchmarks.statistics.seeds import (
     ResampledStability,
@@ -99,7 +100,7 @@ def model_scores(table: MetricScores, plan: ResamplingPlan) -> tuple[ModelScore,
     found = []
     for s, seed in enumerate(table.seeds):
         ranks = _ranks(means[s])
-        low, high = percentile_intervals(resamples[:, s, :].T)
+        low, high = percentile(resamples[:, s, :].T).ends
         for m, model in enumerate(table.models):
             n = int(n_scored[s, m])
             found.append(
@@ -146,7 +147,7 @@ def stability(table: MetricScores, plan: ResamplingPlan) -> MetricStability:
 
 
 def _interval(resamples: FloatArray) -> Interval:
-    low, high = percentile_intervals(resamples[None, :])
+    low, high = percentile(resamples[None, :]).ends
     return Interval(float(low[0]), float(high[0]))
 
 

@@ -29,6 +29,11 @@ class Intervals:
     high: FloatArray
     defined: BoolArray
 
+    @property
+    def ends(self) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper ends."""
+        return self.low, self.high
+
 
 def percentile(resamples: NDArray[np.floating], level: float = LEVEL) -> Intervals:
     """Percentile intervals: quantiles of the resamples (Efron and Tibshirani 1993, 13.3).

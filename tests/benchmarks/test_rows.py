@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.rows import MeasuredBuilder, PooledSample, Row, percentile_intervals
+from benchmarks.rows import MeasuredBuilder, PooledSample, Row
+from benchmarks.statistics.intervals import percentile
 
 
 def row(**more: Any) -> Row:
@@ -68,7 +69,7 @@ def test_an_interval_needs_half_of_the_resamples() -> None:
     resamples = np.tile(np.arange(100.0), (3, 1))
     resamples[1, :50] = np.nan
     resamples[2, :51] = np.nan
-    low, high = percentile_intervals(resamples)
+    low, high = percentile(resamples).ends
     assert low[0] == pytest.approx(np.quantile(np.arange(100), 0.025))
     assert high[1] == pytest.approx(np.quantile(np.arange(50, 100), 0.975))
     assert math.isnan(low[2])

@@ -166,7 +166,7 @@ def test_a_metric_with_gaps_has_a_value_and_an_interval_but_no_rank_and_the_reas
     assert second.rank is second.borda_rank is None
     assert math.isnan(second.p_best)
     assert second.index.low < second.index.value < second.index.high
-    assert second.note == "no rank: it has not been measured on hard"
+    assert second.note == "no rank: it has none on hard"
 
 
 def test_the_order_is_by_coverage_and_then_by_value() -> None:
