@@ -99,14 +99,19 @@ def _filled(
     return tuple(
         replace(
             row,
-            ci_low=float(bca.low[i]),
-            ci_high=float(bca.high[i]),
+            ci_low=_number(bca.low[i]),
+            ci_high=_number(bca.high[i]),
             ci_method=None if math.isnan(bca.low[i]) else _METHODS[bool(bca.defined[i])],
-            percentile_low=float(percentile.low[i]),
-            percentile_high=float(percentile.high[i]),
+            percentile_low=_number(percentile.low[i]),
+            percentile_high=_number(percentile.high[i]),
         )
         for i, row in enumerate(named)
     )
+
+
+def _number(end: np.float64) -> float:
+    """As a number of its own; one object for NaN, so that equal rows are equal."""
+    return math.nan if math.isnan(end) else float(end)
 
 
 def _in_steps(rows: Sequence[Row], measures: Collection[str]) -> BoolArray:
