@@ -422,7 +422,7 @@ def test_in_the_csv_a_missing_benchmark_is_an_empty_field_with_the_reason(
     assert of["TIFA", "graphs"]["note"] == "not run on this benchmark"
     assert "no correlation is defined" in of["always-half", "ratings"]["note"]
     assert of["TIFA", INDEX]["rank"] == ""
-    assert "not been measured on" in of["TIFA", INDEX]["note"]
+    assert "it has none on" in of["TIFA", INDEX]["note"]
 
 
 def test_an_identity_is_submitter_metric_version_and_kind(view: View) -> None:
