@@ -6,6 +6,8 @@ values give both statistics of the physically repeated samples.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -66,15 +68,7 @@ def resampled_ks(
     Raises:
         ValueError: shapes do not fit.
     """
-    columns, members, drawn, index = _checked(x, second, counts, clusters)
-    found = np.full((drawn.shape[0], columns.shape[1]), np.nan)
-    for metric, column in enumerate(columns.T):
-        order, ends = _ascending(column)
-        for rows in blocks(np.arange(found.shape[0]), _CACHED_CELLS // max(order.size, 1)):
-            below, totals = _shares(drawn[rows][:, index[order]], members[order])
-            distance = np.abs(below[0] - below[1])[:, ends]
-            found[rows, metric] = np.where(totals > 0, distance.max(axis=1, initial=0.0), np.nan)
-    return found[:, 0] if np.ndim(x) == 1 else found
+    return _resampled(_largest_gap, x, second, counts, clusters)
 
 
 def resampled_auc(
@@ -94,20 +88,43 @@ def resampled_auc(
     Raises:
         ValueError: shapes do not fit.
     """
+    return _resampled(_area, x, second, counts, clusters)
+
+
+def _resampled(
+    statistic: Callable[[FloatArray], FloatArray],
+    x: ArrayLike,
+    second: ArrayLike,
+    counts: ArrayLike,
+    clusters: ArrayLike | None,
+) -> FloatArray:
+    """A statistic of both samples' shares up to each distinct value, shape (2, b, E), by resample."""
     columns, members, drawn, index = _checked(x, second, counts, clusters)
     found = np.full((drawn.shape[0], columns.shape[1]), np.nan)
     for metric, column in enumerate(columns.T):
         order, ends = _ascending(column)
         for rows in blocks(np.arange(found.shape[0]), _CACHED_CELLS // max(order.size, 1)):
             below, totals = _shares(drawn[rows][:, index[order]], members[order])
-            first, later = below[:, :, ends]
-            # Over the runs of equal values: what the second sample holds there, times the first
-            # sample below it and half of the first at it.
-            before = np.concatenate([np.zeros((rows.size, 1)), first[:, :-1]], axis=1)
-            step = np.diff(later, axis=1, prepend=0.0)
-            area = np.einsum("be,be->b", step, (before + first) / 2.0)
-            found[rows, metric] = np.where(totals > 0, area, np.nan)
+            found[rows, metric] = np.where(totals > 0, statistic(below[:, :, ends]), np.nan)
     return found[:, 0] if np.ndim(x) == 1 else found
+
+
+def _largest_gap(shares: FloatArray) -> FloatArray:
+    gap: FloatArray = np.abs(shares[0] - shares[1]).max(axis=1, initial=0.0)
+    return gap
+
+
+def _area(shares: FloatArray) -> FloatArray:
+    """Area under the curve of the shares, by trapezia.
+
+    Over the runs of equal values: what the second sample holds there, times the first sample
+    below it and half of the first at it.
+    """
+    first, later = shares
+    before = np.concatenate([np.zeros((len(first), 1)), first[:, :-1]], axis=1)
+    step = np.diff(later, axis=1, prepend=0.0)
+    area: FloatArray = np.einsum("be,be->b", step, (before + first) / 2.0)
+    return area
 
 
 def _checked(

@@ -14,22 +14,7 @@ from leaderboard.pages.filters import KINDS, MOST_SEARCHED, YES, Filters
 from leaderboard.pages.measures import skill_title, title, token
 from leaderboard.pages.page import Context, Page
 from leaderboard.pages.reading import View
-from leaderboard.pages.widgets import QUIET, html
-
-# The path is named, since the page's base address is the root of the site.
-_SHOW_LINK = "(query) => { history.replaceState(null, '', location.pathname + query); }"
-_COPY_LINK = """async (query) => {
-  const address = window.location.origin + window.location.pathname + query;
-  const button = document.querySelector('#as-copy');
-  const label = button.textContent;
-  try {
-    await navigator.clipboard.writeText(address);
-    button.textContent = 'Copied';
-    setTimeout(() => { button.textContent = label; }, 1500);
-  } catch {
-    window.prompt('Link to this view', address);
-  }
-}"""
+from leaderboard.pages.widgets import COPY_LINK, QUIET, SHOW_LINK, html
 
 
 def benchmark_options(view: View) -> list[tuple[str, str]]:
@@ -197,11 +182,11 @@ def _build(context: Context) -> None:
         reset,
     ]
     for change in changes:
-        change.then(None, controls.link, js=_SHOW_LINK, api_visibility="private")
+        change.then(None, controls.link, js=SHOW_LINK, api_visibility="private")
     for change in (load, *changes):
         # The heatmap's tests take longer than the ranking, which need not wait for them.
         change.then(answers.by_skill, controls.link, controls.below, **QUIET)
-    controls.copy.click(None, controls.link, js=_COPY_LINK, api_visibility="private")
+    controls.copy.click(None, controls.link, js=COPY_LINK, api_visibility="private")
 
 
 PAGE = Page("Boards", "boards", 10, _build)

@@ -13,10 +13,8 @@ from leaderboard.pages.compare_view import compare_view
 from leaderboard.pages.markup import clean
 from leaderboard.pages.page import Context, Page
 from leaderboard.pages.reading import View
-from leaderboard.pages.widgets import QUIET, html, on_load
+from leaderboard.pages.widgets import QUIET, SHOW_LINK, html, on_load
 
-# The path is named, since the page's base address is the root of the site.
-_SHOW_LINK = "(query) => { history.replaceState(null, '', location.pathname + query); }"
 _LONGEST_OPTION = 60
 
 
@@ -98,7 +96,7 @@ def _build(context: Context) -> None:
         swap.click(swapped, every, outputs, **QUIET),
     ]
     for change in changes:
-        change.then(None, link, js=_SHOW_LINK, api_visibility="private")
+        change.then(None, link, js=SHOW_LINK, api_visibility="private")
 
 
 PAGE = Page("Compare", "compare", 15, _build)

@@ -25,26 +25,12 @@ from leaderboard.pages.index_view import HEADER, how_made, index_view
 from leaderboard.pages.markup import page
 from leaderboard.pages.page import Context, Page
 from leaderboard.pages.reading import View
-from leaderboard.pages.widgets import QUIET, html, on_load
+from leaderboard.pages.widgets import COPY_LINK, QUIET, SHOW_LINK, html, on_load
 
 _STEP = 0.1
 _AT_ONCE: dict[str, Any] = {**QUIET, "trigger_mode": "always_last"}
 """While a weight moves, only its newest place is shown: no queue of old ones builds up."""
 
-# The path is named, since the page's base address is the root of the site.
-_SHOW_LINK = "(query) => { history.replaceState(null, '', location.pathname + query); }"
-_COPY_LINK = """async (query) => {
-  const address = window.location.origin + window.location.pathname + query;
-  const button = document.querySelector('#as-copy');
-  const label = button.textContent;
-  try {
-    await navigator.clipboard.writeText(address);
-    button.textContent = 'Copied';
-    setTimeout(() => { button.textContent = label; }, 1500);
-  } catch {
-    window.prompt('Link to this view', address);
-  }
-}"""
 _SAVE = """(content) => {
   const anchor = document.createElement('a');
   anchor.href = URL.createObjectURL(new Blob([content], {type: 'text/csv;charset=utf-8'}));
@@ -141,10 +127,10 @@ def _build(context: Context) -> None:
         equal.click(start_again, order, outputs, **QUIET),
     ]
     for event in events:
-        event.then(None, link, js=_SHOW_LINK, api_visibility="private")
+        event.then(None, link, js=SHOW_LINK, api_visibility="private")
     saved = save.click(download, inputs, content, **QUIET)
     saved.then(None, content, js=_SAVE, api_visibility="private")
-    copy.click(None, link, js=_COPY_LINK, api_visibility="private")
+    copy.click(None, link, js=COPY_LINK, api_visibility="private")
 
 
 def _slider(card: Card) -> gr.Slider:

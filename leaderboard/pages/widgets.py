@@ -10,6 +10,23 @@ import gradio as gr
 QUIET: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden", "queue": False}
 """Events that only show something: at once, without a spinner, and not in the API."""
 
+# The path is named, since the page's base address is the root of the site.
+SHOW_LINK = "(query) => { history.replaceState(null, '', location.pathname + query); }"
+"""Puts the query of a view into the address bar."""
+COPY_LINK = """async (query) => {
+  const address = window.location.origin + window.location.pathname + query;
+  const button = document.querySelector('#as-copy');
+  const label = button.textContent;
+  try {
+    await navigator.clipboard.writeText(address);
+    button.textContent = 'Copied';
+    setTimeout(() => { button.textContent = label; }, 1500);
+  } catch {
+    window.prompt('Link to this view', address);
+  }
+}"""
+"""Copies the address of a view; the button is the one called `as-copy`."""
+
 
 def html(value: str = "", **options: Any) -> gr.HTML:
     """A piece of finished HTML, without Gradio's own styles and click handler."""

@@ -8,6 +8,7 @@ wherever the denominators do not depend on x. All pairs and draws are then one m
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
@@ -36,14 +37,14 @@ class Null(Protocol):
         """How many of the differences are as extreme as the observed one, shape (P,)."""
 
 
-class DirectNull:
+class DirectNull(ABC):
     """Base of those that look at every difference."""
 
     observed: FloatArray
 
+    @abstractmethod
     def deltas(self, signs: Signs) -> FloatArray:
         """Differences, shape (P, k), for swap signs (C, k)."""
-        raise NotImplementedError
 
     def hits(self, signs: Signs) -> IntArray:
         """Count of differences beyond the threshold, shape (P,)."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator
 from html import unescape
 from urllib.parse import parse_qsl
 
 import pytest
-from playwright.sync_api import Browser, expect, sync_playwright
+from playwright.sync_api import Browser, expect
 
 from benchmarks.comparison_words import figures
 from leaderboard.comparing import NO_CONTRIBUTIONS, TOO_FEW
@@ -21,10 +20,10 @@ from leaderboard.pages.compare_query import CompareQuery, Opponents, opponents
 from leaderboard.pages.compare_rows import COLUMNS, shown, shown_csv
 from leaderboard.pages.compare_view import compare_view
 from leaderboard.pages.reading import BoardIndex, Reader, View, view_of
-from leaderboard.pages.site import create_app, launch_options
 from leaderboard.snapshot import Board
 from leaderboard.store.memory import memory_store
-from tests.leaderboard.pages.synthetic import NASTY, NOW, StubDesk, cards, fill, snapshot
+from tests.leaderboard.pages.conftest import Serve
+from tests.leaderboard.pages.synthetic import NASTY, cards, fill, snapshot
 
 FIRST, SECOND = "made-up-0000/CLIPScore", "made-up-0001/BLIP2-ITM"
 STRANGER = f"made-up-0010/{NASTY}"
@@ -267,21 +266,8 @@ def test_headers_have_a_scope_and_drawings_a_name(view: View) -> None:
 
 
 @pytest.fixture(scope="module")
-def site() -> Iterator[str]:
-    app = create_app(fill(memory_store()), StubDesk(), cards(), clock=lambda: NOW)
-    _, address, _ = app.launch(
-        server_name="127.0.0.1", prevent_thread_lock=True, quiet=True, **launch_options()
-    )
-    yield address
-    app.close()
-
-
-@pytest.fixture(scope="module")
-def browser(chromium: str) -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield found
-        found.close()
+def site(serve: Serve) -> str:
+    return serve(fill(memory_store()), cards())
 
 
 @pytest.mark.browser

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from leaderboard.pages.page import all_pages
-from leaderboard.pages.site import create_app, launch_options
 from leaderboard.store.memory import memory_store
-from tests.leaderboard.pages.synthetic import NASTY, NOW, StubDesk, cards, fill
+from tests.leaderboard.pages.conftest import Serve
+from tests.leaderboard.pages.synthetic import NASTY, cards, fill
 
 pytestmark = pytest.mark.browser
 
@@ -27,21 +26,8 @@ PATHS = [page.path for page in all_pages()]
 
 
 @pytest.fixture(scope="module")
-def site() -> Iterator[str]:
-    app = create_app(fill(memory_store()), StubDesk(), cards(), clock=lambda: NOW)
-    _, address, _ = app.launch(
-        server_name="127.0.0.1", prevent_thread_lock=True, quiet=True, **launch_options()
-    )
-    yield address
-    app.close()
-
-
-@pytest.fixture(scope="module")
-def browser(chromium: str) -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield found
-        found.close()
+def site(serve: Serve) -> str:
+    return serve(fill(memory_store()), cards())
 
 
 def opened(page: Page, address: str) -> None:
