@@ -31,6 +31,8 @@ class Cell(BaseModel):
     n_clusters: int
     n_missing: int
     note: str
+    distrust: str = ""
+    """Why a trust check keeps it from ranking; empty where none does."""
     row: int = -1
     """Position among the rows of its run, where its draws are; -1 where it has none."""
     rank: int | None = None
@@ -59,26 +61,34 @@ class Cell(BaseModel):
         return self.n_missing <= MAX_MISSING * (self.n_items + self.n_missing)
 
     @property
+    def fit(self) -> bool:
+        """Whether it may rank: enough clusters, enough scores, and no failed trust check."""
+        return self.orderable and self.complete and not self.distrust
+
+    @property
     def why_unranked(self) -> str:
         """Why it has no rank, in a few words; empty where it has one."""
         if self.rank is not None:
             return ""
+        if self.distrust:
+            return self.distrust
         if self.value is None:
             return "value undefined"
         return "too many scores missing" if self.orderable else "too few items to order"
 
     @classmethod
-    def of(cls, entry_id: str, place: int, row: Row) -> Cell:
+    def of(cls, entry_id: str, place: int, row: Row, distrust: str = "") -> Cell:
         """The cell of a row, without ranks.
 
         Args:
             entry_id: whose it is.
             place: position of the row among those of its run.
             row: the row.
+            distrust: why a trust check keeps the scorer from ranking.
         """
         record = row.to_json()
         known = {name: record[name] for name in cls.model_fields if name in record}
-        return cls(entry_id=entry_id, row=place, **known)
+        return cls(entry_id=entry_id, row=place, distrust=distrust, **known)
 
 
 def best_first(cells: Iterable[Cell], *, higher_is_better: bool) -> tuple[Cell, ...]:

@@ -92,6 +92,9 @@ def why_untested(cells: Sequence[Cell], names: Mapping[str, str]) -> str:
         return f"value undefined: {said}" if said else "value undefined"
     if not all(cell.orderable for cell in cells):
         return TOO_FEW
+    distrusted = [f"{names[c.entry_id]}: {c.distrust}" for c in cells if c.distrust]
+    if distrusted:
+        return "; ".join(distrusted)
     lacking = [
         f"{names[cell.entry_id]} lacks {cell.n_missing:,} of "
         f"{cell.n_items + cell.n_missing:,} scores"

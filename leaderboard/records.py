@@ -12,6 +12,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 from benchmarks.errors import PlatformError
 from benchmarks.rows import Row
 from leaderboard.states import IN_WORK, SHOWN_OR_NOT, State, allowed
+from leaderboard.trust import TrustReport
 
 RETRY_AFTER = timedelta(seconds=15)
 """Rest after a fault of the world, times the number of attempts so far."""
@@ -142,6 +143,8 @@ class RunResult(_Record):
     cost: Cost | None = None
     repaired: dict[str, int] = Field(default_factory=dict)
     """Metric to the number of malformed cells mended by the benchmark's documented rule."""
+    trust: TrustReport | None = None
+    """What the scorer was put through; None where no code was run."""
     judged_at: AwareDatetime
 
     def as_rows(self) -> tuple[Row, ...]:

@@ -59,8 +59,8 @@ def ranked(
 ) -> Ranked:
     """Rank the cells of a slice among themselves.
 
-    Only those that rest on enough clusters and lack few scores take part; the others keep their
-    values and the reason why they have no rank.
+    Only those that rest on enough clusters, lack few scores and failed no trust check take part;
+    the others keep their values and the reason why they have no rank.
 
     Args:
         one: the slice, or a selection of it.
@@ -70,7 +70,7 @@ def ranked(
     """
     cells = one.cells
     values = np.array([math.nan if c.value is None else c.value for c in cells])
-    able = np.array([c.orderable and c.complete for c in cells], bool)
+    able = np.array([c.fit for c in cells], bool)
     found = ordering(
         values,
         one.draws.resamples,

@@ -19,6 +19,7 @@ from leaderboard.draws import Draws, stacked
 from leaderboard.records import Cost, Kind, Provenance, RunResult, Submission
 from leaderboard.slices import Slice, ranked
 from leaderboard.store.interface import NotFoundError, Repository
+from leaderboard.trust import TrustReport
 
 PATH = "snapshot.json"
 
@@ -43,6 +44,8 @@ class Entry(_Model):
     """Benchmark to the layers in force while it was scored."""
     cost: dict[str, Cost] = Field(default_factory=dict)
     """Benchmark to what the run used; absent where no code was run."""
+    trust: dict[str, TrustReport] = Field(default_factory=dict)
+    """Benchmark to what the scorer was put through there; absent where no code was run."""
     provenance: dict[str, Provenance] = Field(default_factory=dict)
     """Benchmark to what its figures are computed again from."""
     received_at: AwareDatetime
@@ -105,6 +108,11 @@ class Published:
     result: RunResult
     draws: Draws | None = None
 
+    @property
+    def distrust(self) -> str:
+        """Why a trust check keeps it from ranking; empty where none does."""
+        return self.result.trust.why_not if self.result.trust else ""
+
     def values(self) -> tuple[RowOfRun, ...]:
         """Its rows, as `read_draws` asks for them."""
         entry_ids = (f"{self.submission.submission_id}/{row['metric']}" for row in self.result.rows)
@@ -151,6 +159,7 @@ def _entries(runs: Sequence[Published]) -> dict[str, Entry]:
                 trained_on=submission.trained_on,
                 isolation={r.benchmark: r.isolation for r in own},
                 cost={r.benchmark: r.cost for r in own if r.cost is not None},
+                trust={r.benchmark: r.trust for r in own if r.trust is not None},
                 provenance={r.benchmark: r.provenance for r in own},
                 received_at=submission.received_at,
                 published_at=max(r.judged_at for r in own),
@@ -167,7 +176,7 @@ def _cells(runs: Sequence[Published], card: Card) -> tuple[Cell, ...]:
     for run in runs:
         for place, row in enumerate(run.result.as_rows()):
             key = (row.measure, row.variant, row.split, row.facet, row.skill)
-            cell = Cell.of(f"{run.submission.submission_id}/{row.metric}", place, row)
+            cell = Cell.of(f"{run.submission.submission_id}/{row.metric}", place, row, run.distrust)
             slices.setdefault(key, []).append((run, cell))
     return tuple(cell for of_slice in slices.values() for cell in _ranked(of_slice, card))
 

@@ -133,7 +133,7 @@ def _column(one: Slice, card: Card, entry_ids: Collection[str] | None) -> _Colum
     cells, shares = one.cells, one.draws.contributions
     # Without a single block there is nothing to flip: a row of no numbers is not a tested one.
     whole = np.isfinite(shares).all(axis=1) & (shares.shape[1] > 0)
-    able = [c.value is not None and c.orderable and c.complete for c in cells]
+    able = [c.value is not None and c.fit for c in cells]
     entries = tuple(cell.entry_id for cell in cells)
     sign = 1.0 if not cells or card.higher_is_better(cells[0].measure) else -1.0
     shown = sorted(

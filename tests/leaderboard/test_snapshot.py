@@ -14,6 +14,7 @@ from leaderboard.cells import Cell
 from leaderboard.draws import Draws
 from leaderboard.records import Kind, RunResult, Submission
 from leaderboard.snapshot import Published, build_snapshot
+from leaderboard.trust import Check, TrustReport
 from tests.benchmarks.toy import Toy
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -21,7 +22,13 @@ CARD: Card = Toy.card
 
 
 def run(
-    name: str, value: float, revision: str = "1", *, n_clusters: int = 50, n_missing: int = 0
+    name: str,
+    value: float,
+    revision: str = "1",
+    *,
+    n_clusters: int = 50,
+    n_missing: int = 0,
+    trust: TrustReport | None = None,
 ) -> Published:
     row = Row(
         benchmark="toy",
@@ -53,6 +60,7 @@ def run(
         n_resamples=10,
         isolation=(),
         versions={},
+        trust=trust,
         judged_at=NOW,
     )
     draws = Draws(np.full((1, 10), value), np.full((1, 5), value / 5))
@@ -80,3 +88,18 @@ def test_a_few_missing_scores_cost_no_rank() -> None:
 
 def test_results_of_another_revision_stay_off_the_board() -> None:
     assert ranks(run("a", 0.1), run("b", 0.9, revision="2")) == {"a": 1}
+
+
+def test_a_metric_that_failed_a_trust_check_keeps_its_value_and_gets_no_rank() -> None:
+    check = Check(name="order", n_pairs=20, mean=0.1, largest=0.4, passed=False)
+    failed = TrustReport(
+        benchmark="toy", n_pairs=20, n_images=10, spread=0.2, limit=0.01, checks=(check,)
+    )
+    runs = [run("good", 0.5), run("worse", 0.4), run("tricky", 0.9, trust=failed)]
+    snapshot = build_snapshot(runs, {"toy": CARD}, NOW)
+    cells = {cell.entry_id.partition("-")[0]: cell for cell in snapshot.boards["toy"].cells}
+    assert cells["tricky"].value == 0.9
+    assert cells["tricky"].rank is None
+    assert cells["tricky"].why_unranked == "score depends on the order"
+    assert [cells[name].rank for name in ("good", "worse")] == [1, 2]
+    assert snapshot.entries["tricky-00000000/tricky"].trust == {"toy": failed}

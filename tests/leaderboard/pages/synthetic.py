@@ -25,6 +25,7 @@ from leaderboard.states import State
 from leaderboard.store.interface import Store
 from leaderboard.store.live import Pulse
 from leaderboard.store.memory import memory_store
+from leaderboard.trust import TITLES, Check, CheckName, Example, TrustReport
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 NASTY = "<img src=x onerror=alert(1)>'\"${alert(2)}{{7*7}}\u202egnp.exe\x1b[31m"
@@ -185,9 +186,35 @@ def published(own: Submission, benchmark: str, place: int, rng: np.random.Genera
             cost=Cost(pairs=480, images=480, seconds=12.5 + place, pairs_per_s=480 / (12.5 + place))
             if scored
             else None,
+            trust=trust(benchmark) if scored else None,
             judged_at=NOW - timedelta(minutes=37 * place + 5),
         ),
         Draws(np.stack(draws), np.stack(shares)),
+    )
+
+
+def trust(benchmark: str, *, fails: bool = False) -> TrustReport:
+    """A report of a scorer whose scores depend, or do not depend, on the order."""
+
+    def check(name: CheckName) -> Check:
+        moved = 0.21 if fails and name == "order" else 0.004 if name == "one_pixel" else 0.0
+        return Check(
+            name=name,
+            n_pairs=24,
+            mean=moved / 3,
+            largest=moved,
+            passed=None if name == "one_pixel" else moved == 0.0,
+            example=Example(pair_id=NASTY, before=0.4, after=0.4 + moved) if moved else None,
+        )
+
+    return TrustReport(
+        benchmark=benchmark,
+        n_pairs=24,
+        n_images=12,
+        spread=0.13,
+        limit=0.01,
+        environment={"device": "cpu", "precision": "float32", "module": NASTY},
+        checks=tuple(check(name) for name in TITLES),
     )
 
 

@@ -1,0 +1,1 @@
+"""Trust checks: the same questions asked otherwise, before a metric may rank."""

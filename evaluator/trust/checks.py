@@ -1,0 +1,175 @@
+"""Asks the same questions in other ways and compares the scores.
+
+A metric is a function of one image and one prompt. So its score must be the same when the batch is
+repeated, turned round, cut otherwise, when the pair is asked alone, and when the same pixels come
+in another file. How far it moves when every channel value is raised by one is measured as well.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from PIL import Image
+
+from benchmarks.errors import AssayError
+from benchmarks.schema import Questions
+from evaluator.scoring.asking import Asked, Asker
+from evaluator.scoring.batch_work import answered
+from evaluator.scoring.canonical import ImageError, canonical_png
+from evaluator.scoring.engines import Batch, RawItem
+from evaluator.trust.changes import one_step_brighter, reencoded
+from leaderboard.trust import LIMITS, Check, CheckName, Example, TrustReport
+
+Scores = Mapping[str, float]
+Tell = Callable[[int, int], None]
+
+_STEPS = 7
+
+
+def checked(
+    asker: Asker, questions: Questions, benchmark: str, tell: Tell = lambda _done, _total: None
+) -> TrustReport:
+    """Put a scorer through all checks.
+
+    Args:
+        asker: the scorer, open.
+        questions: a few pairs (`sampling.sampled`).
+        benchmark: where they are from.
+        tell: is told how many of the passes are done.
+
+    Raises:
+        AssayError: the scorer failed for good.
+    """
+    items = _items(questions)
+    passes = _Passes(asker, tell)
+    before = passes.scores([items])
+    other: dict[CheckName, Scores] = {
+        "repeat": passes.scores([items]),
+        "order": passes.scores([_turned(items)]),
+        "batch": passes.scores(_in_threes(items)),
+        "alone": passes.scores([[one] for one in _one_by_one(items)]),
+        "reencoded": passes.scores([_changed(items, reencoded)]),
+        "one_pixel": passes.scores([_changed(items, one_step_brighter)]),
+    }
+    spread = _spread(before)
+    limit = LIMITS.get(asker.environment.get("precision", "float32"), LIMITS["float32"])
+    return TrustReport(
+        benchmark=benchmark,
+        n_pairs=len(before),
+        n_images=len(items),
+        spread=spread,
+        limit=limit,
+        environment=asker.environment,
+        checks=tuple(
+            compared(name, before, after, _accepted(before, spread, limit))
+            for name, after in other.items()
+        ),
+    )
+
+
+def compared(name: CheckName, before: Scores, after: Scores, accepted: float) -> Check:
+    """What one check says.
+
+    Args:
+        name: of the check.
+        before: pair_id to score; NaN where there was none.
+        after: the same pairs, asked otherwise.
+        accepted: the largest difference that counts as rounding, in units of the score.
+    """
+    pairs = list(before)
+    first = np.array([before[pair] for pair in pairs])
+    second = np.array([after[pair] for pair in pairs])
+    lost = np.isnan(first) != np.isnan(second)
+    moved = np.where(np.isnan(first) | np.isnan(second), 0.0, np.abs(second - first))
+    largest = float(moved.max(initial=0.0))
+    worst = int(np.argmax(np.where(lost, math.inf, moved))) if pairs else 0
+    shown = bool(lost.any()) or largest > 0.0
+    return Check(
+        name=name,
+        n_pairs=len(pairs),
+        mean=float(moved.mean()) if pairs else 0.0,
+        largest=largest,
+        n_lost=int(lost.sum()),
+        passed=None if name == "one_pixel" else largest <= accepted and not lost.any(),
+        example=Example(
+            pair_id=pairs[worst], before=_or_none(first[worst]), after=_or_none(second[worst])
+        )
+        if shown
+        else None,
+    )
+
+
+class _Passes:
+    """Asks batches and counts the passes."""
+
+    def __init__(self, asker: Asker, tell: Tell) -> None:
+        self._asker = asker
+        self._tell = tell
+        self._done = 0
+
+    def scores(self, batches: Sequence[Sequence[RawItem]]) -> Scores:
+        found: dict[str, float] = {}
+        for number, items in enumerate(batches):
+            reply = answered(self._asker, Batch(number, tuple(items))).reply
+            for item, verdicts in zip(items, reply.verdicts, strict=True):
+                for one, verdict in zip(item.asked, verdicts, strict=True):
+                    found[one.pair_id] = verdict.score
+        self._done += 1
+        self._tell(self._done, _STEPS)
+        return found
+
+
+def _items(questions: Questions) -> list[RawItem]:
+    """Images as canonical PNG; one that cannot be read is left out, for the run to name."""
+    asked: dict[str, list[Asked]] = {}
+    for pair in questions.pairs:
+        one = Asked(pair.pair_id, pair.text_id, questions.texts[pair.text_id])
+        asked.setdefault(pair.image_id, []).append(one)
+    found = []
+    for image_id, texts in asked.items():
+        try:
+            data = canonical_png(questions.images[image_id]())
+        except (ImageError, OSError, AssayError):
+            continue
+        found.append(RawItem(image_id, data, tuple(texts)))
+    return found
+
+
+def _turned(items: Sequence[RawItem]) -> list[RawItem]:
+    return [RawItem(one.image_id, one.data, one.asked[::-1]) for one in reversed(items)]
+
+
+def _in_threes(items: Sequence[RawItem]) -> list[Sequence[RawItem]]:
+    """Batches of three images, strided, so that each is with others than before."""
+    n = max(1, -(-len(items) // 3))
+    return [items[start::n] for start in range(n) if items[start::n]]
+
+
+def _one_by_one(items: Sequence[RawItem]) -> list[RawItem]:
+    return [RawItem(one.image_id, one.data, (text,)) for one in items for text in one.asked]
+
+
+def _changed(items: Sequence[RawItem], change: Callable[[Image.Image], bytes]) -> list[RawItem]:
+    found = []
+    for one in items:
+        with Image.open(io.BytesIO(one.data)) as image:
+            found.append(RawItem(one.image_id, change(image.convert("RGB")), one.asked))
+    return found
+
+
+def _spread(scores: Scores) -> float:
+    values = np.array([value for value in scores.values() if not math.isnan(value)])
+    return float(values.std()) if values.size else 0.0
+
+
+def _accepted(scores: Scores, spread: float, limit: float) -> float:
+    """Rounding of the scores themselves counts too: a metric may be almost constant."""
+    size = max((abs(value) for value in scores.values() if not math.isnan(value)), default=0.0)
+    return max(limit * spread, 1e-6 * size)
+
+
+def _or_none(value: np.floating) -> float | None:
+    return None if math.isnan(value) else float(value)

@@ -1,0 +1,100 @@
+"""What a scorer was put through before it may rank, and what came of it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+CheckName = Literal["repeat", "order", "batch", "alone", "reencoded", "one_pixel"]
+
+LIMITS = {"float32": 0.01, "bfloat16": 0.05, "float16": 0.05}
+"""By precision, the difference that is put down to rounding, in standard deviations of the scores."""
+
+TITLES: dict[CheckName, str] = {
+    "repeat": "the same batch once more",
+    "order": "the same pairs in reverse order",
+    "batch": "the same pairs in batches of other sizes",
+    "alone": "each pair by itself",
+    "reencoded": "the same pixels in another lossless file",
+    "one_pixel": "every channel value raised by one",
+}
+"""What is changed, for people."""
+
+CONSEQUENCES: dict[CheckName, str] = {
+    "repeat": "changes when repeated",
+    "order": "depends on the order",
+    "batch": "depends on the batch",
+    "alone": "depends on the other pairs of its batch",
+    "reencoded": "depends on the file format",
+}
+"""What a failed check says of a score. The one-pixel change is measured; it fails nobody."""
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Example(_Model):
+    """The pair whose score moved most."""
+
+    pair_id: str
+    before: float | None
+    after: float | None
+
+
+class Check(_Model):
+    """One way of asking again, and how far the scores moved: |after - before|."""
+
+    name: CheckName
+    n_pairs: int
+    mean: float
+    """Mean over the pairs, in units of the score."""
+    largest: float
+    """Largest of all pairs."""
+    n_lost: int = 0
+    """Pairs with a score in one of the two only."""
+    passed: bool | None
+    """None where the change is only measured."""
+    example: Example | None = None
+    """None where nothing moved."""
+
+
+class TrustReport(_Model):
+    """The checks of one run.
+
+    A score may move by rounding, `limit` x `spread`, and by no more; a missing score may not come
+    or go. The one-pixel change is that of Re-Thinking (every channel value below 255 plus one).
+    """
+
+    schema_version: Literal[1] = 1
+    benchmark: str
+    """Where the pairs are from."""
+    n_pairs: int
+    n_images: int
+    spread: float
+    """Standard deviation of the scores of these pairs, in units of the score."""
+    limit: float
+    """What is put down to rounding, in units of `spread`."""
+    environment: dict[str, str] = Field(default_factory=dict)
+    """Device, precision and versions."""
+    checks: tuple[Check, ...]
+
+    @property
+    def failed(self) -> tuple[Check, ...]:
+        """The checks that keep the scorer from ranking."""
+        return tuple(check for check in self.checks if check.passed is False)
+
+    @property
+    def why_not(self) -> str:
+        """Why it may not rank, in a few words; empty where it may."""
+        if not self.failed:
+            return ""
+        said = [CONSEQUENCES[check.name] for check in self.failed]
+        return f"score {' and '.join([', '.join(said[:-1]), said[-1]] if said[1:] else said)}"
+
+    @property
+    def band(self) -> float:
+        """The largest difference that batch, order or repetition made, in units of the score."""
+        measured = [check.largest for check in self.checks if check.passed is not None]
+        return max(measured, default=0.0)

@@ -1,0 +1,55 @@
+"""The page of trust checks and costs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from leaderboard.pages.trust_cards import trust_page
+from leaderboard.snapshot import build_snapshot
+from tests.leaderboard.pages.synthetic import METRICS, NASTY, NOW, cards, runs_of, trust
+
+
+def shown() -> str:
+    """With one metric that failed: TIFA."""
+    runs = [
+        replace(run, result=run.result.model_copy(update={"trust": trust("ratings", fails=True)}))
+        if run.submission.name == METRICS[8]
+        else run
+        for run in runs_of()
+    ]
+    return trust_page(build_snapshot(runs, cards(), NOW).entries.values(), cards())
+
+
+def test_metrics_that_failed_come_first_with_the_check_and_the_pair_that_shows_it() -> None:
+    html = shown()
+    assert html.index("not ranked: score depends on the order") < html.index("passed every check")
+    row = html[html.index("the same pairs in reverse order") :]
+    assert row.index("differs") < row.index("</tr>")
+    assert "0.400 → 0.610" in row[: row.index("</tr>")]
+    assert "162 % of sd" in row[: row.index("</tr>")]
+
+
+def test_the_one_pixel_change_is_shown_as_measured() -> None:
+    row = shown().split("every channel value raised by one")[1]
+    assert "measured" in row[: row.index("</tr>")]
+    assert "1 % of sd" in row[: row.index("</tr>")]
+
+
+def test_scores_files_are_not_shown_as_checked() -> None:
+    assert "BLIP2-ITM" not in shown()
+    assert "nothing was run, so nothing was checked" in shown()
+
+
+def test_costs_are_those_of_each_benchmark() -> None:
+    html = shown()
+    assert "Seconds per 1,000 pairs" in html
+    assert "<td>26.0</td>" in html  # 12.5 s for 480 pairs
+
+
+def test_names_and_ids_of_strangers_do_no_harm() -> None:
+    assert "<img" not in shown()
+    assert NASTY not in shown()
+
+
+def test_without_runs_it_says_so() -> None:
+    assert "No metric has been run yet." in trust_page([], cards())
