@@ -103,13 +103,49 @@ class Status(_Record):
 
 
 class Cost(_Record):
-    """What a run used."""
+    """What a run used, all its starts together; 0 where a figure is not known."""
 
     pairs: int
     images: int
     seconds: float
+    """Time spent in the scorer."""
     pairs_per_s: float
     peak_memory_bytes: int = 0
+    calls: int = 0
+    """Calls of the scorer."""
+    images_decoded: int = 0
+    images_encoded: int = 0
+    """Rows that went through the image encoder of a metric that has one."""
+    texts_encoded: int = 0
+    """Rows that went through the text encoder of a metric that has one."""
+
+
+class FindingExample(_Record):
+    """One item of a benchmark that something was found about."""
+
+    code: str
+    item: Literal["image", "text", "pair"]
+    item_id: str
+    message: str
+    scored: bool
+    """Whether there is a score all the same."""
+
+
+class Findings(_Record):
+    """What a reader must know of the items of a run, beside its scores."""
+
+    pairs: int
+    """That were asked for."""
+    scored: int
+    """Of them, with a score."""
+    unscored: dict[str, int] = Field(default_factory=dict)
+    """Code of a finding to the number of pairs that have no score for that reason."""
+    counts: dict[str, int] = Field(default_factory=dict)
+    """Code of a finding to the number of images, texts or pairs it was made about."""
+    examples: tuple[FindingExample, ...] = ()
+    """Some of them by name; none where a benchmark's answers are not public."""
+    environment: dict[str, str] = Field(default_factory=dict)
+    """What the scores were made with: engine, device, precision, versions."""
 
 
 class Provenance(_Record):
@@ -141,6 +177,8 @@ class RunResult(_Record):
     sources: dict[str, str] = Field(default_factory=dict)
     """SHA-256 of each data file the answers were read from, and the commits they came from."""
     cost: Cost | None = None
+    findings: Findings | None = None
+    """None where no code was run, and in results older than findings."""
     repaired: dict[str, int] = Field(default_factory=dict)
     """Metric to the number of malformed cells mended by the benchmark's documented rule."""
     trust: TrustReport | None = None

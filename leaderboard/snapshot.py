@@ -16,12 +16,14 @@ from benchmarks.schema import Card, Selector
 from benchmarks.statistics.resampling import seed_of
 from leaderboard.cells import Cell, best_first
 from leaderboard.draws import Draws, stacked
-from leaderboard.records import Cost, Kind, Provenance, RunResult, Submission
+from leaderboard.records import Cost, Findings, Kind, Provenance, RunResult, Submission
 from leaderboard.slices import Slice, ranked
 from leaderboard.store.interface import NotFoundError, Repository
 from leaderboard.trust import TrustReport
 
 PATH = "snapshot.json"
+EXAMPLES_SHOWN = 5
+"""Items named beside the counts of what was found about a run's items."""
 
 
 class _Model(BaseModel):
@@ -44,6 +46,8 @@ class Entry(_Model):
     """Benchmark to the layers in force while it was scored."""
     cost: dict[str, Cost] = Field(default_factory=dict)
     """Benchmark to what the run used; absent where no code was run."""
+    findings: dict[str, Findings] = Field(default_factory=dict)
+    """Benchmark to what was found about its items, with a few by name."""
     trust: dict[str, TrustReport] = Field(default_factory=dict)
     """Benchmark to what the scorer was put through there; absent where no code was run."""
     provenance: dict[str, Provenance] = Field(default_factory=dict)
@@ -159,12 +163,18 @@ def _entries(runs: Sequence[Published]) -> dict[str, Entry]:
                 trained_on=submission.trained_on,
                 isolation={r.benchmark: r.isolation for r in own},
                 cost={r.benchmark: r.cost for r in own if r.cost is not None},
+                findings={r.benchmark: _in_short(r.findings) for r in own if r.findings},
                 trust={r.benchmark: r.trust for r in own if r.trust is not None},
                 provenance={r.benchmark: r.provenance for r in own},
                 received_at=submission.received_at,
                 published_at=max(r.judged_at for r in own),
             )
     return entries
+
+
+def _in_short(findings: Findings) -> Findings:
+    """With few enough examples for a file that every page reads; the result has more."""
+    return findings.model_copy(update={"examples": findings.examples[:EXAMPLES_SHOWN]})
 
 
 def _cells(runs: Sequence[Published], card: Card) -> tuple[Cell, ...]:

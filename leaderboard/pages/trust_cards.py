@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from benchmarks.schema import Card
 from leaderboard.pages.identities import latest_entries
 from leaderboard.pages.markup import MISSING, badge, count, number, page, section, submitted, text
-from leaderboard.records import Cost, Kind
+from leaderboard.records import Cost, Findings, Kind
 from leaderboard.snapshot import Entry
 from leaderboard.trust import TITLES, Check, TrustReport
 
@@ -50,14 +50,24 @@ def _metric(entry: Entry, cards: Mapping[str, Card]) -> str:
         f"{body}</details>"
     )
     return section(
-        name, _verdicts(entry) + _costs(entry, cards) + folded, aside=submitted(entry.submitter)
+        name,
+        _verdicts(entry, cards) + _costs(entry, cards) + _findings(entry, cards) + folded,
+        aside=submitted(entry.submitter),
     )
 
 
-def _verdicts(entry: Entry) -> str:
+def _verdicts(entry: Entry, cards: Mapping[str, Card]) -> str:
     """One line per report: what came of it, and how far one step of the pixels moves a score."""
     reports = {report.benchmark: report for report in entry.trust.values()}
-    return "".join(f"<p>{_verdict(report)}{_one_pixel(report)}</p>" for report in reports.values())
+    return "".join(
+        f"<p>{_verdict(report)} <span class='as-muted'>{_title(report.benchmark, cards)}"
+        f"{_one_pixel(report)}</span></p>"
+        for report in reports.values()
+    )
+
+
+def _title(benchmark: str, cards: Mapping[str, Card]) -> str:
+    return text(cards[benchmark].title if benchmark in cards else benchmark)
 
 
 def _verdict(report: TrustReport) -> str:
@@ -71,19 +81,17 @@ def _one_pixel(report: TrustReport) -> str:
     if found is None:
         return ""
     return (
-        f" <span class='as-muted'>one-pixel change: {_of_spread(found.mean, report)} on average, "
-        f"{_of_spread(found.largest, report)} at most</span>"
+        f"; one-pixel change {_of_spread(found.mean, report)} on average, "
+        f"{_of_spread(found.largest, report)} at most"
     )
 
 
 def _report(report: TrustReport, cards: Mapping[str, Card]) -> str:
-    card = cards.get(report.benchmark)
-    where = card.title if card else report.benchmark
     env = " · ".join(f"{text(k)} {text(v, limit=80)}" for k, v in report.environment.items())
     rows = "".join(_check(check, report) for check in report.checks)
     return (
         f"<p class='as-muted'>{count(report.n_pairs, 'pair')} of "
-        f"{count(report.n_images, 'image')} of {text(where)}; scores spread by "
+        f"{count(report.n_images, 'image')} of {_title(report.benchmark, cards)}; scores spread by "
         f"{number(report.spread)} (sd), and {100 * report.limit:g} % of that is put down to "
         f"rounding.</p>"
         '<div class="as-scroll"><table class="as-table as-trust"><thead><tr>'
@@ -132,10 +140,7 @@ def _example(check: Check) -> str:
 def _costs(entry: Entry, cards: Mapping[str, Card]) -> str:
     if not entry.cost:
         return ""
-    rows = "".join(
-        _cost(cards[name].title if name in cards else name, cost)
-        for name, cost in sorted(entry.cost.items())
-    )
+    rows = "".join(_cost(_title(name, cards), cost) for name, cost in sorted(entry.cost.items()))
     return (
         '<div class="as-scroll"><table class="as-table as-trust"><thead><tr>'
         '<th scope="col" class="as-c-metric">Benchmark</th><th scope="col">Pairs</th>'
@@ -148,9 +153,34 @@ def _costs(entry: Entry, cards: Mapping[str, Card]) -> str:
 def _cost(title: str, cost: Cost) -> str:
     per_thousand = 1000 * cost.seconds / cost.pairs if cost.pairs else None
     memory = f"{cost.peak_memory_bytes / 2**30:.2f} GiB" if cost.peak_memory_bytes else MISSING
-    calls = getattr(cost, "calls", 0)
     return (
-        f'<tr><th scope="row">{text(title)}</th><td>{cost.pairs:,}</td><td>{cost.images:,}</td>'
-        f"<td>{f'{calls:,}' if calls else MISSING}</td><td>{number(cost.seconds, 1)}</td>"
+        f'<tr><th scope="row">{title}</th><td>{cost.pairs:,}</td><td>{cost.images:,}</td>'
+        f"<td>{f'{cost.calls:,}' if cost.calls else MISSING}</td><td>{number(cost.seconds, 1)}</td>"
         f"<td>{number(per_thousand, 1)}</td><td>{memory}</td></tr>"
     )
+
+
+def _findings(entry: Entry, cards: Mapping[str, Card]) -> str:
+    """What was found about the items of each benchmark; nothing where all went well."""
+    return "".join(
+        _finding(_title(name, cards), found)
+        for name, found in sorted(entry.findings.items())
+        if found.counts or found.scored < found.pairs
+    )
+
+
+def _finding(title: str, found: Findings) -> str:
+    lost = found.pairs - found.scored
+    said = ", ".join(f"{n:,} × {_word(code)}" for code, n in sorted(found.counts.items()))
+    mark = badge(f"{lost:,} of {found.pairs:,} without a score", "warn") if lost else ""
+    examples = "".join(
+        f"<li>{text(one.item)} <code>{text(one.item_id, limit=60)}</code>: "
+        f"{text(one.message, limit=200)}</li>"
+        for one in found.examples
+    )
+    listed = f"<ul class='as-muted'>{examples}</ul>" if examples else ""
+    return f"<p>{title}: {mark} <span class='as-muted'>{said}</span></p>{listed}"
+
+
+def _word(code: str) -> str:
+    return text(code.replace("_", " "))

@@ -5,14 +5,35 @@ from __future__ import annotations
 from dataclasses import replace
 
 from leaderboard.pages.trust_cards import trust_page
+from leaderboard.records import FindingExample, Findings
 from leaderboard.snapshot import build_snapshot
 from tests.leaderboard.pages.synthetic import METRICS, NASTY, NOW, cards, runs_of, trust
+
+_MADE_UP = {
+    "trust": trust("ratings", fails=True),
+    "findings": Findings(
+        pairs=480,
+        scored=477,
+        unscored={"image_unreadable": 3},
+        counts={"image_unreadable": 1, "text_truncated": 2},
+        examples=tuple(
+            FindingExample(
+                code="image_unreadable",
+                item="image",
+                item_id=f"{n}-{NASTY}",
+                message="The image cannot be read.",
+                scored=False,
+            )
+            for n in range(9)
+        ),
+    ),
+}
 
 
 def shown() -> str:
     """With one metric that failed: TIFA."""
     runs = [
-        replace(run, result=run.result.model_copy(update={"trust": trust("ratings", fails=True)}))
+        replace(run, result=run.result.model_copy(update=_MADE_UP))
         if run.submission.name == METRICS[8]
         else run
         for run in runs_of()
@@ -44,6 +65,13 @@ def test_costs_are_those_of_each_benchmark() -> None:
     html = shown()
     assert "Seconds per 1,000 pairs" in html
     assert "<td>26.0</td>" in html  # 12.5 s for 480 pairs
+
+
+def test_what_was_found_about_items_is_counted_and_a_few_are_named() -> None:
+    html = shown()
+    assert "3 of 480 without a score" in html
+    assert "1 × image unreadable, 2 × text truncated" in html
+    assert html.count("The image cannot be read.") == 5
 
 
 def test_names_and_ids_of_strangers_do_no_harm() -> None:
