@@ -9,6 +9,7 @@ import typer
 from benchmarks.command_line import run
 from evaluator.commands.compare import compare
 from evaluator.commands.demo import demo
+from evaluator.commands.generate import generate
 from evaluator.commands.meta import meta
 from evaluator.commands.status import logs, status
 from evaluator.commands.submit import submit
@@ -23,7 +24,7 @@ def command_line() -> typer.Typer:
         pretty_exceptions_enable=False,
         add_completion=False,
     )
-    for command in (submit, status, logs, meta, compare, worker, doctor, demo):
+    for command in (submit, status, logs, meta, compare, generate, worker, doctor, demo):
         app.command()(command)
     return app
 

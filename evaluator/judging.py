@@ -17,7 +17,7 @@ from benchmarks.schema import Benchmark, ScoreTable
 from leaderboard import snapshot
 from leaderboard.draws import Draws
 from leaderboard.ledger import Ledger
-from leaderboard.records import Cost, RunResult, Status, Submission
+from leaderboard.records import Cost, Findings, RunResult, Status, Submission
 from leaderboard.results import ResultFiles, read_published, result_files
 from leaderboard.snapshot import Published
 from leaderboard.store.interface import Store, transact
@@ -34,12 +34,14 @@ class Scored:
         table: the scores.
         isolation: layers in force while the scorer ran.
         cost: what the run used; None where no code was run.
+        findings: what is to be known of its items; None where no code was run.
     """
 
     benchmark: str
     table: ScoreTable
     isolation: tuple[str, ...]
     cost: Cost | None = None
+    findings: Findings | None = None
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,7 @@ def judge(
         versions=versions(),
         sources=dict(answers.sources),
         cost=scored.cost,
+        findings=_shown(scored.findings, benchmark),
         repaired={metric: len(pairs) for metric, pairs in scored.table.repaired.items()},
         judged_at=judged_at,
     )
@@ -97,6 +100,13 @@ def judge(
         scored.table,
         benchmark.card.answers_public,
     )
+
+
+def _shown(findings: Findings | None, benchmark: Benchmark) -> Findings | None:
+    """Examples tell of single items, which is not for all eyes where answers are private."""
+    if findings is None or benchmark.card.answers_public:
+        return findings
+    return findings.model_copy(update={"examples": ()})
 
 
 def versions() -> dict[str, str]:

@@ -22,16 +22,21 @@ from evaluator.isolation.backend import Backend, IsolationStatus
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.session import ScorerSession
 from evaluator.judging import Scored
-from evaluator.scoring.engine import ScoreColumn, run_plan
+from evaluator.run_records import cost_record, findings_record
+from evaluator.scoring.box import BoxSource
+from evaluator.scoring.engine import EngineOptions, ScoreColumn, run_plan
 from evaluator.scoring.plan import ScoringPlan
 from evaluator.scoring.progress import Progress
 from evaluator.scoring.shards import ShardFolder, run_fingerprint
 from evaluator.submission.archive import read_content
 from leaderboard.desk import Gate
-from leaderboard.records import Cost, Kind, Submission
+from leaderboard.records import Kind, Submission
 
 AS_SUBMITTED = ("scores as submitted, not re-run",)
 OWN_CODE = "our own code, in a process of its own"
+
+IN_PLAN_ORDER = EngineOptions(window=1)
+"""A stranger's module sees images in the order of a keyed hash and in no other."""
 
 LEFT_BEHIND_S = 24 * 3600.0
 """Longer than any submission may run."""
@@ -179,10 +184,9 @@ class ModuleRun:
     ) -> None:
         self._submission = submission
         self._session = session
-        self._stack = stack
+        self._source = BoxSource(session, submission.content_sha256, until=stack)
         self._layers = layers
         self._shards = shards
-        self._entered = False
 
     @property
     def log(self) -> str:
@@ -193,24 +197,28 @@ class ModuleRun:
         """See `Run`."""
         questions = benchmark.questions(data)
         tell(Progress(done=0, total=len(questions.pairs), rate=0.0, eta_s=None, stage="starting"))
-        if not self._entered:
-            self._stack.enter_context(self._session)
-            self._entered = True
         column = run_plan(
             ScoringPlan.of(questions, secrets.token_bytes(32)),
             questions,
-            self._session,
+            self._source,
             ShardFolder(
                 self._shards / benchmark.name,
                 run_fingerprint(
-                    submission=self._submission.content_sha256,
+                    submission=self._source.fingerprint,
                     benchmark=benchmark.name,
                     revision=benchmark.card.revision,
                 ),
             ),
             tell,
+            options=IN_PLAN_ORDER,
         )
-        return Scored(benchmark.name, self._table(column), self._layers, _cost(column))
+        return Scored(
+            benchmark.name,
+            self._table(column),
+            self._layers,
+            cost_record(column.cost),
+            findings_record(column),
+        )
 
     def _table(self, column: ScoreColumn) -> ScoreTable:
         name = self._submission.metrics[0]
@@ -219,14 +227,3 @@ class ModuleRun:
             elements={} if column.elements is None else {name: column.elements},
             directions=dict.fromkeys(self._submission.lower_is_better, -1),
         )
-
-
-def _cost(column: ScoreColumn) -> Cost:
-    cost = column.cost
-    return Cost(
-        pairs=cost.pairs,
-        images=cost.images,
-        seconds=cost.seconds,
-        pairs_per_s=cost.pairs_per_s,
-        peak_memory_bytes=cost.peak_memory_bytes,
-    )

@@ -8,12 +8,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import math
-import os
 import sys
-import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from importlib.machinery import (
     EXTENSION_SUFFIXES,
     SOURCE_SUFFIXES,
@@ -28,17 +23,16 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from .frames import Capability, ErrorKind
+from .reporting import ScorerFailure, inside, place_of, reporting
+from .returned import as_list, numbers, wrong_count
 
 OPTIONAL_KEYWORDS = ("device", "weights")
-
-
-class ScorerFailure(Exception):  # noqa: N818 - an outcome to be reported, not a defect of ours
-    """What the author of the module is told."""
-
-    def __init__(self, kind: ErrorKind, text: str) -> None:
-        super().__init__(text)
-        self.kind = kind
-        self.text = text
+_METHODS = (
+    (Capability.SCORE_ELEMENTS, ("score_elements",)),
+    (Capability.ENCODE, ("encode_images", "encode_texts", "similarity")),
+    (Capability.SCORE_TEXTS, ("score_texts",)),
+    (Capability.PREPARE, ("prepare",)),
+)
 
 
 class _FromSource(SourceFileLoader):
@@ -57,7 +51,7 @@ def import_scorer(root: Path, entry_point: str) -> type:
     """
     module_name, _, class_name = entry_point.partition(":")
     _read_submission_from_source(root)
-    with _reporting(ErrorKind.IMPORT_FAILED, root, f"Importing {module_name}"):
+    with reporting(ErrorKind.IMPORT_FAILED, root, f"Importing {module_name}"):
         module = _import_from(root, module_name)
     scorer = getattr(module, class_name, None)
     if not isinstance(scorer, type):
@@ -84,15 +78,16 @@ def construct(scorer: type, root: Path, *, device: str, weights: str | None) -> 
         if not path.is_file():
             raise ScorerFailure(ErrorKind.INIT_FAILED, f"The weights file {weights} is not there")
         offered["weights"] = str(path)
-    with _reporting(ErrorKind.INIT_FAILED, root, f"Constructing {scorer.__name__}"):
+    with reporting(ErrorKind.INIT_FAILED, root, f"Constructing {scorer.__name__}"):
         return scorer(**_accepted_keywords(scorer, offered))
 
 
 def capabilities(scorer: Any) -> Capability:
     """What the scorer can do beyond `score`."""
     found = Capability.SCORE
-    if callable(getattr(scorer, "score_elements", None)):
-        found |= Capability.SCORE_ELEMENTS
+    for capability, names in _METHODS:
+        if all(callable(getattr(scorer, name, None)) for name in names):
+            found |= capability
     return found
 
 
@@ -102,10 +97,10 @@ def call_score(scorer: Any, root: Path, images: list[Any], prompts: list[str]) -
     Raises:
         ScorerFailure: the call raised, or what it returned is not one number per pair.
     """
-    with _reporting(ErrorKind.SCORER_RAISED, root, "score"):
+    with reporting(ErrorKind.SCORER_RAISED, root, "score"):
         returned = scorer.score(images, prompts)
-        place = _place_of(scorer.score, root)
-        return _numbers(returned, len(prompts), "score", f"{place}")
+        place = place_of(scorer.score, root)
+        return numbers(returned, len(prompts), "score", f"{place}")
 
 
 def call_score_elements(
@@ -116,16 +111,16 @@ def call_score_elements(
     Raises:
         ScorerFailure: the call raised, or what it returned is not one number per element.
     """
-    with _reporting(ErrorKind.SCORER_RAISED, root, "score_elements"):
+    with reporting(ErrorKind.SCORER_RAISED, root, "score_elements"):
         returned = scorer.score_elements(images, prompts, elements)
-        place = _place_of(scorer.score_elements, root)
-        rows = _as_list(returned, "score_elements", place)
+        place = place_of(scorer.score_elements, root)
+        rows = as_list(returned, "score_elements", place)
         if len(rows) != len(elements):
-            raise _wrong_count("score_elements", len(rows), len(elements), "items", place)
+            raise wrong_count("score_elements", len(rows), len(elements), "items", place)
         flat: list[float] = []
         for position, (row, wanted) in enumerate(zip(rows, elements, strict=True)):
             what = f"score_elements for item {position}"
-            flat += _numbers(row, len(wanted), what, place, of="elements")
+            flat += numbers(row, len(wanted), what, place, of="elements")
         return flat
 
 
@@ -173,123 +168,10 @@ def _accepted_keywords(scorer: type, offered: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in offered.items() if name in named}
 
 
-def _numbers(
-    returned: Any, wanted: int, what: str, place: str, *, of: str = "pairs"
-) -> list[float]:
-    values = _as_list(returned, what, place)
-    if len(values) != wanted:
-        raise _wrong_count(what, len(values), wanted, of, place)
-    return [_number(value, i, what, place) for i, value in enumerate(values)]
-
-
-def _as_list(returned: Any, what: str, place: str) -> list[Any]:
-    """Lists and tuples as they are; arrays, series and tensors by their own `tolist`."""
-    if isinstance(returned, (list, tuple)):
-        return list(returned)
-    if callable(getattr(returned, "tolist", None)):
-        listed = returned.tolist()
-        if isinstance(listed, list):
-            return listed
-    raise ScorerFailure(
-        ErrorKind.WRONG_TYPE, f"{what} returned {_article(returned)}, not a list of floats{place}"
-    )
-
-
-def _number(value: Any, position: int, what: str, place: str) -> float:
-    if value is not None and not isinstance(value, (int, float)):
-        value = _unwrapped(value)
-    if value is None:
-        return math.nan
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ScorerFailure(
-            ErrorKind.WRONG_TYPE,
-            f"{what} returned {_article(value)} at position {position}, not a float{place}",
-        )
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if math.isinf(number):
-        raise ScorerFailure(
-            ErrorKind.NOT_FINITE,
-            f"{what} returned an infinite value at position {position}{place}",
-        )
-    return number
-
-
-def _unwrapped(value: Any) -> Any:
-    """A numpy or torch scalar as the Python number it holds; anything else as it is."""
-    return value.tolist() if callable(getattr(value, "tolist", None)) else value
-
-
-def _wrong_count(what: str, got: int, wanted: int, of: str, place: str) -> ScorerFailure:
-    return ScorerFailure(
-        ErrorKind.WRONG_COUNT, f"{what} returned {got} values for {wanted} {of}{place}"
-    )
-
-
-def _article(value: Any) -> str:
-    name = type(value).__name__
-    return f"{'an' if name[:1] in 'aeiouAEIOU' else 'a'} {name}"
-
-
-@contextmanager
-def _reporting(kind: ErrorKind, root: Path, doing: str) -> Iterator[None]:
-    """Turn whatever a stranger's code raises into a report that names its line."""
-    try:
-        yield
-    except ScorerFailure:
-        raise
-    except BaseException as error:  # sys.exit in a module is also just a failure of it
-        traceback.print_exc()
-        actual = ErrorKind.OUT_OF_MEMORY if _is_out_of_memory(error) else kind
-        text = f"{doing} raised {_one_line(error)}{_where(error, root)}"
-        raise ScorerFailure(actual, text) from error
-
-
-def _is_out_of_memory(error: BaseException) -> bool:
-    return isinstance(error, MemoryError) or (
-        type(error).__name__ in {"OutOfMemoryError", "RuntimeError"}
-        and ("can't allocate memory" in str(error) or "out of memory" in str(error))
-    )
-
-
-def _one_line(error: BaseException) -> str:
-    try:
-        text = " ".join(str(error).split())
-    except Exception:  # noqa: BLE001 - __str__ is the submission's code as well
-        text = "(its message cannot be read)"
-    name = type(error).__name__
-    return f"{name}: {text[:1000]}" if text else name
-
-
-def _where(error: BaseException, root: Path) -> str:
-    """` (file:line)` of the deepest line inside the submission, or nothing."""
-    places = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
-    if isinstance(error, SyntaxError) and error.filename:
-        places.append((error.filename, error.lineno))
-    for filename, line in reversed(places):
-        if relative := _inside(filename, root):
-            return f" ({relative}:{line})"
-    return ""
-
-
-def _place_of(method: Callable[..., Any], root: Path) -> str:
-    """` (file:line)` of a method's definition, or nothing where it is not plain Python."""
-    code = getattr(inspect.unwrap(method), "__code__", None)
-    relative = _inside(code.co_filename, root) if code else None
-    return f" ({relative}:{code.co_firstlineno})" if code and relative else ""
-
-
 def _place_of_class(scorer: type, root: Path) -> str:
     try:
         _, line = inspect.getsourcelines(scorer)
-        relative = _inside(inspect.getfile(scorer), root)
+        relative = inside(inspect.getfile(scorer), root)
     except (OSError, TypeError):
         return ""
     return f" ({relative}:{line})" if relative else ""
-
-
-def _inside(filename: str, root: Path) -> str | None:
-    prefix = str(root) + os.sep
-    return filename.removeprefix(prefix) if filename.startswith(prefix) else None

@@ -52,6 +52,15 @@ class Capability(IntFlag):
 
     SCORE = 1
     SCORE_ELEMENTS = 2
+    ENCODE = 4
+    """Images and texts are encoded apart from each other, and their vectors compared."""
+    SCORE_TEXTS = 8
+    """All texts of an image are scored at once."""
+    PREPARE = 16
+    """Images are prepared once, for all its other methods."""
+
+
+_ALL_CAPABILITIES = sum(Capability)  # as a number: a flag's own ~ drops unknown bits
 
 
 class ErrorKind(IntEnum):
@@ -254,8 +263,7 @@ def decode_capabilities(word: int) -> Capability:
     Raises:
         FrameError: a bit without a meaning, or a scorer that cannot score.
     """
-    known = int(Capability.SCORE | Capability.SCORE_ELEMENTS)  # a flag's ~ drops unknown bits
-    if word & ~known or not word & Capability.SCORE:
+    if word & ~_ALL_CAPABILITIES or not word & Capability.SCORE:
         raise FrameError(f"unknown capabilities {word:#x}")
     return Capability(word)
 

@@ -14,7 +14,16 @@ _INSIDE_SITE = "/opt/site-packages"
 _SITE_NAMES = {"site-packages", "dist-packages"}
 
 BUNDLE_FOLDER = Path(__file__).resolve().parent
-BUNDLE = ("frames.py", "calls.py", "runner.py", "inspection.py")
+BUNDLE = (
+    "frames.py",
+    "reporting.py",
+    "returned.py",
+    "calls.py",
+    "vectors.py",
+    "ways.py",
+    "runner.py",
+    "inspection.py",
+)
 """All that a box sees of this project."""
 
 # Makes the bundle a package without putting its folder on the path of the submission.

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import calls, frames
+from . import calls, frames, reporting, ways
 
 HIGH_FD = 200
 """Out of the way of whatever counts descriptors from below, and within any open-file limit."""
@@ -139,7 +139,7 @@ def _serve(wire: Wire, options: argparse.Namespace) -> None:
             seq = header.seq
             values = desk.answer(header.magic, wire.read(header.word))
             wire.send(frames.encode_reply(seq, values))
-    except calls.ScorerFailure as failure:
+    except reporting.ScorerFailure as failure:
         wire.send(frames.encode_error(seq, failure.kind, failure.text))
     except MemoryError:
         text = "No memory was left to decode the images of a batch"
@@ -147,11 +147,10 @@ def _serve(wire: Wire, options: argparse.Namespace) -> None:
 
 
 class _Desk:
-    """Answers requests, and keeps the decoded images of the last one."""
+    """Answers requests, and keeps the images of the last one, decoded and prepared."""
 
     def __init__(self, scorer: Any, root: Path) -> None:
-        self._scorer = scorer
-        self._root = root
+        self._scorer = ways.CheapestWay(scorer, root)
         self._images: list[Any] = []
 
     def answer(self, magic: bytes, body: bytes) -> list[float]:
@@ -162,18 +161,13 @@ class _Desk:
         raise frames.FrameError("a request of unknown kind")
 
     def _score(self, request: frames.ScoreRequest) -> list[float]:
-        self._images = _decoded(request.images)
-        images = [self._images[image] for image, _ in request.pairs]
-        prompts = [prompt for _, prompt in request.pairs]
-        return calls.call_score(self._scorer, self._root, images, prompts)
+        self._images = self._scorer.prepared(_decoded(request.images))
+        return self._scorer.scores(self._images, request.pairs)
 
     def _score_elements(self, request: frames.ElementsRequest) -> list[float]:
         if request.images is not None:
-            self._images = _decoded(request.images)
-        images = [self._images[image] for image, _, _ in request.items]
-        prompts = [prompt for _, prompt, _ in request.items]
-        elements = [list(texts) for _, _, texts in request.items]
-        return calls.call_score_elements(self._scorer, self._root, images, prompts, elements)
+            self._images = self._scorer.prepared(_decoded(request.images))
+        return self._scorer.element_scores(self._images, request.items)
 
 
 def _decoded(images: Sequence[bytes]) -> list[Any]:

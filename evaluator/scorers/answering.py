@@ -55,3 +55,11 @@ class AnswerModel(Protocol):
 
     def truncated(self, prompts: Sequence[str]) -> list[bool]:
         """Whether a prompt is longer than the model reads."""
+
+
+class LoadedAnswerModel(AnswerModel, Protocol):
+    """A VLM together with what a result's record says of it."""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Device, precision, checkpoint, image processor, and how work on an image is shared."""

@@ -1,14 +1,27 @@
-"""Checkpoints by Hub id and commit, as safetensors unless an operator allows otherwise."""
+"""Checkpoints by Hub id and commit, as safetensors unless an operator allows otherwise.
+
+Here they are found and fetched, without torch; `evaluator.scorers.loading` reads them.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.errors import SubmitterError
-from evaluator.scorers.row import ScorerRow
+from evaluator.scorers.checkpoint_pins import CheckpointPins
+from evaluator.scorers.model_hub import ModelHub
+from evaluator.scorers.row import Checkpoint, ScorerRow
 from evaluator.scorers.runtime import Runtime
+
+SAFE = ".safetensors"
+SETTINGS = ("*.json", "*.txt", "*.model", "*.jinja", "*.tiktoken", "*.yaml")
+"""Configurations, vocabularies, chat templates."""
+PICKLES = ("*pytorch_model*.bin",)
+_UNUSED = ("onnx/*", "openvino/*", "*.fp16.*", "*.non_ema.*")
+_PICKLE_ENDINGS = frozenset({".bin", ".pt", ".pth", ".ckpt", ".pkl"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,37 +42,218 @@ class Source:
         return f"{self.name}@{self.revision}" if self.revision else self.name
 
 
-def resolve(row: ScorerRow, runtime: Runtime, role: str = "model") -> Source:
+def resolve(
+    row: ScorerRow,
+    runtime: Runtime,
+    role: str = "model",
+    *,
+    hub: ModelHub | None = None,
+) -> Source:
     """The files of a row's checkpoint, fetched if need be.
+
+    The commit is the operator's (`runtime.revisions`), else the row's, else the one that an
+    earlier run took here, else the newest, which later runs then keep to.
+
+    Args:
+        row: names the repository.
+        runtime: local folders, commits, what is allowed.
+        role: which of the row's checkpoints.
+        hub: where repositories and the cache are; None: as the Hub's own variables say.
 
     Raises:
         SubmitterError: `checkpoint_missing` (not in the cache while offline, no such repository
-            or commit, a gated one), `checkpoint_unsafe` (its weights are not safetensors).
+            or commit, a gated one), `checkpoint_unsafe` (its weights are not safetensors),
+            `checkpoint_revision` (earlier runs took another commit than the row names now).
         TransientError: `hub_unreachable`.
     """
     checkpoint = row.checkpoints[role]
-    folder = runtime.folders.get(role)
-    if folder is None:
-        raise SubmitterError(
-            "checkpoint_missing",
-            f"{row.name} needs {checkpoint.id}, which is not on this machine.",
-            f"Name a folder that holds it with --checkpoint {role}=FOLDER.",
-        )
-    if not folder.exists():
-        raise SubmitterError("checkpoint_missing", f"{row.name}: there is no {folder}.")
-    return Source(folder, str(folder), "")
+    if not runtime.allow_pickle and _pickles([checkpoint.file]):
+        raise unsafe(checkpoint.id, [checkpoint.file])
+    local = runtime.folders.get(role) or _as_folder(checkpoint.id)
+    if local is not None:
+        return _local(row, runtime, local, checkpoint)
+    said = runtime.revisions.get(role, "")
+    search = _Search(row.name, checkpoint, said, runtime, hub or ModelHub.of_environment())
+    if checkpoint.file:
+        return search.one_file()
+    return search.folder()
 
 
-def check_class(source: Source, accepted: tuple[str, ...]) -> None:
+def check_class(source: Source, accepted: tuple[str, ...]) -> str:
     """Refuse a checkpoint of another `model_type` than the family knows, before it is loaded.
 
+    Returns:
+        Its `model_type`.
+
     Raises:
-        SubmitterError: `checkpoint_wrong_class`, naming what it is and what is wanted.
+        SubmitterError: `checkpoint_wrong_class`, naming what it is and what is wanted;
+            `checkpoint_damaged`, where it has no readable configuration.
     """
-    found = json.loads((source.place / "config.json").read_bytes()).get("model_type", "")
+    place = source.place / "config.json"
+    try:
+        content = json.loads(place.read_bytes())
+    except FileNotFoundError as error:
+        raise SubmitterError(
+            "checkpoint_wrong_class",
+            f"{source} holds no config.json; wanted: a model of type {' or '.join(accepted)}.",
+        ) from error
+    except ValueError as error:
+        raise SubmitterError("checkpoint_damaged", f"{place} is not JSON ({error}).") from error
+    found = content.get("model_type", "") if isinstance(content, dict) else ""
     if found not in accepted:
         raise SubmitterError(
             "checkpoint_wrong_class",
             f"{source} holds a model of type {found or 'unknown'!r}; "
             f"wanted: {' or '.join(accepted)}.",
         )
+    return str(found)
+
+
+def cached(row: ScorerRow, role: str = "model", *, hub: ModelHub | None = None) -> Path | None:
+    """Where the checkpoint of a row lies on this machine; None where it does not, or not whole."""
+    checkpoint = row.checkpoints[role]
+    local = _as_folder(checkpoint.id)
+    if local is not None:
+        return local if local.exists() else None
+    store = hub or ModelHub.of_environment()
+    revision = commit_of(row, role, hub=store) or "main"
+    safe = checkpoint.pattern or f"*{SAFE}"
+    layouts = [(safe,), PICKLES] if checkpoint.weights else [SETTINGS]
+    for wanted in [(checkpoint.file,)] if checkpoint.file else layouts:
+        place = store.present(checkpoint.id, revision, wanted, ignored=_UNUSED)
+        if place is not None:
+            return place
+    return None
+
+
+def commit_of(row: ScorerRow, role: str = "model", *, hub: ModelHub | None = None) -> str:
+    """The commit that the next run takes; empty where that is the newest one on the Hub."""
+    checkpoint = row.checkpoints[role]
+    store = hub or ModelHub.of_environment()
+    return checkpoint.revision or CheckpointPins(store.pins).commit(checkpoint.id)
+
+
+def _as_folder(name: str) -> Path | None:
+    return Path(name).expanduser() if name.startswith(("/", ".", "~")) else None
+
+
+def _local(row: ScorerRow, runtime: Runtime, place: Path, checkpoint: Checkpoint) -> Source:
+    """A folder, or a file, of the operator's own."""
+    if checkpoint.file and place.is_dir():
+        place = place / Path(checkpoint.file).name
+    if not place.exists():
+        raise SubmitterError("checkpoint_missing", f"{row.name}: there is no {place}.")
+    names = _names(place) if checkpoint.weights and not runtime.allow_pickle else []
+    if _pickles(names) and not _safe(names):
+        raise unsafe(str(place), _pickles(names))
+    return Source(place, str(place), "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """Brings one checkpoint from the Hub, or from its cache; `said` is the operator's commit."""
+
+    scorer: str
+    checkpoint: Checkpoint
+    said: str
+    runtime: Runtime
+    hub: ModelHub
+
+    def folder(self) -> Source:
+        """A repository laid out as a library writes it."""
+        settings = (*SETTINGS, *(("*.py",) if self.runtime.trust_remote_code else ()))
+        if not self.checkpoint.weights:
+            place = self._fetch(settings)
+            return self._source(place, place.name)
+        place = self._fetch((*settings, self.checkpoint.pattern or f"*{SAFE}"))
+        if not _safe(_names(place)):
+            self._refuse_pickles(place.name)
+            place = self._fetch((*settings, *PICKLES), place.name)
+            if not _pickles(_names(place)):
+                raise self._lacks("weights in a known layout")
+        return self._source(place, place.name)
+
+    def one_file(self) -> Source:
+        """One file of a repository."""
+        place = self._fetch((self.checkpoint.file,))
+        if not (place / self.checkpoint.file).is_file():
+            raise self._lacks(self.checkpoint.file)
+        return self._source(place / self.checkpoint.file, place.name)
+
+    def _fetch(self, patterns: tuple[str, ...], commit: str = "") -> Path:
+        name, offline = self.checkpoint.id, self.runtime.offline
+        revision = commit or self._wanted()
+        try:
+            return self.hub.snapshot(name, revision, patterns, ignored=_UNUSED, offline=offline)
+        except SubmitterError as error:
+            raise SubmitterError(
+                error.code, f"{self.scorer}: {error.message}", error.hint
+            ) from error
+
+    def _wanted(self) -> str:
+        """The revision to ask for."""
+        if self.said:
+            return self.said
+        pinned = CheckpointPins(self.hub.pins).commit(self.checkpoint.id)
+        wanted = self.checkpoint.revision
+        if pinned and wanted and len(wanted) == len(pinned):
+            self._refuse_other(pinned, wanted)
+        return wanted or pinned or "main"
+
+    def _source(self, place: Path, commit: str) -> Source:
+        if not self.said:
+            pins = CheckpointPins(self.hub.pins)
+            pinned = pins.commit(self.checkpoint.id)
+            if pinned:
+                self._refuse_other(pinned, commit)
+            else:
+                pins.pin(self.checkpoint.id, commit)
+        return Source(place, self.checkpoint.id, commit)
+
+    def _refuse_other(self, pinned: str, wanted: str) -> None:
+        if wanted != pinned:
+            raise SubmitterError(
+                "checkpoint_revision",
+                f"{self.scorer} names commit {wanted} of {self.checkpoint.id}; "
+                f"earlier runs here took {pinned}.",
+                f"To go on with another commit, delete its line in {self.hub.pins}.",
+            )
+
+    def _refuse_pickles(self, commit: str) -> None:
+        """Say why there are no safetensors, unless pickles are there and allowed."""
+        name = self.checkpoint.id
+        pickled = _pickles(self.hub.file_names(name, commit, offline=self.runtime.offline))
+        if not pickled:
+            raise self._lacks("safetensors")
+        if not self.runtime.allow_pickle:
+            raise unsafe(name, pickled)
+
+    def _lacks(self, what: str) -> SubmitterError:
+        where = " in the cache of this machine" if self.runtime.offline else ""
+        return SubmitterError(
+            "checkpoint_missing", f"{self.scorer}: {self.checkpoint.id} has no {what}{where}."
+        )
+
+
+def unsafe(name: str, files: Sequence[str]) -> SubmitterError:
+    """The refusal of weights that can run code when they are read."""
+    shown = ", ".join(files[:3])
+    return SubmitterError(
+        "checkpoint_unsafe",
+        f"{name} has its weights as pickle only ({shown}), which can run code when it is read.",
+        "If you trust its authors, allow it with --allow-pickle.",
+    )
+
+
+def _names(place: Path) -> list[str]:
+    if place.is_file():
+        return [place.name]
+    return [each.relative_to(place).as_posix() for each in place.rglob("*")]
+
+
+def _safe(names: Sequence[str]) -> bool:
+    return any(name.endswith(SAFE) for name in names)
+
+
+def _pickles(names: Sequence[str]) -> list[str]:
+    return [name for name in names if Path(name).suffix in _PICKLE_ENDINGS]

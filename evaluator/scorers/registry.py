@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from benchmarks.errors import PlatformError, SubmitterError
+from evaluator.scorers.device import check_device
 from evaluator.scorers.family import Family, Loaded
 from evaluator.scorers.row import ScorerRow
 from evaluator.scorers.runtime import Runtime
@@ -27,15 +28,25 @@ def load_rows(folder: Path = ROWS) -> Mapping[str, ScorerRow]:
     """
     rows: dict[str, ScorerRow] = {}
     for path in sorted(folder.glob("*.toml")):
-        for values in tomllib.loads(path.read_text(encoding="utf-8"))["scorer"]:
+        for values in _tables(path):
             try:
                 row = ScorerRow.model_validate(values)
             except ValidationError as error:
-                raise PlatformError("bad_scorer_row", f"{path.name}: {error}.") from error
+                raise PlatformError("bad_scorer_row", f"{path.name}: {_first(error)}.") from error
             if row.name in rows:
                 raise PlatformError("bad_scorer_row", f"{path.name}: {row.name} is there twice.")
             rows[row.name] = row
     return rows
+
+
+def _tables(path: Path) -> list[dict[str, Any]]:
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8")).get("scorer")
+    except ValueError as error:
+        raise PlatformError("bad_scorer_row", f"{path.name}: {error}.") from error
+    if not isinstance(tables, list):
+        raise PlatformError("bad_scorer_row", f"{path.name} holds no [[scorer]].")
+    return tables
 
 
 def find_row(name: str, rows: Mapping[str, ScorerRow]) -> ScorerRow:
@@ -76,12 +87,20 @@ def load_scorer(row: ScorerRow, runtime: Runtime) -> Loaded:
     """Load a metric.
 
     Raises:
-        SubmitterError: a checkpoint or a question file that cannot be used.
+        SubmitterError: a device, a checkpoint or a question file that cannot be used.
         PlatformError: `bad_scorer_row`.
     """
+    check_device(runtime.device)
     family = family_of(row)
     try:
         options = family.check(row)
     except ValidationError as error:
-        raise PlatformError("bad_scorer_row", f"{row.name}: {error}.") from error
+        raise PlatformError("bad_scorer_row", f"{row.name}: {_first(error)}.") from error
     return family.load(row, options, runtime)
+
+
+def _first(error: ValidationError) -> str:
+    """Where a row does not fit, and why."""
+    found = error.errors()[0]
+    where = ".".join(map(str, found["loc"]))
+    return f"{where}: {found['msg']}" if where else str(found["msg"])

@@ -24,6 +24,10 @@ class Checkpoint(Frozen):
     """Commit. Empty: the one found when it is first fetched here, which is then kept to."""
     file: str = ""
     """One file of the repository, where it is not laid out as a `transformers` checkpoint."""
+    weights: bool = True
+    """False where only its configuration, vocabulary or image processor is used."""
+    pattern: str = ""
+    """Names of its weight files, where a repository holds several layouts of the same weights."""
     licence: str = ""
     """Of the weights; empty: not verified."""
 

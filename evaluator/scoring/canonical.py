@@ -1,4 +1,4 @@
-"""One form for every image that a scorer sees, so that only pixels tell images apart."""
+"""The one form of images that strangers' scorers see, so that only pixels tell images apart."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterator
 
 import numpy as np
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image
 
 MAX_PIXELS = 4096 * 4096
 """Uncompressed, this still fits into one request to a box."""
@@ -25,30 +25,19 @@ class ImageError(ValueError):
 
 
 def canonical_png(data: bytes) -> bytes:
-    """Any image as an 8-bit RGB PNG without metadata: upright, flattened on white.
-
-    Bytes that this function made come back as they are. Sizes and compression artefacts stay in
-    the pixels; colour profiles are dropped without conversion, as metrics' own loaders do.
+    """Any image as an 8-bit RGB PNG without metadata; see `canonical_image`.
 
     Raises:
         ImageError: not an image, damaged, or of more than `MAX_PIXELS`.
     """
-    if is_canonical(data):
-        return data
-    try:
-        with Image.open(io.BytesIO(data)) as image:
-            if image.width * image.height > MAX_PIXELS:
-                raise ImageError(f"{image.width} × {image.height} pixels are too many")
-            pixels = _as_rgb(ImageOps.exif_transpose(image))
-    except (UnidentifiedImageError, Image.DecompressionBombError) as error:
-        raise ImageError("not an image of a known format") from error
-    except (OSError, SyntaxError, EOFError, struct.error) as error:
-        raise ImageError(f"a damaged image ({error})") from error
-    return _encoded(pixels)
+    # Decoding needs this module's own `_as_rgb`, so it can be found only later.
+    from evaluator.scoring.canonical_image import canonical_image  # noqa: PLC0415
+
+    return canonical_image(data).png
 
 
 def is_canonical(data: bytes) -> bool:
-    """Whether `canonical_png` made these bytes, as far as their frame tells.
+    """Whether `as_png` made these bytes, as far as their frame tells.
 
     The compression level counts: an encoder's habits could tell which model made an image.
     """
@@ -63,6 +52,12 @@ def is_canonical(data: bytes) -> bool:
         and width * height <= MAX_PIXELS
         and first[:2] == _LEVEL_1_STREAM
     )
+
+
+def canonical_size(data: bytes) -> tuple[int, int]:
+    """Width and height of an image for which `is_canonical` holds."""
+    width, height = struct.unpack_from(">II", data, len(_SIGNATURE) + 8)
+    return width, height
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -96,7 +91,8 @@ def _as_rgb(image: Image.Image) -> Image.Image:
     return image.convert("RGB")
 
 
-def _encoded(image: Image.Image) -> bytes:
+def as_png(image: Image.Image) -> bytes:
+    """An RGB image as an 8-bit PNG without metadata; equal pixels give equal bytes."""
     # A new image carries over nothing of the old one's `info`.
     bare = Image.frombytes("RGB", image.size, image.tobytes())
     buffer = io.BytesIO()

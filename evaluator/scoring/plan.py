@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
@@ -11,7 +11,7 @@ from typing import Self
 from benchmarks.errors import PlatformError
 from benchmarks.schema import Pair, Questions
 
-PLAN_VERSION = 1
+PLAN_VERSION = 2
 """Raised when the same module could get other inputs for the same pair; old shards then lapse."""
 
 
@@ -21,14 +21,6 @@ class Unit:
 
     image_id: str
     pairs: tuple[Pair, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Fetched:
-    """A unit with its image at hand."""
-
-    unit: Unit
-    png: bytes
 
 
 @dataclass(frozen=True)
@@ -84,23 +76,6 @@ class ScoringPlan:
             for unit in self.units
         )
         return ScoringPlan(tuple(unit for unit in kept if unit.pairs))
-
-
-def batches(
-    fetched: Iterable[Fetched], *, max_pairs: int, max_bytes: int
-) -> Iterator[tuple[Fetched, ...]]:
-    """Cut at image boundaries; only a single image may pass a limit, for it is sent but once."""
-    batch: list[Fetched] = []
-    pairs = size = 0
-    for one in fetched:
-        n, n_bytes = len(one.unit.pairs), len(one.png)
-        if batch and (pairs + n > max_pairs or size + n_bytes > max_bytes):
-            yield tuple(batch)
-            batch, pairs, size = [], 0, 0
-        batch.append(one)
-        pairs, size = pairs + n, size + n_bytes
-    if batch:
-        yield tuple(batch)
 
 
 def _place(seed: bytes, kind: bytes, name: str) -> bytes:

@@ -14,7 +14,8 @@ class Progress:
     Attributes:
         done: pairs that have been scored, those of an earlier start included.
         total: pairs of the run.
-        rate: pairs per second since this start; 0 where nothing is done yet.
+        rate: pairs per second of this start; 0 where nothing is done yet. The time up to the first
+            pairs counts only until there are others: it goes to loading a model.
         eta_s: seconds that are left at this rate; None where that is not known.
         stage: what is being done, in one word.
     """
@@ -44,29 +45,42 @@ class Tracker:
     ) -> None:
         self._total = total
         self._listener = listener
-        self._already_done = already_done
         self._done = already_done
         self._stage = stage
         self._every_s = every_s
         self._clock = clock
-        self._started = clock()
+        self._since = (clock(), already_done)
+        self._after_first: tuple[float, int] | None = None
         self._told = float("-inf")
         self._tell()
 
     def advance(self, pairs: int) -> None:
         """So many more pairs are done."""
         self._done += pairs
+        if pairs and self._after_first is None:
+            self._after_first = (self._clock(), self._done)
         if self._done >= self._total or self._clock() - self._told >= self._every_s:
             self._tell()
 
+    def enter(self, stage: str) -> None:
+        """From now on this is being done; told with the next word."""
+        if stage != self._stage:
+            self._stage = stage
+            self._told = float("-inf")
+
     def now(self) -> Progress:
         """Where the run is."""
-        seconds = self._clock() - self._started
-        fresh = self._done - self._already_done
-        rate = fresh / seconds if fresh and seconds > 0 else 0.0
+        rate = self._rate()
         left = self._total - self._done
         eta = 0.0 if left <= 0 else left / rate if rate else None
         return Progress(self._done, self._total, rate, eta, self._stage)
+
+    def _rate(self) -> float:
+        now = self._clock()
+        for moment in (self._after_first, self._since):
+            if moment is not None and self._done > moment[1] and now > moment[0]:
+                return (self._done - moment[1]) / (now - moment[0])
+        return 0.0
 
     def _tell(self) -> None:
         self._told = self._clock()

@@ -3,54 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import logging
 import os
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
+from evaluator.scoring.parts import Part, joined
 from evaluator.scoring.plan import PLAN_VERSION
+from evaluator.scoring.shard_format import FormatError, decoded, encoded
 
 _LOG = logging.getLogger(__name__)
-_META = b"assay"
 _SUFFIX = ".parquet"
-_SCHEMA = pa.schema(
-    [("pair_id", pa.string()), ("element_id", pa.string()), ("score", pa.float64())]
-)
-
-
-@dataclass(frozen=True, slots=True)
-class ElementScore:
-    """The score of one element of one pair."""
-
-    pair_id: str
-    element_id: str
-    score: float
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """Scores of some pairs, and what they cost.
-
-    Attributes:
-        scores: pair_id to score; NaN where the scorer gave none.
-        elements: scores of the elements of these pairs.
-        images: images that were sent for them.
-        seconds: how long the scorer took.
-        peak_memory_bytes: the most memory it held until then.
-    """
-
-    scores: dict[str, float] = field(default_factory=dict)
-    elements: tuple[ElementScore, ...] = ()
-    images: int = 0
-    seconds: float = 0.0
-    peak_memory_bytes: int = 0
 
 
 def run_fingerprint(
@@ -82,7 +47,7 @@ class ShardFolder:
 
     def write(self, part: Part) -> Path:
         """Keep a part; when this returns, it survives a loss of power."""
-        data = _encoded(part, self.fingerprint)
+        data = encoded(part, self.fingerprint)
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / f"{hashlib.sha256(data).hexdigest()}{_SUFFIX}"
         temporary = path.with_suffix(".tmp")
@@ -111,34 +76,26 @@ class ShardFolder:
             kept.append(part)
         return joined(kept)
 
+    def clear(self) -> None:
+        """Keep nothing."""
+        for path in self.folder.glob("*"):
+            path.unlink()
+
     def _read(self, path: Path) -> Part:
         data = path.read_bytes()
         if path.name != f"{hashlib.sha256(data).hexdigest()}{_SUFFIX}":
             raise _UntrustedError("it is damaged or was not finished")
         try:
-            table = pq.read_table(io.BytesIO(data))
-            meta = json.loads((table.schema.metadata or {})[_META])
-        except (pa.ArrowException, KeyError, ValueError) as error:
+            part, fingerprint = decoded(data)
+        except FormatError as error:
             raise _UntrustedError("it is not a shard") from error
-        if meta["fingerprint"] != self.fingerprint:
+        if fingerprint != self.fingerprint:
             raise _UntrustedError("it belongs to another submission, revision or plan")
-        return _decoded(table, meta)
+        return part
 
 
 class _UntrustedError(Exception):
     """A file that may not be used."""
-
-
-def joined(parts: Iterable[Part]) -> Part:
-    """Many parts as one."""
-    many = list(parts)
-    return Part(
-        scores={pair_id: score for part in many for pair_id, score in part.scores.items()},
-        elements=tuple(element for part in many for element in part.elements),
-        images=sum(part.images for part in many),
-        seconds=sum(part.seconds for part in many),
-        peak_memory_bytes=max((part.peak_memory_bytes for part in many), default=0),
-    )
 
 
 def _check_pairs(part: Part, wanted: Collection[str], known: Collection[str]) -> None:
@@ -147,36 +104,6 @@ def _check_pairs(part: Part, wanted: Collection[str], known: Collection[str]) ->
             raise _UntrustedError("it holds pairs that nobody asked for")
         if pair_id in known:
             raise _UntrustedError("it repeats pairs of another shard")
-
-
-def _encoded(part: Part, fingerprint: str) -> bytes:
-    meta = {
-        "fingerprint": fingerprint,
-        "images": part.images,
-        "seconds": part.seconds,
-        "peak_memory_bytes": part.peak_memory_bytes,
-    }
-    rows = {
-        "pair_id": [*part.scores, *(e.pair_id for e in part.elements)],
-        "element_id": [*[None] * len(part.scores), *(e.element_id for e in part.elements)],
-        "score": [*part.scores.values(), *(e.score for e in part.elements)],
-    }
-    schema = _SCHEMA.with_metadata({_META: json.dumps(meta).encode()})
-    buffer = io.BytesIO()
-    pq.write_table(pa.table(rows, schema=schema), buffer)
-    return buffer.getvalue()
-
-
-def _decoded(table: Any, meta: dict[str, Any]) -> Part:
-    columns = (table[name].to_pylist() for name in _SCHEMA.names)
-    scores: dict[str, float] = {}
-    elements = []
-    for pair_id, element_id, score in zip(*columns, strict=True):
-        if element_id is None:
-            scores[pair_id] = score
-        else:
-            elements.append(ElementScore(pair_id, element_id, score))
-    return Part(scores, tuple(elements), meta["images"], meta["seconds"], meta["peak_memory_bytes"])
 
 
 def _sync_folder(folder: Path) -> None:

@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -15,7 +16,7 @@ from benchmarks.errors import SubmitterError, TransientError
 from benchmarks.schema import Questions
 from leaderboard import snapshot
 from leaderboard.ledger import Ledger
-from leaderboard.records import Event
+from leaderboard.records import Event, RunResult
 from leaderboard.results import read_published
 from leaderboard.snapshot import Snapshot, read_snapshot
 from leaderboard.states import State
@@ -395,3 +396,51 @@ def test_what_a_killed_worker_left_unpacked_is_swept_after_a_day(rig: Rig) -> No
     worker.run_forever(stop)
     assert young.exists()
     assert not old.exists()
+
+
+def run_result(rig: Rig, submission_id: str) -> RunResult:
+    path = f"results/{submission_id}/toy.json"
+    return RunResult.model_validate_json(rig.store.public.read(path))
+
+
+def test_what_a_run_cost_and_what_it_found_is_published(rig: Rig) -> None:
+    rig.backend = FakeBackend(lambda brightness, _: np.nan if brightness == 1 else brightness)
+    status = rig.desk.submit_metric(rig.module(), submitter="ada")
+    rig.worker().run_next()
+    result = run_result(rig, status.submission.submission_id)
+    assert result.cost is not None
+    assert (result.cost.calls, result.cost.images_decoded, result.cost.texts_encoded) == (1, 3, 0)
+    found = result.findings
+    assert found is not None
+    assert (found.pairs, found.scored, found.unscored) == (3, 2, {"no_score": 1})
+    assert found.counts == {"no_score": 1}
+    (example,) = found.examples
+    assert (example.code, example.item, example.item_id) == ("no_score", "pair", "b")
+    assert "no number" in example.message
+    assert found.environment["engine"] == "local"
+
+
+def test_of_private_answers_only_counts_of_findings_are_published(rig: Rig) -> None:
+    class Private(Toy):
+        card = Toy.card.model_copy(update={"answers_public": False})
+
+    rig.toy = Private()
+    rig.backend = FakeBackend(lambda brightness, _: np.nan if brightness == 1 else brightness)
+    status = rig.desk.submit_metric(rig.module(), submitter="ada")
+    rig.worker().run_next()
+    found = run_result(rig, status.submission.submission_id).findings
+    assert found is not None
+    assert (found.scored, found.counts, found.examples) == (2, {"no_score": 1}, ())
+
+
+def test_results_older_than_findings_are_still_read(rig: Rig) -> None:
+    status = rig.desk.submit_metric(rig.module(), submitter="ada")
+    rig.worker().run_next()
+    record = run_result(rig, status.submission.submission_id).model_dump(mode="json")
+    del record["findings"]
+    old = ("pairs", "images", "seconds", "pairs_per_s", "peak_memory_bytes")
+    record["cost"] = {name: record["cost"][name] for name in old}
+    read = RunResult.model_validate(record)
+    assert read.findings is None
+    assert read.cost is not None
+    assert read.cost.calls == 0

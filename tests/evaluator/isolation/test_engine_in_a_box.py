@@ -10,6 +10,7 @@ import pytest
 from benchmarks.errors import SubmitterError
 from benchmarks.schema import Element, Pair, Questions
 from evaluator.isolation.backend import Backend
+from evaluator.scoring.box import BoxSource
 from evaluator.scoring.engine import EngineOptions, ScoreColumn, run_plan
 from evaluator.scoring.plan import ScoringPlan
 from evaluator.scoring.shards import ShardFolder
@@ -54,14 +55,13 @@ def questions(n_images: int = 10, n_texts: int = 3) -> Questions:
 
 def run(backend: Backend, folder: Path, shards: Path, options: EngineOptions) -> ScoreColumn:
     asked = questions()
-    with backend.start(folder, "scorer:Scorer", None, SHORT) as session:
-        return run_plan(
-            ScoringPlan.of(asked, SEED),
-            asked,
-            session,
-            ShardFolder(shards, "fingerprint"),
-            options=options,
-        )
+    return run_plan(
+        ScoringPlan.of(asked, SEED),
+        asked,
+        BoxSource(backend.start(folder, "scorer:Scorer", None, SHORT), "fingerprint"),
+        ShardFolder(shards, "fingerprint"),
+        options=options,
+    )
 
 
 def test_each_distinct_image_is_decoded_exactly_once_in_the_whole_run(
@@ -97,3 +97,48 @@ def test_a_run_whose_box_was_killed_goes_on_where_it_was(
     assert int(column.overall.max()) == 6
     assert column.cost.images == 10
     assert column.overall.notna().all()
+
+
+PAIR_BY_PAIR = """
+class Scorer:
+    def score(self, images, prompts):
+        return [i.getpixel((0, 0))[0] * int(p[-1]) for i, p in zip(images, prompts)]
+    def score_elements(self, images, prompts, elements):
+        return [[0, 0] for _ in prompts]
+"""
+
+DUAL = """
+import numpy as np
+class Scorer:
+    prepared = encoded = texts = 0
+    def prepare(self, image):
+        self.prepared += 1
+        return image.getpixel((0, 0))[0]
+    def encode_images(self, images):
+        self.encoded += len(images)
+        return np.array([[i, 1.0] for i in images])
+    def encode_texts(self, prompts):
+        self.texts += len(prompts)
+        return np.array([[int(p[-1]), 0.0] for p in prompts])
+    def similarity(self, images, texts):
+        return (images * texts).sum(axis=1)
+    def score(self, images, prompts):
+        raise AssertionError("there is a cheaper way")
+    def score_elements(self, images, prompts, elements):
+        assert self.prepared == self.encoded
+        return [[self.encoded, self.texts] for _ in prompts]
+"""
+
+
+def test_an_encoder_in_a_box_gives_the_scores_of_one_asked_pair_by_pair(
+    backend: Backend, submit: Submit, tmp_path: Path
+) -> None:
+    plain = run(backend, submit(PAIR_BY_PAIR), tmp_path / "a", EVERY_BATCH)
+    dual = run(backend, submit(DUAL), tmp_path / "b", EVERY_BATCH)
+    assert dual.overall.equals(plain.overall)
+    assert dual.elements is not None
+    counted = dual.elements.groupby("element_id")["score"].max()
+    assert (counted["e0"], counted["e1"]) == (10, 3)
+    assert (dual.cost.images_encoded, dual.cost.texts_encoded) == (10, 3)
+    assert (plain.cost.images_encoded, plain.cost.texts_encoded) == (0, 0)
+    assert dual.environment["asked"] == "encode_images, encode_texts, similarity"

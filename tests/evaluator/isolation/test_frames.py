@@ -119,7 +119,7 @@ def test_errors_of_unknown_kind_or_length_are_refused(word: int) -> None:
         frames.split_error_word(word)
 
 
-@pytest.mark.parametrize("word", [0, int(Capability.SCORE_ELEMENTS), 0b101])
+@pytest.mark.parametrize("word", [0, int(Capability.SCORE_ELEMENTS), 0b100001])
 def test_a_scorer_can_score_and_has_no_unknown_capability(word: int) -> None:
     with pytest.raises(FrameError):
         frames.decode_capabilities(word)

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from evaluator.isolation import calls
-from evaluator.isolation.calls import ScorerFailure
+from evaluator.isolation.reporting import ScorerFailure
 
 ROOT = Path(__file__).parent
 PROMPTS = ["a cat", "a dog", "a cow"]

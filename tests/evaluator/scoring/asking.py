@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Callable, Sequence
+from typing import Self
 
 import numpy as np
 from hypothesis import strategies as st
@@ -52,7 +53,15 @@ class FakeSession:
         self.peak_memory_bytes = 1000
         self.fails_after = fails_after
         self.images: list[bytes] = []
+        self.entered = self.left = 0
         self.batches: list[list[tuple[int, str]]] = []
+
+    def __enter__(self) -> Self:
+        self.entered += 1
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        self.left += 1
 
     def score(
         self, images: Sequence[bytes], pairs: Sequence[tuple[int, str]]

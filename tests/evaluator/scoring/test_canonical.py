@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import io
+import struct
+import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image, PngImagePlugin
+from PIL import Image, ImageFile, PngImagePlugin
 
 from evaluator.scoring import canonical
-from evaluator.scoring.canonical import ImageError, canonical_png, is_canonical
+from evaluator.scoring.canonical import ImageError, canonical_png, canonical_size, is_canonical
+from evaluator.scoring.canonical_image import canonical_image
 
 
 def saved(image: Image.Image, form: str = "PNG", **options: Any) -> bytes:
@@ -107,3 +110,82 @@ def test_a_damaged_chunk_or_bytes_behind_the_end_are_not_canonical() -> None:
     made[50] ^= 1
     assert not is_canonical(bytes(made))
     assert not is_canonical(bytes(made[:20]))
+
+
+def turned() -> bytes:
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    return saved(noise(), "JPEG", exif=exif)
+
+
+def frames(form: str) -> bytes:
+    return saved(noise(), form, save_all=True, append_images=[noise((9, 5)).rotate(180)])
+
+
+@pytest.mark.parametrize(
+    ("data", "codes"),
+    [
+        (saved(noise()), []),
+        (saved(noise(), "JPEG"), []),
+        (frames("GIF"), ["image_animated", "image_converted"]),
+        (frames("WEBP"), ["image_animated"]),
+        (turned(), ["image_rotated"]),
+        (saved(noise().convert("CMYK"), "JPEG"), ["image_converted"]),
+        (saved(noise().convert("P"), transparency=0), ["image_converted"]),
+        (saved(Image.fromarray(np.full((5, 9), 300, np.uint16))), ["image_converted"]),
+    ],
+    ids=["png", "jpeg", "gif", "webp", "turned", "cmyk", "palette", "16 bit"],
+)
+def test_what_was_done_to_an_image_is_said(data: bytes, codes: list[str]) -> None:
+    made = canonical_image(data)
+    assert [code for code, _ in made.remarks] == codes
+    assert all(message for _, message in made.remarks)
+    assert made.decoded
+    assert is_canonical(made.png)
+    assert canonical_size(made.png) == (made.width, made.height) == opened(made.png).size
+    assert canonical_image(made.png).remarks == ()
+    assert not canonical_image(made.png).decoded
+
+
+def test_of_several_frames_the_first_is_scored() -> None:
+    assert opened(canonical_png(frames("WEBP"))).size == (9, 5)
+    first = opened(frames("GIF")).convert("RGB")
+    assert opened(canonical_png(frames("GIF"))).tobytes() == first.tobytes()
+
+
+def test_a_very_wide_image_is_scored_while_its_pixels_are_not_too_many() -> None:
+    made = canonical_image(saved(Image.new("RGB", (20_000, 20), "red")))
+    assert (made.width, made.height) == (20_000, 20)
+
+
+def claiming(width: int, height: int) -> bytes:
+    """A PNG whose header claims a size that its few bytes could not hold."""
+    header = b"IHDR" + struct.pack(">II", width, height) + bytes([8, 2, 0, 0, 0])
+    small = saved(noise())
+    return small[:12] + header + struct.pack(">I", zlib.crc32(header)) + small[33:]
+
+
+@pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
+@pytest.mark.parametrize("size", [(20_000, 1_000), (20_000, 5_000), (20_000, 20_000)])
+def test_a_very_large_image_is_refused_without_decoding_it(
+    monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
+) -> None:
+    def decode(*_: object) -> None:
+        raise AssertionError("it was decoded")
+
+    monkeypatch.setattr(ImageFile.ImageFile, "load", decode)
+    with pytest.raises(ImageError, match="too many"):
+        canonical_image(claiming(*size))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("form", ["PNG", "JPEG", "GIF", "WEBP", "TIFF", "BMP"])
+def test_damaged_bytes_are_refused_or_read_but_never_raise_anything_else(form: str) -> None:
+    data = saved(noise(), form)
+    for at in range(0, len(data), max(1, len(data) // 40)):
+        for damaged in (data[:at], data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :]):
+            try:
+                made = canonical_png(damaged)
+            except ImageError:
+                continue
+            assert is_canonical(made)

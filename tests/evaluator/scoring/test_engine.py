@@ -11,7 +11,9 @@ from hypothesis import HealthCheck, given, settings
 
 from benchmarks.errors import PlatformError
 from benchmarks.schema import Questions
+from evaluator.scoring.box import BoxSource
 from evaluator.scoring.engine import EngineOptions, ScoreColumn, run_plan
+from evaluator.scoring.local import LocalEngine
 from evaluator.scoring.plan import ScoringPlan
 from evaluator.scoring.progress import Progress
 from evaluator.scoring.shards import ShardFolder
@@ -33,7 +35,7 @@ def run(
     return run_plan(
         ScoringPlan.of(questions, seed),
         questions,
-        session,
+        BoxSource(session, "fingerprint"),
         ShardFolder(folder, "fingerprint"),
         None if heard is None else heard.append,
         options=options,
@@ -129,7 +131,7 @@ def test_images_are_read_a_bounded_way_ahead(tmp_path: Path) -> None:
         return picture(number)
 
     images = {f"image-{i}": (lambda i=i: counting(i)) for i in range(40)}
-    options = EngineOptions(batch_pairs=1, ahead=3)
+    options = EngineOptions(batch_pairs=1, ahead=3, window=1)
     with pytest.raises(RuntimeError):
         run(
             replace(questions, images=images),
@@ -137,7 +139,7 @@ def test_images_are_read_a_bounded_way_ahead(tmp_path: Path) -> None:
             tmp_path,
             options=options,
         )
-    assert len(counted) <= 2 + 1 + 1 + options.ahead + options.fetchers
+    assert len(counted) <= 2 + LocalEngine().ahead_batches + 2 + options.ahead + options.fetchers
 
 
 @pytest.mark.parametrize("data", [b"no image", b""])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from benchmarks.errors import PlatformError
 from benchmarks.schema import Pair
-from evaluator.scoring.plan import Fetched, ScoringPlan, Unit, batches
+from evaluator.scoring.plan import ScoringPlan
 from tests.evaluator.scoring.asking import PAIRS, questions_of
 
 SEED = b"secret"
@@ -60,25 +60,6 @@ def test_what_is_done_is_left_out_and_the_rest_keeps_its_order(
     wanted = [p for unit in plan.units for p in unit.pairs if p.pair_id not in done_ids]
     assert [p for unit in left.units for p in unit.pairs] == wanted
     assert all(unit.pairs for unit in left.units)
-
-
-@given(PAIRS, st.integers(1, 20), st.integers(1, 500))
-def test_batches_are_cut_at_images_and_within_their_limits(
-    pairs: list[tuple[int, int]], max_pairs: int, max_bytes: int
-) -> None:
-    plan = ScoringPlan.of(questions_of(pairs), SEED)
-    fetched = [Fetched(unit, b"x" * (len(unit.image_id) * 9)) for unit in plan.units]
-    cut = list(batches(fetched, max_pairs=max_pairs, max_bytes=max_bytes))
-    assert [one for batch in cut for one in batch] == fetched
-    for batch in cut:
-        if len(batch) > 1:
-            assert sum(len(one.unit.pairs) for one in batch) <= max_pairs
-            assert sum(len(one.png) for one in batch) <= max_bytes
-
-
-def test_an_image_with_more_texts_than_a_batch_holds_is_still_sent_once() -> None:
-    unit = Unit("i", tuple(Pair(f"p{n}", "i", f"t{n}") for n in range(9)))
-    assert len(list(batches([Fetched(unit, b"x")], max_pairs=4, max_bytes=10))) == 1
 
 
 @pytest.mark.parametrize(

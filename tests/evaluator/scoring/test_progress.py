@@ -22,6 +22,30 @@ def test_rate_and_time_left_count_only_what_this_start_did() -> None:
     assert tracker.now() == Progress(60, 100, 5.0, 8.0, "scoring")
 
 
+def test_the_time_it_takes_to_load_a_model_spoils_no_estimate() -> None:
+    clock = Clock()
+    tracker = Tracker(1000, stage="starting", clock=clock)
+    clock.now += 290
+    tracker.enter("scoring")
+    clock.now += 10
+    tracker.advance(100)
+    assert tracker.now().eta_s == 2700
+    for _ in range(2):
+        clock.now += 10
+        tracker.advance(100)
+    assert tracker.now() == Progress(300, 1000, 10.0, 70.0, "scoring")
+
+
+def test_a_new_stage_is_told_at_once_with_the_next_pairs() -> None:
+    clock = Clock()
+    heard: list[Progress] = []
+    tracker = Tracker(9, heard.append, stage="starting", every_s=60.0, clock=clock)
+    tracker.enter("scoring")
+    tracker.advance(1)
+    tracker.advance(1)
+    assert [(p.done, p.stage) for p in heard] == [(0, "starting"), (1, "scoring")]
+
+
 def test_a_listener_hears_the_start_now_and_then_and_the_end() -> None:
     clock = Clock()
     heard: list[Progress] = []

@@ -8,12 +8,29 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.scoring.shards import ElementScore, Part, ShardFolder, joined, run_fingerprint
+from evaluator.scoring.asking import Finding
+from evaluator.scoring.parts import AnswerRow, ElementScore, Part, joined
+from evaluator.scoring.plan import PLAN_VERSION
+from evaluator.scoring.shards import ShardFolder, run_fingerprint
 
 PART = Part(
     scores={"a": 0.1, "b": math.nan},
     elements=(ElementScore("a", "e0", 0.3), ElementScore("a", "e1", math.nan)),
+    answers=(
+        AnswerRow("a", "q1", "Is there a cat?", "yes", "Yes.", 1.0, True),
+        AnswerRow("b", "q2", "", "no", "", math.nan, False),
+    ),
+    findings=(
+        Finding("no_score", "pair", "b", "No score: it was not given.", scored=False),
+        Finding("text_truncated", "text", "t", "Cut – after 77 tokens.", scored=True),
+    ),
+    environment={"device": "cpu"},
+    asks_elements=True,
     images=2,
+    calls=3,
+    images_decoded=2,
+    images_encoded=2,
+    texts_encoded=1,
     seconds=1.5,
     peak_memory_bytes=10,
 )
@@ -71,7 +88,7 @@ def test_a_shard_that_was_not_finished_is_removed(shards: ShardFolder) -> None:
         {"submission": "another"},
         {"benchmark": "another"},
         {"revision": "another"},
-        {"plan_version": 2},
+        {"plan_version": PLAN_VERSION + 1},
     ],
 )
 def test_a_shard_of_another_run_is_removed(

@@ -146,7 +146,7 @@ class Scorer:
         seen, said = self.encode_images(list(pictures.values())), self.encode_texts(texts)
         wanted_images = seen[[row[id(image)] for image in images]]
         wanted_texts = said[[column[text] for text in prompts]]
-        return [float(value) for value in _cosines(wanted_images, wanted_texts)]
+        return [float(value) for value in self.similarity(wanted_images, wanted_texts)]
 
     def encode_images(self, images: Sequence[Image.Image]) -> Floats:
         """Unit vectors, shape (n, WIDTH)."""
@@ -156,11 +156,9 @@ class Scorer:
         """Unit vectors, shape (n, WIDTH)."""
         return self._encode(self.network.texts, [np.array(tokens(text)) for text in prompts])
 
-    def similarity(self, image_embeddings: Floats, text_embeddings: Floats) -> NDArray[np.float64]:
-        """Cosine of every picture with every sentence, shape (images, texts)."""
-        if not len(image_embeddings):
-            return np.zeros((0, len(text_embeddings)))
-        return np.stack([_cosines(image[None], text_embeddings) for image in image_embeddings])
+    def similarity(self, image_vectors: Floats, text_vectors: Floats) -> NDArray[np.float64]:
+        """Cosine of each row's picture with the same row's sentence, shape (k,)."""
+        return _cosines(image_vectors, text_vectors)
 
     def _encode(self, tower: nn.Module, items: Sequence[NDArray[np.generic]]) -> Floats:
         """Encode in batches that are always full: no score depends on what it was asked with."""

@@ -1,0 +1,173 @@
+"""What is to be drawn: prompts of a benchmark or of a file, and seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+import pandas as pd
+
+from benchmarks.errors import SubmitterError
+from benchmarks.schema import Benchmark
+
+MAX_SEED = 2**64 - 1
+"""Largest seed of a `torch.Generator`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt and its stable id."""
+
+    prompt_id: str
+    text: str
+
+
+@dataclass(frozen=True)
+class PromptSet:
+    """Prompts in their order, and where they come from.
+
+    Attributes:
+        benchmark: registry name; empty for a file of the user's own.
+        revision: of the benchmark's data.
+        prompts: each prompt_id once.
+    """
+
+    prompts: tuple[Prompt, ...]
+    benchmark: str = ""
+    revision: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which of the prompts are wanted; empty or None: all.
+
+    Attributes:
+        skills: prompts with at least one of these skills.
+        splits: prompts of these splits.
+        limit: the first so many of what the others leave.
+    """
+
+    skills: tuple[str, ...] = ()
+    splits: tuple[str, ...] = ()
+    limit: int | None = None
+
+
+def benchmark_prompts(benchmark: Benchmark, data: Path | None, choice: Choice) -> PromptSet:
+    """The prompt set of a benchmark.
+
+    Raises:
+        SubmitterError: `no_prompts`, `data_missing`, `data_malformed`, `unknown_choice`.
+    """
+    prompts = _prompts(benchmark.prompts(data), benchmark.name, choice)
+    return PromptSet(prompts, benchmark.name, benchmark.card.revision)
+
+
+def file_prompts(path: Path, choice: Choice) -> PromptSet:
+    """Prompts of a CSV file with the columns `prompt_id` and `prompt`; `split`, `skills` may be.
+
+    Raises:
+        SubmitterError: `bad_prompts` (not such a file), `unknown_choice`.
+    """
+    try:
+        table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+    except (OSError, ValueError) as error:  # pandas' own parser errors are ValueErrors
+        raise SubmitterError(
+            "bad_prompts",
+            f"{path} cannot be read as CSV: {error}.",
+            "Its columns are prompt_id and prompt; `python -m benchmarks prompts` writes such.",
+        ) from error
+    missing = [name for name in ("prompt_id", "prompt") if name not in table]
+    if missing:
+        raise SubmitterError(
+            "bad_prompts",
+            f"{path} has no column {' and no '.join(missing)}; it has {', '.join(map(str, table.columns))[:200]}.",
+            "The columns are prompt_id and prompt.",
+        )
+    return PromptSet(_prompts(table, str(path), choice))
+
+
+def parse_seeds(text: str) -> tuple[int, ...]:
+    """Seeds as they are given on the command line: `42,3407,5096`.
+
+    Raises:
+        SubmitterError: `bad_seeds`: none, not whole numbers from 0 to 2^64 - 1, or one twice.
+    """
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    good = all(part.isascii() and part.isdigit() and len(part) <= 20 for part in parts)
+    seeds = tuple(int(part) for part in parts) if good else ()
+    if not seeds or len(set(seeds)) < len(seeds) or max(seeds) > MAX_SEED:
+        raise SubmitterError(
+            "bad_seeds",
+            f"{text[:80]!r} are no seeds: whole numbers from 0 to 2^64 - 1, each once.",
+            "For example --seeds 42,3407,5096",
+        )
+    return seeds
+
+
+def _prompts(table: pd.DataFrame, source: str, choice: Choice) -> tuple[Prompt, ...]:
+    _check(table, source)
+    chosen = _with_skills(table, choice.skills, source)
+    if choice.splits:
+        _check_known(choice.splits, _column(table, "split"), "split", source)
+        chosen = chosen[_column(chosen, "split").isin(choice.splits)]
+    rows = chosen.iloc[: choice.limit]
+    if rows.empty:
+        raise SubmitterError("unknown_choice", f"No prompt of {source} is left by this choice.")
+    return tuple(
+        Prompt(str(prompt_id), str(text))
+        for prompt_id, text in zip(rows["prompt_id"], rows["prompt"], strict=True)
+    )
+
+
+def _check(table: pd.DataFrame, source: str) -> None:
+    ids, texts = table["prompt_id"].astype(str), table["prompt"].astype(str)
+    pairs = list(zip(ids, texts, strict=True))
+    problems: dict[str, list[str]] = {
+        "prompt ids that are there twice": list(ids[ids.duplicated()]),
+        "rows without a prompt_id": [text for name, text in pairs if not name.strip()],
+        "prompts without a word": [name for name, text in pairs if not text.strip()],
+        # JSON and TOML could not hold them, and no text encoder reads them.
+        "prompts or ids that are not valid text": [
+            name for name, text in pairs if not (_is_text(name) and _is_text(text))
+        ],
+    }
+    for what, where in problems.items():
+        if where:
+            names = ", ".join(repr(name[:60]) for name in where[:8])
+            raise SubmitterError("bad_prompts", f"{source} has {what}: {names}.")
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in text
+
+
+def _with_skills(table: pd.DataFrame, skills: Sequence[str], source: str) -> pd.DataFrame:
+    if not skills:
+        return table
+    tags = _column(table, "skills").str.split(";")
+    _check_known(skills, tags.explode(), "skill", source)
+    wanted = frozenset(skills)
+    return table[[not wanted.isdisjoint(found) for found in tags]]
+
+
+def _column(table: pd.DataFrame, name: str) -> pd.Series:
+    return table[name] if name in table else pd.Series("", index=table.index)
+
+
+def _check_known(names: Sequence[str], column: pd.Series, what: str, source: str) -> None:
+    known = sorted({str(name) for name in column if name})
+    for name in names:
+        if name not in known:
+            close = get_close_matches(name, known, n=1)
+            hint = f"Did you mean {close[0]}? " if close else ""
+            raise SubmitterError(
+                "unknown_choice",
+                f"{source} has no {what} {name!r}.",
+                f"{hint}It has: {', '.join(known[:40]) or 'none'}.",
+            )

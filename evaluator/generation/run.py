@@ -1,0 +1,190 @@
+"""Draws what is missing in a folder, and keeps the folder whole at every moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from benchmarks.errors import SubmitterError
+from evaluator.generation.contact_sheet import contact_sheet
+from evaluator.generation.drawing import Drawn, draw
+from evaluator.generation.folder import CONTACT_SHEET, RunFolder, check_same_run
+from evaluator.generation.pipelines import LoadedPipeline, free_memory
+from evaluator.generation.plan import Batches, Job, all_jobs, stream_jobs
+from evaluator.generation.request import (
+    Request,
+    Summary,
+    manifest_of,
+    row_of,
+    settings_of,
+    versions,
+)
+from evaluator.generation.rows import ImageRow, RowWriter, in_order
+from evaluator.generation.truncation import cut_by, readers
+from evaluator.scoring.asking import OutOfMemoryError
+from evaluator.scoring.progress import Listener, Tracker
+
+
+def generate_images(
+    loaded: LoadedPipeline, request: Request, folder: RunFolder, listener: Listener | None = None
+) -> Summary:
+    """Draw what is missing in a folder.
+
+    May be cut off at any moment: what was finished stays, and the same call goes on from there.
+
+    Raises:
+        SubmitterError: `folder_not_empty`, `folder_busy`, `cannot_write`, `bad_manifest`,
+            `table_malformed`, `other_settings`, `out_of_memory`, `pipeline_refused`,
+            `not_text_to_image`.
+    """
+    with folder.opened():
+        return _Run(loaded, request, folder, listener).go()
+
+
+class _Run:
+    """One start of a run."""
+
+    def __init__(
+        self,
+        loaded: LoadedPipeline,
+        request: Request,
+        folder: RunFolder,
+        listener: Listener | None,
+    ) -> None:
+        self._pipe = loaded.pipe
+        self._device = loaded.device
+        self._request = request
+        self._folder = folder
+        self._listener = listener
+        self._settings = settings_of(loaded, request)
+        self._jobs = all_jobs(request.prompts.prompts, request.seeds)
+        found = readers(loaded.pipe, request.arguments)
+        self._cut_by = {
+            p.prompt_id: cut_by(p.text, found) if found else None for p in request.prompts.prompts
+        }
+        self._rows: dict[tuple[str, int], ImageRow] = {}
+        self._noise: dict[int, bytes] = {}
+        self._writer = RowWriter(folder.path)
+
+    def go(self) -> Summary:
+        known = self._take_over()
+        whole = {row.key: row for row in known if self._folder.is_whole(row)}
+        self._rows = dict(whole)
+        self._write_table()
+        todo = self._todo(frozenset(whole))
+        batches = Batches(todo, self._request.batch_size, self._request.seed_mode)
+        tracker = Tracker(
+            len(self._jobs),
+            self._listener,
+            already_done=len(self._jobs) - len(todo),
+            stage="generating",
+        )
+        try:
+            self._draw_all(batches, tracker)
+        finally:
+            self._finish()
+        return self._summary(len(todo), len(known) - len(whole), batches.size)
+
+    def _take_over(self) -> list[ImageRow]:
+        """Write the manifest; gives the rows of earlier starts."""
+        before, rows = self._folder.manifest(), self._folder.rows()
+        manifest = manifest_of(self._settings, self._request, before)
+        if before is not None:
+            check_same_run(manifest, before, rows, {job.key: job for job in self._jobs})
+        self._folder.write_manifest(manifest)
+        return rows
+
+    def _todo(self, finished: frozenset[tuple[str, int]]) -> tuple[Job, ...]:
+        if self._request.seed_mode == "per_image":
+            return tuple(job for job in self._jobs if job.key not in finished)
+        kept = self._folder.kept_noise(self._request.seeds)
+        todo = stream_jobs(self._jobs, finished, {seed: at for seed, (at, _) in kept.items()})
+        for job in reversed(todo):
+            position, state = kept.get(job.seed, (-1, b""))
+            if position == job.position:
+                self._noise[job.seed] = state
+        return todo
+
+    def _draw_all(self, batches: Batches, tracker: Tracker) -> None:
+        with ThreadPoolExecutor(1, thread_name_prefix="writer") as writer:
+            writing: Future[None] | None = None
+            for batch in batches:
+                drawn = self._attempt(batch)
+                if drawn is None:
+                    free_memory()
+                    batches.retry_smaller(batch)
+                    continue
+                if writing is not None:
+                    writing.result()
+                # Compressing one batch takes place while the next is drawn.
+                writing = writer.submit(self._keep, batch, drawn)
+                tracker.advance(len(batch))
+            if writing is not None:
+                writing.result()
+
+    def _attempt(self, batch: Sequence[Job]) -> list[Drawn] | None:
+        """Draw a batch; None where it does not fit and a smaller one may."""
+        try:
+            drawn = draw(self._pipe, batch, self._request.arguments, self._noise)
+        except OutOfMemoryError as error:
+            if len(batch) > 1:
+                return None
+            raise SubmitterError(
+                "out_of_memory",
+                f"One image does not fit into the memory of {self._device}.",
+                "Use --dtype float16 or bfloat16, a smaller --width and --height, or another "
+                "device. What was finished is kept.",
+            ) from error
+        if self._request.seed_mode == "stream":
+            self._noise |= {job.seed: d.noise_after for job, d in zip(batch, drawn, strict=True)}
+        return drawn
+
+    def _keep(self, batch: Sequence[Job], drawn: Sequence[Drawn]) -> None:
+        """Write images, then rows, then noise: whichever is cut off is made again."""
+        rows = [self._row(job, d) for job, d in zip(batch, drawn, strict=True)]
+        self._writer.append(rows)
+        self._rows |= {row.key: row for row in rows}
+        if self._request.seed_mode == "stream":
+            for job, d in zip(batch, drawn, strict=True):
+                self._folder.keep_noise(job.seed, job.position + 1, d.noise_after)
+
+    def _row(self, job: Job, drawn: Drawn) -> ImageRow:
+        if drawn.image is None:
+            self._folder.remove_image(job.file)
+            sha256 = None
+        else:
+            sha256 = self._folder.write_image(job.file, drawn.image)
+        return row_of(job, drawn, sha256, self._settings, self._cut_by[job.prompt.prompt_id])
+
+    def _finish(self) -> None:
+        self._write_table()
+        sheet = contact_sheet(self._folder.path, list(self._wanted_rows()), title=self._title())
+        if sheet is not None:
+            self._folder.write_image(CONTACT_SHEET, sheet)
+
+    def _title(self) -> str:
+        call = self._settings.call
+        said = {"steps": call.get("num_inference_steps"), "guidance": call.get("guidance_scale")}
+        parts = [f"{name} {value}" for name, value in said.items() if value is not None]
+        return ", ".join([self._settings.model, *parts])
+
+    def _write_table(self) -> None:
+        order = in_order(self._rows.values(), (job.key for job in self._jobs))
+        self._folder.write_rows(order)
+
+    def _wanted_rows(self) -> Iterator[ImageRow]:
+        return (self._rows[job.key] for job in self._jobs if job.key in self._rows)
+
+    def _summary(self, drawn: int, damaged: int, batch_size: int) -> Summary:
+        rows = list(self._wanted_rows())
+        problems = [row.problem for row in rows if row.problem]
+        return Summary(
+            wanted=len(self._jobs),
+            drawn=drawn,
+            damaged=damaged,
+            withheld={problem: problems.count(problem) for problem in dict.fromkeys(problems)},
+            truncated=tuple(prompt_id for prompt_id, cuts in self._cut_by.items() if cuts),
+            batch_size=batch_size,
+            shrunk=batch_size < self._request.batch_size,
+            mixed_versions=any(row.versions != versions() for row in rows),
+        )

@@ -1,0 +1,110 @@
+"""BVQA (T2I-CompBench): the product of p(yes) over the noun phrases of the prompt."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from evaluator.scorers.answering import Candidate
+from evaluator.scorers.family import Family, Loaded
+from evaluator.scorers.models.vlm_reading import Reading
+from evaluator.scorers.questions.accumulation import product
+from evaluator.scorers.questions.asked import AskedQuestions
+from evaluator.scorers.questions.loading import loaded, open_model, open_questions
+from evaluator.scorers.questions.metric import Query, QuestionMetric, Reply
+from evaluator.scorers.questions.question import Question
+from evaluator.scorers.reduce import p_yes_norm
+from evaluator.scorers.row import Frozen, ScorerRow
+from evaluator.scorers.runtime import Runtime
+from evaluator.scoring.contract import Answer, Verdict
+
+_REMOVED = re.compile(r'[.!"()*#:;~]')
+
+
+class Options(Frozen):
+    """What tells the rows apart."""
+
+    most: int = 8
+    """Phrases that count; further ones do not."""
+    skipped: tuple[str, ...] = ("top", "the side", "the left", "the right")
+    """Phrases that are never asked."""
+    decimals: int = 4
+    """To which each probability is rounded."""
+    yes: str = "yes"
+    no: str = "no"
+    reading: Reading = Reading()
+
+
+class ProductOfPhrases(QuestionMetric):
+    """The product of p(yes) / (p(yes) + p(no)), each rounded, over the first phrases.
+
+    A prompt that was gone through and has no phrase scores 1.
+    (T2I-CompBench, Huang et al. 2023, disentangled BLIP-VQA, and its released code.)
+
+    Args:
+        options: see there.
+    """
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._candidates = (Candidate(options.yes), Candidate(options.no))
+
+    def queries(self, asked: AskedQuestions) -> list[Query]:
+        """One per phrase that counts."""
+        return [Query(plain(q.question), self._candidates) for q in self._counted(asked)]
+
+    def verdicts(self, asked: AskedQuestions, replies: Sequence[Sequence[Reply]]) -> list[Verdict]:
+        """See the class."""
+        counted = self._counted(asked)
+        return [self._verdict(asked, counted, of_image) for of_image in replies]
+
+    def without_questions(self, asked: AskedQuestions) -> Verdict:
+        """1, where the prompt is known to have no phrase; none where nobody looked."""
+        return Verdict(1.0) if asked.in_file else super().without_questions(asked)
+
+    def _counted(self, asked: AskedQuestions) -> list[Question]:
+        phrases = [q for q in asked.questions if _phrase(q) not in self._options.skipped]
+        return phrases[: self._options.most]
+
+    def _verdict(
+        self, asked: AskedQuestions, counted: Sequence[Question], replies: Sequence[Reply]
+    ) -> Verdict:
+        values = [round(p_yes_norm(*reply.logprobs), self._options.decimals) for reply in replies]
+        value_of = {q.question_id: value for q, value in zip(counted, values, strict=True)}
+        answers = tuple(self._answer(q, value_of.get(q.question_id)) for q in asked.questions)
+        return Verdict(product(np.array(values)), answers=answers)
+
+    def _answer(self, question: Question, value: float | None) -> Answer:
+        asked = plain(question.question)
+        if value is None:
+            return Answer(question.question_id, asked, question.expected, "", np.nan, valid=False)
+        raw = self._options.yes if value >= 0.5 else self._options.no
+        return Answer(question.question_id, asked, question.expected, raw, value)
+
+
+def plain(question: str) -> str:
+    """A question as BLIP's VQA model was trained on: lower case, without most punctuation."""
+    return _REMOVED.sub("", question.lower()).strip()
+
+
+def _phrase(question: Question) -> str:
+    return (question.element or question.question.rstrip("?")).strip()
+
+
+class BvqaFamily(Family[Options]):
+    """BVQA with a BLIP VQA model, or any VLM that gives probabilities."""
+
+    title: ClassVar[str] = "product over noun phrases"
+    options: ClassVar[type[Frozen]] = Options
+
+    def load(self, row: ScorerRow, options: Options, runtime: Runtime) -> Loaded:
+        """Load the VLM and the phrases."""
+        questions = open_questions(row, runtime, "bvqa")
+        model = open_model(row, runtime, options.reading)
+        return loaded(ProductOfPhrases(options), model, questions)
+
+
+FAMILY = BvqaFamily()

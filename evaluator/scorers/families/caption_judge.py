@@ -1,0 +1,195 @@
+"""LLMScore: an image is put into words, and a language model compares the words with the prompt."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from PIL import Image
+from pydantic import Field
+
+from evaluator.scorers.checkpoints import resolve
+from evaluator.scorers.family import Family, Loaded
+from evaluator.scorers.models.judge_replies import read_integer
+from evaluator.scorers.models.region_captions import (
+    CaptionModel,
+    Described,
+    Describer,
+    load_captions,
+)
+from evaluator.scorers.models.text_generation import TextModel, load_text_model
+from evaluator.scorers.models.vlm_loading import load_answer_model
+from evaluator.scorers.models.vlm_reading import Reading
+from evaluator.scorers.questions.metric import filled
+from evaluator.scorers.row import Frozen, ScorerRow
+from evaluator.scorers.runtime import Runtime
+from evaluator.scoring.contract import Answer, Verdict
+
+CAPTIONS = "captions"
+"""Role of a file of captions, which takes the place of the model that describes images."""
+
+CAPTION = "Say in one sentence what this picture shows."
+REGIONS = (
+    "List every object in this picture, one per line. For each, write what it is, its colour and "
+    "other things that can be seen of it, how many there are, and where in the picture it is. "
+    "Write only what can be seen."
+)
+PARAGRAPH = (
+    "Someone who cannot see a picture wants to know what is in it. Write one paragraph for them "
+    "from the notes below: which objects there are, how many, what they look like, and how they "
+    "stand to each other. Numbers in brackets are the left, top, right and bottom edge of an "
+    "object as fractions of the picture. Add nothing that the notes do not say.\n\n"
+    "The picture as a whole: {caption}\n\nIts parts:\n{regions}"
+)
+COMPARISON = (
+    "A picture was drawn from a text. Compare the text with a description of the picture.\n\n"
+    "Text: {prompt}\n\nDescription: {description}\n\n"
+    "Reply with one JSON object of this form and with nothing else:\n"
+    '{"reasoning": "a few sentences", "overall": n, "errors": m}\n'
+    "n is a whole number from 1 to 100 that says how well the picture matches the text in its "
+    "objects, their number, their properties and their places; 100 is a full match.\n"
+    "m is a whole number from 0 to 9 that counts mistakes: 1 for each wrong property, number or "
+    "place, and 4 for each object of the text that is missing; 9 stands for 9 or more."
+)
+WORDING = hashlib.sha256("\n".join((CAPTION, REGIONS, PARAGRAPH, COMPARISON)).encode()).hexdigest()[
+    :12
+]
+"""Tells apart results that were asked for in other words."""
+
+RANGES = {"overall": (1, 100), "errors": (0, 9)}
+
+
+class CaptionJudgeOptions(Frozen):
+    """What differs between rows."""
+
+    number: Literal["overall", "errors"]
+    """Which of the judge's two numbers is the score."""
+    max_new_tokens: int = Field(default=384, ge=16)
+    """Of each thing a model writes."""
+    reading: Reading = Reading()
+    """How picture and request are put before the model that describes images."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """An image in words.
+
+    Attributes:
+        text: empty where there are none.
+        problem: why there are none.
+    """
+
+    text: str
+    problem: str = ""
+
+
+class ComparisonScorer:
+    """The judge's overall rating in 1..100, or its count of errors in 0..9, lower being better.
+
+    Caption and regions of the image -> paragraph (judge) -> comparison with the prompt (judge).
+    A reply that cannot be read gives no score, with the reason and the reply.
+
+    Args:
+        describer: says what can be seen; once per image.
+        judge: a language model.
+        options: which number, and how long answers may be.
+    """
+
+    def __init__(
+        self, describer: Describer, judge: TextModel, options: CaptionJudgeOptions
+    ) -> None:
+        self._describer = describer
+        self._judge = judge
+        self._number: str = options.number
+        self._max_new_tokens = options.max_new_tokens
+
+    def prepare(self, image: Image.Image) -> Any:
+        """What the describer takes in place of the image."""
+        return self._describer.prepare(image)
+
+    def score(self, images: Sequence[Any], prompts: Sequence[str]) -> list[float]:
+        """One score per pair; NaN where there is none."""
+        verdicts = self.score_texts(images, [[prompt] for prompt in prompts])
+        return [of_image[0].score for of_image in verdicts]
+
+    def score_texts(
+        self, images: Sequence[Any], prompts: Sequence[Sequence[str]]
+    ) -> list[list[Verdict]]:
+        """For each image, one verdict per prompt of its own list; it is described once."""
+        rows = [row for row, of_image in enumerate(prompts) if of_image]
+        described = self._describer.describe([images[row] for row in rows])
+        paragraphs = dict(zip(rows, map(self._paragraph, described), strict=True))
+        return [
+            [self._verdict(paragraphs[row], prompt) for prompt in of_image]
+            for row, of_image in enumerate(prompts)
+        ]
+
+    def truncated(self, prompts: Sequence[str]) -> list[bool]:
+        """Never: what does not fit gets no score."""
+        return [False for _ in prompts]
+
+    def _paragraph(self, described: Described) -> Paragraph:
+        if described.problem:
+            return Paragraph("", described.problem)
+        regions = "\n".join(f"- {each}" for each in described.regions)
+        written = self._write(filled(PARAGRAPH, caption=described.caption, regions=regions))
+        if written is None:
+            return Paragraph("", "what is seen in the image is longer than the judge reads")
+        if not written.strip():
+            return Paragraph("", "the judge made no paragraph of what is seen in the image")
+        return Paragraph(" ".join(written.split()))
+
+    def _verdict(self, paragraph: Paragraph, prompt: str) -> Verdict:
+        if paragraph.problem:
+            return Verdict(math.nan, paragraph.problem)
+        asked = filled(COMPARISON, prompt=prompt, description=paragraph.text)
+        seen = Answer("description", "", "", paragraph.text, math.nan)
+        reply = self._write(asked)
+        if reply is None:
+            return Verdict(math.nan, "prompt and description exceed what the judge reads", (seen,))
+        found = read_integer(reply, self._number, *RANGES[self._number])
+        value = found.numbers[0] if found.numbers else math.nan
+        said = Answer(self._number, asked, "", reply, value, not found.problem)
+        return Verdict(value, found.problem, (seen, said))
+
+    def _write(self, asked: str) -> str | None:
+        """The judge's reply; None where the request is too long for it."""
+        if not self._judge.fits(asked, self._max_new_tokens):
+            return None
+        return self._judge.generate([asked], self._max_new_tokens)[0]
+
+
+class CaptionJudge(Family[CaptionJudgeOptions]):
+    """A comparison of captions with prompts."""
+
+    title: ClassVar[str] = "caption comparison by a language model"
+    options: ClassVar[type[Frozen]] = CaptionJudgeOptions
+
+    def load(self, row: ScorerRow, options: CaptionJudgeOptions, runtime: Runtime) -> Loaded:
+        """See `Family`."""
+        describer, told = self._describer(row, options, runtime)
+        source = resolve(row, runtime, "judge")
+        judge = load_text_model(source, runtime, row.dtype)
+        told |= {"checkpoint_judge": str(source), "wording": WORDING}
+        return Loaded(ComparisonScorer(describer, judge, options), told)
+
+    def _describer(
+        self, row: ScorerRow, options: CaptionJudgeOptions, runtime: Runtime
+    ) -> tuple[Describer, dict[str, str]]:
+        """The operator's file of captions, or the row's VLM."""
+        path = runtime.folders.get(CAPTIONS)
+        if path is not None:
+            captions = load_captions(path)
+            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+            precision = runtime.dtype or row.dtype
+            told = {"device": runtime.device, "precision": precision}
+            return captions, {**told, "captions": f"{path.name} sha256:{digest}"}
+        model = load_answer_model(row, runtime, "model", options.reading)
+        captioner = CaptionModel(model, CAPTION, REGIONS, options.max_new_tokens)
+        return captioner, dict(model.environment)
+
+
+FAMILY = CaptionJudge()

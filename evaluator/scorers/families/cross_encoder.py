@@ -1,0 +1,72 @@
+"""Cross-encoders that read image and text together and end in a matching head: BLIP2-ITM."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from PIL import Image
+from pydantic import Field
+from transformers import AutoImageProcessor, AutoTokenizer, Blip2ForImageTextRetrieval
+
+from evaluator.scorers.checkpoints import resolve
+from evaluator.scorers.family import Family, Loaded
+from evaluator.scorers.loading import environment, load_processor, load_transformers
+from evaluator.scorers.models.blip2_matching import Blip2Matcher, softmax_of_mean
+from evaluator.scorers.row import Frozen, ScorerRow
+from evaluator.scorers.runtime import Runtime
+
+
+class CrossEncoderOptions(Frozen):
+    """What differs between rows."""
+
+    max_tokens: int = Field(default=35, ge=3, le=512)
+    """Tokens of a text, with [CLS] and [SEP]."""
+
+
+class MatchScorer:
+    """p(match) = softmax(mean over query tokens of the head's logits)[1], in 0..1."""
+
+    def __init__(self, matcher: Blip2Matcher) -> None:
+        self._matcher = matcher
+
+    def prepare(self, image: Image.Image) -> Any:
+        """Pixels for the vision tower, shape (3, height, width)."""
+        return self._matcher.prepare(image)
+
+    def score(self, images: Sequence[Any], prompts: Sequence[str]) -> list[float]:
+        """One score per pair, in 0..1."""
+        return [of[0] for of in self.score_texts(images, [[prompt] for prompt in prompts])]
+
+    def score_texts(
+        self, images: Sequence[Any], prompts: Sequence[Sequence[str]]
+    ) -> list[list[float]]:
+        """For each image, one score per prompt of its own list."""
+        matches = self._matcher.match(images, prompts)
+        return [[softmax_of_mean(match.queries) for match in of_image] for of_image in matches]
+
+    def truncated(self, prompts: Sequence[str]) -> list[bool]:
+        """Whether the end of each prompt is cut."""
+        return self._matcher.truncated(prompts)
+
+
+class CrossEncoder(Family[CrossEncoderOptions]):
+    """BLIP-2 with its image-text matching head, as `transformers` lays it out."""
+
+    title: ClassVar[str] = "cross-encoder"
+    options: ClassVar[type[Frozen]] = CrossEncoderOptions
+
+    def load(self, row: ScorerRow, options: CrossEncoderOptions, runtime: Runtime) -> Loaded:
+        """See `Family`."""
+        source = resolve(row, runtime)
+        model = load_transformers(
+            Blip2ForImageTextRetrieval, source, row, runtime, accepted=("blip-2",)
+        )
+        images = load_processor(AutoImageProcessor, source, runtime)
+        tokenizer = load_processor(AutoTokenizer, source, runtime, pil=False)
+        matcher = Blip2Matcher(model, tokenizer, images, options.max_tokens, runtime.batch_texts)
+        told = environment(row, runtime, {"model": source}, image_processor=type(images).__name__)
+        return Loaded(MatchScorer(matcher), told, f"{type(images).__name__} {images.size}")
+
+
+FAMILY = CrossEncoder()

@@ -1,0 +1,103 @@
+"""PN-VQA: each question is put with its expected answer and with the opposite one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from evaluator.scorers.answering import Candidate
+from evaluator.scorers.family import Family, Loaded
+from evaluator.scorers.models.vlm_reading import Reading
+from evaluator.scorers.questions.accumulation import mean_of_valid
+from evaluator.scorers.questions.answers import opposite
+from evaluator.scorers.questions.asked import AskedQuestions
+from evaluator.scorers.questions.loading import loaded, open_model, open_questions
+from evaluator.scorers.questions.metric import Query, QuestionMetric, Reply, filled
+from evaluator.scorers.questions.question import Question
+from evaluator.scorers.reduce import p_yes_norm
+from evaluator.scorers.row import Frozen, ScorerRow
+from evaluator.scorers.runtime import Runtime
+from evaluator.scoring.contract import Answer, Verdict
+
+
+class Options(Frozen):
+    """What tells the rows apart."""
+
+    template: str = (
+        "This image is generated from {prompt}. Is the answer to {question} in this image {answer}?"
+    )
+    yes: str = "Yes"
+    no: str = "No"
+    reading: Reading = Reading()
+
+
+class PositiveNegative(QuestionMetric):
+    """The mean over questions of (P_expected + 1 - P_opposite) / 2.
+
+    P_a = p(Yes) / (p(Yes) + p(No)) for the question whether its answer is a.
+    (EvalMuse-40K, Han et al. 2024, PN-VQA.)
+
+    Args:
+        options: see there.
+    """
+
+    def __init__(self, options: Options) -> None:
+        self._template = options.template
+        self._candidates = (Candidate(options.yes), Candidate(options.no))
+
+    def queries(self, asked: AskedQuestions) -> list[Query]:
+        """Two per question: with the expected answer, then with the opposite one."""
+        return [
+            Query(
+                filled(self._template, prompt=asked.prompt, question=q.question, answer=answer),
+                self._candidates,
+            )
+            for q in asked.questions
+            for answer in _both(q)
+        ]
+
+    def verdicts(self, asked: AskedQuestions, replies: Sequence[Sequence[Reply]]) -> list[Verdict]:
+        """See the class."""
+        queries = self.queries(asked)
+        return [self._verdict(asked, queries[::2], of_image) for of_image in replies]
+
+    def unfit(self, question: Question) -> str:
+        """The expected answer must have an opposite."""
+        known = opposite(question.expected)
+        return "" if known else f"expects {question.expected!r}, which is neither yes nor no"
+
+    def _verdict(
+        self, asked: AskedQuestions, queries: Sequence[Query], replies: Sequence[Reply]
+    ) -> Verdict:
+        yes = np.array([p_yes_norm(*reply.logprobs) for reply in replies])
+        values = (yes[::2] + 1 - yes[1::2]) / 2
+        answers = tuple(
+            Answer(q.question_id, query.prompt, q.expected, f"{p:.4f}, {n:.4f}", float(value))
+            for q, query, p, n, value in zip(
+                asked.questions, queries, yes[::2], yes[1::2], values, strict=True
+            )
+        )
+        return Verdict(mean_of_valid(values, np.ones(values.shape, bool)), answers=answers)
+
+
+def _both(question: Question) -> tuple[str, str]:
+    expected = question.expected.strip().lower()
+    return expected, opposite(expected) or ""
+
+
+class PnVqaFamily(Family[Options]):
+    """PN-VQA with any VLM that gives probabilities."""
+
+    title: ClassVar[str] = "positive and negative questions"
+    options: ClassVar[type[Frozen]] = Options
+
+    def load(self, row: ScorerRow, options: Options, runtime: Runtime) -> Loaded:
+        """Load the VLM and the questions."""
+        questions = open_questions(row, runtime, "evalmuse")
+        model = open_model(row, runtime, options.reading)
+        return loaded(PositiveNegative(options), model, questions)
+
+
+FAMILY = PnVqaFamily()

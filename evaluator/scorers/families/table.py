@@ -1,0 +1,107 @@
+"""Scores that were computed elsewhere, looked up by pixels and prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from pathlib import Path
+from typing import Any, ClassVar
+
+from PIL import Image
+
+from benchmarks.accumulation.files import read_columns
+from benchmarks.errors import SubmitterError
+from benchmarks.sources.hashing import sha256_of
+from evaluator.scorers.family import Family, Loaded
+from evaluator.scorers.questions.loading import TABLE
+from evaluator.scorers.questions.table import by_image, pixel_hash
+from evaluator.scorers.row import Frozen, ScorerRow
+from evaluator.scorers.runtime import Runtime
+from evaluator.scoring.contract import Verdict
+
+
+class Options(Frozen):
+    """There are none."""
+
+
+class TableScores:
+    """Scores by pixel hash and prompt; a pair that is not there has none, and that is said.
+
+    Args:
+        scores: (pixel hash, prompt) to score.
+    """
+
+    def __init__(self, scores: Mapping[tuple[str, str], float]) -> None:
+        self._scores = scores
+
+    def prepare(self, image: Image.Image) -> str:
+        """The hash of the image's pixels."""
+        return pixel_hash(image)
+
+    def score(self, images: Sequence[Any], prompts: Sequence[str]) -> list[float]:
+        """One score per pair; NaN where the table has none."""
+        pairs = zip(images, prompts, strict=True)
+        return [self._verdict(image, prompt).score for image, prompt in pairs]
+
+    def score_texts(
+        self, images: Sequence[Any], prompts: Sequence[Sequence[str]]
+    ) -> list[list[Verdict]]:
+        """For each image, one verdict per prompt of its own list."""
+        rows = zip(images, prompts, strict=True)
+        return [[self._verdict(image, prompt) for prompt in of_image] for image, of_image in rows]
+
+    def _verdict(self, image: str, prompt: str) -> Verdict:
+        found = self._scores.get((image, prompt))
+        if found is None:
+            return Verdict(float("nan"), "the table has no score of this image with this prompt")
+        return Verdict(found)
+
+
+def load_table_scores(path: Path) -> TableScores:
+    """Read a CSV file with the columns `image`, `prompt` and `score`.
+
+    `image` is a path relative to the file's folder, or a pixel hash; see
+    `evaluator.scorers.questions.table`. Rows with an empty score are left out.
+
+    Raises:
+        SubmitterError: what is wrong with the table: a column, an image, a score that is no finite
+            number, two scores of one pair.
+    """
+    table = read_columns(path, ("image", "prompt", "score"))
+    found = by_image(path, table, "prompt", "score")
+    return TableScores({key: _number(cell, path) for key, cell in found.items() if cell.strip()})
+
+
+def _number(cell: str, path: Path) -> float:
+    try:
+        value = float(cell)
+    except ValueError:
+        value = float("nan")
+    if not isfinite(value):
+        raise SubmitterError(
+            "bad_score", f"{path} has the score {cell!r}, which is no finite number.", "Mend it."
+        )
+    return value
+
+
+class TableFamily(Family[Options]):
+    """A table of scores, named by the operator under the role `table`."""
+
+    title: ClassVar[str] = "table of scores"
+    options: ClassVar[type[Frozen]] = Options
+
+    def load(self, row: ScorerRow, options: Options, runtime: Runtime) -> Loaded:
+        """Read the table."""
+        del options
+        path = runtime.folders.get(TABLE)
+        if path is None:
+            raise SubmitterError(
+                "table_missing",
+                f"{row.name} looks scores up in a table.",
+                "Name a CSV file with the columns image, prompt and score as table.",
+            )
+        record = {"device": "none", "scores": f"{path.name} sha256:{sha256_of(path)}"}
+        return Loaded(load_table_scores(path), record)
+
+
+FAMILY = TableFamily()

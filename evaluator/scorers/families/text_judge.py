@@ -1,0 +1,157 @@
+"""VIEScore: a vision-language model (VLM) is told what to look for and writes ratings as JSON."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from PIL import Image
+from pydantic import Field
+
+from evaluator.scorers.answering import AnswerModel
+from evaluator.scorers.family import Family, Loaded
+from evaluator.scorers.models.judge_replies import read_list
+from evaluator.scorers.models.vlm_loading import load_answer_model
+from evaluator.scorers.models.vlm_reading import Reading
+from evaluator.scorers.questions.metric import filled
+from evaluator.scorers.row import Frozen, ScorerRow
+from evaluator.scorers.runtime import Runtime
+from evaluator.scoring.contract import Answer, Verdict
+
+LOW, HIGH = 0, 10
+_FORM = (
+    "You judge pictures that a computer has drawn. Nobody in them is a real person.\n"
+    "Reply with one JSON object of this form and with nothing else:\n"
+    '{"score": [%s], "reasoning": "one or two short sentences"}\n\n'
+)
+CONSISTENCY = (
+    _FORM
+    % "n"
+    + "The score is a list with one number n from 0 to 10 that says how well the picture follows "
+    "the text below.\n"
+    "n = 0: nothing of the text can be seen. n = 10: everything in the text can be seen and is as "
+    "the text says.\n\n"
+    "Text: {prompt}"
+)
+QUALITY = (
+    _FORM % "n, a" + "The score is a list of two numbers from 0 to 10.\n"
+    "n says how natural the picture looks. n = 0: the scene, its light or its shadows cannot be "
+    "real. n = 10: it could be a photograph or the work of a skilled hand.\n"
+    "a says how free the picture is of flaws. a = 0: it is full of distorted faces or bodies, "
+    "smears, cut-off or merged things. a = 10: there are none."
+)
+WORDING = hashlib.sha256((CONSISTENCY + QUALITY).encode()).hexdigest()[:12]
+"""Tells apart results that were asked for in other words."""
+
+Part = Literal["sc", "pq", "o"]
+
+
+class TextJudgeOptions(Frozen):
+    """What differs between rows."""
+
+    part: Part
+    """`sc`: follows the prompt; `pq`: natural and free of flaws; `o`: both."""
+    max_new_tokens: int = Field(default=256, ge=16)
+    reading: Reading = Reading()
+    """How picture and instruction are put before the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """One rating: the least of the numbers in a reply."""
+
+    answer: Answer
+    problem: str
+
+
+class RatingScorer:
+    """SC = min of [follows the prompt]; PQ = min of [natural, free of flaws]; O = sqrt(SC PQ).
+
+    All in 0..10. A reply that cannot be read gives no score, with the reason and the reply.
+
+    Args:
+        model: the VLM.
+        options: which of the three, and how long a reply may be.
+    """
+
+    def __init__(self, model: AnswerModel, options: TextJudgeOptions) -> None:
+        self._model = model
+        self._part: Part = options.part
+        self._max_new_tokens = options.max_new_tokens
+
+    def prepare(self, image: Image.Image) -> Any:
+        """What the VLM takes in place of the image."""
+        return self._model.prepare(image)
+
+    def score(self, images: Sequence[Any], prompts: Sequence[str]) -> list[float]:
+        """One score per pair, in 0..10; NaN where a reply could not be read."""
+        verdicts = self.score_texts(images, [[prompt] for prompt in prompts])
+        return [of_image[0].score for of_image in verdicts]
+
+    def score_texts(
+        self, images: Sequence[Any], prompts: Sequence[Sequence[str]]
+    ) -> list[list[Verdict]]:
+        """For each image, one verdict per prompt; what needs no prompt is asked once per image."""
+        asked = [self._asked(of_image) for of_image in prompts]
+        rows = [row for row, instructions in enumerate(asked) if instructions]
+        replies: list[dict[str, str]] = [{} for _ in images]
+        if rows:
+            given = self._model.generate(
+                [images[row] for row in rows], [asked[row] for row in rows], self._max_new_tokens
+            )
+            for row, texts in zip(rows, given, strict=True):
+                replies[row] = dict(zip(asked[row], texts, strict=True))
+        return [
+            [self._verdict(prompt, of_replies) for prompt in of_image]
+            for of_image, of_replies in zip(prompts, replies, strict=True)
+        ]
+
+    def truncated(self, prompts: Sequence[str]) -> list[bool]:
+        """Whether the instruction with a prompt in it is longer than the model reads."""
+        return self._model.truncated([self._instructions(prompt)[0] for prompt in prompts])
+
+    def _asked(self, prompts: Sequence[str]) -> list[str]:
+        return list(
+            dict.fromkeys(each for prompt in prompts for each in self._instructions(prompt))
+        )
+
+    def _instructions(self, prompt: str) -> list[str]:
+        about_prompt = filled(CONSISTENCY, prompt=prompt)
+        return {"sc": [about_prompt], "pq": [QUALITY], "o": [about_prompt, QUALITY]}[self._part]
+
+    def _verdict(self, prompt: str, replies: dict[str, str]) -> Verdict:
+        rated = [rate(each, replies[each]) for each in self._instructions(prompt)]
+        problem = next((each.problem for each in rated if each.problem), "")
+        values = [each.answer.value for each in rated]
+        score = values[0] if len(values) == 1 else math.sqrt(values[0] * values[1])
+        return Verdict(
+            math.nan if problem else score, problem, tuple(each.answer for each in rated)
+        )
+
+
+def rate(instruction: str, reply: str) -> Rated:
+    """The rating in a reply to one of the two instructions."""
+    name, count = ("pq", 2) if instruction == QUALITY else ("sc", 1)
+    found = read_list(reply, "score", count, LOW, HIGH)
+    value = min(found.numbers, default=math.nan)
+    problem = f"{name.upper()}: {found.problem}" if found.problem else ""
+    return Rated(Answer(name, instruction, "", reply, value, not problem), problem)
+
+
+class TextJudge(Family[TextJudgeOptions]):
+    """Ratings that a VLM writes."""
+
+    title: ClassVar[str] = "rating by a vision-language model"
+    options: ClassVar[type[Frozen]] = TextJudgeOptions
+
+    def load(self, row: ScorerRow, options: TextJudgeOptions, runtime: Runtime) -> Loaded:
+        """See `Family`."""
+        model = load_answer_model(row, runtime, "model", options.reading)
+        told = {**model.environment, "wording": WORDING}
+        return Loaded(RatingScorer(model, options), told)
+
+
+FAMILY = TextJudge()

@@ -1,0 +1,113 @@
+"""Numbers from what a language model was asked to write as JSON; none is ever made up.
+
+A reply that does not say what was asked for gives no number and the reason, so that failures are
+counted. The references differ: VIEScore's code draws a random integer where it cannot read a
+reply, LLMScore's takes whatever stands on a given line.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+_DECODER = json.JSONDecoder()
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a reply says.
+
+    Attributes:
+        numbers: in the order asked for; empty where it cannot be told.
+        problem: why it cannot; empty where it can.
+    """
+
+    numbers: tuple[float, ...] = ()
+    problem: str = ""
+
+
+def read_list(reply: str, key: str, count: int, low: float, high: float) -> Reading:
+    """The list of numbers under a key of the reply's JSON object.
+
+    Args:
+        reply: the model's words; text around the object is passed over.
+        key: e.g. `score`.
+        count: how many numbers were asked for.
+        low: the smallest that was allowed.
+        high: the largest.
+    """
+    found = _one_value(reply, key)
+    if isinstance(found, Reading):
+        return found
+    if not isinstance(found.value, list):
+        return Reading(problem=f"{key!r} is not a list of numbers")
+    if len(found.value) != count:
+        return Reading(problem=f"{key!r} holds {len(found.value)} numbers and not {count}")
+    return _checked(found.value, key, low, high)
+
+
+def read_integer(reply: str, key: str, low: int, high: int) -> Reading:
+    """The whole number under a key of the reply's JSON object, or on a line that begins with it.
+
+    Args:
+        reply: the model's words.
+        key: e.g. `overall`.
+        low: the smallest that was allowed.
+        high: the largest.
+    """
+    found = _one_value(reply, key)
+    if isinstance(found, Reading):
+        found = _one_line(reply, key) or found
+    if isinstance(found, Reading):
+        return found
+    checked = _checked([found.value], key, low, high)
+    if checked.numbers and not checked.numbers[0].is_integer():
+        return Reading(problem=f"{key!r} is not a whole number")
+    return checked
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    value: Any
+
+
+def _one_value(reply: str, key: str) -> _Value | Reading:
+    """What stands under a key of the reply's objects, if all that have it agree."""
+    values = [found[key] for found in _objects(reply) if key in found]
+    if not values:
+        return Reading(problem=f"the reply holds no JSON object with {key!r}")
+    if any(value != values[0] for value in values):
+        return Reading(problem=f"the reply gives {key!r} more than once, and differently")
+    return _Value(values[0])
+
+
+def _one_line(reply: str, key: str) -> _Value | None:
+    """The number after a key at the beginning of a line: `Overall: 85/100`."""
+    pattern = rf"^\W*{re.escape(key)}\b[^\d\n-]*(-?\d+(?:\.\d+)?)"
+    values = {float(each) for each in re.findall(pattern, reply, re.IGNORECASE | re.MULTILINE)}
+    return _Value(values.pop()) if len(values) == 1 else None
+
+
+def _objects(reply: str) -> Iterator[dict[str, Any]]:
+    """The JSON objects of a text, outermost ones only."""
+    at = reply.find("{")
+    while at >= 0:
+        try:
+            found, end = _DECODER.raw_decode(reply, at)
+        except (ValueError, RecursionError):
+            end = at + 1
+        else:
+            yield found
+        at = reply.find("{", end)
+
+
+def _checked(values: list[Any], key: str, low: float, high: float) -> Reading:
+    if any(isinstance(value, bool) or not isinstance(value, int | float) for value in values):
+        return Reading(problem=f"{key!r} holds something else than numbers")
+    if any(not math.isfinite(value) or not low <= value <= high for value in values):
+        return Reading(problem=f"{key!r} lies outside {low:g} to {high:g}")
+    return Reading(tuple(map(float, values)))

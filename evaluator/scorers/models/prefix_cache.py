@@ -1,0 +1,298 @@
+"""A decoder's work on an image, done once and read by every prompt to it.
+
+With causal attention the keys and values of a prompt's beginning do not depend on what follows. So
+the image and all text before the prompts differ go through the decoder once; each prompt's rest
+reads that cache. Rests of several prompts run together, padded on the right, where padding cannot
+be seen by anything that counts; beginnings of several images are padded on the left and masked.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import Cache, PreTrainedModel
+from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """The first tokens of a sequence, with the image.
+
+    Attributes:
+        ids: token ids, shape (length,).
+        positions: as the model counts them, shape (axes, length); None: one axis, from its own
+            first position on.
+        per_token: other inputs with one value per token, each of shape (1, length).
+        pixels: inputs that hold the image.
+    """
+
+    ids: Tensor
+    positions: Tensor | None = None
+    per_token: Mapping[str, Tensor] = field(default_factory=dict)
+    pixels: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Rest:
+    """Tokens that follow a beginning.
+
+    Attributes:
+        beginning: its index.
+        ids: token ids, shape (length,), length at least 1.
+        positions: shape (axes, length), where the model counts on several axes; else None.
+        keep: of how many last tokens the logits are wanted.
+    """
+
+    beginning: int
+    ids: Tensor
+    positions: Tensor | None
+    keep: int
+
+
+@dataclass
+class Cached:
+    """Beginnings that went through the decoder.
+
+    Attributes:
+        cache: keys and values, one row per beginning; never changed once made.
+        mask: 1 for tokens, 0 for padding, shape (rows, length).
+        logits: of the last token of each beginning, float32, shape (rows, vocabulary).
+    """
+
+    cache: Cache
+    mask: Tensor
+    logits: Tensor
+
+
+class CachingDecoder:
+    """Runs a decoder in two parts.
+
+    Args:
+        model: with a head, in eval mode.
+        pad_id: any token that the embedding table holds.
+    """
+
+    def __init__(self, model: PreTrainedModel, pad_id: int) -> None:
+        self._model = model
+        self._pad_id = pad_id
+        self._base = getattr(model, "model", model)
+        self._counts_from = 1 if model.config.model_type == "paligemma" else 0
+
+    @property
+    def several_axes(self) -> bool:
+        """Whether positions have several axes (M-RoPE), as in the Qwen2-VL family."""
+        return hasattr(self._base, "get_rope_index")
+
+    def positions(
+        self, ids: Tensor, per_token: Mapping[str, Tensor], pixels: Mapping[str, Any]
+    ) -> Tensor | None:
+        """Positions of a whole sequence, shape (axes, length); None where they are plain counts.
+
+        After an image the count goes on from the largest of its height and width in merged
+        patches, not from its number of tokens.
+        """
+        if not self.several_axes:
+            return None
+        accepted = inspect.signature(self._base.get_rope_index).parameters
+        offered = {**per_token, **pixels}
+        given = {name: value for name, value in offered.items() if name in accepted}
+        found, _ = self._base.get_rope_index(input_ids=ids[None], **given)
+        positions: Tensor = found[:, 0]
+        return positions
+
+    def start(self, beginnings: Sequence[Beginning]) -> Cached:
+        """Run beginnings together.
+
+        The images' inputs are joined along their first axis, so they must agree in the others.
+        """
+        width = max(len(one.ids) for one in beginnings)
+        ids = torch.stack([_left(one.ids, width, self._pad_id) for one in beginnings])
+        mask = torch.stack([_left(torch.ones_like(one.ids), width, 0) for one in beginnings])
+        inputs: dict[str, Any] = {
+            name: torch.cat([_left(one.per_token[name], width, 0) for one in beginnings])
+            for name in beginnings[0].per_token
+        }
+        inputs |= joined([one.pixels for one in beginnings])
+        padded = bool((mask == 0).any())
+        inputs["position_ids"] = self._starting_positions(beginnings, mask if padded else None)
+        self._forget_positions()
+        out = self._call(input_ids=ids, attention_mask=mask, keep=1, **inputs)
+        return Cached(out.past_key_values, mask, out.logits[:, -1].float())
+
+    def go_on(self, cached: Cached, rests: Sequence[Rest]) -> list[Tensor]:
+        """Logits of the last `keep` tokens of each rest, float32, each (keep, vocabulary)."""
+        cache = copied(cached.cache, [rest.beginning for rest in rests])
+        return self._extend(cache, cached.mask, rests)[0]
+
+    def write(self, cached: Cached, rests: Sequence[Rest], stop: set[int], n: int) -> list[list[int]]:
+        """Greedy continuations of up to `n` tokens, without the token that stops them.
+
+        A rest without tokens goes on from the beginning's own last logits.
+        """
+        if self.slides(cached) and len({len(rest.ids) for rest in rests}) > 1:
+            return [self.write(cached, [rest], stop, n)[0] for rest in rests]
+        cache = copied(cached.cache, [rest.beginning for rest in rests])
+        if len(rests[0].ids):
+            logits, mask = self._extend(cache, cached.mask, rests)
+            last = torch.stack([one[-1] for one in logits])
+        else:
+            index = torch.tensor([rest.beginning for rest in rests], device=cached.mask.device)
+            last, mask = cached.logits[index], cached.mask[index]
+        return self._write_on(cache, mask, last, [rest.positions for rest in rests], stop, n)
+
+    def slides(self, cached: Cached) -> bool:
+        """Whether a layer keeps only a window: padding between tokens would push tokens out."""
+        return any(getattr(layer, "is_sliding", False) for layer in cached.cache.layers)
+
+    def _extend(
+        self, cache: Cache, start_mask: Tensor, rests: Sequence[Rest]
+    ) -> tuple[list[Tensor], Tensor]:
+        """Run rests on a cache of theirs alone; their logits, and the mask of what it then holds."""
+        width = max(len(rest.ids) for rest in rests)
+        rows = torch.tensor([rest.beginning for rest in rests], device=start_mask.device)
+        ids = torch.stack([_right(rest.ids, width, self._pad_id) for rest in rests])
+        tail = torch.stack([_right(torch.ones_like(rest.ids), width, 0) for rest in rests])
+        mask = torch.cat([start_mask[rows], tail], dim=1)
+        out = self._call(
+            input_ids=ids,
+            attention_mask=mask,
+            past_key_values=cache,
+            position_ids=self._following_positions(start_mask[rows], rests, width),
+            keep=_places(rests, ids.device),
+        )
+        return [out.logits[i, -rest.keep :].float() for i, rest in enumerate(rests)], mask
+
+    def _write_on(
+        self,
+        cache: Cache,
+        mask: Tensor,
+        last: Tensor,
+        positions: Sequence[Tensor | None],
+        stop: set[int],
+        n: int,
+    ) -> list[list[int]]:
+        """The greedy loop."""
+        written: list[list[int]] = [[] for _ in range(len(last))]
+        going = [True] * len(last)
+        for step in range(n):
+            picked = last.argmax(dim=-1)
+            for i, token in enumerate(picked.tolist()):
+                going[i] = going[i] and token not in stop
+                if going[i]:
+                    written[i].append(token)
+            if not any(going) or step == n - 1:
+                break
+            axes = self._next_positions(mask, positions, step)
+            mask = torch.cat([mask, mask.new_ones(len(mask), 1)], dim=1)
+            out = self._call(
+                input_ids=picked[:, None],
+                attention_mask=mask,
+                past_key_values=cache,
+                position_ids=axes,
+                keep=1,
+            )
+            last = out.logits[:, -1].float()
+        return written
+
+    def _starting_positions(
+        self, beginnings: Sequence[Beginning], mask: Tensor | None
+    ) -> Tensor | None:
+        if self.several_axes:
+            width = max(len(one.ids) for one in beginnings)
+            return torch.stack([_left(_axes(one.positions), width, 0) for one in beginnings], dim=1)
+        return None if mask is None else self._counted(mask)
+
+    def _following_positions(
+        self, start_mask: Tensor, rests: Sequence[Rest], width: int
+    ) -> Tensor:
+        if self.several_axes:
+            return torch.stack([_right(_axes(rest.positions), width, 0) for rest in rests], dim=1)
+        ahead = torch.arange(width, device=start_mask.device)
+        return start_mask.sum(dim=1, keepdim=True) + ahead + self._counts_from
+
+    def _next_positions(
+        self, mask: Tensor, positions: Sequence[Tensor | None], step: int
+    ) -> Tensor:
+        if self.several_axes:
+            ends = [_axes(one)[:, -1:] + 1 + step for one in positions]
+            return torch.stack(ends, dim=1)
+        return mask.sum(dim=1, keepdim=True) + self._counts_from
+
+    def _counted(self, mask: Tensor) -> Tensor:
+        return (mask.cumsum(dim=-1) - 1).clamp(min=0) + self._counts_from
+
+    def _forget_positions(self) -> None:
+        """The Qwen2-VL family keeps offsets of the image it saw last on the model."""
+        if hasattr(self._base, "rope_deltas"):
+            self._base.rope_deltas = None
+
+    def _call(self, keep: int | Tensor, **inputs: Any) -> Any:
+        with torch.inference_mode():
+            return self._model(**inputs, use_cache=True, logits_to_keep=keep)
+
+
+def shared_length(sequences: Sequence[Tensor]) -> int:
+    """Number of first tokens that all sequences have in common, one less than the shortest has."""
+    shortest = min(len(ids) for ids in sequences)
+    head = torch.stack([ids[:shortest] for ids in sequences])
+    differs = (head != head[0]).any(dim=0).nonzero()
+    return min(int(differs[0]) if len(differs) else shortest, shortest - 1)
+
+
+def copied(cache: Cache, rows: Sequence[int]) -> Cache:
+    """A cache of the given rows of another, which stays as it is when the copy grows.
+
+    Plain layers replace their tensors when they grow, so theirs are shared; other kinds of layers
+    may write into them and are copied.
+    """
+    plain = all(type(layer) in (DynamicLayer, DynamicSlidingWindowLayer) for layer in cache.layers)
+    new: Any = copy.copy(cache) if plain else copy.deepcopy(cache)
+    new.layers = [copy.copy(layer) for layer in new.layers]
+    index = torch.tensor(rows)
+    for layer in new.layers:
+        if not plain or len(set(rows)) > 1:
+            layer.batch_select_indices(index.to(layer.keys.device))
+        elif layer.get_seq_length():
+            row = slice(rows[0], rows[0] + 1)
+            layer.keys = layer.keys[row].expand(len(rows), -1, -1, -1)
+            layer.values = layer.values[row].expand(len(rows), -1, -1, -1)
+    found: Cache = new
+    return found
+
+
+def joined(pixels: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Images' inputs along their first axis."""
+    if len(pixels) == 1:
+        return dict(pixels[0])
+    return {name: torch.cat([one[name] for one in pixels]) for name in pixels[0]}
+
+
+def _axes(positions: Tensor | None) -> Tensor:
+    if positions is None:
+        raise ValueError("a model that counts on several axes is given its positions")
+    return positions
+
+
+def _left(values: Tensor, width: int, fill: int) -> Tensor:
+    return torch.nn.functional.pad(values, (width - values.shape[-1], 0), value=fill)
+
+
+def _right(values: Tensor, width: int, fill: int) -> Tensor:
+    return torch.nn.functional.pad(values, (0, width - values.shape[-1]), value=fill)
+
+
+def _places(rests: Sequence[Rest], device: torch.device) -> Tensor:
+    """Whose logits are wanted: (places,) for one rest, (rests, places) for more."""
+    most = max(rest.keep for rest in rests)
+    rows = [
+        [max(len(rest.ids) - most + k, 0) for k in range(most)]
+        for rest in rests
+    ]
+    places = torch.tensor(rows, device=device)
+    return places[0] if len(rests) == 1 else places

@@ -1,0 +1,77 @@
+"""Loads a VLM of any kind that is known here, by what its checkpoint's configuration says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from benchmarks.errors import SubmitterError
+from evaluator.scorers.answering import LoadedAnswerModel
+from evaluator.scorers.checkpoints import Source, resolve
+from evaluator.scorers.models.blip_vqa import load_blip_vqa
+from evaluator.scorers.models.chat_loading import load_chat_vlm
+from evaluator.scorers.models.clip_flant5 import load_clip_flant5
+from evaluator.scorers.models.seq2seq_vlm import load_seq2seq_vlm
+from evaluator.scorers.models.vlm_reading import Reading
+from evaluator.scorers.models.vlm_setting import Setting
+from evaluator.scorers.row import ScorerRow
+from evaluator.scorers.runtime import Runtime
+
+Loader = Callable[[Setting], LoadedAnswerModel]
+
+_LOADERS: dict[str, Loader] = {
+    "blip": load_blip_vqa,
+    "blip-2": load_seq2seq_vlm,
+    "instructblip": load_seq2seq_vlm,
+    "clip_t5": load_clip_flant5,
+}
+"""By `model_type`; any other is taken for a decoder that reads images and text."""
+
+
+BESIDE = {"clip_t5": ("vision", "tokenizer")}
+"""Roles of checkpoints that a kind of VLM is put together from besides its own."""
+
+
+def load_answer_model(
+    row: ScorerRow, runtime: Runtime, role: str = "model", reading: Reading | None = None
+) -> LoadedAnswerModel:
+    """The VLM of a row's checkpoint, with the adapter that fits its `model_type`.
+
+    Args:
+        row: names the checkpoint.
+        runtime: device, precision, and folders in place of the Hub's.
+        role: which of the row's checkpoints.
+        reading: how image and prompt are put before it; None: as the checkpoint's processor does.
+
+    Raises:
+        SubmitterError: `checkpoint_missing`, `checkpoint_unsafe`, `checkpoint_wrong_class`.
+        TransientError: `hub_unreachable`.
+    """
+    source = resolve(row, runtime, role)
+    kind = model_type(source)
+    beside = {
+        other: resolve(row, runtime, other)
+        for other in BESIDE.get(kind, ())
+        if other in row.checkpoints
+    }
+    dtype = runtime.dtype or row.dtype
+    setting = Setting(source, kind, runtime, dtype, reading or Reading(), beside)
+    return _LOADERS.get(kind, load_chat_vlm)(setting)
+
+
+def model_type(source: Source) -> str:
+    """The `model_type` of a checkpoint's folder.
+
+    Raises:
+        SubmitterError: `checkpoint_wrong_class`, there is no readable `config.json`.
+    """
+    path = source.place / "config.json"
+    try:
+        found = json.loads(path.read_bytes())["model_type"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise SubmitterError(
+            "checkpoint_wrong_class",
+            f"{source} has no config.json that names a model_type.",
+            "A folder as transformers saves it is wanted.",
+        ) from error
+    return str(found)

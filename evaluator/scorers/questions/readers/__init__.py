@@ -1,0 +1,1 @@
+"""Question files of releases, read as ours."""

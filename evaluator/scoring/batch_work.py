@@ -1,0 +1,213 @@
+"""One batch, from encoded images to verdicts: whatever an item does, the others are scored.
+
+Every engine works through its batches with this module, beside the asker.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evaluator.scoring.asking import (
+    Asked,
+    Asker,
+    Finding,
+    Item,
+    OutOfMemoryError,
+    Ready,
+    Reply,
+    Work,
+)
+from evaluator.scoring.canonical import ImageError
+from evaluator.scoring.contract import Verdict
+from evaluator.scoring.engines import Answered, Batch, RawItem
+from evaluator.scoring.room import Room
+
+_NO_ROOM = "one image with one prompt does not fit into the memory that there is"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyBatch:
+    """The images of a batch, ready or still being made ready, in the order of its items."""
+
+    images: tuple[Future[Ready], ...]
+
+    def cancel(self) -> None:
+        """Do not begin with what has not begun."""
+        for image in self.images:
+            image.cancel()
+
+
+def answered(
+    asker: Asker, batch: Batch, pool: Executor | None = None, room: Room | None = None
+) -> Answered:
+    """Make a batch ready and ask; see `made_ready` and `asked`."""
+    return asked(asker, batch, made_ready(asker, batch, pool), room)
+
+
+def made_ready(asker: Asker, batch: Batch, pool: Executor | None = None) -> ReadyBatch:
+    """Begin to make the images of a batch ready: in the pool, or without one here and now."""
+    if pool is None:
+        return ReadyBatch(tuple(_done(asker, item.data) for item in batch.items))
+    return ReadyBatch(tuple(pool.submit(asker.ready, item.data) for item in batch.items))
+
+
+def asked(asker: Asker, batch: Batch, ready: ReadyBatch, room: Room | None = None) -> Answered:
+    """Ask a batch once it is ready.
+
+    An image that cannot be read, a pair that does not fit into memory and a score that is no
+    number become findings; every other pair of the batch keeps its score.
+
+    Args:
+        asker: open.
+        batch: what is asked.
+        ready: of the same batch.
+        room: what the asker was found to take at once; one object for all its batches.
+
+    Raises:
+        SubmitterError: the scorer failed for good.
+    """
+    found = _Found()
+    items = list(_readable(batch, ready, found))
+    _ask_all(asker, items, Room() if room is None else room, found)
+    found.findings += _without_number(batch, found)
+    return Answered(
+        batch=batch.number,
+        reply=_reply(batch, found, with_elements=asker.asks_elements),
+        peak_memory_bytes=asker.peak_memory_bytes,
+        environment=asker.environment,
+    )
+
+
+@dataclass
+class _Found:
+    """What is known so far, by pair."""
+
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    elements: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    explained: set[str] = field(default_factory=set)
+    """Pairs without a score whose reason is among the findings already."""
+    works: list[Work] = field(default_factory=list)
+
+    def no_score(self, pairs: Sequence[Asked], problem: str) -> None:
+        for pair in pairs:
+            self.verdicts[pair.pair_id] = Verdict(math.nan, problem)
+            self.explained.add(pair.pair_id)
+
+    def add(self, items: Sequence[Item], reply: Reply) -> None:
+        for n, (item, verdicts) in enumerate(zip(items, reply.verdicts, strict=True)):
+            for k, (pair, verdict) in enumerate(zip(item.asked, verdicts, strict=True)):
+                self.verdicts[pair.pair_id] = _finite(verdict)
+                if reply.elements is not None:
+                    self.elements[pair.pair_id] = reply.elements[n][k]
+        self.findings += reply.findings
+        self.explained |= {f.item_id for f in reply.findings if f.item == "pair" and not f.scored}
+        self.works.append(reply.work)
+
+
+def _done(asker: Asker, data: bytes) -> Future[Ready]:
+    future: Future[Ready] = Future()
+    try:
+        future.set_result(asker.ready(data))
+    except ImageError as error:
+        future.set_exception(error)
+    return future
+
+
+def _readable(batch: Batch, ready: ReadyBatch, found: _Found) -> Iterator[Item]:
+    for raw, future in zip(batch.items, ready.images, strict=True):
+        try:
+            image = future.result()
+        except ImageError as error:
+            found.findings.append(unreadable(raw.image_id, str(error)))
+            found.no_score(raw.asked, f"image {raw.image_id!r} cannot be read: {error}")
+            continue
+        found.findings += _remarks(raw, image)
+        yield Item(raw.image_id, image, raw.asked)
+
+
+def unreadable(image_id: str, why: str) -> Finding:
+    """What is said of an image that gives none of its pairs a score."""
+    return Finding(
+        "image_unreadable",
+        "image",
+        image_id,
+        f"The image cannot be read: {why}; its pairs have no score.",
+        scored=False,
+    )
+
+
+def _remarks(raw: RawItem, image: Ready) -> Iterator[Finding]:
+    for code, message in image.remarks:
+        yield Finding(code, "image", raw.image_id, message, scored=True)
+
+
+def _ask_all(asker: Asker, items: Sequence[Item], room: Room, found: _Found) -> None:
+    left = tuple(items)
+    while left:
+        now, later = room.cut(left)
+        try:
+            reply = asker.ask(now)
+        except OutOfMemoryError:
+            if room.shrink(now):
+                continue
+            _note_no_room(now[0].asked[0], found)
+        else:
+            room.fitted()
+            found.add(now, reply)
+        left = later
+
+
+def _note_no_room(pair: Asked, found: _Found) -> None:
+    found.findings.append(
+        Finding("out_of_memory", "pair", pair.pair_id, f"No score: {_NO_ROOM}.", scored=False)
+    )
+    found.no_score([pair], _NO_ROOM)
+
+
+def _finite(verdict: Verdict) -> Verdict:
+    """Scores are numbers or NaN with a reason; infinities rank nothing."""
+    if math.isinf(verdict.score):
+        return Verdict(math.nan, f"the scorer gave {verdict.score}", verdict.answers)
+    if math.isnan(verdict.score) and not verdict.problem:
+        return Verdict(math.nan, "the scorer gave no number", verdict.answers)
+    return verdict
+
+
+def _without_number(batch: Batch, found: _Found) -> Iterator[Finding]:
+    for item in batch.items:
+        for pair in item.asked:
+            verdict = found.verdicts[pair.pair_id]
+            if math.isnan(verdict.score) and pair.pair_id not in found.explained:
+                message = f"No score: {verdict.problem.rstrip('.')}."
+                yield Finding("no_score", "pair", pair.pair_id, message, scored=False)
+
+
+def _reply(batch: Batch, found: _Found, *, with_elements: bool) -> Reply:
+    verdicts = tuple(tuple(found.verdicts[p.pair_id] for p in item.asked) for item in batch.items)
+    elements = None
+    if with_elements:
+        elements = tuple(tuple(_elements(p, found) for p in item.asked) for item in batch.items)
+    return Reply(verdicts, elements, tuple(found.findings), summed(found.works))
+
+
+def _elements(pair: Asked, found: _Found) -> NDArray[np.float64]:
+    values = found.elements.get(pair.pair_id)
+    return np.full(len(pair.elements), np.nan) if values is None else values
+
+
+def summed(works: Sequence[Work]) -> Work:
+    """What several requests cost together."""
+    return Work(
+        calls=sum(work.calls for work in works),
+        images_decoded=sum(work.images_decoded for work in works),
+        images_encoded=sum(work.images_encoded for work in works),
+        texts_encoded=sum(work.texts_encoded for work in works),
+        seconds=sum(work.seconds for work in works),
+    )

@@ -1,0 +1,245 @@
+"""Asking a scorer in a box: canonical PNGs go in, and nothing but numbers comes back.
+
+What the box does with a request is up to its runner, which takes the cheapest of the ways that
+the scorer offers. Whether prompts were cut is not asked of a box: only numbers leave it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evaluator.isolation.frames import MAX_REQUEST, Capability
+from evaluator.scoring.asking import Asked, Item, Ready, Reply, Work
+from evaluator.scoring.canonical_image import canonical_image
+from evaluator.scoring.contract import Verdict
+
+_OVERHEAD = 64
+"""At least what a request holds beside the bytes of each of its images and texts."""
+
+Floats = NDArray[np.float64]
+
+
+class Session(Protocol):
+    """What is needed of a box; see `ScorerSession`."""
+
+    def __enter__(self) -> Any:
+        """Import and construct the scorer."""
+
+    def __exit__(self, *reason: Any) -> Any:
+        """End the box."""
+
+    @property
+    def capabilities(self) -> Capability:
+        """What the scorer can do."""
+
+    @property
+    def peak_memory_bytes(self) -> int:
+        """The most memory held so far."""
+
+    def score(self, images: Sequence[bytes], pairs: Sequence[tuple[int, str]]) -> Floats:
+        """One score per pair."""
+
+    def score_elements(
+        self, images: Sequence[bytes] | None, items: Sequence[tuple[int, str, Sequence[str]]]
+    ) -> list[Floats]:
+        """One score per element of each item."""
+
+
+class BoxSource:
+    """A box that is entered when the first question is asked.
+
+    The session belongs to whoever made it, who may read its log at any time.
+
+    Args:
+        session: a box in which nothing of the scorer has run yet.
+        fingerprint: of the submission's content.
+        until: the box lives until this is left, so that several runs can share it; without it,
+            the box ends with the run.
+        environment: for the record.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        fingerprint: str,
+        until: ExitStack | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._session = session
+        self._fingerprint = fingerprint
+        self._until = until
+        self._environment = dict(environment or {})
+        self._asker: BoxAsker | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """See `AskerSource`."""
+        return self._fingerprint
+
+    def open(self) -> AbstractContextManager[BoxAsker]:
+        """See `AskerSource`.
+
+        Raises:
+            SubmitterError: `import_failed`, `init_failed`, `timeout`, `out_of_memory`, ...
+        """
+        return self._opened()
+
+    @contextmanager
+    def _opened(self) -> Iterator[BoxAsker]:
+        if self._until is None:
+            with self._session:
+                yield BoxAsker(self._session, self._environment)
+            return
+        if self._asker is None:
+            self._until.enter_context(self._session)
+            self._asker = BoxAsker(self._session, self._environment)
+        yield self._asker
+
+
+class BoxAsker:
+    """Puts questions to a box that is open; see `Asker`."""
+
+    def __init__(self, session: Session, environment: Mapping[str, str] | None = None) -> None:
+        self._session = session
+        self._can = session.capabilities
+        self._environment = dict(environment or {})
+        self._texts_encoded: set[str] = set()
+
+    @property
+    def asks_elements(self) -> bool:
+        """See `Asker`."""
+        return Capability.SCORE_ELEMENTS in self._can
+
+    @property
+    def peak_memory_bytes(self) -> int:
+        """See `Asker`."""
+        return self._session.peak_memory_bytes
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """See `Asker`."""
+        return {**self._environment, "asked": _way(self._can)}
+
+    def ready(self, data: bytes) -> Ready:
+        """See `Asker`."""
+        image = canonical_image(data)
+        pixels = image.width * image.height
+        return Ready(image.png, len(image.png), pixels, image.remarks)
+
+    def ask(self, items: Sequence[Item]) -> Reply:
+        """See `Asker`; a box that ran out of memory is gone, so nothing smaller is tried.
+
+        Raises:
+            SubmitterError: with one of `failures.Code`; the box is gone after it.
+        """
+        started = time.monotonic()
+        scores: dict[str, float] = {}
+        elements: dict[str, Floats] = {}
+        images = calls = texts = 0
+        for request in requests(items, MAX_REQUEST):
+            scores |= self._scores(request)
+            texts += self._new_texts(request)
+            images += len(request)
+            calls += 1
+            if self.asks_elements and (found := self._elements(request)):
+                elements |= found
+                calls += 1
+        encodes = Capability.ENCODE in self._can
+        work = Work(
+            calls=calls,
+            images_decoded=images,
+            images_encoded=images if encodes else 0,
+            texts_encoded=texts if encodes else 0,
+            seconds=time.monotonic() - started,
+        )
+        return _reply(items, scores, elements if self.asks_elements else None, work)
+
+    def _scores(self, request: Sequence[Item]) -> dict[str, float]:
+        pairs = [(n, pair) for n, item in enumerate(request) for pair in item.asked]
+        scores = self._session.score(
+            [item.image.content for item in request], [(n, pair.prompt) for n, pair in pairs]
+        )
+        return {pair.pair_id: float(s) for (_, pair), s in zip(pairs, scores, strict=True)}
+
+    def _elements(self, request: Sequence[Item]) -> dict[str, Floats]:
+        asked = [
+            (n, pair) for n, item in enumerate(request) for pair in item.asked if pair.elements
+        ]
+        if not asked:
+            return {}
+        # None: the images of the request before, which the box has decoded already.
+        replies = self._session.score_elements(
+            None, [(n, pair.prompt, [e.text for e in pair.elements]) for n, pair in asked]
+        )
+        return {pair.pair_id: values for (_, pair), values in zip(asked, replies, strict=True)}
+
+    def _new_texts(self, request: Sequence[Item]) -> int:
+        """Texts that the box, which keeps their vectors, has to encode for this request."""
+        texts = {pair.prompt for item in request for pair in item.asked} - self._texts_encoded
+        self._texts_encoded |= texts
+        return len(texts)
+
+
+def requests(items: Sequence[Item], max_bytes: int) -> Iterator[tuple[Item, ...]]:
+    """Cut what is to be asked so that each part fits into one request.
+
+    Images are not cut apart from their prompts unless these alone are too many for a request.
+    """
+    part: list[Item] = []
+    size = _OVERHEAD
+    for item in items:
+        for piece in _pieces(item, max_bytes - _OVERHEAD):
+            n_bytes = _item_bytes(piece)
+            if part and size + n_bytes > max_bytes:
+                yield tuple(part)
+                part, size = [], _OVERHEAD
+            part.append(piece)
+            size += n_bytes
+    if part:
+        yield tuple(part)
+
+
+def _pieces(item: Item, max_bytes: int) -> Iterator[Item]:
+    if len(item.asked) < 2 or _item_bytes(item) <= max_bytes:
+        yield item
+        return
+    middle = len(item.asked) // 2
+    for half in (item.asked[:middle], item.asked[middle:]):
+        yield from _pieces(replace(item, asked=half), max_bytes)
+
+
+def _item_bytes(item: Item) -> int:
+    return len(item.image.content) + _OVERHEAD + sum(map(_asked_bytes, item.asked))
+
+
+def _asked_bytes(pair: Asked) -> int:
+    texts = [pair.prompt, *(element.text for element in pair.elements)]
+    return sum(len(text.encode()) + _OVERHEAD for text in texts)
+
+
+def _reply(
+    items: Sequence[Item],
+    scores: Mapping[str, float],
+    elements: Mapping[str, Floats] | None,
+    work: Work,
+) -> Reply:
+    rows = None
+    if elements is not None:
+        none = np.zeros(0)
+        rows = tuple(tuple(elements.get(p.pair_id, none) for p in i.asked) for i in items)
+    verdicts = tuple(tuple(Verdict.of(scores[p.pair_id]) for p in i.asked) for i in items)
+    return Reply(verdicts, rows, work=work)
+
+
+def _way(can: Capability) -> str:
+    """Which of its methods a scorer is asked by."""
+    if Capability.ENCODE in can:
+        return "encode_images, encode_texts, similarity"
+    return "score_texts" if Capability.SCORE_TEXTS in can else "score"

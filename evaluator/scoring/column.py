@@ -1,0 +1,191 @@
+"""What a run came to: the scores of one metric on one benchmark, and how they came about."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import pandas as pd
+
+from benchmarks.schema import Questions
+from evaluator.scoring.asking import Finding
+from evaluator.scoring.parts import AnswerRow, Part, distinct
+
+_NO_SCORE = "no_score"
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a run cost, all its starts together.
+
+    Attributes:
+        images: images that were asked about.
+        pairs: pairs that were scored.
+        seconds: time spent in the scorer.
+        pairs_per_s: their ratio; 0 where no time passed.
+        peak_memory_bytes: the most memory that the scorer held.
+        resumed_pairs: pairs that were kept from an earlier start.
+        calls: calls of the scorer.
+        images_decoded: images that were decoded.
+        images_encoded: rows that went through the image encoder.
+        texts_encoded: rows that went through the text encoder.
+    """
+
+    images: int
+    pairs: int
+    seconds: float
+    pairs_per_s: float
+    peak_memory_bytes: int
+    resumed_pairs: int
+    calls: int = 0
+    images_decoded: int = 0
+    images_encoded: int = 0
+    texts_encoded: int = 0
+
+
+@dataclass(frozen=True)
+class RunVerdict:
+    """How much of a run has scores.
+
+    Attributes:
+        pairs: that were asked for.
+        scored: of them, with a score.
+        unscored: code of a finding to the number of pairs without a score for that reason.
+        remarks: code of a finding to the number of images, texts or pairs that are scored all
+            the same.
+    """
+
+    pairs: int
+    scored: int
+    unscored: Mapping[str, int] = field(default_factory=dict)
+    remarks: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def sentence(self) -> str:
+        """The same in words."""
+        if self.scored == self.pairs:
+            said = f"All {self.pairs} pairs were scored"
+        else:
+            missing = self.pairs - self.scored
+            said = (
+                f"{self.scored} of {self.pairs} pairs were scored and {missing} were not "
+                f"({_listed(self.unscored)})"
+            )
+        return f"{said}; to be known: {_listed(self.remarks)}." if self.remarks else f"{said}."
+
+
+@dataclass(frozen=True)
+class ScoreColumn:
+    """The scores of one metric on one benchmark.
+
+    Attributes:
+        overall: index `pair_id` in the benchmark's order; NaN: the scorer gave no score.
+        elements: columns `pair_id`, `element_id`, `score`, or None where there are none.
+        cost: what it took.
+        answers: columns `pair_id`, `question_id`, `question`, `expected`, `raw`, `value`,
+            `valid`, or None where the metric asks no questions.
+        findings: one per code and item.
+        environment: what the scores were made with.
+        verdict: how much of the run has scores.
+    """
+
+    overall: pd.Series[float]
+    elements: pd.DataFrame | None
+    cost: Cost
+    answers: pd.DataFrame | None
+    findings: tuple[Finding, ...]
+    environment: Mapping[str, str]
+    verdict: RunVerdict
+
+
+def column_of(questions: Questions, whole: Part, *, resumed: int, engine: str) -> ScoreColumn:
+    """The column of a run that is complete.
+
+    Args:
+        questions: what was asked for.
+        whole: all parts together.
+        resumed: pairs that were kept from an earlier start.
+        engine: name of the engine.
+    """
+    pair_ids = [pair.pair_id for pair in questions.pairs]
+    overall = pd.Series(
+        [whole.scores[pair_id] for pair_id in pair_ids],
+        index=pd.Index(pair_ids, name="pair_id"),
+        dtype="float64",
+        name="score",
+    )
+    findings = distinct([*_empty_texts(questions), *whole.findings])
+    with_elements = whole.asks_elements and bool(questions.elements)
+    return ScoreColumn(
+        overall=overall,
+        elements=_element_table(questions, whole) if with_elements else None,
+        cost=_cost(whole, resumed),
+        answers=_answer_table(questions, whole) if whole.answers else None,
+        findings=findings,
+        environment={**whole.environment, "engine": engine},
+        verdict=_verdict(questions, whole, findings),
+    )
+
+
+def _cost(whole: Part, resumed: int) -> Cost:
+    return Cost(
+        images=whole.images,
+        pairs=len(whole.scores),
+        seconds=whole.seconds,
+        pairs_per_s=len(whole.scores) / whole.seconds if whole.seconds > 0 else 0.0,
+        peak_memory_bytes=whole.peak_memory_bytes,
+        resumed_pairs=resumed,
+        calls=whole.calls,
+        images_decoded=whole.images_decoded,
+        images_encoded=whole.images_encoded,
+        texts_encoded=whole.texts_encoded,
+    )
+
+
+def _empty_texts(questions: Questions) -> Iterator[Finding]:
+    asked = {pair.text_id for pair in questions.pairs}
+    for text_id, text in questions.texts.items():
+        if text_id in asked and not text.strip():
+            message = "The prompt is empty; its pairs are scored as the scorer scores that."
+            yield Finding("text_empty", "text", text_id, message, scored=True)
+
+
+def _verdict(questions: Questions, whole: Part, findings: tuple[Finding, ...]) -> RunVerdict:
+    reasons = {(f.item, f.item_id): f.code for f in findings if not f.scored}
+    unscored: Counter[str] = Counter()
+    for pair in questions.pairs:
+        if math.isnan(whole.scores[pair.pair_id]):
+            of = ("pair", pair.pair_id), ("image", pair.image_id), ("text", pair.text_id)
+            unscored[next((reasons[key] for key in of if key in reasons), _NO_SCORE)] += 1
+    return RunVerdict(
+        pairs=len(questions.pairs),
+        scored=len(questions.pairs) - unscored.total(),
+        unscored=dict(unscored.most_common()),
+        remarks=dict(Counter(f.code for f in findings if f.scored).most_common()),
+    )
+
+
+def _element_table(questions: Questions, whole: Part) -> pd.DataFrame:
+    """Elements in the benchmark's order of pairs, and in each text's own order."""
+    scores = {(one.pair_id, one.element_id): one.score for one in whole.elements}
+    rows = [
+        (pair.pair_id, element.element_id, scores.get((pair.pair_id, element.element_id), math.nan))
+        for pair in questions.pairs
+        for element in questions.elements.get(pair.text_id, ())
+    ]
+    frame = pd.DataFrame(rows, columns=["pair_id", "element_id", "score"])
+    return frame.astype({"score": "float64"})
+
+
+def _answer_table(questions: Questions, whole: Part) -> pd.DataFrame:
+    """Answers in the benchmark's order of pairs, and as they were asked."""
+    place = {pair.pair_id: n for n, pair in enumerate(questions.pairs)}
+    rows = sorted(whole.answers, key=lambda answer: place[answer.pair_id])
+    frame = pd.DataFrame(rows, columns=list(AnswerRow._fields))
+    return frame.astype({"value": "float64", "valid": "bool"})
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{n} {code}" for code, n in counts.items())

@@ -1,0 +1,52 @@
+"""The test Hub with repositories of models in it, and rows that name them."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from evaluator.scorers.model_hub import ModelHub
+from evaluator.scorers.row import Checkpoint, ScorerRow
+from tests.hub.routes import Reply, Request, hub
+from tests.hub.server import HubServer, running_hub
+
+REPO = "authors/model"
+
+
+@contextmanager
+def hub_of_models(patch: pytest.MonkeyPatch) -> Iterator[HubServer]:
+    """A running Hub that answers for models what the test Hub answers for data sets."""
+
+    def models(state: HubServer, request: Request) -> Reply:
+        target = request.target.replace("/api/models/", "/api/datasets/", 1)
+        if re.fullmatch(r"/[^/]+/[^/]+/resolve/.*", target):
+            target = f"/datasets{target}"
+        return hub(state, dataclasses.replace(request, target=target))
+
+    patch.setattr("tests.hub.server.hub", models)
+    with running_hub() as state:
+        yield state
+
+
+def store(state: HubServer, folder: Path, token: str | None = None) -> ModelHub:
+    """A cache in a folder, filled from the test Hub."""
+    return ModelHub(folder / "cache", folder / "pins.json", state.endpoint, token)
+
+
+def row_of(repository: str = REPO, **checkpoint: object) -> ScorerRow:
+    """A row of one checkpoint."""
+    given = Checkpoint.model_validate({"id": repository, **checkpoint})
+    return ScorerRow(
+        name="tiny",
+        family="dual_encoder",
+        title="Tiny",
+        summary="For tests.",
+        formula="cos",
+        source="tests",
+        checkpoints={"model": given},
+    )

@@ -1,0 +1,114 @@
+"""Models whose answers are known, for tests of metrics that ask questions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from evaluator.scorers.answering import Candidate
+from evaluator.scorers.questions.file import QuestionFile
+from evaluator.scorers.questions.lines import Line
+from evaluator.scorers.questions.question import Question, Record
+
+
+class FakeAnswers:
+    """Gives known words, and known log-probabilities per candidate; counts calls.
+
+    Args:
+        words: (image, prompt) to answer; images are whatever the test passes.
+        logprobs: (image, prompt, candidate) to log p of each token.
+        longest: characters of a prompt that are read.
+    """
+
+    def __init__(
+        self,
+        words: Mapping[tuple[Any, str], str] | None = None,
+        logprobs: Mapping[tuple[Any, str, str], Sequence[float]] | None = None,
+        longest: int = 1000,
+    ) -> None:
+        self.words = words or {}
+        self.logprobs = logprobs or {}
+        self.longest = longest
+        self.calls: list[list[list[str]]] = []
+        self.environment = {"device": "none"}
+
+    def prepare(self, image: Image.Image) -> Any:
+        return image
+
+    def generate(
+        self, images: Sequence[Any], prompts: Sequence[Sequence[str]], max_new_tokens: int
+    ) -> list[list[str]]:
+        self.calls.append([list(of_image) for of_image in prompts])
+        return [
+            [self.words[image, prompt] for prompt in of_image]
+            for image, of_image in zip(images, prompts, strict=True)
+        ]
+
+    def answer_logprobs(
+        self,
+        images: Sequence[Any],
+        prompts: Sequence[Sequence[str]],
+        candidates: Sequence[Sequence[Sequence[Candidate]]],
+    ) -> list[list[list[NDArray[np.float64]]]]:
+        self.calls.append([list(of_image) for of_image in prompts])
+        return [
+            [
+                [np.array(self.logprobs[image, prompt, one.text]) for one in several]
+                for prompt, several in zip(of_image, answers, strict=True)
+            ]
+            for image, of_image, answers in zip(images, prompts, candidates, strict=True)
+        ]
+
+    def truncated(self, prompts: Sequence[str]) -> list[bool]:
+        return [len(prompt) > self.longest for prompt in prompts]
+
+
+class CannedText:
+    """A language model that answers from a list, in turn; keeps what it was told."""
+
+    def __init__(self, *answers: str) -> None:
+        self.answers = list(answers)
+        self.told: list[str] = []
+
+    def generate(self, prompts: Sequence[str], max_new_tokens: int) -> list[str]:
+        self.told += prompts
+        return [self.answers.pop(0) for _ in prompts]
+
+
+class FakeSimilarity:
+    """Says that each text is nearest to a known other one."""
+
+    def __init__(self, nearest: Mapping[str, str]) -> None:
+        self.nearest = nearest
+
+    def cosines(self, text: str, others: Sequence[str]) -> NDArray[np.float64]:
+        return np.array([float(other == self.nearest[text]) for other in others])
+
+
+def file_of(*records: Record) -> QuestionFile:
+    """A question file in memory."""
+    return QuestionFile([Line(n, record) for n, record in enumerate(records, start=1)], "test")
+
+
+def yes_no(
+    prompt: str,
+    question_id: str,
+    question: str,
+    *parents: str,
+    expected: str = "yes",
+    element: str = "",
+) -> Question:
+    """A yes/no question."""
+    return Question(
+        prompt=prompt,
+        question_id=question_id,
+        question=question,
+        choices=("yes", "no"),
+        expected=expected,
+        parents=parents,
+        element=element,
+    )

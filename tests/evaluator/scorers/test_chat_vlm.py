@@ -1,0 +1,272 @@
+"""A decoder that reads images gives the answers' probabilities that plain calls of it give."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_allclose
+from PIL import Image
+from transformers import PreTrainedModel
+
+from benchmarks.errors import SubmitterError
+from evaluator.scorers.answering import Candidate
+from evaluator.scorers.models.chat_text import ChatText, answer_ids
+from evaluator.scorers.models.chat_vlm import ChatVLM, stems
+from evaluator.scorers.models.vlm_loading import load_answer_model
+from evaluator.scorers.models.vlm_reading import CLIP_MEAN_COLOUR, Reading, padded_square
+from evaluator.scorers.runtime import Runtime
+from tests.evaluator.scorers.tiny_vlm import (
+    MAKERS,
+    independent_logprobs,
+    llava,
+    picture,
+    qwen2_vl,
+    qwen_tokenizer,
+    row_of,
+    saved,
+)
+
+PROMPTS = ["Is it red?", "Does this figure show a small dog beside two trees?", "Is it red? Yes?"]
+ANSWERS = [Candidate("Yes"), Candidate("No", with_end=True), Candidate("a b")]
+Tiny = tuple[PreTrainedModel, Any]
+
+
+@pytest.fixture(scope="module", params=MAKERS)
+def tiny(request: pytest.FixtureRequest) -> Tiny:
+    return MAKERS[request.param]()
+
+
+@pytest.fixture(scope="module")
+def qwen() -> Tiny:
+    return qwen2_vl()
+
+
+def vlm_of(tiny: Tiny, reading: Reading | None = None, **more: Any) -> ChatVLM:
+    model, processor = tiny
+    return ChatVLM(model, ChatText(processor, reading or Reading()), {}, **more)
+
+
+def read(vlm: ChatVLM, images: list[Image.Image], prompts: list[list[str]]) -> list[np.ndarray]:
+    candidates = [[ANSWERS for _ in its] for its in prompts]
+    found = vlm.answer_logprobs([vlm.prepare(one) for one in images], prompts, candidates)
+    return [np.concatenate(of_prompt) for of_image in found for of_prompt in of_image]
+
+
+def test_shared_prefix_gives_what_independent_calls_give(tiny: Tiny) -> None:
+    vlm = vlm_of(tiny)
+    images = [picture(1, 90, 60), picture(2, 56, 112)]
+
+    found = read(vlm, images, [PROMPTS, PROMPTS])
+
+    wanted = [
+        np.concatenate(
+            [
+                independent_logprobs(*tiny, image, prompt, vlm_answer(tiny, answer)).numpy()
+                for answer in ANSWERS
+            ]
+        )
+        for image in images
+        for prompt in PROMPTS
+    ]
+    for ours, plain in zip(found, wanted, strict=True):
+        assert_allclose(np.exp(ours), np.exp(plain), atol=1e-5, rtol=0)
+        assert_allclose(ours, plain, atol=1e-4, rtol=0)
+
+
+def vlm_answer(tiny: Tiny, answer: Candidate) -> list[int]:
+    return answer_ids(tiny[1].tokenizer, answer.text, answer.with_end)
+
+
+def test_prompts_do_not_see_each_other_nor_their_order(tiny: Tiny) -> None:
+    vlm = vlm_of(tiny)
+    image = picture(1)
+
+    forwards = read(vlm, [image], [PROMPTS])
+    backwards = read(vlm, [image], [PROMPTS[::-1]])
+    alone = [read(vlm, [image], [[prompt]])[0] for prompt in PROMPTS]
+
+    for a, b, c in zip(forwards, backwards[::-1], alone, strict=True):
+        assert_allclose(a, b, atol=2e-6)
+        assert_allclose(a, c, atol=2e-6)
+
+
+def test_images_batched_with_left_padding_score_as_alone(tiny: Tiny) -> None:
+    together, alone = vlm_of(tiny, images_together=4), vlm_of(tiny)
+    images = [picture(1, 90, 60), picture(2, 56, 56), picture(3, 112, 56)]
+    prompts = [PROMPTS, PROMPTS[:1], PROMPTS[1:]]
+
+    batched = read(together, images, prompts)
+
+    singles = [values for i in range(3) for values in read(alone, [images[i]], [prompts[i]])]
+    for a, b in zip(batched, singles, strict=True):
+        assert_allclose(a, b, atol=2e-6)
+
+
+def test_sharing_only_the_vision_tower_or_nothing_changes_nothing(tiny: Tiny) -> None:
+    images = [picture(1), picture(2, 90, 60)]
+    prefix, vision, nothing = (
+        read(vlm_of(tiny, sharing=kind), images, [PROMPTS, PROMPTS])
+        for kind in ("prefix", "vision", "nothing")
+    )
+
+    for a, b, c in zip(prefix, vision, nothing, strict=True):
+        assert_allclose(a, b, atol=2e-6)
+        assert_allclose(a, c, atol=2e-6)
+
+
+def test_greedy_answers_are_those_of_the_library(tiny: Tiny) -> None:
+    model, processor = tiny
+    vlm = vlm_of(tiny)
+    image = picture(1, 90, 60)
+
+    found = vlm.generate([vlm.prepare(image)], [PROMPTS], 6)[0]
+
+    for prompt, words in zip(PROMPTS, found, strict=True):
+        content = [{"type": "image", "image": image}, {"type": "text", "text": prompt}]
+        inputs = processor.apply_chat_template(
+            [{"role": "user", "content": content}],
+            add_generation_prompt=True,
+            tokenize=True,
+            return_dict=True,
+            return_tensors="pt",
+        )
+        ids = model.generate(**inputs, max_new_tokens=6, do_sample=False)
+        new = ids[0, inputs["input_ids"].shape[1] :]
+        assert words == processor.tokenizer.decode(new, skip_special_tokens=True).strip()
+
+
+def test_greedy_answers_do_not_depend_on_the_batch(tiny: Tiny) -> None:
+    vlm, batched = vlm_of(tiny), vlm_of(tiny, images_together=2)
+    images = [picture(1, 90, 60), picture(2)]
+
+    together = batched.generate([batched.prepare(one) for one in images], [PROMPTS, PROMPTS], 5)
+
+    for image, words in zip(images, together, strict=True):
+        seen = vlm.prepare(image)
+        assert words == [vlm.generate([seen], [[prompt]], 5)[0][0] for prompt in PROMPTS]
+
+
+def test_repetition_penalty_does_not_move_probabilities(qwen: Tiny) -> None:
+    model, _ = qwen
+    before = read(vlm_of(qwen), [picture(1)], [PROMPTS])
+    model.generation_config.repetition_penalty = 5.0
+    after = read(vlm_of(qwen), [picture(1)], [PROMPTS])
+    model.generation_config.repetition_penalty = 1.0
+
+    for a, b in zip(before, after, strict=True):
+        assert_allclose(a, b, atol=0)
+
+
+def test_last_logits_alone_equal_those_of_the_whole_sequence(qwen: Tiny) -> None:
+    model, processor = qwen
+    asked = ChatText(processor, Reading())
+    one = asked.asked(asked.prepare(picture(1)), PROMPTS[0])
+    inputs = {"input_ids": one.ids[None], **one.per_token, **one.pixels}
+    with torch.no_grad():
+        whole = model(**inputs).logits[0, -1]
+        last = model(**inputs, logits_to_keep=1).logits[0, -1]
+
+    assert_allclose(last.numpy(), whole.numpy(), atol=1e-6)
+
+
+def test_the_image_is_read(tiny: Tiny) -> None:
+    first, second = read(vlm_of(tiny), [picture(1), picture(2)], [PROMPTS[:1], PROMPTS[:1]])
+
+    assert np.abs(first - second).max() > 1e-4
+
+
+def test_loader_tries_sharing_and_says_so(tmp_path: Path, qwen: Tiny) -> None:
+    folder = saved(*qwen, tmp_path)
+    model = load_answer_model(row_of(), Runtime(folders={"model": folder}))
+
+    assert model.environment["shared_by_prompts"] == "image and text before it"
+    assert model.environment["precision"] == "float32"
+    assert model.environment["image_processor"].endswith("Pil")
+
+
+def test_prompts_beyond_the_context_are_named(qwen: Tiny) -> None:
+    vlm = vlm_of(qwen)
+    vlm.prepare(picture(1))
+
+    assert vlm.truncated(["short", "long " * 120]) == [False, True]
+
+
+def test_images_may_be_prepared_by_several_threads(tiny: Tiny) -> None:
+    vlm = vlm_of(tiny)
+    made: dict[int, Any] = {}
+
+    def prepare(i: int) -> None:
+        made[i] = vlm.prepare(picture(i, 90, 60))
+
+    threads = [threading.Thread(target=prepare, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    candidates = [[[Candidate("Yes")]]] * 8
+    found = vlm.answer_logprobs([made[i] for i in range(8)], [["Red?"]] * 8, candidates)
+    for i in range(8):
+        seen = vlm.prepare(picture(i, 90, 60))
+        alone = vlm.answer_logprobs([seen], [["Red?"]], [[[Candidate("Yes")]]])
+        assert_allclose(found[i][0][0], alone[0][0][0], atol=2e-6)
+
+
+def test_control_tokens_in_a_prompt_are_read_as_text(qwen: Tiny) -> None:
+    found = read(vlm_of(qwen), [picture(1)], [["<|image_pad|> or <|im_end|>?", "Is it red?"]])
+
+    assert all(np.isfinite(values).all() for values in found)
+
+
+def test_a_format_of_the_metric_replaces_the_template() -> None:
+    tiny = llava()
+    reading = Reading(text_format="Look: {image}\n{prompt} {} Answer:")
+    text = ChatText(tiny[1], reading)
+    asked = text.asked(text.prepare(picture(1)), "a {b} c")
+
+    words = tiny[1].tokenizer.decode(asked.ids, skip_special_tokens=True)
+    assert words.replace(" ", "") == "Look:\na{b}c{}Answer:".replace(" ", "")
+
+
+def test_answer_with_a_space_before_it_is_another_token() -> None:
+    tokenizer = qwen_tokenizer()
+
+    assert answer_ids(tokenizer, "Yes", with_end=False) != answer_ids(tokenizer, " Yes", False)
+    assert answer_ids(tokenizer, "Yes", with_end=True)[-1] == tokenizer.eos_token_id
+
+
+def test_an_answer_that_starts_with_the_start_token_is_refused() -> None:
+    class Starting:
+        bos_token_id, unk_token_id, eos_token_id = 1, 0, 2
+
+        def encode(self, text: str, add_special_tokens: bool) -> list[int]:
+            return [1, 5]
+
+    with pytest.raises(SubmitterError) as failure:
+        answer_ids(Starting(), "Yes", with_end=False)
+    assert failure.value.code == "answer_not_encodable"
+
+
+def test_answers_that_begin_alike_are_read_in_one_pass() -> None:
+    assert stems([[5], [5, 6], [5, 6, 7], [8, 9]]) == [(5, 6), (8,)]
+    assert stems([[5], [6]]) == [()]
+
+
+def test_padding_to_a_square_keeps_the_image_in_the_middle() -> None:
+    image = picture(1, 20, 10)
+    square = padded_square(image)
+
+    assert square.size == (20, 20)
+    assert square.getpixel((0, 0)) == CLIP_MEAN_COLOUR
+    assert_allclose(np.asarray(square)[5:15], np.asarray(image))
+
+
+def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SubmitterError) as failure:
+        load_answer_model(row_of(), Runtime(folders={"model": tmp_path}))
+    assert failure.value.code == "checkpoint_wrong_class"

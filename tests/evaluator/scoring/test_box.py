@@ -1,0 +1,155 @@
+"""Asking a box: canonical images, requests that fit, and a box that is opened when it is needed."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.schema import Element
+from evaluator.isolation import frames
+from evaluator.isolation.frames import Capability
+from evaluator.scoring import box
+from evaluator.scoring.asking import Asked, Item, Ready
+from evaluator.scoring.box import BoxAsker, BoxSource, requests
+from evaluator.scoring.canonical import ImageError, is_canonical
+from tests.evaluator.scoring.asking import FakeSession, content_score, picture
+
+
+def items_of(asker: BoxAsker, *sizes: int, elements: bool = False) -> list[Item]:
+    parts = (Element("a", "part"),) if elements else ()
+    return [
+        Item(
+            f"i{i}",
+            asker.ready(picture(i)),
+            tuple(Asked(f"p{i}-{k}", f"t{k}", f"prompt {k}", parts) for k in range(n)),
+        )
+        for i, n in enumerate(sizes)
+    ]
+
+
+def test_an_image_is_sent_in_its_canonical_form() -> None:
+    ready = BoxAsker(FakeSession()).ready(picture(1))
+    assert is_canonical(ready.content)
+    assert (ready.pixels, ready.n_bytes) == (4, len(ready.content))
+    with pytest.raises(ImageError):
+        BoxAsker(FakeSession()).ready(b"no image")
+
+
+def test_each_pair_gets_its_score_and_only_calls_and_images_are_counted() -> None:
+    asker = BoxAsker(FakeSession())
+    items = items_of(asker, 2, 1)
+    reply = asker.ask(items)
+    assert [[v.score for v in row] for row in reply.verdicts] == [
+        [content_score(i.image.content, p.prompt) for p in i.asked] for i in items
+    ]
+    assert reply.elements is None
+    work = reply.work
+    assert (work.calls, work.images_decoded, work.images_encoded, work.texts_encoded) == (
+        1,
+        2,
+        0,
+        0,
+    )
+
+
+def test_of_an_encoder_rows_are_counted_and_a_text_once_in_its_life() -> None:
+    session = FakeSession()
+    session.capabilities |= Capability.ENCODE
+    asker = BoxAsker(session)
+    first, second = asker.ask(items_of(asker, 2, 1)).work, asker.ask(items_of(asker, 3)).work
+    assert (first.images_encoded, first.texts_encoded) == (2, 2)
+    assert (second.images_encoded, second.texts_encoded) == (1, 1)
+    assert asker.environment == {"asked": "encode_images, encode_texts, similarity"}
+
+
+def test_elements_follow_their_images() -> None:
+    asker = BoxAsker(FakeSession(elements=True))
+    items = items_of(asker, 2, 1, elements=True)
+    items[0] = replace(items[0], asked=(replace(items[0].asked[0], elements=()), items[0].asked[1]))
+    reply = asker.ask(items)
+    assert reply.elements is not None
+    assert reply.elements[0][0].tolist() == []
+    assert reply.elements[0][1].tolist() == [content_score(items[0].image.content, "part")]
+    assert reply.elements[1][0].tolist() == [content_score(items[1].image.content, "part")]
+
+
+def test_a_batch_that_is_too_large_for_a_request_is_sent_in_several(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = FakeSession()
+    asker = BoxAsker(session)
+    items = items_of(asker, 2, 1, 3, 1)
+    whole = asker.ask(items)
+    monkeypatch.setattr(box, "MAX_REQUEST", 700)
+    parts = asker.ask(items)
+    assert parts.verdicts == whole.verdicts
+    assert parts.work.calls == len(session.batches) - 1 > 1
+
+
+TEXT = st.text(max_size=40)
+ITEM = st.builds(
+    lambda data, texts: Item(
+        "i",
+        Ready(data, len(data)),
+        tuple(
+            Asked(str(n), "t", text, tuple(Element("e", part) for part in parts))
+            for n, (text, parts) in enumerate(texts)
+        ),
+    ),
+    st.binary(max_size=300),
+    st.lists(st.tuples(TEXT, st.lists(TEXT, max_size=2)), min_size=1, max_size=6),
+)
+
+
+@given(st.lists(ITEM, max_size=8), st.integers(1_000, 3_000))
+def test_every_request_fits_and_nothing_is_left_out(items: list[Item], max_bytes: int) -> None:
+    sent = list(requests(items, max_bytes))
+    assert [pair for part in sent for item in part for pair in item.asked] == [
+        pair for item in items for pair in item.asked
+    ]
+    for part in sent:
+        pairs = [(n, pair) for n, item in enumerate(part) for pair in item.asked]
+        frame = frames.encode_score(
+            1, [item.image.content for item in part], [(n, pair.prompt) for n, pair in pairs]
+        )
+        asked = [(n, pair.prompt, [e.text for e in pair.elements]) for n, pair in pairs]
+        assert len(frame) <= max_bytes
+        assert len(frames.encode_elements(1, None, asked)) <= max_bytes
+
+
+def test_a_box_ends_with_its_run() -> None:
+    session = FakeSession()
+    source = BoxSource(session, "content")
+    assert (source.fingerprint, session.entered) == ("content", 0)
+    with source.open() as asker:
+        assert session.entered == 1
+        assert not asker.asks_elements
+        assert asker.peak_memory_bytes == 1000
+    assert session.left == 1
+
+
+def test_a_box_may_serve_several_runs() -> None:
+    session = FakeSession()
+    with ExitStack() as stack:
+        source = BoxSource(session, "content", until=stack)
+        for _ in range(3):
+            with source.open() as asker:
+                asker.ask(items_of(asker, 1))
+        assert (session.entered, session.left) == (1, 0)
+    assert session.left == 1
+
+
+def test_no_score_is_told_as_such() -> None:
+    class Silent(FakeSession):
+        def score(self, images, pairs):  # type: ignore[no-untyped-def]
+            return np.full(len(pairs), np.nan)
+
+    asker = BoxAsker(Silent())
+    ((verdict,),) = asker.ask(items_of(asker, 1)).verdicts
+    assert np.isnan(verdict.score)
+    assert verdict.problem == "the scorer gave no number"
