@@ -77,7 +77,7 @@ def bare(questions: Questions) -> dict[str, float]:
     scorer, by_image = Nothing(), dict[str, list[Any]]()
     for pair in questions.pairs:
         by_image.setdefault(pair.image_id, []).append(pair)
-    scores = {}
+    scores: dict[str, float] = {}
     for image_id, pairs in by_image.items():
         image = decode(questions.images[image_id]()).image
         found = scorer.score([image] * len(pairs), [questions.texts[p.text_id] for p in pairs])

@@ -15,7 +15,7 @@ from PIL import Image
 from benchmarks.schema import Pair, Questions
 
 SIDE, QUALITY = 512, 95
-_WORDS = "a red small old cup dog table tree blue house near under with green lamp boat".split()
+_WORDS = ("red", "small", "old", "cup", "dog", "tree", "blue", "house", "near", "under", "lamp")
 _APPLICATION_15 = b"\xff\xef"
 
 

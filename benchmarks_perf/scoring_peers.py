@@ -70,7 +70,7 @@ class Peers:
         return cls(model.eval(), transform, _in_other_layout(model), processor)
 
     def croc_wrapper(self, folder: Path | None) -> Loop | None:
-        """torchmetrics' object per pair; None where torchmetrics is not there."""
+        """An object of torchmetrics, called per pair; None where torchmetrics is not there."""
         if folder is not None:
             sys.path.append(str(folder))
         if find_spec("torchmetrics") is None:
@@ -159,7 +159,8 @@ def _in_other_layout(model: Any) -> CLIPModel:
     lacking = [name for name in told.missing_keys if not name.endswith("position_ids")]
     if lacking or told.unexpected_keys:
         raise ValueError(f"weights do not fit: {lacking[:3]} {told.unexpected_keys[:3]}")
-    return layout.eval()
+    layout.eval()
+    return layout
 
 
 _PLAIN_NAMES = {
@@ -198,9 +199,7 @@ def _renamed(state: dict[str, torch.Tensor]) -> Iterator[tuple[str, torch.Tensor
             yield _PLAIN_NAMES[old] + name.removeprefix(old), value
 
 
-def _of_block(
-    block: str, rest: str, value: torch.Tensor
-) -> Iterator[tuple[str, torch.Tensor]]:
+def _of_block(block: str, rest: str, value: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:
     if rest.startswith("attn.in_proj_"):
         kind = rest.removeprefix("attn.in_proj_")
         for letter, part in zip("qkv", value.chunk(3), strict=True):

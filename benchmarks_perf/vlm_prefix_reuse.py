@@ -66,9 +66,7 @@ class Sides:
 
     def shared(self) -> np.ndarray:
         """P(Yes) of each text, the image's prefix run once."""
-        found = self._vlm.answer_logprobs(
-            [self._seen], [self._texts], [[[YES]] * len(self._texts)]
-        )
+        found = self._vlm.answer_logprobs([self._seen], [self._texts], [[[YES]] * len(self._texts)])
         return np.exp([one[0][0] for one in found[0]])
 
     def independent(self) -> np.ndarray:

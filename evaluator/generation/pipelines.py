@@ -152,7 +152,8 @@ def _set_dtype(pipe: Any, dtype: torch.dtype) -> None:
     stay in float32 on purpose.
     """
     for component in pipe.components.values():
-        if isinstance(component, ModelMixin) and not component._keep_in_fp32_modules:
+        is_own: bool = isinstance(component, ModelMixin)  # of diffusers
+        if is_own and not component._keep_in_fp32_modules:
             component.to(dtype)
 
 

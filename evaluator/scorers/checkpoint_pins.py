@@ -30,8 +30,11 @@ class CheckpointPins:
         """
         return self._read().get(repository, "")
 
-    def pin(self, repository: str, commit: str) -> None:
+    def pin(self, repository: str, commit: str) -> str:
         """Hold a repository to a commit, unless it is held to one already.
+
+        Returns:
+            The commit it is held to from now on.
 
         Raises:
             SubmitterError: `checkpoint_pins_malformed`, or `cache_not_writable`.
@@ -40,8 +43,10 @@ class CheckpointPins:
             self.place.parent.mkdir(parents=True, exist_ok=True)
             with FileLock(self.place.with_suffix(".lock")):
                 held = self._read()
-                if held.setdefault(repository, commit) == commit:
+                if repository not in held:
+                    held[repository] = commit
                     self._write(dict(sorted(held.items())))
+                return held[repository]
         except OSError as error:
             raise SubmitterError(
                 "cache_not_writable",

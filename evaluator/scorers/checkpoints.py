@@ -202,12 +202,8 @@ class _Search:
 
     def _source(self, place: Path, commit: str) -> Source:
         if not self.said:
-            pins = CheckpointPins(self.hub.pins)
-            pinned = pins.commit(self.checkpoint.id)
-            if pinned:
-                self._refuse_other(pinned, commit)
-            else:
-                pins.pin(self.checkpoint.id, commit)
+            held = CheckpointPins(self.hub.pins).pin(self.checkpoint.id, commit)
+            self._refuse_other(held, commit)
         return Source(place, self.checkpoint.id, commit)
 
     def _refuse_other(self, pinned: str, wanted: str) -> None:

@@ -17,9 +17,14 @@ from numpy.typing import NDArray
 
 from evaluator.isolation.frames import MAX_REQUEST, Capability
 from evaluator.scoring.asking import Asked, Item, Ready, Reply, Work
+from evaluator.scoring.canonical import MAX_PIXELS
 from evaluator.scoring.canonical_image import canonical_image
 from evaluator.scoring.contract import Verdict
 
+USUAL_REQUEST = MAX_REQUEST // 4
+"""Bytes of a request, unless a single image has more: the box holds all of it at once,"""
+USUAL_PIXELS = 4 * MAX_PIXELS
+"""and all of it decoded."""
 _OVERHEAD = 64
 """At least what a request holds beside the bytes of each of its images and texts."""
 
@@ -143,7 +148,7 @@ class BoxAsker:
         scores: dict[str, float] = {}
         elements: dict[str, Floats] = {}
         images = calls = texts = 0
-        for request in requests(items, MAX_REQUEST):
+        for request in requests(items):
             scores |= self._scores(request)
             texts += self._new_texts(request)
             images += len(request)
@@ -187,21 +192,21 @@ class BoxAsker:
         return len(texts)
 
 
-def requests(items: Sequence[Item], max_bytes: int) -> Iterator[tuple[Item, ...]]:
+def requests(items: Sequence[Item]) -> Iterator[tuple[Item, ...]]:
     """Cut what is to be asked so that each part fits into one request.
 
-    Images are not cut apart from their prompts unless these alone are too many for a request.
+    Images are not cut apart from their prompts unless these are too many for any request.
     """
     part: list[Item] = []
-    size = _OVERHEAD
+    size = pixels = 0
     for item in items:
-        for piece in _pieces(item, max_bytes - _OVERHEAD):
-            n_bytes = _item_bytes(piece)
-            if part and size + n_bytes > max_bytes:
+        for piece in _pieces(item, MAX_REQUEST - _OVERHEAD):
+            n_bytes, n_pixels = _item_bytes(piece), piece.image.pixels
+            if part and (size + n_bytes > USUAL_REQUEST or pixels + n_pixels > USUAL_PIXELS):
                 yield tuple(part)
-                part, size = [], _OVERHEAD
+                part, size, pixels = [], 0, 0
             part.append(piece)
-            size += n_bytes
+            size, pixels = size + n_bytes, pixels + n_pixels
     if part:
         yield tuple(part)
 

@@ -74,7 +74,10 @@ class BlipVQA(EncoderDecoderVLM):
     def encode(self, seen: Tensor, prompts: Sequence[str]) -> tuple[Tensor, Tensor]:
         """See `EncoderDecoderVLM`; [ENC] is the first token."""
         rows = [
-            [self._encode_id, *self.tokenizer.encode(text, truncation=True, max_length=MAX_TOKENS)[1:]]
+            [
+                self._encode_id,
+                *self.tokenizer.encode(text, truncation=True, max_length=MAX_TOKENS)[1:],
+            ]
             for text in prompts
         ]
         ids, mask = self.padded(rows, self._config.pad_token_id)

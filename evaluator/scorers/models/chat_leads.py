@@ -89,6 +89,7 @@ class Leads:
         self._sharing = sharing
         self._images_together = images_together
         self._switches_at = rope_switch(model)
+        self._image_tokens = text.image_tokens | image_tokens(model)
 
     def groups(
         self, images: Sequence[SeenImage], prompts: Sequence[Sequence[str]]
@@ -118,8 +119,9 @@ class Leads:
         if len(asked) == 1:
             return len(asked[0].ids)
         shared = shared_length([one.ids for one in asked])
-        holds_image = not any(
-            token in self._text.image_tokens for one in asked for token in one.ids[shared:].tolist()
+        marks = self._image_tokens
+        holds_image = bool(marks) and not any(
+            token in marks for one in asked for token in one.ids[shared:].tolist()
         )
         longest = max(len(one.ids) for one in asked)
         switches = shared <= self._switches_at < longest
@@ -141,13 +143,14 @@ class Leads:
 
     def _apart(self, image: int, asked: Sequence[Asked]) -> Iterator[list[Lead]]:
         """Each prompt in full, for models whose prompts change what is made of the image."""
-        pixels = self._pixels(asked[0])
-        if self._sharing == "vision" and len(asked) > 1:
-            pixels = self._with_vision(pixels)
+        vision = self._sharing == "vision" and len(asked) > 1
+        shared = self._with_vision(self._pixels(asked[0])) if vision else None
         for j, one in enumerate(asked):
+            pixels = self._pixels(one) if shared is None else shared
             positions = self._positions(one)
             beginning = self._beginning(one, len(one.ids), positions, pixels)
-            yield [self._lead((image, j), self._decoder.start([beginning]), 0, one.ids[:0], positions)]
+            cached = self._decoder.start([beginning])
+            yield [self._lead((image, j), cached, 0, one.ids[:0], positions)]
 
     def _beginning(
         self, one: Asked, length: int, positions: Tensor | None, pixels: dict[str, Any]
@@ -188,6 +191,14 @@ class Leads:
             features = self._base.get_image_features(**given, return_dict=True)
         left = {name: value for name, value in pixels.items() if name != "pixel_values"}
         return {**left, "mm_encoder_outputs": {"image": features}}
+
+
+def image_tokens(model: PreTrainedModel) -> set[int]:
+    """Tokens that stand for an image, as the configuration names them."""
+    config: Any = model.config
+    vision = getattr(config, "vision_config", None)
+    named = [getattr(config, "image_token_id", None), getattr(vision, "image_token_id", None)]
+    return {token for token in named if isinstance(token, int)}
 
 
 def rope_switch(model: PreTrainedModel) -> int:

@@ -105,9 +105,7 @@ class ChatVLM:
         self, group: Sequence[Lead], answers: Sequence[Sequence[Sequence[Sequence[int]]]]
     ) -> Iterator[tuple[Lead, list[NDArray[np.float64]]]]:
         """Log-probabilities of the answers to each prompt of a group."""
-        jobs = [
-            (lead, stem) for lead in group for stem in stems(answers[lead.image][lead.prompt])
-        ]
+        jobs = [(lead, stem) for lead in group for stem in stems(answers[lead.image][lead.prompt])]
         logprobs = [torch.log_softmax(logits, dim=-1) for logits in self._logits(jobs)]
         for lead in group:
             its = {
@@ -160,9 +158,7 @@ def context_length(model: PreTrainedModel) -> int:
     return found
 
 
-def along(
-    answer: Sequence[int], logprobs: dict[tuple[int, ...], Tensor]
-) -> NDArray[np.float64]:
+def along(answer: Sequence[int], logprobs: dict[tuple[int, ...], Tensor]) -> NDArray[np.float64]:
     """Log-probability of each token of an answer, from a stem that begins with it."""
     before = tuple(answer[:-1])
     table = next(table for stem, table in logprobs.items() if stem[: len(before)] == before)

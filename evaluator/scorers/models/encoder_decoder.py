@@ -21,7 +21,6 @@ ROWS = 32
 """Prompts that are encoded together."""
 
 
-
 class EncoderDecoderVLM(ABC):
     """An encoder-decoder that reads an image and a text; follows `AnswerModel`.
 
@@ -158,7 +157,8 @@ class EncoderDecoderVLM(ABC):
             if bool(ended.all()):
                 break
         return [
-            self.tokenizer.decode(row, skip_special_tokens=True).strip() for row in ids[:, 1:].tolist()
+            self.tokenizer.decode(row, skip_special_tokens=True).strip()
+            for row in ids[:, 1:].tolist()
         ]
 
 

@@ -39,6 +39,7 @@ class WatchedImages:
         self.made: Mapping[str, Any] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What the image processor makes, kept as well."""
         made = self._inner(*args, **kwargs)
         self.made = dict(made)
         return made
@@ -55,6 +56,7 @@ class PlayedImages:
         self._made = made
 
     def __call__(self, *args: Any, **kwargs: Any) -> BatchFeature:  # noqa: ARG002
+        """What was made before, whatever it is asked for."""
         return BatchFeature(dict(self._made))
 
     def __getattr__(self, name: str) -> Any:

@@ -81,7 +81,7 @@ class CachingDecoder:
     def __init__(self, model: PreTrainedModel, pad_id: int) -> None:
         self._model = model
         self._pad_id = pad_id
-        self._base = getattr(model, "model", model)
+        self._base: Any = getattr(model, "model", model)
         self._counts_from = 1 if model.config.model_type == "paligemma" else 0
 
     @property
@@ -130,7 +130,9 @@ class CachingDecoder:
         cache = copied(cached.cache, [rest.beginning for rest in rests])
         return self._extend(cache, cached.mask, rests)[0]
 
-    def write(self, cached: Cached, rests: Sequence[Rest], stop: set[int], n: int) -> list[list[int]]:
+    def write(
+        self, cached: Cached, rests: Sequence[Rest], stop: set[int], n: int
+    ) -> list[list[int]]:
         """Greedy continuations of up to `n` tokens, without the token that stops them.
 
         A rest without tokens goes on from the beginning's own last logits.
@@ -144,7 +146,7 @@ class CachingDecoder:
         else:
             index = torch.tensor([rest.beginning for rest in rests], device=cached.mask.device)
             last, mask = cached.logits[index], cached.mask[index]
-        return self._write_on(cache, mask, last, [rest.positions for rest in rests], stop, n)
+        return self._write_on(cache, mask, last, rests, stop=stop, n=n)
 
     def slides(self, cached: Cached) -> bool:
         """Whether a layer keeps only a window: padding between tokens would push tokens out."""
@@ -173,7 +175,8 @@ class CachingDecoder:
         cache: Cache,
         mask: Tensor,
         last: Tensor,
-        positions: Sequence[Tensor | None],
+        rests: Sequence[Rest],
+        *,
         stop: set[int],
         n: int,
     ) -> list[list[int]]:
@@ -188,7 +191,7 @@ class CachingDecoder:
                     written[i].append(token)
             if not any(going) or step == n - 1:
                 break
-            axes = self._next_positions(mask, positions, step)
+            axes = self._next_positions(mask, rests, step)
             mask = torch.cat([mask, mask.new_ones(len(mask), 1)], dim=1)
             out = self._call(
                 input_ids=picked[:, None],
@@ -208,19 +211,15 @@ class CachingDecoder:
             return torch.stack([_left(_axes(one.positions), width, 0) for one in beginnings], dim=1)
         return None if mask is None else self._counted(mask)
 
-    def _following_positions(
-        self, start_mask: Tensor, rests: Sequence[Rest], width: int
-    ) -> Tensor:
+    def _following_positions(self, start_mask: Tensor, rests: Sequence[Rest], width: int) -> Tensor:
         if self.several_axes:
             return torch.stack([_right(_axes(rest.positions), width, 0) for rest in rests], dim=1)
         ahead = torch.arange(width, device=start_mask.device)
         return start_mask.sum(dim=1, keepdim=True) + ahead + self._counts_from
 
-    def _next_positions(
-        self, mask: Tensor, positions: Sequence[Tensor | None], step: int
-    ) -> Tensor:
+    def _next_positions(self, mask: Tensor, rests: Sequence[Rest], step: int) -> Tensor:
         if self.several_axes:
-            ends = [_axes(one)[:, -1:] + 1 + step for one in positions]
+            ends = [_axes(rest.positions)[:, -1:] + 1 + step for rest in rests]
             return torch.stack(ends, dim=1)
         return mask.sum(dim=1, keepdim=True) + self._counts_from
 
@@ -290,9 +289,6 @@ def _right(values: Tensor, width: int, fill: int) -> Tensor:
 def _places(rests: Sequence[Rest], device: torch.device) -> Tensor:
     """Whose logits are wanted: (places,) for one rest, (rests, places) for more."""
     most = max(rest.keep for rest in rests)
-    rows = [
-        [max(len(rest.ids) - most + k, 0) for k in range(most)]
-        for rest in rests
-    ]
+    rows = [[max(len(rest.ids) - most + k, 0) for k in range(most)] for rest in rests]
     places = torch.tensor(rows, device=device)
     return places[0] if len(rests) == 1 else places

@@ -38,10 +38,11 @@ class Seq2SeqVLM(EncoderDecoderVLM):
 
     def __init__(self, model: PreTrainedModel, processor: Any, setting: Setting) -> None:
         self._model: Any = model
-        self._language: Any = self._model.language_model
+        language: Any = self._model.language_model
+        self._language: Any = language
         self._images = processor.image_processor
-        self._qformer_tokenizer = getattr(processor, "qformer_tokenizer", None)
-        config = self._language.config
+        self._qformer_tokenizer: Any = getattr(processor, "qformer_tokenizer", None)
+        config = language.config
         super().__init__(
             processor.tokenizer,
             setting.reading,
@@ -50,7 +51,7 @@ class Seq2SeqVLM(EncoderDecoderVLM):
                 shared_by_prompts="vision tower" if self._qformer_tokenizer else "image's vectors",
             ),
             config.decoder_start_token_id,
-            end_tokens(self._language, processor.tokenizer),
+            end_tokens(language, processor.tokenizer),
             model.device,
         )
 
@@ -70,7 +71,9 @@ class Seq2SeqVLM(EncoderDecoderVLM):
         """BLIP-2: projected query vectors (1, queries, width); InstructBLIP: patch states."""
         pixels = pixels.to(self._model.dtype)
         if self._qformer_tokenizer is None:
-            projected: Tensor = self._model.get_image_features(pixels, return_dict=True).pooler_output
+            projected: Tensor = self._model.get_image_features(
+                pixels, return_dict=True
+            ).pooler_output
             return projected
         patches: Tensor = self._model.vision_model(pixel_values=pixels).last_hidden_state
         return patches

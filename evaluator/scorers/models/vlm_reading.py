@@ -41,7 +41,9 @@ class Reading(Frozen):
     def written(self, image_token: str, prompt: str) -> str:
         """`text_format` with its two places filled; braces in the prompt mean nothing."""
         before, _, after = self.text_format.partition("{prompt}")
-        return before.replace("{image}", image_token) + prompt + after.replace("{image}", image_token)
+        return (
+            before.replace("{image}", image_token) + prompt + after.replace("{image}", image_token)
+        )
 
 
 def padded_square(

@@ -64,9 +64,11 @@ def write_questions(
         SubmitterError: `other_writer`, the file holds questions of another writer, model or
             wording; `bad_questions`, it holds lines that are none; `cannot_write`.
     """
-    wanted = {prompt.text: prompt for prompt in reversed(prompts)}
+    wanted: dict[str, Prompt] = {}
+    for prompt in prompts:
+        wanted.setdefault(prompt.text, prompt)
     there = _there(out, provenance)
-    left = [prompt for prompt in reversed(wanted.values()) if prompt.text not in there]
+    left = [prompt for prompt in wanted.values() if prompt.text not in there]
     summary = Summary(kept=len(wanted) - len(left))
     tracker = Tracker(len(wanted), listener, already_done=summary.kept, stage="writing")
     for prompt in left:

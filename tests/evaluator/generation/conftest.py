@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A folder for each tiny pipeline, by name; `checked` is SD1.5 with a safety checker."""
     quieten()
     root = tmp_path_factory.mktemp("pipelines")
-    made = {
+    made: dict[str, Any] = {
         "sd15": tiny_pipelines.sd15(),
         "checked": tiny_pipelines.sd15(with_checker=True),
         "sdxl": tiny_pipelines.sdxl(),

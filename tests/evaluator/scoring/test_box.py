@@ -78,14 +78,15 @@ def test_elements_follow_their_images() -> None:
     assert reply.elements[1][0].tolist() == [content_score(items[1].image.content, "part")]
 
 
+@pytest.mark.parametrize(("limit", "value"), [("USUAL_REQUEST", 700), ("USUAL_PIXELS", 11)])
 def test_a_batch_that_is_too_large_for_a_request_is_sent_in_several(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, limit: str, value: int
 ) -> None:
     session = FakeSession()
     asker = BoxAsker(session)
     items = items_of(asker, 2, 1, 3, 1)
     whole = asker.ask(items)
-    monkeypatch.setattr(box, "MAX_REQUEST", 700)
+    monkeypatch.setattr(box, limit, value)
     parts = asker.ask(items)
     assert parts.verdicts == whole.verdicts
     assert parts.work.calls == len(session.batches) - 1 > 1
@@ -93,22 +94,27 @@ def test_a_batch_that_is_too_large_for_a_request_is_sent_in_several(
 
 TEXT = st.text(max_size=40)
 ITEM = st.builds(
-    lambda data, texts: Item(
+    lambda data, pixels, texts: Item(
         "i",
-        Ready(data, len(data)),
+        Ready(data, len(data), pixels),
         tuple(
             Asked(str(n), "t", text, tuple(Element("e", part) for part in parts))
             for n, (text, parts) in enumerate(texts)
         ),
     ),
     st.binary(max_size=300),
+    st.integers(0, 30),
     st.lists(st.tuples(TEXT, st.lists(TEXT, max_size=2)), min_size=1, max_size=6),
 )
 
 
 @given(st.lists(ITEM, max_size=8), st.integers(1_000, 3_000))
-def test_every_request_fits_and_nothing_is_left_out(items: list[Item], max_bytes: int) -> None:
-    sent = list(requests(items, max_bytes))
+def test_every_request_fits_and_nothing_is_left_out(items: list[Item], most: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(box, "MAX_REQUEST", most)
+        patch.setattr(box, "USUAL_REQUEST", 700)
+        patch.setattr(box, "USUAL_PIXELS", 40)
+        sent = list(requests(items))
     assert [pair for part in sent for item in part for pair in item.asked] == [
         pair for item in items for pair in item.asked
     ]
@@ -118,8 +124,9 @@ def test_every_request_fits_and_nothing_is_left_out(items: list[Item], max_bytes
             1, [item.image.content for item in part], [(n, pair.prompt) for n, pair in pairs]
         )
         asked = [(n, pair.prompt, [e.text for e in pair.elements]) for n, pair in pairs]
-        assert len(frame) <= max_bytes
-        assert len(frames.encode_elements(1, None, asked)) <= max_bytes
+        assert len(frame) <= (most if len(part) == 1 else 700 + 64)
+        assert len(frames.encode_elements(1, None, asked)) <= most
+        assert len(part) == 1 or sum(item.image.pixels for item in part) <= 40
 
 
 def test_a_box_ends_with_its_run() -> None:
