@@ -21,6 +21,7 @@ from leaderboard.records import Cost, Findings, RunResult, Status, Submission
 from leaderboard.results import ResultFiles, read_published, result_files
 from leaderboard.snapshot import Published
 from leaderboard.store.interface import Store, transact
+from leaderboard.trust import TrustReport
 
 _FIGURES_DEPEND_ON = ("numpy", "pandas", "scipy", "pillow")
 
@@ -35,6 +36,7 @@ class Scored:
         isolation: layers in force while the scorer ran.
         cost: what the run used; None where no code was run.
         findings: what is to be known of its items; None where no code was run.
+        trust: what the scorer was put through; None where no code was run.
     """
 
     benchmark: str
@@ -42,6 +44,7 @@ class Scored:
     isolation: tuple[str, ...]
     cost: Cost | None = None
     findings: Findings | None = None
+    trust: TrustReport | None = None
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,7 @@ def judge(
         cost=scored.cost,
         findings=_shown(scored.findings, benchmark),
         repaired={metric: len(pairs) for metric, pairs in scored.table.repaired.items()},
+        trust=_without_examples(scored.trust, benchmark),
         judged_at=judged_at,
     )
     return Judged(
@@ -107,6 +111,14 @@ def _shown(findings: Findings | None, benchmark: Benchmark) -> Findings | None:
     if findings is None or benchmark.card.answers_public:
         return findings
     return findings.model_copy(update={"examples": ()})
+
+
+def _without_examples(trust: TrustReport | None, benchmark: Benchmark) -> TrustReport | None:
+    """As `_shown`: only pairs of this benchmark are named, and only if its answers are public."""
+    if trust is None or (trust.benchmark == benchmark.name and benchmark.card.answers_public):
+        return trust
+    checks = (check.model_copy(update={"example": None}) for check in trust.checks)
+    return trust.model_copy(update={"checks": tuple(checks)})
 
 
 def versions() -> dict[str, str]:

@@ -7,34 +7,36 @@ from __future__ import annotations
 
 import secrets
 import shutil
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from benchmarks.errors import PlatformError
-from benchmarks.schema import Benchmark, ScoreTable
+from benchmarks.schema import Benchmark, Questions, ScoreTable
 from benchmarks.scores import parse_scores
 from evaluator.bundled import bundled_hashes
 from evaluator.isolation.backend import Backend, IsolationStatus
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.session import ScorerSession
 from evaluator.judging import Scored
+from evaluator.module_box import Boxes, PackedModule
 from evaluator.run_records import cost_record, findings_record
+from evaluator.scoring.asking import AskerSource
 from evaluator.scoring.box import BoxSource
 from evaluator.scoring.engine import EngineOptions, ScoreColumn, run_plan
+from evaluator.scoring.engines import Engine
+from evaluator.scoring.local import LocalEngine
 from evaluator.scoring.plan import ScoringPlan
 from evaluator.scoring.progress import Progress
 from evaluator.scoring.shards import ShardFolder, run_fingerprint
-from evaluator.submission.archive import read_content
+from evaluator.trust.checks import checked
+from evaluator.trust.sampling import sampled
 from leaderboard.desk import Gate
 from leaderboard.records import Kind, Submission
+from leaderboard.trust import TrustReport
 
 AS_SUBMITTED = ("scores as submitted, not re-run",)
-OWN_CODE = "our own code, in a process of its own"
-
 IN_PLAN_ORDER = EngineOptions(window=1)
 """A stranger's module sees images in the order of a keyed hash and in no other."""
 
@@ -64,12 +66,14 @@ class ScorerRole:
         own: the backend for the modules that are part of Assay, where nothing isolates.
         scratch: folder for unpacked modules and finished shards; may be lost at any time.
         limits: of one submission.
+        engine: carries the batches of modules.
     """
 
     isolation: IsolationStatus
     own: Backend
     scratch: Path
     limits: Limits
+    engine: Engine = field(default_factory=LocalEngine)
 
     @property
     def gate(self) -> Gate:
@@ -91,25 +95,24 @@ class ScorerRole:
         if submission.kind is Kind.SCORES:
             yield FileRun(submission, upload)
             return
-        with self._unpacked(submission, upload) as folder, ExitStack() as stack:
-            backend, layers = self.choose(submission)
-            session = backend.start(
-                folder, submission.entry_point, submission.weights or None, self.limits
-            )
-            run = ModuleRun(submission, session, stack, layers, self.shards_of(submission))
-            # Entering runs the module's own code, which may fail: the run's log must outlive it.
+        _, layers = self.boxes.choose(submission)
+        work = ModuleWork(submission, layers, self.shards_of(submission), self.engine)
+        if self.engine.name != "local":
+            hidden = (self.scratch.parent,)
+            packed = PackedModule(submission, upload, self.own, self.limits, layers, hidden)
+            yield ModuleRun(work, packed)
+            return
+        place = self.scratch / "unpacked"
+        with self.boxes.boxed(submission, upload, place) as session, ExitStack() as stack:
+            source = BoxSource(session, submission.content_sha256, until=stack)
+            # Entering runs the module's own code, which may fail: its log must outlive it.
             stack.callback(session.close)
-            yield run
+            yield ModuleRun(work, source, session)
 
-    def choose(self, submission: Submission) -> tuple[Backend, tuple[str, ...]]:
-        """The backend a module is run in, and the layers to record.
-
-        Raises:
-            PlatformError: `isolation_unavailable`.
-        """
-        if self.isolation.backend is None and submission.content_sha256 in bundled_hashes():
-            return self.own, (OWN_CODE,)
-        return self.isolation.require(), self.isolation.layers
+    @property
+    def boxes(self) -> Boxes:
+        """How modules are boxed on this machine."""
+        return Boxes(self.isolation, self.own, self.limits)
 
     def shards_of(self, submission: Submission) -> Path:
         """Folder of the finished shards of a submission."""
@@ -124,28 +127,6 @@ class ScorerRole:
     def forget(self, submission: Submission) -> None:
         """Drop what was kept for a restart."""
         shutil.rmtree(self.shards_of(submission), ignore_errors=True)
-
-    @contextmanager
-    def _unpacked(self, submission: Submission, upload: bytes) -> Iterator[Path]:
-        # A neutral name: the box can read the names of what is bound into it.
-        place = self.scratch / "unpacked" / uuid.uuid4().hex
-        place.mkdir(parents=True)
-        try:
-            archive = place / "upload.zip"
-            archive.write_bytes(upload)
-            content = read_content(archive)
-            if content.sha256 != submission.content_sha256:
-                raise PlatformError(
-                    "upload_changed",
-                    f"The stored upload of {submission.submission_id} is not what was submitted.",
-                )
-            archive.unlink()
-            folder = place / "module"
-            folder.mkdir()
-            content.unpack_to(folder)
-            yield folder
-        finally:
-            shutil.rmtree(place, ignore_errors=True)
 
 
 @dataclass(frozen=True)
@@ -171,38 +152,59 @@ class FileRun:
         return Scored(benchmark.name, table, AS_SUBMITTED)
 
 
+@dataclass(frozen=True)
+class ModuleWork:
+    """What is to be done with a module.
+
+    Attributes:
+        submission: whose it is.
+        layers: what isolates it.
+        shards: folder of what is finished.
+        engine: carries its batches.
+    """
+
+    submission: Submission
+    layers: tuple[str, ...]
+    shards: Path
+    engine: Engine
+
+
 class ModuleRun:
-    """A scoring module in its box; one box serves all benchmarks of a submission."""
+    """A scoring module in its box; one box serves all benchmarks of a submission.
+
+    Args:
+        work: what is to be done.
+        source: of its askers.
+        session: the box, where it is on this machine; its log is read there.
+    """
 
     def __init__(
-        self,
-        submission: Submission,
-        session: ScorerSession,
-        stack: ExitStack,
-        layers: tuple[str, ...],
-        shards: Path,
+        self, work: ModuleWork, source: AskerSource, session: ScorerSession | None = None
     ) -> None:
-        self._submission = submission
+        self._work = work
+        self._source = source
         self._session = session
-        self._source = BoxSource(session, submission.content_sha256, until=stack)
-        self._layers = layers
-        self._shards = shards
+        self._trust: TrustReport | None = None
 
     @property
     def log(self) -> str:
-        """See `Run`."""
-        return self._session.log
+        """See `Run`; what a module prints on another machine stays there."""
+        return self._session.log if self._session else ""
 
     def scores_of(self, benchmark: Benchmark, data: Path | None, tell: Tell) -> Scored:
         """See `Run`."""
         questions = benchmark.questions(data)
-        tell(Progress(done=0, total=len(questions.pairs), rate=0.0, eta_s=None, stage="starting"))
+        total = len(questions.pairs)
+        tell(Progress(done=0, total=total, rate=0.0, eta_s=None, stage="starting"))
+        if self._trust is None:
+            self._trust = self._checked(questions, benchmark.name, tell)
+        work = self._work
         column = run_plan(
             ScoringPlan.of(questions, secrets.token_bytes(32)),
             questions,
             self._source,
             ShardFolder(
-                self._shards / benchmark.name,
+                work.shards / benchmark.name,
                 run_fingerprint(
                     submission=self._source.fingerprint,
                     benchmark=benchmark.name,
@@ -210,20 +212,33 @@ class ModuleRun:
                 ),
             ),
             tell,
+            engine=work.engine,
             options=IN_PLAN_ORDER,
         )
         return Scored(
             benchmark.name,
             self._table(column),
-            self._layers,
+            work.layers,
             cost_record(column.cost),
             findings_record(column),
+            self._trust,
         )
 
+    def _checked(self, questions: Questions, benchmark: str, tell: Tell) -> TrustReport:
+        """The trust checks, on pairs of the first benchmark; they stand for the whole run."""
+        total = len(questions.pairs)
+
+        def told(_done: int, _of: int) -> None:
+            tell(Progress(done=0, total=total, rate=0.0, eta_s=None, stage="checking"))
+
+        few = sampled(questions, secrets.token_bytes(32))
+        with self._source.open() as asker:
+            return checked(asker, few, benchmark, told)
+
     def _table(self, column: ScoreColumn) -> ScoreTable:
-        name = self._submission.metrics[0]
+        name = self._work.submission.metrics[0]
         return ScoreTable(
             column.overall.to_frame(name),
             elements={} if column.elements is None else {name: column.elements},
-            directions=dict.fromkeys(self._submission.lower_is_better, -1),
+            directions=dict.fromkeys(self._work.submission.lower_is_better, -1),
         )

@@ -18,12 +18,21 @@ from rich.table import Table
 from benchmarks.registry import load_registry
 from benchmarks.schema import Benchmark
 from evaluator.commands.common import DEFAULT_STORE, DataOption, StoreOption, console, now
+from evaluator.commands.engine_choice import (
+    ActorsOption,
+    EngineChoice,
+    EngineOption,
+    RayAddressOption,
+    make_engine,
+)
 from evaluator.heartbeat import RunProgress
 from evaluator.isolation.gate import machine_isolation
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.plain import PlainProcess
 from evaluator.judging import Publisher
 from evaluator.scorer_role import ScorerRole
+from evaluator.scoring.engines import Engine
+from evaluator.scoring.local import LocalEngine
 from evaluator.worker import Worker
 from leaderboard.ledger import Ledger
 from leaderboard.states import State
@@ -37,13 +46,15 @@ def make_worker(
     registry: Mapping[str, Benchmark],
     data: Path | None,
     listener: Callable[[RunProgress], None] = lambda _: None,
+    engine: Engine | None = None,
 ) -> Worker:
-    """A worker of this machine on a folder store."""
+    """A worker of this machine on a folder store; without an engine, it asks in this process."""
     scorers = ScorerRole(
         isolation=machine_isolation(root.resolve()),
         own=PlainProcess(),
         scratch=root.resolve() / "scratch",
         limits=Limits(),
+        engine=engine or LocalEngine(),
     )
     # Unique even where every start has the same process id, as in a container.
     name = f"{socket.gethostname().lower()[:40]}-{os.getpid()}-{uuid.uuid4().hex[:6]}"
@@ -62,27 +73,34 @@ def worker(
     store: StoreOption = DEFAULT_STORE,
     data: DataOption = None,
     once: Annotated[bool, typer.Option(help="Stop when nothing is left to do.")] = False,
+    engine: EngineOption = EngineChoice.LOCAL,
+    ray_address: RayAddressOption = None,
+    actors: ActorsOption = None,
 ) -> None:
     """Score, judge and publish what is queued.
+
+    With `--engine ray` every module runs in as many boxes as there are actors, each on the machine
+    of its actor; the machines must isolate code alike.
 
     Example: python -m evaluator worker --once
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     opened, registry = folder_store(store), load_registry()
     Publisher(opened, registry).publish_cards(now())
-    made = make_worker(opened, store, registry, data)
-    gate = made.scorers.gate
-    if not gate.ok:
-        logging.warning("Strangers' code is not run here: %s %s", gate.reason, gate.remedy)
     # A worker that is told to stop hands back what it works on; finished parts are kept.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        if once:
-            made.run_all()
-        else:
-            made.run_forever(threading.Event())
-    except KeyboardInterrupt:
-        logging.info("Stopped.")
+    with make_engine(engine, ray_address, actors, store.resolve() / "scratch" / "ray") as carrier:
+        made = make_worker(opened, store, registry, data, engine=carrier)
+        gate = made.scorers.gate
+        if not gate.ok:
+            logging.warning("Strangers' code is not run here: %s %s", gate.reason, gate.remedy)
+        try:
+            if once:
+                made.run_all()
+            else:
+                made.run_forever(threading.Event())
+        except KeyboardInterrupt:
+            logging.info("Stopped.")
 
 
 def doctor(store: StoreOption = DEFAULT_STORE, data: DataOption = None) -> None:

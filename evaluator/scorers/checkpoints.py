@@ -6,7 +6,6 @@ Here they are found and fetched, without torch; `evaluator.scorers.loading` read
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,13 +14,12 @@ from evaluator.scorers.checkpoint_pins import CheckpointPins
 from evaluator.scorers.model_hub import ModelHub
 from evaluator.scorers.row import Checkpoint, ScorerRow
 from evaluator.scorers.runtime import Runtime
+from evaluator.scorers.weight_files import SAFE, has_safe, names_in, pickled, unsafe
 
-SAFE = ".safetensors"
 SETTINGS = ("*.json", "*.txt", "*.model", "*.jinja", "*.tiktoken", "*.yaml")
 """Configurations, vocabularies, chat templates."""
 PICKLES = ("*pytorch_model*.bin",)
 _UNUSED = ("onnx/*", "openvino/*", "*.fp16.*", "*.non_ema.*")
-_PICKLE_ENDINGS = frozenset({".bin", ".pt", ".pth", ".ckpt", ".pkl"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +65,7 @@ def resolve(
         TransientError: `hub_unreachable`.
     """
     checkpoint = row.checkpoints[role]
-    if not runtime.allow_pickle and _pickles([checkpoint.file]):
+    if not runtime.allow_pickle and pickled([checkpoint.file]):
         raise unsafe(checkpoint.id, [checkpoint.file])
     local = runtime.folders.get(role) or _as_folder(checkpoint.id)
     if local is not None:
@@ -143,9 +141,9 @@ def _local(row: ScorerRow, runtime: Runtime, place: Path, checkpoint: Checkpoint
         place = place / Path(checkpoint.file).name
     if not place.exists():
         raise SubmitterError("checkpoint_missing", f"{row.name}: there is no {place}.")
-    names = _names(place) if checkpoint.weights and not runtime.allow_pickle else []
-    if _pickles(names) and not _safe(names):
-        raise unsafe(str(place), _pickles(names))
+    names = names_in(place) if checkpoint.weights and not runtime.allow_pickle else []
+    if pickled(names) and not has_safe(names):
+        raise unsafe(str(place), pickled(names))
     return Source(place, str(place), "")
 
 
@@ -166,10 +164,10 @@ class _Search:
             place = self._fetch(settings)
             return self._source(place, place.name)
         place = self._fetch((*settings, self.checkpoint.pattern or f"*{SAFE}"))
-        if not _safe(_names(place)):
+        if not has_safe(names_in(place)):
             self._refuse_pickles(place.name)
             place = self._fetch((*settings, *PICKLES), place.name)
-            if not _pickles(_names(place)):
+            if not pickled(names_in(place)):
                 raise self._lacks("weights in a known layout")
         return self._source(place, place.name)
 
@@ -218,38 +216,14 @@ class _Search:
     def _refuse_pickles(self, commit: str) -> None:
         """Say why there are no safetensors, unless pickles are there and allowed."""
         name = self.checkpoint.id
-        pickled = _pickles(self.hub.file_names(name, commit, offline=self.runtime.offline))
-        if not pickled:
+        found = pickled(self.hub.file_names(name, commit, offline=self.runtime.offline))
+        if not found:
             raise self._lacks("safetensors")
         if not self.runtime.allow_pickle:
-            raise unsafe(name, pickled)
+            raise unsafe(name, found)
 
     def _lacks(self, what: str) -> SubmitterError:
         where = " in the cache of this machine" if self.runtime.offline else ""
         return SubmitterError(
             "checkpoint_missing", f"{self.scorer}: {self.checkpoint.id} has no {what}{where}."
         )
-
-
-def unsafe(name: str, files: Sequence[str]) -> SubmitterError:
-    """The refusal of weights that can run code when they are read."""
-    shown = ", ".join(files[:3])
-    return SubmitterError(
-        "checkpoint_unsafe",
-        f"{name} has its weights as pickle only ({shown}), which can run code when it is read.",
-        "If you trust its authors, allow it with --allow-pickle.",
-    )
-
-
-def _names(place: Path) -> list[str]:
-    if place.is_file():
-        return [place.name]
-    return [each.relative_to(place).as_posix() for each in place.rglob("*")]
-
-
-def _safe(names: Sequence[str]) -> bool:
-    return any(name.endswith(SAFE) for name in names)
-
-
-def _pickles(names: Sequence[str]) -> list[str]:
-    return [name for name in names if Path(name).suffix in _PICKLE_ENDINGS]

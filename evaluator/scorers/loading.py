@@ -26,9 +26,10 @@ from torch import Tensor, nn
 from transformers.utils import logging
 
 from benchmarks.errors import SubmitterError
-from evaluator.scorers.checkpoints import Source, check_class, unsafe
+from evaluator.scorers.checkpoints import Source, check_class
 from evaluator.scorers.row import ScorerRow
 from evaluator.scorers.runtime import Runtime
+from evaluator.scorers.weight_files import SAFE, unsafe
 
 State = dict[str, Tensor]
 _SHOWN = 3
@@ -116,7 +117,7 @@ def read_weights(source: Source, runtime: Runtime) -> State:
     Raises:
         SubmitterError: `checkpoint_unsafe`, `checkpoint_damaged`.
     """
-    if source.place.suffix == ".safetensors":
+    if source.place.suffix == SAFE:
         with reading(source, "weights"):
             state: State = load_file(source.place)
             return state

@@ -65,7 +65,7 @@ class EmbeddingCache:
         folder: Path,
         about: About,
         *,
-        rows_per_pack: int = 4096,
+        rows_per_pack: int = 1024,
         every_s: float = 120.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:

@@ -95,7 +95,7 @@ class RayCluster:
             self.close()
             raise PlatformError(
                 "ray_not_started",
-                f"Ray does not start on this machine: {_first_line(error)}",
+                f"Ray does not start on this machine: {_first_line(error)}.",
                 f"Its logs are in {self._scratch / 'ray_logs'}; --engine local does without it.",
             ) from error
 
@@ -172,4 +172,4 @@ def _keep_logs(folder: Path, place: Path) -> None:
 
 def _first_line(error: Exception) -> str:
     lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[0].rstrip(".")
+    return lines[0].rstrip(".: ")

@@ -2,9 +2,13 @@
 
 Each actor opens the asker once and is given the next batch when it has done one. Batches are cut
 before, so the scores are those of `LocalEngine` bit for bit, given the same number of threads and
-the same kind of device. What travels is our own: the `AskerSource`, batches of images and texts,
-replies. Nothing that a stranger's code made is unpickled; an asker that runs such code in a box
-runs it in the same box, beside the actor.
+the same kind of device. An asker that keeps what it computed from batch to batch may give other
+last bits: a dual encoder encodes a text with the other new texts of a batch, and which of them are
+new to an actor depends on what it was asked before (measured: 2e-6 in float32).
+
+What travels is our own: the `AskerSource`, batches of images and texts, replies. Nothing that a
+stranger's code made is unpickled; an asker that runs such code in a box runs it in the same box,
+beside the actor.
 """
 
 from __future__ import annotations

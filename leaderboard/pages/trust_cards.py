@@ -35,14 +35,20 @@ def trust_page(entries: Iterable[Entry], cards: Mapping[str, Card]) -> str:
     return page(parts)
 
 
+def _reports(entry: Entry) -> tuple[TrustReport, ...]:
+    """One report stands for all benchmarks of a run; it names the one its pairs are of."""
+    return tuple(
+        {r.benchmark: entry.trust.get(r.benchmark, r) for r in entry.trust.values()}.values()
+    )
+
+
 def _failed(entry: Entry) -> bool:
     return any(report.failed for report in entry.trust.values())
 
 
 def _metric(entry: Entry, cards: Mapping[str, Card]) -> str:
-    # One report stands for all benchmarks of a run: it names the one its pairs are of.
-    reports = {report.benchmark: report for report in entry.trust.values()}
-    body = "".join(_report(report, cards) for report in reports.values())
+    reports = _reports(entry)
+    body = "".join(_report(report, cards) for report in reports)
     body = body or f"<p class='as-muted'>{_OLD}</p>"
     name = f"{entry.metric} {entry.version}".strip()
     folded = (
@@ -58,11 +64,11 @@ def _metric(entry: Entry, cards: Mapping[str, Card]) -> str:
 
 def _verdicts(entry: Entry, cards: Mapping[str, Card]) -> str:
     """One line per report: what came of it, and how far one step of the pixels moves a score."""
-    reports = {report.benchmark: report for report in entry.trust.values()}
+    reports = _reports(entry)
     return "".join(
         f"<p>{_verdict(report)} <span class='as-muted'>{_title(report.benchmark, cards)}"
         f"{_one_pixel(report)}</span></p>"
-        for report in reports.values()
+        for report in reports
     )
 
 

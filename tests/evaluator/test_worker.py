@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 from datetime import timedelta
@@ -103,6 +104,24 @@ def test_boards_hold_the_entries_of_all_submissions(rig: Rig) -> None:
     shown = read_snapshot(rig.store.public)
     assert shown is not None
     assert len(shown.boards["toy"].cells) == len(shown.entries) == 3
+
+
+def test_a_metric_that_changes_when_asked_again_is_published_without_a_rank(rig: Rig) -> None:
+    rig.desk.submit_scores(rig.scores(SCORES), benchmark="toy", submitter="ada")
+    calls = itertools.count()
+    rig.backend = FakeBackend(score=lambda brightness, _: brightness + 100.0 * next(calls))
+    status = rig.desk.submit_metric(rig.module(), submitter="ada")
+    rig.worker().run_all()
+    shown = read_snapshot(rig.store.public)
+    assert shown is not None
+    (entry_id,) = (e for e in shown.entries if e.startswith(status.submission.submission_id))
+    trust = shown.entries[entry_id].trust["toy"]
+    assert {check.name for check in trust.failed} >= {"repeat", "order", "batch"}
+    own = [cell for cell in shown.boards["toy"].cells if cell.entry_id == entry_id]
+    assert all(cell.rank is None and cell.value is not None for cell in own)
+    assert own[0].why_unranked.startswith("score changes when repeated")
+    others = [c for c in shown.boards["toy"].cells if c.entry_id != entry_id]
+    assert all(not cell.distrust for cell in others)
 
 
 def fail_with(error: BaseException) -> FakeBackend:

@@ -17,7 +17,7 @@ from benchmarks.errors import PlatformError
 from evaluator.scorers.checkpoints import Source, resolve
 from evaluator.scorers.family import Family, Loaded
 from evaluator.scorers.loading import environment
-from evaluator.scorers.models import clip_like, open_clip_models
+from evaluator.scorers.models import clip_like, open_clip_models, open_clip_tokens
 from evaluator.scorers.models.dual_formulas import (
     FORMULAS,
     Formula,
@@ -202,7 +202,7 @@ def _open_clip(row: ScorerRow, options: DualOptions, runtime: Runtime, source: S
     settings = open_clip_models.preprocessing(towers, row, architecture=architecture, tag=tag)
     return _Parts(
         towers,
-        open_clip_models.load_tokens(source, architecture),
+        open_clip_tokens.load_tokens(source, architecture),
         open_clip_models.transform(settings),
         f"open_clip {asdict(settings)}",
         towers.length,

@@ -111,6 +111,7 @@ class Blip2Matcher:
     def _encoded(self, images: Sequence[Tensor]) -> _Encoded:
         """The states of at least these images; overall and element scores ask one after another."""
         if any(id(image) not in self._last.places for image in images):
+            self._last = _Encoded([], {}, None)  # its memory is free before more is taken
             distinct = list({id(image): image for image in images}.values())
             pixels = torch.stack(distinct).to(self._model.device)
             states = self._model.vision_model(pixel_values=pixels).last_hidden_state

@@ -47,9 +47,9 @@ class BlipVQA(EncoderDecoderVLM):
                 image_size=f"{self._side}" + (" (positions interpolated)" * self._interpolates),
                 shared_by_prompts="vision tower",
             ),
-            self._config.bos_token_id,
-            {self._config.sep_token_id},
-            model.device,
+            start=self._config.bos_token_id,
+            ends={self._config.sep_token_id},
+            device=model.device,
         )
 
     def prepare(self, image: Image.Image) -> Tensor:

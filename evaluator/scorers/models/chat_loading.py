@@ -70,10 +70,10 @@ def chat_vlm(model: PreTrainedModel, processor: Any, setting: Setting) -> ChatVL
     for sharing, count in _ways(together):
         change = _change(plain, ChatVLM(model, text, {}, sharing, count))
         if change <= TOLERANCE[setting.dtype]:
-            environment = _environment(setting, text, processor, sharing, count, said)
+            environment = _environment(setting, text, sharing, count, said)
             return ChatVLM(model, text, environment, sharing, count)
         said.append(f"{sharing} of {count} not exact")
-    environment = _environment(setting, text, processor, "nothing", 1, said)
+    environment = _environment(setting, text, "nothing", 1, said)
     return ChatVLM(model, text, environment, "nothing")
 
 
@@ -105,12 +105,12 @@ def _probed(vlm: ChatVLM) -> list[np.ndarray]:
 
 
 def _environment(
-    setting: Setting, text: ChatText, processor: Any, sharing: Sharing, count: int, said: list[str]
+    setting: Setting, text: ChatText, sharing: Sharing, count: int, said: list[str]
 ) -> dict[str, str]:
     shared = {"prefix": "image and text before it", "vision": "vision tower", "nothing": "nothing"}
     return setting.environment(
         template=text.template,
-        image_processor=type(processor.image_processor).__name__,
+        image_processor=text.image_processor,
         shared_by_prompts=shared[sharing] + (f" ({', '.join(said)})" if said else ""),
         images_together=str(count),
     )

@@ -54,6 +54,7 @@ class ChatText:
         self._reading = reading
         self._own = threading.local()
         self.tokenizer: Any = self._processor.tokenizer
+        self.image_processor = type(self._processor.image_processor).__name__
         self._format = reading.text_format
         if not self._format and not getattr(processor, "chat_template", None):
             self._format = PLAIN_FORMAT

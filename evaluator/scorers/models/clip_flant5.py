@@ -58,6 +58,7 @@ class ClipFlanT5(EncoderDecoderVLM):
         vision: PreTrainedModel,
         projector: nn.Module,
         language: PreTrainedModel,
+        *,
         tokenizer: Any,
         images: Any,
         setting: Setting,
@@ -74,9 +75,9 @@ class ClipFlanT5(EncoderDecoderVLM):
             setting.environment(
                 image_processor=type(images).__name__, shared_by_prompts="image's vectors"
             ),
-            self._language.config.decoder_start_token_id,
-            end_tokens(language, tokenizer),
-            language.device,
+            start=self._language.config.decoder_start_token_id,
+            ends=end_tokens(language, tokenizer),
+            device=language.device,
         )
 
     def prepare(self, image: Image.Image) -> Tensor:
@@ -139,7 +140,9 @@ def load_clip_flant5(setting: Setting) -> ClipFlanT5:
     tokenizer = setting.at("tokenizer", or_own=True).from_folder(AutoTokenizer)
     projector = projector_of(setting).to(language.device, setting.torch_dtype).eval()
     _check_head(language, setting)
-    return ClipFlanT5(vision, projector, language, tokenizer, images, setting)
+    return ClipFlanT5(
+        vision, projector, language, tokenizer=tokenizer, images=images, setting=setting
+    )
 
 
 def projector_of(setting: Setting) -> nn.Sequential:
@@ -170,7 +173,8 @@ def _weights(path: Path, allow_pickle: bool) -> Iterator[tuple[str, Tensor]]:
     """Names and values of a file of weights; nothing for other files."""
     if path.suffix == ".safetensors":
         with safe_open(path, framework="pt") as file:
-            yield from ((name, file.get_tensor(name)) for name in file.keys() if "mm_" in name)
+            names: list[str] = list(file.keys())
+            yield from ((name, file.get_tensor(name)) for name in names if "mm_" in name)
     elif path.suffix == ".bin" and allow_pickle:
         yield from torch.load(path, map_location="cpu", weights_only=True, mmap=True).items()
 

@@ -40,6 +40,7 @@ class EncoderDecoderVLM(ABC):
         tokenizer: Any,
         reading: Reading,
         environment: dict[str, str],
+        *,
         start: int,
         ends: set[int],
         device: torch.device,

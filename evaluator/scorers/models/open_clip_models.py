@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import open_clip  # type: ignore[import-untyped]
 import torch
-from open_clip.tokenizer import (  # type: ignore[import-untyped]
-    HFTokenizer,
-    SimpleTokenizer,
-)
 from open_clip.transform import (  # type: ignore[import-untyped]
     PreprocessCfg,
     image_transform_v2,
@@ -25,6 +21,7 @@ from evaluator.scorers.checkpoints import Source
 from evaluator.scorers.loading import dtype_of, reading, refuse_missing
 from evaluator.scorers.models.dual_formulas import Sharpness
 from evaluator.scorers.models.image_reading import ToPixels
+from evaluator.scorers.models.open_clip_tokens import name_of
 from evaluator.scorers.row import ScorerRow
 from evaluator.scorers.runtime import Runtime
 
@@ -34,50 +31,6 @@ WEIGHTS = (
     "open_clip_pytorch_model.bin",
 )
 """Names under which repositories keep them, best first."""
-
-
-class OpenClipTokens:
-    """CLIP's own byte pairs, as open_clip has them."""
-
-    pad = 0
-
-    def __init__(self, tokenizer: SimpleTokenizer) -> None:
-        self._tokenizer = tokenizer
-
-    def whole(self, texts: Sequence[str]) -> list[list[int]]:
-        """All numbers of each text, with those of its start and end."""
-        first, last = self._tokenizer.sot_token_id, self._tokenizer.eot_token_id
-        return [[first, *self._tokenizer.encode(text), last] for text in texts]
-
-    def cut(self, texts: Sequence[str], length: int) -> list[list[int]]:
-        """The same, at most `length`, the end's number kept."""
-        last = self._tokenizer.eot_token_id
-        return [
-            ids if len(ids) <= length else [*ids[: length - 1], last] for ids in self.whole(texts)
-        ]
-
-
-class OpenClipHfTokens:
-    """A tokenizer of `transformers`, with the cleaning open_clip does before it."""
-
-    def __init__(self, tokenizer: HFTokenizer) -> None:
-        self._clean = tokenizer.clean_fn
-        self._tokenizer: Any = tokenizer.tokenizer
-        self.pad: int = self._tokenizer.pad_token_id
-
-    def whole(self, texts: Sequence[str]) -> list[list[int]]:
-        """All numbers of each text, with those of its start and end."""
-        found: list[list[int]] = self._tokenizer(
-            [self._clean(text) for text in texts], truncation=False, verbose=False
-        )["input_ids"]
-        return found
-
-    def cut(self, texts: Sequence[str], length: int) -> list[list[int]]:
-        """The same, at most `length`, the end's number kept."""
-        found: list[list[int]] = self._tokenizer(
-            [self._clean(text) for text in texts], truncation=True, max_length=length
-        )["input_ids"]
-        return found
 
 
 class OpenClipTowers:
@@ -173,7 +126,7 @@ def load_towers(
     quick = bool(tag) and bool(_published(row, architecture, tag).get("quick_gelu", False))
     with reading(source, "configuration"), _unwarned():
         model = open_clip.create_model(
-            _name(source, architecture),
+            name_of(source, architecture),
             load_weights=False,
             pretrained_text=False,
             force_quick_gelu=quick,
@@ -189,21 +142,6 @@ def load_towers(
             f"{', '.join(keys.unexpected_keys[:3])}.",
         )
     return OpenClipTowers(model.to(runtime.device, dtype_of(row, runtime)).eval())
-
-
-def load_tokens(source: Source, architecture: str) -> OpenClipTokens | OpenClipHfTokens:
-    """The tokenizer of a checkpoint; the one of CLIP comes with open_clip.
-
-    Raises:
-        SubmitterError: `checkpoint_damaged`.
-    """
-    with reading(source, "tokenizer"):
-        text = (open_clip.get_model_config(_name(source, architecture)) or {}).get("text_cfg", {})
-        more = dict(text.get("tokenizer_kwargs", {}))
-        if text.get("hf_tokenizer_name"):
-            place = source.place if source.place.is_dir() else source.place.parent
-            return OpenClipHfTokens(HFTokenizer(str(place), **more))
-        return OpenClipTokens(SimpleTokenizer(**more))
 
 
 def preprocessing(
@@ -248,10 +186,6 @@ def _published(row: ScorerRow, architecture: str, tag: str) -> Mapping[str, Any]
             "bad_scorer_row", f"{row.name}: open_clip has no weights {tag!r} of {architecture!r}."
         )
     return found
-
-
-def _name(source: Source, architecture: str) -> str:
-    return architecture or f"local-dir:{source.place}"
 
 
 def _weights(source: Source) -> Path:

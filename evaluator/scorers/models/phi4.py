@@ -15,13 +15,13 @@ from typing import Any
 from safetensors.torch import load_file
 from torch import Tensor, nn
 from transformers import (
-    AutoTokenizer,
     Phi4MultimodalConfig,
     Phi4MultimodalFeatureExtractor,
     Phi4MultimodalForCausalLM,
     Phi4MultimodalImageProcessor,
     Phi4MultimodalProcessor,
     PreTrainedModel,
+    PreTrainedTokenizerFast,
 )
 
 from benchmarks.errors import SubmitterError
@@ -182,7 +182,7 @@ def _check(report: Mapping[str, Any], setting: Setting) -> None:
 
 def _processor(setting: Setting) -> Phi4MultimodalProcessor:
     """Up to 36 crops of 448 pixels and the whole image, as its authors' processor makes them."""
-    tokenizer = setting.from_folder(AutoTokenizer)
+    tokenizer = setting.from_folder(PreTrainedTokenizerFast)
     for kind, token in (("image", IMAGE_TOKEN), ("audio", AUDIO_TOKEN)):
         setattr(tokenizer, f"{kind}_token", token)
         setattr(tokenizer, f"{kind}_token_id", tokenizer.convert_tokens_to_ids(token))

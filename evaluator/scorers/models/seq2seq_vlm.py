@@ -50,9 +50,9 @@ class Seq2SeqVLM(EncoderDecoderVLM):
                 image_processor=type(self._images).__name__,
                 shared_by_prompts="vision tower" if self._qformer_tokenizer else "image's vectors",
             ),
-            config.decoder_start_token_id,
-            end_tokens(language, processor.tokenizer),
-            model.device,
+            start=config.decoder_start_token_id,
+            ends=end_tokens(language, processor.tokenizer),
+            device=model.device,
         )
 
     def prepare(self, image: Image.Image) -> Tensor:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 import signal
 from collections.abc import Sequence
 from dataclasses import replace
@@ -32,6 +31,7 @@ from evaluator.scoring.plan import ScoringPlan
 from evaluator.scoring.shards import ShardFolder
 from tests.benchmarks.toy import PAIRS, Toy
 from tests.evaluator.scorers.tiny_dual import save_clip
+from tests.evaluator.scoring.ray_token import keep_token_out_of_home
 
 SCORER, BENCHMARK = "clipscore-hessel", "demo_croc"
 LIMIT = 24
@@ -262,9 +262,9 @@ def test_what_cannot_be_run_is_said_at_once(
 
 
 def test_a_ray_that_is_started_for_a_run_gives_the_same_scores_and_ends(
-    first: Path, checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    first: Path, checkpoint: Path, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))  # else it is kept in HOME
+    keep_token_out_of_home()
     before = signal.getsignal(signal.SIGTERM)
     out = tmp_path / "ray.parquet"
 

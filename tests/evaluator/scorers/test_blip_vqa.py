@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 from numpy.testing import assert_allclose
-from transformers import PreTrainedModel
 
 from evaluator.scorers.answering import Candidate
 from evaluator.scorers.models.vlm_loading import load_answer_model
@@ -20,7 +19,7 @@ from tests.evaluator.scorers.tiny_vlm import picture, row_of, saved
 
 QUESTIONS = ["a dog?", "two red cats?", "x?"]
 YES_NO = [Candidate("yes"), Candidate("no")]
-Made = tuple[PreTrainedModel, Any, Any, Any]
+Made = tuple[Any, Any, Any, Any]
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +40,8 @@ def by_hand(model: Any, processor: Any, pixels: torch.Tensor, question: str) -> 
         image = model.vision_model(pixels, interpolate_pos_encoding=True).last_hidden_state
         asked = model.text_encoder(ids, encoder_hidden_states=image).last_hidden_state
         start = torch.tensor([[vocab["[DEC]"]]])
-        return model.text_decoder(start, encoder_hidden_states=asked).logits[0, 0]
+        logits: torch.Tensor = model.text_decoder(start, encoder_hidden_states=asked).logits
+        return logits[0, 0]
 
 
 @pytest.mark.parametrize("which", [2, 3], ids=["own size", "larger size"])

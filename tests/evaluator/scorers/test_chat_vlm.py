@@ -11,7 +11,6 @@ import pytest
 import torch
 from numpy.testing import assert_allclose
 from PIL import Image
-from transformers import PreTrainedModel
 
 from benchmarks.errors import SubmitterError
 from evaluator.scorers.answering import Candidate
@@ -33,7 +32,7 @@ from tests.evaluator.scorers.tiny_vlm import (
 
 PROMPTS = ["Is it red?", "Does this figure show a small dog beside two trees?", "Is it red? Yes?"]
 ANSWERS = [Candidate("Yes"), Candidate("No", with_end=True), Candidate("a b")]
-Tiny = tuple[PreTrainedModel, Any]
+Tiny = tuple[Any, Any]
 
 
 @pytest.fixture(scope="module", params=MAKERS)
@@ -196,22 +195,22 @@ def test_prompts_beyond_the_context_are_named(qwen: Tiny) -> None:
     assert vlm.truncated(["short", "long " * 120]) == [False, True]
 
 
-def test_images_may_be_prepared_by_several_threads(tiny: Tiny) -> None:
-    vlm = vlm_of(tiny)
+def test_images_may_be_prepared_by_several_threads(qwen: Tiny) -> None:
+    vlm = vlm_of(qwen)
     made: dict[int, Any] = {}
 
     def prepare(i: int) -> None:
         made[i] = vlm.prepare(picture(i, 90, 60))
 
-    threads = [threading.Thread(target=prepare, args=(i,)) for i in range(8)]
+    threads = [threading.Thread(target=prepare, args=(i,)) for i in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
 
-    candidates = [[[Candidate("Yes")]]] * 8
-    found = vlm.answer_logprobs([made[i] for i in range(8)], [["Red?"]] * 8, candidates)
-    for i in range(8):
+    candidates = [[[Candidate("Yes")]]] * 4
+    found = vlm.answer_logprobs([made[i] for i in range(4)], [["Red?"]] * 4, candidates)
+    for i in range(4):
         seen = vlm.prepare(picture(i, 90, 60))
         alone = vlm.answer_logprobs([seen], [["Red?"]], [[[Candidate("Yes")]]])
         assert_allclose(found[i][0][0], alone[0][0][0], atol=2e-6)

@@ -12,12 +12,16 @@ from safetensors.torch import load_file
 from transformers import BertTokenizer
 
 from benchmarks.errors import SubmitterError
+from benchmarks.schema import Element
 from evaluator.scorers.models.blip2_elements import ElementFinder, clean_caption
 from evaluator.scorers.models.blip2_lavis import LAVIS_NORM_EPSILON, Heads, blip2_config, from_lavis
 from evaluator.scorers.models.convert import convert, main
 from evaluator.scorers.registry import find_row, load_rows, load_scorer
 from evaluator.scorers.row import ScorerRow
 from evaluator.scorers.runtime import Runtime
+from evaluator.scoring.asking import Asked, Item
+from evaluator.scoring.canonical import as_png
+from evaluator.scoring.model_asker import ModelSource
 from tests.evaluator.scorers.tiny_blip2 import (
     bert_tokenizer,
     made_up_images,
@@ -119,6 +123,22 @@ def test_overall_and_element_scores_of_an_image_run_the_vision_tower_once(
     alone = load("fga-blip2", folders)
     apart = [alone.score_elements([image], [text], [names])[0] for image, text, names in pairs]
     assert [one for (one,) in found] == pytest.approx([one for (one,) in apart], abs=1e-6)
+
+
+def test_the_engine_gets_overall_and_element_scores(folders: dict[str, Path], scorer: Any) -> None:
+    source = ModelSource(row_of("fga-blip2"), Runtime(folders=folders, allow_pickle=True))
+    image = made_up_images(1)[0]
+    elements = (Element("1", "red cat (attribute)"), Element("2", "house (object)"))
+    with source.open() as asker:
+        ready = asker.ready(as_png(image))
+        reply = asker.ask([Item("image", ready, (Asked("pair", "text", PROMPT, elements),))])
+    prepared = [scorer.prepare(image)]
+    assert reply.verdicts[0][0].score == pytest.approx(scorer.score(prepared, [PROMPT])[0])
+    assert reply.elements is not None
+    found, missing = reply.elements[0][0]
+    (wanted,) = scorer.score_elements(prepared, [PROMPT], [["red cat"]])
+    assert found == pytest.approx(wanted[0])
+    assert math.isnan(missing)
 
 
 def test_half_precision_stays_close(folders: dict[str, Path], scorer: Any) -> None:

@@ -68,13 +68,13 @@ def saved_config(text: Qwen2Tokenizer) -> dict[str, Any]:
             "short_factor": [1.0] * 3,
             "long_factor": [2.0] * 3,
         },
-        "embd_layer": {"image_embd_layer": {"crop_size": 56}},
+        "embd_layer": {"image_embd_layer": {"crop_size": 448}},
         "vision_config": {
             "hidden_size": 32,
             "intermediate_size": 37,
             "num_hidden_layers": 3,
             "num_attention_heads": 4,
-            "image_size": 56,
+            "image_size": 448,
             "image_token_id": text.convert_tokens_to_ids(IMAGE_TOKEN),
         },
         "vision_lora": {"r": RANK, "lora_alpha": ALPHA, "layer": "unused"},
@@ -128,7 +128,7 @@ def folder(native: dict[str, Tensor], tmp_path_factory: pytest.TempPathFactory) 
     text = tokenizer()
     (place / "config.json").write_text(json.dumps(saved_config(text)))
     text.save_pretrained(place)
-    Phi4MultimodalImageProcessor(size={"height": 56, "width": 56}).save_pretrained(place)
+    Phi4MultimodalImageProcessor().save_pretrained(place)
     return place
 
 
@@ -181,7 +181,7 @@ def test_names_of_the_image_part_are_the_librarys() -> None:
 def test_a_loaded_checkpoint_answers_as_the_merged_weights_do(
     folder: Path, native: dict[str, Tensor]
 ) -> None:
-    reading = Reading(text_format=FORMAT, square="squash", side=112)
+    reading = Reading(text_format=FORMAT, square="squash", side=448)
     vlm: Any = load_answer_model(row_of(), Runtime(folders={"model": folder}), reading=reading)
     prompts = ["Is it red?", "Does it show two dogs?"]
     answers = [Candidate("Yes"), Candidate("No")]

@@ -52,7 +52,8 @@ def bert_tokenizer(*specials: str) -> BertTokenizer:
 
 def t5_config(tokenizer: T5Tokenizer) -> T5Config:
     """FLAN's kind of T5, whose output head is its own."""
-    config = T5Config(
+    made: Any = T5Config
+    config: T5Config = made(
         vocab_size=len(tokenizer),
         d_model=32,
         d_kv=8,
@@ -83,7 +84,7 @@ def _qformer(vocabulary: int) -> dict[str, Any]:
         "encoder_hidden_size": 32,
         "cross_attention_frequency": 2,
         "vocab_size": vocabulary,
-        "max_position_embeddings": 64,
+        "max_position_embeddings": 256,
     }
 
 
@@ -93,11 +94,11 @@ def blip2(instruct: bool = False) -> tuple[PreTrainedModel, Any]:
     images = BlipImageProcessorPil(size={"height": SIDE, "width": SIDE})
     if instruct:
         processor: Any = InstructBlipProcessor(images, tokenizer, bert, num_query_tokens=4)
-        config_class, model_class = InstructBlipConfig, InstructBlipForConditionalGeneration
+        made: Any = InstructBlipConfig
+        kind: Any = InstructBlipForConditionalGeneration
     else:
         processor = Blip2Processor(images, tokenizer, num_query_tokens=4)
-        config_class, model_class = Blip2Config, Blip2ForConditionalGeneration
-    made: Any = config_class
+        made, kind = Blip2Config, Blip2ForConditionalGeneration
     config = made(
         vision_config=_vision(),
         qformer_config=_qformer(len(bert)),
@@ -106,7 +107,7 @@ def blip2(instruct: bool = False) -> tuple[PreTrainedModel, Any]:
         image_token_index=processor.tokenizer.convert_tokens_to_ids("<image>"),
     )
     torch.manual_seed(0)
-    model: Any = model_class(config)
+    model = kind(config)
     shaken(model)
     own = torch.randn_like(model.language_model.shared.weight)
     model.language_model.lm_head.weight = nn.Parameter(0.3 * own)

@@ -90,7 +90,8 @@ def qwen_tokenizer() -> Qwen2Tokenizer:
                 if pair not in merges:
                     merges.append(pair)
                     vocab.setdefault("".join(pair), len(vocab))
-    tokenizer = Qwen2Tokenizer(vocab=vocab, merges=merges)
+    kind: Any = Qwen2Tokenizer
+    tokenizer: Qwen2Tokenizer = kind(vocab=vocab, merges=merges)
     tokenizer.add_special_tokens({"additional_special_tokens": list(QWEN_SPECIALS)})
     tokenizer.pad_token = "<|endoftext|>"
     tokenizer.eos_token = "<|im_end|>"
@@ -113,7 +114,7 @@ def _text(tokenizer: Any, **more: Any) -> dict[str, Any]:
     }
 
 
-def _qwen_ids(tokenizer: Any) -> dict[str, int]:
+def _qwen_ids(tokenizer: Any) -> dict[str, Any]:
     names = {
         "image_token_id": "<|image_pad|>",
         "video_token_id": "<|video_pad|>",
@@ -127,7 +128,13 @@ def qwen2_vl() -> tuple[PreTrainedModel, Any]:
     """Qwen2-VL, its image tokens counted on three axes."""
     tokenizer = qwen_tokenizer()
     rope = {"rope_type": "default", "mrope_section": [1, 1, 2], "rope_theta": 1e4}
-    vision = {"depth": 2, "embed_dim": 32, "hidden_size": 32, "num_heads": 4, "mlp_ratio": 2}
+    vision: dict[str, Any] = {
+        "depth": 2,
+        "embed_dim": 32,
+        "hidden_size": 32,
+        "num_heads": 4,
+        "mlp_ratio": 2,
+    }
     vision |= {"patch_size": 14, "spatial_merge_size": 2, "temporal_patch_size": 2}
     config = Qwen2VLConfig(
         text_config=_text(tokenizer, rope_parameters=rope),
@@ -145,7 +152,7 @@ def qwen2_5_vl() -> tuple[PreTrainedModel, Any]:
     """Qwen2.5-VL, with window attention in its vision tower."""
     tokenizer = qwen_tokenizer()
     rope = {"rope_type": "default", "mrope_section": [1, 1, 2], "rope_theta": 1e4}
-    vision = {"depth": 2, "hidden_size": 32, "out_hidden_size": 32, "num_heads": 4}
+    vision: dict[str, Any] = {"depth": 2, "hidden_size": 32, "out_hidden_size": 32, "num_heads": 4}
     vision |= {"intermediate_size": 37, "patch_size": 14, "spatial_merge_size": 2}
     vision |= {"temporal_patch_size": 2, "window_size": 56, "fullatt_block_indexes": [1]}
     config = Qwen2_5_VLConfig(
@@ -164,7 +171,7 @@ def qwen3_vl() -> tuple[PreTrainedModel, Any]:
     """Qwen3-VL, whose vision tower feeds several layers of the decoder."""
     tokenizer = qwen_tokenizer()
     rope = {"rope_type": "default", "mrope_section": [1, 1, 2], "rope_theta": 1e4}
-    vision = {"depth": 2, "hidden_size": 32, "out_hidden_size": 32, "num_heads": 4}
+    vision: dict[str, Any] = {"depth": 2, "hidden_size": 32, "out_hidden_size": 32, "num_heads": 4}
     vision |= {"intermediate_size": 37, "patch_size": 16, "spatial_merge_size": 2}
     vision |= {"temporal_patch_size": 2, "num_position_embeddings": 64}
     vision |= {"deepstack_visual_indexes": [0]}
@@ -195,7 +202,7 @@ def llama_tokenizer() -> LlamaTokenizer:
 
 def llava() -> tuple[PreTrainedModel, Any]:
     """LLaVA-1.5."""
-    tokenizer = llama_tokenizer()
+    tokenizer: Any = llama_tokenizer()
     vision = CLIPVisionConfig(
         hidden_size=32,
         num_attention_heads=4,

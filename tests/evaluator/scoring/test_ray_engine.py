@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import secrets
 import shutil
 import signal
 import tempfile
@@ -32,6 +31,7 @@ from evaluator.scoring.ray_slots import RayOptions
 from evaluator.scoring.shards import ShardFolder
 from tests.evaluator.scoring.asking import picture, questions_of
 from tests.evaluator.scoring.ray_askers import AccidentSource, UnsendableSource, alive, gone, pids
+from tests.evaluator.scoring.ray_token import keep_token_out_of_home
 from tests.evaluator.scoring.ray_torch_asker import TorchSource
 
 SMALL = EngineOptions(batch_pairs=6, window=8, keep_every_s=0.0)
@@ -42,8 +42,7 @@ QUESTIONS = questions_of(PAIRS, elements=True)
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayCluster]:
     """Two slots on this machine, in a Ray that belongs to the tests and not to the engine."""
-    kept = {name: os.environ.get(name) for name in ("RAY_AUTH_TOKEN", "RAY_USAGE_STATS_ENABLED")}
-    os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)  # else Ray keeps one in the home folder
+    keep_token_out_of_home()
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     folder = Path(tempfile.mkdtemp(prefix="assay-test-"))
     ray.init(
@@ -60,8 +59,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayCluster]:
     assert ray.is_initialized(), "a Ray that somebody else started was shut down"
     ray.shutdown()
     shutil.rmtree(folder, ignore_errors=True)
-    for name, value in kept.items():
-        os.environ.pop(name) if value is None else os.environ.update({name: value})
+    del os.environ["RAY_USAGE_STATS_ENABLED"]
     assert not _processes_of(folder)
 
 

@@ -1,0 +1,150 @@
+"""An uploaded scoring module, unpacked and put into a box: on this machine, or on an actor's."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.errors import PlatformError
+from evaluator.bundled import bundled_hashes
+from evaluator.isolation.backend import Backend, IsolationStatus
+from evaluator.isolation.gate import machine_isolation
+from evaluator.isolation.limits import Limits
+from evaluator.isolation.session import ScorerSession
+from evaluator.scoring.box import BoxAsker
+from evaluator.submission.archive import read_content
+from leaderboard.records import Submission
+
+OWN_CODE = "our own code, in a process of its own"
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """How modules are boxed on one machine.
+
+    Attributes:
+        isolation: what isolates strangers' code here.
+        own: the backend for the modules that are part of Assay, where nothing isolates.
+        limits: of one submission.
+    """
+
+    isolation: IsolationStatus
+    own: Backend
+    limits: Limits
+
+    def choose(self, submission: Submission) -> tuple[Backend, tuple[str, ...]]:
+        """The backend a module is run in, and the layers to record.
+
+        Raises:
+            PlatformError: `isolation_unavailable`.
+        """
+        if self.isolation.backend is None and submission.content_sha256 in bundled_hashes():
+            return self.own, (OWN_CODE,)
+        return self.isolation.require(), self.isolation.layers
+
+    @contextmanager
+    def boxed(
+        self, submission: Submission, upload: bytes, scratch: Path
+    ) -> Iterator[ScorerSession]:
+        """A box in which nothing of the module has run yet; it has ended afterwards.
+
+        Args:
+            submission: whose module it is.
+            upload: the archive, as it was submitted.
+            scratch: folder to unpack in.
+
+        Raises:
+            PlatformError: `isolation_unavailable`, `upload_changed`.
+        """
+        backend, _ = self.choose(submission)
+        with unpacked(submission, upload, scratch) as folder:
+            session = backend.start(
+                folder, submission.entry_point, submission.weights or None, self.limits
+            )
+            try:
+                yield session
+            finally:
+                session.close()
+
+
+@contextmanager
+def unpacked(submission: Submission, upload: bytes, scratch: Path) -> Iterator[Path]:
+    """The module's folder, removed afterwards.
+
+    Raises:
+        PlatformError: `upload_changed`, the archive is not what was submitted.
+    """
+    # A neutral name: the box can read the names of what is bound into it.
+    place = scratch / uuid.uuid4().hex
+    place.mkdir(parents=True)
+    try:
+        archive = place / "upload.zip"
+        archive.write_bytes(upload)
+        content = read_content(archive)
+        if content.sha256 != submission.content_sha256:
+            raise PlatformError(
+                "upload_changed",
+                f"The stored upload of {submission.submission_id} is not what was submitted.",
+            )
+        archive.unlink()
+        folder = place / "module"
+        folder.mkdir()
+        content.unpack_to(folder)
+        yield folder
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class PackedModule:
+    """A module that is boxed wherever it is opened; see `AskerSource`. It travels with pickle.
+
+    Attributes:
+        submission: whose module it is.
+        upload: the archive.
+        own: as in `Boxes`.
+        limits: of the submission; each box of it has them.
+        layers: what isolates it on the worker's machine, and must wherever else it is opened.
+        hidden: folders that the box must not see.
+    """
+
+    submission: Submission
+    upload: bytes
+    own: Backend
+    limits: Limits
+    layers: tuple[str, ...]
+    hidden: tuple[Path, ...] = ()
+
+    @property
+    def fingerprint(self) -> str:
+        """See `AskerSource`."""
+        return self.submission.content_sha256
+
+    @contextmanager
+    def open(self) -> Iterator[BoxAsker]:
+        """See `AskerSource`.
+
+        Raises:
+            PlatformError: `isolation_differs`, another machine isolates less.
+            SubmitterError: `import_failed`, `init_failed`, ...
+        """
+        boxes = Boxes(machine_isolation(*self.hidden), self.own, self.limits)
+        _, layers = boxes.choose(self.submission)
+        wanted = () if self.layers == (OWN_CODE,) else self.layers
+        if lacking := [layer for layer in wanted if layer not in layers]:
+            raise PlatformError(
+                "isolation_differs",
+                f"A machine of the cluster lacks {', '.join(lacking)}, which the worker's has.",
+                "Every machine that runs submissions must isolate them alike; see `doctor`.",
+            )
+        with (
+            tempfile.TemporaryDirectory(prefix="assay-") as scratch,
+            boxes.boxed(self.submission, self.upload, Path(scratch)) as session,
+            session,
+        ):
+            yield BoxAsker(session)
