@@ -31,6 +31,8 @@ from benchmarks_perf.made_up_images import croc_like, noise_jpeg, numbered, on_o
 from evaluator.scorers.family import Loaded
 from evaluator.scorers.runtime import Runtime
 from evaluator.scoring.decoding import decode
+from evaluator.scoring.embedding_cache import EmbeddingCache
+from evaluator.scoring.embedding_packs import About
 from evaluator.scoring.engine import run_plan
 from evaluator.scoring.model_asker import ModelAsker
 from evaluator.scoring.plan import ScoringPlan
@@ -50,16 +52,22 @@ class Nothing:
 
 @dataclass(frozen=True)
 class LoadedSource:
-    """Opens askers over a scorer that is there already."""
+    """Opens askers over a scorer that is there already; with a folder, they keep embeddings."""
 
     loaded: Loaded
     runtime: Runtime
+    kept: Path | None = None
     fingerprint: str = "0" * 64
 
     @contextmanager
     def open(self) -> Iterator[ModelAsker]:
         """See `AskerSource`."""
-        yield ModelAsker(self.loaded, self.runtime)
+        if self.kept is None:
+            yield ModelAsker(self.loaded, self.runtime)
+            return
+        about = About(self.fingerprint, self.loaded.preprocessing)
+        with EmbeddingCache(self.kept, about) as cache:
+            yield ModelAsker(self.loaded, self.runtime, cache=cache)
 
 
 def through_engine(questions: Questions) -> dict[str, float]:

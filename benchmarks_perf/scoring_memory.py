@@ -16,9 +16,7 @@ import argparse
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +25,12 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
+from benchmarks_perf.engine_overhead import LoadedSource
 from benchmarks_perf.made_up_images import croc_like, noise_jpeg, numbered, on_one_thread
 from evaluator.scorers.family import Loaded
 from evaluator.scorers.runtime import Runtime
 from evaluator.scoring.contract import Vectors
-from evaluator.scoring.embedding_cache import EmbeddingCache
-from evaluator.scoring.embedding_packs import About
 from evaluator.scoring.engine import run_plan
-from evaluator.scoring.model_asker import ModelAsker
 from evaluator.scoring.model_device import peak_rss_bytes
 from evaluator.scoring.plan import ScoringPlan
 from evaluator.scoring.preprocessing import normalised, resized_and_cropped
@@ -82,21 +78,6 @@ class SmallDual:
         return scores
 
 
-@dataclass(frozen=True)
-class SmallSource:
-    """Opens a `SmallDual` that keeps its embeddings."""
-
-    kept: Path
-    fingerprint: str = "0" * 64
-
-    @contextmanager
-    def open(self) -> Iterator[ModelAsker]:
-        """See `AskerSource`."""
-        loaded = Loaded(SmallDual(), {})
-        with EmbeddingCache(self.kept, About(self.fingerprint, "224", "small")) as cache:
-            yield ModelAsker(loaded, Runtime(), cache=cache)
-
-
 def measure(n_images: int, folder: Path) -> None:
     """Score so many images; print what that added to the peak, and what was decoded."""
     jpeg = noise_jpeg(0)
@@ -113,7 +94,7 @@ def measure(n_images: int, folder: Path) -> None:
 
 def _run(n_images: int, image: Callable[[int], Callable[[], bytes]], kept: Path) -> int:
     questions = croc_like([image(number) for number in range(n_images)])
-    source = SmallSource(kept)
+    source = LoadedSource(Loaded(SmallDual(), {}), Runtime(), kept)
     with tempfile.TemporaryDirectory() as folder:
         shards = ShardFolder(Path(folder), source.fingerprint)
         plan = ScoringPlan.of(questions, b"seed")

@@ -25,8 +25,7 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -40,6 +39,7 @@ from open_clip.transform import PreprocessCfg, image_transform_v2  # type: ignor
 from safetensors.torch import save_file
 
 from benchmarks.schema import Questions
+from benchmarks_perf.engine_overhead import LoadedSource
 from benchmarks_perf.made_up_images import croc_like, noise_jpeg, on_one_thread
 from benchmarks_perf.scoring_peers import HOW_TO_INSTALL, ImageText, Loop, Peers
 from evaluator.scorers.family import Loaded
@@ -47,8 +47,6 @@ from evaluator.scorers.registry import load_scorer
 from evaluator.scorers.row import Checkpoint, ScorerRow
 from evaluator.scorers.runtime import Runtime
 from evaluator.scoring.column import ScoreColumn
-from evaluator.scoring.embedding_cache import EmbeddingCache
-from evaluator.scoring.embedding_packs import About
 from evaluator.scoring.engine import EngineOptions, run_plan
 from evaluator.scoring.model_asker import ModelAsker
 from evaluator.scoring.plan import ScoringPlan
@@ -72,25 +70,6 @@ ROW = ScorerRow(
 
 
 @dataclass(frozen=True)
-class LoadedSource:
-    """Opens askers over the model that is loaded; with a folder, they keep embeddings."""
-
-    loaded: Loaded
-    kept: Path | None = None
-    fingerprint: str = "0" * 64
-
-    @contextmanager
-    def open(self) -> Iterator[ModelAsker]:
-        """See `AskerSource`."""
-        if self.kept is None:
-            yield ModelAsker(self.loaded, Runtime())
-            return
-        about = About(self.fingerprint, self.loaded.preprocessing)
-        with EmbeddingCache(self.kept, about) as cache:
-            yield ModelAsker(self.loaded, Runtime(), cache=cache)
-
-
-@dataclass(frozen=True)
 class Site:
     """The model in our family and as the peers have it, and what is asked."""
 
@@ -101,7 +80,7 @@ class Site:
 
     def ours(self, kept: Path | None = None) -> ScoreColumn:
         """A whole run from an empty folder of shards."""
-        source = LoadedSource(self.loaded, kept)
+        source = LoadedSource(self.loaded, Runtime(), kept)
         with tempfile.TemporaryDirectory() as folder:
             return run_plan(
                 ScoringPlan.of(self.questions, b"seed"),
@@ -125,7 +104,7 @@ class Site:
 def load(n_images: int, folder: Path, batch_pairs: int) -> Site:
     """A random model, saved once and loaded as any checkpoint is."""
     torch.manual_seed(0)
-    model: Any = open_clip.create_model(ARCHITECTURE)
+    model: Any = open_clip.create_model(ARCHITECTURE, load_weights=False)
     # Fresh weights give cosines below 0 only, which CROC's wrapper would all make 0.
     model.text_projection.data.neg_()
     save_file(model.state_dict(), folder / "open_clip_model.safetensors")

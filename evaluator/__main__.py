@@ -11,6 +11,8 @@ from evaluator.commands.compare import compare
 from evaluator.commands.demo import demo
 from evaluator.commands.generate import generate
 from evaluator.commands.meta import meta
+from evaluator.commands.questions import app as questions
+from evaluator.commands.scorers import scorers_app
 from evaluator.commands.status import logs, status
 from evaluator.commands.submit import submit
 from evaluator.commands.work import doctor, worker
@@ -26,6 +28,8 @@ def command_line() -> typer.Typer:
     )
     for command in (submit, status, logs, meta, compare, generate, worker, doctor, demo):
         app.command()(command)
+    app.add_typer(scorers_app(), name="scorers")
+    app.add_typer(questions, name="questions")
     return app
 
 

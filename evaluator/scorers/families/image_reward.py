@@ -50,6 +50,8 @@ class ImageRewardScorer:
         batch_texts: int,
     ) -> None:
         self._model = model
+        # Positions count from the first token, so padding and cuts belong at the end.
+        tokenizer.padding_side = tokenizer.truncation_side = "right"
         self._tokenizer = tokenizer
         self._image_processor = image_processor
         self._max_tokens = max_tokens

@@ -60,6 +60,8 @@ class Blip2Matcher:
         self, model: Any, tokenizer: Any, image_processor: Any, max_tokens: int, batch_texts: int
     ) -> None:
         self._model = model
+        # Positions count from the first token, so padding and cuts belong at the end.
+        tokenizer.padding_side = tokenizer.truncation_side = "right"
         self._tokenizer = tokenizer
         self._image_processor = image_processor
         self._batch_texts = batch_texts

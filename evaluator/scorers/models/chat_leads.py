@@ -112,6 +112,14 @@ class Leads:
         if waiting:
             yield self._together(waiting)
 
+    def looks_ahead(self, seen: SeenImage, prompt: str) -> bool:
+        """Whether what a prompt says changes what is made of the image before it."""
+        one = self._text.asked(seen, prompt)
+        beginning = self._beginning(one, len(one.ids), self._positions(one), self._pixels(one))
+        never = {int(one.ids[-1]), *self._image_tokens}
+        other = next(token for token in reversed(one.ids.tolist()) if token not in never)
+        return self._decoder.looks_ahead(beginning, other)
+
     def _shared(self, asked: Sequence[Asked]) -> int:
         """Number of first tokens that run once for all prompts to an image; 0: none may."""
         if self._sharing != "prefix":

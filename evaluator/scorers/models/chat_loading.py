@@ -50,24 +50,26 @@ def load_chat_vlm(setting: Setting) -> ChatVLM:
 def chat_vlm(model: PreTrainedModel, processor: Any, setting: Setting) -> ChatVLM:
     """A decoder in memory, sharing as much as leaves its answers alone.
 
-    Whether a model's prompts may share is tried, not presumed: two prompts to each of two images
-    are answered with and without sharing.
+    Whether a model's prompts may share is tried, not presumed: whether it looks ahead from the
+    image to the prompt, and how two prompts to each of two images are answered without sharing.
 
     Raises:
         SubmitterError: `checkpoint_wrong_class`, it does not answer questions to an image.
     """
     text = ChatText(processor, setting.reading)
     together = IMAGES_TOGETHER if model.device.type == "cuda" else 1
+    alone = ChatVLM(model, text, {}, "nothing")
     try:
-        plain = _probed(ChatVLM(model, text, {}, "nothing"))
+        plain = _probed(alone)
+        ahead = alone.looks_ahead(alone.prepare(_pictures()[0]), _QUESTIONS[1])
     except _FAILURES as error:
         raise SubmitterError(
             "checkpoint_wrong_class",
             f"{setting.source} does not answer a question to an image: {error}",
             "An image-text-to-text model of transformers, with its processor, is wanted.",
         ) from error
-    said: list[str] = []
-    for sharing, count in _ways(together):
+    said = ["prompts change what is made of the image"] if ahead else []
+    for sharing, count in _ways(together, ahead):
         change = _change(plain, ChatVLM(model, text, {}, sharing, count))
         if change <= TOLERANCE[setting.dtype]:
             environment = _environment(setting, text, sharing, count, said)
@@ -77,10 +79,10 @@ def chat_vlm(model: PreTrainedModel, processor: Any, setting: Setting) -> ChatVL
     return ChatVLM(model, text, environment, "nothing")
 
 
-def _ways(together: int) -> list[tuple[Sharing, int]]:
+def _ways(together: int, ahead: bool) -> list[tuple[Sharing, int]]:
     """What is tried, the most first."""
     batched: list[tuple[Sharing, int]] = [("prefix", together)] if together > 1 else []
-    return [*batched, ("prefix", 1), ("vision", 1)]
+    return [("vision", 1)] if ahead else [*batched, ("prefix", 1), ("vision", 1)]
 
 
 def _change(plain: list[np.ndarray], vlm: ChatVLM) -> float:
@@ -94,14 +96,18 @@ def _change(plain: list[np.ndarray], vlm: ChatVLM) -> float:
 
 def _probed(vlm: ChatVLM) -> list[np.ndarray]:
     """Log-probabilities of answers to made-up questions to made-up images."""
-    rng = np.random.default_rng(0)
-    shapes = [(96, 64, 3), (64, 128, 3)]
-    pixels = [rng.integers(0, 256, shape, dtype=np.uint8) for shape in shapes]
-    images = [vlm.prepare(Image.fromarray(one)) for one in pixels]
+    images = [vlm.prepare(one) for one in _pictures()]
     asked = [list(_QUESTIONS)] * len(images)
     answers = [[list(_ANSWERS)] * len(_QUESTIONS)] * len(images)
     found = vlm.answer_logprobs(images, asked, answers)
     return [values for of_image in found for of_prompt in of_image for values in of_prompt]
+
+
+def _pictures() -> list[Image.Image]:
+    """Noise, upright and wide."""
+    rng = np.random.default_rng(0)
+    shapes = [(96, 64, 3), (64, 128, 3)]
+    return [Image.fromarray(rng.integers(0, 256, shape, dtype=np.uint8)) for shape in shapes]
 
 
 def _environment(

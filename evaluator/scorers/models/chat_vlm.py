@@ -63,6 +63,10 @@ class ChatVLM:
         self._image_length = max(self._image_length, seen.length)
         return seen
 
+    def looks_ahead(self, image: SeenImage, prompt: str) -> bool:
+        """Whether what a prompt says changes what is made of the image before it."""
+        return self._leads.looks_ahead(image, prompt)
+
     def truncated(self, prompts: Sequence[str]) -> list[bool]:
         """Whether a prompt with the longest image so far exceeds the model's context.
 

@@ -111,19 +111,21 @@ class CachingDecoder:
 
         The images' inputs are joined along their first axis, so they must agree in the others.
         """
-        width = max(len(one.ids) for one in beginnings)
-        ids = torch.stack([_left(one.ids, width, self._pad_id) for one in beginnings])
-        mask = torch.stack([_left(torch.ones_like(one.ids), width, 0) for one in beginnings])
-        inputs: dict[str, Any] = {
-            name: torch.cat([_left(one.per_token[name], width, 0) for one in beginnings])
-            for name in beginnings[0].per_token
-        }
-        inputs |= joined([one.pixels for one in beginnings])
-        padded = bool((mask == 0).any())
-        inputs["position_ids"] = self._starting_positions(beginnings, mask if padded else None)
+        inputs = self._inputs(beginnings)
+        out = self._call(keep=1, **inputs)
+        return Cached(out.past_key_values, inputs["attention_mask"], out.logits[:, -1].float())
+
+    def looks_ahead(self, beginning: Beginning, token: int) -> bool:
+        """Whether another last token changes what is computed of the tokens before it.
+
+        Both runs have one shape, so a causal model gives the very same numbers in any precision.
+        """
+        inputs = self._inputs([beginning])
+        before = self._call(keep=2, **inputs).logits[0, 0]
+        inputs["input_ids"][0, -1] = token
         self._forget_positions()
-        out = self._call(input_ids=ids, attention_mask=mask, keep=1, **inputs)
-        return Cached(out.past_key_values, mask, out.logits[:, -1].float())
+        after = self._call(keep=2, **inputs).logits[0, 0]
+        return not torch.allclose(before.float(), after.float(), rtol=0, atol=1e-5)
 
     def go_on(self, cached: Cached, rests: Sequence[Rest]) -> list[Tensor]:
         """Logits of the last `keep` tokens of each rest, float32, each (keep, vocabulary)."""
@@ -151,6 +153,24 @@ class CachingDecoder:
     def slides(self, cached: Cached) -> bool:
         """Whether a layer keeps only a window: padding between tokens would push tokens out."""
         return any(getattr(layer, "is_sliding", False) for layer in cached.cache.layers)
+
+    def _inputs(self, beginnings: Sequence[Beginning]) -> dict[str, Any]:
+        """Beginnings as one batch, padded on the left."""
+        width = max(len(one.ids) for one in beginnings)
+        mask = torch.stack([_left(torch.ones_like(one.ids), width, 0) for one in beginnings])
+        inputs: dict[str, Any] = {
+            name: torch.cat([_left(one.per_token[name], width, 0) for one in beginnings])
+            for name in beginnings[0].per_token
+        }
+        padded = bool((mask == 0).any())
+        self._forget_positions()
+        return {
+            **inputs,
+            **joined([one.pixels for one in beginnings]),
+            "input_ids": torch.stack([_left(one.ids, width, self._pad_id) for one in beginnings]),
+            "attention_mask": mask,
+            "position_ids": self._starting_positions(beginnings, mask if padded else None),
+        }
 
     def _extend(
         self, cache: Cache, start_mask: Tensor, rests: Sequence[Rest]

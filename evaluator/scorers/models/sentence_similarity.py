@@ -40,9 +40,9 @@ class SentenceSimilarity:
 
     def cosines(self, text: str, others: Sequence[str]) -> NDArray[np.float64]:
         """The cosine between a text and each of the others, shape (len(others),), -1..1."""
-        vectors = np.stack([self._embed(other) for other in others])
-        found: NDArray[np.float64] = vectors @ self._embed(text)
-        return found
+        own = self._embed(text)
+        # One product each: in a matrix product the last digit depends on the other rows.
+        return np.array([np.dot(self._embed(other), own) for other in others], np.float64)
 
     @torch.inference_mode()
     def _embedded(self, text: str) -> NDArray[np.float64]:

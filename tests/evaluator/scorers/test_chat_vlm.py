@@ -14,15 +14,19 @@ from PIL import Image
 
 from benchmarks.errors import SubmitterError
 from evaluator.scorers.answering import Candidate
+from evaluator.scorers.checkpoints import Source
+from evaluator.scorers.models.chat_loading import chat_vlm
 from evaluator.scorers.models.chat_text import ChatText, answer_ids
 from evaluator.scorers.models.chat_vlm import ChatVLM, stems
 from evaluator.scorers.models.vlm_loading import load_answer_model
 from evaluator.scorers.models.vlm_reading import CLIP_MEAN_COLOUR, Reading, padded_square
+from evaluator.scorers.models.vlm_setting import Setting
 from evaluator.scorers.runtime import Runtime
 from tests.evaluator.scorers.tiny_vlm import (
     MAKERS,
     independent_logprobs,
     llava,
+    paligemma,
     picture,
     qwen2_vl,
     qwen_tokenizer,
@@ -37,6 +41,11 @@ Tiny = tuple[Any, Any]
 
 @pytest.fixture(scope="module", params=MAKERS)
 def tiny(request: pytest.FixtureRequest) -> Tiny:
+    return MAKERS[request.param]()
+
+
+@pytest.fixture(scope="module", params=["qwen3_vl", "gemma3"])
+def some(request: pytest.FixtureRequest) -> Tiny:
     return MAKERS[request.param]()
 
 
@@ -81,8 +90,8 @@ def vlm_answer(tiny: Tiny, answer: Candidate) -> list[int]:
     return answer_ids(tiny[1].tokenizer, answer.text, answer.with_end)
 
 
-def test_prompts_do_not_see_each_other_nor_their_order(tiny: Tiny) -> None:
-    vlm = vlm_of(tiny)
+def test_prompts_do_not_see_each_other_nor_their_order(some: Tiny) -> None:
+    vlm = vlm_of(some)
     image = picture(1)
 
     forwards = read(vlm, [image], [PROMPTS])
@@ -106,10 +115,10 @@ def test_images_batched_with_left_padding_score_as_alone(tiny: Tiny) -> None:
         assert_allclose(a, b, atol=2e-6)
 
 
-def test_sharing_only_the_vision_tower_or_nothing_changes_nothing(tiny: Tiny) -> None:
+def test_sharing_only_the_vision_tower_or_nothing_changes_nothing(some: Tiny) -> None:
     images = [picture(1), picture(2, 90, 60)]
     prefix, vision, nothing = (
-        read(vlm_of(tiny, sharing=kind), images, [PROMPTS, PROMPTS])
+        read(vlm_of(some, sharing=kind), images, [PROMPTS, PROMPTS])
         for kind in ("prefix", "vision", "nothing")
     )
 
@@ -118,9 +127,9 @@ def test_sharing_only_the_vision_tower_or_nothing_changes_nothing(tiny: Tiny) ->
         assert_allclose(a, c, atol=2e-6)
 
 
-def test_greedy_answers_are_those_of_the_library(tiny: Tiny) -> None:
-    model, processor = tiny
-    vlm = vlm_of(tiny)
+def test_greedy_answers_are_those_of_the_library(some: Tiny) -> None:
+    model, processor = some
+    vlm = vlm_of(some)
     image = picture(1, 90, 60)
 
     found = vlm.generate([vlm.prepare(image)], [PROMPTS], 6)[0]
@@ -139,8 +148,8 @@ def test_greedy_answers_are_those_of_the_library(tiny: Tiny) -> None:
         assert words == processor.tokenizer.decode(new, skip_special_tokens=True).strip()
 
 
-def test_greedy_answers_do_not_depend_on_the_batch(tiny: Tiny) -> None:
-    vlm, batched = vlm_of(tiny), vlm_of(tiny, images_together=2)
+def test_greedy_answers_do_not_depend_on_the_batch(some: Tiny) -> None:
+    vlm, batched = vlm_of(some), vlm_of(some, images_together=2)
     images = [picture(1, 90, 60), picture(2)]
 
     together = batched.generate([batched.prepare(one) for one in images], [PROMPTS, PROMPTS], 5)
@@ -173,8 +182,8 @@ def test_last_logits_alone_equal_those_of_the_whole_sequence(qwen: Tiny) -> None
     assert_allclose(last.numpy(), whole.numpy(), atol=1e-6)
 
 
-def test_the_image_is_read(tiny: Tiny) -> None:
-    first, second = read(vlm_of(tiny), [picture(1), picture(2)], [PROMPTS[:1], PROMPTS[:1]])
+def test_the_image_is_read(some: Tiny) -> None:
+    first, second = read(vlm_of(some), [picture(1), picture(2)], [PROMPTS[:1], PROMPTS[:1]])
 
     assert np.abs(first - second).max() > 1e-4
 
@@ -186,6 +195,28 @@ def test_loader_tries_sharing_and_says_so(tmp_path: Path, qwen: Tiny) -> None:
     assert model.environment["shared_by_prompts"] == "image and text before it"
     assert model.environment["precision"] == "float32"
     assert model.environment["image_processor"].endswith("Pil")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_model_that_looks_ahead_shares_its_vision_tower_only(dtype: Any) -> None:
+    model: Any
+    model, processor = paligemma()
+    source = Source(Path("made up"), "made up", "")
+    setting = Setting(source, "paligemma", Runtime(), dtype, Reading(text_format="{image}{prompt}"))
+    image = picture(1)
+
+    vlm = chat_vlm(model.to(setting.torch_dtype), processor, setting)
+
+    assert vlm.environment["shared_by_prompts"].startswith("vision tower (prompts change")
+    text = ChatText(processor, setting.reading)
+    found = vlm.answer_logprobs([vlm.prepare(image)], [PROMPTS], [[[Candidate("Yes")]] * 3])[0]
+    for prompt, (values,) in zip(PROMPTS, found, strict=True):
+        one = text.asked(text.prepare(image), prompt)
+        pixels = {name: v.to(setting.torch_dtype) for name, v in one.pixels.items()}
+        with torch.no_grad():
+            logits = model(input_ids=one.ids[None], **one.per_token, **pixels).logits[0, -1]
+        wanted = torch.log_softmax(logits.float(), dim=-1)[text.answer(Candidate("Yes"))[0]]
+        assert_allclose(values[0], wanted, atol=1e-5 if dtype == "float32" else 0.05)
 
 
 def test_prompts_beyond_the_context_are_named(qwen: Tiny) -> None:

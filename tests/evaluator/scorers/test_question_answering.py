@@ -67,7 +67,8 @@ def test_dsg_keeps_a_question_behind_a_closed_gate_in_the_mean() -> None:
     words = {"a car?": "no", "red?": "yes", "dark red?": "yes"}
     official = verdict(QuestionAnswering(Options(gate="onehop")), words, *asked)
     ts2 = verdict(QuestionAnswering(Options(gate="recursive", parse="substring")), words, *asked)
-    assert (official.score, ts2.score) == (pytest.approx(1 / 3), 0.0)
+    assert official.score == pytest.approx(1 / 3)
+    assert ts2.score == 0.0
     assert [(a.value, a.valid, a.raw) for a in official.answers] == [
         (0.0, True, "no"),
         (0.0, False, "yes"),

@@ -12,11 +12,18 @@ from tokenizers.pre_tokenizers import ByteLevel
 from transformers import (
     CLIPImageProcessorPil,
     CLIPVisionConfig,
+    Gemma3Config,
+    Gemma3ForConditionalGeneration,
+    Gemma3ImageProcessorPil,
+    Gemma3Processor,
     LlamaConfig,
     LlamaTokenizer,
     LlavaConfig,
     LlavaForConditionalGeneration,
     LlavaProcessor,
+    PaliGemmaConfig,
+    PaliGemmaForConditionalGeneration,
+    PaliGemmaProcessor,
     PreTrainedModel,
     Qwen2_5_VLConfig,
     Qwen2_5_VLForConditionalGeneration,
@@ -31,6 +38,7 @@ from transformers import (
     Qwen3VLForConditionalGeneration,
     Qwen3VLProcessor,
     Qwen3VLVideoProcessor,
+    SiglipImageProcessorPil,
 )
 
 from evaluator.scorers.row import Checkpoint, ScorerRow
@@ -233,11 +241,64 @@ def llava() -> tuple[PreTrainedModel, Any]:
     return _random(LlavaForConditionalGeneration, config), processor
 
 
+def gemma3() -> tuple[PreTrainedModel, Any]:
+    """Gemma 3: image tokens see each other, and a layer sees a window of 16 tokens."""
+    tokenizer: Any = qwen_tokenizer()
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<boi>", "<eoi>", "<img>"]})
+    for name, token in (("boi", "<boi>"), ("eoi", "<eoi>"), ("image", "<img>")):
+        setattr(tokenizer, f"{name}_token", token)
+        setattr(tokenizer, f"{name}_token_id", tokenizer.convert_tokens_to_ids(token))
+    layers = {"sliding_window": 16, "layer_types": ["sliding_attention", "full_attention"]}
+    made: Any = Gemma3Config
+    config = made(
+        vision_config=_tower(),
+        text_config=_text(tokenizer, head_dim=8, query_pre_attn_scalar=8, **layers),
+        mm_tokens_per_image=4,
+        boi_token_index=tokenizer.boi_token_id,
+        eoi_token_index=tokenizer.eoi_token_id,
+        image_token_index=tokenizer.image_token_id,
+    )
+    processor = Gemma3Processor(
+        Gemma3ImageProcessorPil(size={"height": 28, "width": 28}),
+        tokenizer,
+        image_seq_length=4,
+        chat_template=LLAVA_TEMPLATE.replace("<image>\n", "<boi>"),
+    )
+    model: Any = _random(Gemma3ForConditionalGeneration, config)
+    torch.nn.init.normal_(model.model.multi_modal_projector.mm_input_projection_weight)
+    return model, processor
+
+
+def paligemma() -> tuple[PreTrainedModel, Any]:
+    """PaliGemma, which reads image and prompt in both directions."""
+    tokenizer: Any = qwen_tokenizer()
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<image>"]})
+    tokenizer.bos_token = "<|im_start|>"
+    made: Any = PaliGemmaConfig
+    config = made(
+        vision_config={**_tower(), "model_type": "siglip_vision_model", "vision_use_head": False},
+        text_config={**_text(tokenizer), "model_type": "gemma", "head_dim": 8},
+        image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
+        projection_dim=32,
+        hidden_size=32,
+    )
+    images: Any = SiglipImageProcessorPil(size={"height": 28, "width": 28})
+    images.image_seq_length = 4
+    return _random(PaliGemmaForConditionalGeneration, config), PaliGemmaProcessor(images, tokenizer)
+
+
+def _tower() -> dict[str, Any]:
+    sizes = {"hidden_size": 32, "num_attention_heads": 4, "num_hidden_layers": 2}
+    places = {"image_size": 28, "patch_size": 14, "initializer_range": 0.2}
+    return {**sizes, **places, "intermediate_size": 37}
+
+
 MAKERS = {
     "qwen2_vl": qwen2_vl,
     "qwen2_5_vl": qwen2_5_vl,
     "qwen3_vl": qwen3_vl,
     "llava": llava,
+    "gemma3": gemma3,
 }
 
 
@@ -266,7 +327,12 @@ def independent_logprobs(
         return_dict=True,
         return_tensors="pt",
     )
-    for name, fill in (("input_ids", None), ("attention_mask", 1), ("mm_token_type_ids", 0)):
+    for name, fill in (
+        ("input_ids", None),
+        ("attention_mask", 1),
+        ("mm_token_type_ids", 0),
+        ("token_type_ids", 0),
+    ):
         if name in inputs:
             tail = answer if fill is None else [fill] * len(answer)
             inputs[name] = torch.cat([inputs[name], torch.tensor([tail])], dim=1)

@@ -7,7 +7,7 @@ a number of its own in place of its pixels.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,8 @@ PRINTED = {"mplug": (0.463, 0.380), "instructblip": (0.442, 0.364), "pali17b": (
 
 
 def read(path: Path, **more: Any) -> pd.DataFrame:
-    return pd.read_csv(path, dtype=str, keep_default_na=False, **more)
+    table: pd.DataFrame = pd.read_csv(path, dtype=str, keep_default_na=False, **more)
+    return table
 
 
 def options_of(row: str) -> Options:
@@ -75,8 +76,8 @@ def score(
     metric: QuestionAnswering,
     questions: Released,
     answers: pd.DataFrame,
-    images: Sequence[str],
-    prompts: Sequence[str],
+    images: Iterable[str],
+    prompts: Iterable[str],
 ) -> pd.Series:
     """The scores of all images in one batch.
 
@@ -92,8 +93,9 @@ def score(
     assert not table.duplicated(["pair_id", "question_id"]).any()
     known = {(pair, key): answer for pair, key, answer in table.itertuples(index=False, name=None)}
     scorer = QuestionScorer(metric, TableAnswers(known), QuestionFile(lines))
-    verdicts = scorer.score_texts(images, [[prompt] for prompt in prompts])
-    return pd.Series([of_image[0].score for of_image in verdicts], index=list(images))
+    names = list(images)
+    verdicts = scorer.score_texts(names, [[prompt] for prompt in prompts])
+    return pd.Series([of_image[0].score for of_image in verdicts], index=names)
 
 
 def per_question(path: Path, pairs: pd.DataFrame) -> pd.DataFrame:
