@@ -104,7 +104,7 @@ class Site:
 def load(n_images: int, folder: Path, batch_pairs: int) -> Site:
     """A random model, saved once and loaded as any checkpoint is."""
     torch.manual_seed(0)
-    model: Any = open_clip.create_model(ARCHITECTURE, load_weights=False)
+    model: Any = open_clip.create_model(ARCHITECTURE)
     # Fresh weights give cosines below 0 only, which CROC's wrapper would all make 0.
     model.text_projection.data.neg_()
     save_file(model.state_dict(), folder / "open_clip_model.safetensors")

@@ -23,7 +23,7 @@ from evaluator.scorers.questions.answers import (
     yes_no_correct,
 )
 from evaluator.scorers.questions.asked import AskedQuestions
-from evaluator.scorers.questions.loading import TABLE, loaded, open_model, open_questions
+from evaluator.scorers.questions.loading import loaded, open_model, open_questions, table_of
 from evaluator.scorers.questions.metric import Query, QuestionMetric, Reply, filled
 from evaluator.scorers.questions.question import Question
 from evaluator.scorers.row import Frozen, ScorerRow
@@ -128,7 +128,7 @@ class QuestionAnsweringFamily(Family[Options]):
     def load(self, row: ScorerRow, options: Options, runtime: Runtime) -> Loaded:
         """Load the VLM, the questions, and a sentence encoder where choices need one."""
         questions = open_questions(row, runtime, options.writer)
-        if TABLE in runtime.folders:  # it is looked up by question, whatever a model would be told
+        if table_of(row, runtime):  # it is looked up by question, whatever a model would be told
             options = options.model_copy(update={"template": "{question}"})
         needed = any(q.choices and not _by_words(q, options.parse) for q in questions)
         extra: dict[str, str] = {}

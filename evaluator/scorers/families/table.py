@@ -13,7 +13,7 @@ from benchmarks.accumulation.files import read_columns
 from benchmarks.errors import SubmitterError
 from benchmarks.sources.hashing import sha256_of
 from evaluator.scorers.family import Family, Loaded
-from evaluator.scorers.questions.loading import TABLE
+from evaluator.scorers.questions.loading import table_of
 from evaluator.scorers.questions.table import by_image, pixel_hash
 from evaluator.scorers.row import Frozen, ScorerRow
 from evaluator.scorers.runtime import Runtime
@@ -85,7 +85,7 @@ def _number(cell: str, path: Path) -> float:
 
 
 class TableFamily(Family[Options]):
-    """A table of scores, named by the operator under the role `table`."""
+    """A table of scores; the operator names another than the row's under the role `table`."""
 
     title: ClassVar[str] = "table of scores"
     options: ClassVar[type[Frozen]] = Options
@@ -93,7 +93,7 @@ class TableFamily(Family[Options]):
     def load(self, row: ScorerRow, options: Options, runtime: Runtime) -> Loaded:
         """Read the table."""
         del options
-        path = runtime.folders.get(TABLE)
+        path = table_of(row, runtime)
         if path is None:
             raise SubmitterError(
                 "table_missing",

@@ -133,7 +133,7 @@ class Leads:
         )
         longest = max(len(one.ids) for one in asked)
         switches = shared <= self._switches_at < longest
-        return shared if holds_image and not switches else 0
+        return shared if holds_image and not switches and _same_image(asked) else 0
 
     def _together(self, waiting: Sequence[tuple[int, list[Asked], int]]) -> list[Lead]:
         """Beginnings of several images as one batch."""
@@ -151,7 +151,7 @@ class Leads:
 
     def _apart(self, image: int, asked: Sequence[Asked]) -> Iterator[list[Lead]]:
         """Each prompt in full, for models whose prompts change what is made of the image."""
-        vision = self._sharing == "vision" and len(asked) > 1
+        vision = self._sharing == "vision" and len(asked) > 1 and _same_image(asked)
         shared = self._with_vision(self._pixels(asked[0])) if vision else None
         for j, one in enumerate(asked):
             pixels = self._pixels(one) if shared is None else shared
@@ -219,6 +219,16 @@ def rope_switch(model: PreTrainedModel) -> int:
         config, "original_max_position_embeddings", None
     )
     return int(limit or config.max_position_embeddings)
+
+
+def _same_image(asked: Sequence[Asked]) -> bool:
+    """Whether the image's inputs are free of the prompts; InstructBLIP's hold the prompt as well."""
+    return all(
+        torch.equal(values, one.pixels[name])
+        for one in asked[1:]
+        for name, values in asked[0].pixels.items()
+        if isinstance(values, Tensor) and not values.is_floating_point()
+    )
 
 
 def _stack(one: Asked, other: Asked) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 from benchmarks.errors import SubmitterError
 from evaluator.scorers.answering import LoadedAnswerModel
@@ -56,6 +57,8 @@ def load_answer_model(
     }
     dtype = runtime.dtype or row.dtype
     setting = Setting(source, kind, runtime, dtype, reading or Reading(), beside)
+    if _saved(source).get("use_decoder_only_language_model"):
+        return load_chat_vlm(setting)
     return _LOADERS.get(kind, load_chat_vlm)(setting)
 
 
@@ -65,13 +68,24 @@ def model_type(source: Source) -> str:
     Raises:
         SubmitterError: `checkpoint_wrong_class`, there is no readable `config.json`.
     """
-    path = source.place / "config.json"
+    return str(_saved(source)["model_type"])
+
+
+def _saved(source: Source) -> dict[str, Any]:
+    """The configuration of a checkpoint's folder, with a `model_type`.
+
+    Raises:
+        SubmitterError: `checkpoint_wrong_class`.
+    """
+    problem: Exception | None = None
     try:
-        found = json.loads(path.read_bytes())["model_type"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        found = json.loads((source.place / "config.json").read_bytes())
+    except (OSError, ValueError) as error:
+        found, problem = None, error
+    if not isinstance(found, dict) or "model_type" not in found:
         raise SubmitterError(
             "checkpoint_wrong_class",
             f"{source} has no config.json that names a model_type.",
             "A folder as transformers saves it is wanted.",
-        ) from error
-    return str(found)
+        ) from problem
+    return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from benchmarks.errors import SubmitterError
 from evaluator.scorers.answering import LoadedAnswerModel
 from evaluator.scorers.family import Loaded
@@ -40,15 +42,22 @@ def open_questions(row: ScorerRow, runtime: Runtime, writer: str) -> QuestionFil
 
 
 def open_model(row: ScorerRow, runtime: Runtime, reading: Reading) -> LoadedAnswerModel:
-    """The row's VLM, or the operator's table of answers (role `table`).
+    """The row's VLM, or a table of answers (role `table`), where there is one.
 
     Raises:
         SubmitterError: what is wrong with the checkpoint or the table.
     """
-    table = runtime.folders.get(TABLE)
+    table = table_of(row, runtime)
     if table is not None:
         return load_table_answers(table)
     return load_answer_model(row, runtime, "model", reading)
+
+
+def table_of(row: ScorerRow, runtime: Runtime) -> Path | None:
+    """The table that takes the place of a model: the operator's, else the row's; None without."""
+    if TABLE in runtime.folders or TABLE not in row.checkpoints:
+        return runtime.folders.get(TABLE)
+    return Path(row.checkpoints[TABLE].id)
 
 
 def loaded(

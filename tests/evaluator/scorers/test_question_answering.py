@@ -96,7 +96,8 @@ def test_without_a_question_file_the_row_says_who_writes_one() -> None:
         assert caught.value.code == "questions_missing"
 
 
-def test_a_table_of_answers_takes_the_place_of_the_model(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["dsg-qwen25vl", "dsg-table", "dsg-ts2-table"])
+def test_a_table_of_answers_takes_the_place_of_the_model(tmp_path: Path, name: str) -> None:
     image = Image.new("RGB", (4, 4), "red")
     image.save(tmp_path / "car.png")
     (tmp_path / "answers.csv").write_text(
@@ -106,8 +107,8 @@ def test_a_table_of_answers_takes_the_place_of_the_model(tmp_path: Path) -> None
     runtime = Runtime(
         folders={"table": tmp_path / "answers.csv"}, questions=tmp_path / "q.jsonl", offline=True
     )
-    # The row's template is for its model; the table is asked in the file's own words.
-    loaded = load_scorer(load_rows()["dsg-qwen25vl"], runtime)
+    # The first row's template is for its model; the table is asked in the file's own words.
+    loaded = load_scorer(load_rows()[name], runtime)
     prepared = loaded.scorer.prepare(image)  # type: ignore[attr-defined]
     assert loaded.scorer.score([prepared, prepared], [P, "unknown"])[0] == 0.5
     assert math.isnan(loaded.scorer.score([prepared], ["unknown"])[0])

@@ -39,7 +39,12 @@ def test_a_score_that_is_no_finite_number_is_refused(tmp_path: Path, score: str)
     assert caught.value.code == "bad_score"
 
 
-def test_without_a_table_the_row_says_what_to_name() -> None:
-    with pytest.raises(SubmitterError) as caught:
+def test_without_another_the_table_is_the_one_that_the_row_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SubmitterError, match=r"scores\.csv") as caught:
         load_scorer(ROW, Runtime())
-    assert caught.value.code == "table_missing"
+    assert caught.value.code == "file_missing"
+    table(tmp_path, f"{pixel_hash(IMAGE)},a leaf,0.5")
+    assert load_scorer(ROW, Runtime()).scorer.score([pixel_hash(IMAGE)], ["a leaf"]) == [0.5]  # type: ignore[list-item]
