@@ -34,6 +34,9 @@ class AssayError(Exception):
     def __str__(self) -> str:
         return f"{self.message} {self.hint}".strip()
 
+    def __reduce__(self) -> tuple[type[AssayError], tuple[str, str, str]]:
+        return type(self), (self.code, self.message, self.hint)  # so that it travels whole
+
 
 class SubmitterError(AssayError):
     """The input cannot be used as it is; the person who made it can mend it."""

@@ -100,8 +100,9 @@ class TableFamily(Family[Options]):
                 f"{row.name} looks scores up in a table.",
                 "Name a CSV file with the columns image, prompt and score as table.",
             )
+        scorer = load_table_scores(path)
         record = {"device": "none", "scores": f"{path.name} sha256:{sha256_of(path)}"}
-        return Loaded(load_table_scores(path), record)
+        return Loaded(scorer, record)
 
 
 FAMILY = TableFamily()

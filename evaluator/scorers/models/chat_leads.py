@@ -13,13 +13,8 @@ from transformers import PreTrainedModel
 
 from evaluator.scorers.models.chat_text import Asked, ChatText
 from evaluator.scorers.models.fixed_images import SeenImage
-from evaluator.scorers.models.prefix_cache import (
-    Beginning,
-    Cached,
-    CachingDecoder,
-    Rest,
-    shared_length,
-)
+from evaluator.scorers.models.prefix_cache import CachingDecoder
+from evaluator.scorers.models.prefix_parts import Beginning, Cached, Rest, shared_length
 
 Sharing = Literal["prefix", "vision", "nothing"]
 """What prompts to one image share: the decoder's work on all that comes before they differ, the

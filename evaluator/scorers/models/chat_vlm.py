@@ -16,7 +16,8 @@ from evaluator.scorers.answering import Candidate
 from evaluator.scorers.models.chat_leads import Lead, Leads, Sharing
 from evaluator.scorers.models.chat_text import ChatText
 from evaluator.scorers.models.fixed_images import SeenImage
-from evaluator.scorers.models.prefix_cache import CachingDecoder, Rest
+from evaluator.scorers.models.prefix_cache import CachingDecoder
+from evaluator.scorers.models.prefix_parts import Rest
 
 ROWS = 8
 """Rests of prompts that run together; each holds a copy of its image's keys and values."""

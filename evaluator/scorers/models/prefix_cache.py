@@ -8,66 +8,25 @@ be seen by anything that counts; beginnings of several images are padded on the 
 
 from __future__ import annotations
 
-import copy
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor
 from transformers import Cache, PreTrainedModel
-from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
-
-@dataclass(frozen=True)
-class Beginning:
-    """The first tokens of a sequence, with the image.
-
-    Attributes:
-        ids: token ids, shape (length,).
-        positions: as the model counts them, shape (axes, length); None: one axis, from its own
-            first position on.
-        per_token: other inputs with one value per token, each of shape (1, length).
-        pixels: inputs that hold the image.
-    """
-
-    ids: Tensor
-    positions: Tensor | None = None
-    per_token: Mapping[str, Tensor] = field(default_factory=dict)
-    pixels: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Rest:
-    """Tokens that follow a beginning.
-
-    Attributes:
-        beginning: its index.
-        ids: token ids, shape (length,), length at least 1.
-        positions: shape (axes, length), where the model counts on several axes; else None.
-        keep: of how many last tokens the logits are wanted.
-    """
-
-    beginning: int
-    ids: Tensor
-    positions: Tensor | None
-    keep: int
-
-
-@dataclass
-class Cached:
-    """Beginnings that went through the decoder.
-
-    Attributes:
-        cache: keys and values, one row per beginning; never changed once made.
-        mask: 1 for tokens, 0 for padding, shape (rows, length).
-        logits: of the last token of each beginning, float32, shape (rows, vocabulary).
-    """
-
-    cache: Cache
-    mask: Tensor
-    logits: Tensor
+from evaluator.scorers.models.prefix_parts import (
+    Beginning,
+    Cached,
+    Rest,
+    axes,
+    copied,
+    joined,
+    padded_left,
+    padded_right,
+    wanted_places,
+)
 
 
 class CachingDecoder:
@@ -157,9 +116,9 @@ class CachingDecoder:
     def _inputs(self, beginnings: Sequence[Beginning]) -> dict[str, Any]:
         """Beginnings as one batch, padded on the left."""
         width = max(len(one.ids) for one in beginnings)
-        mask = torch.stack([_left(torch.ones_like(one.ids), width, 0) for one in beginnings])
+        mask = torch.stack([padded_left(torch.ones_like(one.ids), width, 0) for one in beginnings])
         inputs: dict[str, Any] = {
-            name: torch.cat([_left(one.per_token[name], width, 0) for one in beginnings])
+            name: torch.cat([padded_left(one.per_token[name], width, 0) for one in beginnings])
             for name in beginnings[0].per_token
         }
         padded = bool((mask == 0).any())
@@ -167,7 +126,9 @@ class CachingDecoder:
         return {
             **inputs,
             **joined([one.pixels for one in beginnings]),
-            "input_ids": torch.stack([_left(one.ids, width, self._pad_id) for one in beginnings]),
+            "input_ids": torch.stack(
+                [padded_left(one.ids, width, self._pad_id) for one in beginnings]
+            ),
             "attention_mask": mask,
             "position_ids": self._starting_positions(beginnings, mask if padded else None),
         }
@@ -178,15 +139,15 @@ class CachingDecoder:
         """Run rests on a cache of theirs alone; their logits, and the mask of what it then holds."""
         width = max(len(rest.ids) for rest in rests)
         rows = torch.tensor([rest.beginning for rest in rests], device=start_mask.device)
-        ids = torch.stack([_right(rest.ids, width, self._pad_id) for rest in rests])
-        tail = torch.stack([_right(torch.ones_like(rest.ids), width, 0) for rest in rests])
+        ids = torch.stack([padded_right(rest.ids, width, self._pad_id) for rest in rests])
+        tail = torch.stack([padded_right(torch.ones_like(rest.ids), width, 0) for rest in rests])
         mask = torch.cat([start_mask[rows], tail], dim=1)
         out = self._call(
             input_ids=ids,
             attention_mask=mask,
             past_key_values=cache,
             position_ids=self._following_positions(start_mask[rows], rests, width),
-            keep=_places(rests, ids.device),
+            keep=wanted_places(rests, ids.device),
         )
         return [out.logits[i, -rest.keep :].float() for i, rest in enumerate(rests)], mask
 
@@ -211,13 +172,13 @@ class CachingDecoder:
                     written[i].append(token)
             if not any(going) or step == n - 1:
                 break
-            axes = self._next_positions(mask, rests, step)
+            places = self._next_positions(mask, rests, step)
             mask = torch.cat([mask, mask.new_ones(len(mask), 1)], dim=1)
             out = self._call(
                 input_ids=picked[:, None],
                 attention_mask=mask,
                 past_key_values=cache,
-                position_ids=axes,
+                position_ids=places,
                 keep=1,
             )
             last = out.logits[:, -1].float()
@@ -228,18 +189,22 @@ class CachingDecoder:
     ) -> Tensor | None:
         if self.several_axes:
             width = max(len(one.ids) for one in beginnings)
-            return torch.stack([_left(_axes(one.positions), width, 0) for one in beginnings], dim=1)
+            return torch.stack(
+                [padded_left(axes(one.positions), width, 0) for one in beginnings], dim=1
+            )
         return None if mask is None else self._counted(mask)
 
     def _following_positions(self, start_mask: Tensor, rests: Sequence[Rest], width: int) -> Tensor:
         if self.several_axes:
-            return torch.stack([_right(_axes(rest.positions), width, 0) for rest in rests], dim=1)
+            return torch.stack(
+                [padded_right(axes(rest.positions), width, 0) for rest in rests], dim=1
+            )
         ahead = torch.arange(width, device=start_mask.device)
         return start_mask.sum(dim=1, keepdim=True) + ahead + self._counts_from
 
     def _next_positions(self, mask: Tensor, rests: Sequence[Rest], step: int) -> Tensor:
         if self.several_axes:
-            ends = [_axes(rest.positions)[:, -1:] + 1 + step for rest in rests]
+            ends = [axes(rest.positions)[:, -1:] + 1 + step for rest in rests]
             return torch.stack(ends, dim=1)
         return mask.sum(dim=1, keepdim=True) + self._counts_from
 
@@ -254,61 +219,3 @@ class CachingDecoder:
     def _call(self, keep: int | Tensor, **inputs: Any) -> Any:
         with torch.inference_mode():
             return self._model(**inputs, use_cache=True, logits_to_keep=keep)
-
-
-def shared_length(sequences: Sequence[Tensor]) -> int:
-    """Number of first tokens that all sequences have in common, one less than the shortest has."""
-    shortest = min(len(ids) for ids in sequences)
-    head = torch.stack([ids[:shortest] for ids in sequences])
-    differs = (head != head[0]).any(dim=0).nonzero()
-    return min(int(differs[0]) if len(differs) else shortest, shortest - 1)
-
-
-def copied(cache: Cache, rows: Sequence[int]) -> Cache:
-    """A cache of the given rows of another, which stays as it is when the copy grows.
-
-    Plain layers replace their tensors when they grow, so theirs are shared; other kinds of layers
-    may write into them and are copied.
-    """
-    plain = all(type(layer) in (DynamicLayer, DynamicSlidingWindowLayer) for layer in cache.layers)
-    new: Any = copy.copy(cache) if plain else copy.deepcopy(cache)
-    new.layers = [copy.copy(layer) for layer in new.layers]
-    index = torch.tensor(rows)
-    for layer in new.layers:
-        if not plain or len(set(rows)) > 1:
-            layer.batch_select_indices(index.to(layer.keys.device))
-        elif layer.get_seq_length():
-            row = slice(rows[0], rows[0] + 1)
-            layer.keys = layer.keys[row].expand(len(rows), -1, -1, -1)
-            layer.values = layer.values[row].expand(len(rows), -1, -1, -1)
-    found: Cache = new
-    return found
-
-
-def joined(pixels: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Images' inputs along their first axis."""
-    if len(pixels) == 1:
-        return dict(pixels[0])
-    return {name: torch.cat([one[name] for one in pixels]) for name in pixels[0]}
-
-
-def _axes(positions: Tensor | None) -> Tensor:
-    if positions is None:
-        raise ValueError("a model that counts on several axes is given its positions")
-    return positions
-
-
-def _left(values: Tensor, width: int, fill: int) -> Tensor:
-    return torch.nn.functional.pad(values, (width - values.shape[-1], 0), value=fill)
-
-
-def _right(values: Tensor, width: int, fill: int) -> Tensor:
-    return torch.nn.functional.pad(values, (0, width - values.shape[-1]), value=fill)
-
-
-def _places(rests: Sequence[Rest], device: torch.device) -> Tensor:
-    """Whose logits are wanted: (places,) for one rest, (rests, places) for more."""
-    most = max(rest.keep for rest in rests)
-    rows = [[max(len(rest.ids) - most + k, 0) for k in range(most)] for rest in rests]
-    places = torch.tensor(rows, device=device)
-    return places[0] if len(rests) == 1 else places

@@ -19,17 +19,15 @@ from evaluator.scorers.models.chat_loading import chat_vlm
 from evaluator.scorers.models.chat_text import ChatText, answer_ids
 from evaluator.scorers.models.chat_vlm import ChatVLM, stems
 from evaluator.scorers.models.vlm_loading import load_answer_model
-from evaluator.scorers.models.vlm_reading import CLIP_MEAN_COLOUR, Reading, padded_square
+from evaluator.scorers.models.vlm_reading import Reading
 from evaluator.scorers.models.vlm_setting import Setting
 from evaluator.scorers.runtime import Runtime
+from tests.evaluator.scorers.tiny_qwen import qwen2_vl
 from tests.evaluator.scorers.tiny_vlm import (
     MAKERS,
     independent_logprobs,
-    llava,
     paligemma,
     picture,
-    qwen2_vl,
-    qwen_tokenizer,
     row_of,
     saved,
 )
@@ -253,47 +251,9 @@ def test_control_tokens_in_a_prompt_are_read_as_text(qwen: Tiny) -> None:
     assert all(np.isfinite(values).all() for values in found)
 
 
-def test_a_format_of_the_metric_replaces_the_template() -> None:
-    tiny = llava()
-    reading = Reading(text_format="Look: {image}\n{prompt} {} Answer:")
-    text = ChatText(tiny[1], reading)
-    asked = text.asked(text.prepare(picture(1)), "a {b} c")
-
-    words = tiny[1].tokenizer.decode(asked.ids, skip_special_tokens=True)
-    assert words.replace(" ", "") == "Look:\na{b}c{}Answer:".replace(" ", "")
-
-
-def test_answer_with_a_space_before_it_is_another_token() -> None:
-    tokenizer = qwen_tokenizer()
-
-    assert answer_ids(tokenizer, "Yes", with_end=False) != answer_ids(tokenizer, " Yes", False)
-    assert answer_ids(tokenizer, "Yes", with_end=True)[-1] == tokenizer.eos_token_id
-
-
-def test_an_answer_that_starts_with_the_start_token_is_refused() -> None:
-    class Starting:
-        bos_token_id, unk_token_id, eos_token_id = 1, 0, 2
-
-        def encode(self, text: str, add_special_tokens: bool) -> list[int]:
-            return [1, 5]
-
-    with pytest.raises(SubmitterError) as failure:
-        answer_ids(Starting(), "Yes", with_end=False)
-    assert failure.value.code == "answer_not_encodable"
-
-
 def test_answers_that_begin_alike_are_read_in_one_pass() -> None:
     assert stems([[5], [5, 6], [5, 6, 7], [8, 9]]) == [(5, 6), (8,)]
     assert stems([[5], [6]]) == [()]
-
-
-def test_padding_to_a_square_keeps_the_image_in_the_middle() -> None:
-    image = picture(1, 20, 10)
-    square = padded_square(image)
-
-    assert square.size == (20, 20)
-    assert square.getpixel((0, 0)) == CLIP_MEAN_COLOUR
-    assert_allclose(np.asarray(square)[5:15], np.asarray(image))
 
 
 def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:

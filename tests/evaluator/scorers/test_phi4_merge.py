@@ -26,7 +26,8 @@ from evaluator.scorers.models.phi4 import (
 from evaluator.scorers.models.vlm_loading import load_answer_model
 from evaluator.scorers.models.vlm_reading import Reading
 from evaluator.scorers.runtime import Runtime
-from tests.evaluator.scorers.tiny_vlm import picture, qwen_tokenizer, row_of
+from tests.evaluator.scorers.tiny_qwen import qwen_tokenizer
+from tests.evaluator.scorers.tiny_vlm import picture, row_of
 
 IMAGE = "model.embed_tokens_extend.image_embed."
 THEIRS = {

@@ -13,15 +13,11 @@ from transformers.cache_utils import DynamicSlidingWindowLayer
 from evaluator.scorers.answering import Candidate
 from evaluator.scorers.models.chat_text import ChatText
 from evaluator.scorers.models.chat_vlm import ChatVLM
-from evaluator.scorers.models.prefix_cache import (
-    Beginning,
-    CachingDecoder,
-    Rest,
-    copied,
-    shared_length,
-)
+from evaluator.scorers.models.prefix_cache import CachingDecoder
+from evaluator.scorers.models.prefix_parts import Beginning, Rest, copied, shared_length
 from evaluator.scorers.models.vlm_reading import Reading
-from tests.evaluator.scorers.tiny_vlm import picture, qwen2_vl
+from tests.evaluator.scorers.tiny_qwen import qwen2_vl
+from tests.evaluator.scorers.tiny_vlm import picture
 
 
 @pytest.fixture(scope="module")

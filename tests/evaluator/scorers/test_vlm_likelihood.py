@@ -20,8 +20,9 @@ from evaluator.scorers.registry import ROWS, load_rows, load_scorer
 from evaluator.scorers.row import ScorerRow
 from evaluator.scorers.runtime import Runtime
 from evaluator.scoring.contract import Verdict
+from tests.evaluator.scorers.tiny_qwen import qwen2_vl, qwen3_vl
 from tests.evaluator.scorers.tiny_seq2seq import blip2, clip_flant5_folders
-from tests.evaluator.scorers.tiny_vlm import llava, picture, qwen2_vl, qwen3_vl, saved
+from tests.evaluator.scorers.tiny_vlm import llava, picture, saved
 
 PROMPTS = ["a red ball", 'two dogs "beside" a {tree}', "x"]
 OURS = [row for row in load_rows(ROWS).values() if row.family == "vlm_likelihood"]
