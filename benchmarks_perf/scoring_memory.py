@@ -5,9 +5,11 @@
 A small dual encoder scores n and 4 n JPEGs of 512 pixels with two texts each, through `run_plan`
 and `ModelAsker`, with embeddings kept on disk; then 4 n once more from what was kept. Each run has
 a process of its own. Images are made as they are read, so that the benchmark holds none itself.
-What counts is what a run adds to the memory that the process held after its imports. The gates:
-4 n images add at most 1.25 of what n add, and the run from kept embeddings at most as much as the
-run that made them.
+The gates:
+the peak at 4 n is at most 1.1 of the peak at n; each further image adds at most a quarter of its
+encoded size (scores and ids stay in memory, images and vectors must not; threads' allocators hold
+back some more, so that the figure differs from run to run); the run from kept embeddings adds no
+more than the run that made them.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from evaluator.scoring.plan import ScoringPlan
 from evaluator.scoring.preprocessing import normalised, resized_and_cropped
 from evaluator.scoring.shards import ShardFolder
 
-GATE = 1.25
+PEAK_GATE, IMAGE_GATE = 1.1, 0.25
 SIZE, WIDTH, PATCH = 224, 512, 32
 MIB = 2**20
 
@@ -120,12 +122,18 @@ def compare(n_images: int) -> bool:
     print(f"{'':28}{'images':>8}{'decoded':>9}{'MiB before':>12}{'MiB added':>11}")
     for name, (images, (added, before, decoded)) in runs.items():
         print(f"{name:28}{images:8}{decoded:9}{before / MIB:12.0f}{added / MIB:11.1f}")
-    n, four_n, kept = (added for _, (added, _, _) in runs.values())
-    ratio, again = four_n / n, kept / four_n
-    flat, cheap = ratio <= GATE, again <= 1
-    print(f"4 n add at most {GATE} of what n add: {'yes' if flat else 'NO'} ({ratio:.2f})")
-    print(f"kept embeddings add no more: {'yes' if cheap else 'NO'} ({again:.2f})")
-    return flat and cheap
+    (n, base, _), (four_n, base_four, _), (kept, _, _) = (told for _, told in runs.values())
+    ratio, again = (base_four + four_n) / (base + n), kept / four_n
+    share = (four_n - n) / (3 * n_images) / len(noise_jpeg(0))
+    flat, small, cheap = ratio <= PEAK_GATE, share <= IMAGE_GATE, again <= 1
+    print(f"peak at 4 n at most {PEAK_GATE} of that at n: {_yes(flat)} ({ratio:.2f})")
+    print(f"a further image at most {IMAGE_GATE} of its bytes: {_yes(small)} ({share:.2f})")
+    print(f"kept embeddings add no more: {_yes(cheap)} ({again:.2f})")
+    return flat and small and cheap
+
+
+def _yes(holds: bool) -> str:
+    return "yes" if holds else "NO"
 
 
 def main() -> int:

@@ -18,8 +18,9 @@ from evaluator.scorers.registry import load_rows, load_scorer
 from evaluator.scorers.row import ScorerRow
 from evaluator.scorers.runtime import Runtime
 from tests.evaluator.scorers.questions.fakes import yes_no
+from tests.evaluator.scorers.tiny_qwen import qwen2_vl
 from tests.evaluator.scorers.tiny_seq2seq import blip_vqa
-from tests.evaluator.scorers.tiny_vlm import independent_logprobs, picture, qwen2_vl, saved
+from tests.evaluator.scorers.tiny_vlm import independent_logprobs, picture, saved
 
 P, OTHER = "a red car", "two dogs and a cat near the water"
 QUESTIONS: list[Record] = [
