@@ -53,7 +53,7 @@ def tokenizer() -> Qwen2Tokenizer:
     """Bytes, and the words above by the pieces that they are joined from."""
     vocab = {letter: i for i, letter in enumerate(sorted(ByteLevel.alphabet()))}
     merges: list[tuple[str, str]] = []
-    for word in {word for phrase in WORDS for word in phrase.split()}:
+    for word in sorted({word for phrase in WORDS for word in phrase.split()}):
         for letters in (list(word), ["Ġ", *word]):
             for end in range(2, len(letters) + 1):
                 pair = ("".join(letters[: end - 1]), letters[end - 1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -26,6 +26,7 @@ from evaluator.commands.engine_choice import (
     RayAddressOption,
     make_engine,
 )
+from evaluator.commands.roles import by_role
 from evaluator.commands.scorers_run_files import Facts, check_out, write_files
 from evaluator.commands.scorers_run_report import report
 from evaluator.heartbeat import RunProgress
@@ -104,8 +105,8 @@ def run(
     runtime = Runtime(
         device=_device(device, engine),
         dtype=None if dtype is None else dtype.value,
-        folders=_absolute(_by_role(row, checkpoint or (), "--checkpoint")),
-        revisions=_by_role(row, revision or (), "--revision"),
+        folders=_absolute(by_role(row, checkpoint or (), "--checkpoint")),
+        revisions=by_role(row, revision or (), "--revision"),
         offline=offline,
         allow_pickle=allow_pickle,
         trust_remote_code=trust_remote_code,
@@ -206,26 +207,6 @@ def _device(device: str, engine: EngineChoice) -> str:
             "Ray gives each actor a GPU of its own: say cuda.", param_hint="--device"
         )
     return device
-
-
-def _by_role(row: ScorerRow, given: Sequence[str], option: str) -> dict[str, str]:
-    """ROLE=VALUE by role; a value alone is of the role `model`.
-
-    Raises:
-        SubmitterError: `unknown_role`.
-    """
-    found = {}
-    for text in given:
-        head, equals, tail = text.partition("=")
-        role, value = (head, tail) if equals else ("model", text)
-        if role not in row.checkpoints:
-            raise SubmitterError(
-                "unknown_role",
-                f"{option} {text}: {row.name} has no checkpoint {role!r}.",
-                f"It has: {', '.join(row.checkpoints) or 'none'}.",
-            )
-        found[role] = value
-    return found
 
 
 def _resolved(path: Path | None) -> Path | None:

@@ -95,6 +95,8 @@ def _facts(row: ScorerRow, options: Mapping[str, Any], family: str) -> Iterator[
 
 
 def _checkpoint(row: ScorerRow, role: str, checkpoint: Checkpoint) -> str:
+    if checkpoint.id.startswith("./"):
+        return f"a file of yours: --checkpoint {role}=FILE"
     commit = commit_of(row, role) or "newest commit, then kept to"
     place: Path | None = cached(row, role)
     return "\n".join(
