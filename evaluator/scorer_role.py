@@ -30,7 +30,7 @@ from evaluator.scoring.local import LocalEngine
 from evaluator.scoring.plan import ScoringPlan
 from evaluator.scoring.progress import Progress
 from evaluator.scoring.shards import ShardFolder, run_fingerprint
-from evaluator.trust.checks import checked
+from evaluator.trust.checks import Trial, tried
 from evaluator.trust.sampling import sampled
 from leaderboard.desk import Gate
 from leaderboard.records import Kind, Submission
@@ -196,8 +196,7 @@ class ModuleRun:
         questions = benchmark.questions(data)
         total = len(questions.pairs)
         tell(Progress(done=0, total=total, rate=0.0, eta_s=None, stage="starting"))
-        if self._trust is None:
-            self._trust = self._checked(questions, benchmark.name, tell)
+        trial = None if self._trust else self._tried(questions, benchmark.name, tell)
         work = self._work
         column = run_plan(
             ScoringPlan.of(questions, secrets.token_bytes(32)),
@@ -215,6 +214,8 @@ class ModuleRun:
             engine=work.engine,
             options=IN_PLAN_ORDER,
         )
+        if trial is not None:
+            self._trust = trial.after(column.overall.to_dict())
         return Scored(
             benchmark.name,
             self._table(column),
@@ -224,7 +225,7 @@ class ModuleRun:
             self._trust,
         )
 
-    def _checked(self, questions: Questions, benchmark: str, tell: Tell) -> TrustReport:
+    def _tried(self, questions: Questions, benchmark: str, tell: Tell) -> Trial:
         """The trust checks, on pairs of the first benchmark; they stand for the whole run."""
         total = len(questions.pairs)
 
@@ -233,7 +234,7 @@ class ModuleRun:
 
         few = sampled(questions, secrets.token_bytes(32))
         with self._source.open() as asker:
-            return checked(asker, few, benchmark, told)
+            return tried(asker, few, benchmark, told)
 
     def _table(self, column: ScoreColumn) -> ScoreTable:
         name = self._work.submission.metrics[0]

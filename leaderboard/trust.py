@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-CheckName = Literal["repeat", "order", "batch", "alone", "reencoded", "one_pixel"]
+CheckName = Literal["repeat", "order", "batch", "alone", "reencoded", "one_pixel", "run"]
 
 LIMITS = {"float32": 0.01, "bfloat16": 0.05, "float16": 0.05}
 """By precision, the difference that is put down to rounding, in standard deviations of the scores."""
@@ -18,6 +18,7 @@ TITLES: dict[CheckName, str] = {
     "alone": "each pair by itself",
     "reencoded": "the same pixels in another lossless file",
     "one_pixel": "every channel value raised by one",
+    "run": "the same pairs as the run itself asked them",
 }
 """What is changed, for people."""
 
@@ -27,6 +28,7 @@ CONSEQUENCES: dict[CheckName, str] = {
     "batch": "depends on the batch",
     "alone": "depends on the other pairs of its batch",
     "reencoded": "depends on the file format",
+    "run": "was another when it was tested",
 }
 """What a failed check says of a score. The one-pixel change is measured; it fails nobody."""
 
@@ -60,6 +62,19 @@ class Check(_Model):
     """None where nothing moved."""
 
 
+class PrecisionBand(_Model):
+    """How far scores lie from those in float32 on the CPU: |score - reference|."""
+
+    n_pairs: int
+    mean: float
+    """In units of the score."""
+    largest: float
+    n_lost: int = 0
+    """Pairs with a score in one of the two only."""
+    reference: dict[str, str] = Field(default_factory=dict)
+    """Device, precision and versions of the reference."""
+
+
 class TrustReport(_Model):
     """The checks of one run.
 
@@ -73,12 +88,15 @@ class TrustReport(_Model):
     n_pairs: int
     n_images: int
     spread: float
-    """Standard deviation of the scores of these pairs, in units of the score."""
+    """Standard deviation of the scores of these pairs, in units of the score; the lowest and the
+    highest tenth count as the next value, so that no single score makes room for the others."""
     limit: float
     """What is put down to rounding, in units of `spread`."""
     environment: dict[str, str] = Field(default_factory=dict)
     """Device, precision and versions."""
     checks: tuple[Check, ...]
+    precision: PrecisionBand | None = None
+    """None where the scores are in float32 on the CPU themselves, or cannot be had so."""
 
     @property
     def failed(self) -> tuple[Check, ...]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +13,10 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from benchmarks.command_line import errors
+
+INTERRUPTED = 130
+"""Exit code of a command that Ctrl-C ended, as shells have it."""
 DEFAULT_STORE = Path(".assay/store")
 
 StoreOption = Annotated[
@@ -32,3 +38,13 @@ def console() -> Console:
     """Where people read; wide enough for a table when the output is not a terminal."""
     piped = not sys.stdout.isatty()
     return Console(width=160 if piped and "COLUMNS" not in os.environ else None)
+
+
+@contextmanager
+def stopped_in_words(how_to_go_on: str) -> Iterator[None]:
+    """End a command that Ctrl-C stops with a sentence and `INTERRUPTED`."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        errors().print(f"Stopped. {how_to_go_on}")
+        raise typer.Exit(INTERRUPTED) from stop

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -13,37 +12,34 @@ import typer
 from benchmarks.errors import SubmitterError
 from evaluator.commands import scorers_shown as shown
 from evaluator.commands.common import JsonOption, console
-from evaluator.commands.roles import by_role
+from evaluator.commands.scorer_options import (
+    AllowPickleOption,
+    CheckpointOption,
+    DeviceOption,
+    DtypeOption,
+    Given,
+    NameArgument,
+    OfflineOption,
+    QuestionsOption,
+    RevisionOption,
+    TrustRemoteCodeOption,
+)
+from evaluator.commands.scorers_check import check
 from evaluator.commands.scorers_run import run
 from evaluator.scorers.registry import family_of, find_row, load_rows
-from evaluator.scorers.runtime import Dtype, Runtime
 from evaluator.scorers.trying import try_out
-
-NameArgument = Annotated[str, typer.Argument(help="Metric, for example clipscore-hessel.")]
-
-
-class Precision(StrEnum):
-    """Of weights and forward pass."""
-
-    FLOAT32 = "float32"
-    BFLOAT16 = "bfloat16"
-    FLOAT16 = "float16"
-
-
-_DTYPES: dict[Precision, Dtype] = {
-    Precision.FLOAT32: "float32",
-    Precision.BFLOAT16: "bfloat16",
-    Precision.FLOAT16: "float16",
-}
 
 
 def scorers_app() -> typer.Typer:
     """The group of commands."""
-    app = typer.Typer(help="The built-in metrics: list, describe, try, run.", no_args_is_help=True)
+    app = typer.Typer(
+        help="The built-in metrics: list, describe, try, run, check.", no_args_is_help=True
+    )
     app.command("list")(list_)
     app.command()(describe)
     app.command()(score)
     app.command()(run)
+    app.command()(check)
     return app
 
 
@@ -100,29 +96,14 @@ def score(
         list[str] | None,
         typer.Option(help="A part of the prompt to score on its own; repeatable."),
     ] = None,
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1.")] = "cpu",
-    dtype: Annotated[
-        Precision | None, typer.Option(help="Precision; by default the metric's own.")
-    ] = None,
-    checkpoint: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ROLE=FOLDER", help="Folder in place of the Hub's; repeatable."),
-    ] = None,
-    revision: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ROLE=COMMIT", help="Commit in place of the kept one; repeatable."),
-    ] = None,
-    questions: Annotated[
-        Path | None, typer.Option(help="Question file, for metrics that ask.")
-    ] = None,
-    offline: Annotated[bool, typer.Option("--offline", help="Never ask the Hub.")] = False,
-    allow_pickle: Annotated[
-        bool,
-        typer.Option("--allow-pickle", help="Read weights that are pickles; they can run code."),
-    ] = False,
-    trust_remote_code: Annotated[
-        bool, typer.Option("--trust-remote-code", help="Run code of the checkpoint's repository.")
-    ] = False,
+    device: DeviceOption = "cpu",
+    dtype: DtypeOption = None,
+    checkpoint: CheckpointOption = None,
+    revision: RevisionOption = None,
+    questions: QuestionsOption = None,
+    offline: OfflineOption = False,
+    allow_pickle: AllowPickleOption = False,
+    trust_remote_code: TrustRemoteCodeOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Score images with prompts: every image with every prompt.
@@ -133,17 +114,17 @@ def score(
     paths, prompts = _asked(images, prompt or ())
     if element and "elements" not in row.granularity:
         raise SubmitterError("no_elements", f"{row.name} scores whole prompts, not elements.")
-    runtime = Runtime(
-        device=device,
-        dtype=_DTYPES[dtype] if dtype else None,
-        folders={r: Path(p) for r, p in by_role(row, checkpoint or (), "--checkpoint").items()},
-        revisions=by_role(row, revision or (), "--revision"),
+    given = Given(
+        device,
+        dtype,
+        checkpoint,
+        revision,
+        questions,
         offline=offline,
         allow_pickle=allow_pickle,
         trust_remote_code=trust_remote_code,
-        questions=questions,
     )
-    trial = try_out(row, runtime, paths, prompts, element or ())
+    trial = try_out(row, given.runtime(row), paths, prompts, element or ())
     if as_json:
         pairs = [pair.to_json() for pair in trial.pairs]
         ends = {"low": row.low, "high": row.high, "higher_is_better": row.higher_is_better}

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from benchmarks.command_line import errors
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import find, load_registry
 from benchmarks.schema import Benchmark, Questions
 from evaluator.commands.bars import run_bars
-from evaluator.commands.common import DataOption, JsonOption, now
+from evaluator.commands.common import DataOption, JsonOption, now, stopped_in_words
 from evaluator.commands.engine_choice import (
     ActorsOption,
     EngineChoice,
@@ -26,7 +23,18 @@ from evaluator.commands.engine_choice import (
     RayAddressOption,
     make_engine,
 )
-from evaluator.commands.roles import by_role
+from evaluator.commands.scorer_options import (
+    AllowPickleOption,
+    CheckpointOption,
+    DeviceOption,
+    DtypeOption,
+    Given,
+    NameArgument,
+    OfflineOption,
+    QuestionsOption,
+    RevisionOption,
+    TrustRemoteCodeOption,
+)
 from evaluator.commands.scorers_run_files import Facts, check_out, write_files
 from evaluator.commands.scorers_run_report import report
 from evaluator.heartbeat import RunProgress
@@ -41,39 +49,20 @@ from evaluator.scoring.plan import ScoringPlan
 from evaluator.scoring.progress import Listener
 from evaluator.scoring.shards import ShardFolder, run_fingerprint
 
-INTERRUPTED = 130
-"""Exit code of a command that Ctrl-C ended, as shells have it."""
-
-
-class Dtype(StrEnum):
-    """Precision of weights and forward pass."""
-
-    FLOAT32 = "float32"
-    BFLOAT16 = "bfloat16"
-    FLOAT16 = "float16"
-
 
 def run(
-    name: Annotated[str, typer.Argument(help="Built-in metric, for example pickscore.")],
+    name: NameArgument,
     benchmark: Annotated[str, typer.Option(help="Benchmark, for example ts2.")],
     out: Annotated[Path, typer.Option(help="Scores file to write: .parquet or .csv.")],
     data: DataOption = None,
     engine: EngineOption = EngineChoice.LOCAL,
     ray_address: RayAddressOption = None,
     actors: ActorsOption = None,
-    device: Annotated[str, typer.Option(help="As torch names it: cpu, cuda, cuda:1.")] = "cpu",
-    dtype: Annotated[Dtype | None, typer.Option(help="In place of the metric's own.")] = None,
-    checkpoint: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ROLE=FOLDER", help="Folder in place of the Hub's; repeatable."),
-    ] = None,
-    revision: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ROLE=COMMIT", help="Commit in place of the kept one; repeatable."),
-    ] = None,
-    questions: Annotated[
-        Path | None, typer.Option(help="Question file, for metrics that ask questions.")
-    ] = None,
+    device: DeviceOption = "cpu",
+    dtype: DtypeOption = None,
+    checkpoint: CheckpointOption = None,
+    revision: RevisionOption = None,
+    questions: QuestionsOption = None,
     cache: Annotated[
         Path | None, typer.Option(help="Folder that keeps embeddings for later runs.")
     ] = None,
@@ -84,14 +73,9 @@ def run(
     limit: Annotated[
         int | None, typer.Option(min=1, help="Only so many pairs, to try it out.")
     ] = None,
-    offline: Annotated[bool, typer.Option("--offline", help="Never ask the Hub.")] = False,
-    allow_pickle: Annotated[
-        bool,
-        typer.Option("--allow-pickle", help="Read weights that could run code when read."),
-    ] = False,
-    trust_remote_code: Annotated[
-        bool, typer.Option("--trust-remote-code", help="Run code of the checkpoint's repository.")
-    ] = False,
+    offline: OfflineOption = False,
+    allow_pickle: AllowPickleOption = False,
+    trust_remote_code: TrustRemoteCodeOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Score a benchmark with a built-in metric; a run that was stopped goes on where it was.
@@ -102,22 +86,26 @@ def run(
     row = find_row(name, load_rows())
     target = find(load_registry(), benchmark)
     check_out(out)
-    runtime = Runtime(
-        device=_device(device, engine),
-        dtype=None if dtype is None else dtype.value,
-        folders=_absolute(by_role(row, checkpoint or (), "--checkpoint")),
-        revisions=by_role(row, revision or (), "--revision"),
+    _refuse_numbered(device, engine)
+    given = Given(
+        device,
+        dtype,
+        checkpoint,
+        revision,
+        questions,
         offline=offline,
         allow_pickle=allow_pickle,
         trust_remote_code=trust_remote_code,
-        questions=_resolved(questions),
     )
+    runtime = given.runtime(row)
     asked = _first(target.questions(data), limit)
-    started = _Run(row, target, asked, runtime, _resolved(cache), work or out.with_suffix(".work"))
+    started = _Run(
+        row, target, asked, runtime, cache and cache.resolve(), work or out.with_suffix(".work")
+    )
     gpus = 1.0 if runtime.device.startswith("cuda") else 0.0
     began, clock = now(), time.monotonic()
     with (
-        _stopped_in_words(),
+        stopped_in_words("The same command goes on where it was."),
         run_bars() as bars,
         make_engine(engine, ray_address, actors, started.work, gpus=gpus) as carrier,
     ):
@@ -201,27 +189,8 @@ def _first(questions: Questions, limit: int | None) -> Questions:
     return questions if limit is None else replace(questions, pairs=questions.pairs[:limit])
 
 
-def _device(device: str, engine: EngineChoice) -> str:
+def _refuse_numbered(device: str, engine: EngineChoice) -> None:
     if engine is EngineChoice.RAY and ":" in device:
         raise typer.BadParameter(
             "Ray gives each actor a GPU of its own: say cuda.", param_hint="--device"
         )
-    return device
-
-
-def _resolved(path: Path | None) -> Path | None:
-    return path.resolve() if path else None
-
-
-def _absolute(folders: Mapping[str, str]) -> dict[str, Path]:
-    """An actor may work in another folder."""
-    return {role: Path(folder).resolve() for role, folder in folders.items()}
-
-
-@contextmanager
-def _stopped_in_words() -> Iterator[None]:
-    try:
-        yield
-    except KeyboardInterrupt as stop:
-        errors().print("Stopped. The same command goes on where it was.")
-        raise typer.Exit(INTERRUPTED) from stop

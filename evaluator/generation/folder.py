@@ -17,7 +17,6 @@ from PIL import Image
 
 from benchmarks.errors import SubmitterError
 from evaluator.generation.manifest import (
-    FILE,
     GenerationsManifest,
     manifest_text,
     parse_generations,
@@ -26,6 +25,7 @@ from evaluator.generation.names import IMAGES
 from evaluator.generation.plan import Job
 from evaluator.generation.rows import TABLE, ImageRow, encoded, read_rows
 from evaluator.generation.settings import differences
+from evaluator.manifest import FILE
 
 CONTACT_SHEET = "contact_sheet.png"
 _LOCK = ".lock"

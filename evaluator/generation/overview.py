@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import (
@@ -20,7 +20,11 @@ from rich.text import Text
 
 from evaluator.generation.check import FolderReport
 from evaluator.generation.estimate import readable
+from evaluator.generation.settings import Dtype
 from evaluator.scoring.progress import Progress as Moment
+
+if TYPE_CHECKING:
+    from evaluator.generation.request import Summary
 
 MOST_PROBLEMS = 20
 _NAMED = 6
@@ -74,6 +78,22 @@ def facts_table(facts: Mapping[str, Any]) -> Table:
     return table
 
 
+def summary_lines(summary: Summary, dtype: Dtype) -> Iterator[str]:
+    """What a run did; `dtype` is the precision it drew with."""
+    kept = summary.wanted - summary.drawn
+    yield f"Drew {summary.drawn} images" + (f"; {kept} were there." if kept else ".")
+    if summary.damaged:
+        yield f"{summary.damaged} files were missing or damaged and were drawn again."
+    if summary.shrunk:
+        yield f"Memory allowed {summary.batch_size} images at a time."
+    if summary.truncated:
+        yield truncation_line(summary.truncated)
+    if summary.withheld:
+        yield withheld_line(summary.withheld, dtype)
+    if summary.mixed_versions:
+        yield "Some images were drawn with other versions of the libraries; rows name them."
+
+
 def truncation_line(prompt_ids: Sequence[str]) -> str:
     """Which prompts were not read to their end."""
     named = ", ".join(prompt_ids[:_NAMED])
@@ -84,7 +104,7 @@ def truncation_line(prompt_ids: Sequence[str]) -> str:
     )
 
 
-def withheld_line(withheld: Mapping[str, int], dtype: str) -> str:
+def withheld_line(withheld: Mapping[str, int], dtype: Dtype) -> str:
     """Which images are not there, and what can be done."""
     reasons = {
         "nsfw": "blackened by the model's safety checker (--safety-checker off takes it away)",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from diffusers import AutoPipelineForText2Image, DiffusionPipeline, ModelMixin
@@ -16,9 +16,7 @@ from transformers.utils import logging as transformers_logging
 from benchmarks.errors import SubmitterError
 from evaluator.generation.checkpoint import Checkpoint
 from evaluator.generation.pipeline_class import pipeline_class
-from evaluator.generation.settings import SafetyChecker
-
-Dtype = Literal["float32", "bfloat16", "float16"]
+from evaluator.generation.settings import Dtype, SafetyChecker
 
 
 @dataclass(frozen=True)

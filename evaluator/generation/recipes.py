@@ -7,12 +7,11 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from benchmarks.errors import SubmitterError
-from evaluator.generation.settings import Scalar
+from evaluator.generation.settings import Dtype, Scalar
 
 RECIPES = Path(__file__).with_name("recipes.toml")
 DEFAULT_SEEDS = "42,3407,5096"
@@ -50,7 +49,7 @@ class Recipe(BaseModel):
     width: int | None = Field(default=None, ge=8)
     """In pixels; None: the checkpoint's own."""
     height: int | None = Field(default=None, ge=8)
-    gpu_dtype: Literal["float32", "bfloat16", "float16"] = "bfloat16"
+    gpu_dtype: Dtype = "bfloat16"
     """Precision where there is a GPU; on a CPU it is float32."""
     call: dict[str, Scalar] = Field(default_factory=dict)
     """Further arguments of the pipeline's call."""

@@ -9,6 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from evaluator.generation.rows import SeedMode
 
+Dtype = Literal["float32", "bfloat16", "float16"]
+"""Precision of weights and arithmetic."""
 Scalar = bool | int | float | str
 SafetyChecker = Literal["on", "off", "none"]
 """`none`: the checkpoint has none, so nothing is known about its images."""

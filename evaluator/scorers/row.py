@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from evaluator.scorers.runtime import Dtype
+
 Granularity = Literal["overall", "elements", "questions"]
 
 
@@ -55,7 +57,7 @@ class ScorerRow(Frozen):
     high: float | None = None
     higher_is_better: bool = True
     granularity: tuple[Granularity, ...] = ("overall",)
-    dtype: Literal["float32", "bfloat16", "float16"] = "float32"
+    dtype: Dtype = "float32"
     """Precision of the authors' figures, and the default here."""
     trained_on: tuple[str, ...] = ()
     """Benchmarks whose data it was trained or tuned on."""

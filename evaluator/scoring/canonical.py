@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from PIL import Image
@@ -17,6 +17,7 @@ _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _RGB_8_BIT_PLAIN = bytes([8, 2, 0, 0, 0])
 _LEVEL = 1
 _LEVEL_1_STREAM = b"\x78\x01"
+_AT_ONCE = 1 << 20
 _SIXTEEN_BIT = {"I;16", "I;16L", "I;16B", "I;16N"}
 
 
@@ -37,9 +38,10 @@ def canonical_png(data: bytes) -> bytes:
 
 
 def is_canonical(data: bytes) -> bool:
-    """Whether `as_png` made these bytes, as far as their frame tells.
+    """Whether `as_png` made these bytes, as far as can be told without decoding them.
 
-    The compression level counts: an encoder's habits could tell which model made an image.
+    The compression level counts: an encoder's habits could tell which model made an image. So does
+    that all pixels are there: nobody behind this looks again.
     """
     chunks = list(_chunks(data))
     kinds = [kind for kind, _ in chunks]
@@ -49,8 +51,9 @@ def is_canonical(data: bytes) -> bool:
     width, height = struct.unpack_from(">II", header)
     return (
         header[8:] == _RGB_8_BIT_PLAIN
-        and width * height <= MAX_PIXELS
+        and 0 < width * height <= MAX_PIXELS
         and first[:2] == _LEVEL_1_STREAM
+        and _holds_all_rows((body for _, body in chunks[1:-1]), height * (1 + 3 * width))
     )
 
 
@@ -58,6 +61,23 @@ def canonical_size(data: bytes) -> tuple[int, int]:
     """Width and height of an image for which `is_canonical` holds."""
     width, height = struct.unpack_from(">II", data, len(_SIGNATURE) + 8)
     return width, height
+
+
+def _holds_all_rows(bodies: Iterable[bytes], n_bytes: int) -> bool:
+    """Whether these bodies are one whole stream of just so many bytes, a part of it at a time."""
+    stream = zlib.decompressobj()
+    found = 0
+    try:
+        for body in bodies:
+            left = body
+            while left:
+                found += len(stream.decompress(left, _AT_ONCE))
+                if found > n_bytes or stream.unused_data:
+                    return False
+                left = stream.unconsumed_tail
+    except zlib.error:
+        return False
+    return stream.eof and found == n_bytes
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:

@@ -4,33 +4,19 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import field_validator
 
-from benchmarks.errors import SubmitterError
-from benchmarks.score_cells import check_metric_name
+from evaluator.manifest import NamedManifest, read_manifest
 
-FILE = "assay.toml"
-MAX_BYTES = 64 * 1024
 _ENTRY_POINT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*:[A-Za-z_][A-Za-z0-9_]*")
 _BENCHMARK = re.compile(r"[a-z0-9_]+")
-_ALLOWED_LINKS = ("https://", "http://")
 
 
-class Manifest(BaseModel):
-    """What a scoring module says about itself. Unknown keys are errors: they are mostly typos."""
+class Manifest(NamedManifest):
+    """What a scoring module says about itself."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True)
-
-    name: str
-    """Name on the boards: letters, digits and . _ + -, at most 64."""
-    version: str = Field(default="1", pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,31}$")
-    authors: tuple[str, ...] = Field(default=(), max_length=200)
-    licence: str = Field(default="", max_length=200)
-    description: str = Field(default="", max_length=4000)
-    links: dict[str, str] = Field(default_factory=dict)
     entry_point: str = "scorer:Scorer"
     """`module:Class` inside the archive."""
     weights: str = ""
@@ -42,14 +28,6 @@ class Manifest(BaseModel):
     """Benchmarks whose data the scorer was trained or tuned on; they need not be known here."""
     benchmarks: tuple[str, ...] = ()
     """Benchmarks to be run on; empty means all whose images are at hand."""
-
-    @field_validator("name")
-    @classmethod
-    def _name(cls, value: str) -> str:
-        try:
-            return check_metric_name(value)
-        except SubmitterError as error:
-            raise ValueError(str(error)) from error
 
     @field_validator("entry_point")
     @classmethod
@@ -63,14 +41,6 @@ class Manifest(BaseModel):
     def _weights(cls, value: str) -> str:
         if value and not value.endswith(".safetensors"):
             raise ValueError("must be a .safetensors file inside the archive")
-        return value
-
-    @field_validator("links")
-    @classmethod
-    def _links(cls, value: dict[str, str]) -> dict[str, str]:
-        for title, link in value.items():
-            if not link.startswith(_ALLOWED_LINKS):
-                raise ValueError(f"the link {title!r} must begin with https:// or http://")
         return value
 
     @field_validator("range")
@@ -110,31 +80,4 @@ def parse_manifest(content: bytes) -> Manifest:
     Raises:
         SubmitterError: `bad_manifest`, listing every problem with its key.
     """
-    if len(content) > MAX_BYTES:
-        raise SubmitterError(
-            "bad_manifest", f"{FILE} has more than {MAX_BYTES // 1024} kB.", "Shorten it."
-        )
-    try:
-        # Windows editors put a byte order mark in front, which TOML does not know.
-        values: dict[str, Any] = tomllib.loads(content.decode("utf-8-sig"))
-    except (ValueError, RecursionError) as error:
-        # Besides syntax errors: bad UTF-8, numbers of thousands of digits, brackets too deep.
-        raise SubmitterError(
-            "bad_manifest", f"{FILE} is not TOML: {error}.", "Correct that line and send it again."
-        ) from error
-    try:
-        return Manifest.model_validate(values)
-    except ValidationError as error:
-        problems = "; ".join(
-            f"{'.'.join(str(part) for part in p['loc'])}: {_plain(p['msg'])}"
-            for p in error.errors()
-        )
-        raise SubmitterError(
-            "bad_manifest",
-            f"{FILE}: {problems}.",
-            f"Known keys: {', '.join(Manifest.model_fields)}.",
-        ) from error
-
-
-def _plain(message: str) -> str:
-    return message.removeprefix("Value error, ").rstrip(".")
+    return read_manifest(content, Manifest)

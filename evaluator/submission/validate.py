@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from benchmarks.errors import SubmitterError
 from benchmarks.schema import Benchmark
+from evaluator.manifest import FILE
 from evaluator.submission.archive import Content
-from evaluator.submission.manifest import FILE, Manifest, parse_manifest
+from evaluator.submission.manifest import Manifest, parse_manifest
 
 MAX_WEIGHTS_HEADER = 16 << 20
 """Of a safetensors file, in bytes: some hundred for each tensor."""

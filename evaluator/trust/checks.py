@@ -1,24 +1,29 @@
 """Asks the same questions in other ways and compares the scores.
 
 A metric is a function of one image and one prompt. So its score must be the same when the batch is
-repeated, turned round, cut otherwise, when the pair is asked alone, and when the same pixels come
-in another file. How far it moves when every channel value is raised by one is measured as well.
+repeated, turned round, cut otherwise, when the pair is asked alone, when the same pixels come in
+another file, and when the run itself asks the pair. How far it moves when every channel value is
+raised by one is measured as well.
 """
 
 from __future__ import annotations
 
 import io
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from benchmarks.errors import AssayError
 from benchmarks.schema import Questions
 from evaluator.scoring.asking import Asked, Asker
 from evaluator.scoring.batch_work import answered
-from evaluator.scoring.canonical import ImageError, canonical_png
+from evaluator.scoring.canonical import ImageError
+from evaluator.scoring.canonical_image import canonical_image
 from evaluator.scoring.engines import Batch, RawItem
 from evaluator.trust.changes import one_step_brighter, reencoded
 from leaderboard.trust import LIMITS, Check, CheckName, Example, TrustReport
@@ -27,12 +32,46 @@ Scores = Mapping[str, float]
 Tell = Callable[[int, int], None]
 
 _STEPS = 7
+_TAIL = 0.1
+_LARGEST = sys.float_info.max
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a scorer was put through before its run.
+
+    Attributes:
+        report: of the checks.
+        scores: of its pairs when they were asked first; NaN where there was none.
+    """
+
+    report: TrustReport
+    scores: Scores
+
+    def after(self, run: Scores) -> TrustReport:
+        """The report with one more check: the same pairs as the run itself scored them.
+
+        A scorer that behaves as long as it takes itself to be tested is caught by this.
+
+        Args:
+            run: pair_id to score, of all pairs that were tried.
+        """
+        accepted = _accepted(self.scores, self.report.spread, self.report.limit)
+        last = compared("run", self.scores, run, accepted)
+        return self.report.model_copy(update={"checks": (*self.report.checks, last)})
 
 
 def checked(
     asker: Asker, questions: Questions, benchmark: str, tell: Tell = lambda _done, _total: None
 ) -> TrustReport:
-    """Put a scorer through all checks.
+    """The report of `tried`."""
+    return tried(asker, questions, benchmark, tell).report
+
+
+def tried(
+    asker: Asker, questions: Questions, benchmark: str, tell: Tell = lambda _done, _total: None
+) -> Trial:
+    """Put a scorer through all checks but that of its run.
 
     Args:
         asker: the scorer, open.
@@ -43,7 +82,7 @@ def checked(
     Raises:
         AssayError: the scorer failed for good.
     """
-    items = _items(questions)
+    items = canonical_items(questions)
     passes = _Passes(asker, tell)
     before = passes.scores([items])
     other: dict[CheckName, Scores] = {
@@ -55,8 +94,8 @@ def checked(
         "one_pixel": passes.scores([_changed(items, one_step_brighter)]),
     }
     spread = _spread(before)
-    limit = LIMITS.get(asker.environment.get("precision", "float32"), LIMITS["float32"])
-    return TrustReport(
+    limit = LIMITS.get(asker.environment.get("dtype", "float32"), LIMITS["float32"])
+    report = TrustReport(
         benchmark=benchmark,
         n_pairs=len(before),
         n_images=len(items),
@@ -68,6 +107,12 @@ def checked(
             for name, after in other.items()
         ),
     )
+    return Trial(report, before)
+
+
+def scores_of(asker: Asker, items: Sequence[RawItem]) -> Scores:
+    """Scores by pair_id of one batch; NaN where there is none."""
+    return _Passes(asker, lambda _done, _total: None).scores([items])
 
 
 def compared(name: CheckName, before: Scores, after: Scores, accepted: float) -> Check:
@@ -83,14 +128,16 @@ def compared(name: CheckName, before: Scores, after: Scores, accepted: float) ->
     first = np.array([before[pair] for pair in pairs])
     second = np.array([after[pair] for pair in pairs])
     lost = np.isnan(first) != np.isnan(second)
-    moved = np.where(np.isnan(first) | np.isnan(second), 0.0, np.abs(second - first))
+    with np.errstate(over="ignore"):
+        difference = np.minimum(np.abs(second - first), _LARGEST)
+    moved = np.where(np.isnan(first) | np.isnan(second), 0.0, difference)
     largest = float(moved.max(initial=0.0))
     worst = int(np.argmax(np.where(lost, math.inf, moved))) if pairs else 0
     shown = bool(lost.any()) or largest > 0.0
     return Check(
         name=name,
         n_pairs=len(pairs),
-        mean=float(moved.mean()) if pairs else 0.0,
+        mean=largest * float((moved / largest).mean()) if largest else 0.0,
         largest=largest,
         n_lost=int(lost.sum()),
         passed=None if name == "one_pixel" else largest <= accepted and not lost.any(),
@@ -122,7 +169,7 @@ class _Passes:
         return found
 
 
-def _items(questions: Questions) -> list[RawItem]:
+def canonical_items(questions: Questions) -> list[RawItem]:
     """Images as canonical PNG; one that cannot be read is left out, for the run to name."""
     asked: dict[str, list[Asked]] = {}
     for pair in questions.pairs:
@@ -131,7 +178,7 @@ def _items(questions: Questions) -> list[RawItem]:
     found = []
     for image_id, texts in asked.items():
         try:
-            data = canonical_png(questions.images[image_id]())
+            data = canonical_image(questions.images[image_id]()).png
         except (ImageError, OSError, AssayError):
             continue
         found.append(RawItem(image_id, data, tuple(texts)))
@@ -161,14 +208,38 @@ def _changed(items: Sequence[RawItem], change: Callable[[Image.Image], bytes]) -
 
 
 def _spread(scores: Scores) -> float:
-    values = np.array([value for value in scores.values() if not math.isnan(value)])
-    return float(values.std()) if values.size else 0.0
+    """Standard deviation with the lowest and highest tenth moved in to the next value.
+
+    Otherwise one score far from all others would let these move as they like. Finite for any
+    finite scores.
+    """
+    values = _numbers(scores)
+    if not values.size:
+        return 0.0
+    size = float(np.abs(values).max()) or 1.0
+    scaled = np.sort(values / size)
+    cut = int(_TAIL * scaled.size)
+    inner = np.clip(scaled, scaled[cut], scaled[-1 - cut])
+    # Equal scores have no spread, whatever their mean is rounded to.
+    return size * float(inner.std()) if inner[0] < inner[-1] else 0.0
 
 
 def _accepted(scores: Scores, spread: float, limit: float) -> float:
-    """Rounding of the scores themselves counts too: a metric may be almost constant."""
-    size = max((abs(value) for value in scores.values() if not math.isnan(value)), default=0.0)
-    return max(limit * spread, 1e-6 * size)
+    """Rounding of the scores themselves counts too: a metric may be almost constant.
+
+    It counts by the precision that the scores are given in, and is never more than a few of its
+    steps: nobody may hide what moves behind a large constant that is added.
+    """
+    values = _numbers(scores)
+    size = float(np.abs(values).max(initial=0.0))
+    with np.errstate(over="ignore"):
+        single = bool((values.astype(np.float32) == values).all())
+    step = float(np.finfo(np.float32 if single else np.float64).eps)
+    return max(limit * spread, 2 * step * size)
+
+
+def _numbers(scores: Scores) -> NDArray[np.float64]:
+    return np.array([value for value in scores.values() if not math.isnan(value)])
 
 
 def _or_none(value: np.floating) -> float | None:

@@ -13,8 +13,8 @@ from leaderboard.trust import TITLES, Check, TrustReport
 
 _LEAD = (
     "A metric is a function of one image and one prompt. Before it may rank, the same pairs are "
-    "asked again: repeated, in another order, in other batches, each alone, and as another file of "
-    "the same pixels. Where a score moves by more than rounding, the metric keeps its values and "
+    "asked again: repeated, in another order, in other batches, each alone, as another file of the "
+    "same pixels, and in the run itself. Where a score moves by more than rounding, the metric keeps its values and "
     "gets no rank. How far scores move when every channel value is raised by one (Re-Thinking), "
     "which nobody sees, is measured beside it."
 )
@@ -79,6 +79,8 @@ def _title(benchmark: str, cards: Mapping[str, Card]) -> str:
 def _verdict(report: TrustReport) -> str:
     if report.failed:
         return badge(f"not ranked: {report.why_not}", "bad")
+    if not report.n_pairs:
+        return badge("nothing could be checked", "warn")
     return badge("passed every check", "good")
 
 

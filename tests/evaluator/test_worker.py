@@ -463,3 +463,26 @@ def test_results_older_than_findings_are_still_read(rig: Rig) -> None:
     assert read.findings is None
     assert read.cost is not None
     assert read.cost.calls == 0
+
+
+def test_a_scorer_that_changes_after_the_trust_checks_gets_no_rank(rig: Rig) -> None:
+    asked_in_checks = 7 * 3
+    rig.backend.score = lambda brightness, _: float(
+        brightness if len(rig.backend.asked) <= asked_in_checks else -brightness
+    )
+    rig.desk.submit_metric(rig.module(), submitter="ada")
+    rig.worker().run_next()
+    shown = read_snapshot(rig.store.public)
+    assert shown is not None
+    (cell,) = shown.boards["toy"].cells
+    assert cell.distrust == "score was another when it was tested"
+
+
+def test_scores_of_extreme_size_leave_boards_that_can_be_read(rig: Rig) -> None:
+    rig.backend.score = lambda brightness, _: brightness * 1e200
+    rig.desk.submit_metric(rig.module(), submitter="ada")
+    rig.worker().run_next()
+    shown = read_snapshot(rig.store.public)
+    assert shown is not None
+    (entry,) = shown.entries.values()
+    assert entry.trust["toy"].why_not == ""

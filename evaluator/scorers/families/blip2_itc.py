@@ -114,7 +114,7 @@ class Blip2Itc(Family[Blip2ItcOptions]):
     options: ClassVar[type[Frozen]] = Blip2ItcOptions
 
     def load(self, row: ScorerRow, options: Blip2ItcOptions, runtime: Runtime) -> Loaded:
-        """See `Family`."""
+        """See `Family.load`."""
         source = resolve(row, runtime)
         model = load_transformers(
             Blip2ForImageTextRetrieval, source, row, runtime, accepted=("blip-2",)

@@ -25,7 +25,7 @@ _REMOVED = re.compile(r'[.!"()*#:;~]')
 
 
 class Options(Frozen):
-    """What tells the rows apart."""
+    """What differs between rows."""
 
     most: int = 8
     """Phrases that count; further ones do not."""

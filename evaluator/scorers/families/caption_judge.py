@@ -13,7 +13,7 @@ from pydantic import Field
 
 from evaluator.scorers.checkpoints import resolve
 from evaluator.scorers.family import Family, Loaded
-from evaluator.scorers.models.judge_replies import read_integer
+from evaluator.scorers.models.judge_replies import answer_of, read_integer, wording
 from evaluator.scorers.models.region_captions import (
     CaptionModel,
     Described,
@@ -23,6 +23,7 @@ from evaluator.scorers.models.region_captions import (
 from evaluator.scorers.models.text_generation import TextModel, load_text_model
 from evaluator.scorers.models.vlm_loading import load_answer_model
 from evaluator.scorers.models.vlm_reading import Reading
+from evaluator.scorers.pairs import pair_scores
 from evaluator.scorers.questions.metric import filled
 from evaluator.scorers.row import Frozen, ScorerRow
 from evaluator.scorers.runtime import Runtime
@@ -54,9 +55,7 @@ COMPARISON = (
     "m is a whole number from 0 to 9 that counts mistakes: 1 for each wrong property, number or "
     "place, and 4 for each object of the text that is missing; 9 stands for 9 or more."
 )
-WORDING = hashlib.sha256("\n".join((CAPTION, REGIONS, PARAGRAPH, COMPARISON)).encode()).hexdigest()[
-    :12
-]
+WORDING = wording(CAPTION, REGIONS, PARAGRAPH, COMPARISON)
 """Tells apart results that were asked for in other words."""
 
 RANGES = {"overall": (1, 100), "errors": (0, 9)}
@@ -112,8 +111,7 @@ class ComparisonScorer:
 
     def score(self, images: Sequence[Any], prompts: Sequence[str]) -> list[float]:
         """One score per pair; NaN where there is none."""
-        verdicts = self.score_texts(images, [[prompt] for prompt in prompts])
-        return [of_image[0].score for of_image in verdicts]
+        return pair_scores(self, images, prompts)
 
     def score_texts(
         self, images: Sequence[Any], prompts: Sequence[Sequence[str]]
@@ -151,9 +149,8 @@ class ComparisonScorer:
         if reply is None:
             return Verdict(math.nan, "prompt and description exceed what the judge reads", (seen,))
         found = read_integer(reply, self._number, *RANGES[self._number])
-        value = found.numbers[0] if found.numbers else math.nan
-        said = Answer(self._number, asked, "", reply, value, not found.problem)
-        return Verdict(value, found.problem, (seen, said))
+        said = answer_of(self._number, asked, reply, found)
+        return Verdict(said.value, found.problem, (seen, said))
 
     def _write(self, asked: str) -> str | None:
         """The judge's reply; None where the request is too long for it."""
@@ -169,7 +166,7 @@ class CaptionJudge(Family[CaptionJudgeOptions]):
     options: ClassVar[type[Frozen]] = CaptionJudgeOptions
 
     def load(self, row: ScorerRow, options: CaptionJudgeOptions, runtime: Runtime) -> Loaded:
-        """See `Family`."""
+        """See `Family.load`."""
         describer, told = self._describer(row, options, runtime)
         source = resolve(row, runtime, "judge")
         judge = load_text_model(source, runtime, row.dtype)
@@ -185,7 +182,7 @@ class CaptionJudge(Family[CaptionJudgeOptions]):
             captions = load_captions(path)
             digest = hashlib.sha256(path.read_bytes()).hexdigest()
             precision = runtime.dtype or row.dtype
-            told = {"device": runtime.device, "precision": precision}
+            told = {"device": runtime.device, "dtype": precision}
             return captions, {**told, "captions": f"{path.name} sha256:{digest}"}
         model = load_answer_model(row, runtime, "model", options.reading)
         captioner = CaptionModel(model, CAPTION, REGIONS, options.max_new_tokens)

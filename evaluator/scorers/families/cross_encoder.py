@@ -13,6 +13,7 @@ from evaluator.scorers.checkpoints import resolve
 from evaluator.scorers.family import Family, Loaded
 from evaluator.scorers.loading import environment, load_processor, load_transformers
 from evaluator.scorers.models.blip2_matching import Blip2Matcher, softmax_of_mean
+from evaluator.scorers.pairs import pair_scores
 from evaluator.scorers.row import Frozen, ScorerRow
 from evaluator.scorers.runtime import Runtime
 
@@ -36,7 +37,7 @@ class MatchScorer:
 
     def score(self, images: Sequence[Any], prompts: Sequence[str]) -> list[float]:
         """One score per pair, in 0..1."""
-        return [of[0] for of in self.score_texts(images, [[prompt] for prompt in prompts])]
+        return pair_scores(self, images, prompts)
 
     def score_texts(
         self, images: Sequence[Any], prompts: Sequence[Sequence[str]]
@@ -57,7 +58,7 @@ class CrossEncoder(Family[CrossEncoderOptions]):
     options: ClassVar[type[Frozen]] = CrossEncoderOptions
 
     def load(self, row: ScorerRow, options: CrossEncoderOptions, runtime: Runtime) -> Loaded:
-        """See `Family`."""
+        """See `Family.load`."""
         source = resolve(row, runtime)
         model = load_transformers(
             Blip2ForImageTextRetrieval, source, row, runtime, accepted=("blip-2",)

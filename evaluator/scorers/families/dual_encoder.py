@@ -154,7 +154,7 @@ class DualEncoder(Family[DualOptions]):
     options: ClassVar[type[Frozen]] = DualOptions
 
     def load(self, row: ScorerRow, options: DualOptions, runtime: Runtime) -> Loaded:
-        """See `Family`."""
+        """See `Family.load`."""
         model = resolve(row, runtime)
         sources = {"model": model}
         if options.backend == "open_clip":

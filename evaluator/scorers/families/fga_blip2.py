@@ -19,6 +19,7 @@ from evaluator.scorers.models.blip2_elements import ElementFinder, Span
 from evaluator.scorers.models.blip2_lavis import Heads, build_blip2
 from evaluator.scorers.models.blip2_matching import Blip2Matcher, Match, mean_of_softmax
 from evaluator.scorers.models.lavis_weights import authors_file
+from evaluator.scorers.pairs import pair_scores
 from evaluator.scorers.questions.file import QuestionFile, load_questions
 from evaluator.scorers.row import Frozen, ScorerRow
 from evaluator.scorers.runtime import Runtime
@@ -56,7 +57,7 @@ class FgaScorer:
 
     def score(self, images: Sequence[Any], prompts: Sequence[str]) -> list[float]:
         """One score per pair, in 1..5."""
-        return [of[0] for of in self.score_texts(images, [[prompt] for prompt in prompts])]
+        return pair_scores(self, images, prompts)
 
     def score_texts(
         self, images: Sequence[Any], prompts: Sequence[Sequence[str]]
@@ -137,8 +138,7 @@ class ElementMeanScorer:
 
     def score(self, images: Sequence[Any], prompts: Sequence[str]) -> list[float]:
         """One score per pair, in 0..1; NaN where no element of the prompt has one."""
-        verdicts = self.score_texts(images, [[prompt] for prompt in prompts])
-        return [of_image[0].score for of_image in verdicts]
+        return pair_scores(self, images, prompts)
 
     def score_texts(
         self, images: Sequence[Any], prompts: Sequence[Sequence[str]]
@@ -187,7 +187,7 @@ class FgaBlip2(Family[FgaOptions]):
     options: ClassVar[type[Frozen]] = FgaOptions
 
     def load(self, row: ScorerRow, options: FgaOptions, runtime: Runtime) -> Loaded:
-        """See `Family`."""
+        """See `Family.load`."""
         questions = _questions(row, options, runtime)
         source = authors_file(row, runtime)
         words = resolve(row, runtime, "tokenizer")

@@ -16,6 +16,7 @@ from evaluator.scorers.family import Family, Loaded
 from evaluator.scorers.loading import dtype_of, environment, load_processor, read_weights
 from evaluator.scorers.models.image_reward import Heads, ImageRewardModel, build_image_reward
 from evaluator.scorers.models.lavis_weights import authors_file
+from evaluator.scorers.pairs import pair_scores
 from evaluator.scorers.row import Frozen, ScorerRow
 from evaluator.scorers.runtime import Runtime
 
@@ -65,7 +66,7 @@ class ImageRewardScorer:
 
     def score(self, images: Sequence[Any], prompts: Sequence[str]) -> list[float]:
         """One score per pair."""
-        return [of[0] for of in self.score_texts(images, [[prompt] for prompt in prompts])]
+        return pair_scores(self, images, prompts)
 
     @torch.inference_mode()
     def score_texts(
@@ -111,7 +112,7 @@ class ImageReward(Family[ImageRewardOptions]):
     options: ClassVar[type[Frozen]] = ImageRewardOptions
 
     def load(self, row: ScorerRow, options: ImageRewardOptions, runtime: Runtime) -> Loaded:
-        """See `Family`."""
+        """See `Family.load`."""
         source = authors_file(row, runtime)
         words = resolve(row, runtime, "tokenizer")
         tokenizer = load_processor(AutoTokenizer, words, runtime, pil=False)

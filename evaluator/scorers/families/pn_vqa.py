@@ -23,7 +23,7 @@ from evaluator.scoring.contract import Answer, Verdict
 
 
 class Options(Frozen):
-    """What tells the rows apart."""
+    """What differs between rows."""
 
     template: str = (
         "This image is generated from {prompt}. Is the answer to {question} in this image {answer}?"

@@ -32,7 +32,7 @@ from evaluator.scoring.contract import Answer, Verdict
 
 
 class Options(Frozen):
-    """What tells the rows apart."""
+    """What differs between rows."""
 
     template: str = "{question}"
     """What is put to the model; `{choices}` stands for the choices, joined by commas."""

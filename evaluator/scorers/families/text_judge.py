@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,9 +12,10 @@ from pydantic import Field
 
 from evaluator.scorers.answering import AnswerModel
 from evaluator.scorers.family import Family, Loaded
-from evaluator.scorers.models.judge_replies import read_list
+from evaluator.scorers.models.judge_replies import answer_of, read_list, wording
 from evaluator.scorers.models.vlm_loading import load_answer_model
 from evaluator.scorers.models.vlm_reading import Reading
+from evaluator.scorers.pairs import pair_scores
 from evaluator.scorers.questions.metric import filled
 from evaluator.scorers.row import Frozen, ScorerRow
 from evaluator.scorers.runtime import Runtime
@@ -43,7 +43,7 @@ QUALITY = (
     "a says how free the picture is of flaws. a = 0: it is full of distorted faces or bodies, "
     "smears, cut-off or merged things. a = 10: there are none."
 )
-WORDING = hashlib.sha256((CONSISTENCY + QUALITY).encode()).hexdigest()[:12]
+WORDING = wording(CONSISTENCY, QUALITY)
 """Tells apart results that were asked for in other words."""
 
 Part = Literal["sc", "pq", "o"]
@@ -88,8 +88,7 @@ class RatingScorer:
 
     def score(self, images: Sequence[Any], prompts: Sequence[str]) -> list[float]:
         """One score per pair, in 0..10; NaN where a reply could not be read."""
-        verdicts = self.score_texts(images, [[prompt] for prompt in prompts])
-        return [of_image[0].score for of_image in verdicts]
+        return pair_scores(self, images, prompts)
 
     def score_texts(
         self, images: Sequence[Any], prompts: Sequence[Sequence[str]]
@@ -136,9 +135,8 @@ def rate(instruction: str, reply: str) -> Rated:
     """The rating in a reply to one of the two instructions."""
     name, count = ("pq", 2) if instruction == QUALITY else ("sc", 1)
     found = read_list(reply, "score", count, LOW, HIGH)
-    value = min(found.numbers, default=math.nan)
     problem = f"{name.upper()}: {found.problem}" if found.problem else ""
-    return Rated(Answer(name, instruction, "", reply, value, not problem), problem)
+    return Rated(answer_of(name, instruction, reply, found), problem)
 
 
 class TextJudge(Family[TextJudgeOptions]):
@@ -148,7 +146,7 @@ class TextJudge(Family[TextJudgeOptions]):
     options: ClassVar[type[Frozen]] = TextJudgeOptions
 
     def load(self, row: ScorerRow, options: TextJudgeOptions, runtime: Runtime) -> Loaded:
-        """See `Family`."""
+        """See `Family.load`."""
         model = load_answer_model(row, runtime, "model", options.reading)
         told = {**model.environment, "wording": WORDING}
         return Loaded(RatingScorer(model, options), told)

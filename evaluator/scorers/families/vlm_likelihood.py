@@ -21,6 +21,7 @@ from evaluator.scorers.answering import AnswerModel, Candidate
 from evaluator.scorers.family import Family, Loaded
 from evaluator.scorers.models.vlm_loading import load_answer_model
 from evaluator.scorers.models.vlm_reading import Reading
+from evaluator.scorers.pairs import pair_scores
 from evaluator.scorers.row import Frozen, ScorerRow
 from evaluator.scorers.runtime import Runtime
 from evaluator.scoring.contract import Verdict
@@ -30,7 +31,7 @@ Reduce = Literal["geo_mean_with_eos", "p_first", "p_yes_norm", "p_diff"]
 
 
 class Options(Frozen):
-    """What a row says of its question."""
+    """What differs between rows."""
 
     question: str
     """With `{}` where the prompt goes."""
@@ -90,8 +91,7 @@ class VLMLikelihood:
 
     def score(self, images: Sequence[Any], prompts: Sequence[str]) -> list[float]:
         """One score per pair."""
-        found = self.score_texts(images, [[one] for one in prompts])
-        return [Verdict.of(scores[0]).score for scores in found]
+        return pair_scores(self, images, prompts)
 
     def score_texts(
         self, images: Sequence[Any], prompts: Sequence[Sequence[str]]

@@ -21,7 +21,7 @@ from evaluator.scoring.contract import Answer, Verdict
 
 
 class Options(Frozen):
-    """What tells the rows apart."""
+    """What differs between rows."""
 
     template: str = 'is "{answer}" true for "{question}" in this image?'
     yes: str = "yes"

@@ -7,6 +7,7 @@ reply, LLMScore's takes whatever stands on a given line.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import re
@@ -14,6 +15,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from evaluator.scoring.contract import Answer
+
+_DIGITS = 12
 _DECODER = json.JSONDecoder()
 
 
@@ -68,6 +72,17 @@ def read_integer(reply: str, key: str, low: int, high: int) -> Reading:
     if checked.numbers and not checked.numbers[0].is_integer():
         return Reading(problem=f"{key!r} is not a whole number")
     return checked
+
+
+def answer_of(name: str, asked: str, reply: str, reading: Reading) -> Answer:
+    """A reply as an answer: its value is the least of the numbers read, NaN without any."""
+    value = min(reading.numbers, default=math.nan)
+    return Answer(name, asked, "", reply, value, not reading.problem)
+
+
+def wording(*texts: str) -> str:
+    """What tells apart results that were asked for in other words: 12 digits of their SHA-256."""
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:_DIGITS]
 
 
 @dataclass(frozen=True, slots=True)

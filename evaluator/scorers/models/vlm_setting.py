@@ -112,7 +112,7 @@ class Setting:
         """What a result's record says, with `more` of the adapter's own."""
         return {
             "device": self.runtime.device,
-            "precision": self.dtype,
+            "dtype": self.dtype,
             "checkpoint": str(self.source),
             "model_type": self.kind,
             **more,

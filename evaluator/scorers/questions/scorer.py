@@ -11,6 +11,7 @@ from PIL import Image
 
 from benchmarks.errors import PlatformError
 from evaluator.scorers.answering import AnswerModel
+from evaluator.scorers.pairs import pair_scores
 from evaluator.scorers.questions.asked import AskedQuestions
 from evaluator.scorers.questions.file import QuestionFile
 from evaluator.scorers.questions.metric import Query, QuestionMetric, Reply
@@ -37,8 +38,7 @@ class QuestionScorer:
 
     def score(self, images: Sequence[Any], prompts: Sequence[str]) -> list[float]:
         """One score per pair; NaN where the prompt has no questions, or no answer counts."""
-        verdicts = self.score_texts(images, [[prompt] for prompt in prompts])
-        return [of_image[0].score for of_image in verdicts]
+        return pair_scores(self, images, prompts)
 
     def score_texts(
         self, images: Sequence[Any], prompts: Sequence[Sequence[str]]

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +8,8 @@ import typer
 from typer.testing import CliRunner, Result
 
 from benchmarks.errors import SubmitterError
-from evaluator.commands.generate import INTERRUPTED, generate
+from evaluator.commands.common import INTERRUPTED
+from evaluator.commands.generate import generate
 from evaluator.generation.check import check_folder
 from evaluator.generation.manifest import parse_generations
 from evaluator.generation.prompts import Prompt
@@ -115,14 +114,3 @@ def test_ctrl_c_says_how_to_go_on(
     assert stopped.exit_code == INTERRUPTED
     assert "the same command goes on" in stopped.output
     assert run(*asked).exit_code == 0
-
-
-def test_the_command_line_starts_without_torch() -> None:
-    code = (
-        "import sys; import evaluator.commands.generate; "
-        "print([m for m in ('torch', 'diffusers', 'transformers') if m in sys.modules])"
-    )
-    said = subprocess.run(
-        [sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=True
-    )
-    assert said.stdout.strip() == "[]"

@@ -191,7 +191,7 @@ def test_loader_tries_sharing_and_says_so(tmp_path: Path, qwen: Tiny) -> None:
     model = load_answer_model(row_of(), Runtime(folders={"model": folder}))
 
     assert model.environment["shared_by_prompts"] == "image and text before it"
-    assert model.environment["precision"] == "float32"
+    assert model.environment["dtype"] == "float32"
     assert model.environment["image_processor"].endswith("Pil")
 
 

@@ -112,6 +112,47 @@ def test_a_damaged_chunk_or_bytes_behind_the_end_are_not_canonical() -> None:
     assert not is_canonical(bytes(made[:20]))
 
 
+def framed(width: int, height: int, stream: bytes) -> bytes:
+    """A PNG with sound chunks around any stream of pixels."""
+
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        check = struct.pack(">I", zlib.crc32(kind + body))
+        return struct.pack(">I", len(body)) + kind + body + check
+
+    header = struct.pack(">II", width, height) + bytes([8, 2, 0, 0, 0])
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        chunk(kind, body) for kind, body in [(b"IHDR", header), (b"IDAT", stream), (b"IEND", b"")]
+    )
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        framed(9, 5, zlib.compress(bytes(5 * 28 - 1), 1)),
+        framed(9, 5, zlib.compress(bytes(5 * 28), 1)[:-6]),
+        framed(9, 5, b"\x78\x01no stream"),
+        framed(0, 5, zlib.compress(bytes(5), 1)),
+    ],
+    ids=["a byte short", "cut off", "no stream", "no columns"],
+)
+def test_sound_chunks_around_broken_pixels_are_a_damaged_image(data: bytes) -> None:
+    """Passed on as they are, they would end the scorer's box and with it the whole run."""
+    assert not is_canonical(data)
+    with pytest.raises(ImageError):
+        canonical_png(data)
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [zlib.compress(bytes(5 * 28), 1) + b"a message", zlib.compress(bytes(5 * 28 + 1), 1)],
+    ids=["behind the stream", "in the stream"],
+)
+def test_bytes_behind_the_pixels_are_not_canonical_and_get_lost(stream: bytes) -> None:
+    data = framed(9, 5, stream)
+    assert not is_canonical(data)
+    assert canonical_png(data) == canonical_png(framed(9, 5, zlib.compress(bytes(5 * 28), 1)))
+
+
 def turned() -> bytes:
     exif = Image.Exif()
     exif[0x0112] = 6

@@ -16,7 +16,7 @@ from benchmarks.schema import Pair, Questions
 from evaluator.scoring.asking import Item, Ready, Reply
 from evaluator.scoring.contract import Verdict
 from evaluator.trust.changes import one_step_brighter, reencoded
-from evaluator.trust.checks import checked, compared
+from evaluator.trust.checks import checked, compared, tried
 from evaluator.trust.sampling import sampled
 from leaderboard.trust import TrustReport
 
@@ -31,7 +31,7 @@ class FakeAsker:
 
     def __init__(self, judge: Judge, precision: str = "float32") -> None:
         self._judge = judge
-        self.environment = {"precision": precision}
+        self.environment = {"dtype": precision}
         self.batches: list[int] = []
 
     def ready(self, data: bytes) -> Ready:
@@ -188,6 +188,66 @@ def test_a_constant_metric_passes() -> None:
     found = report(lambda batch: [0.5] * len(batch))
     assert found.spread == 0.0
     assert found.why_not == ""
+
+
+@pytest.mark.parametrize("scale", [1e-310, 1e-200, 1e200, 1e307])
+def test_scores_of_any_size_are_checked_alike_and_can_be_read_back(scale: float) -> None:
+    counter = itertools.count()
+    steady = report(lambda batch: [len(prompt) / 32 * scale for _, prompt in batch])
+    moving = report(lambda batch: [(next(counter) % 7) * scale for _ in batch])
+    assert steady.why_not == ""
+    assert passed(moving)["repeat"] is False
+    for found in (steady, moving):
+        assert math.isfinite(found.spread)
+        assert TrustReport.model_validate_json(found.model_dump_json()) == found
+
+
+def test_changes_between_the_ends_of_the_range_of_doubles_stay_finite() -> None:
+    counter = itertools.count()
+    found = report(lambda batch: [(-1) ** (next(counter) // 3) * 1.7e308 for _ in batch])
+    assert found.failed
+    assert TrustReport.model_validate_json(found.model_dump_json()) == found
+
+
+@pytest.mark.parametrize("constant", [1e6, 1e9, 1e12, -1e12])
+def test_a_large_constant_hides_no_dependence_on_the_batch(constant: float) -> None:
+    def shifted(batch: Sequence[tuple[Image.Image, str]]) -> list[float]:
+        return [constant + by_content(*pair) + 9.0 * len(batch) for pair in batch]
+
+    assert passed(report(shifted))["alone"] is False
+
+
+def test_rounding_of_an_almost_constant_metric_in_single_precision_is_no_dependence() -> None:
+    def almost(batch: Sequence[tuple[Image.Image, str]]) -> list[float]:
+        return [float(np.float32(0.7) + np.float32(6e-8) * (len(batch) == 1)) for _ in batch]
+
+    found = report(almost)
+    assert found.band > 0.0
+    assert found.why_not == ""
+
+
+def test_one_score_far_from_the_others_makes_no_room_for_them() -> None:
+    counter = itertools.count()
+
+    def masked(batch: Sequence[tuple[Image.Image, str]]) -> list[float]:
+        outlier = by_content(_open("i0"), _texts()[0])
+        scores = [by_content(*pair) for pair in batch]
+        return [1e9 if score == outlier else float(next(counter) % 7) for score in scores]
+
+    assert passed(report(masked))["repeat"] is False
+
+
+def test_a_scorer_that_behaves_only_while_it_is_tested_is_caught_by_its_run() -> None:
+    asker = FakeAsker(lambda batch: [by_content(*pair) for pair in batch])
+    trial = tried(asker, questions(), "made_up")
+    assert trial.after({**trial.scores, "not tried": 5.0}).why_not == ""
+    moved = {pair: score + 40.0 * (pair == "i2/t1") for pair, score in trial.scores.items()}
+    found = trial.after(moved)
+    assert found.why_not == "score was another when it was tested"
+    assert found.checks[-1].example is not None
+    assert found.checks[-1].example.pair_id == "i2/t1"
+    silent = dict.fromkeys(trial.scores, math.nan)
+    assert trial.after(silent).checks[-1].n_lost == 16
 
 
 def test_samples_are_bounded_depend_on_the_secret_and_keep_pairs_of_one_image() -> None:

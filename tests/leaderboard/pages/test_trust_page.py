@@ -56,6 +56,14 @@ def test_the_one_pixel_change_is_shown_as_measured() -> None:
     assert "1 % of sd" in row[: row.index("</tr>")]
 
 
+def test_a_report_of_no_pair_is_no_passed_check() -> None:
+    none = trust("ratings", fails=False).model_copy(update={"n_pairs": 0, "n_images": 0})
+    runs = [replace(run, result=run.result.model_copy(update={"trust": none})) for run in runs_of()]
+    html = trust_page(build_snapshot(runs, cards(), NOW).entries.values(), cards())
+    assert "nothing could be checked" in html
+    assert "passed every check" not in html
+
+
 def test_scores_files_are_not_shown_as_checked() -> None:
     assert "BLIP2-ITM" not in shown()
     assert "nothing was run, so nothing was checked" in shown()

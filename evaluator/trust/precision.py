@@ -1,0 +1,48 @@
+"""How far a faster precision, or another device, takes the scores from the reference."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmarks.schema import Questions
+from evaluator.scoring.asking import Asker, AskerSource
+from evaluator.trust.checks import Scores, canonical_items, scores_of
+from leaderboard.trust import PrecisionBand
+
+
+def precision_band(asker: Asker, reference: AskerSource, questions: Questions) -> PrecisionBand:
+    """Compare scores of the same pairs.
+
+    Args:
+        asker: the scorer as it is run.
+        reference: the same in float32 on the CPU; opened here, and closed again.
+        questions: a few pairs (`sampling.sampled`).
+
+    Raises:
+        AssayError: either failed for good.
+    """
+    items = canonical_items(questions)
+    found = scores_of(asker, items)
+    with reference.open() as exact:
+        return band(found, scores_of(exact, items), exact.environment)
+
+
+def band(found: Scores, expected: Scores, environment: dict[str, str]) -> PrecisionBand:
+    """The difference of two sets of scores.
+
+    Args:
+        found: pair_id to score; NaN where there is none.
+        expected: of the same pairs.
+        environment: of the reference.
+    """
+    ours = np.array(list(found.values()))
+    theirs = np.array([expected[pair] for pair in found])
+    both = ~(np.isnan(ours) | np.isnan(theirs))
+    off = np.abs(ours[both] - theirs[both])
+    return PrecisionBand(
+        n_pairs=len(found),
+        mean=float(off.mean()) if off.size else 0.0,
+        largest=float(off.max(initial=0.0)),
+        n_lost=int((np.isnan(ours) != np.isnan(theirs)).sum()),
+        reference=environment,
+    )

@@ -1,0 +1,318 @@
+"""`compare`: its numbers are those of the board, and what is missing is said."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from benchmarks.inference import IN_STEPS
+from benchmarks.rows import Row
+from benchmarks.scores import read_scores, write_scores
+from benchmarks.statistics.multiplicity import benjamini_hochberg, holm
+from benchmarks.statistics.resampling import seed_of
+from benchmarks.statistics.sign_flips import flip_tests
+from benchmarks.ts2.benchmark import Ts2
+from evaluator.commands.compare_files import contenders, measured_field
+from leaderboard.cells import Cell
+from leaderboard.comparing import Match, compare_cells, why_uncounted, why_untested
+from tests.evaluator.commands.rated import (
+    GOLD,
+    PAIRS,
+    SCORES,
+    Compare,
+    Rated,
+    judged,
+    table,
+    with_gaps,
+)
+
+
+def test_the_numbers_are_those_of_a_board_on_which_both_stand(
+    compare: Compare, score_files: Path
+) -> None:
+    (first, *_) = compare(
+        "rated", "--scores", score_files / "good.csv", score_files / "poor.csv", "--json"
+    ).records
+    board = judged("good", "fair", "poor")
+    at = [i for i, row in enumerate(board.rows) if row.measure == "srcc" and row.skill is None]
+    tests = flip_tests(board.contributions[at], seed_of("rated", "1"))
+    assert first["p_value"] == tests.p_value[0, 2]
+    assert first["n_differing"] == tests.n_units[0, 2]
+    assert first["difference"] == board.rows[at[0]].value - board.rows[at[2]].value
+    drawn = board.resamples[at[0]].astype(float) - board.resamples[at[2]]
+    assert first["percentile_low"] == pytest.approx(np.quantile(drawn, 0.025))
+    assert first["ci_low"] < first["difference"] < first["ci_high"]
+    assert (first["seed"], first["n_resamples"]) == (seed_of("rated", "1"), 1000)
+    assert first["plan"] == board.rows[0].plan
+    assert first["versions"] == board.rows[0].versions
+
+
+def test_for_a_mean_the_units_are_the_clusters_themselves(
+    compare: Compare, score_files: Path
+) -> None:
+    records = compare(
+        "rated", "--scores", score_files / "good.csv", score_files / "poor.csv", "--json"
+    ).records
+    record = next(r for r in records if r["measure"] == "distance")
+    clusters = {
+        name: np.abs(SCORES[name] - GOLD).reshape(20, 3).mean(axis=1) for name in ("good", "poor")
+    }
+    d = clusters["good"] - clusters["poor"]
+    assert (record["n_better_a"], record["n_tied"], record["n_better_b"]) == (
+        (d < 0).sum(),
+        (d == 0).sum(),
+        (d > 0).sum(),
+    )
+    assert record["t"] == pytest.approx(stats.ttest_1samp(d, 0.0).statistic)
+    assert record["wilcoxon_p"] == pytest.approx(stats.wilcoxon(d).pvalue)
+    assert record["effect"] == pytest.approx(d.mean() / d.std(ddof=1))
+
+
+def test_published_scores_give_the_same_as_those_that_were_sent(
+    compare: Compare, score_files: Path
+) -> None:
+    (score_files / "again.parquet").write_bytes(write_scores(table("poor")))
+    sent = compare(
+        "rated", "--scores", score_files / "good.csv", score_files / "poor.csv", "--json"
+    ).records
+    again = compare(
+        "rated", "--scores", score_files / "good.csv", score_files / "again.parquet", "--json"
+    ).records
+    assert again == sent
+
+
+def test_one_file_of_two_columns_is_the_same_pair(compare: Compare, score_files: Path) -> None:
+    apart = compare(
+        "rated", "--scores", score_files / "good.csv", score_files / "poor.csv", "--json"
+    ).records
+    words = ("--metric-a", "good", "--metric-b", "poor")
+    assert compare("rated", "--scores", score_files / "all.csv", *words, "--json").records == apart
+    twice = ("--scores", score_files / "good.csv", "--scores", score_files / "poor.csv")
+    assert compare("rated", *twice, "--json").records == apart
+
+
+def test_a_file_of_several_columns_gives_every_pair_corrected_by_holm(
+    compare: Compare, score_files: Path
+) -> None:
+    records = compare("rated", "--scores", score_files / "all.csv", "--json").records
+    assert [(r["metric_a"], r["metric_b"]) for r in records] == [
+        ("good", "fair"),
+        ("good", "poor"),
+        ("fair", "poor"),
+    ]
+    expected = holm([r["p_value"] for r in records])
+    assert [r["p_corrected"] for r in records] == expected.tolist()
+    assert {(r["correction"], r["n_tests"]) for r in records} == {("holm", 3)}
+
+
+def test_the_headline_does_not_depend_on_what_else_is_shown(
+    compare: Compare, score_files: Path
+) -> None:
+    words = ("rated", "--scores", score_files / "good.csv", score_files / "fair.csv", "--json")
+    few, many = compare(*words).records, compare(*words, "--all", "--skills").records
+    assert many[0] == few[0]
+    assert len(many) > len(few)
+    assert many[0]["p_corrected"] == many[0]["p_value"]
+    assert (many[0]["correction"], many[0]["n_tests"]) == ("holm", 1)
+
+
+def test_skills_are_corrected_over_skills_and_measures_over_measures(
+    compare: Compare, score_files: Path
+) -> None:
+    words = (
+        "rated",
+        "--scores",
+        score_files / "good.csv",
+        score_files / "fair.csv",
+        "--all",
+        "--skills",
+    )
+    records = compare(*words, "--json").records
+    places = [(r["measure"], r["skill"]) for r in records]
+    assert places == [("srcc", None), ("side", None), ("distance", None), ("srcc", "few"),
+                      ("srcc", "many")]  # fmt: skip
+    for part in (records[1:3], records[3:]):
+        tested = [r for r in part if r["p_value"] is not None]
+        expected = benjamini_hochberg([r["p_value"] for r in tested])
+        assert [r["p_corrected"] for r in tested] == expected.tolist()
+        assert {(r["correction"], r["n_tests"]) for r in part} == {
+            ("benjamini_hochberg", len(tested))
+        }
+
+
+def test_with_missing_scores_the_pair_is_tested_and_its_clusters_are_not_counted(
+    compare: Compare, score_files: Path
+) -> None:
+    words = ("rated", "--scores", score_files / "good.csv", with_gaps(score_files, 1))
+    first = compare(*words, "--json").records[0]
+    assert first["uncounted"] == "not counted: 1 score of gaps is missing"
+    left_out = ("n_better_a", "n_tied", "n_better_b", "t", "t_p", "wilcoxon_w", "wilcoxon_p",
+                "effect", "effect_low", "effect_high")  # fmt: skip
+    assert [first[name] for name in left_out] == [None] * len(left_out)
+    for name in ("difference", "ci_low", "ci_high", "p_value", "p_corrected"):
+        assert first[name] is not None
+    out = " ".join(compare(*words).out.split())
+    assert "better, tied, worse, paired tests and d_z: not counted: 1 score of gaps" in out
+    assert "paired t" not in out.replace("paired tests", "")
+
+
+def cell(name: str, *, value: float | None = 0.5, n_missing: int = 0, note: str = "") -> Cell:
+    return Cell.of(name, 0, Row("rated", "1", name, "srcc", math.nan)).model_copy(
+        update={"value": value, "n_items": 2840 - n_missing, "n_clusters": 100,
+                "n_missing": n_missing, "note": note}
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("lacking", "words"),
+    [
+        ((0, 0), ""),
+        ((12, 0), "not counted: 12 scores of A are missing"),
+        ((0, 1), "not counted: 1 score of B is missing"),
+        ((3, 3), "not counted: 3 scores of A and 3 of B are missing"),
+    ],
+)
+def test_clusters_are_counted_only_where_every_score_is_there(
+    lacking: tuple[int, int], words: str
+) -> None:
+    cells = [cell(name, n_missing=n) for name, n in zip("ab", lacking, strict=True)]
+    assert why_uncounted(cells, {"a": "A", "b": "B"}) == words
+
+
+def test_why_there_is_no_test_is_said_once_and_with_its_figures() -> None:
+    names = {"a": "A", "b": "B"}
+    undefined = cell("b", value=None, note="Undefined: too few different scores.")
+    assert why_untested([cell("a"), undefined], names) == (
+        "value undefined: too few different scores"
+    )
+    assert why_untested([cell("a"), cell("b", n_missing=201)], names) == (
+        "B lacks 201 of 2,840 scores; the limit is 2 %"
+    )
+    assert why_untested([cell("a"), cell("b", n_missing=12)], names) == ""
+
+
+def test_a_measure_that_moves_in_steps_says_so_and_not_that_something_is_unpublished(
+    compare: Compare, score_files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measures = Rated.card.measures
+    stepping = measures | {"side": measures["side"].model_copy(update={"in_steps": True})}
+    monkeypatch.setattr(Rated, "card", Rated.card.model_copy(update={"measures": stepping}))
+    words = (
+        "rated",
+        "--scores",
+        score_files / "good.csv",
+        score_files / "poor.csv",
+        "--measure",
+        "side",
+    )
+    first = compare(*words, "--json").records[0]
+    assert (first["untested"], first["p_value"]) == (IN_STEPS, None)
+
+
+def test_too_many_missing_scores_are_named_with_how_many_and_the_limit(
+    compare: Compare, score_files: Path
+) -> None:
+    words = ("rated", "--scores", score_files / "good.csv", with_gaps(score_files, 6, "poor"))
+    said = "gaps lacks 6 of 60 scores; the limit is 2 %"
+    first = compare(*words, "--json").records[0]
+    assert (first["untested"], first["p_value"]) == (said, None)
+    assert said in compare(*words).out
+
+
+def test_too_few_clusters_are_shown_and_not_tested_as_on_the_board(
+    compare: Compare, score_files: Path
+) -> None:
+    words = (
+        "rated",
+        "--scores",
+        score_files / "good.csv",
+        score_files / "poor.csv",
+        "--skill",
+        "few",
+    )
+    (first,) = compare(*words, "--json").records
+    assert first["p_value"] is None
+    assert first["difference"] > 0
+    assert "too few items to order" in compare(*words).out
+
+
+def test_lower_is_better_turns_a_metric_round(compare: Compare, score_files: Path) -> None:
+    pd.DataFrame({"pair_id": PAIRS, "error": -SCORES["good"]}).to_csv(
+        score_files / "error.csv", index=False
+    )
+    words = ("rated", "--scores", score_files / "error.csv", score_files / "poor.csv", "--json")
+    turned = compare(*words, "--lower-is-better", "error").records[0]
+    plain = compare(
+        "rated", "--scores", score_files / "good.csv", score_files / "poor.csv", "--json"
+    ).records[0]
+    assert {**turned, "metric_a": "good"} == plain
+    assert compare(*words).records[0]["value_a"] == pytest.approx(-turned["value_a"])
+
+
+def test_the_mean_of_several_skills_is_compared_as_on_the_board(
+    compare: Compare, score_files: Path
+) -> None:
+    words = ("rated", "--scores", score_files / "good.csv", score_files / "poor.csv", "--json")
+    both = compare(*words, "--skill", "few", "--skill", "many").records[0]
+    parts = [compare(*words, "--skill", skill).records[0] for skill in ("few", "many")]
+    assert both["difference"] == pytest.approx(np.mean([p["difference"] for p in parts]))
+    assert both["skill"] == "few+many"
+
+
+@pytest.mark.paper
+def test_on_ts2_every_bit_is_that_of_the_judged_file_of_all_twelve(
+    assay_data: Path,
+) -> None:
+    """Graph ranks of the released scores; the file of all metrics is judged at once."""
+    ts2, path = Ts2(), assay_data / "ts2" / "scores.csv"
+    answers = ts2.answers(assay_data)
+    every = ts2.evaluate(read_scores(path, ts2, answers), answers)
+    at = [
+        i
+        for i, row in enumerate(every.rows)
+        if ts2.card.headline.matches(row) and row.skill is None
+    ]
+    names = [every.rows[i].metric for i in at]
+    tests = flip_tests(every.contributions[at], seed_of(ts2.name, ts2.card.revision))
+    pair = [names.index(name) for name in ("alignscore", "fuyu_dsg")]
+    found = contenders([path], ("alignscore", "fuyu_dsg"), ts2, answers)
+    field = measured_field(found, ts2, answers)
+    (row,) = compare_cells(
+        [Match(field.slices[ts2.card.headline, None], 0, 1)], ts2.card, field.names
+    )
+    assert row.p_value == tests.p_value[pair[0], pair[1]]
+    assert row.n_units == 164
+    assert row.difference == every.rows[at[pair[0]]].value - every.rows[at[pair[1]]].value
+
+
+@pytest.mark.paper
+def test_on_ts2_a_copy_without_one_graph_neither_wins_nor_loses_the_others(
+    assay_data: Path, tmp_path: Path
+) -> None:
+    """The copy has the scores of the metric wherever it has any."""
+    ts2, path = Ts2(), assay_data / "ts2" / "scores.csv"
+    answers = ts2.answers(assay_data)
+    both = (
+        read_scores(path, ts2, answers)
+        .overall[["clipscore"]]
+        .assign(copy=lambda frame: frame["clipscore"].mask(frame.index.str.startswith("000-")))
+    )
+    assert 0 < both["copy"].isna().mean() < 0.02
+    both.to_csv(tmp_path / "both.csv")
+    field = measured_field(
+        contenders([tmp_path / "both.csv"], (None, None), ts2, answers), ts2, answers
+    )
+    (row,) = compare_cells(
+        [Match(field.slices[ts2.card.headline, None], 0, 1)], ts2.card, field.names
+    )
+    lacking = int(both["copy"].isna().sum())
+    assert row.uncounted == f"not counted: {lacking} scores of copy are missing"
+    assert row.tally is None
+    assert [row.t, row.wilcoxon_w, row.effect] == pytest.approx([math.nan] * 3, nan_ok=True)
+    assert math.isfinite(row.p_value)
+    assert row.ci_low <= row.difference <= row.ci_high
