@@ -215,7 +215,7 @@ class ModuleRun:
             options=IN_PLAN_ORDER,
         )
         if trial is not None:
-            self._trust = trial.after(column.overall.to_dict())
+            self._trust = trial.after({str(pair): score for pair, score in column.overall.items()})
         return Scored(
             benchmark.name,
             self._table(column),

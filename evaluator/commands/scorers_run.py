@@ -80,7 +80,7 @@ def run(
 ) -> None:
     """Score a benchmark with a built-in metric; a run that was stopped goes on where it was.
 
-    Example: python -m evaluator scorers run clipscore --benchmark ts2 --data data
+    Example: python -m evaluator scorers run clipscore-hessel --benchmark ts2 --data data
     --out scores.parquet
     """
     row = find_row(name, load_rows())
@@ -122,12 +122,18 @@ def run(
         began=began,
         seconds=time.monotonic() - clock,
     )
+    _finish(out, column, facts, as_json=as_json)
+
+
+def _finish(out: Path, column: ScoreColumn, facts: Facts, *, as_json: bool) -> None:
+    """Write the files, say what is in them, and fail where no pair has a score."""
     record = write_files(out, column, facts)
     report(out, record, column, as_json=as_json)
     if not column.verdict.scored:
         raise SubmitterError(
             "nothing_scored",
-            f"{row.name} gave none of the {column.verdict.pairs} pairs of {target.name} a score.",
+            f"{facts.row.name} gave none of the {column.verdict.pairs} pairs of "
+            f"{facts.benchmark.name} a score.",
             "The findings say why.",
         )
 

@@ -42,7 +42,8 @@ class ScoringPlan:
             seed: secret of this run, at most 64 bytes (`secrets.token_bytes(32)`).
 
         Raises:
-            PlatformError: `questions_inconsistent`, a pair names what does not exist or is twice.
+            PlatformError: `questions_inconsistent`, a pair names what does not exist, is there
+                twice, or has an id or a text that is no Unicode.
         """
         _check(questions)
         by_image: dict[str, list[Pair]] = {}
@@ -89,7 +90,22 @@ def _check(questions: Questions) -> None:
             raise _inconsistent(f"pair {pair.pair_id!r} is there twice")
         if pair.image_id not in questions.images or pair.text_id not in questions.texts:
             raise _inconsistent(f"pair {pair.pair_id!r} names an image or text that is not there")
+        for what, name, text in (
+            ("pair id", pair.pair_id, pair.pair_id),
+            ("text", pair.text_id, questions.texts[pair.text_id]),
+        ):
+            if not _is_unicode(text):
+                raise _inconsistent(f"{what} {name!r} holds half a character (a lone surrogate)")
         seen.add(pair.pair_id)
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether it can be written as UTF-8; no scorer could be sent it otherwise."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _inconsistent(what: str) -> PlatformError:

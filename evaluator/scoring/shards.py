@@ -10,6 +10,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.errors import TransientError
 from evaluator.scoring.parts import Part, joined
 from evaluator.scoring.plan import PLAN_VERSION
 from evaluator.scoring.shard_format import FormatError, decoded, encoded
@@ -46,17 +47,21 @@ class ShardFolder:
     fingerprint: str
 
     def write(self, part: Part) -> Path:
-        """Keep a part; when this returns, it survives a loss of power."""
+        """Keep a part; when this returns, it survives a loss of power.
+
+        Raises:
+            TransientError: `disk_failed`, it is full, for example; parts kept before stay.
+        """
         data = encoded(part, self.fingerprint)
-        self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / f"{hashlib.sha256(data).hexdigest()}{_SUFFIX}"
-        temporary = path.with_suffix(".tmp")
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-        _sync_folder(self.folder)
+        try:
+            _write_whole(path, data)
+        except OSError as error:
+            raise TransientError(
+                "disk_failed",
+                f"Finished scores cannot be kept on the worker's disk: {error.strerror or error}.",
+                "Make room for the folder `scratch` of the store.",
+            ) from error
         return path
 
     def load(self, pair_ids: Collection[str]) -> Part:
@@ -64,13 +69,13 @@ class ShardFolder:
         wanted = frozenset(pair_ids)
         scores: dict[str, float] = {}
         kept = []
-        for path in sorted(self.folder.glob("*")):
+        for path in sorted(path for path in self.folder.glob("*") if path.is_file()):
             try:
                 part = self._read(path)
                 _check_pairs(part, wanted, scores)
             except _UntrustedError as error:
                 _LOG.warning("Removed shard %s of an earlier start: %s", path.name, error)
-                path.unlink()
+                path.unlink(missing_ok=True)
                 continue
             scores |= part.scores
             kept.append(part)
@@ -79,10 +84,15 @@ class ShardFolder:
     def clear(self) -> None:
         """Keep nothing."""
         for path in self.folder.glob("*"):
-            path.unlink()
+            if path.is_file():
+                path.unlink(missing_ok=True)
 
     def _read(self, path: Path) -> Part:
-        data = path.read_bytes()
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError as error:
+            # A worker that lost its lease may still be at work here.
+            raise _UntrustedError("it was renamed or removed meanwhile") from error
         if path.name != f"{hashlib.sha256(data).hexdigest()}{_SUFFIX}":
             raise _UntrustedError("it is damaged or was not finished")
         try:
@@ -104,6 +114,21 @@ def _check_pairs(part: Part, wanted: Collection[str], known: Collection[str]) ->
             raise _UntrustedError("it holds pairs that nobody asked for")
         if pair_id in known:
             raise _UntrustedError("it repeats pairs of another shard")
+
+
+def _write_whole(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(".tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -231,7 +231,8 @@ def _accepted(scores: Scores, spread: float, limit: float) -> float:
     steps: nobody may hide what moves behind a large constant that is added.
     """
     values = _numbers(scores)
-    size = float(np.abs(values).max(initial=0.0))
+    # The middle one: a score far from the others must not pass for their size.
+    size = float(np.sort(np.abs(values))[values.size // 2]) if values.size else 0.0
     with np.errstate(over="ignore"):
         single = bool((values.astype(np.float32) == values).all())
     step = float(np.finfo(np.float32 if single else np.float64).eps)

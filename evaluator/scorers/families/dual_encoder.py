@@ -61,6 +61,8 @@ class DualOptions(Frozen):
     """`sliced` repeats a fault: over-long prompts lose the number of their end."""
     images: ImageReading = "checkpoint"
     """What is done to an image; `checkpoint`: what its own settings say."""
+    cleaned: bool = False
+    """Whether texts are mended as by CLIP's own tokenizer; open_clip's always does."""
 
     @model_validator(mode="after")
     def _one_library(self) -> DualOptions:
@@ -70,6 +72,8 @@ class DualOptions(Frozen):
             raise ValueError("a tag is looked up under an architecture")
         if self.backend == "hf" and self.images == "longest_padded":
             raise ValueError("longest_padded is for open_clip")
+        if self.backend == "open_clip" and (self.images == "clip" or self.cleaned):
+            raise ValueError("open_clip reads images and texts as CLIP does without being told")
         return self
 
 
@@ -192,7 +196,13 @@ def _transformers(row: ScorerRow, runtime: Runtime, sources: dict[str, Source]) 
     place = sources.get("processor", sources["model"])
     tokens, pixels = clip_like.load_reading(place, runtime)
     return _Parts(
-        towers, tokens, pixels, pixels.described, length, sees_padding=towers.sees_padding
+        towers,
+        tokens,
+        pixels,
+        pixels.described,
+        length,
+        sees_padding=towers.sees_padding,
+        settings=pixels.processor,
     )
 
 
@@ -214,6 +224,8 @@ def _open_clip(row: ScorerRow, options: DualOptions, runtime: Runtime, source: S
 def _pixels(options: DualOptions, parts: _Parts) -> ToPixels:
     if options.images == "squashed_224":
         return Squashed(CROC_SIDE, parts.pixels)
+    if options.images == "clip":
+        return clip_like.authors_transform(parts.settings)
     if options.images == "longest_padded":
         size = parts.settings.size
         side = size if isinstance(size, int) else size[0]
@@ -232,7 +244,9 @@ def _reading(row: ScorerRow, options: DualOptions, parts: _Parts) -> TextReading
     if padding == "longest" and parts.sees_padding:
         # Rows filled up to their neighbours would make a score depend on its batch.
         padding = "max_length"
-    return TextReading(parts.tokens, length, options.prefix, padding, options.truncation)
+    return TextReading(
+        parts.tokens, length, options.prefix, padding, options.truncation, options.cleaned
+    )
 
 
 FAMILY = DualEncoder()

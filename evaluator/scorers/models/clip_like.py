@@ -18,7 +18,7 @@ from transformers import (
 from evaluator.scorers.checkpoints import Source, check_class
 from evaluator.scorers.loading import load_processor, load_transformers
 from evaluator.scorers.models.dual_formulas import Sharpness
-from evaluator.scorers.models.image_reading import Processed
+from evaluator.scorers.models.image_reading import Processed, ShortestCropped
 from evaluator.scorers.row import ScorerRow
 from evaluator.scorers.runtime import Runtime
 
@@ -121,3 +121,10 @@ def load_reading(source: Source, runtime: Runtime) -> tuple[HfTokens, Processed]
     """
     tokenizer = load_processor(AutoTokenizer, source, runtime, pil=False)
     return HfTokens(tokenizer), Processed(load_processor(AutoImageProcessor, source, runtime))
+
+
+def authors_transform(processor: Any) -> ShortestCropped:
+    """What OpenAI's own code does to an image, with size and colours of an image processor."""
+    return ShortestCropped(
+        processor.size["shortest_edge"], processor.image_mean, processor.image_std
+    )

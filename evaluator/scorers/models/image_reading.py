@@ -10,9 +10,16 @@ import torch
 from PIL import Image
 from torch import Tensor
 from torch.nn import functional
-from torchvision.transforms.functional import normalize, pil_to_tensor
+from torchvision.transforms import InterpolationMode
+from torchvision.transforms.functional import (
+    center_crop,
+    normalize,
+    pil_to_tensor,
+    resize,
+    to_tensor,
+)
 
-ImageReading = Literal["checkpoint", "squashed_224", "longest_padded"]
+ImageReading = Literal["checkpoint", "clip", "squashed_224", "longest_padded"]
 _SETTINGS = ("size", "crop_size", "resample", "image_mean", "image_std", "rescale_factor")
 ToPixels = Callable[[Image.Image], Tensor]
 
@@ -52,6 +59,31 @@ class Squashed:
         """Pixels, shape (3, height, width)."""
         square = image.resize((self.side, self.side), Image.Resampling.BILINEAR)
         return self.then(square)
+
+
+@dataclass(frozen=True, slots=True)
+class ShortestCropped:
+    """OpenAI's way: the shortest side becomes `side` by bicubic (Pillow), the middle is cut out.
+
+    Where an odd number of pixels is left over, `transformers` cuts one pixel further to the left or
+    top than the authors' transform in every second case: at 640 x 427 and 224, from 55 and not 56.
+
+    Attributes:
+        side: of the square.
+        mean: subtracted, for red, green, blue.
+        std: divided by.
+    """
+
+    side: int
+    mean: Sequence[float]
+    std: Sequence[float]
+
+    def __call__(self, image: Image.Image) -> Tensor:
+        """Pixels, shape (3, side, side)."""
+        small = resize(image, [self.side], InterpolationMode.BICUBIC)
+        square = to_tensor(center_crop(small, [self.side]))
+        found: Tensor = normalize(square, list(self.mean), list(self.std))
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import torch
+from open_clip.tokenizer import basic_clean  # type: ignore[import-untyped]
 from torch import Tensor
 
 Padding = Literal["longest", "max_length", "none"]
@@ -37,6 +38,8 @@ class TextReading:
         padding: `longest` fills rows up to the longest beside them, for models that see no
             padding; `max_length` up to `length`; `none` gives each text its own length.
         truncation: `end_kept` cuts before the number of the end; `sliced` cuts it off as well.
+        cleaned: whether texts are mended as by CLIP's own tokenizer: broken or curled characters
+            made plain, HTML's `&amp;` and the like resolved. That of `transformers` does not.
     """
 
     tokens: Tokens
@@ -44,17 +47,18 @@ class TextReading:
     prefix: str = ""
     padding: Padding = "longest"
     truncation: Truncation = "end_kept"
+    cleaned: bool = False
 
     def numbers(self, prompts: Sequence[str]) -> list[list[int]]:
         """Token numbers of each prompt, cut, not padded."""
-        texts = [self.prefix + prompt for prompt in prompts]
+        texts = self._texts(prompts)
         if self.truncation == "sliced":
             return [ids[: self.length] for ids in self.tokens.whole(texts)]
         return self.tokens.cut(texts, self.length)
 
     def truncated(self, prompts: Sequence[str]) -> list[bool]:
         """Whether the end of each prompt is cut."""
-        texts = [self.prefix + prompt for prompt in prompts]
+        texts = self._texts(prompts)
         return [len(ids) > self.length for ids in self.tokens.whole(texts)]
 
     def encode(
@@ -77,6 +81,10 @@ class TextReading:
             ids, mask = self._padded([numbers[place] for place in places])
             found.update(zip(places, encode(ids, mask), strict=True))
         return torch.stack([found[place] for place in range(len(prompts))])
+
+    def _texts(self, prompts: Sequence[str]) -> list[str]:
+        texts = [self.prefix + prompt for prompt in prompts]
+        return [basic_clean(text) for text in texts] if self.cleaned else texts
 
     def _batches(self, numbers: Sequence[list[int]], rows: int) -> Iterator[list[int]]:
         order = sorted(range(len(numbers)), key=lambda place: len(numbers[place]))

@@ -31,7 +31,7 @@ from evaluator.scorers.models.text_generation import load_text_model
 from evaluator.scorers.registry import find_row, load_rows, load_scorer
 from evaluator.scorers.runtime import Runtime
 from tests.evaluator.scorers.canned_models import CannedLLM, CannedVLM
-from tests.evaluator.scorers.tiny_vlm import qwen_tokenizer
+from tests.evaluator.scorers.tiny_qwen import qwen_tokenizer
 
 RED, BLUE = Image.new("RGB", (4, 4), "red"), Image.new("RGB", (4, 4), "blue")
 SEEN = "A red cat sits on the left of a mat."

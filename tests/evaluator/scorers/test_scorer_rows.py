@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from benchmarks.errors import PlatformError, SubmitterError
-from evaluator.scorers.registry import ROWS, family_of, find_row, load_rows
+from evaluator.scorers.registry import family_of, find_row, load_rows
 from evaluator.scorers.row import ScorerRow
 
 TABLE = load_rows()
@@ -50,6 +48,7 @@ def test_a_row_fits_its_family_and_says_what_it_is(row: ScorerRow) -> None:
     for text in (row.title, row.summary, row.formula, row.source):
         assert text.strip()
     assert row.summary.endswith(".")
+    assert row.notes
     assert all(note.endswith(".") for note in row.notes)
     assert len(set(row.granularity)) == len(row.granularity) > 0
 
@@ -90,18 +89,6 @@ def test_open_clip_knows_every_architecture_and_tag_that_rows_name() -> None:
 
 def test_every_dual_encoder_of_the_papers_is_there() -> None:
     assert set(TABLE) >= WANTED
-
-
-def test_the_table_is_read_without_torch() -> None:
-    code = (
-        "import sys; from evaluator.scorers.registry import load_rows; load_rows();"
-        "heavy = {'torch', 'transformers', 'open_clip'} & set(sys.modules);"
-        "sys.exit(str(heavy) if heavy else 0)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROWS.parents[2], capture_output=True, check=False
-    )
-    assert done.returncode == 0, done.stderr.decode()
 
 
 def test_an_unknown_name_suggests_others() -> None:

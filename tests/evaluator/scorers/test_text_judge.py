@@ -20,7 +20,8 @@ from evaluator.scorers.models.judge_replies import read_integer, read_list
 from evaluator.scorers.registry import find_row, load_rows, load_scorer
 from evaluator.scorers.runtime import Runtime
 from tests.evaluator.scorers.canned_models import CannedVLM
-from tests.evaluator.scorers.tiny_vlm import picture, qwen2_vl, saved
+from tests.evaluator.scorers.tiny_qwen import qwen2_vl
+from tests.evaluator.scorers.tiny_vlm import picture, saved
 
 RED, BLUE = Image.new("RGB", (4, 4), "red"), Image.new("RGB", (4, 4), "blue")
 

@@ -131,3 +131,19 @@ def without_key_biases(model: Any) -> Any:
             bias = layer.self_attn.qkv.bias
             bias[len(bias) // 3 : 2 * len(bias) // 3] = 0
     return model
+
+
+def check_cut_after(scorer: Any, n_words: int) -> None:
+    """Prompts of so many words are read whole; one more is not read, and that is said."""
+    whole = " ".join(["cat"] * n_words)
+    assert scorer.truncated([whole, f"{whole} dog"]) == [False, True]
+    image = [scorer.prepare(made_up_images(1)[0])]
+    assert scorer.score(image, [whole]) == scorer.score(image, [f"{whole} dog"])
+
+
+def check_image_matters(scorer: Any, prompt: str) -> None:
+    """Two images with one prompt score differently."""
+    first, second = scorer.score(
+        [scorer.prepare(image) for image in made_up_images(2)], [prompt] * 2
+    )
+    assert abs(first - second) > 1e-3

@@ -40,6 +40,13 @@ QWEN_TEMPLATE = (
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 SEED = 0
+TOWER = {
+    "depth": 2,
+    "hidden_size": 32,
+    "num_heads": 4,
+    "spatial_merge_size": 2,
+    "temporal_patch_size": 2,
+}
 
 
 def qwen_tokenizer() -> Qwen2Tokenizer:
@@ -88,67 +95,70 @@ def _qwen_ids(tokenizer: Any) -> dict[str, Any]:
     return {key: tokenizer.convert_tokens_to_ids(token) for key, token in names.items()}
 
 
-def qwen2_vl() -> tuple[PreTrainedModel, Any]:
-    """Qwen2-VL, its image tokens counted on three axes."""
+def _put_together(
+    config: Any,
+    model: Any,
+    parts: tuple[Any, Any],
+    images: Any,
+    vision: dict[str, Any],
+    **text: Any,
+) -> tuple[PreTrainedModel, Any]:
+    """A model of two layers, its image tokens counted on three axes, and its processor.
+
+    Args:
+        config: class of the configuration.
+        model: class of the model.
+        parts: classes of the processor and of its part for videos.
+        images: the image processor.
+        vision: of the vision tower, beside what all of them share.
+        text: of the decoder, beside what all of them share.
+    """
+    processor, videos = parts
     tokenizer = qwen_tokenizer()
     rope = {"rope_type": "default", "mrope_section": [1, 1, 2], "rope_theta": 1e4}
-    vision: dict[str, Any] = {
-        "depth": 2,
-        "embed_dim": 32,
-        "hidden_size": 32,
-        "num_heads": 4,
-        "mlp_ratio": 2,
-    }
-    vision |= {"patch_size": 14, "spatial_merge_size": 2, "temporal_patch_size": 2}
-    config = Qwen2VLConfig(
-        text_config=text_settings(tokenizer, rope_parameters=rope),
-        vision_config=vision,
+    made = config(
+        text_config=text_settings(tokenizer, rope_parameters=rope, **text),
+        vision_config={**TOWER, **vision},
         **_qwen_ids(tokenizer),
     )
-    images = Qwen2VLImageProcessorPil(min_pixels=784, max_pixels=12544)
-    processor = Qwen2VLProcessor(
-        images, tokenizer, Qwen2VLVideoProcessor(), chat_template=QWEN_TEMPLATE
+    together = processor(images, tokenizer, videos(), chat_template=QWEN_TEMPLATE)
+    return random_model(model, made), together
+
+
+def qwen2_vl() -> tuple[PreTrainedModel, Any]:
+    """Qwen2-VL."""
+    return _put_together(
+        Qwen2VLConfig,
+        Qwen2VLForConditionalGeneration,
+        (Qwen2VLProcessor, Qwen2VLVideoProcessor),
+        Qwen2VLImageProcessorPil(min_pixels=784, max_pixels=12544),
+        {"embed_dim": 32, "mlp_ratio": 2, "patch_size": 14},
     )
-    return random_model(Qwen2VLForConditionalGeneration, config), processor
 
 
 def qwen2_5_vl() -> tuple[PreTrainedModel, Any]:
     """Qwen2.5-VL, with window attention in its vision tower."""
-    tokenizer = qwen_tokenizer()
-    rope = {"rope_type": "default", "mrope_section": [1, 1, 2], "rope_theta": 1e4}
-    vision: dict[str, Any] = {"depth": 2, "hidden_size": 32, "out_hidden_size": 32, "num_heads": 4}
-    vision |= {"intermediate_size": 37, "patch_size": 14, "spatial_merge_size": 2}
-    vision |= {"temporal_patch_size": 2, "window_size": 56, "fullatt_block_indexes": [1]}
-    config = Qwen2_5_VLConfig(
-        text_config=text_settings(tokenizer, rope_parameters=rope),
-        vision_config=vision,
-        **_qwen_ids(tokenizer),
+    windows = {"window_size": 56, "fullatt_block_indexes": [1]}
+    return _put_together(
+        Qwen2_5_VLConfig,
+        Qwen2_5_VLForConditionalGeneration,
+        (Qwen2_5_VLProcessor, Qwen2VLVideoProcessor),
+        Qwen2VLImageProcessorPil(min_pixels=784, max_pixels=12544),
+        {"out_hidden_size": 32, "intermediate_size": 37, "patch_size": 14, **windows},
     )
-    images = Qwen2VLImageProcessorPil(min_pixels=784, max_pixels=12544)
-    processor = Qwen2_5_VLProcessor(
-        images, tokenizer, Qwen2VLVideoProcessor(), chat_template=QWEN_TEMPLATE
-    )
-    return random_model(Qwen2_5_VLForConditionalGeneration, config), processor
 
 
 def qwen3_vl() -> tuple[PreTrainedModel, Any]:
     """Qwen3-VL, whose vision tower feeds several layers of the decoder."""
-    tokenizer = qwen_tokenizer()
-    rope = {"rope_type": "default", "mrope_section": [1, 1, 2], "rope_theta": 1e4}
-    vision: dict[str, Any] = {"depth": 2, "hidden_size": 32, "out_hidden_size": 32, "num_heads": 4}
-    vision |= {"intermediate_size": 37, "patch_size": 16, "spatial_merge_size": 2}
-    vision |= {"temporal_patch_size": 2, "num_position_embeddings": 64}
-    vision |= {"deepstack_visual_indexes": [0]}
-    config = Qwen3VLConfig(
-        text_config=text_settings(tokenizer, rope_parameters=rope, head_dim=8),
-        vision_config=vision,
-        **_qwen_ids(tokenizer),
+    places = {"num_position_embeddings": 64, "deepstack_visual_indexes": [0]}
+    return _put_together(
+        Qwen3VLConfig,
+        Qwen3VLForConditionalGeneration,
+        (Qwen3VLProcessor, Qwen3VLVideoProcessor),
+        Qwen2VLImageProcessorPil(min_pixels=1024, max_pixels=16384, patch_size=16),
+        {"out_hidden_size": 32, "intermediate_size": 37, "patch_size": 16, **places},
+        head_dim=8,
     )
-    images = Qwen2VLImageProcessorPil(min_pixels=1024, max_pixels=16384, patch_size=16)
-    processor = Qwen3VLProcessor(
-        images, tokenizer, Qwen3VLVideoProcessor(), chat_template=QWEN_TEMPLATE
-    )
-    return random_model(Qwen3VLForConditionalGeneration, config), processor
 
 
 def random_model(kind: Any, config: Any) -> PreTrainedModel:

@@ -75,3 +75,16 @@ def test_questions_that_do_not_fit_together_are_refused(pairs: tuple[Pair, ...])
     with pytest.raises(PlatformError) as caught:
         ScoringPlan.of(questions, SEED)
     assert caught.value.code == "questions_inconsistent"
+
+
+@pytest.mark.parametrize("where", ["text", "pair id"])
+def test_half_a_character_is_named_before_anything_is_asked(where: str) -> None:
+    questions = questions_of([(0, 0)])
+    half = "a\ud800"
+    if where == "text":
+        questions = replace(questions, texts=dict.fromkeys(questions.texts, half))
+    else:
+        questions = replace(questions, pairs=(Pair(half, "image-0", "text-0"),))
+    with pytest.raises(PlatformError, match=f"{where} '.*' holds half a character") as caught:
+        ScoringPlan.of(questions, SEED)
+    assert caught.value.code == "questions_inconsistent"

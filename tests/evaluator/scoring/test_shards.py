@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import math
 from pathlib import Path
 
 import pytest
 
+from benchmarks.errors import TransientError
 from evaluator.scoring.asking import Finding
 from evaluator.scoring.parts import AnswerRow, ElementScore, Part, joined
 from evaluator.scoring.plan import PLAN_VERSION
@@ -113,3 +115,41 @@ def test_pairs_that_are_there_twice_count_once(shards: ShardFolder) -> None:
     shards.write(Part(scores={"a": 2.0, "b": 2.0}))
     assert len(shards.load(WANTED).scores) in {1, 2}
     assert len(list(shards.folder.iterdir())) == 1
+
+
+def test_a_full_disk_is_a_fault_of_the_world_and_leaves_what_was_kept(
+    shards: ShardFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shards.write(PART)
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("evaluator.scoring.shards.os.fsync", full)
+    with pytest.raises(TransientError, match="No space left on device") as caught:
+        shards.write(Part(scores={"c": 2.0}))
+    assert caught.value.code == "disk_failed"
+    assert not list(shards.folder.glob("*.tmp"))
+    assert set(shards.load(WANTED).scores) == {"a", "b"}
+
+
+def test_a_folder_among_the_shards_is_left_alone(shards: ShardFolder) -> None:
+    shards.write(PART)
+    (shards.folder / "lost+found").mkdir()
+    assert set(shards.load(WANTED).scores) == {"a", "b"}
+    shards.clear()
+    assert shards.load(WANTED) == Part()
+
+
+def test_a_shard_that_another_worker_takes_away_while_it_is_read_is_no_defect(
+    shards: ShardFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shards.write(PART)
+    read = Path.read_bytes
+
+    def gone(path: Path) -> bytes:
+        path.unlink()
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", gone)
+    assert shards.load(WANTED) == Part()
