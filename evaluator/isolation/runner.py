@@ -131,9 +131,11 @@ def _serve(wire: Wire, options: argparse.Namespace) -> None:
         scorer = calls.construct(
             scorer_class, options.submission, device=options.device, weights=options.weights
         )
-        ready = calls.capabilities(scorer)
+        # A method may be a property, so that to look for it runs the submission's code.
+        with reporting.reporting(frames.ErrorKind.INIT_FAILED, options.submission, "A property"):
+            ready = calls.capabilities(scorer)
+            desk = _Desk(scorer, options.submission)
         wire.send(frames.encode_header(frames.READY, 0, ready))
-        desk = _Desk(scorer, options.submission)
         while True:
             header = frames.decode_header(wire.read(frames.HEADER.size))
             seq = header.seq

@@ -195,15 +195,8 @@ def _transformers(row: ScorerRow, runtime: Runtime, sources: dict[str, Source]) 
     towers, length = clip_like.load_towers(sources["model"], row, runtime)
     place = sources.get("processor", sources["model"])
     tokens, pixels = clip_like.load_reading(place, runtime)
-    return _Parts(
-        towers,
-        tokens,
-        pixels,
-        pixels.described,
-        length,
-        sees_padding=towers.sees_padding,
-        settings=pixels.processor,
-    )
+    described, seen = pixels.described, towers.sees_padding
+    return _Parts(towers, tokens, pixels, described, length, seen, pixels.processor)
 
 
 def _open_clip(row: ScorerRow, options: DualOptions, runtime: Runtime, source: Source) -> _Parts:

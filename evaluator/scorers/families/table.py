@@ -13,8 +13,9 @@ from benchmarks.accumulation.files import read_columns
 from benchmarks.errors import SubmitterError
 from benchmarks.sources.hashing import sha256_of
 from evaluator.scorers.family import Family, Loaded
+from evaluator.scorers.pixel_hash import pixel_hash
 from evaluator.scorers.questions.loading import table_of
-from evaluator.scorers.questions.table import by_image, pixel_hash
+from evaluator.scorers.questions.table import by_image
 from evaluator.scorers.row import Frozen, ScorerRow
 from evaluator.scorers.runtime import Runtime
 from evaluator.scoring.contract import Verdict

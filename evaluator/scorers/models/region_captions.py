@@ -8,7 +8,6 @@ prints the keys by which a caption file names images.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from benchmarks.errors import SubmitterError
 from evaluator.scorers.answering import AnswerModel
+from evaluator.scorers.pixel_hash import pixel_hash
 from evaluator.scoring.decoding import decode
 
 _Fraction = Annotated[float, Field(ge=0, le=1)]
@@ -41,7 +41,7 @@ class Captions(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     image: str = Field(pattern=r"^[0-9a-f]{64}$")
-    """`image_key` of the image."""
+    """`pixel_hash` of the image."""
     caption: str = Field(min_length=1)
     regions: tuple[Region, ...] = ()
 
@@ -71,13 +71,6 @@ class Describer(Protocol):
         """One description per prepared image."""
 
 
-def image_key(image: Image.Image) -> str:
-    """SHA-256 of width, height and RGB pixels: the same for every lossless encoding."""
-    pixels = image.convert("RGB")
-    size = f"{pixels.width}x{pixels.height}:".encode()
-    return hashlib.sha256(size + pixels.tobytes()).hexdigest()
-
-
 class CaptionFile:
     """Captions that were made elsewhere, such as GRiT's dense captions.
 
@@ -90,7 +83,7 @@ class CaptionFile:
 
     def prepare(self, image: Image.Image) -> str:
         """The image's key."""
-        return image_key(image)
+        return pixel_hash(image)
 
     def describe(self, images: Sequence[Any]) -> list[Described]:
         """One description per key."""
@@ -172,7 +165,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Keys of images in a caption file")
     parser.add_argument("images", type=Path, nargs="+")
     for path in parser.parse_args().images:
-        print(image_key(decode(path.read_bytes()).image), path)  # noqa: T201
+        print(pixel_hash(decode(path.read_bytes()).image), path)  # noqa: T201
     return 0
 
 

@@ -10,7 +10,6 @@ CSV file with the columns
 
 from __future__ import annotations
 
-import hashlib
 import io
 import re
 from collections.abc import Mapping, Sequence
@@ -25,16 +24,10 @@ from benchmarks.accumulation.files import read_columns
 from benchmarks.errors import SubmitterError
 from benchmarks.sources.hashing import sha256_of
 from evaluator.scorers.answering import Candidate
+from evaluator.scorers.pixel_hash import pixel_hash
 from evaluator.scoring.canonical import ImageError, canonical_png
 
 _HASH = re.compile(r"[0-9a-f]{64}")
-
-
-def pixel_hash(image: Image.Image) -> str:
-    """SHA-256 of width, height (ASCII, as `640x480:`) and RGB bytes, row by row, in hex."""
-    shown = image.convert("RGB")
-    head = f"{shown.width}x{shown.height}:".encode()
-    return hashlib.sha256(head + shown.tobytes()).hexdigest()
 
 
 class TableAnswers:

@@ -15,8 +15,6 @@ from evaluator.generation.manifest import parse_generations
 from evaluator.generation.prompts import Prompt
 from tests.evaluator.generation import tiny_pipelines
 
-REPOSITORY = Path(__file__).resolve().parents[3]
-
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:

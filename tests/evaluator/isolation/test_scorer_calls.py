@@ -192,3 +192,22 @@ def test_torch_runs_within_the_default_limits(bubblewrap: Backend, submit: Submi
         """)
     with bubblewrap.start(folder, "scorer:Scorer", None, Limits()) as session:
         assert np.isfinite(session.score(IMAGES, PAIRS)).all()
+
+
+def test_a_property_that_raises_is_reported_with_its_line(backend: Backend, submit: Submit) -> None:
+    folder = submit("""
+        class Scorer:
+            @property
+            def prepare(self):
+                raise RuntimeError("not today")
+            def score(self, images, prompts):
+                return [1.0] * len(images)
+        """)
+    with (
+        pytest.raises(
+            SubmitterError, match=r"raised RuntimeError: not today \(scorer.py:\d\)"
+        ) as e,
+        backend.start(folder, "scorer:Scorer", None, SHORT),
+    ):
+        pass
+    assert e.value.code == "init_failed"

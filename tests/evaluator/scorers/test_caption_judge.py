@@ -23,11 +23,11 @@ from evaluator.scorers.families.caption_judge import (
 )
 from evaluator.scorers.models.region_captions import (
     CaptionModel,
-    image_key,
     load_captions,
     main,
 )
 from evaluator.scorers.models.text_generation import load_text_model
+from evaluator.scorers.pixel_hash import pixel_hash
 from evaluator.scorers.registry import find_row, load_rows, load_scorer
 from evaluator.scorers.runtime import Runtime
 from tests.evaluator.scorers.canned_models import CannedLLM, CannedVLM
@@ -108,7 +108,7 @@ def test_a_model_that_describes_nothing_gives_no_score() -> None:
 
 def test_captions_come_from_a_file_by_the_pixels_of_an_image(tmp_path: Path) -> None:
     region = {"text": "a red cat", "box": [0, 0.25, 0.5, 1]}
-    line = {"image": image_key(RED), "caption": "A cat.", "regions": [region]}
+    line = {"image": pixel_hash(RED), "caption": "A cat.", "regions": [region]}
     (tmp_path / "captions.jsonl").write_text(json.dumps(line) + "\n\n")
     captions = load_captions(tmp_path / "captions.jsonl")
     RED.save(tmp_path / "red.png")
@@ -116,7 +116,7 @@ def test_captions_come_from_a_file_by_the_pixels_of_an_image(tmp_path: Path) -> 
         known, unknown = captions.describe([captions.prepare(again), captions.prepare(BLUE)])
     assert (known.caption, known.regions) == ("A cat.", ("a red cat [0.00, 0.25, 0.50, 1.00]",))
     assert unknown.problem
-    assert image_key(RED.resize((2, 8))) != image_key(RED)
+    assert pixel_hash(RED.resize((2, 8))) != pixel_hash(RED)
 
 
 def test_keys_of_images_are_printed(
@@ -125,7 +125,7 @@ def test_keys_of_images_are_printed(
     RED.save(tmp_path / "red.png")
     monkeypatch.setattr("sys.argv", ["region_captions", str(tmp_path / "red.png")])
     assert main() == 0
-    assert capsys.readouterr().out.split() == [image_key(RED), str(tmp_path / "red.png")]
+    assert capsys.readouterr().out.split() == [pixel_hash(RED), str(tmp_path / "red.png")]
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_another_kind_of_model_is_refused(tmp_path: Path) -> None:
 def test_the_row_loads_with_a_caption_file_and_a_real_judge(
     language_model: Path, tmp_path: Path
 ) -> None:
-    line = {"image": image_key(RED), "caption": "A cat."}
+    line = {"image": pixel_hash(RED), "caption": "A cat."}
     (tmp_path / "captions.jsonl").write_text(json.dumps(line))
     row = find_row("llmscore-over", load_rows())
     small = {**row.options, "max_new_tokens": 16}

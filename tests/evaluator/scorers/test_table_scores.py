@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from benchmarks.errors import SubmitterError
-from evaluator.scorers.questions.table import pixel_hash
+from evaluator.scorers.pixel_hash import pixel_hash
 from evaluator.scorers.registry import load_rows, load_scorer
 from evaluator.scorers.runtime import Runtime
 

@@ -7,7 +7,8 @@ import pytest
 from PIL import Image
 
 from benchmarks.errors import SubmitterError
-from evaluator.scorers.questions.table import load_table_answers, pixel_hash
+from evaluator.scorers.pixel_hash import pixel_hash
+from evaluator.scorers.questions.table import load_table_answers
 
 RED = Image.new("RGB", (3, 2), (255, 0, 0))
 BLUE = Image.new("RGB", (2, 3), (0, 0, 255))
