@@ -66,9 +66,9 @@ class PrecisionBand(_Model):
     """How far scores lie from those in float32 on the CPU: |score - reference|."""
 
     n_pairs: int
-    mean: float
-    """In units of the score."""
-    largest: float
+    mean: float | None
+    """In units of the score; None where no pair has both scores."""
+    largest: float | None
     n_lost: int = 0
     """Pairs with a score in one of the two only."""
     reference: dict[str, str] = Field(default_factory=dict)

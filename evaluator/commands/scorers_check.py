@@ -97,7 +97,8 @@ def _print(report: TrustReport, *, as_json: bool) -> None:
             f"{report.spread:.3g}, and {100 * report.limit:g} % of that is put down to rounding."
         )
     )
-    if band := report.precision:
+    band = report.precision
+    if band and band.mean is not None and band.largest is not None:
         shown.print(
             Text(
                 f"From float32 on the CPU the scores are off by {band.mean:.2g} on average and "

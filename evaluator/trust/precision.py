@@ -41,8 +41,8 @@ def band(found: Scores, expected: Scores, environment: dict[str, str]) -> Precis
     off = np.abs(ours[both] - theirs[both])
     return PrecisionBand(
         n_pairs=len(found),
-        mean=float(off.mean()) if off.size else 0.0,
-        largest=float(off.max(initial=0.0)),
+        mean=float(off.mean()) if off.size else None,
+        largest=float(off.max()) if off.size else None,
         n_lost=int((np.isnan(ours) != np.isnan(theirs)).sum()),
         reference=environment,
     )

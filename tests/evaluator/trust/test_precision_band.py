@@ -26,4 +26,5 @@ def test_scores_that_only_one_of_them_has_are_counted(
 
 
 def test_no_pairs_have_no_band() -> None:
-    assert band({}, {}, {}).largest == 0.0
+    assert band({}, {}, {}).largest is None
+    assert band({"a": math.nan}, {"a": math.nan}, {}).mean is None
