@@ -30,11 +30,11 @@ from benchmarks.schema import Questions
 from benchmarks_perf.made_up_images import croc_like, noise_jpeg, numbered, on_one_thread
 from evaluator.scorers.family import Loaded
 from evaluator.scorers.runtime import Runtime
-from evaluator.scoring.decoding import decode
-from evaluator.scoring.embedding_cache import EmbeddingCache
-from evaluator.scoring.embedding_packs import About
+from evaluator.scoring.embeddings.cache import EmbeddingCache
+from evaluator.scoring.embeddings.packs import About
 from evaluator.scoring.engine import run_plan
-from evaluator.scoring.model_asker import ModelAsker
+from evaluator.scoring.images.decoding import decode
+from evaluator.scoring.in_process.asker import ModelAsker
 from evaluator.scoring.plan import ScoringPlan
 from evaluator.scoring.shards import ShardFolder
 

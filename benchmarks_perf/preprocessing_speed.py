@@ -26,8 +26,8 @@ from open_clip.transform import PreprocessCfg, image_transform_v2  # type: ignor
 from PIL import Image
 
 from benchmarks_perf.made_up_images import noise_jpeg, on_one_thread
-from evaluator.scoring.decoding import decode
-from evaluator.scoring.preprocessing import ImageBackend, normalised, resized_and_cropped
+from evaluator.scoring.images.decoding import decode
+from evaluator.scoring.images.preprocessing import ImageBackend, normalised, resized_and_cropped
 
 SIZE, GATE = 224, 0.7
 MEAN, STD = open_clip.OPENAI_DATASET_MEAN, open_clip.OPENAI_DATASET_STD

@@ -34,9 +34,9 @@ from evaluator.scoring.asking import Asked, Item, Ready, Reply
 from evaluator.scoring.contract import Verdict
 from evaluator.scoring.engines import Batch, Engine, RawItem
 from evaluator.scoring.local import LocalEngine
-from evaluator.scoring.ray_cluster import RayCluster
-from evaluator.scoring.ray_engine import RayEngine
-from evaluator.scoring.ray_slots import RayOptions
+from evaluator.scoring.on_ray.cluster import RayCluster
+from evaluator.scoring.on_ray.engine import RayEngine
+from evaluator.scoring.on_ray.slots import RayOptions
 
 
 @dataclass(frozen=True)

@@ -33,9 +33,9 @@ from evaluator.scorers.family import Loaded
 from evaluator.scorers.runtime import Runtime
 from evaluator.scoring.contract import Vectors
 from evaluator.scoring.engine import run_plan
-from evaluator.scoring.model_device import peak_rss_bytes
+from evaluator.scoring.images.preprocessing import normalised, resized_and_cropped
+from evaluator.scoring.in_process.device import peak_rss_bytes
 from evaluator.scoring.plan import ScoringPlan
-from evaluator.scoring.preprocessing import normalised, resized_and_cropped
 from evaluator.scoring.shards import ShardFolder
 
 PEAK_GATE, IMAGE_GATE = 1.1, 0.25

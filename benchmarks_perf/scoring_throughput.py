@@ -48,7 +48,7 @@ from evaluator.scorers.row import Checkpoint, ScorerRow
 from evaluator.scorers.runtime import Runtime
 from evaluator.scoring.column import ScoreColumn
 from evaluator.scoring.engine import EngineOptions, run_plan
-from evaluator.scoring.model_asker import ModelAsker
+from evaluator.scoring.in_process.asker import ModelAsker
 from evaluator.scoring.plan import ScoringPlan
 from evaluator.scoring.shards import ShardFolder
 

@@ -51,7 +51,7 @@ class Check(_Model):
     name: CheckName
     n_pairs: int
     mean: float
-    """Mean over the pairs, in units of the score."""
+    """Mean over the pairs with both scores, in units of the score."""
     largest: float
     """Largest of all pairs."""
     n_lost: int = 0

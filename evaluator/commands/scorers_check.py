@@ -25,7 +25,7 @@ from evaluator.commands.scorer_options import (
     TrustRemoteCodeOption,
 )
 from evaluator.scorers.registry import find_row, load_rows
-from evaluator.scoring.model_asker import ModelSource
+from evaluator.scoring.in_process.asker import ModelSource
 from evaluator.trust.checks import checked
 from evaluator.trust.precision import precision_band
 from evaluator.trust.sampling import sampled

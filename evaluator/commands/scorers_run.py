@@ -44,7 +44,7 @@ from evaluator.scorers.runtime import Runtime
 from evaluator.scoring.column import ScoreColumn
 from evaluator.scoring.engine import EngineOptions, run_plan
 from evaluator.scoring.engines import Engine
-from evaluator.scoring.model_asker import ModelSource
+from evaluator.scoring.in_process.asker import ModelSource
 from evaluator.scoring.plan import ScoringPlan
 from evaluator.scoring.progress import Listener
 from evaluator.scoring.shards import ShardFolder, run_fingerprint

@@ -23,7 +23,7 @@ from evaluator.scorers.row import ScorerRow
 from evaluator.scorers.runtime import Runtime
 from evaluator.scoring.column import ScoreColumn
 from evaluator.scoring.engine import EngineOptions
-from evaluator.scoring.model_device import versions
+from evaluator.scoring.in_process.device import versions
 
 _FORMATS = (".parquet", ".csv")
 

@@ -15,7 +15,7 @@ from PIL import Image, UnidentifiedImageError
 from evaluator.generation.names import IMAGES
 from evaluator.generation.prompts import Prompt
 from evaluator.generation.rows import TABLE, ImageRow, parse_rows
-from evaluator.scoring.canonical import MAX_PIXELS
+from evaluator.scoring.images.canonical import MAX_PIXELS
 
 FORMATS = ("PNG", "JPEG", "WEBP")
 MAX_FILE_BYTES = 64 << 20

@@ -14,11 +14,11 @@ from evaluator.scorers.row import ScorerRow
 from evaluator.scorers.runtime import Runtime
 from evaluator.scoring import batch_work
 from evaluator.scoring.asking import Asked, Finding
-from evaluator.scoring.canonical import ImageError
 from evaluator.scoring.contract import Answer
-from evaluator.scoring.decoding import decode
 from evaluator.scoring.engines import Answered, Batch, RawItem
-from evaluator.scoring.model_asker import ModelSource
+from evaluator.scoring.images.canonical import ImageError
+from evaluator.scoring.images.decoding import decode
+from evaluator.scoring.in_process.asker import ModelSource
 
 
 @dataclass(frozen=True)

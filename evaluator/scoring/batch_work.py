@@ -23,9 +23,9 @@ from evaluator.scoring.asking import (
     Reply,
     Work,
 )
-from evaluator.scoring.canonical import ImageError
 from evaluator.scoring.contract import Verdict
 from evaluator.scoring.engines import Answered, Batch, RawItem
+from evaluator.scoring.images.canonical import ImageError
 from evaluator.scoring.room import Room
 
 _NO_ROOM = "one image with one prompt does not fit into the memory that there is"

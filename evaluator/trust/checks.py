@@ -22,9 +22,9 @@ from benchmarks.errors import AssayError
 from benchmarks.schema import Questions
 from evaluator.scoring.asking import Asked, Asker
 from evaluator.scoring.batch_work import answered
-from evaluator.scoring.canonical import ImageError
-from evaluator.scoring.canonical_image import canonical_image
 from evaluator.scoring.engines import Batch, RawItem
+from evaluator.scoring.images.canonical import ImageError
+from evaluator.scoring.images.canonical_image import canonical_image
 from evaluator.trust.changes import one_step_brighter, reencoded
 from leaderboard.trust import LIMITS, Check, CheckName, Example, TrustReport
 
@@ -130,14 +130,15 @@ def compared(name: CheckName, before: Scores, after: Scores, accepted: float) ->
     lost = np.isnan(first) != np.isnan(second)
     with np.errstate(over="ignore"):
         difference = np.minimum(np.abs(second - first), _LARGEST)
-    moved = np.where(np.isnan(first) | np.isnan(second), 0.0, difference)
+    both = ~(np.isnan(first) | np.isnan(second))
+    moved = np.where(both, difference, 0.0)
     largest = float(moved.max(initial=0.0))
     worst = int(np.argmax(np.where(lost, math.inf, moved))) if pairs else 0
     shown = bool(lost.any()) or largest > 0.0
     return Check(
         name=name,
         n_pairs=len(pairs),
-        mean=largest * float((moved / largest).mean()) if largest else 0.0,
+        mean=largest * float((moved[both] / largest).mean()) if largest else 0.0,
         largest=largest,
         n_lost=int(lost.sum()),
         passed=None if name == "one_pixel" else largest <= accepted and not lost.any(),

@@ -9,11 +9,13 @@ import torch
 from PIL import Image
 from pydantic import Field
 from torch import Tensor
-from transformers import AutoTokenizer, CLIPImageProcessorPil
+from transformers import AutoTokenizer
+from transformers.utils.constants import OPENAI_CLIP_MEAN, OPENAI_CLIP_STD
 
 from evaluator.scorers.checkpoints import resolve
 from evaluator.scorers.family import Family, Loaded
 from evaluator.scorers.loading import dtype_of, environment, load_processor, read_weights
+from evaluator.scorers.models.image_reading import ShortestCropped, ToPixels
 from evaluator.scorers.models.image_reward import Heads, ImageRewardModel, build_image_reward
 from evaluator.scorers.models.lavis_weights import authors_file
 from evaluator.scorers.pairs import pair_scores
@@ -36,7 +38,7 @@ class ImageRewardScorer:
     Args:
         model: on its device.
         tokenizer: BERT's.
-        image_processor: shortest side to the model's size, then a crop in the middle.
+        to_pixels: shortest side to the model's size, then a crop in the middle.
         max_tokens: of a prompt, with [CLS] and [SEP].
         batch_texts: rows of one call of the text encoder.
     """
@@ -45,7 +47,7 @@ class ImageRewardScorer:
         self,
         model: ImageRewardModel,
         tokenizer: Any,
-        image_processor: Any,
+        to_pixels: ToPixels,
         *,
         max_tokens: int,
         batch_texts: int,
@@ -54,15 +56,13 @@ class ImageRewardScorer:
         # Positions count from the first token, so padding and cuts belong at the end.
         tokenizer.padding_side = tokenizer.truncation_side = "right"
         self._tokenizer = tokenizer
-        self._image_processor = image_processor
+        self._to_pixels = to_pixels
         self._max_tokens = max_tokens
         self._batch_texts = batch_texts
 
     def prepare(self, image: Image.Image) -> Tensor:
         """Pixels for the vision tower, shape (3, side, side)."""
-        made = self._image_processor(images=image, return_tensors="pt")
-        pixels: Tensor = made["pixel_values"][0]
-        return pixels
+        return self._to_pixels(image)
 
     def score(self, images: Sequence[Any], prompts: Sequence[str]) -> list[float]:
         """One score per pair."""
@@ -120,9 +120,7 @@ class ImageReward(Family[ImageRewardOptions]):
         state = read_weights(source, runtime)
         model = build_image_reward(state, source, heads, dtype_of(row, runtime))
         side: Any = model.vision.config.image_size
-        images = CLIPImageProcessorPil(
-            size={"shortest_edge": side}, crop_size={"height": side, "width": side}
-        )
+        images = ShortestCropped(side, OPENAI_CLIP_MEAN, OPENAI_CLIP_STD)
         scorer = ImageRewardScorer(
             model.to(runtime.device),
             tokenizer,

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from benchmarks.errors import SubmitterError
 from evaluator.scorers.answering import AnswerModel
 from evaluator.scorers.pixel_hash import pixel_hash
-from evaluator.scoring.decoding import decode
+from evaluator.scoring.images.decoding import decode
 
 _Fraction = Annotated[float, Field(ge=0, le=1)]
 

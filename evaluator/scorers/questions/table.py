@@ -25,7 +25,7 @@ from benchmarks.errors import SubmitterError
 from benchmarks.sources.hashing import sha256_of
 from evaluator.scorers.answering import Candidate
 from evaluator.scorers.pixel_hash import pixel_hash
-from evaluator.scoring.canonical import ImageError, canonical_png
+from evaluator.scoring.images.canonical import ImageError, canonical_png
 
 _HASH = re.compile(r"[0-9a-f]{64}")
 

@@ -38,6 +38,7 @@ def test_another_precision_has_a_band(checkpoint: Path) -> None:
     arguments = ["--checkpoint", f"model={checkpoint}", "--images", "4", "--json"]
     report = TrustReport.model_validate(json.loads(said(*arguments, "--dtype", "bfloat16")))
     assert report.precision is not None
+    assert report.precision.largest is not None
     assert 0.0 < report.precision.largest < 0.5  # of cosines times about 100
     assert report.environment["dtype"] == "bfloat16"
     assert report.precision.reference["dtype"] == "float32"

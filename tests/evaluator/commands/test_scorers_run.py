@@ -26,12 +26,12 @@ from evaluator.scorers.registry import load_rows
 from evaluator.scorers.runtime import Runtime
 from evaluator.scoring.column import Cost, RunVerdict, ScoreColumn
 from evaluator.scoring.engine import EngineOptions, run_plan
-from evaluator.scoring.model_asker import ModelSource
+from evaluator.scoring.in_process.asker import ModelSource
 from evaluator.scoring.plan import ScoringPlan
 from evaluator.scoring.shards import ShardFolder
 from tests.benchmarks.toy import PAIRS, Toy
 from tests.evaluator.scorers.tiny_dual import save_clip
-from tests.evaluator.scoring.ray_token import keep_token_out_of_home
+from tests.evaluator.scoring.on_ray.ray_token import keep_token_out_of_home
 
 SCORER, BENCHMARK = "clipscore-hessel", "demo_croc"
 LIMIT = 24

@@ -20,8 +20,8 @@ from evaluator.scorers.registry import find_row, load_rows, load_scorer
 from evaluator.scorers.row import ScorerRow
 from evaluator.scorers.runtime import Runtime
 from evaluator.scoring.asking import Asked, Item
-from evaluator.scoring.canonical import as_png
-from evaluator.scoring.model_asker import ModelSource
+from evaluator.scoring.images.canonical import as_png
+from evaluator.scoring.in_process.asker import ModelSource
 from tests.evaluator.scorers.tiny_blip2 import (
     bert_tokenizer,
     made_up_images,

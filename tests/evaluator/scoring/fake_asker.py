@@ -13,8 +13,8 @@ import numpy as np
 from PIL import Image
 
 from evaluator.scoring.asking import Finding, Item, OutOfMemoryError, Ready, Reply, Work
-from evaluator.scoring.canonical import ImageError
 from evaluator.scoring.contract import Answer, Verdict
+from evaluator.scoring.images.canonical import ImageError
 from tests.evaluator.scoring.asking import content_score
 
 UNSCORED = "a prompt nobody can score"

@@ -12,15 +12,15 @@ import pytest
 import torch
 
 from benchmarks.schema import Questions
-from evaluator.scoring.decoding import decode
-from evaluator.scoring.embedding_cache import EmbeddingCache
-from evaluator.scoring.embedding_packs import About
+from evaluator.scoring.embeddings.cache import EmbeddingCache
+from evaluator.scoring.embeddings.packs import About
 from evaluator.scoring.engine import EngineOptions, ScoreColumn, run_plan
-from evaluator.scoring.model_asker import ModelAsker
+from evaluator.scoring.images.decoding import decode
+from evaluator.scoring.in_process.asker import ModelAsker
 from evaluator.scoring.plan import ScoringPlan
 from evaluator.scoring.shards import ShardFolder
 from tests.evaluator.scoring.asking import questions_of
-from tests.evaluator.scoring.tiny_towers import (
+from tests.evaluator.scoring.in_process.tiny_towers import (
     LONGEST,
     DualTiny,
     PairTiny,

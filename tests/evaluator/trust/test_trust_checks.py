@@ -262,3 +262,9 @@ def test_samples_are_bounded_depend_on_the_secret_and_keep_pairs_of_one_image() 
 
 def test_comparing_nothing_passes() -> None:
     assert compared("repeat", {}, {}, 0.0).passed is True
+
+
+def test_the_mean_change_is_over_the_pairs_with_both_scores() -> None:
+    before = {"a": 1.0, "b": math.nan, "c": math.nan, "d": math.nan}
+    after = {**before, "a": 2.0}
+    assert compared("one_pixel", before, after, 0.0).mean == 1.0

@@ -1,4 +1,4 @@
-"""What Ray makes an actor of; what the actor does is in `ray_host`."""
+"""What Ray makes an actor of; what the actor does is in `host`."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class AskerActor:
         # Libraries of linear algebra read this once, when they are loaded, and sums in another
         # number of threads may differ in their last bits. So nothing is loaded before.
         os.environ["OMP_NUM_THREADS"] = str(threads)
-        module = import_module("evaluator.scoring.ray_host")
+        module = import_module("evaluator.scoring.on_ray.host")
         self._host: Any = module.AskerHost(threads, ready_threads)
 
     def place(self) -> Place:

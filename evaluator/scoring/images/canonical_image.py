@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evaluator.scoring.canonical import as_png, canonical_size, is_canonical
-from evaluator.scoring.decoding import decode
+from evaluator.scoring.images.canonical import as_png, canonical_size, is_canonical
+from evaluator.scoring.images.decoding import decode
 
 
 @dataclass(frozen=True, slots=True)

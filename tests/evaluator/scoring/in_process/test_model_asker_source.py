@@ -22,13 +22,13 @@ from benchmarks.schema import Pair, Questions
 from evaluator.scorers.row import Checkpoint
 from evaluator.scorers.runtime import Runtime
 from evaluator.scoring.column import ScoreColumn
-from evaluator.scoring.embedding_cache import size_report
+from evaluator.scoring.embeddings.cache import size_report
 from evaluator.scoring.engine import EngineOptions, run_plan
-from evaluator.scoring.model_asker import ModelSource
+from evaluator.scoring.in_process.asker import ModelSource
 from evaluator.scoring.plan import ScoringPlan
 from evaluator.scoring.shards import ShardFolder
 from tests.evaluator.scorers.tiny_dual import here, row, save_clip
-from tests.evaluator.scoring.tiny_towers import photo
+from tests.evaluator.scoring.in_process.tiny_towers import photo
 
 TEXTS = {f"t{n}": f"{n} small cups on a table" + " and a saucer" * n for n in range(4)}
 N_IMAGES = 10
@@ -135,7 +135,7 @@ def test_embeddings_are_reported_under_the_name_of_the_metric(
 def test_embeddings_are_kept_when_a_run_breaks_off(checkpoint: Path, tmp_path: Path) -> None:
     source = ModelSource(ROW, here(checkpoint), tmp_path)
     with pytest.raises(KeyboardInterrupt), source.open() as asker:
-        from tests.evaluator.scoring.tiny_towers import item_of
+        from tests.evaluator.scoring.in_process.tiny_towers import item_of
 
         asker.ask([item_of(asker, photo(1), ["a cup"])])
         raise KeyboardInterrupt
@@ -213,5 +213,5 @@ def test_a_checkpoint_that_is_not_there_is_named_before_anything_is_read(tmp_pat
 
 
 def test_naming_a_source_does_not_load_torch() -> None:
-    code = "import sys; from evaluator.scoring import model_asker; sys.exit('torch' in sys.modules)"
+    code = "import sys; from evaluator.scoring.in_process import asker as model_asker; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

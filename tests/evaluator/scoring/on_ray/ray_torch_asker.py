@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tests.evaluator.scoring.ray_askers import WIDTH, AccidentAsker, AccidentSource
+from tests.evaluator.scoring.on_ray.ray_askers import WIDTH, AccidentAsker, AccidentSource
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from PIL import Image
 
 from benchmarks.errors import PlatformError, SubmitterError
 from evaluator.scoring.asking import Item, OutOfMemoryError, Reply
-from evaluator.scoring.model_asker import ModelAsker
-from tests.evaluator.scoring.tiny_towers import (
+from evaluator.scoring.in_process.asker import ModelAsker
+from tests.evaluator.scoring.in_process.tiny_towers import (
     DualTiny,
     ElementTiny,
     PairTiny,

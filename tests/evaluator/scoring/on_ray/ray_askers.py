@@ -73,7 +73,7 @@ class AccidentAsker:
 
     @property
     def environment(self) -> dict[str, str]:
-        return {"omp": os.environ["OMP_NUM_THREADS"]}
+        return {"omp": os.environ.get("OMP_NUM_THREADS", "")}
 
     def ready(self, data: bytes) -> Ready:
         with Image.open(io.BytesIO(data)) as image:

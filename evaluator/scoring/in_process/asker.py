@@ -16,17 +16,17 @@ from evaluator.scorers.family import Loaded
 from evaluator.scorers.registry import load_scorer
 from evaluator.scorers.row import ScorerRow
 from evaluator.scorers.runtime import Runtime
-from evaluator.scoring import model_device
 from evaluator.scoring.asking import Item, OutOfMemoryError, Ready, Reply
 from evaluator.scoring.contract import Verdict
-from evaluator.scoring.decoding import decode
-from evaluator.scoring.embedding_cache import EmbeddingCache
-from evaluator.scoring.embedding_packs import About
-from evaluator.scoring.model_device import in_one_line
-from evaluator.scoring.model_elements import ElementAsker
-from evaluator.scoring.model_fingerprint import fingerprint_of
-from evaluator.scoring.model_paths import Meter, Picture, is_dual_encoder, offers, path_of
-from evaluator.scoring.model_texts import TextNotes
+from evaluator.scoring.embeddings.cache import EmbeddingCache
+from evaluator.scoring.embeddings.packs import About
+from evaluator.scoring.images.decoding import decode
+from evaluator.scoring.in_process import device as model_device
+from evaluator.scoring.in_process.device import in_one_line
+from evaluator.scoring.in_process.elements import ElementAsker
+from evaluator.scoring.in_process.fingerprint import fingerprint_of
+from evaluator.scoring.in_process.paths import Meter, Picture, is_dual_encoder, offers, path_of
+from evaluator.scoring.in_process.texts import TextNotes
 
 _DEFECT_AFTER = 2
 """Images that failed before any was scored: then it is not the images."""

@@ -13,13 +13,13 @@ import torch
 from PIL import Image
 
 from evaluator.scoring.asking import Item, Reply
-from evaluator.scoring.canonical import ImageError
 from evaluator.scoring.contract import Answer, Verdict
-from evaluator.scoring.decoding import decode
-from evaluator.scoring.embedding_cache import EmbeddingCache
-from evaluator.scoring.embedding_packs import About
-from evaluator.scoring.model_asker import ModelAsker
-from tests.evaluator.scoring.tiny_towers import (
+from evaluator.scoring.embeddings.cache import EmbeddingCache
+from evaluator.scoring.embeddings.packs import About
+from evaluator.scoring.images.canonical import ImageError
+from evaluator.scoring.images.decoding import decode
+from evaluator.scoring.in_process.asker import ModelAsker
+from tests.evaluator.scoring.in_process.tiny_towers import (
     LONGEST,
     DualTiny,
     ElementTiny,

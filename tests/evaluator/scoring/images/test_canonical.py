@@ -12,9 +12,14 @@ import numpy as np
 import pytest
 from PIL import Image, ImageFile, PngImagePlugin
 
-from evaluator.scoring import canonical
-from evaluator.scoring.canonical import ImageError, canonical_png, canonical_size, is_canonical
-from evaluator.scoring.canonical_image import canonical_image
+from evaluator.scoring.images import canonical
+from evaluator.scoring.images.canonical import (
+    ImageError,
+    canonical_png,
+    canonical_size,
+    is_canonical,
+)
+from evaluator.scoring.images.canonical_image import canonical_image
 
 
 def saved(image: Image.Image, form: str = "PNG", **options: Any) -> bytes:

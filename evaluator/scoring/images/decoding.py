@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
-from evaluator.scoring import canonical
-from evaluator.scoring.canonical import ImageError
+from evaluator.scoring.images import canonical
+from evaluator.scoring.images.canonical import ImageError
 
 _UPRIGHT = 1
 # What Pillow's readers raise on bytes that were damaged or made up; found by feeding them such.

@@ -20,9 +20,9 @@ from ray.exceptions import (
 
 from benchmarks.errors import TransientError
 from evaluator.scoring.engines import Answered, Batch
-from evaluator.scoring.ray_actor import AskerActor, Failure, Place
-from evaluator.scoring.ray_queue import BatchQueue
-from evaluator.scoring.ray_slots import RayOptions, Slots
+from evaluator.scoring.on_ray.actor import AskerActor, Failure, Place
+from evaluator.scoring.on_ray.queue import BatchQueue
+from evaluator.scoring.on_ray.slots import RayOptions, Slots
 
 _LOG = logging.getLogger(__name__)
 _LOST = (RayActorError, WorkerCrashedError, OutOfMemoryError, NodeDiedError, ObjectLostError)

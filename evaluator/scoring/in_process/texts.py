@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from evaluator.scoring.asking import Asked, Finding, Item
-from evaluator.scoring.model_device import is_out_of_memory
-from evaluator.scoring.model_paths import Meter, checked, offers
+from evaluator.scoring.in_process.device import is_out_of_memory
+from evaluator.scoring.in_process.paths import Meter, checked, offers
 
 _LOG = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluator.scoring.asking import Asked, Finding, Item
-from evaluator.scoring.model_device import in_one_line
-from evaluator.scoring.model_paths import Meter, checked
+from evaluator.scoring.in_process.device import in_one_line
+from evaluator.scoring.in_process.paths import Meter, checked
 
 Elements = tuple[NDArray[np.float64], ...]
 

@@ -8,8 +8,8 @@ import pytest
 
 from benchmarks.errors import PlatformError, SubmitterError
 from evaluator.scoring.engines import Batch, RawItem
-from evaluator.scoring.ray_queue import BatchQueue
-from evaluator.scoring.ray_slots import RayOptions, Slots, slots_of
+from evaluator.scoring.on_ray.queue import BatchQueue
+from evaluator.scoring.on_ray.slots import RayOptions, Slots, slots_of
 
 
 def batches(n: int) -> Iterator[Batch]:

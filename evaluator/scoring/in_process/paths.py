@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from benchmarks.errors import PlatformError
 from evaluator.scoring.asking import Item, Work
 from evaluator.scoring.contract import Verdict
-from evaluator.scoring.decoding import Remark
-from evaluator.scoring.embedding_cache import EmbeddingCache, digest_of_text
+from evaluator.scoring.embeddings.cache import EmbeddingCache, digest_of_text
+from evaluator.scoring.images.decoding import Remark
 
 _T = TypeVar("_T")
 

@@ -23,16 +23,22 @@ from evaluator.scoring.column import ScoreColumn
 from evaluator.scoring.engine import EngineOptions, run_plan
 from evaluator.scoring.engines import Answered, Batch, Engine, RawItem
 from evaluator.scoring.local import LocalEngine
+from evaluator.scoring.on_ray.cluster import RayCluster
+from evaluator.scoring.on_ray.engine import RayEngine
+from evaluator.scoring.on_ray.slots import RayOptions
 from evaluator.scoring.plan import ScoringPlan
 from evaluator.scoring.progress import Progress
-from evaluator.scoring.ray_cluster import RayCluster
-from evaluator.scoring.ray_engine import RayEngine
-from evaluator.scoring.ray_slots import RayOptions
 from evaluator.scoring.shards import ShardFolder
 from tests.evaluator.scoring.asking import picture, questions_of
-from tests.evaluator.scoring.ray_askers import AccidentSource, UnsendableSource, alive, gone, pids
-from tests.evaluator.scoring.ray_token import keep_token_out_of_home
-from tests.evaluator.scoring.ray_torch_asker import TorchSource
+from tests.evaluator.scoring.on_ray.ray_askers import (
+    AccidentSource,
+    UnsendableSource,
+    alive,
+    gone,
+    pids,
+)
+from tests.evaluator.scoring.on_ray.ray_token import keep_token_out_of_home
+from tests.evaluator.scoring.on_ray.ray_torch_asker import TorchSource
 
 SMALL = EngineOptions(batch_pairs=6, window=8, keep_every_s=0.0)
 PAIRS = [(image, text) for image in range(20) for text in range(image % 4 + 1)]

@@ -10,8 +10,8 @@ from open_clip.transform import PreprocessCfg, image_transform_v2  # type: ignor
 from PIL import Image
 
 from benchmarks_perf.made_up_images import noise_jpeg
-from evaluator.scoring.decoding import decode
-from evaluator.scoring.preprocessing import ImageBackend, normalised, resized_and_cropped
+from evaluator.scoring.images.decoding import decode
+from evaluator.scoring.images.preprocessing import ImageBackend, normalised, resized_and_cropped
 
 BACKENDS: tuple[ImageBackend, ...] = ("pil", "torchvision")
 SIZES = [(128, 128), (160, 96), (90, 151), (64, 64), (40, 33)]

@@ -23,10 +23,10 @@ import ray
 from benchmarks.errors import PlatformError
 from evaluator.scoring.asking import AskerSource
 from evaluator.scoring.engines import Answered, Batch
-from evaluator.scoring.ray_cluster import RayCluster
-from evaluator.scoring.ray_crew import Crew
-from evaluator.scoring.ray_queue import BatchQueue
-from evaluator.scoring.ray_slots import RayOptions, slots_of
+from evaluator.scoring.on_ray.cluster import RayCluster
+from evaluator.scoring.on_ray.crew import Crew
+from evaluator.scoring.on_ray.queue import BatchQueue
+from evaluator.scoring.on_ray.slots import RayOptions, slots_of
 
 
 class RayEngine:

@@ -24,8 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.errors import SubmitterError
-from evaluator.scoring.decoding import Remark
-from evaluator.scoring.embedding_packs import (
+from evaluator.scoring.embeddings.packs import (
     DIGEST,
     KINDS,
     SUFFIX,
@@ -38,6 +37,7 @@ from evaluator.scoring.embedding_packs import (
     open_pack,
     write_pack,
 )
+from evaluator.scoring.images.decoding import Remark
 
 _LOG = logging.getLogger(__name__)
 _FINGERPRINT = re.compile(r"[0-9a-f]{16,128}")

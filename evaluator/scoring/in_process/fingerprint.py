@@ -13,14 +13,14 @@ from evaluator import scorers
 from evaluator.scorers.checkpoints import Source, resolve
 from evaluator.scorers.row import ScorerRow
 from evaluator.scorers.runtime import Runtime
-from evaluator.scoring.model_device import versions
+from evaluator.scoring import images
+from evaluator.scoring.in_process.device import versions
 
 CONTRACT_VERSION = 1
 """Raised when the same scorer could be given other inputs for the same pair."""
 
 _SCORERS = Path(scorers.__file__).parent
-_SCORING = Path(__file__).parent
-_SHARED_CODE = ("canonical.py", "decoding.py", "preprocessing.py")
+_IMAGES = Path(images.__file__).parent
 
 
 def fingerprint_of(row: ScorerRow, runtime: Runtime) -> str:
@@ -89,4 +89,4 @@ def _code_files(family: str) -> Iterator[Path]:
         raise PlatformError("bad_scorer_row", f"There is no family {family!r}.")
     yield Path(found.origin)
     yield from sorted((_SCORERS / "models").rglob("*.py"))
-    yield from (_SCORING / name for name in _SHARED_CODE)
+    yield from sorted(_IMAGES.glob("*.py"))

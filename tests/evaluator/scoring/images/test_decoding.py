@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from evaluator.scoring import canonical
-from evaluator.scoring.canonical import ImageError, canonical_png
-from evaluator.scoring.decoding import decode
+from evaluator.scoring.images import canonical
+from evaluator.scoring.images.canonical import ImageError, canonical_png
+from evaluator.scoring.images.decoding import decode
 
 
 def noise(width: int = 9, height: int = 5) -> Image.Image:

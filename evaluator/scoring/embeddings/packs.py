@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from evaluator.scoring.decoding import Remark
+from evaluator.scoring.images.decoding import Remark
 
 Kind = Literal["image", "text"]
 KINDS: tuple[Kind, ...] = ("image", "text")

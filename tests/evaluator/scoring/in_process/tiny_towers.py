@@ -17,8 +17,8 @@ from evaluator.scorers.family import Loaded
 from evaluator.scorers.runtime import Runtime
 from evaluator.scoring.asking import Asked, Item, Reply
 from evaluator.scoring.contract import Scorer, Vectors
-from evaluator.scoring.embedding_cache import EmbeddingCache
-from evaluator.scoring.model_asker import ModelAsker
+from evaluator.scoring.embeddings.cache import EmbeddingCache
+from evaluator.scoring.in_process.asker import ModelAsker
 
 SIDE, WIDTH, LONGEST = 8, 16, 40
 

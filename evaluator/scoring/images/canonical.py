@@ -32,7 +32,7 @@ def canonical_png(data: bytes) -> bytes:
         ImageError: not an image, damaged, or of more than `MAX_PIXELS`.
     """
     # Decoding needs this module's own `_as_rgb`, so it can be found only later.
-    from evaluator.scoring.canonical_image import canonical_image  # noqa: PLC0415
+    from evaluator.scoring.images.canonical_image import canonical_image  # noqa: PLC0415
 
     return canonical_image(data).png
 

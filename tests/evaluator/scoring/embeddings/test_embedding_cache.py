@@ -16,13 +16,13 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmarks.errors import SubmitterError
-from evaluator.scoring.embedding_cache import (
+from evaluator.scoring.embeddings.cache import (
     EmbeddingCache,
     digest_of_text,
     forget,
     size_report,
 )
-from evaluator.scoring.embedding_packs import About
+from evaluator.scoring.embeddings.packs import About
 
 ME = About("a" * 64, "pil, 224 pixels", "clip")
 OTHER = About("b" * 64, "pil, 224 pixels", "siglip")
@@ -175,7 +175,7 @@ def test_a_full_disk_costs_no_run(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("evaluator.scoring.embedding_cache.write_pack", full)
+    monkeypatch.setattr("evaluator.scoring.embeddings.cache.write_pack", full)
     filled(tmp_path, range(4))
     assert "4 embeddings were not kept: [Errno 28] No space left" in caplog.text
 

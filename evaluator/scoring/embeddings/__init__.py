@@ -1,0 +1,1 @@
+"""Embeddings kept on disk, so that another run on the same images encodes nothing."""

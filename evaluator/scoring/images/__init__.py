@@ -1,0 +1,1 @@
+"""Images on their way to a scorer: read, made canonical, resized."""

@@ -1,0 +1,1 @@
+"""Asking a built-in metric in this process: the cheapest path it offers, counted exactly."""

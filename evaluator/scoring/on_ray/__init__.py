@@ -1,0 +1,1 @@
+"""The engine that spreads batches over the actors of a Ray cluster."""
