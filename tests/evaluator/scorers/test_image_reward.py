@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from PIL import Image
@@ -170,3 +171,18 @@ def test_a_pickle_is_refused_and_a_converted_file_scores_the_same(
     other: Any = load_scorer(row, Runtime(folders={**folders, "model": target})).scorer
     image = [scorer.prepare(made_up_images(1)[0])]
     assert other.score(image, PROMPTS[:1]) == scorer.score(image, PROMPTS[:1])
+
+
+def test_images_are_cut_as_the_authors_cut_them_where_an_odd_rest_is_left(scorer: Any) -> None:
+    rng = np.random.default_rng(5)
+    image = Image.fromarray(rng.integers(0, 256, (43, 64, 3), dtype=np.uint8))
+    authors: Any = transforms.Compose(
+        [
+            transforms.Resize(32, interpolation=InterpolationMode.BICUBIC),
+            transforms.CenterCrop(32),
+            transforms.ToTensor(),
+            transforms.Normalize(MEAN, STD),
+        ]
+    )
+    torch.testing.assert_close(scorer.prepare(image), authors(image), rtol=0, atol=1e-6)
+    assert (transforms.Resize(32)(image).width - 32) % 2 == 1
