@@ -195,13 +195,13 @@ def test_over_long_prompts_stay_apart_and_are_said_to_be_cut(clip: Path) -> None
 
 def test_what_lies_behind_the_cut_does_not_count(clip: Path) -> None:
     same = scores(load(clip, formula="cos"), [IMAGES[0]] * 2, LONG)
-    assert same[0] == same[1]
+    assert same[0] == pytest.approx(same[1], abs=1e-6)
 
 
 def test_slicing_off_the_end_makes_all_over_long_prompts_one(clip: Path) -> None:
     sliced = load(clip, formula="cos", truncation="sliced")
     first, second = scores(sliced, [IMAGES[0]] * 2, LONG_FROM_THE_START)
-    assert first == second
+    assert first == pytest.approx(second, abs=1e-6)
     kept = scores(load(clip, formula="cos"), IMAGES, PROMPTS)
     np.testing.assert_array_equal(kept, scores(sliced, IMAGES, PROMPTS))
 
