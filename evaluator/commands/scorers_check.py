@@ -26,7 +26,7 @@ from evaluator.commands.scorer_options import (
 )
 from evaluator.scorers.registry import find_row, load_rows
 from evaluator.scoring.in_process.asker import ModelSource
-from evaluator.trust.checks import checked
+from evaluator.trust.checks import tried
 from evaluator.trust.precision import precision_band
 from evaluator.trust.sampling import sampled
 from leaderboard.trust import TITLES, Check, TrustReport
@@ -73,10 +73,11 @@ def check(
     few = sampled(target.questions(data), seed, n_images=images)
     exact = replace(runtime, device="cpu", dtype="float32")
     with ModelSource(row, runtime).open() as asker:
-        report = checked(asker, few, target.name)
-        if (device, dtype or row.dtype) != ("cpu", "float32"):
-            band = precision_band(asker, ModelSource(row, exact), few)
-            report = report.model_copy(update={"precision": band})
+        trial = tried(asker, few, target.name)
+    report = trial.report
+    if (device, dtype or row.dtype) != ("cpu", "float32"):
+        found = precision_band(trial.scores, ModelSource(row, exact), few)
+        report = report.model_copy(update={"precision": found})
     _print(report, as_json=as_json)
     if report.failed:
         raise typer.Exit(FAILED)

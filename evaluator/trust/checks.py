@@ -61,13 +61,6 @@ class Trial:
         return self.report.model_copy(update={"checks": (*self.report.checks, last)})
 
 
-def checked(
-    asker: Asker, questions: Questions, benchmark: str, tell: Tell = lambda _done, _total: None
-) -> TrustReport:
-    """The report of `tried`."""
-    return tried(asker, questions, benchmark, tell).report
-
-
 def tried(
     asker: Asker, questions: Questions, benchmark: str, tell: Tell = lambda _done, _total: None
 ) -> Trial:

@@ -5,26 +5,24 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.schema import Questions
-from evaluator.scoring.asking import Asker, AskerSource
+from evaluator.scoring.asking import AskerSource
 from evaluator.trust.checks import Scores, canonical_items, scores_of
 from leaderboard.trust import PrecisionBand
 
 
-def precision_band(asker: Asker, reference: AskerSource, questions: Questions) -> PrecisionBand:
-    """Compare scores of the same pairs.
+def precision_band(found: Scores, reference: AskerSource, questions: Questions) -> PrecisionBand:
+    """Compare scores with those of the reference.
 
     Args:
-        asker: the scorer as it is run.
-        reference: the same in float32 on the CPU; opened here, and closed again.
-        questions: a few pairs (`sampling.sampled`).
+        found: scores of the scorer as it is run, by pair_id.
+        reference: the same scorer in float32 on the CPU; opened here, and closed again.
+        questions: the same pairs (`sampling.sampled`).
 
     Raises:
-        AssayError: either failed for good.
+        AssayError: the reference failed for good.
     """
-    items = canonical_items(questions)
-    found = scores_of(asker, items)
     with reference.open() as exact:
-        return band(found, scores_of(exact, items), exact.environment)
+        return band(found, scores_of(exact, canonical_items(questions)), exact.environment)
 
 
 def band(found: Scores, expected: Scores, environment: dict[str, str]) -> PrecisionBand:

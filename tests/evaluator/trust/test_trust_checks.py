@@ -16,7 +16,7 @@ from benchmarks.schema import Pair, Questions
 from evaluator.scoring.asking import Item, Ready, Reply
 from evaluator.scoring.contract import Verdict
 from evaluator.trust.changes import one_step_brighter, reencoded
-from evaluator.trust.checks import checked, compared, tried
+from evaluator.trust.checks import compared, tried
 from evaluator.trust.sampling import sampled
 from leaderboard.trust import TrustReport
 
@@ -71,7 +71,7 @@ def by_content(image: Image.Image, prompt: str) -> float:
 
 
 def report(judge: Judge, precision: str = "float32") -> TrustReport:
-    return checked(FakeAsker(judge, precision), questions(), "made_up")
+    return tried(FakeAsker(judge, precision), questions(), "made_up").report
 
 
 def passed(found: TrustReport) -> dict[str, bool | None]:
@@ -181,7 +181,7 @@ def test_an_image_that_cannot_be_read_is_left_to_the_run() -> None:
     images = {**some.images, "i0": lambda: b"no image"}
     broken = Questions(images=images, texts=some.texts, pairs=some.pairs)
     asker = FakeAsker(lambda batch: [by_content(*pair) for pair in batch])
-    assert checked(asker, broken, "made_up").n_images == 7
+    assert tried(asker, broken, "made_up").report.n_images == 7
 
 
 def test_a_constant_metric_passes() -> None:
