@@ -14,6 +14,7 @@ from benchmarks.errors import PlatformError
 from evaluator.bundled import bundled_hashes
 from evaluator.isolation.backend import Backend, IsolationStatus
 from evaluator.isolation.gate import machine_isolation
+from evaluator.isolation.job import Job
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.session import ScorerSession
 from evaluator.scoring.box import BoxAsker
@@ -63,9 +64,8 @@ class Boxes:
         """
         backend, _ = self.choose(submission)
         with unpacked(submission, upload, scratch) as folder:
-            session = backend.start(
-                folder, submission.entry_point, submission.weights or None, self.limits
-            )
+            job = Job(folder, submission.entry_point, submission.weights or None, self.limits)
+            session = backend.start(job)
             try:
                 yield session
             finally:

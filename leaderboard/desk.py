@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from leaderboard.accounts import Account
 from leaderboard.records import Status
 
 
@@ -24,6 +25,53 @@ class Gate:
     remedy: str = ""
 
 
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong with what somebody wants to submit.
+
+    Attributes:
+        code: stable, for programs.
+        message: what is wrong, in a sentence.
+        hint: what to do about it; may be empty.
+        file: inside the submission; empty where it is about the whole.
+        line: in that file, from 1; None where there is no line.
+    """
+
+    code: str
+    message: str
+    hint: str = ""
+    file: str = ""
+    line: int | None = None
+
+    @property
+    def place(self) -> str:
+        """`file:line`, as compilers print it; empty where it is about the whole."""
+        return f"{self.file}:{self.line}" if self.line is not None else self.file
+
+
+@dataclass(frozen=True)
+class Examination:
+    """What can be said of a submission without running it.
+
+    Attributes:
+        problems: everything that is wrong, at once; none: it would be accepted.
+        name: as its manifest says; empty where that cannot be read.
+        version: as its manifest says.
+        benchmarks: it would be run on.
+        files: how many it holds.
+        n_bytes: of all its files.
+        content_sha256: of its content; empty where it could not be read whole.
+    """
+
+    problems: tuple[Problem, ...]
+    name: str = ""
+    version: str = ""
+    benchmarks: tuple[str, ...] = ()
+    files: int = 0
+    n_bytes: int = 0
+    content_sha256: str = ""
+
+
 class Desk(Protocol):
     """Takes submissions. All methods raise SubmitterError with a text fit for the page."""
 
@@ -33,17 +81,39 @@ class Desk(Protocol):
     def score_benchmarks(self) -> tuple[str, ...]:
         """Names of the benchmarks for which a scores file can be judged here."""
 
-    def submit_metric(self, path: Path, *, submitter: str) -> Status:
-        """Check and queue a scoring module: an archive (.zip, .tar, .tar.gz) or a folder."""
+    def examine_metric(self, path: Path) -> Examination:
+        """Look at a scoring module without running or keeping it."""
+
+    def submit_metric(
+        self,
+        path: Path,
+        *,
+        account: Account,
+        submitter: str = "",
+        private: bool = False,
+        receipt: bytes | None = None,
+    ) -> Status:
+        """Check and queue a scoring module: an archive (.zip, .tar, .tar.gz) or a folder.
+
+        Args:
+            path: archive or folder.
+            account: who sends it, and owns it.
+            submitter: how it is signed on the boards; the account's name if empty.
+            private: it stays with its author until they publish it.
+            receipt: of the author's own `check`, as that command wrote it.
+        """
 
     def submit_scores(
         self,
         path: Path,
         *,
         benchmark: str,
-        submitter: str,
+        account: Account,
+        submitter: str = "",
         name: str = "",
+        version: str = "",
         description: str = "",
         lower_is_better: tuple[str, ...] = (),
+        private: bool = False,
     ) -> Status:
         """Check and queue a scores file (CSV or Parquet)."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from benchmarks.errors import SubmitterError, TransientError
 from leaderboard.records import Event, Status, Submission, fold
@@ -57,7 +58,9 @@ class Ledger:
             return ()
         return tuple(Event.model_validate_json(line) for line in lines)
 
-    def receive(self, submission: Submission, upload: bytes, events: Sequence[Event]) -> Status:
+    def receive(
+        self, submission: Submission, upload: bytes | Path, events: Sequence[Event]
+    ) -> Status:
         """Keep an upload privately, then record the submission with its first events.
 
         Raises:
@@ -119,6 +122,10 @@ class Ledger:
         """What the submitter uploaded."""
         return self._store.private.read(submission.archive)
 
+    def fetch_upload(self, submission: Submission, target: Path) -> None:
+        """Copy what the submitter uploaded to a new file, piece by piece."""
+        self._store.private.fetch(submission.archive, target)
+
     def _appended(self, submission: Submission, events: Sequence[Event]) -> dict[str, bytes]:
         every = (*self.events(submission.submission_id), *events)
         status = fold(submission, every)
@@ -134,7 +141,7 @@ class Ledger:
         }
 
 
-def _put_once(store: Store, path: str, content: bytes) -> None:
+def _put_once(store: Store, path: str, content: bytes | Path) -> None:
     """Keep a content-addressed upload; a second identical one costs nothing."""
 
     def change() -> Changes:

@@ -11,7 +11,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from benchmarks.errors import PlatformError
 from benchmarks.rows import Row
-from leaderboard.states import IN_WORK, SHOWN_OR_NOT, State, allowed
+from leaderboard.states import FINISHED, IN_WORK, SHOWN_OR_NOT, State, allowed
 from leaderboard.trust import TrustReport
 
 RETRY_AFTER = timedelta(seconds=15)
@@ -27,6 +27,26 @@ class Kind(StrEnum):
 
     METRIC = "metric"
     SCORES = "scores"
+
+
+class Receipt(_Record):
+    """What the author's own dry run was made of.
+
+    Anyone can write one: it explains differences, and proves nothing.
+    """
+
+    schema_version: Literal[1] = 1
+    content_sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    versions: dict[str, str]
+    """Packages the scores may depend on, Python and Assay included."""
+    isolation: tuple[str, ...]
+    """Layers that held while it ran."""
+    benchmark: str
+    """Of the pairs that were scored."""
+    pairs: int
+    scores_sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    """Of the scores, rounded to six significant digits, in the order of their pair ids."""
+    checked_at: AwareDatetime
 
 
 class Submission(_Record):
@@ -49,6 +69,20 @@ class Submission(_Record):
     links: dict[str, str] = Field(default_factory=dict)
     lower_is_better: tuple[str, ...] = ()
     trained_on: tuple[str, ...] = ()
+    account: str = ""
+    """Key of the account that sent it (`leaderboard.accounts`) and owns it; empty in records older
+    than accounts, which only operators may change."""
+    private: bool = False
+    """Whether it stays with its author until they publish it. The public record of a private
+    submission names neither metric nor author; the whole one is in the private repository."""
+    same_content_as: tuple[str, ...] = ()
+    """Earlier submissions by others with the very same content: a flag, not a verdict."""
+    receipt: Receipt | None = None
+    """Of the author's own `check`, if they sent it along."""
+    models: tuple[str, ...] = ()
+    """Models of the Hub the module needs, as `owner/name@commit`."""
+    source: str = ""
+    """Where a submission was taken from, as `hub:owner/name@commit`; empty for an upload."""
     content_sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
     archive: str
     """Path of the upload in the private repository."""
@@ -91,6 +125,13 @@ class Status(_Record):
     lease_until: AwareDatetime | None = None
     on_boards: bool = False
     """Whether its last published results are shown: a rerun does not take them away."""
+    scored_at: AwareDatetime | None = None
+    """When it was first scored, which is what a quota charges; None where it never was."""
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether it waits for a worker or is being worked on."""
+        return self.state not in FINISHED
 
     def due(self, now: datetime) -> bool:
         """Whether it waits for a worker; after a fault of the world it rests for a while."""
@@ -183,6 +224,11 @@ class RunResult(_Record):
     """Metric to the number of malformed cells mended by the benchmark's documented rule."""
     trust: TrustReport | None = None
     """What the scorer was put through; None where no code was run."""
+    scores_sha256: dict[str, str] = Field(default_factory=dict)
+    """Metric to a hash of its scores, rounded to six significant digits, in the order of their pair
+    ids; what two entries share here is one metric under two names."""
+    same_scores_as: tuple[str, ...] = ()
+    """Earlier submissions by others with the very same scores: a flag, not a verdict."""
     judged_at: AwareDatetime
 
     def as_rows(self) -> tuple[Row, ...]:
@@ -232,6 +278,7 @@ def fold(submission: Submission, events: Sequence[Event]) -> Status:
         attempts=_attempts(events),
         lease_until=leases[-1] if leases and last.state in IN_WORK else None,
         on_boards=_on_boards(events),
+        scored_at=next((e.at for e in events if e.state in (State.PUBLISHED, State.HELD)), None),
     )
 
 

@@ -18,6 +18,7 @@ class State(StrEnum):
     SCORING = "scoring"
     SCORED = "scored"
     JUDGING = "judging"
+    HELD = "held"
     PUBLISHED = "published"
     FAILED = "failed"
     WITHDRAWN = "withdrawn"
@@ -27,19 +28,36 @@ class State(StrEnum):
 
 TRANSITIONS: dict[State | None, frozenset[State]] = {
     None: frozenset({State.RECEIVED}),
-    State.RECEIVED: frozenset({State.REJECTED, State.QUEUED}),
+    State.RECEIVED: frozenset({State.REJECTED, State.QUEUED, State.WITHDRAWN}),
     State.REJECTED: frozenset(),
-    State.QUEUED: frozenset({State.CLAIMED, State.WITHDRAWN}),
+    State.QUEUED: frozenset({State.CLAIMED, State.WITHDRAWN, State.REJECTED}),
     # A lease that ran out is claimed again by another worker; a transient fault puts it back.
-    State.CLAIMED: frozenset({State.SCORING, State.CLAIMED, State.QUEUED, State.FAILED}),
-    State.SCORING: frozenset({State.SCORED, State.CLAIMED, State.QUEUED, State.FAILED}),
-    State.SCORED: frozenset({State.JUDGING, State.CLAIMED, State.QUEUED, State.FAILED}),
-    State.JUDGING: frozenset({State.PUBLISHED, State.CLAIMED, State.QUEUED, State.FAILED}),
+    State.CLAIMED: frozenset(
+        {State.SCORING, State.CLAIMED, State.QUEUED, State.FAILED, State.WITHDRAWN}
+    ),
+    State.SCORING: frozenset(
+        {State.SCORED, State.CLAIMED, State.QUEUED, State.FAILED, State.WITHDRAWN}
+    ),
+    State.SCORED: frozenset(
+        {State.JUDGING, State.CLAIMED, State.QUEUED, State.FAILED, State.WITHDRAWN}
+    ),
+    State.JUDGING: frozenset(
+        {
+            State.PUBLISHED,
+            State.HELD,
+            State.CLAIMED,
+            State.QUEUED,
+            State.FAILED,
+            State.WITHDRAWN,
+        }
+    ),
+    # Its author alone sees the results, until they publish it.
+    State.HELD: frozenset({State.PUBLISHED, State.QUEUED, State.WITHDRAWN, State.HIDDEN}),
     State.PUBLISHED: frozenset({State.QUEUED, State.WITHDRAWN, State.HIDDEN, State.SUPERSEDED}),
     State.FAILED: frozenset({State.QUEUED, State.WITHDRAWN}),
     State.WITHDRAWN: frozenset(),
-    State.HIDDEN: frozenset({State.PUBLISHED, State.WITHDRAWN}),
-    State.SUPERSEDED: frozenset({State.WITHDRAWN}),
+    State.HIDDEN: frozenset({State.PUBLISHED, State.HELD, State.WITHDRAWN}),
+    State.SUPERSEDED: frozenset({State.WITHDRAWN, State.HIDDEN, State.PUBLISHED}),
 }
 
 LEGEND: dict[State, str] = {
@@ -50,6 +68,7 @@ LEGEND: dict[State, str] = {
     State.SCORING: "The scorer is running on the benchmarks' questions.",
     State.SCORED: "All scores are in.",
     State.JUDGING: "The measures are being computed from the scores.",
+    State.HELD: "Finished; only its author sees the results, until they publish them.",
     State.PUBLISHED: "On the boards.",
     State.FAILED: "It stopped; the reason says whose fault it was and what to do.",
     State.WITHDRAWN: "Taken back by its author.",
@@ -60,7 +79,9 @@ LEGEND: dict[State, str] = {
 IN_WORK = frozenset({State.CLAIMED, State.SCORING, State.SCORED, State.JUDGING})
 """States in which a worker holds a lease."""
 
-SHOWN_OR_NOT = frozenset({State.PUBLISHED, State.WITHDRAWN, State.HIDDEN, State.SUPERSEDED})
+SHOWN_OR_NOT = frozenset(
+    {State.PUBLISHED, State.HELD, State.WITHDRAWN, State.HIDDEN, State.SUPERSEDED}
+)
 """States that decide whether results are on the boards."""
 
 WAITING = frozenset({State.RECEIVED, State.QUEUED})
@@ -71,7 +92,15 @@ def allowed(before: State | None, after: State) -> bool:
     return after in TRANSITIONS[before]
 
 
-IN_USE = tuple(
-    state for state in State if state not in (State.REJECTED, *(SHOWN_OR_NOT - {State.PUBLISHED}))
+FINISHED = frozenset(
+    {
+        State.REJECTED,
+        State.HELD,
+        State.PUBLISHED,
+        State.FAILED,
+        State.WITHDRAWN,
+        State.HIDDEN,
+        State.SUPERSEDED,
+    }
 )
-"""States that something leads to today; the others are kept for withdrawing, hiding, superseding."""
+"""States in which nothing more happens by itself."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
 from benchmarks.errors import PlatformError
-from evaluator.isolation.limits import Limits
+from evaluator.isolation.job import Job
 from evaluator.isolation.session import ScorerSession
 
 
@@ -39,22 +38,8 @@ class Backend(Protocol):
     def probe(self) -> Probe:
         """Start a box that holds nothing and look around inside; tens of milliseconds."""
 
-    def start(
-        self,
-        submission: Path,
-        entry_point: str,
-        weights: str | None,
-        limits: Limits,
-        device: str = "cpu",
-    ) -> ScorerSession:
+    def start(self, job: Job) -> ScorerSession:
         """Start a box; nothing of the submission runs before the session is entered.
-
-        Args:
-            submission: its folder, which the box sees read-only.
-            entry_point: `module:Class`.
-            weights: a file inside the folder, as the manifest names it, or None.
-            limits: what the job may use.
-            device: handed to the scorer's constructor if it names it.
 
         Raises:
             PlatformError: the box cannot be set up on this machine.

@@ -17,24 +17,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.errors import PlatformError
+from evaluator.isolation import layout
 from evaluator.isolation.backend import Probe
 from evaluator.isolation.box import NamespaceBox
-from evaluator.isolation.interpreter import (
-    BUNDLE,
-    BUNDLE_FOLDER,
-    Interpreter,
-    runner_arguments,
-)
+from evaluator.isolation.interpreter import Interpreter
+from evaluator.isolation.job import Job
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.session import ScorerSession
 from evaluator.isolation.text import one_line
 
-_SUBMISSION = "/submission"
-_RUNNER = "/runner"
-_SCRATCH = "/scratch"
-_MEMORY_FOLDERS = ("/dev/shm", "/tmp", _SCRATCH)  # noqa: S108 - names inside a box
 _SET_UP_S = 30.0
-_TMP_BYTES = 64 * 1024 * 1024
 
 _REMEDIES: tuple[tuple[str, str, str], ...] = (
     (
@@ -89,7 +81,7 @@ def diagnose(printed: str) -> tuple[str, str]:
 def arguments(
     *,
     interpreter: Interpreter,
-    submission: Path | None,
+    job: Job | None,
     limits: Limits,
     info_fd: int,
     usr_links: Sequence[tuple[str, str]],
@@ -99,39 +91,37 @@ def arguments(
         *("--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent"),
         *("--new-session", "--clearenv", "--cap-drop", "ALL", "--hostname", "sandbox"),
         *("--uid", "1000", "--gid", "1000"),
-        *_mounts(interpreter, submission, usr_links),
+        *_mounts(interpreter, job, usr_links),
         *("--proc", "/proc", "--dev", "/dev"),
-        *("--size", str(limits.shm_bytes), "--tmpfs", "/dev/shm"),  # noqa: S108 - inside
-        *("--size", str(_TMP_BYTES), "--perms", "0777", "--tmpfs", "/tmp"),  # noqa: S108 - inside
-        *("--size", str(limits.scratch_bytes), "--perms", "0777", "--tmpfs", _SCRATCH),
+        *_memory_folders(limits),
         # Where the worker is root, root is also whom the kernel sees in the box, capabilities or
         # not; and to root alone the settings of the whole machine, under /proc/sys, are writable.
         *("--remount-ro", "/proc", "--remount-ro", "/dev", "--remount-ro", "/"),
-        *("--chdir", _SCRATCH),
+        *("--chdir", layout.SCRATCH),
         *_variables(interpreter, limits),
         *("--info-fd", str(info_fd)),
     ]
 
 
 def _mounts(
-    interpreter: Interpreter, submission: Path | None, usr_links: Sequence[tuple[str, str]]
+    interpreter: Interpreter, job: Job | None, usr_links: Sequence[tuple[str, str]]
 ) -> Iterator[str]:
     yield from ("--ro-bind", "/usr", "/usr")
     for target, name in usr_links:
         yield from ("--symlink", target, name)
     yield from ("--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache")
-    for folder, name in interpreter.binds:
-        yield from ("--ro-bind", str(folder), name)
-    yield from ("--perms", "0755", "--dir", _RUNNER)
-    for name in BUNDLE:
-        yield from ("--ro-bind", str(BUNDLE_FOLDER / name), f"{_RUNNER}/{name}")
-    if submission is not None:
-        yield from ("--ro-bind", str(submission), _SUBMISSION)
+    yield from ("--perms", "0755", "--dir", layout.RUNNER)
+    for bind in layout.binds(interpreter, job):
+        yield from ("--ro-bind", str(bind.source), bind.target)
+
+
+def _memory_folders(limits: Limits) -> Iterator[str]:
+    for folder, n_bytes in layout.memory_folders(limits).items():
+        yield from ("--size", str(n_bytes), "--perms", "1777", "--tmpfs", folder)
 
 
 def _variables(interpreter: Interpreter, limits: Limits) -> Iterator[str]:
-    variables = interpreter.environment(threads=limits.threads, home=_SCRATCH)
-    for name, value in variables.items():
+    for name, value in layout.variables(interpreter, limits).items():
         yield from ("--setenv", name, value)
 
 
@@ -159,10 +149,9 @@ class Bubblewrap:
                 remedy="Install it (apt install bubblewrap) and start the worker again.",
             )
         interpreter = Interpreter.running_inside()
-        site = [word for folder in interpreter.site for word in ("--site", folder)]
-        words = [*site, *map(str, self.hidden)]
+        command = layout.inspection_command(interpreter, self.hidden)
         try:
-            box = self._spawn(interpreter, None, Limits(), "inspection", words)
+            box = self._spawn(interpreter, None, Limits(), command)
         except PlatformError as error:
             return Probe(ok=False, reason=error.message, remedy=error.hint)
         try:
@@ -179,35 +168,22 @@ class Bubblewrap:
             return Probe(ok=False, reason=reason, remedy=remedy)
         return judge(found.decode(errors="replace"))
 
-    def start(
-        self,
-        submission: Path,
-        entry_point: str,
-        weights: str | None,
-        limits: Limits,
-        device: str = "cpu",
-    ) -> ScorerSession:
+    def start(self, job: Job) -> ScorerSession:
         """Start a box; see `Backend.start`. The calling thread must outlive the session.
 
         Raises:
             PlatformError: `box_not_started` or `device_unavailable`, with reason and remedy.
         """
-        if device != "cpu":
+        if job.device != "cpu":
             raise PlatformError(
                 "device_unavailable",
-                f"A box cannot be given the device {device!r} yet.",
+                f"A box cannot be given the device {job.device!r} yet.",
                 "Score on the CPU.",
             )
         interpreter = Interpreter.running_inside()
-        words = runner_arguments(
-            submission=_SUBMISSION,
-            entry_point=entry_point,
-            weights=weights,
-            device=device,
-            site=interpreter.site,
-        )
-        box = self._spawn(interpreter, submission.resolve(), limits, "runner", words)
-        session = ScorerSession(box, limits)
+        command = layout.runner_command(interpreter, job)
+        box = self._spawn(interpreter, job, job.limits, command)
+        session = ScorerSession(box, job.limits)
         try:
             return session.await_box()
         except PlatformError as error:
@@ -216,10 +192,9 @@ class Bubblewrap:
     def _spawn(
         self,
         interpreter: Interpreter,
-        submission: Path | None,
+        job: Job | None,
         limits: Limits,
-        module: str,
-        words: list[str],
+        command: list[str],
     ) -> NamespaceBox:
         executable = shutil.which(self.executable)
         if executable is None:
@@ -228,12 +203,11 @@ class Bubblewrap:
         try:
             told = arguments(
                 interpreter=interpreter,
-                submission=submission,
+                job=job,
                 limits=limits,
                 info_fd=info_write,
                 usr_links=_usr_links(),
             )
-            command = interpreter.command(_RUNNER, module, words)
             process = _launch(executable, told, command, info_write)
         finally:
             os.close(info_write)
@@ -300,7 +274,7 @@ def _adopt(process: subprocess.Popen[bytes], info_fd: int, *, counts: bool) -> N
             init_pidfd=os.pidfd_open(pid),
             init_pid=pid,
             namespace=Path(f"/proc/{pid}/ns/pid").stat().st_ino,
-            memory_folders=_MEMORY_FOLDERS,
+            memory_folders=tuple(layout.memory_folders(Limits())),
             counts_processes=counts,
         )
     except (ValueError, FileNotFoundError, ProcessLookupError, TimeoutError) as error:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import sys
+from collections.abc import Mapping
 from importlib.machinery import (
     EXTENSION_SUFFIXES,
     SOURCE_SUFFIXES,
@@ -26,7 +27,7 @@ from .frames import Capability, ErrorKind
 from .reporting import ScorerFailure, inside, place_of, reporting
 from .returned import as_list, numbers, wrong_count
 
-OPTIONAL_KEYWORDS = ("device", "weights")
+OPTIONAL_KEYWORDS = ("device", "models", "weights")
 _METHODS = (
     (Capability.SCORE_ELEMENTS, ("score_elements",)),
     (Capability.ENCODE, ("encode_images", "encode_texts", "similarity")),
@@ -66,13 +67,27 @@ def import_scorer(root: Path, entry_point: str) -> type:
     return scorer
 
 
-def construct(scorer: type, root: Path, *, device: str, weights: str | None) -> Any:
-    """Make the scorer, with whichever of `device` and `weights` its constructor names.
+def construct(
+    scorer: type,
+    root: Path,
+    *,
+    device: str,
+    weights: str | None,
+    models: Mapping[str, str] | None = None,
+) -> Any:
+    """Make the scorer, with whichever of `device`, `weights`, `models` its constructor names.
+
+    Args:
+        scorer: the class.
+        root: folder of the submission.
+        device: where it is to compute.
+        weights: a file of the submission, or None.
+        models: repository of the Hub to the folder that holds its files.
 
     Raises:
         ScorerFailure: `INIT_FAILED` or `OUT_OF_MEMORY`.
     """
-    offered: dict[str, str] = {"device": device}
+    offered: dict[str, Any] = {"device": device, "models": dict(models or {})}
     if weights is not None:
         path = root / weights
         if not path.is_file():
@@ -148,7 +163,7 @@ def _import_from(root: Path, name: str) -> ModuleType:
     return importlib.import_module(name)
 
 
-def _accepted_keywords(scorer: type, offered: dict[str, str]) -> dict[str, str]:
+def _accepted_keywords(scorer: type, offered: dict[str, Any]) -> dict[str, Any]:
     """Only what is named: a `**kwargs` may belong to a base class that refuses unknown ones."""
     parameters = inspect.signature(scorer).parameters.values()
     positional_only = {p.name for p in parameters if p.kind is p.POSITIONAL_ONLY}
@@ -159,7 +174,7 @@ def _accepted_keywords(scorer: type, offered: dict[str, str]) -> dict[str, str]:
         if p.default is p.empty and p.kind not in {p.VAR_POSITIONAL, p.VAR_KEYWORD}
     }
     if missing := sorted(needed - (set(offered) - positional_only)):
-        known = " and ".join(OPTIONAL_KEYWORDS)
+        known = ", ".join(OPTIONAL_KEYWORDS)
         raise ScorerFailure(
             ErrorKind.INIT_FAILED,
             f"The constructor of {scorer.__name__} needs {', '.join(missing)}; "

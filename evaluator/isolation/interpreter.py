@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import sysconfig
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -119,7 +120,13 @@ class Interpreter:
 
 
 def runner_arguments(
-    *, submission: str, entry_point: str, weights: str | None, device: str, site: tuple[str, ...]
+    *,
+    submission: str,
+    entry_point: str,
+    weights: str | None,
+    device: str,
+    site: tuple[str, ...],
+    models: Mapping[str, str],
 ) -> list[str]:
     """What the runner is started with."""
     arguments = ["--submission", submission, "--entry-point", entry_point, "--device", device]
@@ -127,6 +134,8 @@ def runner_arguments(
         arguments += ["--weights", weights]
     for folder in site:
         arguments += ["--site", folder]
+    for repo, folder in models.items():
+        arguments += ["--model", repo, folder]
     return arguments
 
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import subprocess
 from dataclasses import dataclass
-from pathlib import Path
 
 from evaluator.isolation.backend import Probe
 from evaluator.isolation.box import SessionBox
 from evaluator.isolation.interpreter import BUNDLE_FOLDER, Interpreter, runner_arguments
-from evaluator.isolation.limits import Limits
+from evaluator.isolation.job import Job
 from evaluator.isolation.session import ScorerSession
 
 _NO_HOME = "/nonexistent"
@@ -36,14 +35,7 @@ class PlainProcess:
             remedy="Install bubblewrap (apt install bubblewrap).",
         )
 
-    def start(
-        self,
-        submission: Path,
-        entry_point: str,
-        weights: str | None,
-        limits: Limits,
-        device: str = "cpu",
-    ) -> ScorerSession:
+    def start(self, job: Job) -> ScorerSession:
         """Start one of OUR scorers; see `Backend.start`.
 
         Raises:
@@ -51,11 +43,12 @@ class PlainProcess:
         """
         interpreter = Interpreter.running()
         words = runner_arguments(
-            submission=str(submission.resolve()),
-            entry_point=entry_point,
-            weights=weights,
-            device=device,
+            submission=str(job.folder.resolve()),
+            entry_point=job.entry_point,
+            weights=job.weights,
+            device=job.device,
             site=interpreter.site,
+            models={m.repo: str(m.folder.resolve() / "snapshots" / m.revision) for m in job.models},
         )
         process = subprocess.Popen(  # noqa: S603 - every word of it is ours
             interpreter.command(str(BUNDLE_FOLDER), "runner", words),
@@ -63,8 +56,8 @@ class PlainProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=interpreter.environment(threads=limits.threads, home=_NO_HOME),
+            env=interpreter.environment(threads=job.limits.threads, home=_NO_HOME),
             cwd="/",
             start_new_session=True,
         )
-        return ScorerSession(SessionBox(process), limits).await_box()
+        return ScorerSession(SessionBox(process), job.limits).await_box()

@@ -81,6 +81,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--device", required=True)
     parser.add_argument("--weights")
     parser.add_argument("--site", action="append", default=[])
+    parser.add_argument("--model", action="append", default=[], nargs=2)
     return parser.parse_args(arguments)
 
 
@@ -129,7 +130,11 @@ def _serve(wire: Wire, options: argparse.Namespace) -> None:
     try:
         scorer_class = calls.import_scorer(options.submission, options.entry_point)
         scorer = calls.construct(
-            scorer_class, options.submission, device=options.device, weights=options.weights
+            scorer_class,
+            options.submission,
+            device=options.device,
+            weights=options.weights,
+            models=dict(options.model),
         )
         # A method may be a property, so that to look for it runs the submission's code.
         with reporting.reporting(frames.ErrorKind.INIT_FAILED, options.submission, "A property"):

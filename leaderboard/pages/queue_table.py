@@ -18,7 +18,7 @@ from leaderboard.pages.markup import (
     text,
 )
 from leaderboard.records import Event, Kind, Status
-from leaderboard.states import IN_USE, IN_WORK, LEGEND, WAITING, State
+from leaderboard.states import IN_WORK, LEGEND, WAITING, State
 from leaderboard.store.live import Pulse
 
 ALIVE = timedelta(seconds=60)
@@ -176,7 +176,7 @@ def workers_line(pulses: Sequence[Pulse], now: datetime) -> str:
 
 def legend() -> str:
     """What the states mean."""
-    lines = "".join(f"<dt>{chip(state)}</dt><dd>{text(LEGEND[state])}</dd>" for state in IN_USE)
+    lines = "".join(f"<dt>{chip(state)}</dt><dd>{text(LEGEND[state])}</dd>" for state in State)
     return f'<dl class="as-states">{lines}</dl>'
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from benchmarks.errors import TransientError
 
+_PIECE = 1 << 20
 DRAFT = ".draft"
 """Ending of a file that is not yet what it is to be."""
 
@@ -55,10 +57,14 @@ def replace_durably(path: Path, content: bytes) -> None:
         draft.unlink(missing_ok=True)  # Still there only where something failed.
 
 
-def write_durably(path: Path, content: bytes) -> None:
-    """Write a file and wait until the disk has it."""
+def write_durably(path: Path, content: bytes | Path) -> None:
+    """Write a file, or copy one piece by piece, and wait until the disk has it."""
     with path.open("wb") as file:
-        file.write(content)
+        if isinstance(content, Path):
+            with content.open("rb") as source:
+                shutil.copyfileobj(source, file, _PIECE)
+        else:
+            file.write(content)
         file.flush()
         os.fsync(file.fileno())
 

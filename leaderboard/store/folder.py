@@ -70,6 +70,18 @@ class FolderRepository:
             except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
                 raise NotFoundError(path) from error
 
+    def fetch(self, path: str, target: Path) -> None:
+        """See `Repository`."""
+        file = self._root / check_path(path)
+        with failing(f"read {path!r}"):
+            self._settle()
+            try:
+                # Open, the file stays what it is, even if a commit replaces it meanwhile.
+                with file.open("rb") as source, target.open("xb") as copy:
+                    shutil.copyfileobj(source, copy, 1 << 20)
+            except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
+                raise NotFoundError(path) from error
+
     def list(self, prefix: str = "") -> tuple[str, ...]:
         """See `Repository`."""
         check_prefix(prefix)

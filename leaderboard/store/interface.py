@@ -10,13 +10,15 @@ import random
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from benchmarks.errors import PlatformError, TransientError
 from leaderboard.store.live import Live
 
-Changes = Mapping[str, bytes | None]
-"""Path to new content; None deletes the file."""
+Changes = Mapping[str, bytes | Path | None]
+"""Path to new content, or to a file of this machine that holds it, which the store copies; None
+deletes the file."""
 
 
 class NotFoundError(PlatformError):
@@ -50,6 +52,13 @@ class Repository(Protocol):
 
         Raises:
             NotFoundError: there is none.
+        """
+
+    def fetch(self, path: str, target: Path) -> None:
+        """Copy a file at the current version to a new file of this machine, piece by piece.
+
+        Raises:
+            NotFoundError: there is none; no target is left.
         """
 
     def list(self, prefix: str = "") -> tuple[str, ...]:

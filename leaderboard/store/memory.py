@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
 from leaderboard.store.interface import Changes, ConflictError, NotFoundError, Store
 from leaderboard.store.live import MemoryLive
@@ -29,6 +30,10 @@ class MemoryRepository:
                 raise NotFoundError(path)
             return self._files[path]
 
+    def fetch(self, path: str, target: Path) -> None:
+        """See `Repository`."""
+        target.write_bytes(self.read(path))
+
     def list(self, prefix: str = "") -> tuple[str, ...]:
         """See `Repository`."""
         check_prefix(prefix)
@@ -40,6 +45,11 @@ class MemoryRepository:
         del message
         for path in changes:
             check_path(path)
+        found = {
+            path: content.read_bytes() if isinstance(content, Path) else content
+            for path, content in changes.items()
+            if content is not None
+        }
         with self._lock:
             if parent != str(self._version):
                 raise ConflictError(parent, str(self._version))
@@ -48,7 +58,7 @@ class MemoryRepository:
                 if content is None:
                     self._files.pop(path, None)
                 else:
-                    self._files[path] = content
+                    self._files[path] = found[path]
             self._version += 1
             return str(self._version)
 

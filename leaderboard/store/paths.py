@@ -6,6 +6,7 @@ A path is refused before anything is written, because a commit that was decided 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 
 from benchmarks.errors import PlatformError
 
@@ -44,7 +45,7 @@ def check_prefix(prefix: str) -> str:
 
 
 def check_clashes(
-    changes: Mapping[str, bytes | None],
+    changes: Mapping[str, bytes | Path | None],
     is_file: Callable[[str], bool],
     below: Callable[[str], Iterable[str]],
 ) -> None:

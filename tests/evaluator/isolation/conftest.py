@@ -10,6 +10,7 @@ import pytest
 
 from evaluator.isolation.backend import Backend
 from evaluator.isolation.bubblewrap import Bubblewrap
+from evaluator.isolation.job import Job
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.plain import PlainProcess
 from evaluator.isolation.session import ScorerSession
@@ -56,7 +57,7 @@ def opened(bubblewrap: Bubblewrap, submit: Submit) -> Iterator[Open]:
     sessions: list[ScorerSession] = []
 
     def start(source: str, limits: Limits = SHORT, *, weights: str | None = None) -> ScorerSession:
-        session = bubblewrap.start(submit(source), "scorer:Scorer", weights, limits)
+        session = bubblewrap.start(Job(submit(source), weights=weights, limits=limits))
         sessions.append(session)
         return session
 

@@ -10,6 +10,7 @@ from benchmarks.errors import PlatformError
 from evaluator.isolation.backend import Probe, isolation_status
 from evaluator.isolation.bubblewrap import Bubblewrap, arguments, diagnose, judge
 from evaluator.isolation.interpreter import Interpreter
+from evaluator.isolation.job import Job
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.plain import PlainProcess
 
@@ -58,7 +59,7 @@ def test_a_box_that_shows_what_it_must_hide_is_refused(bubblewrap: Bubblewrap) -
 @pytest.mark.isolation
 def test_what_bubblewrap_says_reaches_the_operator(bubblewrap: Bubblewrap, tmp_path: Path) -> None:
     with pytest.raises(PlatformError) as caught:
-        bubblewrap.start(tmp_path / "gone", "scorer:Scorer", None, Limits())
+        bubblewrap.start(Job(tmp_path / "gone"))
     assert caught.value.code == "box_not_started"
     assert "find source path" in caught.value.message
 
@@ -67,7 +68,7 @@ def test_a_device_that_a_box_cannot_have_is_refused_before_the_author_is_blamed(
     tmp_path: Path,
 ) -> None:
     with pytest.raises(PlatformError) as caught:
-        Bubblewrap().start(tmp_path, "scorer:Scorer", None, Limits(), "cuda")
+        Bubblewrap().start(Job(tmp_path, device="cuda"))
     assert caught.value.code == "device_unavailable"
 
 

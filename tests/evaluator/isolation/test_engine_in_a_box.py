@@ -10,6 +10,7 @@ import pytest
 from benchmarks.errors import SubmitterError
 from benchmarks.schema import Element, Pair, Questions
 from evaluator.isolation.backend import Backend
+from evaluator.isolation.job import Job
 from evaluator.scoring.box import BoxSource
 from evaluator.scoring.engine import EngineOptions, ScoreColumn, run_plan
 from evaluator.scoring.plan import ScoringPlan
@@ -58,7 +59,7 @@ def run(backend: Backend, folder: Path, shards: Path, options: EngineOptions) ->
     return run_plan(
         ScoringPlan.of(asked, SEED),
         asked,
-        BoxSource(backend.start(folder, "scorer:Scorer", None, SHORT), "fingerprint"),
+        BoxSource(backend.start(Job(folder, limits=SHORT)), "fingerprint"),
         ShardFolder(shards, "fingerprint"),
         options=options,
     )

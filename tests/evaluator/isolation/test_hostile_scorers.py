@@ -370,8 +370,8 @@ def test_a_box_ends_when_its_worker_is_killed(bubblewrap: Bubblewrap, submit: Su
     worker = f"""
 from pathlib import Path
 from evaluator.isolation.bubblewrap import Bubblewrap
-from evaluator.isolation.limits import Limits
-session = Bubblewrap().start(Path({str(folder)!r}), "scorer:Scorer", None, Limits())
+from evaluator.isolation.job import Job
+session = Bubblewrap().start(Job(Path({str(folder)!r})))
 with session:
     print(session._box.namespace, flush=True)
     session.score([b""], [(0, "a cat")])

@@ -10,6 +10,7 @@ import pytest
 from benchmarks.errors import PlatformError, SubmitterError
 from evaluator.isolation.backend import Backend
 from evaluator.isolation.frames import Capability
+from evaluator.isolation.job import Job
 from tests.evaluator.isolation.boxes import SHORT, Submit, png
 
 pytestmark = pytest.mark.isolation
@@ -30,7 +31,7 @@ class Scorer:
 
 def test_a_scorer_is_asked_in_either_backend(backend: Backend, submit: Submit) -> None:
     folder = submit(returning("np.array([1, 2.5, np.nan], np.float32)", "import numpy as np"))
-    with backend.start(folder, "scorer:Scorer", None, SHORT) as session:
+    with backend.start(Job(folder, limits=SHORT)) as session:
         assert session.capabilities == Capability.SCORE
         np.testing.assert_array_equal(session.score(IMAGES, PAIRS), [1.0, 2.5, np.nan])
 
@@ -39,7 +40,7 @@ def test_an_error_comes_with_its_code_its_place_and_a_hint(
     backend: Backend, submit: Submit
 ) -> None:
     with (
-        backend.start(submit(returning("[1 / 0]")), "scorer:Scorer", None, SHORT) as session,
+        backend.start(Job(submit(returning("[1 / 0]")), limits=SHORT)) as session,
         pytest.raises(SubmitterError) as caught,
     ):
         session.score(IMAGES, PAIRS)
@@ -59,7 +60,7 @@ def test_an_error_comes_with_its_code_its_place_and_a_hint(
         (
             "class Scorer:\n  def __init__(self, model): pass\n  def score(self): pass",
             "init_failed",
-            "needs model; only the keywords device and weights",
+            "needs model; only the keywords device, models, weights",
         ),
         (
             "class Scorer:\n  def __init__(self): raise OSError('no file')\n  score = print",
@@ -72,7 +73,7 @@ def test_a_module_that_cannot_be_made_is_told_with_its_place(
     bubblewrap: Backend, submit: Submit, source: str, code: str, said: str
 ) -> None:
     folder = submit(source, helper__py="import os\nraise RuntimeError('broken helper')")
-    session = bubblewrap.start(folder, "scorer:Scorer", None, SHORT)
+    session = bubblewrap.start(Job(folder, limits=SHORT))
     with pytest.raises(SubmitterError) as caught, session:
         pass
     assert caught.value.code == code
@@ -81,7 +82,7 @@ def test_a_module_that_cannot_be_made_is_told_with_its_place(
 
 
 def test_the_log_of_a_failed_start_can_be_read(bubblewrap: Backend, submit: Submit) -> None:
-    session = bubblewrap.start(submit("print('so far')\n1 / 0"), "scorer:Scorer", None, SHORT)
+    session = bubblewrap.start(Job(submit("print('so far')\n1 / 0"), limits=SHORT))
     with pytest.raises(SubmitterError), session:
         pass
     assert session.log.startswith("so far\n")
@@ -100,7 +101,7 @@ def test_the_constructor_gets_what_it_names(backend: Backend, submit: Submit) ->
         """,
         weights__txt="0.75",
     )
-    with backend.start(folder, "scorer:Scorer", "weights.txt", SHORT) as session:
+    with backend.start(Job(folder, weights="weights.txt", limits=SHORT)) as session:
         assert session.score(IMAGES, PAIRS).tolist() == [0.75] * 3
 
 
@@ -108,7 +109,7 @@ def test_weights_that_are_not_there_are_told(bubblewrap: Backend, submit: Submit
     folder = submit("class Scorer:\n  score = print")
     with (
         pytest.raises(SubmitterError, match=r"weights file w\.bin is not there"),
-        bubblewrap.start(folder, "scorer:Scorer", "w.bin", SHORT),
+        bubblewrap.start(Job(folder, weights="w.bin", limits=SHORT)),
     ):
         pass
 
@@ -120,7 +121,7 @@ def test_images_arrive_as_they_were_and_pairs_share_them(backend: Backend, submi
                 assert images[0] is images[1] and images[0] is not images[2]
                 return [i.getpixel((0, 0))[0] + len(p) for i, p in zip(images, prompts)]
         """)
-    with backend.start(folder, "scorer:Scorer", None, SHORT) as session:
+    with backend.start(Job(folder, limits=SHORT)) as session:
         assert session.score(IMAGES, PAIRS).tolist() == [260.0, 260.0, 5.0]
 
 
@@ -143,7 +144,7 @@ def test_elements_are_scored_on_the_images_of_the_request_before(
                 return [[decoded * 100 + len(e) for e in row] for row in elements]
         """)
     items = [(0, "a cat", ["cat", "a"]), (1, "none", []), (1, "a dog", ["dog!"])]
-    with backend.start(folder, "scorer:Scorer", None, SHORT) as session:
+    with backend.start(Job(folder, limits=SHORT)) as session:
         assert session.capabilities == Capability.SCORE | Capability.SCORE_ELEMENTS
         session.score(IMAGES, PAIRS)
         again = session.score_elements(None, items)
@@ -155,13 +156,13 @@ def test_elements_are_scored_on_the_images_of_the_request_before(
 
 def test_a_submission_may_be_called_like_a_library(bubblewrap: Backend, submit: Submit) -> None:
     folder = submit("", numpy__py="class Scorer:\n  def score(self, i, p): return [2.0] * len(i)")
-    with bubblewrap.start(folder, "numpy:Scorer", None, SHORT) as session:
+    with bubblewrap.start(Job(folder, "numpy:Scorer", limits=SHORT)) as session:
         assert session.score(IMAGES, PAIRS).tolist() == [2.0] * 3
 
 
 def test_a_session_that_is_over_says_so(bubblewrap: Backend, submit: Submit) -> None:
     folder = submit("class Scorer:\n  score = print")
-    with bubblewrap.start(folder, "scorer:Scorer", None, SHORT) as session:
+    with bubblewrap.start(Job(folder, limits=SHORT)) as session:
         pass
     with pytest.raises(PlatformError, match="has ended"):
         session.score(IMAGES, PAIRS)
@@ -171,7 +172,7 @@ def test_a_session_that_is_over_says_so(bubblewrap: Backend, submit: Submit) -> 
 def test_no_process_and_no_descriptor_is_left(backend: Backend, submit: Submit) -> None:
     folder = submit(returning("[1.0] * 3"))
     before = set(Path("/proc/self/fd").iterdir())
-    with backend.start(folder, "scorer:Scorer", None, SHORT) as session:
+    with backend.start(Job(folder, limits=SHORT)) as session:
         session.score(IMAGES, PAIRS)
         assert session._box.pids()
         assert session.peak_memory_bytes > 1_000_000
@@ -180,7 +181,6 @@ def test_no_process_and_no_descriptor_is_left(backend: Backend, submit: Submit) 
 
 
 def test_torch_runs_within_the_default_limits(bubblewrap: Backend, submit: Submit) -> None:
-    from evaluator.isolation.limits import Limits
 
     folder = submit("""
         import torch
@@ -190,7 +190,7 @@ def test_torch_runs_within_the_default_limits(bubblewrap: Backend, submit: Submi
             def score(self, images, prompts):
                 return self.model(torch.ones(len(images), 3, 64, 64)).mean((1, 2, 3))
         """)
-    with bubblewrap.start(folder, "scorer:Scorer", None, Limits()) as session:
+    with bubblewrap.start(Job(folder)) as session:
         assert np.isfinite(session.score(IMAGES, PAIRS)).all()
 
 
@@ -207,7 +207,7 @@ def test_a_property_that_raises_is_reported_with_its_line(backend: Backend, subm
         pytest.raises(
             SubmitterError, match=r"raised RuntimeError: not today \(scorer.py:\d\)"
         ) as e,
-        backend.start(folder, "scorer:Scorer", None, SHORT),
+        backend.start(Job(folder, limits=SHORT)),
     ):
         pass
     assert e.value.code == "init_failed"

@@ -20,7 +20,7 @@ from leaderboard.pages.queue_table import legend, ordinal, queue_table, workers_
 from leaderboard.pages.reading import Reader
 from leaderboard.pages.submit_page import ScoresForm, send_metric, send_scores
 from leaderboard.records import Kind, Status
-from leaderboard.states import IN_USE, LEGEND, State
+from leaderboard.states import LEGEND, State
 from leaderboard.store.live import Pulse
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.pages.synthetic import NASTY, NOW, StubDesk, cards, fill, submission
@@ -182,7 +182,7 @@ def test_workers_are_alive_for_a_minute_after_a_beat() -> None:
 
 def test_the_legend_explains_every_state_that_can_be_met() -> None:
     html = legend()
-    for state in IN_USE:
+    for state in State:
         assert f">{state.value}</span>" in html
         assert LEGEND[state].split("'")[0] in html
 

@@ -1,0 +1,55 @@
+"""What is to be run in a box."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from evaluator.isolation.limits import Limits
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFiles:
+    """A public model of the Hub, fetched before the box starts.
+
+    Attributes:
+        repo: `owner/name`.
+        revision: the commit, 40 hexadecimal digits.
+        folder: here; holds `refs/main` with the revision and `snapshots/<revision>/` with the
+            files, as a cache of the Hub's client does.
+    """
+
+    repo: str
+    revision: str
+    folder: Path
+
+    @property
+    def folder_inside(self) -> str:
+        """Name of the folder in a cache of the Hub's client."""
+        return f"models--{self.repo.replace('/', '--')}"
+
+    @property
+    def snapshot_inside(self) -> str:
+        """Where the model's files are in such a cache."""
+        return f"{self.folder_inside}/snapshots/{self.revision}"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One submission to be run.
+
+    Attributes:
+        folder: the module's, unpacked; the box sees it read-only.
+        entry_point: `module:Class`.
+        weights: a file inside the folder, as the manifest names it, or None.
+        limits: what the job may use.
+        device: handed to the constructor if it names it.
+        models: of the Hub, as the manifest names them.
+    """
+
+    folder: Path
+    entry_point: str = "scorer:Scorer"
+    weights: str | None = None
+    limits: Limits = field(default_factory=Limits)
+    device: str = "cpu"
+    models: tuple[ModelFiles, ...] = ()

@@ -1,0 +1,53 @@
+"""What an installation allows each account; public, so that everyone can see it in advance."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from leaderboard.records import Kind
+from leaderboard.store.interface import NotFoundError, Repository
+
+PATH = "policy.json"
+
+
+class Allowance(BaseModel):
+    """What one account may have of one kind of submission."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    scored: int = Field(ge=0)
+    """Submissions that may be scored within any period. Only a scored result is charged: what is
+    rejected, fails or is withdrawn before it was scored costs nothing."""
+    unfinished: int = Field(ge=0)
+    """Submissions that may wait or run at the same time."""
+
+
+class Policy(BaseModel):
+    """Allowances and their period."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    schema_version: Literal[1] = 1
+    period_days: int = Field(default=7, ge=1, le=366)
+    allowances: dict[Kind, Allowance] = Field(
+        default_factory=lambda: {
+            Kind.METRIC: Allowance(scored=10, unfinished=3),
+            Kind.SCORES: Allowance(scored=40, unfinished=10),
+        }
+    )
+
+    @property
+    def period(self) -> timedelta:
+        """The rolling window in which scored submissions are counted."""
+        return timedelta(days=self.period_days)
+
+
+def read_policy(public: Repository) -> Policy:
+    """The policy of a store; the default where its operator set none."""
+    try:
+        return Policy.model_validate_json(public.read(PATH))
+    except NotFoundError:
+        return Policy()
