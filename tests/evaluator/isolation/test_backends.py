@@ -129,7 +129,7 @@ def test_a_python_of_the_system_is_where_it_is() -> None:
 def test_the_root_is_sealed_after_everything_is_mounted() -> None:
     words = arguments(
         interpreter=Interpreter("/usr/bin/python3.11", ()),
-        submission=Path("/srv/module"),
+        job=Job(Path("/srv/module")),
         limits=Limits(scratch_bytes=7),
         info_fd=9,
         usr_links=[("usr/lib", "/lib")],
