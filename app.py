@@ -3,13 +3,20 @@
 Environment:
     ASSAY_STORE  folder of the store (default `.assay/store`)
     ASSAY_DATA   folder of benchmark data files (default: none; what needs none works)
-    ASSAY_HOST   address to listen at (default 127.0.0.1; 0.0.0.0 inside a container)
+    ASSAY_HOST   address to listen at (default: GRADIO_SERVER_NAME, which a Space sets, or
+                 127.0.0.1; 0.0.0.0 inside a container)
     PORT         port to listen at (default 7860)
+    ASSAY_USER   name of the local account (default: the operating system's user)
+    ASSAY_OPERATORS  accounts that may hide, rerun and ban, e.g. `hub:ada,hub:grace`
+
+On a Space with `hf_oauth: true` people sign in with their account of the Hub. Elsewhere only
+visitors from this machine are known, as the local account; all others may read.
 """
 
 from __future__ import annotations
 
 import os
+import pwd
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,6 +32,7 @@ from evaluator.isolation.gate import isolation_gate
 from evaluator.submission.desk import SubmissionDesk
 from leaderboard.desk import Gate
 from leaderboard.pages.site import create_app, launch_options
+from leaderboard.signing_in import SignIn, read_sign_in
 from leaderboard.store.folder import folder_store
 
 
@@ -37,19 +45,25 @@ class Settings:
         data: folder of benchmark data; None where none was named.
         host: address to listen at.
         port: port to listen at.
+        sign_in: how visitors are told apart.
     """
 
     store: Path
     data: Path | None
     host: str
     port: int
+    sign_in: SignIn
 
     @classmethod
-    def read(cls, environment: Mapping[str, str]) -> Settings:
+    def read(cls, environment: Mapping[str, str], os_user: str) -> Settings:
         """Read the settings.
 
+        Args:
+            environment: of the process.
+            os_user: name of the operating system's user.
+
         Raises:
-            SubmitterError: `bad_port` where PORT is no port.
+            SubmitterError: `bad_port` where PORT is no port, or what `read_sign_in` raises.
         """
         port = environment.get("PORT", "7860")
         if not port.isdecimal() or not 0 < int(port) < 65536:
@@ -58,8 +72,11 @@ class Settings:
         return cls(
             store=Path(environment.get("ASSAY_STORE", ".assay/store")),
             data=Path(data) if data else None,
-            host=environment.get("ASSAY_HOST", "127.0.0.1"),
+            host=environment.get("ASSAY_HOST")
+            or environment.get("GRADIO_SERVER_NAME")
+            or "127.0.0.1",
             port=int(port),
+            sign_in=read_sign_in(environment, os_user),
         )
 
 
@@ -72,13 +89,14 @@ def build(settings: Settings) -> gr.Blocks:
     cards = sorted(
         (b.card for b in registry.values()), key=lambda card: (card.simulated, card.name)
     )
-    return create_app(store, desk, {card.name: card for card in cards}, clock=_now)
+    shown = {card.name: card for card in cards}
+    return create_app(store, desk, shown, clock=_now, sign_in=settings.sign_in)
 
 
 def main() -> int:
     """Serve until interrupted."""
     try:
-        settings = Settings.read(os.environ)
+        settings = Settings.read(os.environ, _os_user())
         app = build(settings)
     except AssayError as error:
         sys.stderr.write(f"error [{error.code}]: {error}\n")
@@ -89,7 +107,7 @@ def main() -> int:
             server_port=settings.port,
             prevent_thread_lock=True,
             quiet=True,
-            **launch_options(),
+            **launch_options(settings.sign_in),
         )
     except OSError as error:
         sys.stderr.write(
@@ -107,6 +125,14 @@ def main() -> int:
 def _gate() -> Gate:
     """Whether code can be isolated here; probed once, since a machine seldom changes."""
     return isolation_gate()
+
+
+def _os_user() -> str:
+    """Name of the user this process runs as, whatever the environment says."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # A container may run as a user its system has no name for.
+        return f"uid-{os.getuid()}"
 
 
 def _now() -> datetime:

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 import typer
 
 from benchmarks.command_line import run
+from evaluator.commands.check import check
 from evaluator.commands.compare import compare
 from evaluator.commands.demo import demo
 from evaluator.commands.generate import generate
+from evaluator.commands.init import init
 from evaluator.commands.meta import meta
+from evaluator.commands.mine import publish, quota, withdraw
+from evaluator.commands.operate import ban, hide, ledger, policy, rerun, show, unban
 from evaluator.commands.questions import app as questions
+from evaluator.commands.report import report
 from evaluator.commands.scorers import scorers_app
 from evaluator.commands.status import logs, status
 from evaluator.commands.submit import submit
 from evaluator.commands.work import doctor, worker
+
+_PANELS: dict[str, tuple[Callable[..., None], ...]] = {
+    "Submitters": (init, check, submit, status, logs, report, quota, withdraw, publish),
+    "Without a store": (meta, compare, generate),
+    "Operators": (worker, doctor, rerun, hide, show, ban, unban, policy, ledger, demo),
+}
 
 
 def command_line() -> typer.Typer:
@@ -26,8 +38,9 @@ def command_line() -> typer.Typer:
         pretty_exceptions_enable=False,
         add_completion=False,
     )
-    for command in (submit, status, logs, meta, compare, generate, worker, doctor, demo):
-        app.command()(command)
+    for panel, commands in _PANELS.items():
+        for command in commands:
+            app.command(rich_help_panel=panel)(command)
     app.add_typer(scorers_app(), name="scorers")
     app.add_typer(questions, name="questions")
     return app

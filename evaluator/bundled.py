@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from evaluator.submission.archive import read_content
+from evaluator.submission.archive import content_hash
 
 FOLDER = Path(__file__).parent / "demo" / "scorers"
 
@@ -18,4 +18,4 @@ def bundled_modules() -> tuple[Path, ...]:
 @cache
 def bundled_hashes() -> frozenset[str]:
     """Content hashes of the bundled modules: what has one of these is our own code."""
-    return frozenset(read_content(folder).sha256 for folder in bundled_modules())
+    return frozenset(content_hash(folder) for folder in bundled_modules())

@@ -24,7 +24,7 @@ class RunProgress:
 
     Attributes:
         submission: its id.
-        metric: its name on the boards.
+        metric: its name on the boards; says nothing where it is private.
         benchmark: the benchmark.
         progress: of this run.
     """
@@ -53,6 +53,11 @@ class Heartbeat:
         self._stop = threading.Event()
         self._depth = 0
         self._thread: threading.Thread | None = None
+
+    def idle_as(self, idle: Pulse) -> None:
+        """From now on the worker waits with this pulse, for example because it can do less."""
+        self._idle = idle
+        self._replace(idle)
 
     def working_on(self, submission_id: str) -> None:
         """From now on the pulse names this submission; empty: the worker waits."""

@@ -1,4 +1,4 @@
-"""The judge role: from scores to rows, and from all published runs to the snapshot.
+"""The judge role: from scores to rows.
 
 Runs no stranger's code and needs no GPU.
 """
@@ -6,7 +6,6 @@ Runs no stranger's code and needs no GPU.
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import version
@@ -14,13 +13,11 @@ from pathlib import Path
 
 from benchmarks.rows import Measured
 from benchmarks.schema import Benchmark, ScoreTable
-from leaderboard import snapshot
+from evaluator.sameness import score_hashes
 from leaderboard.draws import Draws
-from leaderboard.ledger import Ledger
-from leaderboard.records import Cost, Findings, RunResult, Status, Submission
-from leaderboard.results import ResultFiles, read_published, result_files
+from leaderboard.records import Cost, Findings, RunResult, Submission
+from leaderboard.results import ResultFiles, result_files
 from leaderboard.snapshot import Published
-from leaderboard.store.interface import Store, transact
 from leaderboard.trust import TrustReport
 
 _FIGURES_DEPEND_ON = ("numpy", "pandas", "scipy", "pillow")
@@ -96,6 +93,8 @@ def judge(
         findings=_shown(scored.findings, benchmark),
         repaired={metric: len(pairs) for metric, pairs in scored.table.repaired.items()},
         trust=_without_examples(scored.trust, benchmark),
+        # A hash can be guessed at: it would tell more of private questions than a measure does.
+        scores_sha256=score_hashes(scored.table) if benchmark.card.answers_public else {},
         judged_at=judged_at,
     )
     return Judged(
@@ -125,49 +124,3 @@ def versions() -> dict[str, str]:
     """Versions of what the figures depend on."""
     found = {name: version(name) for name in _FIGURES_DEPEND_ON}
     return {"python": platform.python_version(), **found}
-
-
-class Publisher:
-    """Builds the snapshot from everything published, anew only when that has changed.
-
-    Args:
-        store: what is published there.
-        registry: gives the cards; their benchmarks have boards.
-    """
-
-    def __init__(self, store: Store, registry: Mapping[str, Benchmark]) -> None:
-        self._store = store
-        self._cards = {name: benchmark.card for name, benchmark in registry.items()}
-        self._built_from: object = None
-        self._built: dict[str, bytes] = {}
-
-    def snapshot_files(self, built_at: datetime, new: Sequence[Judged] = ()) -> dict[str, bytes]:
-        """The snapshot of everything published so far and of `new` runs, which replace older ones.
-
-        A commit that loses its race calls this again; unless the race was lost to another
-        publication, the answer is at hand.
-        """
-        shown = [status for status in Ledger(self._store).statuses() if status.on_boards]
-        fresh = [j.published.result for j in new]
-        key = (
-            [(s.submission.submission_id, s.since) for s in shown],
-            [(r.submission_id, r.benchmark, r.judged_at) for r in fresh],
-        )
-        if key != self._built_from:
-            built = snapshot.build_snapshot(self._runs(shown, new), self._cards, built_at)
-            self._built = {snapshot.PATH: built.model_dump_json().encode()}
-            self._built_from = key
-        return self._built
-
-    def publish_cards(self, built_at: datetime) -> None:
-        """Make the boards show the benchmarks known here, if the snapshot shows others."""
-        shown = snapshot.read_snapshot(self._store.public)
-        if shown is None or {n: b.card for n, b in shown.boards.items()} != self._cards:
-            transact(
-                self._store.public, lambda: self.snapshot_files(built_at), "boards of new cards"
-            )
-
-    def _runs(self, shown: Sequence[Status], new: Sequence[Judged]) -> list[Published]:
-        replaced = {j.published.submission.submission_id for j in new}
-        kept = [s for s in shown if s.submission.submission_id not in replaced]
-        return [*read_published(self._store, kept, self._cards), *(j.published for j in new)]

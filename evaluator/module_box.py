@@ -6,19 +6,21 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from benchmarks.errors import PlatformError
+from benchmarks.errors import PlatformError, SubmitterError
 from evaluator.bundled import bundled_hashes
 from evaluator.isolation.backend import Backend, IsolationStatus
-from evaluator.isolation.gate import machine_isolation
+from evaluator.isolation.gate import IsolationChoice, machine_isolation
 from evaluator.isolation.job import Job
+from evaluator.isolation.layers import Layer
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.session import ScorerSession
 from evaluator.scoring.box import BoxAsker
-from evaluator.submission.archive import read_content
+from evaluator.submission.archive import taken_in
 from leaderboard.records import Submission
 
 OWN_CODE = "our own code, in a process of its own"
@@ -44,19 +46,19 @@ class Boxes:
         Raises:
             PlatformError: `isolation_unavailable`.
         """
-        if self.isolation.backend is None and submission.content_sha256 in bundled_hashes():
+        if not self.isolation.isolates and submission.content_sha256 in bundled_hashes():
             return self.own, (OWN_CODE,)
         return self.isolation.require(), self.isolation.layers
 
     @contextmanager
     def boxed(
-        self, submission: Submission, upload: bytes, scratch: Path
+        self, submission: Submission, upload: Path | bytes, scratch: Path
     ) -> Iterator[ScorerSession]:
         """A box in which nothing of the module has run yet; it has ended afterwards.
 
         Args:
             submission: whose module it is.
-            upload: the archive, as it was submitted.
+            upload: the archive, as the store keeps it.
             scratch: folder to unpack in.
 
         Raises:
@@ -73,8 +75,13 @@ class Boxes:
 
 
 @contextmanager
-def unpacked(submission: Submission, upload: bytes, scratch: Path) -> Iterator[Path]:
+def unpacked(submission: Submission, upload: Path | bytes, scratch: Path) -> Iterator[Path]:
     """The module's folder, removed afterwards.
+
+    Args:
+        submission: whose module it is.
+        upload: the archive, as the store keeps it.
+        scratch: folder to unpack in.
 
     Raises:
         PlatformError: `upload_changed`, the archive is not what was submitted.
@@ -82,27 +89,37 @@ def unpacked(submission: Submission, upload: bytes, scratch: Path) -> Iterator[P
     # A neutral name: the box can read the names of what is bound into it.
     place = scratch / uuid.uuid4().hex
     place.mkdir(parents=True)
-    try:
-        archive = place / "upload.zip"
-        archive.write_bytes(upload)
-        content = read_content(archive)
+    with ExitStack() as stack:
+        stack.callback(shutil.rmtree, place, ignore_errors=True)
+        try:
+            content = stack.enter_context(taken_in(_on_disk(upload, place), place))
+        except SubmitterError as error:
+            raise _changed(submission, error.message) from error
         if content.sha256 != submission.content_sha256:
-            raise PlatformError(
-                "upload_changed",
-                f"The stored upload of {submission.submission_id} is not what was submitted.",
-            )
-        archive.unlink()
-        folder = place / "module"
-        folder.mkdir()
-        content.unpack_to(folder)
-        yield folder
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
+            raise _changed(submission, "Its content has another hash.")
+        yield content.folder
+
+
+def _on_disk(upload: Path | bytes, place: Path) -> Path:
+    if isinstance(upload, Path):
+        return upload
+    archive = place / "upload.zip"
+    archive.write_bytes(upload)
+    return archive
+
+
+def _changed(submission: Submission, why: str) -> PlatformError:
+    return PlatformError(
+        "upload_changed",
+        f"The stored upload of {submission.submission_id} is not what was submitted. {why}",
+    )
 
 
 @dataclass(frozen=True)
 class PackedModule:
     """A module that is boxed wherever it is opened; see `AskerSource`. It travels with pickle.
+
+    The archive is read only when it is sent to another machine, with everything else of this.
 
     Attributes:
         submission: whose module it is.
@@ -114,11 +131,16 @@ class PackedModule:
     """
 
     submission: Submission
-    upload: bytes
+    upload: Path | bytes
     own: Backend
     limits: Limits
     layers: tuple[str, ...]
     hidden: tuple[Path, ...] = ()
+
+    def __getstate__(self) -> dict[str, Any]:
+        upload = self.upload
+        data = upload.read_bytes() if isinstance(upload, Path) else upload
+        return {**self.__dict__, "upload": data}
 
     @property
     def fingerprint(self) -> str:
@@ -133,7 +155,10 @@ class PackedModule:
             PlatformError: `isolation_differs`, another machine isolates less.
             SubmitterError: `import_failed`, `init_failed`, ...
         """
-        boxes = Boxes(machine_isolation(*self.hidden), self.own, self.limits)
+        none = Layer.UNSANDBOXED in self.layers  # so said the operator of the worker
+        choice = IsolationChoice.NONE if none else IsolationChoice.AUTO
+        isolation = machine_isolation(*self.hidden, choice=choice)
+        boxes = Boxes(isolation, self.own, self.limits)
         _, layers = boxes.choose(self.submission)
         wanted = () if self.layers == (OWN_CODE,) else self.layers
         if lacking := [layer for layer in wanted if layer not in layers]:

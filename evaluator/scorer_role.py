@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import secrets
 import shutil
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from benchmarks.schema import Benchmark, Questions, ScoreTable
-from benchmarks.scores import parse_scores
+from benchmarks.scores import load_bytes, parse_scores
 from evaluator.bundled import bundled_hashes
 from evaluator.isolation.backend import Backend, IsolationStatus
 from evaluator.isolation.limits import Limits
@@ -90,8 +91,32 @@ class ScorerRole:
         return self.isolation.ok or submission.content_sha256 in bundled_hashes()
 
     @contextmanager
-    def open(self, submission: Submission, upload: bytes) -> Iterator[Run]:
-        """Open a submission; everything it started has ended afterwards."""
+    def fetched(
+        self, submission: Submission, fetch: Callable[[Submission, Path], None]
+    ) -> Iterator[Path]:
+        """The upload of a submission on this machine, removed afterwards.
+
+        Args:
+            submission: its whole record.
+            fetch: copies its upload to a new file.
+        """
+        place = self.scratch / "unpacked" / uuid.uuid4().hex
+        place.mkdir(parents=True)
+        try:
+            upload = place / Path(submission.archive).name
+            fetch(submission, upload)
+            yield upload
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
+
+    @contextmanager
+    def open(self, submission: Submission, upload: Path) -> Iterator[Run]:
+        """Open a submission; everything it started has ended afterwards.
+
+        Args:
+            submission: its whole record.
+            upload: as `fetched` gives it.
+        """
         if submission.kind is Kind.SCORES:
             yield FileRun(submission, upload)
             return
@@ -134,14 +159,14 @@ class FileRun:
     """A scores file: nothing is run."""
 
     submission: Submission
-    upload: bytes
+    upload: Path
     log: str = ""
 
     def scores_of(self, benchmark: Benchmark, data: Path | None, tell: Tell) -> Scored:
         """See `Run`."""
         table = parse_scores(
-            self.upload,
-            Path(self.submission.archive).name,
+            load_bytes(self.upload),
+            self.upload.name,
             benchmark,
             benchmark.answers(data),
             metric=self.submission.name,

@@ -11,6 +11,9 @@ from benchmarks.rows import Row
 from benchmarks.schema import Selector
 from leaderboard.ranking import MAX_MISSING, MIN_CLUSTERS
 
+UNSANDBOXED = "unsandboxed"
+"""Among the layers of isolation of a run, that there was none: an operator ran their own code."""
+
 
 class Cell(BaseModel):
     """One value of one entry on one slice of a board."""
@@ -32,7 +35,7 @@ class Cell(BaseModel):
     n_missing: int
     note: str
     distrust: str = ""
-    """Why a trust check keeps it from ranking; empty where none does."""
+    """Why it is kept from ranking, by a trust check or for want of isolation; else empty."""
     row: int = -1
     """Position among the rows of its run, where its draws are; -1 where it has none."""
     rank: int | None = None
@@ -84,11 +87,23 @@ class Cell(BaseModel):
             entry_id: whose it is.
             place: position of the row among those of its run.
             row: the row.
-            distrust: why a trust check keeps the scorer from ranking.
+            distrust: why the scorer is kept from ranking.
         """
         record = row.to_json()
         known = {name: record[name] for name in cls.model_fields if name in record}
         return cls(entry_id=entry_id, row=place, distrust=distrust, **known)
+
+
+def kept_from_ranking(trust_fault: str, isolation: Iterable[str]) -> str:
+    """Why a run has values but no ranks; empty where it may have them.
+
+    Args:
+        trust_fault: what a trust check found, or nothing.
+        isolation: layers that were in force while the scorer ran.
+    """
+    if UNSANDBOXED in isolation:
+        return "ran without isolation"
+    return trust_fault
 
 
 def best_first(cells: Iterable[Cell], *, higher_is_better: bool) -> tuple[Cell, ...]:

@@ -9,6 +9,9 @@ from typing import Protocol
 from leaderboard.accounts import Account
 from leaderboard.records import Status
 
+UNNAMED = "content that somebody else sent earlier"
+"""Stands in `Submission.same_content_as` for private submissions, which are named to nobody."""
+
 
 @dataclass(frozen=True)
 class Gate:
@@ -72,6 +75,22 @@ class Examination:
     content_sha256: str = ""
 
 
+@dataclass(frozen=True)
+class Accepted:
+    """What the desk answers to what it took.
+
+    Attributes:
+        status: the submission, with all of its record, as its sender may see it.
+        recognised: the same account sent the very same content before, and this is that
+            submission; nothing new was kept.
+        notes: sentences its sender should read, for example how their own check differs.
+    """
+
+    status: Status
+    recognised: bool = False
+    notes: tuple[str, ...] = ()
+
+
 class Desk(Protocol):
     """Takes submissions. All methods raise SubmitterError with a text fit for the page."""
 
@@ -92,7 +111,8 @@ class Desk(Protocol):
         submitter: str = "",
         private: bool = False,
         receipt: bytes | None = None,
-    ) -> Status:
+        source: str = "",
+    ) -> Accepted:
         """Check and queue a scoring module: an archive (.zip, .tar, .tar.gz) or a folder.
 
         Args:
@@ -101,6 +121,7 @@ class Desk(Protocol):
             submitter: how it is signed on the boards; the account's name if empty.
             private: it stays with its author until they publish it.
             receipt: of the author's own `check`, as that command wrote it.
+            source: `hub:owner/name@commit`, if that is where the caller fetched it from.
         """
 
     def submit_scores(
@@ -115,5 +136,5 @@ class Desk(Protocol):
         description: str = "",
         lower_is_better: tuple[str, ...] = (),
         private: bool = False,
-    ) -> Status:
+    ) -> Accepted:
         """Check and queue a scores file (CSV or Parquet)."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from leaderboard.records import Kind
 from leaderboard.store.interface import NotFoundError, Repository
@@ -38,6 +38,13 @@ class Policy(BaseModel):
             Kind.SCORES: Allowance(scored=40, unfinished=10),
         }
     )
+
+    @model_validator(mode="after")
+    def _every_kind(self) -> Self:
+        missing = [kind for kind in Kind if kind not in self.allowances]
+        if missing:
+            raise ValueError(f"no allowance is given for {', '.join(missing)}")
+        return self
 
     @property
     def period(self) -> timedelta:

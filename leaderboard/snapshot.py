@@ -14,7 +14,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from benchmarks.schema import Card, Selector
 from benchmarks.statistics.resampling import seed_of
-from leaderboard.cells import Cell, best_first
+from leaderboard.cells import Cell, best_first, kept_from_ranking
 from leaderboard.draws import Draws, stacked
 from leaderboard.records import Cost, Findings, Kind, Provenance, RunResult, Submission
 from leaderboard.slices import Slice, ranked
@@ -114,8 +114,9 @@ class Published:
 
     @property
     def distrust(self) -> str:
-        """Why a trust check keeps it from ranking; empty where none does."""
-        return self.result.trust.why_not if self.result.trust else ""
+        """Why it is kept from ranking; empty where nothing keeps it."""
+        fault = self.result.trust.why_not if self.result.trust else ""
+        return kept_from_ranking(fault, self.result.isolation)
 
     def values(self) -> tuple[RowOfRun, ...]:
         """Its rows, as `read_draws` asks for them."""

@@ -29,7 +29,8 @@ class State(StrEnum):
 TRANSITIONS: dict[State | None, frozenset[State]] = {
     None: frozenset({State.RECEIVED}),
     State.RECEIVED: frozenset({State.REJECTED, State.QUEUED, State.WITHDRAWN}),
-    State.REJECTED: frozenset(),
+    # Only what was rejected because its account was banned is queued again, after the ban.
+    State.REJECTED: frozenset({State.QUEUED}),
     State.QUEUED: frozenset({State.CLAIMED, State.WITHDRAWN, State.REJECTED}),
     # A lease that ran out is claimed again by another worker; a transient fault puts it back.
     State.CLAIMED: frozenset(
@@ -54,7 +55,8 @@ TRANSITIONS: dict[State | None, frozenset[State]] = {
     # Its author alone sees the results, until they publish it.
     State.HELD: frozenset({State.PUBLISHED, State.QUEUED, State.WITHDRAWN, State.HIDDEN}),
     State.PUBLISHED: frozenset({State.QUEUED, State.WITHDRAWN, State.HIDDEN, State.SUPERSEDED}),
-    State.FAILED: frozenset({State.QUEUED, State.WITHDRAWN}),
+    # A rerun that failed leaves earlier results on the boards, which can still be hidden.
+    State.FAILED: frozenset({State.QUEUED, State.WITHDRAWN, State.HIDDEN}),
     State.WITHDRAWN: frozenset(),
     State.HIDDEN: frozenset({State.PUBLISHED, State.HELD, State.WITHDRAWN}),
     State.SUPERSEDED: frozenset({State.WITHDRAWN, State.HIDDEN, State.PUBLISHED}),

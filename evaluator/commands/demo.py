@@ -23,9 +23,10 @@ from evaluator.commands.bars import run_bars
 from evaluator.commands.common import DEFAULT_STORE, DataOption, StoreOption, console, now
 from evaluator.commands.work import make_worker
 from evaluator.isolation.gate import isolation_gate
-from evaluator.judging import Publisher
 from evaluator.submission.desk import SubmissionDesk
+from leaderboard.accounts import ASSAY
 from leaderboard.ledger import Ledger
+from leaderboard.publisher import Publisher, cards_of
 from leaderboard.records import Event
 from leaderboard.results import stale_benchmarks
 from leaderboard.snapshot import Snapshot, read_snapshot
@@ -34,7 +35,6 @@ from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import Store
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
-SUBMITTER = "Assay"
 POLL_S = 0.5
 RESTART_AFTER_S = 3.0
 
@@ -55,7 +55,7 @@ def demo(
     opened, registry = folder_store(store), load_registry()
     _queue_bundled(opened, registry, data)
     _work_off(opened, store, registry, data)
-    Publisher(opened, registry).publish_cards(now())
+    Publisher(opened, cards_of(registry)).publish_cards(now())
     _summarise(read_snapshot(opened.public), time.monotonic() - started)
     failed = [
         s
@@ -73,13 +73,13 @@ def demo(
 def _queue_bundled(opened: Store, registry: Mapping[str, Benchmark], data: Path | None) -> None:
     desk = SubmissionDesk(opened, registry, data, isolation_gate, now)
     for folder in bundled_modules():
-        status = desk.submit_metric(folder, submitter=SUBMITTER, trusted=True)
+        status = desk.submit_metric(folder, account=ASSAY).status
         outdated = stale_benchmarks(opened, status.submission, registry)
         if status.state is State.PUBLISHED and outdated:
             again = Event(
                 at=now(),
                 state=State.QUEUED,
-                by=SUBMITTER,
+                by=ASSAY.key,
                 reason=f"new revision of {', '.join(outdated)}",
             )
             Ledger(opened).append(status.submission.submission_id, [again])

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-import getpass
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
 
+from benchmarks.command_line import errors
+from benchmarks.errors import SubmitterError
 from benchmarks.registry import load_registry
 from evaluator.commands.bars import run_bars
 from evaluator.commands.common import (
@@ -19,24 +25,42 @@ from evaluator.commands.common import (
     console,
     now,
 )
+from evaluator.commands.person import this_person
+from evaluator.commands.status import exit_code_of
 from evaluator.commands.work import make_worker
 from evaluator.isolation.gate import isolation_gate
 from evaluator.submission.desk import SubmissionDesk
+from evaluator.submission.hub_source import PREFIX, HubSource, Tell, fetched
+from evaluator.submission.limits import ArchiveLimits
+from leaderboard.accounts import Account
+from leaderboard.desk import Accepted
 from leaderboard.ledger import Ledger
 from leaderboard.records import Kind, Status
 from leaderboard.states import State
 from leaderboard.store.folder import folder_store
 
+_TABLES = (".csv", ".parquet", ".npz", ".pkl")
+
 
 def submit(
-    path: Annotated[Path, typer.Argument(help="Archive or folder, or a scores file.")],
+    path: Annotated[
+        str,
+        typer.Argument(help="Archive or folder, hub:owner/name@revision, or a scores file."),
+    ],
     kind: Annotated[Kind, typer.Option(help="metric (code) or scores (a file).")] = Kind.METRIC,
     benchmark: Annotated[str, typer.Option(help="Benchmark of a scores file.")] = "",
     name: Annotated[str, typer.Option(help="Name of a scores file on the boards.")] = "",
-    submitter: Annotated[str, typer.Option(help="Who submits.")] = "",
+    version: Annotated[str, typer.Option(help="Version of a scores file.")] = "",
+    submitter: Annotated[str, typer.Option(help="Signature on the boards.")] = "",
     description: Annotated[str, typer.Option(help="One sentence for the boards.")] = "",
     lower_is_better: Annotated[
         list[str] | None, typer.Option(help="Metric for which lower is better; repeatable.")
+    ] = None,
+    private: Annotated[
+        bool, typer.Option("--private", help="Keep the results to yourself until you publish them.")
+    ] = False,
+    receipt: Annotated[
+        Path | None, typer.Option(help="Of your own check; differences are then explained.")
     ] = None,
     wait: Annotated[
         bool, typer.Option(help="Process the submission here and now, unless a worker has it.")
@@ -49,37 +73,120 @@ def submit(
 
     Example: python -m evaluator submit scores.csv --kind scores --benchmark ts2 --data data
     """
+    _check_usage(path, kind, benchmark)
+    opened, registry, person = folder_store(store), load_registry(), this_person()
+    desk = SubmissionDesk(opened, registry, data, isolation_gate, now)
+    if kind is Kind.METRIC:
+        module = _Module(path, submitter, receipt, private=private)
+        accepted = _send_module(desk, module, person)
+    else:
+        accepted = desk.submit_scores(
+            Path(path),
+            benchmark=benchmark,
+            account=person,
+            submitter=submitter,
+            name=name,
+            version=version,
+            description=description,
+            lower_is_better=tuple(lower_is_better or ()),
+            private=private,
+        )
+    _say(accepted)
+    status = accepted.status
+    if wait and status.unfinished:
+        with run_bars() as listener:
+            worker = make_worker(opened, store, registry, data, listener)
+            worker.run(status.submission.submission_id)
+        status = Ledger(opened).whole_status(status.submission.submission_id)
+    _report(status, as_json)
+    if code := exit_code_of(status):
+        raise typer.Exit(code)
+
+
+def _check_usage(path: str, kind: Kind, benchmark: str) -> None:
     if kind is Kind.SCORES and not benchmark:
         raise typer.BadParameter("a scores file needs --benchmark", param_hint="--benchmark")
     if kind is Kind.METRIC and benchmark:
         raise typer.BadParameter("a module names its benchmarks in assay.toml")
-    if kind is Kind.METRIC and path.suffix in (".csv", ".parquet", ".npz", ".pkl"):
+    if kind is Kind.METRIC and Path(path).suffix in _TABLES:
         raise typer.BadParameter(
             "this looks like a scores file: add --kind scores --benchmark NAME"
         )
-    opened = folder_store(store)
-    registry = load_registry()
-    desk = SubmissionDesk(opened, registry, data, isolation_gate, now)
-    who = submitter or getpass.getuser()
-    if kind is Kind.METRIC:
-        status = desk.submit_metric(path, submitter=who)
-    else:
-        status = desk.submit_scores(
-            path,
-            benchmark=benchmark,
-            submitter=who,
-            name=name,
-            description=description,
-            lower_is_better=tuple(lower_is_better or ()),
+
+
+@dataclass(frozen=True)
+class _Module:
+    """What was named on the command line."""
+
+    path: str
+    submitter: str
+    receipt: Path | None
+    private: bool
+
+
+def _send_module(desk: SubmissionDesk, module: _Module, person: Account) -> Accepted:
+    receipt = _read_receipt(module.receipt)
+    limits = ArchiveLimits()
+    if not module.path.startswith(PREFIX):
+        with errors().status("Checking and storing the module"):
+            return desk.submit_metric(
+                Path(module.path),
+                account=person,
+                submitter=module.submitter,
+                private=module.private,
+                receipt=receipt,
+            )
+    # Whoever types this may fetch what their own token opens.
+    source = HubSource.parse(module.path, token=True)
+    with (
+        _download_bar() as tell,
+        fetched(
+            source, most_files=limits.entries, most_bytes=limits.total_bytes, tell=tell
+        ) as found,
+    ):
+        return desk.submit_metric(
+            found.folder,
+            account=person,
+            submitter=module.submitter,
+            private=module.private,
+            receipt=receipt,
+            source=found.source,
         )
-    submission_id = status.submission.submission_id
-    if wait:
-        with run_bars() as listener:
-            make_worker(opened, store, registry, data, listener).run(submission_id)
-        status = Ledger(opened).status(submission_id)
-    _report(status, as_json)
-    if status.state in (State.FAILED, State.REJECTED):
-        raise typer.Exit(1 if status.fault == "submitter" else 3)
+
+
+def _read_receipt(path: Path | None) -> bytes | None:
+    try:
+        return path.read_bytes() if path else None
+    except OSError as error:
+        raise SubmitterError(
+            "receipt_missing",
+            f"The receipt {path} cannot be read: {error.strerror}.",
+            "python -m evaluator check FOLDER writes one.",
+        ) from error
+
+
+@contextmanager
+def _download_bar() -> Iterator[Tell]:
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=errors(), transient=True) as bars:
+        task = bars.add_task("fetching")
+
+        def tell(name: str, done: int, total: int) -> None:
+            shown = Text(name).plain[-40:].replace("[", "\\[")
+            bars.update(task, description=shown, completed=done, total=total)
+
+        yield tell
+
+
+def _say(accepted: Accepted) -> None:
+    """What the sender should read; on standard error, since the answer may be for a program."""
+    if accepted.recognised:
+        submission = accepted.status.submission
+        errors().print(
+            Text(f"This is {submission.submission_id}, which you sent before; nothing was added.")
+        )
+    for note in accepted.notes:
+        errors().print(Text(note))
 
 
 def _report(status: Status, as_json: bool) -> None:
@@ -87,11 +194,16 @@ def _report(status: Status, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(status.model_dump(mode="json"), indent=1))
         return
-    text = f"{submission.submission_id}: {status.state}"
-    if status.state is State.PUBLISHED:
+    out, own_id = console(), submission.submission_id
+    text = f"{own_id}: {status.state}"
+    if status.state in (State.PUBLISHED, State.HELD):
         text += f" ({len(submission.metrics)} metrics on {', '.join(submission.benchmarks)})"
-    console().print(text, markup=False)
+    out.print(Text(text))
     if status.reason:
-        console().print(f"{status.reason} {status.hint}", markup=False)
-    if status.state is State.QUEUED:
-        console().print("Follow it with: python -m evaluator status " + submission.submission_id)
+        out.print(Text(f"{status.reason} {status.hint}"))
+    if status.state in (State.PUBLISHED, State.HELD):
+        out.print(Text(f"See all of it with: python -m evaluator report {own_id}"))
+    if status.state is State.HELD:
+        out.print(Text(f"Publish it with: python -m evaluator publish {own_id}"))
+    if status.unfinished:
+        out.print(Text(f"Follow it with: python -m evaluator status {own_id} --follow"))

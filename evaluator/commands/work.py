@@ -8,7 +8,7 @@ import signal
 import socket
 import threading
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -25,16 +25,19 @@ from evaluator.commands.engine_choice import (
     RayAddressOption,
     make_engine,
 )
+from evaluator.commands.isolation_option import IsolationOption
 from evaluator.heartbeat import RunProgress
-from evaluator.isolation.gate import machine_isolation
+from evaluator.isolation.backend import IsolationStatus
+from evaluator.isolation.gate import IsolationChoice, machine_isolation
+from evaluator.isolation.layers import LEGEND, Layer
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.plain import PlainProcess
-from evaluator.judging import Publisher
 from evaluator.scorer_role import ScorerRole
 from evaluator.scoring.engines import Engine
 from evaluator.scoring.local import LocalEngine
 from evaluator.worker import Worker
 from leaderboard.ledger import Ledger
+from leaderboard.publisher import Publisher, cards_of
 from leaderboard.states import State
 from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import Store
@@ -47,10 +50,11 @@ def make_worker(
     data: Path | None,
     listener: Callable[[RunProgress], None] = lambda _: None,
     engine: Engine | None = None,
+    isolation: IsolationChoice = IsolationChoice.AUTO,
 ) -> Worker:
     """A worker of this machine on a folder store; without an engine, it asks in this process."""
     scorers = ScorerRole(
-        isolation=machine_isolation(root.resolve()),
+        isolation=machine_isolation(root.resolve(), choice=isolation),
         own=PlainProcess(),
         scratch=root.resolve() / "scratch",
         limits=Limits(),
@@ -76,21 +80,25 @@ def worker(
     engine: EngineOption = EngineChoice.LOCAL,
     ray_address: RayAddressOption = None,
     actors: ActorsOption = None,
+    isolation: IsolationOption = IsolationChoice.AUTO,
 ) -> None:
     """Score, judge and publish what is queued.
 
     With `--engine ray` every module runs in as many boxes as there are actors, each on the machine
     of its actor; the machines must isolate code alike.
 
+    Without isolation, strangers' code is left to other workers. `--isolation none` runs what is
+    queued all the same, as this user: only where everything in the store is your own.
+
     Example: python -m evaluator worker --once
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     opened, registry = folder_store(store), load_registry()
-    Publisher(opened, registry).publish_cards(now())
+    Publisher(opened, cards_of(registry)).publish_cards(now())
     # A worker that is told to stop hands back what it works on; finished parts are kept.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with make_engine(engine, ray_address, actors, store.resolve() / "scratch" / "ray") as carrier:
-        made = make_worker(opened, store, registry, data, engine=carrier)
+        made = make_worker(opened, store, registry, data, engine=carrier, isolation=isolation)
         gate = made.scorers.gate
         if not gate.ok:
             logging.warning("Strangers' code is not run here: %s %s", gate.reason, gate.remedy)
@@ -103,18 +111,40 @@ def worker(
             logging.info("Stopped.")
 
 
+def isolation_rows(status: IsolationStatus) -> Iterator[tuple[str, str, str]]:
+    """What `doctor` says of isolation: part, state, what to do.
+
+    Args:
+        status: of this machine, probed just now.
+    """
+    what = "isolation of code"
+    if not status.ok or status.backend is None:
+        yield what, status.reason, status.remedy
+        return
+    yield what, f"by {status.backend.name}", ""
+    for name in status.layers:
+        known = name in set(Layer)
+        yield f"  {name}", LEGEND[Layer(name)] if known else "holds", _advice(name)
+    for note in status.notes:
+        yield "  note", note, ""
+
+
+def _advice(layer: str) -> str:
+    if layer == Layer.MEMORY_WATCHDOG:
+        return "for a hard bound, give the worker a cgroup with the memory controller"
+    if layer == Layer.CPU_NICENESS:
+        return "for a hard bound, give the worker a cgroup with the cpu controller"
+    return ""
+
+
 def doctor(store: StoreOption = DEFAULT_STORE, data: DataOption = None) -> None:
     """Say what this installation can do and what it lacks.
 
     Example: python -m evaluator doctor
     """
     table = Table("part", "state", "what to do")
-    isolation = machine_isolation(store.resolve())
-    table.add_row(
-        "isolation of code",
-        ", ".join(isolation.layers) if isolation.ok else isolation.reason,
-        isolation.remedy,
-    )
+    for row in isolation_rows(machine_isolation(store.resolve())):
+        table.add_row(*row)
     for name, benchmark in sorted(load_registry().items()):
         here = benchmark.has_answers(data)
         images = "with images" if benchmark.has_questions(data) else "scores files only"

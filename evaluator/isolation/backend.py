@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from benchmarks.errors import PlatformError
+from evaluator.isolation import broken, failures
 from evaluator.isolation.job import Job
+from evaluator.isolation.layers import Layer
 from evaluator.isolation.session import ScorerSession
 
 
@@ -20,12 +22,14 @@ class Probe:
         layers: what was checked from inside and holds; stored with each result.
         reason: why not, in one sentence; empty where it may.
         remedy: what an operator can do about it; empty where nothing is needed.
+        notes: what else an operator may want to know.
     """
 
     ok: bool
     layers: tuple[str, ...] = ()
     reason: str = ""
     remedy: str = ""
+    notes: tuple[str, ...] = ()
 
 
 class Backend(Protocol):
@@ -60,8 +64,13 @@ class IsolationStatus:
 
     @property
     def ok(self) -> bool:
-        """Whether strangers' code can run here."""
-        return self.backend is not None
+        """Whether code can be run here: now, as a box may have failed to end since."""
+        return self.backend is not None and not broken.survivors()
+
+    @property
+    def isolates(self) -> bool:
+        """Whether strangers' code may be run: not where an operator has turned isolation off."""
+        return self.ok and Layer.UNSANDBOXED not in self.layers
 
     @property
     def layers(self) -> tuple[str, ...]:
@@ -69,14 +78,27 @@ class IsolationStatus:
         return next((probe.layers for _, probe in self.probes if probe.ok), ())
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What else an operator may want to know."""
+        return next((probe.notes for _, probe in self.probes if probe.ok), ())
+
+    @property
     def reason(self) -> str:
         """Why no code is taken, in words for the page; empty where it is."""
-        return "" if self.ok else " ".join(probe.reason for _, probe in self.probes)
+        if self.ok:
+            return ""
+        if self.backend is not None:
+            return failures.box_not_ended().message
+        return " ".join(probe.reason for _, probe in self.probes)
 
     @property
     def remedy(self) -> str:
         """What an operator can do; empty where nothing is needed."""
-        return "" if self.ok else " ".join(probe.remedy for _, probe in self.probes)
+        if self.ok:
+            return ""
+        if self.backend is not None:
+            return failures.box_not_ended().hint
+        return " ".join(probe.remedy for _, probe in self.probes)
 
     def require(self) -> Backend:
         """The backend.
@@ -84,7 +106,7 @@ class IsolationStatus:
         Raises:
             PlatformError: `isolation_unavailable`, with reason and remedy.
         """
-        if self.backend is None:
+        if self.backend is None or not self.ok:
             message = f"Code cannot be scored on this machine. {self.reason}"
             raise PlatformError("isolation_unavailable", message, self.remedy)
         return self.backend

@@ -7,10 +7,13 @@ import signal
 import subprocess
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from evaluator.isolation import processes
+from evaluator.isolation.cgroups import Cgroup
+from evaluator.isolation.slots import Slot
+from evaluator.isolation.starter import Starter
 
 _GONE_WITHIN_S = 10.0
 _FOLLOWS_WITHIN_S = 1.0
@@ -36,6 +39,13 @@ class Box(Protocol):
     def counts_processes(self) -> bool:
         """Whether the kernel's process limit counts this box alone, not all of the user's."""
 
+    @property
+    def bounds_memory(self) -> bool:
+        """Whether the kernel bounds the memory of all its processes together."""
+
+    def out_of_memory(self) -> bool:
+        """Whether the kernel ended something in it for lack of memory."""
+
     def pids(self) -> list[int]:
         """Processes of the box that are alive, however they detached themselves."""
 
@@ -53,29 +63,67 @@ class Box(Protocol):
 
 
 @dataclass(frozen=True)
-class _Piped:
+class Held:
+    """What a box has on this machine, beside its processes.
+
+    Attributes:
+        slot: its user, where the worker is root.
+        cgroup: its bounds, where the kernel has any.
+        starter: the thread that it is tied to.
+    """
+
+    slot: Slot | None = None
+    cgroup: Cgroup | None = None
+    starter: Starter | None = None
+
+    def release(self) -> None:
+        """Give all of it back."""
+        if self.cgroup is not None:
+            self.cgroup.remove()
+        if self.slot is not None:
+            self.slot.release()
+        if self.starter is not None:
+            self.starter.release()
+
+
+@dataclass(frozen=True)
+class Piped:
     """A process with three pipes."""
 
     process: subprocess.Popen[bytes]
 
     @property
+    def bounds_memory(self) -> bool:
+        """Not unless it says so: then the watchdog does."""
+        return False
+
+    @property
     def request_fd(self) -> int:
+        """Where requests are written."""
         return _fd(self.process.stdin)
 
     @property
     def reply_fd(self) -> int:
+        """Where replies are read."""
         return _fd(self.process.stdout)
 
     @property
     def log_fd(self) -> int:
+        """Where output is read."""
         return _fd(self.process.stderr)
 
+    def out_of_memory(self) -> bool:
+        """Whether the kernel ended something in it; nobody asked it to."""
+        return False
+
     def release(self) -> None:
+        """Close the descriptors."""
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
             if pipe is not None:
                 pipe.close()
 
     def exit_code(self, timeout_s: float) -> int | None:
+        """Exit code as a shell gives it, or None while it runs."""
         try:
             code = self.process.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -84,21 +132,35 @@ class _Piped:
 
 
 @dataclass(frozen=True)
-class NamespaceBox(_Piped):
+class NamespaceBox(Piped):
     """Processes in a PID namespace of their own: none can leave it, and all end with its first.
 
     Attributes:
         init_pidfd: stands for the first process of the namespace, safe against reuse of its pid.
         init_pid: the same as a number, for looking at what it sees.
         namespace: inode of the namespace.
+        namespace_fd: keeps it, so that no other namespace is given this inode meanwhile.
         memory_folders: folders inside whose content is memory.
+        counts_processes: see `Box`.
+        held: what belongs to the box on this machine and is given back after it.
     """
 
     init_pidfd: int
     init_pid: int
     namespace: int
+    namespace_fd: int
     memory_folders: tuple[str, ...]
     counts_processes: bool
+    held: Held = field(default_factory=Held)
+
+    @property
+    def bounds_memory(self) -> bool:
+        """Whether the kernel bounds the memory of all its processes together."""
+        return self.held.cgroup is not None and "memory" in self.held.cgroup.folders
+
+    def out_of_memory(self) -> bool:
+        """Whether the kernel ended something in it for lack of memory."""
+        return self.held.cgroup is not None and self.held.cgroup.out_of_memory()
 
     def pids(self) -> list[int]:
         """Living processes of the box."""
@@ -113,6 +175,8 @@ class NamespaceBox(_Piped):
 
     def end(self) -> bool:
         """Kill and reap everything; False if something survived."""
+        if self.held.cgroup is not None:
+            self.held.cgroup.kill()
         kill_by_pidfd(self.init_pidfd)
         # Its parent reaps it and follows at once; if not, it goes the same way.
         if self.exit_code(_FOLLOWS_WITHIN_S) is None:
@@ -121,13 +185,16 @@ class NamespaceBox(_Piped):
         return _all_gone(self)
 
     def release(self) -> None:
-        """Close the descriptors."""
+        """Close the descriptors, and give back what belonged to the box if nothing is left of it."""
         super().release()
         os.close(self.init_pidfd)
+        if not self.pids():
+            self.held.release()
+        os.close(self.namespace_fd)
 
 
 @dataclass(frozen=True)
-class SessionBox(_Piped):
+class SessionBox(Piped):
     """Processes in a session of their own: enough for code we trust, no wall for any other."""
 
     counts_processes: bool = False

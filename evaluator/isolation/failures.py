@@ -89,6 +89,15 @@ def breached(breach: Breach, doing: str) -> SubmitterError:
     )
 
 
+def kernel_out_of_memory(limit_bytes: int, doing: str) -> SubmitterError:
+    """What the kernel did at the bound of the whole box."""
+    return failure(
+        Code.OUT_OF_MEMORY,
+        f"The kernel ended a process of the scorer for lack of memory while {doing}; "
+        f"the limit is {limit_bytes // _MIB} MiB for all of them together.",
+    )
+
+
 def ended(code: int | None, doing: str) -> SubmitterError:
     """A process that went away without an answer."""
     if code == _SIGNALLED + signal.SIGXCPU:

@@ -28,13 +28,14 @@ BUNDLE = (
 """All that a box sees of this project."""
 
 # Makes the bundle a package without putting its folder on the path of the submission.
-_BOOT = """\
+PACKAGE = "assay_box"
+_BOOT = f"""\
 import importlib, sys, types
 folder, module, *arguments = sys.argv[1:]
-package = types.ModuleType("assay_box")
+package = types.ModuleType("{PACKAGE}")
 package.__path__ = [folder]
-sys.modules["assay_box"] = package
-importlib.import_module("assay_box." + module).main(arguments)
+sys.modules["{PACKAGE}"] = package
+importlib.import_module("{PACKAGE}." + module).main(arguments)
 """
 
 

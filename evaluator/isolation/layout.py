@@ -22,6 +22,8 @@ MODELS = "/models"
 """Models of the Hub, as the Hub's own client keeps them, so that it finds them without network."""
 
 TMP_BYTES = 64 * MIB
+MEMORY_FOLDERS = ("/dev/shm", "/tmp", SCRATCH)  # noqa: S108 - names inside a box
+"""All that can be written to inside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +41,8 @@ class Bind:
 
 def memory_folders(limits: Limits) -> Mapping[str, int]:
     """Writable folders inside, all of them memory, and how many bytes each may hold."""
-    return {
-        "/dev/shm": limits.shm_bytes,  # noqa: S108 - names inside a box
-        "/tmp": TMP_BYTES,  # noqa: S108
-        SCRATCH: limits.scratch_bytes,
-    }
+    sizes = (limits.shm_bytes, TMP_BYTES, limits.scratch_bytes)
+    return dict(zip(MEMORY_FOLDERS, sizes, strict=True))
 
 
 def binds(interpreter: Interpreter, job: Job | None) -> Iterator[Bind]:
@@ -83,12 +82,17 @@ def runner_command(interpreter: Interpreter, job: Job) -> list[str]:
     return interpreter.command(RUNNER, "runner", words)
 
 
-def inspection_command(interpreter: Interpreter, hidden: tuple[Path, ...]) -> list[str]:
+def inspection_command(
+    interpreter: Interpreter, hidden: tuple[Path, ...], limits: Limits | None = None
+) -> list[str]:
     """What is run in a box that is only looked at.
 
     Args:
         interpreter: by the names it has inside.
         hidden: folders of this machine that must not be seen.
+        limits: that the box was given; the usual ones where None.
     """
     site = [word for folder in interpreter.site for word in ("--site", folder)]
-    return interpreter.command(RUNNER, "inspection", [*site, *map(str, hidden)])
+    sizes = memory_folders(limits or Limits()).items()
+    sized = [word for folder, size in sizes for word in ("--sized", f"{folder}={size}")]
+    return interpreter.command(RUNNER, "inspection", [*site, *sized, *map(str, hidden)])

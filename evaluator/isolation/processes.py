@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 PROC = Path("/proc")
@@ -12,14 +12,37 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 def pids_in_namespace(inode: int) -> list[int]:
     """Living processes whose PID namespace has this inode, however they detached themselves."""
-    return _pids_where(
+    return pids_where(
         lambda pid: (PROC / str(pid) / "ns/pid").stat().st_ino == inode and _is_alive(pid)
     )
 
 
 def pids_in_session(session: int) -> list[int]:
     """Living processes of a session."""
-    return _pids_where(lambda pid: int(_status(pid)[3]) == session and _is_alive(pid))
+    return pids_where(lambda pid: int(_status(pid)[3]) == session and _is_alive(pid))
+
+
+def pids_of_users(uids: Collection[int]) -> list[int]:
+    """Living processes that run as one of these users."""
+    return pids_where(lambda pid: user_of(pid) in uids and _is_alive(pid))
+
+
+def user_of(pid: int) -> int:
+    """As whom the kernel sees a process, whatever it is called inside a namespace.
+
+    Raises:
+        FileNotFoundError, ProcessLookupError: it is gone.
+    """
+    lines = (PROC / str(pid) / "status").read_text().splitlines()
+    return next(int(line.split()[2]) for line in lines if line.startswith("Uid:"))
+
+
+def started(pid: int) -> int | None:
+    """When a living process started, in ticks; with its number, that names it for good."""
+    try:
+        return int(_status(pid)[19]) if _is_alive(pid) else None
+    except (FileNotFoundError, ProcessLookupError):
+        return None
 
 
 def resident_bytes(pids: Iterable[int]) -> int:
@@ -32,7 +55,8 @@ def mounted_bytes(pid: int, folders: Iterable[str]) -> int:
     return sum(_used_bytes(PROC / str(pid) / "root" / folder.lstrip("/")) for folder in folders)
 
 
-def _pids_where(matches: Callable[[int], bool]) -> list[int]:
+def pids_where(matches: Callable[[int], bool]) -> list[int]:
+    """Processes that a look at `/proc` matches; those that go meanwhile do not."""
     listed = os.listdir(PROC)  # noqa: PTH208 - ten times a second; names are enough
     pids = [int(name) for name in listed if name.isdigit()]
     return [pid for pid in pids if _matches(matches, pid)]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.errors import AssayError, PlatformError
-from evaluator.isolation import failures, frames
+from evaluator.isolation import broken, failures, frames
 from evaluator.isolation.box import Box
 from evaluator.isolation.channel import Channel, ChannelClosedError, ChannelTimeoutError
 from evaluator.isolation.frames import Capability
@@ -35,14 +35,21 @@ class ScorerSession:
     Entering it imports and constructs the scorer; leaving it kills and reaps every process of
     the box. Any error ends the box at once; `log` and `peak_memory_bytes` stay readable.
 
-    The box is tied to the thread that started it: that thread must outlive the session.
+    Any thread may use it, one at a time.
     """
 
     def __init__(
-        self, box: Box, limits: Limits, *, clock: Callable[[], float] = time.monotonic
+        self,
+        box: Box,
+        limits: Limits,
+        *,
+        bounds_data: bool = True,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._box = box
         self._limits = limits
+        # A graphics card's libraries reserve far more of the address space than they use.
+        self._bounds_data = bounds_data
         self._clock = clock
         self._channel = Channel(box.request_fd, box.reply_fd, clock)
         self._log = LogDrain(box.log_fd, limits.log_bytes)
@@ -153,12 +160,13 @@ class ScorerSession:
         if self._log.finish(_LOG_ENDS_WITHIN_S):
             self._box.release()
         if not gone:
+            broken.mark(self._box.pids())
             raise failures.box_not_ended()
 
     def _go(self) -> frames.Go:
         limits = self._limits
         return frames.Go(
-            data_bytes=limits.memory_bytes,
+            data_bytes=limits.memory_bytes if self._bounds_data else 0,
             file_bytes=limits.file_bytes,
             open_files=limits.open_files,
             cpu_s=limits.cpu_s,
@@ -207,6 +215,9 @@ class ScorerSession:
             yield deadline
         except (ChannelTimeoutError, ChannelClosedError, frames.FrameError, _ReportedError) as e:
             told = self._told(e, doing, deadline - now)
+            if self._box.out_of_memory():
+                # A scorer whose helper was killed for it may have reported something else.
+                told = failures.kernel_out_of_memory(self._limits.memory_bytes, doing)
             self.close()
             raise told from None
 
@@ -220,7 +231,7 @@ class ScorerSession:
                 return failures.too_slow("the whole job", self._limits.job_s)
             return failures.too_slow(doing, limit_s)
         code = self._box.exit_code(_EXIT_SEEN_WITHIN_S)
-        if breach := self._watchdog.breach:
+        if breach := self._watchdog.breach or self._watchdog.look():
             return failures.breached(breach, doing)
         return failures.ended(code, doing)
 

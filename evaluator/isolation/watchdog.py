@@ -1,4 +1,4 @@
-"""Watching memory and processes of a box from outside, where no cgroup does."""
+"""Watching memory and processes of a box from outside, which bounds them where no cgroup does."""
 
 from __future__ import annotations
 
@@ -46,8 +46,12 @@ class Watchdog:
         """One look: remembers the peak, and says which limit is passed."""
         pids = self._box.pids()
         memory = self._box.memory_bytes(pids)
+        ended = self._box.out_of_memory()
+        if ended:  # between two looks
+            memory = max(memory, self._limits.memory_bytes)
         self.peak_bytes = max(self.peak_bytes, memory)
-        if memory > self._limits.memory_bytes:
+        # Pages that processes share count once for each here, once in all where the kernel counts.
+        if ended or (memory > self._limits.memory_bytes and not self._box.bounds_memory):
             return Breach("memory", memory, self._limits.memory_bytes)
         if len(pids) > self._limits.processes:
             return Breach("processes", len(pids), self._limits.processes)

@@ -12,10 +12,24 @@ from evaluator.manifest import NamedManifest, read_manifest
 
 _ENTRY_POINT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*:[A-Za-z_][A-Za-z0-9_]*")
 _BENCHMARK = re.compile(r"[a-z0-9_]+")
+_MODEL = re.compile(
+    r"([A-Za-z0-9][A-Za-z0-9._-]{0,95}/[A-Za-z0-9][A-Za-z0-9._-]{0,95})@[0-9a-f]{40}"
+)
+_NOT_IN_REPOSITORIES = ("--", "..")
+MAX_MODELS = 8
 
 
 class Manifest(NamedManifest):
-    """What a scoring module says about itself."""
+    """What a scoring module says about itself.
+
+    Weights come bundled (`weights`), or as public models of the Hub that are fetched before the
+    box starts, since it has no network:
+
+        models = ["openai/clip-vit-base-patch32@3d74acf9a28c67741b2f4f2ea7635f0aaf6f0268"]
+
+    The constructor is given their folders as `models`, a dictionary by `owner/name`; libraries
+    that load by `owner/name` find them as well.
+    """
 
     entry_point: str = "scorer:Scorer"
     """`module:Class` inside the archive."""
@@ -26,6 +40,9 @@ class Manifest(NamedManifest):
     """Smallest and largest score the module can give, where it has bounds."""
     trained_on: tuple[str, ...] = ()
     """Benchmarks whose data the scorer was trained or tuned on; they need not be known here."""
+    models: tuple[str, ...] = ()
+    """Public models of the Hub that it loads, each as `owner/name@commit` with the forty digits of
+    the commit; at most eight."""
     benchmarks: tuple[str, ...] = ()
     """Benchmarks to be run on; empty means all whose images are at hand."""
 
@@ -68,10 +85,31 @@ class Manifest(NamedManifest):
                 raise ValueError(f"{name[:80]!r} is named more than once")
         return value
 
+    @field_validator("models")
+    @classmethod
+    def _models(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if len(value) > MAX_MODELS:
+            raise ValueError(f"names {len(value)} models; {MAX_MODELS} are fetched at most")
+        repositories = [_repository(model) for model in value]
+        for repository in repositories:
+            if repositories.count(repository) > 1:
+                raise ValueError(f"{repository!r} is named more than once")
+        return value
+
     @property
     def module_file(self) -> str:
         """The file the entry point is imported from."""
         return f"{self.entry_point.partition(':')[0]}.py"
+
+
+def _repository(model: str) -> str:
+    found = _MODEL.fullmatch(model)
+    if found is None or any(part in found[1] for part in _NOT_IN_REPOSITORIES):
+        raise ValueError(
+            f"{model[:200]!r} is not owner/name@commit, with all forty digits of the commit (the "
+            "page of a model's files on the Hub shows it under History)"
+        )
+    return found[1]
 
 
 def parse_manifest(content: bytes) -> Manifest:

@@ -1,20 +1,29 @@
-"""The one validator of a scoring module: the command line, the page and the worker call it."""
+"""The one validator of a scoring module: `check`, the page and the worker call it.
+
+Nothing of a stranger's source is imported or parsed: whether it runs is found out in the sandbox.
+"""
 
 from __future__ import annotations
 
-import json
-import struct
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from benchmarks.errors import SubmitterError
 from benchmarks.schema import Benchmark
-from evaluator.manifest import FILE
-from evaluator.submission.archive import Content
-from evaluator.submission.manifest import Manifest, parse_manifest
+from evaluator.manifest import FILE, MAX_BYTES, ManifestReading, manifest_reading, nearest
+from evaluator.submission.archive import looked_into
+from evaluator.submission.content import Content
+from evaluator.submission.kinds import WEIGHTS
+from evaluator.submission.limits import ArchiveLimits
+from evaluator.submission.manifest import Manifest
+from evaluator.submission.problems import as_problem, one_error
+from evaluator.submission.weights import weights_problems
+from evaluator.toml_lines import line_of
+from leaderboard.desk import Examination, Problem
 
-MAX_WEIGHTS_HEADER = 16 << 20
-"""Of a safetensors file, in bytes: some hundred for each tensor."""
+Registry = Mapping[str, Benchmark]
 
 
 @dataclass(frozen=True)
@@ -25,66 +34,177 @@ class ScoringModule:
     content: Content
 
 
-def validate_module(content: Content, registry: Mapping[str, Benchmark]) -> ScoringModule:
+def validated(
+    content: Content, registry: Registry, limits: ArchiveLimits | None = None
+) -> ScoringModule:
     """Check manifest, entry point and weights without running anything.
 
+    Args:
+        content: as `taken_in` gave it.
+        registry: the benchmarks known here.
+        limits: of the intake.
+
     Raises:
-        SubmitterError: `no_manifest`, `bad_manifest`, `no_entry_point`, `no_weights`,
-            `bad_weights` or `unknown_benchmark`.
+        SubmitterError: the problem itself: `no_manifest`, `bad_manifest`, `no_entry_point`,
+            `no_weights`, `bad_weights` or `unknown_benchmark`; or `several_problems` with all of
+            them, one a line.
     """
-    if FILE not in content.files:
-        near = sorted(n for n in content.files if n.endswith(FILE))
-        where = f" (there is one at {near[0]!r}; it must be at the top)" if near else ""
-        raise SubmitterError(
-            "no_manifest",
-            f"There is no {FILE} at the top of the archive{where}.",
-            'The shortest one is: name = "my-metric"',
-        )
-    manifest = parse_manifest(content.files[FILE])
-    _check_entry_point(manifest, content)
-    _check_weights(manifest, content)
-    for name in manifest.benchmarks:
-        if name not in registry:
-            raise SubmitterError(
-                "unknown_benchmark",
-                f"{FILE} asks for the benchmark {name!r}, which is not here.",
-                f"Known benchmarks: {', '.join(sorted(registry))}.",
+    return _module(content, _look(content, registry, limits))
+
+
+@contextmanager
+def validated_source(
+    path: Path,
+    registry: Registry,
+    scratch: Path | None = None,
+    limits: ArchiveLimits | None = None,
+) -> Iterator[ScoringModule]:
+    """`taken_in` and `validated` in one, so that whatever is wrong in either is told at once.
+
+    Args:
+        path: archive or folder.
+        registry: the benchmarks known here.
+        scratch: folder to unpack in; the system's own if None.
+        limits: how much may come.
+
+    Raises:
+        SubmitterError: as `looked_into` and `validated` do.
+        TransientError: as `looked_into` does.
+    """
+    with looked_into(path, scratch, limits) as looked:
+        yield _module(looked.content, _look(looked.content, registry, limits, looked.problems))
+
+
+def examine_source(
+    path: Path,
+    registry: Registry,
+    scratch: Path | None = None,
+    limits: ArchiveLimits | None = None,
+) -> Examination:
+    """Everything that can be said of a scoring module without running it; all problems at once.
+
+    Args:
+        path: archive or folder.
+        registry: the benchmarks known here.
+        scratch: folder to unpack in; the system's own if None.
+        limits: how much may come.
+
+    Raises:
+        TransientError: this machine failed, and nothing can be said.
+    """
+    try:
+        with looked_into(path, scratch, limits) as looked:
+            seen = _look(looked.content, registry, limits, looked.problems)
+            found = Examination(
+                seen.problems,
+                files=len(looked.content.files),
+                n_bytes=looked.content.n_bytes,
+                content_sha256="" if looked.problems else looked.content.sha256,
             )
-    return ScoringModule(manifest, content)
+    except SubmitterError as error:
+        return Examination((as_problem(error),))
+    manifest = seen.manifest
+    if manifest is None:
+        return found
+    benchmarks = tuple(n for n in manifest.benchmarks or sorted(registry) if n in registry)
+    return replace(found, name=seen.name, version=manifest.version, benchmarks=benchmarks)
 
 
-def _check_entry_point(manifest: Manifest, content: Content) -> None:
+@dataclass(frozen=True)
+class _Seen:
+    """What a look at a module's files gave: a manifest, as far as it can be read, and problems."""
+
+    manifest: Manifest | None
+    problems: tuple[Problem, ...]
+    name: str = ""
+
+
+def _module(content: Content, seen: _Seen) -> ScoringModule:
+    if seen.manifest is None or seen.problems:
+        raise one_error(seen.problems)
+    return ScoringModule(seen.manifest, content)
+
+
+def _look(
+    content: Content,
+    registry: Registry,
+    limits: ArchiveLimits | None,
+    of_files: tuple[Problem, ...] = (),
+) -> _Seen:
+    """Everything that is wrong with a module, beside what is known to be wrong with its files."""
+    weights = weights_problems(content, limits or ArchiveLimits())
+    refused = {problem.file for problem in of_files}
+    if FILE not in content.files:
+        own = () if FILE in refused else (_no_manifest(content),)
+        return _Seen(None, (*of_files, *own, *weights))
+    # A longer one is refused by its length; it is not read whole for that.
+    reading = manifest_reading(content.head(FILE, MAX_BYTES + 1), Manifest)
+    if reading.manifest is None:
+        return _Seen(None, (*of_files, *reading.problems, *weights))
+    of_manifest = (
+        *reading.problems,
+        *_missing_files(reading, reading.manifest, content, refused),
+        *_unknown_benchmarks(reading, reading.manifest, registry),
+    )
+    in_order = sorted(of_manifest, key=lambda problem: problem.line or 0)
+    name = "" if "name" in reading.wrong else reading.manifest.name
+    return _Seen(reading.manifest, (*of_files, *in_order, *weights), name)
+
+
+def _no_manifest(content: Content) -> Problem:
+    near = sorted(name for name in content.files if name.rpartition("/")[2] == FILE)
+    where = f" (there is one at {near[0]!r}; it must be at the top)" if near else ""
+    return Problem(
+        "no_manifest",
+        f"There is no {FILE} at the top of the archive{where}.",
+        'The shortest one is: name = "my-metric"',
+        file=FILE,
+    )
+
+
+def _missing_files(
+    reading: ManifestReading[Manifest], manifest: Manifest, content: Content, refused: set[str]
+) -> Iterator[Problem]:
+    """Files that the manifest names and the submission does not hold."""
     # That the file holds the class is found out in the sandbox: nothing of a stranger's source is
     # parsed out here, where a crafted file could bring the parser down.
-    if manifest.module_file not in content.files:
-        raise SubmitterError(
+    here = content.files.keys() | refused
+    if manifest.module_file not in here:
+        yield Problem(
             "no_entry_point",
             f"The entry point {manifest.entry_point!r} needs a file {manifest.module_file}, "
             "which is missing.",
-            f"The archive holds: {', '.join(sorted(content.files)[:8])}.",
+            f"{nearest(manifest.module_file, here)}The archive holds: "
+            f"{', '.join(sorted(content.files)[:8])}.",
+            file=FILE,
+            line=line_of(reading.lines, ("entry_point",)),
         )
-
-
-def _check_weights(manifest: Manifest, content: Content) -> None:
-    if not manifest.weights:
-        return
-    data = content.files.get(manifest.weights)
-    if data is None:
-        raise SubmitterError(
+    if manifest.weights and manifest.weights not in here:
+        yield Problem(
             "no_weights",
-            f"{FILE} names the weights {manifest.weights!r}, which the archive does not hold.",
-            "Put the file in, or correct its path.",
+            f"The weights {manifest.weights!r} are not in the archive.",
+            f"{nearest(manifest.weights, (n for n in here if n.endswith(WEIGHTS)))}Put the file "
+            "in, or correct its path.",
+            file=FILE,
+            line=line_of(reading.lines, ("weights",)),
         )
-    # The header of a safetensors file: eight bytes of length, then JSON of that length.
-    try:
-        (length,) = struct.unpack_from("<Q", data)
-        if not 2 <= length <= min(len(data) - 8, MAX_WEIGHTS_HEADER) or not isinstance(
-            json.loads(data[8 : 8 + length]), dict
-        ):
-            raise ValueError("its header does not fit its size")
-    except (struct.error, ValueError, RecursionError) as error:
-        raise SubmitterError(
-            "bad_weights",
-            f"{manifest.weights!r} is not a safetensors file: {error}.",
-            "Save the weights with the safetensors library.",
-        ) from error
+
+
+def _unknown_benchmarks(
+    reading: ManifestReading[Manifest], manifest: Manifest, registry: Registry
+) -> Iterator[Problem]:
+    # A family stands for all benchmarks over the same data, e.g. genai_bench.
+    families = {benchmark.card.family for benchmark in registry.values()}
+    for key, named, known in (
+        ("benchmarks", manifest.benchmarks, set(registry)),
+        ("trained_on", manifest.trained_on, set(registry) | families),
+    ):
+        for name in named:
+            if name not in known:
+                yield Problem(
+                    "unknown_benchmark",
+                    f"{key} names {name[:80]!r}, which is no benchmark here.",
+                    f"{nearest(name, sorted(known))}Known names: {', '.join(sorted(known))}.",
+                    file=FILE,
+                    line=line_of(reading.lines, (key,)),
+                )

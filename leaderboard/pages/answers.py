@@ -1,4 +1,4 @@
-"""What the submit page says: before an upload, after it, and when it goes wrong."""
+"""What the pages answer: to an upload, to an act, and when it goes wrong."""
 
 from __future__ import annotations
 
@@ -6,39 +6,14 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from benchmarks.errors import AssayError, PlatformError, TransientError
-from leaderboard.desk import Gate
-from leaderboard.pages.markup import ago, notice, submitted, text
-from leaderboard.pages.queue_table import alive, chip
-from leaderboard.records import Status
+from leaderboard.desk import Accepted, Examination, Gate, Problem
+from leaderboard.pages.markup import ago, badge, count, notice, submitted, text
+from leaderboard.pages.queue_table import alive
+from leaderboard.pages.sizes import bytes_of
+from leaderboard.pages.states_shown import chip
 from leaderboard.store.live import Pulse
 
-ARCHIVE_GUIDE = """
-<p>A scoring module is an archive with two files; more modules, and weights as
-<code>.safetensors</code>, may lie beside them. It runs without network, and sees nothing but
-images and prompts.</p>
-<h3><code>assay.toml</code></h3>
-<pre>name = "my-metric"
-version = "1.0"
-description = "One sentence for the boards."
-trained_on = []  # benchmarks it was tuned on</pre>
-<h3><code>scorer.py</code></h3>
-<pre>class Scorer:
-    def score(self, images, prompts):
-        # PIL images and as many prompts
-        pairs = zip(images, prompts, strict=True)
-        return [my_score(i, p) for i, p in pairs]</pre>
-<p>The same goes from a terminal: <code>python -m evaluator submit FOLDER</code>, on a machine
-that isolates code.</p>
-"""
-
-SCORES_GUIDE = """
-<p>For closed or costly metrics: a CSV or Parquet file with a column <code>pair_id</code> and one
-column of numbers per metric. An empty cell means that the metric gave no score there. Such entries
-carry the remark “scores as submitted, not re-run”.</p>
-<pre>pair_id,my-metric,my-metric-large
-000-00,0.73,0.81
-000-01,0.12,0.09</pre>
-"""
+_MOST_PROBLEMS = 200
 
 
 def worker_banner(pulses: Sequence[Pulse], now: datetime) -> str:
@@ -68,18 +43,65 @@ def gate_notice(gate: Gate) -> str:
     )
 
 
-def accepted(status: Status) -> str:
-    """The upload is in: its id, its state and where to follow it."""
+def accepted(answer: Accepted) -> str:
+    """The upload is in: its id, its state, what its sender should know, where to follow it."""
+    status = answer.status
     own = status.submission
-    address = f"./queue?submission={text(own.submission_id)}"
+    address = f"./mine?submission={text(own.submission_id)}"
+    head = "is here already." if answer.recognised else "is in."
+    again = (
+        "<p>You sent the very same content before, so nothing new was kept; this is that "
+        "submission.</p>"
+        if answer.recognised
+        else ""
+    )
     why = f"<p>{text(status.reason)} {text(status.hint)}</p>" if status.reason else ""
+    private = f" {badge('private', 'info', 'Only you see it')}" if own.private else ""
+    notes = "".join(f"<li>{text(note, limit=600)}</li>" for note in answer.notes)
     return notice(
-        f"<p><b>{submitted(own.name)} is in.</b> {chip(status.state)}</p>"
-        f"<p>Submission <code>{text(own.submission_id)}</code></p>{why}"
-        f'<p><a class="as-button as-strong" href="{address}">Follow it in the queue</a></p>',
+        f"<p><b>{submitted(own.name)} {head}</b> {chip(status.state)}{private}</p>"
+        f"<p>Submission <code>{text(own.submission_id)}</code></p>{again}{why}"
+        f"{f'<ul>{notes}</ul>' if notes else ''}"
+        f'<p><a class="as-button as-strong" href="{address}">Follow it</a></p>',
+        "info" if answer.recognised else "good",
+        role="status",
+    )
+
+
+def examined(found: Examination) -> str:
+    """Everything that is wrong with an archive, or that nothing is."""
+    if found.problems:
+        return _problems(found)
+    boards = ", ".join(text(name, limit=80) for name in found.benchmarks) or "none"
+    return notice(
+        f"<p><b>Nothing is wrong with {submitted(found.name)} "
+        f"{submitted(found.version, limit=40)}.</b> It was not run.</p>"
+        f"<p>{count(found.files, 'file')}, {bytes_of(found.n_bytes)}. Benchmarks: {boards}.</p>"
+        f'<p class="as-muted">Content <code>{text(found.content_sha256)}</code></p>',
         "good",
         role="status",
     )
+
+
+def _problems(found: Examination) -> str:
+    rows = "".join(_problem(problem) for problem in found.problems[:_MOST_PROBLEMS])
+    more = len(found.problems) - _MOST_PROBLEMS
+    rest = f'<p class="as-muted">and {more:,} more</p>' if more > 0 else ""
+    return notice(
+        f"<p><b>{count(len(found.problems), 'problem')} to mend.</b> Nothing was kept.</p>"
+        f'<ol class="as-problems">{rows}</ol>{rest}',
+        "bad",
+        role="alert",
+    )
+
+
+def _problem(problem: Problem) -> str:
+    place = (
+        f'<code class="as-place">{text(problem.place, limit=200)}</code> ' if problem.file else ""
+    )
+    hint = f'<span class="as-hint">{text(problem.hint, limit=600)}</span>' if problem.hint else ""
+    code = f'<span class="as-muted">({text(problem.code)})</span>'
+    return f"<li>{place}{text(problem.message, limit=600)} {code}{hint}</li>"
 
 
 def refused(error: AssayError) -> str:
@@ -89,12 +111,18 @@ def refused(error: AssayError) -> str:
     elif isinstance(error, PlatformError):
         head, after = "This is our fault, not yours.", "Please tell the operator the code below."
     else:
-        head, after = "Not accepted yet.", ""
+        head, after = "Not accepted.", ""
     hint = f'<p class="as-hint">{text(error.hint)}</p>' if error.hint else ""
     tail = f"<p>{after}</p>" if after else ""
+    lines = "<br>".join(text(line) for line in str(error.message).splitlines())
     return notice(
-        f"<p><b>{head}</b> {text(error.message)}</p>{hint}{tail}"
+        f"<p><b>{head}</b> {lines}</p>{hint}{tail}"
         f'<p class="as-muted">Code: <code>{text(error.code)}</code></p>',
         "bad",
         role="alert",
     )
+
+
+def done(sentence: str) -> str:
+    """Something was done; the sentence is HTML already."""
+    return notice(sentence, "good", role="status")

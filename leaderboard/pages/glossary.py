@@ -8,7 +8,7 @@ from benchmarks.schema import Card, MeasureInfo
 from benchmarks.statistics.sign_flips import ALL_DRAWS, ENUMERATED, FIRST_DRAWS
 from leaderboard.pages.board_table import direction
 from leaderboard.pages.markup import MISSING, badge, link, number, paragraphs, section, text
-from leaderboard.pages.queue_table import legend
+from leaderboard.pages.states_shown import legend
 from leaderboard.ranking import MAX_MISSING, MIN_CLUSTERS
 
 _READING = f"""

@@ -5,14 +5,22 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property, lru_cache
 
 from benchmarks.errors import PlatformError
 from benchmarks.schema import Card
+from leaderboard.accounts import Account
 from leaderboard.desk import Desk
+from leaderboard.own import Own
 from leaderboard.pages.reading import Reader
+from leaderboard.signing_in import SignIn
+from leaderboard.store.interface import Store
 from leaderboard.store.live import Live
+
+MOST_VISITORS = 64
+"""Whose submissions are kept in memory between two looks."""
 
 _SUFFIX = "_page"
 
@@ -27,6 +35,8 @@ class Context:
         desk: takes submissions.
         cards: the benchmarks, in the order of display.
         clock: the current time, with a time zone.
+        store: where everything is kept; handlers act on it only for an account that may.
+        sign_in: how visitors are told apart.
     """
 
     reader: Reader
@@ -34,6 +44,14 @@ class Context:
     desk: Desk
     cards: Mapping[str, Card]
     clock: Callable[[], datetime]
+    store: Store
+    sign_in: SignIn = field(default_factory=SignIn)
+
+    @cached_property
+    def own(self) -> Callable[[Account], Own]:
+        """What an account may see of its own; kept for the latest visitors, who look again."""
+        store = self.store
+        return lru_cache(maxsize=MOST_VISITORS)(lambda account: Own(store, account))
 
 
 @dataclass(frozen=True)

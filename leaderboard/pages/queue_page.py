@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from typing import Any
+from urllib.parse import quote
 
 import gradio as gr
 
+from leaderboard.pages.history import history
 from leaderboard.pages.markup import notice, page, section, submitted
 from leaderboard.pages.page import Context, Page
-from leaderboard.pages.queue_table import history, legend, queue_table, workers_line
+from leaderboard.pages.queue_table import queue_table, workers_line
+from leaderboard.pages.states_shown import legend
 from leaderboard.pages.widgets import QUIET, html, on_load
 
 REFRESH_S = 2.0
@@ -25,7 +28,10 @@ def queue(context: Context, chosen: str) -> str:
     now = context.clock()
     pulses = context.live.pulses()
     titles = {name: card.title for name, card in context.cards.items()}
-    table = queue_table(context.reader.statuses(), pulses, titles, now, chosen=chosen)
+    table = queue_table(
+        context.reader.statuses(), pulses, titles, now,
+        chosen=chosen, isolation=context.reader.isolation(),
+    )  # fmt: skip
     return page(
         [
             section("Workers", workers_line(pulses, now)),
@@ -44,11 +50,13 @@ def one_submission(context: Context, chosen: str) -> str:
 
 
 def _history(context: Context, chosen: str) -> str:
-    back = '<p><a href="./queue">Close the history</a></p>'
+    back = '<p><a href="./queue">Close the history</a>'
+    ledger = f' · <a href="./ledger?subject={quote(chosen)}">In the ledger</a></p>'
     for status in context.reader.statuses():
         if status.submission.submission_id == chosen:
-            return history(status, context.reader.events(chosen), context.clock()) + back
-    return notice(f"There is no submission {submitted(chosen)} here.", "warn") + back
+            events, runs = context.reader.events(chosen), context.reader.runs(chosen)
+            return history(status, events, runs) + back + ledger
+    return notice(f"There is no submission {submitted(chosen)} here.", "warn") + f"{back}</p>"
 
 
 def _build(context: Context) -> None:
@@ -65,7 +73,7 @@ def _build(context: Context) -> None:
     def refresh(wanted: str, *before: str) -> tuple[Any, ...]:
         contents = [part(context, wanted) for part in parts]
         after = [_digest(content) for content in contents]
-        # An unchanged part is left as it is, so that an open log and a selection survive.
+        # An unchanged part is left as it is, so that a selection in it survives.
         changed = [
             gr.skip() if old == new else content
             for content, old, new in zip(contents, before, after, strict=True)

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from leaderboard.pages.history import flags, reason
 from leaderboard.pages.markup import (
-    Tone,
     ago,
+    badge,
     count,
     duration,
     notice,
@@ -17,8 +18,9 @@ from leaderboard.pages.markup import (
     submitted,
     text,
 )
-from leaderboard.records import Event, Kind, Status
-from leaderboard.states import IN_WORK, LEGEND, WAITING, State
+from leaderboard.pages.states_shown import chip, kind_of
+from leaderboard.records import Kind, Status
+from leaderboard.states import IN_WORK, WAITING, State
 from leaderboard.store.live import Pulse
 
 ALIVE = timedelta(seconds=60)
@@ -27,33 +29,15 @@ ALIVE = timedelta(seconds=60)
 MOST_ROWS = 100
 """Of each group."""
 
+_LOOSE = ("not isolated", "our own code", "unsandboxed")
+"""How the layers of a run begin that had no walls."""
+
 _COLUMNS = ("State", "Submission", "Benchmarks", "Since", "Attempts")
-
-_TONES: dict[State, Tone] = {
-    State.PUBLISHED: "good",
-    State.REJECTED: "bad",
-    State.FAILED: "bad",
-    State.WITHDRAWN: "plain",
-    State.HIDDEN: "warn",
-    State.SUPERSEDED: "plain",
-}
-
-_FAULTS = {
-    "submitter": "to be mended by the submitter",
-    "world": "something outside failed; it is tried again",
-    "platform": "our fault; the submitter loses nothing by it",
-}
 
 
 def alive(pulses: Sequence[Pulse], now: datetime) -> tuple[Pulse, ...]:
     """The pulses of workers that are there."""
     return tuple(pulse for pulse in pulses if now - pulse.at <= ALIVE)
-
-
-def chip(state: State) -> str:
-    """A state in its colour, with its meaning on hover."""
-    tone = _TONES.get(state, "plain" if state in WAITING else "info")
-    return f'<span class="as-chip as-{tone}" title="{text(LEGEND[state])}">{state.value}</span>'
 
 
 @dataclass(frozen=True)
@@ -64,6 +48,8 @@ class _Moment:
     titles: Mapping[str, str]
     now: datetime
     chosen: str
+    link: str
+    isolation: Mapping[str, tuple[str, ...]]
 
     @property
     def isolates(self) -> bool:
@@ -99,6 +85,8 @@ def queue_table(
     now: datetime,
     *,
     chosen: str = "",
+    link: str = "./queue?",
+    isolation: Mapping[str, tuple[str, ...]] | None = None,
     most: int = MOST_ROWS,
 ) -> str:
     """All submissions: those in work, those that wait in their order, and the rest.
@@ -109,6 +97,8 @@ def queue_table(
         titles: benchmark name to its display title.
         now: the moment of display.
         chosen: submission id to be marked.
+        link: address on which one submission is shown, up to the name of it.
+        isolation: submission id to the layers its published results were made under.
         most: how many rows of each group to show; the others are counted.
     """
     if not statuses:
@@ -117,7 +107,7 @@ def queue_table(
             '<p><a class="as-button as-strong" href="./submit">Submit a metric</a></p></div>'
         )
     living = {pulse.worker: pulse for pulse in alive(pulses, now)}
-    moment = _Moment(living, titles, now, chosen)
+    moment = _Moment(living, titles, now, chosen, link, isolation or {})
     body = "".join(group.rows(most, moment) for group in _groups(statuses))
     columns = "".join(f'<th scope="col" role="columnheader">{name}</th>' for name in _COLUMNS)
     return (
@@ -174,57 +164,37 @@ def workers_line(pulses: Sequence[Pulse], now: datetime) -> str:
     return f'<ul class="as-workers">{"".join(_worker(pulse) for pulse in living)}</ul>'
 
 
-def legend() -> str:
-    """What the states mean."""
-    lines = "".join(f"<dt>{chip(state)}</dt><dd>{text(LEGEND[state])}</dd>" for state in State)
-    return f'<dl class="as-states">{lines}</dl>'
-
-
-def history(status: Status, events: Sequence[Event], now: datetime) -> str:
-    """Everything that happened to one submission, with the end of its log."""
-    lines = []
-    for event in events:
-        why = _reason(event, limit=None)
-        log = (
-            f"<details><summary>Log</summary><pre>{text(event.log, lines=True)}</pre></details>"
-            if event.log
-            else ""
-        )
-        lines.append(
-            f"<li>{chip(event.state)} {ago(event.at, now)} "
-            f'<span class="as-muted">by {submitted(event.by, limit=40)}</span>{why}{log}</li>'
-        )
-    own = status.submission
-    return (
-        f'<p class="as-intro">{submitted(own.name)} {text(own.version)}, {_kind(own.kind)}, by '
-        f"{submitted(own.submitter)}: <code>{text(own.submission_id)}</code></p>"
-        f'<ol class="as-history">{"".join(lines)}</ol>'
-    )
-
-
 def _row(status: Status, moment: _Moment, place: str) -> str:
     own = status.submission
     boards = ", ".join(moment.titles.get(name, name) for name in own.benchmarks)
     marked = ' class="as-marked"' if own.submission_id == moment.chosen else ""
     name = (
-        f'<a href="./queue?submission={text(own.submission_id)}">{submitted(own.name)}</a> '
-        f'<span class="as-version">{submitted(own.version, limit=20)}</span>'
+        f'<a href="{moment.link}submission={text(own.submission_id)}">{submitted(own.name)}</a> '
+        f'<span class="as-version">{submitted(own.version, limit=20)}</span> '
+        f"{flags(own)} {_isolation(status, moment)}"
     )
-    version = f"{_kind(own.kind)} by {submitted(own.submitter, limit=40)}"
+    by = f" by {submitted(own.submitter, limit=40)}" if own.submitter else ""
+    version = f"{kind_of(own.kind)}{by}"
     several = f", {count(len(own.metrics), 'metric')}" if len(own.metrics) > 1 else ""
     return (
         f'<tr role="row"{marked}><td role="cell" class="as-q-state">{chip(status.state)}</td>'
         f'<th scope="row" role="rowheader" class="as-q-name">{name}'
         f'<span class="as-muted as-block">{version}{several}</span>'
-        f"{_progress(status, moment)}{_waits(status, moment, place)}{_reason(status)}</th>"
+        f"{_progress(status, moment)}{_waits(status, moment, place)}{reason(status)}</th>"
         f'<td role="cell" class="as-q-boards">{text(boards, limit=200)}</td>'
         f'<td role="cell" class="as-q-since">{ago(status.since, moment.now)}</td>'
         f'<td role="cell" class="as-q-attempts">{status.attempts or "–"}</td></tr>'
     )
 
 
-def _kind(kind: Kind) -> str:
-    return "scoring module" if kind is Kind.METRIC else "scores file"
+def _isolation(status: Status, moment: _Moment) -> str:
+    """How its code was run; nothing where none was, or while it is not on the boards."""
+    layers = moment.isolation.get(status.submission.submission_id, ())
+    if not status.on_boards or not layers or layers[0].startswith("scores as submitted"):
+        return ""
+    loose = layers[0].startswith(_LOOSE)
+    label = "not isolated" if loose else "isolated"
+    return badge(label, "warn" if loose else "plain", ", ".join(layers))
 
 
 def _progress(status: Status, moment: _Moment) -> str:
@@ -270,16 +240,6 @@ def _waits(status: Status, moment: _Moment, place: str) -> str:
 
 def _aside(content: str) -> str:
     return f'<span class="as-block as-muted">{content}</span>'
-
-
-def _reason(of: Status | Event, *, limit: int | None = 600) -> str:
-    """Why it came to this, what to do about it, and whose fault it is."""
-    if not of.reason and not of.hint:
-        return ""
-    hint = f' <span class="as-hint">{text(of.hint, limit=limit)}</span>' if of.hint else ""
-    fault = _FAULTS.get(of.fault, "")
-    whose = f' <span class="as-muted">({fault})</span>' if fault else ""
-    return f'<span class="as-reason">{text(of.reason, limit=limit)}{hint}{whose}</span>'
 
 
 def _summary(statuses: Sequence[Status]) -> str:

@@ -12,7 +12,7 @@ from leaderboard.cells import Cell, best_first
 from leaderboard.ledger import Ledger
 from leaderboard.orders import Orders
 from leaderboard.pages.skill_tests import SkillTests
-from leaderboard.records import Event, Status
+from leaderboard.records import Event, RunResult, Status
 from leaderboard.snapshot import PATH, Board, Entry, Snapshot
 from leaderboard.store.interface import NotFoundError, Store
 
@@ -106,6 +106,7 @@ class Reader:
         self._content: bytes | None = None
         self._view = view_of(None, cards, Orders(store))
         self._statuses: tuple[Status, ...] = ()
+        self._runs: dict[str, tuple[RunResult, ...]] = {}
 
     def view(self) -> View:
         """What is published now."""
@@ -123,6 +124,30 @@ class Reader:
         """What happened to one submission, oldest first; none where it does not exist."""
         return self._ledger.events(submission_id)
 
+    def runs(self, submission_id: str) -> tuple[RunResult, ...]:
+        """The public results of a submission that is on the boards, by benchmark."""
+        with self._lock:
+            self._refresh()
+            shown = {s.submission.submission_id for s in self._statuses if s.on_boards}
+            if submission_id not in shown:
+                return ()
+            if submission_id not in self._runs:
+                paths = self._public.list(f"results/{submission_id}/")
+                self._runs[submission_id] = tuple(
+                    RunResult.model_validate_json(self._public.read(path))
+                    for path in paths
+                    if path.endswith(".json")
+                )
+            return self._runs[submission_id]
+
+    def isolation(self) -> dict[str, tuple[str, ...]]:
+        """Submission id to the layers in force while it was scored, of all that is published."""
+        found: dict[str, tuple[str, ...]] = {}
+        for entry in self.view().entries.values():
+            for layers in entry.isolation.values():
+                found.setdefault(entry.submission_id, layers)
+        return found
+
     def _refresh(self) -> None:
         # The head is read first: what is read after it can only be newer, and is read again then.
         head = self._public.head()
@@ -135,6 +160,7 @@ class Reader:
             self._view = view_of(snapshot, self._cards, Orders(self._store))
             self._content = content
         self._statuses = self._ledger.statuses()
+        self._runs = {}
         self._head = head
 
     def _read_snapshot(self) -> bytes | None:

@@ -9,13 +9,16 @@ from importlib import resources
 from typing import Any
 
 import gradio as gr
+from starlette.middleware import Middleware
 
 from benchmarks.schema import Card
 from leaderboard.desk import Desk
 from leaderboard.pages.page import Context, Page, all_pages
 from leaderboard.pages.reading import Reader
 from leaderboard.pages.theme import theme
-from leaderboard.pages.widgets import run_on_load
+from leaderboard.pages.uploads import OnlyKnownUpload
+from leaderboard.pages.widgets import KEEP_OPEN, run_on_load
+from leaderboard.signing_in import SignIn
 from leaderboard.store.interface import Store
 
 MAX_UPLOAD = "1gb"
@@ -27,7 +30,12 @@ _DESCRIPTION = '<meta name="description" content="Assay tests text-to-image metr
 
 
 def create_app(
-    store: Store, desk: Desk, cards: Mapping[str, Card], *, clock: Callable[[], datetime]
+    store: Store,
+    desk: Desk,
+    cards: Mapping[str, Card],
+    *,
+    clock: Callable[[], datetime],
+    sign_in: SignIn | None = None,
 ) -> gr.Blocks:
     """Build the site; nothing is served yet.
 
@@ -36,6 +44,7 @@ def create_app(
         desk: takes submissions.
         cards: the benchmarks, by name, in the order of display.
         clock: the current time, with a time zone.
+        sign_in: how visitors are told apart; without it all are guests, who may read only.
     """
     context = Context(
         reader=Reader(store, cards),
@@ -43,6 +52,8 @@ def create_app(
         desk=desk,
         cards=cards,
         clock=clock,
+        store=store,
+        sign_in=sign_in or SignIn(),
     )
     first, *others = all_pages()
     with gr.Blocks(
@@ -61,11 +72,16 @@ def create_app(
 def _fill(page: Page, context: Context, *, home: str) -> None:
     gr.Navbar(main_page_name=home)
     run_on_load(f"() => {{ document.title = {json.dumps(page.title + ' · Assay')}; }}")
+    run_on_load(KEEP_OPEN)
     page.build(context)
 
 
-def launch_options() -> dict[str, Any]:
-    """What `Blocks.launch` needs to serve the site as designed, host and port excepted."""
+def launch_options(sign_in: SignIn | None = None) -> dict[str, Any]:
+    """What `Blocks.launch` needs to serve the site as designed, host and port excepted.
+
+    Args:
+        sign_in: as given to `create_app`; without it nobody may upload.
+    """
     style = resources.files("leaderboard.pages").joinpath("style.css").read_text(encoding="utf-8")
     return {
         "theme": theme(),
@@ -79,4 +95,5 @@ def launch_options() -> dict[str, Any]:
         "show_error": False,
         "mcp_server": False,
         "enable_monitoring": False,
+        "app_kwargs": {"middleware": [Middleware(OnlyKnownUpload, sign_in or SignIn())]},
     }

@@ -2,121 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 import gradio as gr
 
-from benchmarks.errors import AssayError, SubmitterError
-from leaderboard.pages.answers import (
-    ARCHIVE_GUIDE,
-    SCORES_GUIDE,
-    accepted,
-    gate_notice,
-    refused,
-    worker_banner,
-)
+from leaderboard.accounts import Account
+from leaderboard.pages.answers import gate_notice, worker_banner
+from leaderboard.pages.guide import ARCHIVE_GUIDE, SCORES_GUIDE
 from leaderboard.pages.markup import page
 from leaderboard.pages.page import Context, Page
+from leaderboard.pages.submitting import (
+    ModuleForm,
+    ScoresForm,
+    check_metric,
+    may_send,
+    send_metric,
+    send_scores,
+    standing_of,
+)
+from leaderboard.pages.visitors import as_visitor, sign_in_row
 from leaderboard.pages.widgets import html, on_load
-from leaderboard.records import Status
 
 _ARCHIVES = [".zip", ".tar", ".gz", ".tgz"]
 _TABLES = [".csv", ".parquet", ".npz", ".pkl"]
-_TITLE = "<h1>Submit a metric</h1>"
-
-
-def answer(submit: Callable[[], Status]) -> str:
-    """Submit, and say what came of it. Defects of ours that no one foresaw are not hidden here."""
-    try:
-        return accepted(submit())
-    except AssayError as error:
-        return refused(error)
-
-
-def send_metric(context: Context, path: str | None, submitter: str) -> str:
-    """Hand a scoring module in, if code is taken here."""
-
-    def submit() -> Status:
-        gate = context.desk.gate()
-        if not gate.ok:
-            raise SubmitterError("no_isolation", gate.reason, gate.remedy)
-        return context.desk.submit_metric(_given(path, "archive"), submitter=_named(submitter))
-
-    return answer(submit)
-
-
-@dataclass(frozen=True)
-class ScoresForm:
-    """The fields of the scores tab, as they were filled in."""
-
-    path: str | None
-    benchmark: str | None
-    submitter: str
-    name: str = ""
-    description: str = ""
-    lower: str = ""
-    """Names of the lower-is-better columns, with commas between them."""
-
-
-def send_scores(context: Context, form: ScoresForm) -> str:
-    """Hand a scores file in."""
-
-    def submit() -> Status:
-        file = _given(form.path, "scores file")
-        if not form.benchmark:
-            raise SubmitterError(
-                "no_benchmark", "No benchmark is chosen.", "Choose the one these scores are for."
-            )
-        return context.desk.submit_scores(
-            file,
-            benchmark=form.benchmark,
-            submitter=_named(form.submitter),
-            name=form.name.strip(),
-            description=form.description.strip(),
-            lower_is_better=tuple(part.strip() for part in form.lower.split(",") if part.strip()),
-        )
-
-    return answer(submit)
-
-
-def _given(path: str | None, what: str) -> Path:
-    if not path:
-        raise SubmitterError("no_file", f"No {what} is chosen.", "Choose a file, then submit.")
-    return Path(path)
-
-
-def _named(submitter: str) -> str:
-    if not submitter.strip():
-        raise SubmitterError(
-            "no_submitter", "The submitter's name is empty.", "Fill in your name or your team's."
-        )
-    return submitter.strip()
+_SENDING: dict[str, Any] = {"api_visibility": "private", "show_progress": "minimal"}
+_SIGNED = {"label": "Signed as", "placeholder": "Your name or your team's; else your account's"}
+_PRIVATE = {
+    "label": "Keep private until I publish it",
+    "info": "The public pages show neither its name nor yours, and no results.",
+}
 
 
 def _build(context: Context) -> None:
     banner = html()
+    visitor = sign_in_row(context)
     with gr.Tabs(elem_classes="as-tabs"):
         with gr.Tab("Scoring module", id="metric"):
-            gate = _metric_tab(context)
+            gate, *buttons = _metric_tab(context, visitor)
         with gr.Tab("Scores file", id="scores"):
-            benchmark = _scores_tab(context)
+            benchmark, button = _scores_tab(context, visitor)
 
-    def open_page() -> tuple[str, str, object]:
-        now = context.clock()
+    def open_page(account: Account | None) -> tuple[Any, ...]:
         names = context.desk.score_benchmarks()
         choices = [(_title(context, name), name) for name in names]
+        usable = gr.update(interactive=may_send(context, account))
         return (
-            page([_TITLE, worker_banner(context.live.pulses(), now)]),
+            page(
+                ["<h1>Submit a metric</h1>", worker_banner(context.live.pulses(), context.clock())]
+            ),
+            page([standing_of(context, account)]),
             gate_notice(context.desk.gate()),
             gr.update(choices=choices),
+            *(usable for _ in (*buttons, button)),
         )
 
-    on_load(open_page, [banner, gate, benchmark])
+    on_load(as_visitor(context, open_page), [banner, visitor, gate, benchmark, *buttons, button])
 
 
-def _metric_tab(context: Context) -> gr.HTML:
+def _metric_tab(context: Context, visitor: gr.HTML) -> tuple[gr.HTML, gr.Button, gr.Button]:
     gate = html()
     with gr.Row(elem_classes="as-form"):
         with gr.Column(scale=3, min_width=300):
@@ -124,22 +67,33 @@ def _metric_tab(context: Context) -> gr.HTML:
                 label="Archive (.zip, .tar, .tar.gz)", file_types=_ARCHIVES, type="filepath",
                 height=150,
             )  # fmt: skip
-            submitter = gr.Textbox(label="Submitter", placeholder="Your name or your team's")
-            send = gr.Button("Submit module", variant="primary")
+            receipt = gr.File(
+                label="Receipt of your own check (.json, optional)", file_types=[".json"],
+                type="filepath", height=76, elem_classes="as-small",
+            )  # fmt: skip
+            submitter = gr.Textbox(**_SIGNED)
+            private = gr.Checkbox(**_PRIVATE)
+            with gr.Row():
+                check = gr.Button("Check", interactive=False)
+                send = gr.Button("Submit module", variant="primary", interactive=False)
             result = html(elem_classes=["as-result"])
         with gr.Column(scale=2, min_width=300):
             html(f'<div class="as-guide"><h2>What goes into the archive</h2>{ARCHIVE_GUIDE}</div>')
-    send.click(
-        lambda path, who: send_metric(context, path, who),
-        [file, submitter],
-        result,
-        api_visibility="private",
-        show_progress="minimal",
-    )
-    return gate
+
+    def checked(account: Account | None, path: str | None) -> str:
+        return check_metric(context, account, path)
+
+    def sent(account: Account | None, *fields: Any) -> tuple[str, str]:
+        answer = send_metric(context, account, ModuleForm(*fields))
+        return answer, page([standing_of(context, account)])
+
+    check.click(as_visitor(context, checked), file, result, **_SENDING)
+    fields = [file, receipt, submitter, private]
+    send.click(as_visitor(context, sent), fields, [result, visitor], **_SENDING)
+    return gate, check, send
 
 
-def _scores_tab(context: Context) -> gr.Dropdown:
+def _scores_tab(context: Context, visitor: gr.HTML) -> tuple[gr.Dropdown, gr.Button]:
     with gr.Row(elem_classes="as-form"):
         with gr.Column(scale=3, min_width=300):
             file = gr.File(
@@ -150,24 +104,26 @@ def _scores_tab(context: Context) -> gr.Dropdown:
             )
             benchmark = gr.Dropdown([], label="Benchmark", value=None)
             with gr.Row():
-                submitter = gr.Textbox(label="Submitter", placeholder="Your name or your team's")
+                submitter = gr.Textbox(**_SIGNED)
                 name = gr.Textbox(label="Name", placeholder="Of the file; may stay empty")
+                version = gr.Textbox(label="Version", placeholder="May stay empty")
             description = gr.Textbox(label="Description", lines=2)
             lower = gr.Textbox(
                 label="Lower-is-better columns", placeholder="Names, with commas between them"
             )
-            send = gr.Button("Submit scores", variant="primary")
+            private = gr.Checkbox(**_PRIVATE)
+            send = gr.Button("Submit scores", variant="primary", interactive=False)
             result = html(elem_classes=["as-result"])
         with gr.Column(scale=2, min_width=300):
             html(f'<div class="as-guide"><h2>What the file holds</h2>{SCORES_GUIDE}</div>')
-    send.click(
-        lambda *fields: send_scores(context, ScoresForm(*fields)),
-        [file, benchmark, submitter, name, description, lower],
-        result,
-        api_visibility="private",
-        show_progress="minimal",
-    )
-    return benchmark
+
+    def sent(account: Account | None, *fields: Any) -> tuple[str, str]:
+        answer = send_scores(context, account, ScoresForm(*fields))
+        return answer, page([standing_of(context, account)])
+
+    fields = [file, benchmark, submitter, name, version, description, lower, private]
+    send.click(as_visitor(context, sent), fields, [result, visitor], **_SENDING)
+    return benchmark, send
 
 
 def _title(context: Context, benchmark: str) -> str:

@@ -32,7 +32,9 @@ class MemoryRepository:
 
     def fetch(self, path: str, target: Path) -> None:
         """See `Repository`."""
-        target.write_bytes(self.read(path))
+        content = self.read(path)
+        with target.open("xb") as file:
+            file.write(content)
 
     def list(self, prefix: str = "") -> tuple[str, ...]:
         """See `Repository`."""

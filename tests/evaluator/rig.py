@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,16 +17,21 @@ from evaluator.isolation.backend import IsolationStatus, Probe
 from evaluator.isolation.frames import Capability
 from evaluator.isolation.limits import Limits
 from evaluator.scorer_role import ScorerRole
-from evaluator.submission.archive import Content
 from evaluator.submission.desk import SubmissionDesk
 from evaluator.worker import Worker
+from leaderboard.accounts import Account, Origin
 from leaderboard.desk import Gate
+from leaderboard.records import Status
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store
 from tests.benchmarks.toy import Toy
 
 Score = Callable[[int, str], float]
-MODULE = Content({"assay.toml": b'name = "grey"', "scorer.py": b"class Scorer: ..."})
+Files = Mapping[str, bytes]
+MODULE: Files = {"assay.toml": b'name = "grey"', "scorer.py": b"class Scorer: ..."}
+ADA = Account(origin=Origin.HUB, name="ada")
+BOB = Account(origin=Origin.HUB, name="bob")
+ROOT = Account(origin=Origin.LOCAL, name="root", operator=True)
 
 
 @dataclass
@@ -121,12 +127,23 @@ class Rig:
             clock=self.clock,
         )
 
-    def module(self, content: Content = MODULE) -> Path:
-        path = self.folder / f"{content.sha256[:8]}.zip"
-        path.write_bytes(content.pack())
+    def module(self, files: Files = MODULE) -> Path:
+        path = self.folder / f"{len(list(self.folder.iterdir()))}.zip"
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, content in files.items():
+                archive.writestr(name, content)
         return path
 
     def scores(self, text: str, name: str = "s.csv") -> Path:
         path = self.folder / name
         path.write_text(text)
         return path
+
+    def send(self, files: Files = MODULE, *, account: Account = ADA, **more: Any) -> Status:
+        """Submit a scoring module."""
+        return self.desk.submit_metric(self.module(files), account=account, **more).status
+
+    def send_scores(self, text: str, *, account: Account = ADA, **more: Any) -> Status:
+        """Submit a scores file."""
+        path = self.scores(text)
+        return self.desk.submit_scores(path, benchmark="toy", account=account, **more).status

@@ -20,11 +20,11 @@ from evaluator.module_box import OWN_CODE, PackedModule
 from evaluator.scorer_role import ScorerRole
 from evaluator.scoring.engines import Engine
 from evaluator.scoring.local import LocalEngine
-from evaluator.submission.archive import read_content
+from evaluator.submission.archive import content_hash, taken_in
 from leaderboard.records import Kind, Submission
 from tests.evaluator.rig import Clock
 
-MODULE = read_content(FOLDER / "colour_reader")
+MODULE = FOLDER / "colour_reader"
 SUBMISSION = Submission(
     submission_id="colour-reader-01",
     kind=Kind.METRIC,
@@ -32,7 +32,7 @@ SUBMISSION = Submission(
     metrics=("colour-reader",),
     benchmarks=("demo_croc",),
     submitter="ada",
-    content_sha256=MODULE.sha256,
+    content_sha256=content_hash(MODULE),
     archive="uploads/0",
     entry_point="scorer:Scorer",
     received_at=Clock()(),
@@ -54,11 +54,19 @@ def few() -> Questions:
     return replace(whole, pairs=pairs, images={p.image_id: whole.images[p.image_id] for p in pairs})
 
 
-def scores(engine: Engine, few: Questions, scratch: Path) -> dict[str, float]:
+@pytest.fixture(scope="module")
+def upload(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("upload") / "module.zip"
+    with taken_in(MODULE) as content:
+        content.pack_to(path)
+    return path
+
+
+def scores(engine: Engine, few: Questions, upload: Path, scratch: Path) -> dict[str, float]:
     role = ScorerRole(NOTHING_ISOLATES, PlainProcess(), scratch, Limits(), engine)
     benchmark: Benchmark = load_registry()["demo_croc"]
     benchmark.questions = lambda data: few  # type: ignore[method-assign]
-    with role.open(SUBMISSION, MODULE.pack()) as run:
+    with role.open(SUBMISSION, upload) as run:
         scored = run.scores_of(benchmark, None, lambda _: None)
     assert scored.isolation == (OWN_CODE,)
     assert scored.findings is not None
@@ -70,17 +78,17 @@ def scores(engine: Engine, few: Questions, scratch: Path) -> dict[str, float]:
 
 
 def test_a_module_on_ray_has_the_scores_it_has_here(
-    ray_engine: Engine, few: Questions, tmp_path: Path
+    ray_engine: Engine, few: Questions, upload: Path, tmp_path: Path
 ) -> None:
-    here = scores(LocalEngine(), few, tmp_path / "here" / "scratch")
-    there = scores(ray_engine, few, tmp_path / "there" / "scratch")
+    here = scores(LocalEngine(), few, upload, tmp_path / "here" / "scratch")
+    there = scores(ray_engine, few, upload, tmp_path / "there" / "scratch")
     assert len(here) == 40
     assert there == here
 
 
-def test_a_machine_that_isolates_less_than_the_worker_runs_nothing() -> None:
+def test_a_machine_that_isolates_less_than_the_worker_runs_nothing(upload: Path) -> None:
     packed = PackedModule(
-        SUBMISSION, MODULE.pack(), PlainProcess(), Limits(), ("walls of a kind nobody has",)
+        SUBMISSION, upload, PlainProcess(), Limits(), ("walls of a kind nobody has",)
     )
     with pytest.raises(PlatformError, match="walls of a kind nobody has"), packed.open():
         raise AssertionError

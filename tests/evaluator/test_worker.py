@@ -23,7 +23,7 @@ from leaderboard.snapshot import Snapshot, read_snapshot
 from leaderboard.states import State
 from leaderboard.store.interface import Changes
 from tests.benchmarks.toy import Toy
-from tests.evaluator.rig import FakeBackend, Rig
+from tests.evaluator.rig import ADA, FakeBackend, Rig
 
 SCORES = "pair_id,m,n\na,1,4\nb,2,5\nc,3,\n"
 
@@ -38,7 +38,7 @@ def states(rig: Rig, submission_id: str) -> list[State]:
 
 
 def test_a_module_goes_from_received_to_published(rig: Rig) -> None:
-    queued = rig.desk.submit_metric(rig.module(), submitter="ada")
+    queued = rig.send()
     assert rig.worker().run_next()
     submission_id = queued.submission.submission_id
     assert states(rig, submission_id) == [
@@ -62,13 +62,13 @@ def test_a_module_goes_from_received_to_published(rig: Rig) -> None:
 
 def test_a_submission_takes_three_public_commits(rig: Rig) -> None:
     before = int(rig.store.public.head())
-    rig.desk.submit_metric(rig.module(), submitter="ada")
+    rig.send()
     rig.worker().run_next()
     assert int(rig.store.public.head()) == before + 3
 
 
 def test_what_is_published_is_enough_to_compute_it_again(rig: Rig) -> None:
-    status = rig.desk.submit_metric(rig.module(), submitter="ada")
+    status = rig.send()
     rig.worker().run_next()
     stem = f"results/{status.submission.submission_id}/toy"
     kept = {path.removeprefix(stem) for path in rig.store.public.list(stem)}
@@ -84,7 +84,7 @@ def test_what_is_published_is_enough_to_compute_it_again(rig: Rig) -> None:
 
 
 def test_all_metrics_of_a_scores_file_are_published_and_marked(rig: Rig) -> None:
-    status = rig.desk.submit_scores(rig.scores(SCORES), benchmark="toy", submitter="ada")
+    status = rig.send_scores(SCORES)
     rig.worker().run_next()
     shown = read_snapshot(rig.store.public)
     assert shown is not None
@@ -98,8 +98,8 @@ def test_all_metrics_of_a_scores_file_are_published_and_marked(rig: Rig) -> None
 
 
 def test_boards_hold_the_entries_of_all_submissions(rig: Rig) -> None:
-    rig.desk.submit_scores(rig.scores(SCORES), benchmark="toy", submitter="ada")
-    rig.desk.submit_metric(rig.module(), submitter="ada")
+    rig.send_scores(SCORES)
+    rig.send()
     rig.worker().run_all()
     shown = read_snapshot(rig.store.public)
     assert shown is not None
@@ -107,10 +107,10 @@ def test_boards_hold_the_entries_of_all_submissions(rig: Rig) -> None:
 
 
 def test_a_metric_that_changes_when_asked_again_is_published_without_a_rank(rig: Rig) -> None:
-    rig.desk.submit_scores(rig.scores(SCORES), benchmark="toy", submitter="ada")
+    rig.send_scores(SCORES)
     calls = itertools.count()
     rig.backend = FakeBackend(score=lambda brightness, _: brightness + 100.0 * next(calls))
-    status = rig.desk.submit_metric(rig.module(), submitter="ada")
+    status = rig.send()
     rig.worker().run_all()
     shown = read_snapshot(rig.store.public)
     assert shown is not None
@@ -132,12 +132,12 @@ def fail_with(error: BaseException) -> FakeBackend:
 
 
 def test_a_metric_that_raises_fails_with_its_reason_and_the_boards_stay(rig: Rig) -> None:
-    rig.desk.submit_scores(rig.scores(SCORES), benchmark="toy", submitter="ada")
+    rig.send_scores(SCORES)
     rig.worker().run_next()
     boards = rig.store.public.read("snapshot.json")
     error = SubmitterError("scorer_raised", "ValueError at scorer.py:3.", "Mend it.")
     rig.backend = fail_with(error)
-    queued = rig.desk.submit_metric(rig.module(), submitter="ada")
+    queued = rig.send()
     rig.worker().run_next()
 
     status = Ledger(rig.store).status(queued.submission.submission_id)
@@ -150,13 +150,13 @@ def test_a_metric_that_raises_fails_with_its_reason_and_the_boards_stay(rig: Rig
 
 def test_a_fault_of_ours_is_said_to_be_ours_and_can_be_sent_again(rig: Rig) -> None:
     rig.backend = fail_with(RuntimeError("bug"))
-    queued = rig.desk.submit_metric(rig.module(), submitter="ada")
+    queued = rig.send()
     rig.worker().run_next()
     status = Ledger(rig.store).status(queued.submission.submission_id)
     assert (status.state, status.fault, status.code) == (State.FAILED, "platform", "incident")
 
     rig.backend = FakeBackend()
-    again = rig.desk.submit_metric(rig.module(), submitter="ada")
+    again = rig.send()
     assert (again.submission, again.state) == (queued.submission, State.QUEUED)
     rig.worker().run_next()
     assert Ledger(rig.store).status(again.submission.submission_id).state is State.PUBLISHED
@@ -164,7 +164,7 @@ def test_a_fault_of_ours_is_said_to_be_ours_and_can_be_sent_again(rig: Rig) -> N
 
 def test_a_fault_of_the_world_is_tried_three_times_with_a_rest_between(rig: Rig) -> None:
     rig.backend = fail_with(TransientError("hub_down", "The Hub is down."))
-    submission_id = rig.desk.submit_metric(rig.module(), submitter="ada").submission.submission_id
+    submission_id = rig.send().submission.submission_id
     worker = rig.worker()
     for attempt in (1, 2):
         assert worker.run_next()
@@ -179,7 +179,7 @@ def test_a_fault_of_the_world_is_tried_three_times_with_a_rest_between(rig: Rig)
 
 
 def test_being_stopped_is_no_failed_attempt(rig: Rig) -> None:
-    submission_id = rig.desk.submit_metric(rig.module(), submitter="ada").submission.submission_id
+    submission_id = rig.send().submission.submission_id
     rig.backend = fail_with(KeyboardInterrupt())
     for _ in range(4):
         with pytest.raises(KeyboardInterrupt):
@@ -193,7 +193,7 @@ class Killed(BaseException):
 
 def test_a_submission_that_kills_its_workers_is_given_up(rig: Rig) -> None:
     rig.backend = fail_with(Killed())
-    submission_id = rig.desk.submit_metric(rig.module(), submitter="ada").submission.submission_id
+    submission_id = rig.send().submission.submission_id
     for number in range(3):
         worker = rig.worker(f"w{number}")
         worker.heart.beat()
@@ -215,19 +215,19 @@ def test_a_worker_that_beats_keeps_its_submission_beyond_its_lease(rig: Rig) -> 
         return 1.0
 
     rig.backend = FakeBackend(long_work)
-    rig.desk.submit_metric(rig.module(), submitter="ada")
+    rig.send()
     worker = rig.worker("w1")
     assert worker.run_next()
 
 
 def test_a_worker_without_the_data_leaves_the_submission_to_others(rig: Rig) -> None:
-    rig.desk.submit_metric(rig.module(), submitter="ada")
+    rig.send()
     rig.toy.has_questions = lambda data: False  # type: ignore[method-assign]
     assert not rig.worker().run_next()
 
 
 def test_data_that_vanished_is_not_the_submitters_fault(rig: Rig) -> None:
-    submission_id = rig.desk.submit_metric(rig.module(), submitter="ada").submission.submission_id
+    submission_id = rig.send().submission.submission_id
 
     def gone(data: Path | None) -> Questions:
         raise SubmitterError("images_missing", "The images are gone.")
@@ -239,7 +239,7 @@ def test_data_that_vanished_is_not_the_submitters_fault(rig: Rig) -> None:
 
 def test_an_end_that_the_store_could_not_take_is_recorded_later(rig: Rig) -> None:
     rig.backend = fail_with(SubmitterError("scorer_raised", "No."))
-    submission_id = rig.desk.submit_metric(rig.module(), submitter="ada").submission.submission_id
+    submission_id = rig.send().submission.submission_id
     repository = rig.store.public
     commit = repository.commit
 
@@ -258,12 +258,12 @@ def test_an_end_that_the_store_could_not_take_is_recorded_later(rig: Rig) -> Non
 
 
 def test_a_rerun_that_fails_leaves_the_results_on_the_boards(rig: Rig) -> None:
-    submission_id = rig.desk.submit_metric(rig.module(), submitter="ada").submission.submission_id
+    submission_id = rig.send().submission.submission_id
     rig.worker().run_next()
     Ledger(rig.store).append(submission_id, [Event(at=rig.clock(), state=State.QUEUED, by="op")])
     rig.backend = fail_with(SubmitterError("scorer_raised", "No."))
     rig.worker().run_next()
-    rig.desk.submit_scores(rig.scores(SCORES), benchmark="toy", submitter="ada")
+    rig.send_scores(SCORES)
     rig.worker().run_next()
     shown = read_snapshot(rig.store.public)
     assert shown is not None
@@ -273,13 +273,13 @@ def test_a_rerun_that_fails_leaves_the_results_on_the_boards(rig: Rig) -> None:
 def test_losing_a_race_to_a_newcomer_builds_the_boards_only_once(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rig.desk.submit_metric(rig.module(), submitter="ada")
+    rig.send()
     built: list[int] = []
     build = snapshot.build_snapshot
 
     def count_and_meddle(*words: Any) -> Snapshot:
         if not built:
-            rig.desk.submit_scores(rig.scores(SCORES), benchmark="toy", submitter="ada")
+            rig.send_scores(SCORES)
         built.append(1)
         return build(*words)
 
@@ -289,10 +289,10 @@ def test_losing_a_race_to_a_newcomer_builds_the_boards_only_once(
 
 
 def test_identical_content_is_recognised(rig: Rig) -> None:
-    first = rig.desk.submit_metric(rig.module(), submitter="ada")
+    first = rig.send()
     rig.worker().run_next()
     head = rig.store.public.head()
-    second = rig.desk.submit_metric(rig.module(), submitter="bob")
+    second = rig.send()
     assert (second.submission, second.state) == (first.submission, State.PUBLISHED)
     assert rig.store.public.head() == head
 
@@ -304,7 +304,7 @@ def test_a_dead_workers_submission_is_finished_by_another(rig: Rig) -> None:
         return 1.0
 
     rig.backend = FakeBackend(die_after_one)
-    queued = rig.desk.submit_metric(rig.module(), submitter="ada")
+    queued = rig.send()
     first = rig.worker("w1")
     first.heart.beat()
     with pytest.raises(Killed):
@@ -331,7 +331,7 @@ def test_a_worker_that_lost_its_lease_publishes_nothing(rig: Rig) -> None:
         return 0.0
 
     rig.backend = FakeBackend(overtaken)
-    queued = rig.desk.submit_metric(rig.module(), submitter="ada")
+    queued = rig.send()
     rig.worker("w1").run_next()
     submission_id = queued.submission.submission_id
     assert states(rig, submission_id).count(State.PUBLISHED) == 1
@@ -342,15 +342,15 @@ def test_without_isolation_code_is_refused_with_the_remedy_and_scores_are_taken(
     rig.isolated = False
     head = rig.store.public.head()
     with pytest.raises(SubmitterError, match=r"No box.*Build one") as caught:
-        rig.desk.submit_metric(rig.module(), submitter="ada")
+        rig.send()
     assert caught.value.code == "code_refused"
     assert rig.store.public.head() == head
-    rig.desk.submit_scores(rig.scores(SCORES), benchmark="toy", submitter="ada")
+    rig.send_scores(SCORES)
     assert rig.worker().run_next()
 
 
 def test_a_worker_without_isolation_leaves_strangers_code_to_others(rig: Rig) -> None:
-    rig.desk.submit_metric(rig.module(), submitter="ada")
+    rig.send()
     rig.isolated = False
     assert not rig.worker().run_next()
     rig.isolated = True
@@ -360,20 +360,18 @@ def test_a_worker_without_isolation_leaves_strangers_code_to_others(rig: Rig) ->
 def test_a_wrong_scores_file_leaves_the_store_as_it_was(rig: Rig) -> None:
     heads = rig.store.public.head(), rig.store.private.head()
     with pytest.raises(SubmitterError, match="lacks 1 of the 3 pairs"):
-        rig.desk.submit_scores(
-            rig.scores("pair_id,m\na,1\nb,2\n"), benchmark="toy", submitter="ada"
-        )
+        rig.send_scores("pair_id,m\na,1\nb,2\n")
     assert (rig.store.public.head(), rig.store.private.head()) == heads
 
 
-@pytest.mark.parametrize("submitter", ["", "   ", "x" * 81, "<script>", "a\u202eb"])
+@pytest.mark.parametrize("submitter", ["x" * 81, "<script>", "a\u202eb"])
 def test_odd_submitters_are_refused(rig: Rig, submitter: str) -> None:
     with pytest.raises(SubmitterError, match="submitter's name"):
-        rig.desk.submit_metric(rig.module(), submitter=submitter)
+        rig.send(submitter=submitter)
 
 
 def test_published_scores_are_in_the_benchmarks_order(rig: Rig) -> None:
-    status = rig.desk.submit_metric(rig.module(), submitter="ada")
+    status = rig.send()
     rig.worker().run_next()
     path = rig.folder / "scores.parquet"
     stem = f"results/{status.submission.submission_id}/toy"
@@ -385,15 +383,15 @@ def test_published_scores_are_in_the_benchmarks_order(rig: Rig) -> None:
 def test_a_scores_file_is_named_after_itself_if_nobody_names_it(rig: Rig) -> None:
     single = "pair_id,score\na,1\nb,2\nc,3\n"
     path = rig.scores(single, "my scores (1).csv")
-    status = rig.desk.submit_scores(path, benchmark="toy", submitter="ada")
+    status = rig.desk.submit_scores(path, benchmark="toy", account=ADA).status
     assert status.submission.metrics == ("my-scores-1",)
     with pytest.raises(SubmitterError, match="cannot name a metric"):
-        rig.desk.submit_scores(path, benchmark="toy", submitter="ada", name="<b>")
+        rig.desk.submit_scores(path, benchmark="toy", account=ADA, name="<b>")
 
 
 def test_a_worker_that_is_stopped_hands_its_submission_back(rig: Rig) -> None:
     rig.backend = fail_with(KeyboardInterrupt())
-    queued = rig.desk.submit_metric(rig.module(), submitter="ada")
+    queued = rig.send()
     with pytest.raises(KeyboardInterrupt):
         rig.worker("w1").run_all()
     status = Ledger(rig.store).status(queued.submission.submission_id)
@@ -424,7 +422,7 @@ def run_result(rig: Rig, submission_id: str) -> RunResult:
 
 def test_what_a_run_cost_and_what_it_found_is_published(rig: Rig) -> None:
     rig.backend = FakeBackend(lambda brightness, _: np.nan if brightness == 1 else brightness)
-    status = rig.desk.submit_metric(rig.module(), submitter="ada")
+    status = rig.send()
     rig.worker().run_next()
     result = run_result(rig, status.submission.submission_id)
     assert result.cost is not None
@@ -445,7 +443,7 @@ def test_of_private_answers_only_counts_of_findings_are_published(rig: Rig) -> N
 
     rig.toy = Private()
     rig.backend = FakeBackend(lambda brightness, _: np.nan if brightness == 1 else brightness)
-    status = rig.desk.submit_metric(rig.module(), submitter="ada")
+    status = rig.send()
     rig.worker().run_next()
     found = run_result(rig, status.submission.submission_id).findings
     assert found is not None
@@ -453,7 +451,7 @@ def test_of_private_answers_only_counts_of_findings_are_published(rig: Rig) -> N
 
 
 def test_results_older_than_findings_are_still_read(rig: Rig) -> None:
-    status = rig.desk.submit_metric(rig.module(), submitter="ada")
+    status = rig.send()
     rig.worker().run_next()
     record = run_result(rig, status.submission.submission_id).model_dump(mode="json")
     del record["findings"]
@@ -470,7 +468,7 @@ def test_a_scorer_that_changes_after_the_trust_checks_gets_no_rank(rig: Rig) -> 
     rig.backend.score = lambda brightness, _: float(
         brightness if len(rig.backend.asked) <= asked_in_checks else -brightness
     )
-    rig.desk.submit_metric(rig.module(), submitter="ada")
+    rig.send()
     rig.worker().run_next()
     shown = read_snapshot(rig.store.public)
     assert shown is not None
@@ -480,7 +478,7 @@ def test_a_scorer_that_changes_after_the_trust_checks_gets_no_rank(rig: Rig) -> 
 
 def test_scores_of_extreme_size_leave_boards_that_can_be_read(rig: Rig) -> None:
     rig.backend.score = lambda brightness, _: brightness * 1e200
-    rig.desk.submit_metric(rig.module(), submitter="ada")
+    rig.send()
     rig.worker().run_next()
     shown = read_snapshot(rig.store.public)
     assert shown is not None

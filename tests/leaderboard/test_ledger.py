@@ -85,7 +85,7 @@ def test_a_transition_comes_with_its_files_in_one_commit() -> None:
     ledger.append(
         "colour-reader-1",
         [event(State.CLAIMED, lease_until=T0 + timedelta(hours=1)), event(State.SCORING)],
-        also=lambda: {"extra.json": b"{}"},
+        also=lambda _: {"extra.json": b"{}"},
     )
     assert int(store.public.head()) == before + 1
     assert store.public.read("extra.json") == b"{}"

@@ -17,10 +17,11 @@ from benchmarks.demo.chance import Chance
 from benchmarks.demo.mistakes import CONTRADICTIONS
 from benchmarks.demo.render import draw
 from benchmarks.demo.scenes import sample_scene
+from benchmarks.registry import load_registry
 from evaluator.bundled import bundled_modules
 from evaluator.demo import train_two_tower
-from evaluator.submission.archive import read_content
-from evaluator.submission.validate import validate_module
+from evaluator.submission.manifest import Manifest
+from evaluator.submission.validate import validated_source
 
 FOLDERS = {folder.name: folder for folder in bundled_modules()}
 NAMES = (
@@ -75,6 +76,11 @@ def _one(scorer: Any, image: Image.Image, prompt: str) -> float:
     return float(value)
 
 
+def manifest_of(name: str) -> Manifest:
+    with validated_source(FOLDERS[name], load_registry()) as module:
+        return module.manifest
+
+
 def test_all_of_them_are_found() -> None:
     assert set(FOLDERS) == set(NAMES)
 
@@ -82,11 +88,11 @@ def test_all_of_them_are_found() -> None:
 @pytest.mark.parametrize("name", NAMES)
 class TestEachOne:
     def test_comes_in_through_the_door_for_strangers(self, name: str) -> None:
-        module = validate_module(read_content(FOLDERS[name]), {})
-        assert module.manifest.name == name.replace("_", "-")
-        assert module.manifest.licence == "Apache-2.0"
+        manifest = manifest_of(name)
+        assert manifest.name == name.replace("_", "-")
+        assert manifest.licence == "Apache-2.0"
         trained = name == "two_tower"
-        assert bool(module.manifest.trained_on) is trained
+        assert bool(manifest.trained_on) is trained
 
     def test_has_a_card(self, name: str) -> None:
         card = (FOLDERS[name] / "README.md").read_text(encoding="utf-8")
@@ -100,7 +106,7 @@ class TestEachOne:
         self, name: str, scorers: dict[str, Any], pictures: list[Image.Image]
     ) -> None:
         found = scorers[name].score(pictures, list(PROMPTS))
-        limits = validate_module(read_content(FOLDERS[name]), {}).manifest.range
+        limits = manifest_of(name).range
         assert limits is not None
         assert len(found) == len(pictures)
         assert all(isinstance(value, float) and math.isfinite(value) for value in found)

@@ -10,10 +10,12 @@ import pytest
 
 from evaluator.isolation.backend import Backend
 from evaluator.isolation.bubblewrap import Bubblewrap
+from evaluator.isolation.containers import Containers, docker, gvisor
 from evaluator.isolation.job import Job
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.plain import PlainProcess
 from evaluator.isolation.session import ScorerSession
+from tests.evaluator.isolation import engines
 from tests.evaluator.isolation.boxes import SHORT, Open, Submit
 
 
@@ -64,3 +66,36 @@ def opened(bubblewrap: Bubblewrap, submit: Submit) -> Iterator[Open]:
     yield start
     for session in sessions:
         session.close()
+
+
+@pytest.fixture(scope="session")
+def bubblewrap_backend(bubblewrap: Bubblewrap) -> Bubblewrap:
+    """The same, by the name of its kind."""
+    return bubblewrap
+
+
+@pytest.fixture(scope="session")
+def docker_host() -> Iterator[str]:
+    """The socket of a Docker daemon of the tests' own."""
+    with engines.docker_daemon() as host:
+        yield host
+
+
+@pytest.fixture(scope="session")
+def docker_backend(docker_host: str) -> Containers:
+    """Boxes by Docker."""
+    return docker(engines.client_environment(), docker_host)
+
+
+@pytest.fixture(scope="session")
+def gvisor_backend(docker_host: str) -> Containers:
+    """Boxes by Docker with gVisor below."""
+    engines.require_tools("runsc")
+    return gvisor(engines.client_environment(), docker_host)
+
+
+@pytest.fixture(scope="session")
+def podman_backend() -> Iterator[Containers]:
+    """Boxes by Podman, with folders of the tests' own."""
+    with engines.podman_engine() as engine:
+        yield Containers(engine, "podman")

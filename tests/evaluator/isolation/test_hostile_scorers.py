@@ -51,7 +51,7 @@ HIDDEN = {
     "the home folder": f"Path({str(Path.home())!r}).exists()",
     "the rest of the machine": "Path('/var').exists() or Path('/etc/passwd').exists()",
     "other processes": "len([p for p in os.listdir('/proc') if p.isdigit()]) > 4",
-    "a network": "socket.if_nameindex() != [(1, 'lo')]",
+    "a network": "len(Path('/proc/net/dev').read_text().splitlines()) != 3",
     "descriptors of the worker": "set(os.listdir('/proc/self/fd')) - {'0', '1', '2', '3', '200', '201'}",
     "other submissions": "os.listdir('/submission') != ['scorer.py']",
 }

@@ -1,4 +1,4 @@
-"""Who may send what, and what is the same submission."""
+"""What the desk takes, and what makes two submissions one."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import SubmitterError
-from evaluator.submission.archive import Content
+from evaluator.bundled import bundled_modules
 from evaluator.submission.desk import SubmissionDesk
-from leaderboard.desk import Gate
+from leaderboard.accounts import ASSAY, Account
+from leaderboard.desk import UNNAMED, Accepted, Gate
 from leaderboard.ledger import Ledger
+from leaderboard.records import Event, Submission
 from leaderboard.states import State
 from tests.benchmarks.toy import Toy
-from tests.evaluator.rig import MODULE, Rig
+from tests.evaluator.rig import ADA, BOB, MODULE, Files, Rig
 
 SCORES = "pair_id,score\na,1\nb,2\nc,3\n"
 
@@ -37,69 +39,149 @@ def two_benchmarks(rig: Rig) -> SubmissionDesk:
     return SubmissionDesk(rig.store, registry, None, lambda: Gate(True), rig.clock)
 
 
-def asking_for(*benchmarks: str) -> Content:
+def asking_for(*benchmarks: str) -> Files:
     names = ", ".join(f'"{name}"' for name in benchmarks)
-    manifest = f'name = "grey"\nbenchmarks = [{names}]'.encode()
-    return Content({**MODULE.files, "assay.toml": manifest})
+    return {**MODULE, "assay.toml": f'name = "grey"\nbenchmarks = [{names}]'.encode()}
 
 
-def sent(rig: Rig, *, submitter: str = "alice", name: str = "clip", description: str = "") -> str:
-    status = rig.desk.submit_scores(
-        rig.scores(SCORES),
-        benchmark="toy",
-        submitter=submitter,
-        name=name,
-        description=description,
-    )
-    return status.submission.submission_id
+def module(name: str = "grey", version: str = "1", more: bytes = b"") -> Files:
+    manifest = f'name = "{name}"\nversion = "{version}"'.encode()
+    return {**MODULE, "assay.toml": manifest, "more.py": more}
 
 
-def test_the_same_file_from_another_person_is_another_submission(rig: Rig) -> None:
-    alices = sent(rig, name="CLIP.Score")
-    bobs = rig.desk.submit_scores(
-        rig.scores(SCORES), benchmark="toy", submitter="bob", name="clip-score"
-    )
-    assert bobs.submission.submission_id != alices
-    assert (bobs.submission.name, bobs.submission.submitter) == ("clip-score", "bob")
-    assert sent(rig, submitter="bob", name="CLIP.Score") != alices
-    assert sent(rig, name="clip-score") != alices
-    assert len(Ledger(rig.store).statuses()) == 4
+def sent(rig: Rig, account: Account = ADA, *, name: str = "clip", **more: str) -> str:
+    return rig.send_scores(SCORES, account=account, name=name, **more).submission.submission_id
 
 
-def test_the_same_file_from_the_same_person_is_recognised(rig: Rig) -> None:
-    assert sent(rig) == sent(rig, submitter="  alice ")
-    assert len(Ledger(rig.store).statuses()) == 1
+def again(rig: Rig, account: Account = ADA, *, private: bool = False) -> Accepted:
+    return rig.desk.submit_metric(rig.module(), account=account, private=private)
 
 
-def test_each_of_two_senders_of_one_file_is_published(rig: Rig) -> None:
-    ids = {sent(rig), sent(rig, submitter="bob")}
+# What is the same submission
+
+
+def test_the_same_file_from_another_account_is_another_submission(rig: Rig) -> None:
+    ids = {sent(rig, account, name=name) for account in (ADA, BOB) for name in ("CLIP.S", "clip-s")}
+    assert len(ids) == len(Ledger(rig.store).statuses()) == 4
+
+
+def test_the_same_module_from_another_account_is_another_submission(rig: Rig) -> None:
+    first, second = rig.send(), rig.send(account=BOB)
+    assert first.submission.submission_id != second.submission.submission_id
+    assert first.submission.archive == second.submission.archive, "it is kept once"
     rig.worker().run_all()
-    states = {s.submission.submission_id: str(s.state) for s in Ledger(rig.store).statuses()}
-    assert states == dict.fromkeys(ids, "published")
+    assert [s.state for s in Ledger(rig.store).statuses()] == [State.PUBLISHED] * 2
 
 
-@pytest.mark.parametrize("name", ["Assay", "assay", " ASSAY ", "\uff21ssay"])
-def test_nobody_signs_as_assay_but_assay(rig: Rig, name: str) -> None:
-    with pytest.raises(SubmitterError) as caught:
-        sent(rig, submitter=name)
-    assert caught.value.code == "reserved_submitter"
-    with pytest.raises(SubmitterError, match="stands for"):
-        rig.desk.submit_metric(rig.module(), submitter=name)
-    assert rig.desk.submit_metric(rig.module(), submitter=name, trusted=True)
-    assert sent(rig, submitter="Assay team")
+def test_what_the_same_account_sends_again_is_recognised_and_said_to_be(rig: Rig) -> None:
+    first = again(rig)
+    assert not first.recognised
+    head = rig.store.public.head()
+    second = again(rig)
+    assert second.recognised
+    assert second.status == first.status
+    assert rig.store.public.head() == head
 
 
-def test_a_benchmark_that_was_asked_for_is_never_dropped_silently(rig: Rig) -> None:
-    desk = two_benchmarks(rig)
-    with pytest.raises(SubmitterError, match="images of elsewhere are not") as caught:
-        desk.submit_metric(rig.module(asking_for("toy", "elsewhere")), submitter="ada")
-    assert caught.value.code == "images_missing"
-    assert Ledger(rig.store).statuses() == ()
+def test_a_scores_file_under_another_version_is_another_submission(rig: Rig) -> None:
+    assert sent(rig) == sent(rig)
+    assert sent(rig) != sent(rig, version="2")
 
 
-def test_a_module_that_asks_for_none_runs_on_those_that_are_here(rig: Rig) -> None:
-    status = two_benchmarks(rig).submit_metric(rig.module(), submitter="ada")
-    assert status.submission.benchmarks == ("toy",)
+def test_what_failed_is_queued_again_and_said_to_be(rig: Rig) -> None:
+    failed = rig.send().submission.submission_id
+    events = [
+        Event(at=rig.clock(), state=state, by="w", reason="so", fault="platform")
+        for state in (State.CLAIMED, State.FAILED)
+    ]
+    Ledger(rig.store).append(failed, events)
+    accepted = again(rig)
+    assert (accepted.recognised, accepted.status.state) == (True, State.QUEUED)
+    assert accepted.notes[-1] == "It was failed, and is queued again."
+
+
+@pytest.mark.parametrize("state", [State.WITHDRAWN, State.REJECTED])
+def test_what_was_taken_back_or_rejected_is_not_taken_again(rig: Rig, state: State) -> None:
+    known = rig.send().submission.submission_id
+    event = Event(at=rig.clock(), state=state, by="ada", reason="It was wrong.")
+    Ledger(rig.store).append(known, [event])
+    with pytest.raises(SubmitterError, match="It was wrong") as caught:
+        rig.send()
+    assert caught.value.code == "seen_before"
+
+
+def test_an_existing_store_of_the_demo_recognises_the_bundled_modules(rig: Rig) -> None:
+    """Before there were accounts, an id was made of name and content."""
+    folder = bundled_modules()[0]
+    new = rig.desk.submit_metric(folder, account=ASSAY).status.submission
+    assert new.submission_id.endswith(f"-{new.content_sha256[:10]}")
+    other = Rig(rig.folder / "other")
+    other.folder.mkdir()
+    old = Submission.model_validate({**new.model_dump(), "account": ""})
+    queued = [
+        Event(at=rig.clock(), state=state, by="Assay") for state in (State.RECEIVED, State.QUEUED)
+    ]
+    Ledger(other.store).receive(old, b"", queued)
+    accepted = other.desk.submit_metric(folder, account=ASSAY)
+    assert accepted.recognised
+    assert accepted.status.submission == old
+
+
+def test_no_public_submission_has_an_id_like_a_private_one(rig: Rig) -> None:
+    public = rig.send({**MODULE, "assay.toml": b'name = "private"'}).submission
+    assert public.submission_id.startswith("metric-private-")
+
+
+# What somebody else sent before
+
+
+def test_content_that_others_sent_is_flagged_by_their_id(rig: Rig) -> None:
+    first = rig.send().submission
+    second = rig.send(account=BOB).submission
+    assert second.same_content_as == (first.submission_id,)
+    assert first.same_content_as == ()
+
+
+def test_content_that_others_sent_privately_is_flagged_without_naming_it(rig: Rig) -> None:
+    rig.send(private=True)
+    second = rig.send(account=BOB).submission
+    assert second.same_content_as == (UNNAMED,)
+
+
+def test_scores_that_others_sent_are_flagged_whatever_they_are_called(rig: Rig) -> None:
+    first = sent(rig)
+    second = rig.send_scores(SCORES, account=BOB, name="mine").submission
+    assert second.same_content_as == (first,)
+
+
+# What stays with its author
+
+
+def test_a_private_submission_shows_nothing_of_itself_in_public(rig: Rig) -> None:
+    accepted = again(rig, private=True)
+    own = accepted.status.submission
+    assert (own.name, own.account, own.private) == ("grey", ADA.key, True)
+    (shown,) = Ledger(rig.store).statuses()
+    public = b"".join(rig.store.public.read(path) for path in rig.store.public.list())
+    for secret in (b"grey", b"hub:ada", b'"ada"', own.content_sha256.encode()):
+        assert secret not in public
+    assert shown.submission.submission_id == own.submission_id
+
+
+def test_a_private_submission_is_recognised_though_its_id_is_random(rig: Rig) -> None:
+    first, second = again(rig, private=True), again(rig, private=True)
+    assert second.recognised
+    assert second.status == first.status
+
+
+def test_the_privacy_of_what_is_here_already_is_told_and_kept(rig: Rig) -> None:
+    again(rig, private=True)
+    assert "private, and stays so" in again(rig).notes[0]
+    again(rig, BOB)
+    assert "not private" in again(rig, BOB, private=True).notes[0]
+
+
+# Names, versions and forms
 
 
 @pytest.mark.parametrize("name", ["pair_id", "score"])
@@ -108,7 +190,7 @@ def test_a_scores_file_cannot_be_named_like_a_column(rig: Rig, name: str) -> Non
         sent(rig, name=name)
     assert caught.value.code == "bad_metric_name"
     unnamed = rig.scores(SCORES, f"{name}.csv")
-    status = rig.desk.submit_scores(unnamed, benchmark="toy", submitter="ada")
+    status = rig.desk.submit_scores(unnamed, benchmark="toy", account=ADA).status
     assert status.submission.metrics == ("scores",)
 
 
@@ -119,17 +201,87 @@ def test_half_a_character_in_a_description_is_refused(rig: Rig) -> None:
     assert "position 3" in caught.value.message
 
 
+def test_what_cannot_be_seen_is_taken_out_of_descriptions(rig: Rig) -> None:
+    submission = rig.send_scores(SCORES, description="good\u202e\x1b[31m metric\x00").submission
+    assert submission.description == "good metric"
+    manifest = 'name = "grey"\ndescription = "a\u202eb"'.encode()
+    with pytest.raises(SubmitterError, match=r"assay.toml:2: description: .*U\+202E"):
+        rig.send({**MODULE, "assay.toml": manifest})
+
+
+@pytest.mark.parametrize("version", ["1 2", "v" * 33, "<b>", "-1"])
+def test_odd_versions_of_scores_are_refused(rig: Rig, version: str) -> None:
+    with pytest.raises(SubmitterError) as caught:
+        sent(rig, version=version)
+    assert caught.value.code == "bad_version"
+
+
 def test_another_content_under_a_version_that_is_taken_is_refused(rig: Rig) -> None:
-    rig.desk.submit_metric(rig.module(), submitter="ada")
-    changed = Content({**MODULE.files, "more.py": b""})
-    with pytest.raises(SubmitterError, match="Raise the version") as caught:
-        rig.desk.submit_metric(rig.module(changed), submitter="ada")
+    rig.send(module(more=b"1"))
+    with pytest.raises(SubmitterError, match="another version") as caught:
+        rig.send(module(more=b"2"))
     assert caught.value.code == "version_taken"
-    assert rig.desk.submit_metric(rig.module(changed), submitter="bob").state is State.QUEUED
+    assert rig.send(module(more=b"2"), account=BOB).state is State.QUEUED
+    assert rig.send(module(version="2", more=b"2")).state is State.QUEUED
+
+
+def test_other_scores_under_a_version_that_is_taken_are_refused(rig: Rig) -> None:
+    rig.send_scores(SCORES, name="clip", version="1")
+    other = SCORES.replace("3", "4")
+    with pytest.raises(SubmitterError) as caught:
+        rig.send_scores(other, name="clip", version="1")
+    assert caught.value.code == "version_taken"
+    assert rig.send_scores(other, name="clip", version="2").submission.version == "2"
+
+
+def test_the_same_version_of_scores_may_come_for_every_benchmark(rig: Rig) -> None:
+    desk = two_benchmarks(rig)
+    for benchmark in ("toy", "elsewhere"):
+        accepted = desk.submit_scores(
+            rig.scores(SCORES), benchmark=benchmark, account=ADA, name="clip", version="1"
+        )
+        assert not accepted.recognised
+
+
+def test_a_version_that_was_withdrawn_may_be_used_again(rig: Rig) -> None:
+    first = rig.send(module(more=b"1")).submission.submission_id
+    event = Event(at=rig.clock(), state=State.WITHDRAWN, by=ADA.key, reason="A mistake.")
+    Ledger(rig.store).append(first, [event])
+    assert rig.send(module(more=b"2")).state is State.QUEUED
 
 
 def test_a_misspelt_trained_on_is_refused_with_the_known_names(rig: Rig) -> None:
     manifest = b'name = "grey"\ntrained_on = ["tyo"]'
-    module = Content({**MODULE.files, "assay.toml": manifest})
-    with pytest.raises(SubmitterError, match=r"trained_on tyo.*Known names: .*toy"):
-        rig.desk.submit_metric(rig.module(module), submitter="ada")
+    with pytest.raises(SubmitterError, match=r"trained_on names 'tyo'.*toy"):
+        rig.send({**MODULE, "assay.toml": manifest})
+
+
+def test_everything_that_is_wrong_with_a_module_is_told_before_it_is_sent(rig: Rig) -> None:
+    path = rig.module({"assay.toml": b'name = "a b"\nentry_point = "nothing:Here"'})
+    examination = rig.desk.examine_metric(path)
+    assert {p.code for p in examination.problems} >= {"bad_manifest", "no_entry_point"}
+    assert all(p.line for p in examination.problems)
+    with pytest.raises(SubmitterError) as caught:
+        rig.desk.submit_metric(path, account=ADA)
+    assert caught.value.code == "several_problems"
+
+
+# Data
+
+
+def test_a_benchmark_that_was_asked_for_is_never_dropped_silently(rig: Rig) -> None:
+    desk = two_benchmarks(rig)
+    with pytest.raises(SubmitterError, match="images of elsewhere are not") as caught:
+        desk.submit_metric(rig.module(asking_for("toy", "elsewhere")), account=ADA)
+    assert caught.value.code == "images_missing"
+    assert Ledger(rig.store).statuses() == ()
+
+
+def test_a_module_that_asks_for_none_runs_on_those_that_are_here(rig: Rig) -> None:
+    status = two_benchmarks(rig).submit_metric(rig.module(), account=ADA).status
+    assert status.submission.benchmarks == ("toy",)
+
+
+def test_where_a_module_was_fetched_from_is_kept(rig: Rig) -> None:
+    source = "hub:ada/grey@" + "0" * 40
+    assert rig.send(source=source).submission.source == source

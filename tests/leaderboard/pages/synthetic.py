@@ -16,7 +16,8 @@ import numpy as np
 from benchmarks.errors import SubmitterError
 from benchmarks.rows import Row
 from benchmarks.schema import Card, MeasureInfo, Selector
-from leaderboard.desk import Gate
+from leaderboard.accounts import Account, Origin
+from leaderboard.desk import Accepted, Examination, Gate
 from leaderboard.draws import Draws, draws_files
 from leaderboard.ledger import Ledger
 from leaderboard.records import Cost, Event, Kind, RunResult, Status, Submission
@@ -282,11 +283,16 @@ def _event(state: State, place: int) -> Event:
 
 
 class StubDesk:
-    """A desk that takes everything, or refuses code."""
+    """A desk that takes everything, or refuses code; with a store, it queues what it takes."""
 
-    def __init__(self, gate: Gate | None = None) -> None:
+    def __init__(self, gate: Gate | None = None, store: Store | None = None) -> None:
         self._gate = gate or Gate(ok=True)
+        self._store = store
         self.taken: list[str] = []
+        self.sent: list[dict[str, object]] = []
+        self.found = Examination((), name="mine", version="1.0", benchmarks=("ratings",), files=2)
+        self.notes: tuple[str, ...] = ()
+        self.recognised = False
 
     def gate(self) -> Gate:
         return self._gate
@@ -294,24 +300,59 @@ class StubDesk:
     def score_benchmarks(self) -> tuple[str, ...]:
         return ("ratings", "graphs")
 
-    def submit_metric(self, path: Path, *, submitter: str) -> Status:
-        self.taken.append(path.name)
-        return _status(submission(0, path.stem, ("ratings",)))
+    def examine_metric(self, path: Path) -> Examination:
+        self.taken.append(f"examined {path.name}")
+        return self.found
+
+    def submit_metric(
+        self,
+        path: Path,
+        *,
+        account: Account,
+        submitter: str = "",
+        private: bool = False,
+        receipt: bytes | None = None,
+        source: str = "",
+    ) -> Accepted:
+        self.sent.append(
+            {"account": account, "submitter": submitter, "receipt": receipt, "source": source}
+        )
+        return self._take(path, submission(0, path.stem, ("ratings",)), account, private)
 
     def submit_scores(
         self,
         path: Path,
         *,
         benchmark: str,
-        submitter: str,
+        account: Account,
+        submitter: str = "",
         name: str = "",
+        version: str = "",
         description: str = "",
         lower_is_better: tuple[str, ...] = (),
-    ) -> Status:
+        private: bool = False,
+    ) -> Accepted:
         if path.suffix != ".csv":
             raise SubmitterError("bad_file", f"{path.name} is not a table.", "Send a CSV file.")
+        self.sent.append({"account": account, "submitter": submitter, "version": version})
+        return self._take(path, submission(1, name or path.stem, (benchmark,)), account, private)
+
+    def _take(self, path: Path, own: Submission, account: Account, private: bool) -> Accepted:
         self.taken.append(path.name)
-        return _status(submission(1, name or path.stem, (benchmark,)))
+        number = len(self.taken)
+        own = own.model_copy(
+            update={"account": account.key, "private": private, "submitter": account.name}
+        )
+        if self._store is None:
+            return Accepted(_status(own), self.recognised, self.notes)
+        ident = f"private-{number:010x}" if private else f"sent-{number:06d}"
+        own = own.model_copy(update={"submission_id": ident, "received_at": NOW})
+        events = [_by(State.RECEIVED, account.key), _by(State.QUEUED, account.key)]
+        return Accepted(Ledger(self._store).receive(own, b"upload", events), False, self.notes)
+
+
+def _by(state: State, by: str) -> Event:
+    return Event(at=NOW, state=state, by=by)
 
 
 def _status(own: Submission) -> Status:
@@ -321,10 +362,14 @@ def _status(own: Submission) -> Status:
 def main() -> None:
     """Serve the made-up store."""
     from leaderboard.pages.site import create_app, launch_options
+    from leaderboard.signing_in import SignIn, Way
+    from tests.leaderboard.pages.own_submissions import give
 
     port = int(sys.argv[1]) if len(sys.argv) > 1 else 7861
-    app = create_app(fill(memory_store()), StubDesk(), cards(), clock=lambda: NOW)
-    app.launch(server_name="127.0.0.1", server_port=port, **launch_options())
+    local = SignIn(Way.LOCAL, local="ada")
+    store = give(fill(memory_store()), Account(origin=Origin.LOCAL, name="ada"))
+    app = create_app(store, StubDesk(store=store), cards(), clock=lambda: NOW, sign_in=local)
+    app.launch(server_name="127.0.0.1", server_port=port, **launch_options(local))
 
 
 if __name__ == "__main__":

@@ -8,18 +8,30 @@ import pytest
 
 from app import Settings
 from benchmarks.errors import SubmitterError
+from leaderboard.signing_in import SignIn, Way
 
 
 def test_without_any_setting_the_app_listens_at_this_machine_only() -> None:
-    assert Settings.read({}) == Settings(Path(".assay/store"), None, "127.0.0.1", 7860)
+    local = SignIn(Way.LOCAL, local="me")
+    expected = Settings(Path(".assay/store"), None, "127.0.0.1", 7860, local)
+    assert Settings.read({}, "me") == expected
 
 
 def test_every_setting_can_be_given() -> None:
-    given = {"ASSAY_STORE": "s", "ASSAY_DATA": "d", "ASSAY_HOST": "0.0.0.0", "PORT": "80"}
-    assert Settings.read(given) == Settings(Path("s"), Path("d"), "0.0.0.0", 80)
+    given = {
+        "ASSAY_STORE": "s", "ASSAY_DATA": "d", "ASSAY_HOST": "0.0.0.0", "PORT": "80",
+        "ASSAY_USER": "ada", "ASSAY_OPERATORS": "hub:grace, local:ada",
+    }  # fmt: skip
+    operators = frozenset({"hub:grace", "local:ada"})
+    local = SignIn(Way.LOCAL, local="ada", operators=operators)
+    assert Settings.read(given, "me") == Settings(Path("s"), Path("d"), "0.0.0.0", 80, local)
+
+
+def test_a_space_says_where_to_listen() -> None:
+    assert Settings.read({"GRADIO_SERVER_NAME": "0.0.0.0"}, "me").host == "0.0.0.0"
 
 
 @pytest.mark.parametrize("port", ["", "http", "-1", "0", "65536"])
 def test_a_port_that_is_none_is_refused(port: str) -> None:
     with pytest.raises(SubmitterError, match="PORT"):
-        Settings.read({"PORT": port})
+        Settings.read({"PORT": port}, "me")

@@ -5,24 +5,38 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
-from leaderboard.desk import Gate
-from leaderboard.pages.answers import gate_notice, refused, worker_banner
+from leaderboard.bans import Ban, bans_file
+from leaderboard.desk import Examination, Gate, Problem
+from leaderboard.pages.answers import examined, gate_notice, refused, worker_banner
 from leaderboard.pages.glossary import about
 from leaderboard.pages.page import Context, all_pages
 from leaderboard.pages.queue_page import one_submission, queue
-from leaderboard.pages.queue_table import legend, ordinal, queue_table, workers_line
+from leaderboard.pages.queue_table import ordinal, queue_table, workers_line
 from leaderboard.pages.reading import Reader
-from leaderboard.pages.submit_page import ScoresForm, send_metric, send_scores
+from leaderboard.pages.states_shown import legend
+from leaderboard.pages.submitting import (
+    MOST_RECEIPT_BYTES,
+    ModuleForm,
+    ScoresForm,
+    check_metric,
+    may_send,
+    send_metric,
+    send_scores,
+    standing_of,
+)
 from leaderboard.records import Kind, Status
+from leaderboard.signing_in import SignIn, Way
 from leaderboard.states import LEGEND, State
 from leaderboard.store.live import Pulse
 from leaderboard.store.memory import memory_store
+from tests.leaderboard.pages.own_submissions import ADA, HELD, NEW, give
 from tests.leaderboard.pages.synthetic import NASTY, NOW, StubDesk, cards, fill, submission
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -30,7 +44,10 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 
 def context(desk: StubDesk | None = None) -> Context:
     store = fill(memory_store())
-    return Context(Reader(store, cards()), store.live, desk or StubDesk(), cards(), lambda: NOW)
+    return Context(
+        Reader(store, cards()), store.live, desk or StubDesk(), cards(), lambda: NOW, store,
+        SignIn(Way.HUB),
+    )  # fmt: skip
 
 
 def pulse(seconds_ago: float, **more: object) -> Pulse:
@@ -160,6 +177,44 @@ def test_the_history_of_a_chosen_submission_holds_its_log_as_text() -> None:
     assert "<img" not in html
 
 
+def test_the_history_stays_the_same_while_nothing_happens() -> None:
+    """What does not change is not drawn anew, so that an open log stays open."""
+    site = context()
+    later = replace(site, clock=lambda: NOW + timedelta(hours=5))
+    assert one_submission(site, "made-up-0003") == one_submission(later, "made-up-0003")
+
+
+def test_a_private_submission_shows_neither_name_nor_author() -> None:
+    site = context()
+    give(site.store, ADA)
+    html = queue(site, "") + one_submission(site, HELD)
+    assert "private submission" in html
+    assert HELD in html
+    assert "secret-metric" not in html
+    assert "its author" in html
+
+
+def test_flags_lead_to_what_they_are_about() -> None:
+    site = context()
+    give(site.store, ADA)
+    assert 'href="./queue?submission=made-up-0000"><span class="as-badge as-warn"' in queue(
+        site, ""
+    )
+    html = one_submission(site, NEW)
+    assert "same scores" in html
+    assert "own network namespace" in html
+    assert f"./ledger?subject={NEW}" in html
+
+
+def test_how_code_was_run_is_said_of_what_is_on_the_boards() -> None:
+    published = queued(4, State.PUBLISHED, on_boards=True)
+    layers = {published.submission.submission_id: ("own network namespace", "seccomp")}
+    assert ">isolated</span>" in queue_table([published], [], {}, NOW, isolation=layers)
+    loose = {published.submission.submission_id: ("unsandboxed",)}
+    assert ">not isolated</span>" in queue_table([published], [], {}, NOW, isolation=loose)
+    assert "isolated" not in queue_table([queued(4)], [pulse(1)], {}, NOW, isolation=layers)
+
+
 def test_the_history_says_what_to_do_and_whose_fault_it_is() -> None:
     html = one_submission(context(), "made-up-0003")
     assert "The scorer stopped on pair 12" in html
@@ -192,19 +247,19 @@ def test_the_legend_explains_every_state_that_can_be_met() -> None:
 
 def test_a_taken_module_answers_with_its_id_and_the_way_to_the_queue() -> None:
     desk = StubDesk()
-    html = send_metric(context(desk), "/tmp/mine.zip", "Me")
+    html = send_metric(context(desk), ADA, ModuleForm("/tmp/mine.zip"))
     assert desk.taken == ["mine.zip"]
     assert "made-up-0000" in html
-    assert "./queue?submission=made-up-0000" in html
+    assert "./mine?submission=made-up-0000" in html
 
 
 def test_code_is_refused_with_reason_and_remedy_where_it_cannot_be_isolated() -> None:
     desk = StubDesk(Gate(ok=False, reason="No namespaces here.", remedy="Install bubblewrap."))
-    html = send_metric(context(desk), "/tmp/mine.zip", "Me")
+    html = send_metric(context(desk), ADA, ModuleForm("/tmp/mine.zip"))
     assert desk.taken == []
     assert "No namespaces here." in html
     assert "Install bubblewrap." in html
-    scores = send_scores(context(desk), ScoresForm("/tmp/mine.csv", "ratings", "Me"))
+    scores = send_scores(context(desk), ADA, ScoresForm("/tmp/mine.csv", "ratings", "Me"))
     assert "is in." in scores
     assert "takes no code" in gate_notice(desk.gate())
     assert gate_notice(Gate(ok=True)) == ""
@@ -215,23 +270,111 @@ def test_code_is_refused_with_reason_and_remedy_where_it_cannot_be_isolated() ->
     [
         (ScoresForm(None, "ratings", "Me"), "no_file"),
         (ScoresForm("/tmp/a.csv", None, "Me"), "no_benchmark"),
-        (ScoresForm("/tmp/a.csv", "ratings", "  "), "no_submitter"),
         (ScoresForm(f"/tmp/{NASTY}", "ratings", "Me"), "bad_file"),
     ],
 )
 def test_an_incomplete_or_wrong_form_is_answered_with_what_to_do(
     form: ScoresForm, code: str
 ) -> None:
-    html = send_scores(context(), form)
+    html = send_scores(context(), ADA, form)
     assert f"<code>{code}</code>" in html
     assert 'role="alert"' in html
     assert "<img" not in html
 
 
 def test_the_answer_says_whose_fault_an_error_is() -> None:
-    assert "Not accepted yet" in refused(SubmitterError("a", "b", "c"))
+    assert "Not accepted." in refused(SubmitterError("a", "b", "c"))
     assert "try again" in refused(TransientError("a", "b"))
     assert "our fault" in refused(PlatformError("a", "b"))
+
+
+@pytest.mark.parametrize("send", ["check", "module", "scores"])
+def test_a_guest_can_hand_nothing_in(send: str) -> None:
+    desk = StubDesk()
+    site = context(desk)
+    html = {
+        "check": lambda: check_metric(site, None, "/tmp/mine.zip"),
+        "module": lambda: send_metric(site, None, ModuleForm("/tmp/mine.zip", submitter="ada")),
+        "scores": lambda: send_scores(site, None, ScoresForm("/tmp/a.csv", "ratings", "ada")),
+    }[send]()
+    assert "<code>not_signed_in</code>" in html
+    assert "Sign in with your Hugging Face account" in html
+    assert desk.taken == []
+
+
+def test_the_account_owns_what_it_sends_however_it_signs() -> None:
+    desk = StubDesk()
+    send_metric(context(desk), ADA, ModuleForm("/tmp/mine.zip", submitter=" Somebody else "))
+    assert desk.sent[0]["account"] == ADA
+    assert desk.sent[0]["submitter"] == "Somebody else"
+
+
+def test_a_check_lists_every_problem_with_its_place_and_keeps_nothing() -> None:
+    desk = StubDesk()
+    problems = (
+        Problem("bad_manifest", f"name is {NASTY}", "Write a name.", "assay.toml", 3),
+        Problem("no_scorer", "There is no class Scorer.", "", "scorer.py"),
+        Problem("too_large", "All is too large."),
+    )
+    desk.found = Examination(problems)
+    html = check_metric(context(desk), ADA, "/tmp/mine.zip")
+    assert "3 problems to mend" in html
+    assert "assay.toml:3" in html
+    assert ">scorer.py</code>" in html
+    assert html.count("<li>") == 3
+    assert "<img" not in html
+    assert desk.taken == ["examined mine.zip"]
+
+
+def test_a_check_that_finds_nothing_says_that_it_was_not_run() -> None:
+    html = examined(Examination((), NASTY, "1.0", ("ratings",), 2, 3_400, "ab" * 32))
+    assert "Nothing is wrong with" in html
+    assert "It was not run." in html
+    assert "2 files, 3.4 kB" in html
+    assert "<img" not in html
+
+
+def test_content_sent_before_and_notes_are_said() -> None:
+    desk = StubDesk()
+    desk.recognised, desk.notes = True, ("Your torch is older.", NASTY)
+    html = send_metric(context(desk), ADA, ModuleForm("/tmp/mine.zip"))
+    assert "is here already" in html
+    assert "the very same content before" in html
+    assert "<li>Your torch is older.</li>" in html
+    assert "<img" not in html
+
+
+def test_a_receipt_goes_along_and_a_long_one_is_refused(tmp_path: Path) -> None:
+    desk, receipt = StubDesk(), tmp_path / "mine.receipt.json"
+    receipt.write_bytes(b"x" * MOST_RECEIPT_BYTES)
+    send_metric(context(desk), ADA, ModuleForm("/tmp/mine.zip", str(receipt)))
+    assert desk.sent[0]["receipt"] == receipt.read_bytes()
+    receipt.write_bytes(b"x" * (MOST_RECEIPT_BYTES + 1))
+    html = send_metric(context(desk), ADA, ModuleForm("/tmp/mine.zip", str(receipt)))
+    assert "<code>bad_receipt</code>" in html
+    assert len(desk.sent) == 1
+
+
+def test_the_allowance_is_said_before_anything_is_sent() -> None:
+    site = context()
+    give(site.store, ADA)
+    html = standing_of(site, ADA)
+    assert "3 of 10 scored, <b>7 left</b>, one is given back at" in html
+    assert "1 of 3 waiting or in work" in html
+    assert may_send(site, ADA)
+
+
+def test_who_is_banned_reads_the_reason_and_cannot_send() -> None:
+    site = context()
+    ban = Ban(account=ADA.key, reason=f"Copied others. {NASTY}", by="hub:root", at=NOW)
+    site.store.public.commit(
+        bans_file({ADA.key: ban}), parent=site.store.public.head(), message="ban"
+    )
+    html = standing_of(site, ADA)
+    assert "Copied others." in html
+    assert "<img" not in html
+    assert not may_send(site, ADA)
+    assert not may_send(site, None)
 
 
 def test_a_banner_warns_while_no_worker_is_running() -> None:
@@ -253,7 +396,10 @@ def test_every_measure_of_every_benchmark_is_explained() -> None:
 
 def test_pages_are_found_by_their_file_names_in_the_order_of_the_navigation() -> None:
     titles = [page.title for page in all_pages() if page.in_navigation]
-    assert titles == ["Overview", "Index", "Boards", "Compare", "Submit", "Queue", "Trust", "About"]
+    assert titles == [
+        *("Overview", "Index", "Boards", "Compare", "Submit", "My submissions"),
+        *("Queue", "Ledger", "Trust", "About"),
+    ]
 
 
 def test_building_the_site_does_not_import_torch() -> None:

@@ -10,9 +10,11 @@ import gradio as gr
 import pytest
 
 from leaderboard.pages import site
+from leaderboard.signing_in import SignIn, Way
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.pages.synthetic import NOW, StubDesk, cards
 
+LOCAL = SignIn(Way.LOCAL, local="ada")
 BODY = (
     b'--B\r\nContent-Disposition: form-data; name="files"; filename="left.zip"\r\n'
     b"Content-Type: application/octet-stream\r\n\r\nleft behind\r\n--B--\r\n"
@@ -20,7 +22,7 @@ BODY = (
 
 
 def app_over_nothing() -> gr.Blocks:
-    return site.create_app(memory_store(), StubDesk(), cards(), clock=lambda: NOW)
+    return site.create_app(memory_store(), StubDesk(), cards(), clock=lambda: NOW, sign_in=LOCAL)
 
 
 def test_uploads_are_kept_for_two_hours() -> None:
@@ -35,7 +37,7 @@ def test_a_file_that_was_uploaded_and_left_is_deleted(
     monkeypatch.setattr(site, "UPLOADS_KEPT_S", 1)
     app = app_over_nothing()
     _, address, _ = app.launch(
-        server_name="127.0.0.1", prevent_thread_lock=True, quiet=True, **site.launch_options()
+        server_name="127.0.0.1", prevent_thread_lock=True, quiet=True, **site.launch_options(LOCAL)
     )
     try:
         send(f"{address}gradio_api/upload")

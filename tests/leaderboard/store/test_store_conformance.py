@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+import tracemalloc
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from benchmarks.errors import PlatformError
+from benchmarks.errors import PlatformError, TransientError
 from leaderboard.store.folder import FolderRepository, folder_store
 from leaderboard.store.interface import (
     Changes,
@@ -228,6 +229,70 @@ def test_errors_over_a_store_that_never_stands_still_are_let_out_in_the_end(
     with pytest.raises(PlatformError, match="No"):
         transact(repository, always_overtaken, "m", attempts=3, sleep=lambda _: None)
     assert len(tries) == 3
+
+
+def test_a_file_of_this_machine_is_kept_and_fetched(repository: Repository, tmp_path: Path) -> None:
+    content = bytes(range(256)) * 20_000
+    (tmp_path / "from_a_file").write_bytes(content)
+    changes: Changes = {"a/big": tmp_path / "from_a_file", "small": b"1"}
+    repository.commit(changes, parent=repository.head(), message="m")
+    (tmp_path / "from_a_file").write_bytes(b"changed afterwards")
+    repository.fetch("a/big", tmp_path / "copy")
+    assert repository.read("a/big") == content == (tmp_path / "copy").read_bytes()
+    repository.fetch("small", tmp_path / "small")
+    assert (tmp_path / "small").read_bytes() == b"1"
+    assert repository.list() == ("a/big", "small")
+
+
+def test_a_file_that_is_not_there_leaves_the_store_as_it_was(
+    repository: Repository, tmp_path: Path
+) -> None:
+    repository.commit({"a": b"1"}, parent=repository.head(), message="m")
+    head = repository.head()
+    with pytest.raises((TransientError, OSError)):
+        repository.commit({"a": b"2", "b": tmp_path / "absent"}, parent=head, message="m")
+    assert (repository.head(), repository.list(), repository.read("a")) == (head, ("a",), b"1")
+    repository.commit({"c": b"3"}, parent=head, message="goes on")
+    assert repository.list() == ("a", "c")
+
+
+@pytest.mark.parametrize("path", ["absent", "a", "a/b/c"])
+def test_fetching_what_is_not_there_leaves_no_file(
+    repository: Repository, tmp_path: Path, path: str
+) -> None:
+    repository.commit({"a/b": b"1"}, parent=repository.head(), message="m")
+    with pytest.raises(NotFoundError, match=path):
+        repository.fetch(path, tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
+
+
+def test_a_path_out_of_the_store_is_not_fetched(repository: Repository, tmp_path: Path) -> None:
+    with pytest.raises(PlatformError, match="not a path inside"):
+        repository.fetch("../x", tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
+
+
+def test_a_fetch_writes_over_nothing(repository: Repository, tmp_path: Path) -> None:
+    repository.commit({"a": b"1"}, parent=repository.head(), message="m")
+    (tmp_path / "mine").write_bytes(b"mine")
+    with pytest.raises((TransientError, OSError)):
+        repository.fetch("a", tmp_path / "mine")
+    assert (tmp_path / "mine").read_bytes() == b"mine"
+
+
+def test_large_files_go_in_and_out_piece_by_piece(tmp_path: Path) -> None:
+    """Of a folder; a store in memory holds what it keeps."""
+    n_bytes = 48 << 20
+    with (tmp_path / "big").open("wb") as file:
+        file.truncate(n_bytes)
+    repository = FolderRepository(tmp_path / "r")
+    tracemalloc.start()
+    repository.commit({"big": tmp_path / "big"}, parent=repository.head(), message="m")
+    repository.fetch("big", tmp_path / "copy")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (tmp_path / "copy").stat().st_size == n_bytes
+    assert peak < 8 << 20
 
 
 def test_the_latest_pulse_of_every_worker_is_kept(store: Store) -> None:

@@ -1,0 +1,257 @@
+"""`check`: the author's dry run, with the validator, the box and the checks of the worker."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from benchmarks.command_line import errors
+from benchmarks.errors import SubmitterError
+from benchmarks.registry import find, load_registry
+from benchmarks.schema import Benchmark
+from evaluator.commands.bars import run_bars
+from evaluator.commands.check_generations import check_generations, is_generations
+from evaluator.commands.check_record import examined_record, found_record
+from evaluator.commands.check_report import (
+    examined_line,
+    failure_lines,
+    found_blocks,
+    problem_lines,
+    safe,
+)
+from evaluator.commands.common import DataOption, JsonOption, console, now, stopped_in_words
+from evaluator.heartbeat import RunProgress
+from evaluator.isolation.gate import IsolationChoice, machine_isolation
+from evaluator.isolation.limits import Limits
+from evaluator.model_shelf import ModelShelf
+from evaluator.scoring.progress import Progress
+from evaluator.submission.drawn import USUAL_PAIRS, Drawn
+from evaluator.submission.dry_run import DryRun, Machine, dry_run, receipt_of
+from evaluator.submission.projection import Projection, projections
+from evaluator.submission.receipts import SUFFIX, written
+from evaluator.submission.validate import ScoringModule, examine_source, validated_source
+from leaderboard.desk import Examination
+from leaderboard.records import Receipt
+
+FAILED = 1
+MODELS = Path(".assay/models")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be checked.
+
+    Attributes:
+        path: folder or archive.
+        registry: all benchmarks.
+        data: folder of data files.
+        benchmarks: to be asked; empty: the demo.
+        pairs: about so many of all of them together; None: all.
+        isolation: what must isolate the code.
+        models: folder of models of the Hub.
+    """
+
+    path: Path
+    registry: Mapping[str, Benchmark]
+    data: Path | None
+    benchmarks: tuple[str, ...]
+    pairs: int | None
+    isolation: IsolationChoice
+    models: Path
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of it: the time on every benchmark, and the receipt, only where it went through."""
+
+    found: DryRun
+    later: tuple[Projection, ...]
+    receipt: Receipt | None
+
+    @property
+    def good(self) -> bool:
+        """Whether it ran to its end and may rank."""
+        trust = self.found.trust
+        return self.found.failure is None and trust is not None and not trust.failed
+
+
+def check(
+    path: Annotated[Path, typer.Argument(help="Folder or archive (.zip, .tar, .tar.gz).")],
+    benchmark: Annotated[
+        list[str] | None,
+        typer.Option(help="Benchmark to ask; repeatable. The demo benchmarks if not given."),
+    ] = None,
+    pairs: Annotated[
+        int, typer.Option(min=8, help="About how many pairs, drawn evenly.")
+    ] = USUAL_PAIRS,
+    every: Annotated[bool, typer.Option("--all", help="Ask every pair.")] = False,
+    receipt: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where the receipt goes; NAME.receipt.json beside the path if not given."
+        ),
+    ] = None,
+    isolation: Annotated[
+        IsolationChoice,
+        typer.Option(help="What isolates the code; none is for code of your own only."),
+    ] = IsolationChoice.AUTO,
+    models: Annotated[
+        Path, typer.Option(envvar="ASSAY_MODELS", help="Folder of models of the Hub.")
+    ] = MODELS,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List every problem of a submission, then run it as a worker would, on the demo.
+
+    Says whether it may rank, what it scores, what it costs and how long it would take on every
+    benchmark, and writes a receipt that can be sent along. Of a folder of generations it lists
+    what is missing or wrong.
+
+    Exits with 1 where something is wrong with the submission.
+
+    Example: python -m evaluator check my-metric
+    """
+    if is_generations(path):
+        good = check_generations(path, load_registry(), data, as_json=as_json)
+        raise typer.Exit(0 if good else FAILED)
+    registry = load_registry()
+    wanted = Wanted(
+        path, registry, data, tuple(benchmark or ()), None if every else pairs, isolation, models
+    )
+    with stopped_in_words("Nothing was kept; check it again."):
+        _check(wanted, receipt, as_json=as_json)
+
+
+def _check(wanted: Wanted, place: Path | None, *, as_json: bool) -> None:
+    seen = examine_source(wanted.path, wanted.registry)
+    if seen.problems:
+        _tell_problems(seen, as_json=as_json)
+        raise typer.Exit(FAILED)
+    if not as_json:
+        console().print(examined_line(seen))
+    drawn = _drawn(wanted)
+    with validated_source(wanted.path, wanted.registry) as module:
+        outcome = _run(wanted, module, drawn)
+    _tell(seen, outcome, as_json=as_json)
+    if outcome.receipt is not None:
+        target = place or _beside(wanted.path, seen.name)
+        _write(target, written(outcome.receipt))
+        errors().print(safe(f"Receipt: {target}"))
+    if not outcome.good:
+        raise typer.Exit(FAILED)
+
+
+def _run(wanted: Wanted, module: ScoringModule, drawn: Sequence[Drawn]) -> Outcome:
+    limits = Limits()
+    with _machine(wanted, module, limits) as machine, _listener(module, drawn) as tell:
+        found = dry_run(module, drawn, machine, tell, now())
+    later: tuple[Projection, ...] = ()
+    if found.costs is not None and found.start_s is not None:
+        later = projections(
+            wanted.registry,
+            wanted.data,
+            found.costs,
+            start_s=found.start_s,
+            limits=limits,
+            wanted=_runs_on(wanted, module),
+        )
+    receipt = None if found.failure else receipt_of(module, found, now())
+    return Outcome(found, later, receipt)
+
+
+@contextmanager
+def _machine(wanted: Wanted, module: ScoringModule, limits: Limits) -> Iterator[Machine]:
+    """This machine, its isolation probed and the module's models at hand.
+
+    Raises:
+        PlatformError: `isolation_unavailable`, with what can be done.
+        SubmitterError: a model that cannot be had.
+    """
+    status = machine_isolation(choice=wanted.isolation)
+    backend = status.require()
+    with tempfile.TemporaryDirectory(prefix="assay-check-") as scratch:
+        brought = ModelShelf(wanted.models).bring(module.manifest.models, _fetching)
+        yield Machine(backend, status.layers, limits, brought, Path(scratch))
+
+
+def _fetching(model: str, done: int, total: int) -> None:
+    errors().print(safe(f"fetching {model}: {done / 1e6:,.0f} of {total / 1e6:,.0f} MB"))
+
+
+@contextmanager
+def _listener(module: ScoringModule, drawn: Sequence[Drawn]) -> Iterator[Any]:
+    total = sum(one.n_pairs for one in drawn)
+    with run_bars(total if drawn[1:] else None) as show:
+
+        def tell(benchmark: str, progress: Progress) -> None:
+            show(RunProgress("", module.manifest.name, benchmark, progress))
+
+        yield tell
+
+
+def _drawn(wanted: Wanted) -> list[Drawn]:
+    """The benchmarks to be asked, each with its share of the pairs.
+
+    Raises:
+        SubmitterError: `unknown_benchmark`, `images_missing`, `data_missing`.
+    """
+    chosen = [find(wanted.registry, name) for name in dict.fromkeys(wanted.benchmarks)] or [
+        one
+        for _, one in sorted(wanted.registry.items())
+        if one.card.simulated and one.has_questions(wanted.data)
+    ]
+    share = None if wanted.pairs is None else max(1, wanted.pairs // len(chosen))
+    return [Drawn(one, wanted.data, share) for one in chosen]
+
+
+def _runs_on(wanted: Wanted, module: ScoringModule) -> tuple[str, ...]:
+    """Benchmarks it would be run on if it were submitted here."""
+    return module.manifest.benchmarks or tuple(
+        name for name, one in wanted.registry.items() if one.has_questions(wanted.data)
+    )
+
+
+def _tell_problems(seen: Examination, *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(examined_record(seen), indent=1))
+        return
+    out = console()
+    for line in problem_lines(seen.problems):
+        out.print(line, soft_wrap=True)
+    n = len(seen.problems)
+    out.print(Text(f"{n} problem{'s' if n > 1 else ''}; nothing was run.", style="bold red"))
+
+
+def _tell(seen: Examination, outcome: Outcome, *, as_json: bool) -> None:
+    if as_json:
+        found = found_record(seen, outcome.found, outcome.later, outcome.receipt)
+        typer.echo(json.dumps(found, indent=1))
+        return
+    out = console()
+    for block in found_blocks(outcome.found, outcome.later, Limits()):
+        out.print(block)
+    for line in failure_lines(outcome.found):
+        out.print(line, soft_wrap=True)
+
+
+def _beside(path: Path, name: str) -> Path:
+    """`<name>.receipt.json` beside a folder or archive, never in it: it would change the content."""
+    return path.resolve().parent / f"{name}{SUFFIX}"
+
+
+def _write(target: Path, content: bytes) -> None:
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+    except OSError as error:
+        raise SubmitterError(
+            "cannot_write", f"The receipt cannot be written: {error}.", "Choose another --receipt."
+        ) from error

@@ -1,0 +1,18 @@
+"""What isolates code: an option of the commands that run it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from evaluator.isolation.gate import IsolationChoice
+
+IsolationOption = Annotated[
+    IsolationChoice,
+    typer.Option(
+        "--isolation",
+        help="What isolates the code that is scored. `none` is for your own code alone: it can read "
+        "your files and reach the network, and its results get no ranks.",
+    ),
+]

@@ -1,0 +1,147 @@
+"""`rerun`, `hide`, `show`, `ban`, `unban`, `policy`, `ledger`: what operators do with submissions.
+
+Each needs a reason, which everybody can read.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from benchmarks.errors import SubmitterError
+from evaluator.commands.common import DEFAULT_STORE, JsonOption, StoreOption, console
+from evaluator.commands.mine import Submission, acts_on, say
+from evaluator.commands.person import this_person
+from leaderboard.chronicle import read_lines, verify
+from leaderboard.policy import Allowance, Policy, read_policy
+from leaderboard.records import Kind
+from leaderboard.store.folder import folder_store
+
+Reason = Annotated[str, typer.Option(help="Why; everybody can read it.")]
+AccountKey = Annotated[str, typer.Argument(help="Account, for example hub:ada.")]
+
+
+def rerun(submission_id: Submission, reason: Reason, store: StoreOption = DEFAULT_STORE) -> None:
+    """Queue a finished submission again; its results stay until new ones replace them.
+
+    Example: python -m evaluator rerun my-metric-0123456789 --reason "new data"
+    """
+    say(acts_on(folder_store(store)).rerun(submission_id, this_person(operator=True), reason))
+
+
+def hide(submission_id: Submission, reason: Reason, store: StoreOption = DEFAULT_STORE) -> None:
+    """Take a submission off the boards.
+
+    Example: python -m evaluator hide my-metric-0123456789 --reason "copied"
+    """
+    say(acts_on(folder_store(store)).hide(submission_id, this_person(operator=True), reason))
+
+
+def show(
+    submission_id: Submission,
+    reason: Annotated[str, typer.Option(help="Why; everybody can read it.")] = "",
+    store: StoreOption = DEFAULT_STORE,
+) -> None:
+    """Put a hidden submission back to where it was.
+
+    Example: python -m evaluator show my-metric-0123456789
+    """
+    say(acts_on(folder_store(store)).show(submission_id, this_person(operator=True), reason))
+
+
+def ban(account: AccountKey, reason: Reason, store: StoreOption = DEFAULT_STORE) -> None:
+    """Take nothing more from an account; what of it is queued is rejected.
+
+    Example: python -m evaluator ban hub:mallory --reason "answers in the weights"
+    """
+    made = acts_on(folder_store(store)).ban(account, this_person(operator=True), reason)
+    console().print(Text(f"{made.account} is banned: {made.reason}"))
+
+
+def unban(account: AccountKey, reason: Reason, store: StoreOption = DEFAULT_STORE) -> None:
+    """Take submissions from an account again.
+
+    Example: python -m evaluator unban hub:mallory --reason "a misunderstanding"
+    """
+    acts_on(folder_store(store)).unban(account, this_person(operator=True), reason)
+    console().print(Text(f"{account} may submit again."))
+
+
+def policy(
+    scored: Annotated[
+        list[str] | None, typer.Option(help="KIND=N: may be scored in a period; repeatable.")
+    ] = None,
+    unfinished: Annotated[
+        list[str] | None, typer.Option(help="KIND=N: may wait or run at once; repeatable.")
+    ] = None,
+    days: Annotated[int | None, typer.Option(min=1, max=366, help="Length of a period.")] = None,
+    reason: Annotated[str, typer.Option(help="Why, where it is changed.")] = "",
+    store: StoreOption = DEFAULT_STORE,
+    as_json: JsonOption = False,
+) -> None:
+    """Show or change what each account is allowed.
+
+    Example: python -m evaluator policy --scored metric=20 --reason "a second GPU"
+    """
+    opened = folder_store(store)
+    current = read_policy(opened.public)
+    if scored or unfinished or days:
+        current = _changed(current, scored or [], unfinished or [], days)
+        acts_on(opened).set_policy(current, this_person(operator=True), reason)
+    if as_json:
+        typer.echo(current.model_dump_json(indent=1))
+        return
+    table = Table("kind", f"scored in {current.period_days} days", "unfinished at once")
+    for kind, allowance in current.allowances.items():
+        table.add_row(kind, str(allowance.scored), str(allowance.unfinished))
+    console().print(table)
+
+
+def ledger(
+    subject: Annotated[str, typer.Option(help="Only of this submission or account.")] = "",
+    store: StoreOption = DEFAULT_STORE,
+    as_json: JsonOption = False,
+) -> None:
+    """Print the public ledger, and whether its chain holds.
+
+    Example: python -m evaluator ledger --subject hub:ada
+    """
+    public = folder_store(store).public
+    lines = [line for line in read_lines(public) if subject in ("", line.subject)]
+    broken = verify(public)
+    if as_json:
+        record = [line.model_dump(mode="json") for line in lines]
+        typer.echo(json.dumps({"lines": record, "problems": broken}, indent=1))
+    else:
+        for line in lines:
+            reason = f": {line.reason}" if line.reason else ""
+            told = f"{line.n} {line.at:%Y-%m-%d %H:%M:%S} {line.action} {line.subject} by {line.by}"
+            console().print(Text(told + reason), soft_wrap=True)
+        console().print(Text("; ".join(broken) if broken else "The chain holds."))
+    if broken:
+        raise typer.Exit(3)
+
+
+def _changed(current: Policy, scored: list[str], unfinished: list[str], days: int | None) -> Policy:
+    allowances = dict(current.allowances)
+    for field, given in (("scored", scored), ("unfinished", unfinished)):
+        for text in given:
+            kind, number = _kind_and_number(text, f"--{field}")
+            before = allowances.get(kind, Allowance(scored=0, unfinished=0))
+            allowances[kind] = before.model_copy(update={field: number})
+    return Policy(period_days=days or current.period_days, allowances=allowances)
+
+
+def _kind_and_number(text: str, option: str) -> tuple[Kind, int]:
+    kind, _, number = text.partition("=")
+    if kind not in tuple(Kind) or not number.isdecimal():
+        raise SubmitterError(
+            "bad_allowance",
+            f"{option} {text!r} is not KIND=N.",
+            f"Kinds: {', '.join(Kind)}; N is a whole number.",
+        )
+    return Kind(kind), int(number)

@@ -1,0 +1,204 @@
+"""Strangers' code in containers, by Docker or Podman, with gVisor below where it is set up.
+
+The engine must be on this machine: a box sees files of it, and is looked at from outside.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks.errors import PlatformError
+from evaluator.isolation import broken, layout
+from evaluator.isolation.backend import Probe
+from evaluator.isolation.container_arguments import BoxPlan, arguments, binds, with_first
+from evaluator.isolation.container_box import ContainerBox
+from evaluator.isolation.container_engine import Engine, EngineError
+from evaluator.isolation.container_image import Image, Skeleton
+from evaluator.isolation.container_probe import looked_at
+from evaluator.isolation.container_sweep import sweep, this_supervisor
+from evaluator.isolation.container_trouble import diagnose
+from evaluator.isolation.job import Job
+from evaluator.isolation.limits import Limits
+from evaluator.isolation.seccomp_profile import oci_profile
+from evaluator.isolation.session import ScorerSession
+from evaluator.isolation.slots import LOCKS, Slot, take_slot
+from evaluator.isolation.staging import require_readable
+from evaluator.isolation.unseen import usually_hidden
+
+_SOME_MACHINES_LACK = (Path("/etc/ld.so.cache"),)
+
+
+@dataclass(frozen=True)
+class Containers:
+    """A backend for strangers' code.
+
+    Attributes:
+        engine: that runs the containers.
+        name: stable name, stored with each result.
+        image: what they start from.
+        gvisor: whether the engine's runtime is gVisor.
+        hidden: folders that a box must not see; a probe that sees one refuses.
+    """
+
+    engine: Engine
+    name: str
+    image: Image = field(default_factory=Skeleton)
+    gvisor: bool = False
+    hidden: tuple[Path, ...] = field(default_factory=usually_hidden)
+
+    def probe(self) -> Probe:
+        """Remove what killed workers left, start a real box, and look around inside and outside."""
+        try:
+            sweep(self.engine)
+            version = self.engine.version()
+            interpreter = self.image.interpreter(self.engine)
+            command = layout.inspection_command(interpreter, self.hidden)
+            with self._without_job(with_first(command, wait=True)) as box:
+                return looked_at(box, _limits_of(None), gvisor=self.gvisor, version=version)
+        except EngineError as error:
+            reason, remedy = diagnose(self.engine.kind, error.said)
+        except PlatformError as error:
+            reason, remedy = error.message, error.hint
+        return Probe(ok=False, reason=reason, remedy=remedy)
+
+    def start(self, job: Job) -> ScorerSession:
+        """Start a box; see `Backend.start`.
+
+        Raises:
+            PlatformError: `box_not_started`, `device_unavailable`, `not_readable` or
+                `no_user_for_box`, with reason and remedy.
+        """
+        try:
+            return self._start(job)
+        except EngineError as error:
+            raise self._not_started(error.said) from error
+
+    def _start(self, job: Job) -> ScorerSession:
+        interpreter = self.image.interpreter(self.engine)
+        command = with_first(layout.runner_command(interpreter, job))
+        with _filter_file(gpu=job.device != "cpu") as profile:
+            box = self._spawn(job, command, profile)
+            session = ScorerSession(box, job.limits)
+            try:
+                session.await_box()
+            except PlatformError as error:
+                raise self._not_started(" ".join(session.log.split())) from error
+        try:
+            box.adopt()
+        except EngineError:
+            session.close()
+            raise
+        if box.known.cgroup is None:
+            session.close()
+            raise _not_here()
+        return session
+
+    @contextmanager
+    def _without_job(self, command: tuple[str, ...]) -> Iterator[ContainerBox]:
+        with _filter_file(gpu=False) as profile:
+            box = self._spawn(None, command, profile)
+            try:
+                yield box
+            finally:
+                box.end()
+                box.release()
+
+    def _spawn(self, job: Job | None, command: tuple[str, ...], profile: Path) -> ContainerBox:
+        slot = _slot()
+        try:
+            plan = self._plan(job, command, profile, slot.uid)
+            words = arguments(self.engine.kind, plan)
+            if job is not None:
+                folders = (job.folder, *(model.folder for model in job.models))
+                require_readable(folders, slot.uid, reached=True)
+            self.engine.call(*words)
+            return ContainerBox(
+                process=self.engine.attached(plan.name),
+                engine=self.engine,
+                name=plan.name,
+                let_go=slot.release,
+            )
+        except BaseException:
+            slot.release()
+            raise
+
+    def _plan(self, job: Job | None, command: tuple[str, ...], profile: Path, uid: int) -> BoxPlan:
+        interpreter = self.image.interpreter(self.engine)
+        limits = _limits_of(job)
+        return BoxPlan(
+            name=f"assay-box-{os.getpid()}-{secrets.token_hex(6)}",
+            supervisor=this_supervisor(),
+            image=self.image.ready(self.engine),
+            uid=uid,
+            limits=limits,
+            binds=binds(
+                interpreter,
+                job,
+                machine=self.image.binds_this_machine,
+                exists=[path for path in _SOME_MACHINES_LACK if path.exists()],
+            ),
+            variables=layout.variables(interpreter, limits),
+            command=command,
+            profile=profile,
+            device="cpu" if job is None else job.device,
+            runtime=self.engine.runtime,
+            gvisor=self.gvisor,
+        )
+
+    def _not_started(self, printed: str) -> PlatformError:
+        reason, remedy = diagnose(self.engine.kind, printed)
+        return PlatformError("box_not_started", reason, remedy)
+
+
+def docker(
+    environ: Mapping[str, str], host: str | None = None, image: Image | None = None
+) -> Containers:
+    """Boxes by Docker."""
+    return Containers(Engine.docker(environ, host), "docker", image or Skeleton())
+
+
+def podman(environ: Mapping[str, str], image: Image | None = None) -> Containers:
+    """Boxes by Podman, as its own configuration sets it up."""
+    return Containers(Engine.podman(environ), "podman", image or Skeleton())
+
+
+def gvisor(
+    environ: Mapping[str, str], host: str | None = None, image: Image | None = None
+) -> Containers:
+    """Boxes by Docker with gVisor below."""
+    engine = Engine.docker(environ, host, runtime="runsc")
+    return Containers(engine, "gvisor", image or Skeleton(), gvisor=True)
+
+
+def _limits_of(job: Job | None) -> Limits:
+    return Limits() if job is None else job.limits
+
+
+@contextmanager
+def _filter_file(*, gpu: bool) -> Iterator[Path]:
+    """The system-call filter as a file, which the client reads while the box starts."""
+    with tempfile.NamedTemporaryFile("w", prefix="assay-filter-", suffix=".json") as file:
+        json.dump(oci_profile(gpu=gpu), file)
+        file.flush()
+        yield Path(file.name)
+
+
+def _slot() -> Slot:
+    """A user for one box; an engine without root maps it to one of the worker's own."""
+    return take_slot(LOCKS if os.geteuid() == 0 else broken.marks_folder().parent / "users")
+
+
+def _not_here() -> PlatformError:
+    return PlatformError(
+        "box_not_started",
+        "A container started, but its processes cannot be seen from here.",
+        "Run the worker on the engine's own machine, with the host's process ids (--pid host) "
+        "where it is in a container itself.",
+    )

@@ -1,0 +1,142 @@
+"""Where the worker is root: the files of a box, shown to its user whatever folder they lie in.
+
+A box runs as a user who may not pass through, say, `/root`. So its files are bound to a place of
+their own first, in a mount namespace that only the starting thread and the box have: nothing of
+it is seen by the rest of the machine, and it is gone when both are.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import stat
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+from benchmarks.errors import PlatformError
+
+_STAGE = Path("/tmp")  # noqa: S108 - covered by memory of our own, in a namespace of our own
+_CLONE_NEWNS = 0x20000
+_MS_BIND, _MS_REC, _MS_SLAVE = 0x1000, 0x4000, 0x80000
+_MOST_FILES = 200_000
+
+
+def stage(sources: Iterable[Path]) -> Mapping[Path, Path]:
+    """Show files at a place that every user may reach, to this thread and what it starts.
+
+    The calling thread sees another `/tmp` afterwards, and should do nothing but start a box.
+
+    Args:
+        sources: files and folders; those that do not exist are left out.
+
+    Returns:
+        Where each is; empty where this root may not mount, so that all stay where they are.
+
+    Raises:
+        OSError: mounting failed halfway.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(_CLONE_NEWNS) != 0:
+        if ctypes.get_errno() == errno.EPERM:
+            return {}
+        raise _last_error("unshare")
+    _mount(libc, "none", "/", None, flags=_MS_REC | _MS_SLAVE)
+    with ExitStack() as stack:
+        # Opened before their path may be covered.
+        opened = {path: fd for path in sources if (fd := _opened(path, stack)) is not None}
+        _mount(libc, "tmpfs", str(_STAGE), "tmpfs", flags=0, data="mode=0755,size=1m")
+        return {
+            path: _show(libc, descriptor, _STAGE / str(number))
+            for number, (path, descriptor) in enumerate(opened.items())
+        }
+
+
+def _show(libc: ctypes.CDLL, descriptor: int, place: Path) -> Path:
+    if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+        place.mkdir(mode=0o755)
+    else:
+        place.touch(mode=0o644)
+    _mount(libc, f"/proc/self/fd/{descriptor}", str(place), None, flags=_MS_BIND | _MS_REC)
+    return place
+
+
+def require_readable(paths: Iterable[Path], uid: int, *, reached: bool) -> None:
+    """Refuse what the user of a box could not read inside, before it starts.
+
+    Args:
+        paths: files and folders, each with all that is in it; those that do not exist are left to
+            whoever opens them.
+        uid: the user, who owns none of them.
+        reached: whether the way to them is open already, so that only what is in them counts.
+
+    Raises:
+        PlatformError: `not_readable`, with the first that is not, and what to do.
+    """
+    for path in paths:
+        if not path.exists():
+            continue
+        if not reached:
+            require_way(path, uid)
+        if (fault := _closed_inside(path)) is not None:
+            raise _not_readable(fault, uid, "read", "o+rX")
+
+
+def require_way(path: Path, uid: int) -> None:
+    """Refuse a file that the user of a box cannot get to.
+
+    Args:
+        path: file or folder.
+        uid: the user, who owns nothing on the way.
+
+    Raises:
+        PlatformError: `not_readable`, with the folder that is closed, and what to do.
+    """
+    for folder in reversed(path.resolve().parents):
+        if not folder.stat().st_mode & stat.S_IXOTH:
+            raise _not_readable(folder, uid, "pass through", "o+x")
+
+
+def _not_readable(path: Path, uid: int, act: str, mode: str) -> PlatformError:
+    return PlatformError(
+        "not_readable",
+        f"The user that a box runs as (uid {uid}) cannot {act} {path}.",
+        f"Let it: chmod {mode} {path}",
+    )
+
+
+def _closed_inside(path: Path) -> Path | None:
+    waiting, seen = [path], 0
+    while waiting and seen < _MOST_FILES:
+        current = waiting.pop()
+        seen += 1
+        mode = current.lstat().st_mode
+        if stat.S_ISLNK(mode):
+            continue
+        needed = stat.S_IROTH | (stat.S_IXOTH if stat.S_ISDIR(mode) else 0)
+        if mode & needed != needed:
+            return current
+        if stat.S_ISDIR(mode):
+            waiting += current.iterdir()
+    return None
+
+
+def _opened(path: Path, stack: ExitStack) -> int | None:
+    try:
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    stack.callback(os.close, descriptor)
+    return descriptor
+
+
+def _mount(libc: ctypes.CDLL, *words: str | None, flags: int, data: str | None = None) -> None:
+    source, target, kind, told = (w and w.encode() for w in (*words, data))
+    if libc.mount(source, target, kind, ctypes.c_ulong(flags), told) != 0:
+        raise _last_error(f"mounting {words[1]}")
+
+
+def _last_error(doing: str) -> OSError:
+    number = ctypes.get_errno()
+    return OSError(number, f"{doing}: {os.strerror(number)}")

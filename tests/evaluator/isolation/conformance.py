@@ -1,0 +1,362 @@
+"""What every backend must do alike: questions that a scorer answers from inside, and bad endings.
+
+A box is slow to start beside a question, so one scorer asks many of them and answers each with a
+float: 1 for yes.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from evaluator.isolation.limits import MIB, Limits
+from tests.evaluator.isolation.boxes import SHORT
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+SECRET = "ASSAY_TEST_SECRET"
+
+SMALL = replace(
+    SHORT, scratch_bytes=24 * MIB, shm_bytes=24 * MIB, file_bytes=16 * MIB, memory_bytes=512 * MIB
+)
+"""For a scorer that tries how much it may write."""
+
+PEAK_BYTES = 120 * MIB
+
+SEEN: Mapping[str, str] = {
+    "a variable of the worker": f"any({SECRET!r} in environ(p) for p in ('self', '1'))",
+    "a variable nobody set": "bool({e.partition('=')[0] for p in ('self', '1') "
+    "for e in environ(p).split(chr(0)) if e} - KNOWN)",
+    "the project": f"os.path.exists({str(REPOSITORY)!r})",
+    "the home folder": f"os.path.exists({str(Path.home())!r})",
+    "the rest of the machine": "any(map(os.path.exists, ('/var', '/home', '/root', '/etc/shadow')))",
+    "a socket of an engine": "any(map(os.path.exists, ENGINE_SOCKETS))",
+    "other processes": "len([p for p in os.listdir('/proc') if p.isdigit()]) > 4",
+    "a network": "{n.split(':')[0].strip() for n in open('/proc/net/dev').readlines()[2:]} - {'lo'}",
+    "the name of this machine": "os.uname().nodename != 'sandbox'",
+    "its name servers": "any(s in text('/etc/resolv.conf') for s in NAME_SERVERS)",
+    "open files of the worker": "set(os.listdir('/proc/self/fd')) - {'0', '1', '2', '3', '200', '201'}",
+    "another submission": "os.listdir('/submission') != ['scorer.py']",
+    "the kernel's root user": "os.getuid() == 0",
+    "a capability": "[l for l in open('/proc/self/status') if l.startswith('CapEff') "
+    "and int(l.split()[1], 16)]",
+}
+"""What must not be seen."""
+
+UNREACHABLE: Mapping[str, str] = {
+    "a port of this machine": "socket.create_connection(('127.0.0.1', PORT), timeout=1)",
+    "a port of this machine, version 6": "socket.create_connection(('::1', PORT), timeout=1)",
+    "another machine": "socket.create_connection(('192.0.2.1', 80), timeout=1)",
+    "a datagram out": "socket.socket(socket.AF_INET, socket.SOCK_DGRAM)"
+    ".sendto(b'x', ('192.0.2.1', 53))",
+    "an abstract socket of this machine": "socket.socket(socket.AF_UNIX).connect(ABSTRACT)",
+    "the hypervisor": "socket.socket(40, socket.SOCK_STREAM).connect((2, 1))",
+    "a name": "socket.getaddrinfo('example.org', 80)",
+    "root": "os.setuid(0)",
+    "another root folder": "os.chroot('/tmp')",
+    "the memory of the first process": "os.close(os.open('/proc/1/mem', os.O_RDWR))",
+}
+"""What must be refused."""
+
+UNWRITABLE: Mapping[str, str] = {
+    path: f"touch({path!r})"
+    for path in ("/x", "/usr/x", "/etc/x", "/dev/x", "/submission/x", "/submission/scorer.py",
+                 "/runner/x", "/runner/frames.py", "/proc/sys/kernel/core_pattern",
+                 "/proc/sysrq-trigger")
+} | {"the libraries": "touch(os.path.dirname(PIL.__file__) + '/x')"}  # fmt: skip
+"""Where nothing may be written."""
+
+BOUNDED: Mapping[str, str] = {
+    "a file": "fill('/tmp', 1, 20)",
+    "/scratch": "fill('/scratch', 8, 4)",
+    "/dev/shm": "fill('/dev/shm', 8, 4)",
+    "/tmp": "fill('/tmp', 10, 8)",
+}
+"""Where more than fits must be refused: files, and MiB of each."""
+
+WRITABLE: Mapping[str, str] = {
+    f"a small file in {folder}": f"touch('{folder}/small')"
+    for folder in ("/scratch", "/tmp", "/dev/shm")
+}
+"""Where a scorer may write."""
+
+DENIED_CALLS: Mapping[str, str] = {
+    "ptrace": "call(101, 0, 0, 0, 0)",
+    "unshare": "call(272, 0x10000000)",
+    "io_uring_setup": "call(425, 1, 0)",
+    "bpf": "call(321, 0, 0, 0)",
+    "userfaultfd": "call(323, 0)",
+    "keyctl": "call(250, 0, 0)",
+    "memfd_create": "call(319, b'x', 0)",
+    "mount": "call(165, b'x', b'/tmp', b'tmpfs', 0, 0)",
+    "socket of IP": "call(41, 2, 1, 0)",
+    "socket of netlink": "call(41, 16, 3, 0)",
+    "socket of vsock": "call(41, 40, 1, 0)",
+    "TIOCSTI": "call(16, 1, 0x5412, b'x')",
+    "TIOCSTI above 32 bits": "call(16, 1, 0x100005412, b'x')",
+    "a call of the future": "call(1000)",
+}
+"""By the numbers of x86_64: refused by the filter, with its own error numbers."""
+
+_FILTERED = "{errno.EPERM, errno.EAFNOSUPPORT, errno.ENOSYS}"
+
+_INQUIRY = """
+import ctypes, errno, os, socket, sys, time
+import PIL
+
+KNOWN = {{"HOME", "TMPDIR", "USER", "PATH", "LANG", "LC_CTYPE", "PWD", "OMP_NUM_THREADS",
+         "HF_HUB_OFFLINE", "HF_HUB_CACHE", "LD_LIBRARY_PATH"}}
+PORT, ABSTRACT, NAME_SERVERS, ENGINE_SOCKETS = {port}, {abstract!r}, {servers!r}, {sockets!r}
+libc = ctypes.CDLL(None, use_errno=True)
+
+def text(path):
+    try:
+        with open(path, errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+def environ(pid):
+    return text(f"/proc/{{pid}}/environ")
+
+def touch(path):
+    with open(path, "ab") as file:
+        file.write(b"x")
+
+def fill(folder, n_files, n_mib):
+    names = [f"{{folder}}/full{{n}}" for n in range(n_files)]
+    try:
+        for name in names:
+            with open(name, "wb") as file:
+                for _ in range(n_mib):
+                    file.write(bytes(2**20))
+    finally:
+        for name in names:
+            if os.path.exists(name):
+                os.remove(name)
+
+def call(number, *words):
+    if libc.syscall(ctypes.c_long(number), *[ctypes.c_long(w) if isinstance(w, int) else w for w in words]) < 0:
+        raise OSError(ctypes.get_errno(), "refused")
+
+def asked(what, act, answer):
+    try:
+        return answer(act)
+    except Exception as error:
+        print(f"{{what}}: {{error!r}}")
+        return -1.0
+
+def seen(act):
+    return float(bool(act()))
+
+def worked(act):
+    try:
+        act()
+    except OSError:
+        return 0.0
+    return 1.0
+
+def unfiltered(act):
+    try:
+        act()
+    except OSError as error:
+        return float(error.errno not in {filtered})
+    return 1.0
+
+class Scorer:
+    def score(self, images, prompts):
+        print("to \\x1b[31mred\\x1b[0m stdout \\u202e")
+        os.write(1, b"RE01 straight to the descriptor\\n")
+        os.system("echo from a child")
+        sys.stderr.write("to stderr\\n")
+        print(f"kernel {{os.uname().release}}")
+        print(f"user {{os.getuid()}}")
+        held = bytearray({peak})
+        time.sleep(0.5)
+        del held
+        return [
+            {answers}
+        ]
+"""
+
+
+def inquiry(*, port: int, abstract: str, servers: Sequence[str], sockets: Sequence[str]) -> str:
+    """A scorer that answers every question, in the order of `questions`.
+
+    Args:
+        port: where this machine listens.
+        abstract: name of an abstract socket where it listens.
+        servers: its name servers.
+        sockets: of engines, that must not be in the box.
+    """
+    answers = ",\n            ".join(
+        f"asked({what!r}, lambda: {act}, {answer})"
+        for group, answer in questions_and_answers()
+        for what, act in group.items()
+    )
+    return _INQUIRY.format(
+        port=port, abstract=abstract, servers=list(servers), sockets=list(sockets),
+        filtered=_FILTERED, peak=PEAK_BYTES, answers=answers,
+    )  # fmt: skip
+
+
+def questions_and_answers() -> tuple[tuple[Mapping[str, str], str], ...]:
+    """Each group, and the function of the scorer that answers it."""
+    return (
+        (SEEN, "seen"),
+        (UNREACHABLE, "worked"),
+        (UNWRITABLE, "worked"),
+        (BOUNDED, "worked"),
+        (WRITABLE, "worked"),
+        (DENIED_CALLS, "unfiltered"),
+    )
+
+
+@dataclass(frozen=True)
+class Ending:
+    """A scorer that ends badly.
+
+    Attributes:
+        source: its text.
+        codes: one of which its author is told.
+        said: part of what its author is told.
+        limits: of the job.
+        walls: whether it takes a backend that isolates.
+    """
+
+    source: str
+    codes: tuple[str, ...]
+    said: str = ""
+    limits: Limits = SHORT
+    walls: bool = False
+
+
+def _scorer(*lines: str, imports: str = "os, signal, struct, time") -> str:
+    body = textwrap.indent("\n".join(lines), " " * 8)
+    return f"import {imports}\nclass Scorer:\n    def score(self, images, prompts):\n{body}\n"
+
+
+_HELD = "held = bytearray(b'x' * (150 * 2**20))"
+
+ENDINGS: Mapping[str, Ending] = {
+    "exits": Ending(_scorer("os._exit(7)"), ("crashed",), "ended by itself with exit code 7"),
+    "segfaults": Ending(_scorer("os.kill(os.getpid(), 11)"), ("crashed",), "killed by SIGSEGV"),
+    "closes its pipe": Ending(_scorer("os.close(201)", "return [1.0]"), ("crashed",)),
+    "never answers": Ending(
+        _scorer(
+            "for n in set(range(1, 32)) - {9, 19}: signal.signal(n, signal.SIG_IGN)",
+            "while True: pass",
+        ),
+        ("timeout",),
+        "Scoring batch 1 took longer than 1 s",
+        replace(SHORT, batch_s=1.0),
+    ),
+    "answers late": Ending(
+        _scorer("time.sleep(3)", "return [1.0]"), ("timeout",), "batch 1",
+        replace(SHORT, batch_s=1.0),
+    ),
+    "answers for ever": Ending(
+        _scorer("time.sleep(0.4)", "return [1.0]"), ("timeout",), "whole job",
+        replace(SHORT, job_s=1.5),
+    ),
+    "answers too long": Ending(
+        _scorer(
+            "os.write(201, struct.pack('<4sII', b'RE01', 1, 2) + struct.pack('<2d', 1, 1))",
+            "return [1.0]",
+        ),
+        ("protocol",),
+    ),
+    "answers before it is asked": Ending(
+        _scorer(
+            "os.write(201, struct.pack('<4sIId', b'RE01', 1, 1, 1.0))",
+            "os.write(201, struct.pack('<4sIId', b'RE01', 2, 1, 1.0))",
+            "time.sleep(0.5)",
+            "return [1.0]",
+        ),
+        ("protocol",),
+    ),
+    "answers something else": Ending(
+        _scorer("os.write(201, b'garbage ' * 9)", "return [1.0]"), ("protocol",)
+    ),
+    "takes too much memory at once": Ending(
+        _scorer("bytearray(b'x' * 2**30)", "return [1.0]"), ("out_of_memory",),
+        limits=replace(SHORT, memory_bytes=300 * MIB),
+    ),
+    "takes too much memory in several processes": Ending(
+        _scorer("for _ in range(4):", "    if os.fork() == 0:", f"        {_HELD}",
+                "        time.sleep(60)", "time.sleep(60)"),
+        ("out_of_memory",), "the limit is 300 MiB",
+        replace(SHORT, memory_bytes=300 * MIB), walls=True,
+    ),
+    "takes too much memory in files": Ending(
+        _scorer("for n in range(4):", "    with open(f'/scratch/{n}', 'wb') as file:",
+                "        for _ in range(100): file.write(bytes(2**20))", "time.sleep(60)"),
+        ("out_of_memory",), "the limit is 200 MiB",
+        replace(SHORT, memory_bytes=200 * MIB), walls=True,
+    ),
+    "starts too many processes": Ending(
+        _scorer("for _ in range(500):", "    if os.fork() == 0: time.sleep(60)", "time.sleep(60)"),
+        ("too_many_processes", "scorer_raised"), "",
+        replace(SHORT, processes=40), walls=True,
+    ),
+}  # fmt: skip
+
+DUAL_ENCODER = """
+class Scorer:
+    def encode_images(self, images):
+        self.encoded = len(images)
+        return [[float(image.width), 1.0] for image in images]
+    def encode_texts(self, texts):
+        return [[float(len(text)), 2.0] for text in texts]
+    def similarity(self, images, texts):
+        return [i[0] * t[0] + self.encoded for i, t in zip(images, texts)]
+    def score(self, images, prompts):
+        raise AssertionError("the dearer way")
+    def score_elements(self, images, prompts, elements):
+        return [[float(len(e)) for e in row] for row in elements]
+"""
+
+FLOODING_WITH_A_DAEMON = """
+import os, signal, time
+class Scorer:
+    def score(self, images, prompts):
+        print("first line", flush=True)
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                for number in set(range(1, 32)) - {9, 19}:
+                    signal.signal(number, signal.SIG_IGN)
+                time.sleep(600)
+            os._exit(0)
+        for _ in range(100):
+            print("x" * 100_000)
+        print("last line", flush=True)
+        return [1.0] * len(prompts)
+"""
+
+NEIGHBOUR = """
+import os, socket, time
+class Scorer:
+    def __init__(self):
+        self.socket = socket.socket(socket.AF_UNIX)
+        try:
+            self.socket.bind("\\0assay-neighbour")
+            self.socket.listen()
+            self.alone = 1.0
+        except OSError:
+            self.alone = 0.0
+    def score(self, images, prompts):
+        for folder in ("/scratch", "/tmp", "/dev/shm"):
+            self.alone *= not os.path.exists(f"{folder}/trace")
+            open(f"{folder}/trace", "w").close()
+        pids = [int(p) for p in os.listdir("/proc") if p.isdigit()]
+        return [self.alone, float(len(pids)), float(max(pids))]
+"""
+
+SLEEPER = """
+import time
+class Scorer:
+    def score(self, images, prompts):
+        time.sleep(600)
+"""

@@ -1,0 +1,124 @@
+"""Container engines of the tests' own: private sockets and folders, ended whatever happens."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from evaluator.isolation.container_engine import Engine, EngineError
+
+STARTS_WITHIN_S = 60.0
+ENDS_WITHIN_S = 20.0
+_TOOLS_OF_DOCKER = ("dockerd", "docker", "containerd", "runc")
+
+
+def client_environment() -> Mapping[str, str]:
+    """What the clients are started with: where programs are, and no more."""
+    return {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
+
+
+def require_tools(*names: str) -> None:
+    """Skip where a program is missing, or where only root could start it."""
+    missing = [name for name in names if shutil.which(name) is None]
+    if missing:
+        pytest.skip(f"not installed: {', '.join(missing)}")
+    if os.geteuid() != 0:
+        pytest.skip("a daemon of the tests' own needs root")
+
+
+@contextmanager
+def docker_daemon() -> Iterator[str]:
+    """A Docker daemon that knows gVisor where it is installed; gives the address of its socket."""
+    require_tools(*_TOOLS_OF_DOCKER)
+    # Not below pytest's folder: the name of a socket may have only a hundred characters.
+    folder = Path(tempfile.mkdtemp(prefix="assay-docker-"))
+    host = f"unix://{folder}/docker.sock"
+    config = folder / "daemon.json"
+    config.write_text(json.dumps({"runtimes": _runtimes()}))
+    with (folder / "log").open("wb") as log:
+        daemon = subprocess.Popen(
+            [
+                "dockerd", "--config-file", str(config), "--host", host,
+                "--data-root", str(folder / "data"), "--exec-root", str(folder / "exec"),
+                "--pidfile", str(folder / "pid"), "--iptables=false", "--ip6tables=false",
+                "--bridge=none", "--storage-driver", "vfs",
+            ],
+            stdout=log, stderr=log, start_new_session=True, env=dict(client_environment()),
+        )  # fmt: skip
+    try:
+        _await_daemon(Engine.docker(client_environment(), host), daemon, folder / "log")
+        yield host
+    finally:
+        _stop(daemon)
+        _clear(folder)
+
+
+@contextmanager
+def podman_engine() -> Iterator[Engine]:
+    """Podman with folders of its own, and a runtime that knows every version of cgroups."""
+    require_tools("podman", "runc")
+    folder = Path(tempfile.mkdtemp(prefix="assay-podman-"))
+    options = (
+        "--root", str(folder / "root"), "--runroot", str(folder / "run"),
+        "--tmpdir", str(folder / "tmp"), "--storage-driver", "vfs",
+        "--cgroup-manager", "cgroupfs", "--events-backend", "none",
+    )  # fmt: skip
+    engine = Engine.podman(client_environment(), options, runtime="runc")
+    try:
+        yield engine
+    finally:
+        engine.call("rm", "--all", "--force", "--time", "0")
+        _clear(folder)
+
+
+def mounts_below(folder: Path) -> list[Path]:
+    """Places below a folder where something is mounted, the deepest first."""
+    lines = Path("/proc/self/mountinfo").read_text().splitlines()
+    places = [Path(line.split()[4]) for line in lines]
+    return sorted((p for p in places if p.is_relative_to(folder)), reverse=True)
+
+
+def _runtimes() -> dict[str, object]:
+    found = shutil.which("runsc")
+    if found is None:
+        return {}
+    # Without a virtual machine below, gVisor watches calls by ptrace: slow, but everywhere.
+    return {"runsc": {"path": found, "runtimeArgs": ["--network=none", "--platform=ptrace"]}}
+
+
+def _await_daemon(engine: Engine, daemon: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + STARTS_WITHIN_S
+    while daemon.poll() is None and time.monotonic() < deadline:
+        try:
+            engine.version()
+        except EngineError:
+            time.sleep(0.2)
+        else:
+            return
+    pytest.fail(f"dockerd did not start: {log.read_text(errors='replace')[-1000:]}")
+
+
+def _stop(daemon: subprocess.Popen[bytes]) -> None:
+    """As asked, then with all it started."""
+    daemon.terminate()
+    try:
+        daemon.wait(ENDS_WITHIN_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(daemon.pid, signal.SIGKILL)
+        daemon.wait()
+
+
+def _clear(folder: Path) -> None:
+    for place in mounts_below(folder):
+        subprocess.run(["umount", "--lazy", str(place)], check=True)
+    shutil.rmtree(folder)

@@ -1,0 +1,145 @@
+"""Layers, their names, and what is said when one of them is turned off."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.errors import PlatformError
+from evaluator.isolation import graphics
+from evaluator.isolation.bubblewrap import SWITCHABLE, Bubblewrap
+from evaluator.isolation.gate import IsolationChoice, machine_isolation
+from evaluator.isolation.job import Job, ModelFiles
+from evaluator.isolation.layers import LEGEND, Layer
+from evaluator.isolation.limits import Limits
+from leaderboard.cells import UNSANDBOXED, kept_from_ranking
+from tests.evaluator.isolation.boxes import SHORT, Submit, png
+
+BOUNDS = {Layer.MEMORY_CGROUP, Layer.MEMORY_WATCHDOG, Layer.CPU_CGROUP, Layer.CPU_NICENESS}
+
+
+def test_every_layer_says_what_it_stops() -> None:
+    assert set(LEGEND) == set(Layer)
+    assert all(text.endswith(".") for text in LEGEND.values())
+
+
+@pytest.mark.isolation
+@pytest.mark.parametrize("layer", sorted(SWITCHABLE))
+def test_a_box_without_a_layer_never_probes_well(bubblewrap: Bubblewrap, layer: Layer) -> None:
+    probe = replace(bubblewrap, without=frozenset({layer})).probe()
+    assert not probe.ok
+    assert layer not in probe.layers
+    assert f"{layer} was turned off" in probe.reason
+
+
+SEEN_INSIDE = {
+    Layer.FILESYSTEM: "is visible",
+    Layer.ENVIRONMENT: "variable",
+    Layer.CAPABILITIES: "capabilities are left",
+    Layer.SYSTEM_CALLS: "not refused by the filter",
+    Layer.MEMORY_FOLDERS: "holds more than",
+}
+
+
+@pytest.mark.isolation
+@pytest.mark.parametrize("layer", sorted(SEEN_INSIDE))
+def test_that_a_layer_is_missing_is_seen_in_the_box_itself(
+    bubblewrap: Bubblewrap, layer: Layer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_SECRET", "token")
+    probe = replace(bubblewrap, without=frozenset({layer}), hidden=(Path("/etc/passwd"),)).probe()
+    assert SEEN_INSIDE[layer] in probe.reason
+
+
+@pytest.mark.isolation
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be seen as root")
+def test_root_in_a_box_is_seen_from_outside(bubblewrap: Bubblewrap) -> None:
+    probe = replace(bubblewrap, without=frozenset({Layer.KERNEL_UID})).probe()
+    assert "the kernel sees root in it" in probe.reason
+
+
+@pytest.mark.isolation
+def test_code_runs_in_a_box_without_a_layer_for_the_sake_of_tests(
+    bubblewrap: Bubblewrap, submit: Submit
+) -> None:
+    folder = submit("class Scorer:\n    def score(self, images, prompts): return [1.0]")
+    for layer in sorted(SWITCHABLE):
+        backend = replace(bubblewrap, without=frozenset({layer}))
+        with backend.start(Job(folder, limits=SHORT)) as session:
+            assert list(session.score([png()], [(0, "a cat")])) == [1.0], layer
+
+
+def test_none_is_loud_and_marked_and_never_isolates(caplog: pytest.LogCaptureFixture) -> None:
+    status = machine_isolation(choice=IsolationChoice.NONE)
+    assert "NOTHING ISOLATES" in caplog.text
+    assert status.layers == (UNSANDBOXED,) == (str(Layer.UNSANDBOXED),)
+    assert status.ok
+    assert not status.isolates
+    assert status.require().name == "plain"
+
+
+@pytest.mark.isolation
+def test_bubblewrap_can_be_asked_for_by_name(bubblewrap: Bubblewrap) -> None:
+    status = machine_isolation(Path("/usr/bin"), choice=IsolationChoice.BUBBLEWRAP)
+    assert not status.ok
+    assert "/usr/bin is visible" in status.reason
+    assert machine_isolation(choice=IsolationChoice.BUBBLEWRAP).require().name == "bubblewrap"
+
+
+def test_a_run_without_isolation_is_kept_from_ranking_whatever_its_trust() -> None:
+    assert kept_from_ranking("", [UNSANDBOXED]) == "ran without isolation"
+    assert kept_from_ranking("depends on the order", ["pid"]) == "depends on the order"
+    assert kept_from_ranking("", ["pid", "network"]) == ""
+
+
+def test_a_card_is_given_its_own_node_and_the_shared_ones(tmp_path: Path) -> None:
+    for name in ("nvidia0", "nvidia1", "nvidiactl", "nvidia-uvm"):
+        (tmp_path / name).touch()
+    names = [path.name for path in graphics.nodes("cuda:1", tmp_path)]
+    assert names == ["nvidia1", "nvidiactl", "nvidia-uvm"]
+    assert graphics.nodes("cuda", tmp_path)[0].name == "nvidia0"
+    assert graphics.nodes("cpu", tmp_path) == ()
+    assert graphics.inside("cuda:1") == "cuda"
+
+
+@pytest.mark.parametrize("device", ["cuda", "cuda:3", "tpu", "cuda:../../sda", ""])
+def test_a_device_that_is_not_here_is_refused(tmp_path: Path, device: str) -> None:
+    with pytest.raises(PlatformError) as caught:
+        graphics.nodes(device, tmp_path)
+    assert caught.value.code == "device_unavailable"
+
+
+@pytest.mark.isolation
+def test_a_model_of_the_hub_is_found_without_network(
+    bubblewrap: Bubblewrap, submit: Submit, tmp_path: Path
+) -> None:
+    revision = "0123456789abcdef0123456789abcdef01234567"
+    model = ModelFiles("ada/tiny", revision, tmp_path / "model")
+    snapshot = model.folder / "snapshots" / revision
+    snapshot.mkdir(parents=True)
+    (snapshot / "config.json").write_text('{"size": 7}')
+    (model.folder / "refs").mkdir()
+    (model.folder / "refs/main").write_text(revision)
+    folder = submit("""
+        import json
+        from pathlib import Path
+        from huggingface_hub import hf_hub_download, snapshot_download
+        class Scorer:
+            def __init__(self, models):
+                self.models = models
+            def score(self, images, prompts):
+                found = snapshot_download("ada/tiny", local_files_only=True)
+                by_name = hf_hub_download("ada/tiny", "config.json")
+                size = json.loads(Path(found, "config.json").read_text())["size"]
+                return [float(found == self.models["ada/tiny"]), float(Path(by_name).parent == Path(found)), size]
+        """)
+    job = Job(folder, limits=replace(SHORT, start_s=60.0), models=(model,))
+    with bubblewrap.start(job) as session:
+        assert list(session.score([png()], [(0, "a cat")] * 3)) == [1.0, 1.0, 7.0]
+
+
+def test_usual_limits_leave_room_for_a_scorer_of_the_processor() -> None:
+    assert Limits().memory_bytes >= 2 * 2**30

@@ -1,0 +1,209 @@
+"""Archives nobody thought of: the same content from every form, and no damage does harm."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from benchmarks.errors import SubmitterError
+from evaluator.submission.archive import content_hash, looked_into, taken_in
+from evaluator.submission.limits import ArchiveLimits
+from tests.evaluator.submission.archives import folder_of
+
+QUICK = settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+)
+SMALL = ArchiveLimits(
+    entries=20, file_bytes=1 << 20, total_bytes=2 << 20, depth=6, ratio_from=64 << 10
+)
+
+PARTS = st.text("abcdéß文 -_", min_size=1, max_size=6).map(lambda t: f"{t}x")
+NAMES = st.lists(PARTS, min_size=1, max_size=3).map("/".join)
+BYTES = st.one_of(st.binary(max_size=300), st.integers(0, 5000).map(lambda n: b"text\n" * n))
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> dict[str, bytes]:
+    """Files in any order, among which none is a folder of another, none two on some disks."""
+    files: dict[str, bytes] = {}
+    for name in draw(st.lists(NAMES, min_size=1, max_size=8)):
+        taken = {other.casefold() for other in files}
+        folders = {"/".join(p.split("/")[:i]) for p in taken for i in range(1, p.count("/") + 1)}
+        own = {"/".join(name.casefold().split("/")[:i]) for i in range(1, name.count("/") + 2)}
+        if not own & taken and name.casefold() not in folders:
+            files[name] = draw(BYTES)
+    return files
+
+
+def as_zip(path: Path, files: dict[str, bytes], draw: Any) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in files.items():
+            method = draw(st.sampled_from([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED]))
+            archive.writestr(name, data, method, draw(st.integers(0, 9)))
+    return path
+
+
+def as_tar(path: Path, files: dict[str, bytes], draw: Any) -> Path:
+    form = draw(st.sampled_from([tarfile.GNU_FORMAT, tarfile.PAX_FORMAT]))
+    with tarfile.open(path, f"w:{'gz' if path.suffix == '.gz' else ''}", format=form) as archive:
+        for name, data in files.items():
+            info = tarfile.TarInfo(draw(st.sampled_from(["", "./"])) + name)
+            info.size, info.mode, info.mtime = len(data), draw(st.integers(0, 0o7777)), 12345
+            archive.addfile(info, io.BytesIO(data))
+    return path
+
+
+@QUICK
+@given(trees(), st.data())
+def test_a_content_is_the_same_whatever_it_came_as(
+    files: dict[str, bytes], data: st.DataObject
+) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        sources = [folder_of(place / "folder", files)]
+        for number, suffix in enumerate((".zip", ".tar", ".tar.gz")):
+            order = dict(data.draw(st.permutations(list(files.items()))))
+            make = as_zip if suffix == ".zip" else as_tar
+            sources.append(make(place / f"{number}{suffix}", order, data.draw))
+        hashes = {content_hash(sources[0])}
+        packed: set[bytes] = set()
+        for source in sources:
+            with taken_in(source, place / "scratch") as content:
+                hashes.add(content.sha256)
+                (place / "packed.zip").unlink(missing_ok=True)
+                content.pack_to(place / "packed.zip")
+                packed.add((place / "packed.zip").read_bytes())
+        with taken_in(place / "packed.zip", place / "scratch") as content:
+            hashes.add(content.sha256)
+        assert (len(hashes), len(packed)) == (1, 1)
+
+
+def seeds() -> dict[str, bytes]:
+    """Small archives of every form, to be damaged."""
+    files = {"assay.toml": b'name = "m"\n', "scorer.py": b"x = 1\n" * 40, "d/é" + "n" * 99: b"1"}
+    found: dict[str, bytes] = {}
+    for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", method) as archive:
+            for name, data in files.items():
+                with archive.open(name, "w", force_zip64=bool(method)) as member:
+                    member.write(data)
+        found[f"{method}.zip"] = buffer.getvalue()
+    for form in (tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
+        buffer = io.BytesIO()
+        with tarfile.open(fileobj=buffer, mode="w:", format=form) as tar:
+            for name, data in files.items():
+                info = tarfile.TarInfo(name)
+                info.size = len(data)
+                tar.addfile(info, io.BytesIO(data))
+        found[f"{form}.tar"] = buffer.getvalue()
+        found[f"{form}.tar.gz"] = gzip.compress(buffer.getvalue(), mtime=0)
+    return found
+
+
+SEEDS = seeds()
+HOT = st.sampled_from([0, 1, 0x7F, 0x80, 0xFF, ord("/"), ord("."), ord("x"), ord("2"), ord("5")])
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> bytes:
+    """An archive of which some bytes were changed, taken out or doubled."""
+    data = bytearray(SEEDS[draw(st.sampled_from(sorted(SEEDS)))])
+    for _ in range(draw(st.integers(1, 5))):
+        at = draw(st.integers(0, len(data) - 1))
+        n = draw(st.integers(1, 60))
+        what = draw(st.sampled_from(["set", "random", "cut", "double", "move"]))
+        if what == "set":
+            data[at] = draw(HOT)
+        elif what == "random":
+            data[at : at + 8] = draw(st.binary(min_size=8, max_size=8))
+        elif what == "cut":
+            del data[at : at + n]
+        elif what == "double":
+            data[at:at] = data[at : at + n]
+        else:
+            piece = data[at : at + n]
+            to = draw(st.integers(0, len(data)))
+            data[to : to + n] = piece
+        if not data:
+            return b""
+    return bytes(data)
+
+
+@contextmanager
+def walled_place() -> Iterator[tuple[Path, Path]]:
+    """A scratch folder deep inside a place of which everything else must stay as it was."""
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        scratch = place / "a" / "b" / "c" / "d" / "scratch"
+        scratch.mkdir(parents=True)
+        before = sorted(place.rglob("*"))
+        yield place, scratch
+        assert sorted(p for p in place.rglob("*") if p.name != "x.zip") == before
+
+
+@settings(QUICK, max_examples=300)
+@given(damaged())
+def test_a_damaged_archive_is_a_content_or_an_error_of_its_submitter(data: bytes) -> None:
+    with walled_place() as (place, scratch):
+        (place / "x.zip").write_bytes(data)
+        try:
+            with looked_into(place / "x.zip", scratch, SMALL) as looked:
+                inside = {p for p in looked.content.folder.rglob("*") if not p.is_dir()}
+                assert all(p.is_file() and not p.is_symlink() for p in inside)
+                assert inside == {looked.content.folder / n for n in looked.content.files}
+                assert looked.content.n_bytes <= SMALL.total_bytes
+                assert len(looked.content.sha256) == 64
+        except SubmitterError as error:
+            assert error.hint
+            assert error.message.isprintable()
+
+
+ODD = st.one_of(
+    st.text(max_size=12),
+    st.sampled_from(["..", "../x", "/x", "a/../../x", "CON", "a/", "./a", "a\0b", "A", "a", "a/b"]),
+)
+KINDS = st.sampled_from([b"0", b"1", b"2", b"3", b"5", b"6", b"7", b"S", b"x", b"L", b"Z"])
+
+
+@QUICK
+@given(st.lists(st.tuples(ODD, KINDS, st.binary(max_size=600)), max_size=6))
+def test_a_tar_of_odd_members_writes_nothing_elsewhere(
+    members: list[tuple[str, bytes, bytes]],
+) -> None:
+    with walled_place() as (place, scratch):
+        with gzip.open(place / "x.zip", "wb") as file:
+            for name, kind, data in members:
+                info = tarfile.TarInfo("x")
+                info.size, info.type = len(data), kind
+                raw = bytearray(info.tobuf(tarfile.USTAR_FORMAT))
+                raw[:100] = name.encode("utf-8", "surrogateescape")[:100].ljust(100, b"\0")
+                raw[157:257] = b"../../../../target".ljust(100, b"\0")
+                raw[148:156] = b" " * 8
+                raw[148:156] = f"{sum(raw):06o}\0 ".encode()
+                file.write(raw + data + bytes(-len(data) % 512))
+            file.write(bytes(1024))
+        try:
+            with taken_in(place / "x.zip", scratch, SMALL) as content:
+                assert {p.name for p in place.rglob("target")} == set()
+                assert content.files
+        except SubmitterError as error:
+            assert error.hint
+
+
+@pytest.mark.parametrize("seed", sorted(SEEDS))
+def test_the_archives_that_are_damaged_are_whole(seed: str, tmp_path: Path) -> None:
+    (tmp_path / "x.zip").write_bytes(SEEDS[seed])
+    with taken_in(tmp_path / "x.zip", tmp_path / "scratch") as content:
+        assert len(content.files) == 3

@@ -1,0 +1,343 @@
+"""Using up what there is: processes, memory in all its places, files, time, the log.
+
+All of it is bounded, so that it does no harm where a layer is turned off: a few hundred processes,
+less than a gigabyte. Where nothing stops one of these, it answers as if nothing were the matter.
+"""
+
+from __future__ import annotations
+
+from evaluator.isolation.layers import Layer
+from evaluator.isolation.limits import MIB
+from tests.hostile.case import PUBLISHED, Case, Category, Ending, Guard, failed, within
+from tests.hostile.corpus.texts import behaving_after, scoring
+
+_ROOMY = within(memory_bytes=8192 * MIB)
+"""Pages that forks share count once for each: this is about processes, not about them."""
+_TIGHT = within(memory_bytes=200 * MIB, open_files=1024)
+_NO_START = within(start_s=2.0)
+_NO_PATIENCE = within(batch_s=1.5)
+_NO_PROCESS = failed("too_many_processes", "scorer_raised", "init_failed")
+_NO_MEMORY = failed("out_of_memory")
+
+
+def _case(name: str, source: str, ending: Ending, *stopped_by: str, **more: object) -> Case:
+    return Case(name, Category.EXHAUSTION, source, ending, stopped_by, **more)  # type: ignore[arg-type]
+
+
+PROCESSES = (
+    _case(
+        "three hundred processes",
+        behaving_after("""
+            for _ in range(300):
+                if os.fork() == 0:
+                    time.sleep(60)
+                    os._exit(0)
+            time.sleep(1)
+        """),
+        _NO_PROCESS,
+        Layer.PROCESS_LIMIT,
+        Guard.WATCHDOG,
+        limits=_ROOMY,
+    ),
+    _case(
+        "processes that double",
+        behaving_after("""
+            parent = os.getpid()
+            for _ in range(8):
+                os.fork()
+            time.sleep(1 if os.getpid() == parent else 60)
+        """),
+        failed("too_many_processes", "init_failed", "crashed", "protocol"),
+        Layer.PROCESS_LIMIT,
+        Guard.WATCHDOG,
+        limits=_ROOMY,
+    ),
+    _case(
+        "three hundred threads",
+        behaving_after("""
+            threading.stack_size(65536)
+            for _ in range(300):
+                threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+            time.sleep(1)
+        """),
+        _NO_PROCESS,
+        Layer.PROCESS_LIMIT,
+        limits=_ROOMY,
+    ),
+)
+
+MEMORY = (
+    _case(
+        "memory of one process",
+        behaving_after("held = bytearray(600 << 20)"),
+        failed("out_of_memory", says="MemoryError"),
+        Guard.PROCESS_LIMITS,
+        Layer.MEMORY_CGROUP,
+        Layer.MEMORY_WATCHDOG,
+    ),
+    _case(
+        "memory of many processes",
+        behaving_after("""
+            for _ in range(4):
+                if os.fork() == 0:
+                    held = bytearray(150 << 20)
+                    time.sleep(60)
+            time.sleep(2)
+        """),
+        _NO_MEMORY,
+        Layer.MEMORY_CGROUP,
+        Layer.MEMORY_WATCHDOG,
+    ),
+    _case(
+        "memory in files without a name (memfd)",
+        behaving_after("""
+            self.held = [os.memfd_create("x") for _ in range(12)]
+            for number in self.held:
+                for _ in range(50):
+                    os.write(number, bytes(1 << 20))
+            time.sleep(1)
+        """),
+        failed("init_failed", "out_of_memory"),
+        Layer.SYSTEM_CALLS,
+    ),
+    _case(
+        "memory shared and no longer looked at",
+        behaving_after("""
+            self.held = mmap.mmap(-1, 600 << 20)
+            for page in range(0, 600 << 20, 4096):
+                self.held[page] = 1
+                if page % (32 << 20) == 0:
+                    self.held.madvise(mmap.MADV_DONTNEED)
+            self.held.madvise(mmap.MADV_DONTNEED)
+            time.sleep(1)
+        """),
+        _NO_MEMORY,
+        Layer.MEMORY_CGROUP,
+        Layer.MEMORY_WATCHDOG,
+    ),
+    _case(
+        "memory in the buffers of sockets",
+        behaving_after("""
+            def fill():
+                held = []
+                for _ in range(450):
+                    pair = socket.socketpair()
+                    for one in pair:
+                        one.setblocking(False)
+                        try:
+                            while True:
+                                one.send(bytes(65536))
+                        except BlockingIOError:
+                            held.append(one)
+                return held
+            for _ in range(4):
+                if os.fork() == 0:
+                    held = fill()
+                    time.sleep(60)
+            time.sleep(4)
+        """),
+        _NO_MEMORY,
+        Layer.MEMORY_CGROUP,
+        limits=_TIGHT,
+    ),
+    _case(
+        "memory in the buffers of pipes",
+        behaving_after("""
+            import fcntl
+            self.held = []
+            for _ in range(400):
+                reading, writing = os.pipe()
+                fcntl.fcntl(writing, 1031, 1 << 20)
+                os.set_blocking(writing, False)
+                os.write(writing, bytes(1 << 20))
+                self.held.append(writing)
+            time.sleep(1)
+        """),
+        failed("init_failed", "out_of_memory"),
+        Guard.PROCESS_LIMITS,
+        Layer.MEMORY_CGROUP,
+        limits=_TIGHT,
+    ),
+    _case(
+        "memory in /dev/shm",
+        behaving_after("""
+            for number in range(12):
+                with open(f"/dev/shm/{number}", "wb") as file:
+                    file.write(bytes(50 << 20))
+        """),
+        failed("init_failed", says="No space left on device"),
+        Layer.MEMORY_FOLDERS,
+    ),
+    _case(
+        "memory in every folder that can be written to",
+        behaving_after("""
+            for folder in ("/tmp", "/scratch", "/dev/shm", "/dev", "/", "/submission", "/var/tmp"):
+                try:
+                    for number in range(4):
+                        with open(f"{folder}/{number}", "wb") as file:
+                            for _ in range(60):
+                                file.write(bytes(1 << 20))
+                except OSError:
+                    pass
+            time.sleep(1)
+        """),
+        _NO_MEMORY,
+        Layer.MEMORY_FOLDERS,
+        Layer.MEMORY_WATCHDOG,
+        limits=_TIGHT,
+    ),
+    _case(
+        "memory in names of empty files",
+        behaving_after("""
+            for number in range(120_000):
+                os.close(os.open(f"/scratch/{number}", os.O_CREAT | os.O_WRONLY))
+            time.sleep(1)
+        """),
+        failed("init_failed", "out_of_memory"),
+        Layer.MEMORY_CGROUP,
+        limits=within(memory_bytes=90 * MIB),
+    ),
+)
+
+FILES = (
+    _case(
+        "a file larger than any may be",
+        behaving_after("""
+            with open("/scratch/large", "wb") as file:
+                for _ in range(100):
+                    file.write(bytes(1 << 20))
+        """),
+        failed("init_failed", says="File too large"),
+        Guard.PROCESS_LIMITS,
+    ),
+    _case(
+        "all the disk that there is",
+        behaving_after("""
+            number = 0
+            while number < 16:
+                with open(f"/scratch/{number}", "wb") as file:
+                    file.write(bytes(40 << 20))
+                number += 1
+        """),
+        failed("init_failed", says="No space left on device"),
+        Layer.MEMORY_FOLDERS,
+    ),
+    _case(
+        "all the descriptors that there are",
+        behaving_after("self.held = [os.open('/dev/null', os.O_RDONLY) for _ in range(2000)]"),
+        failed("init_failed", says="Too many open files"),
+        Guard.PROCESS_LIMITS,
+    ),
+)
+
+TIME = (
+    _case(
+        "an endless import",
+        scoring(first="while True: pass"),
+        failed("timeout", says="took longer than 2 s"),
+        Guard.TIME,
+        limits=_NO_START,
+    ),
+    _case(
+        "an endless constructor",
+        behaving_after("while True: pass"),
+        failed("timeout", says="took longer than 2 s"),
+        Guard.TIME,
+        limits=_NO_START,
+    ),
+    _case(
+        "an endless call",
+        scoring("while True: pass"),
+        failed("timeout", says="took longer than 1.5 s"),
+        Guard.TIME,
+        limits=_NO_PATIENCE,
+    ),
+    _case(
+        "a sleep that takes no computing time",
+        scoring("time.sleep(600)"),
+        failed("timeout", says="took longer than 1.5 s"),
+        Guard.TIME,
+        limits=_NO_PATIENCE,
+    ),
+    _case(
+        "an endless call that ignores every signal",
+        scoring("""
+            for number in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP}:
+                signal.signal(number, signal.SIG_IGN)
+            while True: pass
+        """),
+        failed("timeout", says="took longer than 1.5 s"),
+        Guard.TIME,
+        limits=_NO_PATIENCE,
+    ),
+    _case(
+        "many short calls beyond the time of the job",
+        scoring("time.sleep(1.5)\nreturn [0.0] * len(images)"),
+        failed("timeout", says="whole job took longer than 3 s"),
+        Guard.TIME,
+        limits=within(job_s=3.0),
+    ),
+    _case(
+        "more computing time than it has",
+        scoring("while True: pass"),
+        failed("timeout", says="CPU seconds"),
+        Guard.PROCESS_LIMITS,
+        limits=within(cpu_s=1),
+    ),
+    _case(
+        "a message that is never made",
+        scoring("""
+            class Endless(Exception):
+                def __str__(self):
+                    while True: pass
+            raise Endless
+        """),
+        failed("timeout", says="took longer than 1.5 s"),
+        Guard.TIME,
+        limits=_NO_PATIENCE,
+    ),
+)
+
+OUTPUT = (
+    _case(
+        "a flood of output",
+        scoring(
+            """
+            for _ in range(300):
+                print("x" * 100_000)
+            print("the end of it")
+            return [0.0] * len(images)
+        """,
+            making="print('the beginning')",
+        ),
+        PUBLISHED,
+        Guard.LOG,
+        scores=(0.0, 0.0, 0.0),
+        prints=("the end of it",),
+    ),
+    _case(
+        "a flood of output without an end of line",
+        scoring("""
+            os.write(1, b"y" * (20 << 20))
+            return [0.0] * len(images)
+        """),
+        PUBLISHED,
+        Guard.LOG,
+        scores=(0.0, 0.0, 0.0),
+    ),
+    _case(
+        "an error of fifty megabytes",
+        scoring("raise ValueError('long ' * (10 << 20))"),
+        failed("scorer_raised", says="ValueError: long long"),
+        Guard.REPORTING,
+        limits=within(memory_bytes=1024 * MIB),
+    ),
+    _case(
+        "an endless list of scores",
+        scoring("import itertools; return list(itertools.repeat(0.5))"),
+        failed("out_of_memory"),
+        Layer.MEMORY_CGROUP,
+    ),
+)
+
+CASES = (*PROCESSES, *MEMORY, *FILES, *TIME, *OUTPUT)

@@ -1,0 +1,128 @@
+"""What people see of submissions: pages, spreadsheets and terminals, made as they are made for them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import unicodedata
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+
+from typer.testing import CliRunner
+
+from benchmarks.errors import SubmitterError
+from evaluator.__main__ import command_line
+from leaderboard.pages.board_query import BoardQuery, resolve
+from leaderboard.pages.board_view import board_view
+from leaderboard.pages.csv_export import board_csv
+from leaderboard.pages.history import history
+from leaderboard.pages.queue_table import queue_table
+from leaderboard.pages.reading import Reader
+from tests.hostile.proving_ground import BENCHMARK, Ground, Marked
+
+_NOW = datetime(2026, 1, 2, tzinfo=UTC)
+_CARDS = {BENCHMARK: Marked.card}
+_HARMLESS_LINKS = ("./", "#", "https://", "http://", "data:text/csv;")
+_LIVELY_TAGS = frozenset(
+    {"script", "img", "iframe", "object", "embed", "form", "base", "meta", "link", "style"}
+)
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
+
+
+def pages(ground: Ground, submission_id: str) -> Mapping[str, str]:
+    """The queue, the submission's history and the board, as HTML."""
+    reader = Reader(ground.store, _CARDS)
+    statuses = reader.statuses()
+    status = next(s for s in statuses if s.submission.submission_id == submission_id)
+    view = reader.view()
+    titles = {name: card.title for name, card in _CARDS.items()}
+    events = reader.events(submission_id)
+    return {
+        "queue": queue_table(statuses, (), titles, _NOW, chosen=submission_id),
+        "history": history(status, events, reader.runs(submission_id)),
+        "board": board_view(resolve(BoardQuery(BENCHMARK, "", ""), view.boards), view),
+    }
+
+
+def spreadsheet(ground: Ground) -> list[dict[str, str]]:
+    """The board as it is downloaded."""
+    view = Reader(ground.store, _CARDS).view()
+    board = view.boards[BENCHMARK]
+    text = board_csv(board.board.cells, view.entries, board)
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def terminals(ground: Ground, submission_id: str) -> Mapping[str, str]:
+    """What the commands print about it."""
+    where = ["--store", str(ground.folder / "store")]
+    asked = {
+        "status of all": ["status", *where],
+        "status": ["status", submission_id, *where],
+        "logs": ["logs", submission_id, *where],
+        "report": ["report", submission_id, *where],
+    }
+    printed = {}
+    for name, words in asked.items():
+        result = CliRunner().invoke(command_line(), words)
+        error = result.exception
+        refused = isinstance(error, SubmitterError)  # there is no report of what failed
+        assert refused or not isinstance(error, Exception), (name, error)
+        printed[name] = f"{result.output}{error if refused else ''}"
+    return printed
+
+
+class _Elements(HTMLParser):
+    """Notes what a browser would act on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lively: list[str] = []
+        self.text: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Tags that load or run something, attributes that run, links that lead astray."""
+        if tag in _LIVELY_TAGS:
+            self.lively.append(f"<{tag}>")
+        for name, value in attrs:
+            if name.startswith("on") or name in ("srcdoc", "src", "action", "formaction"):
+                self.lively.append(f"{tag} {name}={value}")
+            if name == "href" and not (value or "").startswith(_HARMLESS_LINKS):
+                self.lively.append(f"{tag} {name}={value}")
+
+    def handle_data(self, data: str) -> None:
+        """What is read."""
+        self.text.append(data)
+
+
+def read_as_html(page: str) -> tuple[list[str], str]:
+    """What a browser would act on, and what people would read."""
+    parser = _Elements()
+    parser.feed(page)
+    parser.close()
+    return parser.lively, " ".join(parser.text)
+
+
+def unseen_characters(text: str) -> list[str]:
+    """Characters that move the cursor, turn the direction round, or are not to be seen at all."""
+    return sorted({hex(ord(c)) for c in text if c not in "\n\t" and _is_unseen(c)})
+
+
+def formulas(rows: list[dict[str, str]]) -> Iterator[str]:
+    """Cells that a spreadsheet would compute."""
+    for row in rows:
+        for value in row.values():
+            if value.lstrip().startswith(_FORMULAS) and not _is_number(value):
+                yield value
+
+
+def _is_unseen(character: str) -> bool:
+    return unicodedata.category(character) in {"Cc", "Cf", "Zl", "Zp", "Cs"}
+
+
+def _is_number(value: str) -> bool:
+    try:
+        float(value)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,21 @@
+"""A submission that reaches out of its box ends as it must, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.hostile.case import Case, Category
+from tests.hostile.corpus import of
+from tests.hostile.judgement import let_loose
+from tests.hostile.proving_ground import Ground
+
+pytestmark = pytest.mark.isolation
+
+
+@pytest.mark.parametrize(
+    "case",
+    of(Category.NETWORK, Category.READING, Category.KERNEL, Category.WRITING),
+    ids=lambda case: case.name,
+)
+def test_a_submission_that_reaches_out_of_its_box(ground: Ground, case: Case) -> None:
+    let_loose(ground, case)

@@ -1,0 +1,88 @@
+"""Made-up submissions of one account: queued, at work, failed, held, published, superseded."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import numpy as np
+
+from leaderboard.accounts import Account, Origin
+from leaderboard.held import results_folder
+from leaderboard.ledger import Ledger
+from leaderboard.records import Event, RunResult, Submission
+from leaderboard.states import State
+from leaderboard.store.interface import Store
+from tests.leaderboard.pages.synthetic import NASTY, NOW, published, submission
+
+ADA = Account(origin=Origin.HUB, name="ada")
+GRACE = Account(origin=Origin.HUB, name="grace")
+OPERATOR = Account(origin=Origin.HUB, name="root", operator=True)
+HELD, FAILED, QUEUED = "private-00000000aa", "made-up-0103", "made-up-0104"
+OLD, NEW = "made-up-0106", "made-up-0108"
+_RUN = (State.RECEIVED, State.QUEUED, State.CLAIMED, State.SCORING, State.SCORED, State.JUDGING)
+_PATHS: dict[str, tuple[State, ...]] = {
+    HELD: (*_RUN, State.HELD),
+    FAILED: (*_RUN[:4], State.FAILED),
+    QUEUED: _RUN[:2],
+    OLD: (*_RUN, State.PUBLISHED, State.SUPERSEDED),
+    NEW: (*_RUN, State.PUBLISHED),
+}
+_NAMES = {HELD: "secret-metric", FAILED: NASTY, QUEUED: "waiting-metric"}
+
+
+def give(store: Store, account: Account) -> Store:
+    """Put one submission of each kind into a store."""
+    ledger = Ledger(store)
+    for number, (ident, path) in enumerate(_PATHS.items()):
+        own = _submission(ident, account, 60 - number)
+        events = [_event(state, account, ident, place) for place, state in enumerate(path)]
+        ledger.receive(own, b"upload", events)
+        if State.JUDGING in path:
+            _keep_results(store, own)
+    return store
+
+
+def _submission(ident: str, account: Account, hours: int) -> Submission:
+    private = ident == HELD
+    return submission(0, _NAMES.get(ident, "steady-metric"), ("ratings",)).model_copy(
+        update={
+            "submission_id": ident,
+            "account": account.key,
+            "submitter": account.name,
+            "private": private,
+            "version": "2.0" if ident == NEW else "1.0",
+            "same_content_as": ("made-up-0000",) if ident == QUEUED else (),
+            "received_at": NOW - timedelta(hours=hours),
+        }
+    )
+
+
+def _event(state: State, account: Account, ident: str, place: int) -> Event:
+    bad = state is State.FAILED
+    worker = place >= 2 and state is not State.SUPERSEDED
+    return Event(
+        at=NOW - timedelta(minutes=300 - place),
+        state=state,
+        by="worker-1" if worker else account.key,
+        reason=f"The scorer stopped on pair 12 of {ident}: {NASTY}" if bad else "",
+        hint="Catch the error in `score` and return None for that pair." if bad else "",
+        code="scorer_failed" if bad else "",
+        fault="submitter" if bad else "",
+        lease_until=NOW + timedelta(hours=1) if state is State.CLAIMED else None,
+        log="\n".join(["Traceback (most recent call last):", f"  {NASTY}", "=1+2|cmd"] * 40)
+        if bad
+        else "",
+    )
+
+
+def _keep_results(store: Store, own: Submission) -> None:
+    run = published(own, "ratings", 2, np.random.default_rng(3)).result
+    if own.submission_id == NEW:
+        run = run.model_copy(update={"same_scores_as": ("made-up-0000",)})
+    repository, folder = (
+        (store.private, results_folder(own.submission_id))
+        if own.private
+        else (store.public, f"results/{own.submission_id}/")
+    )
+    files = {f"{folder}ratings.json": RunResult.model_dump_json(run).encode()}
+    repository.commit(files, parent=repository.head(), message="results")
