@@ -5,7 +5,7 @@
 Each archive is made, given to our intake and to `extractall` with a read of every file, each in a
 process of its own, and removed. Printed are the growth of resident memory over what the process
 had with everything imported, and the seconds. An archive that is taken is hashed and packed anew
-as well, as a submission is. The gate: our intake never grows by more than 64 MiB. The disk is used
+as well, as a submission is. The gate: our intake never grows by more than 32 MiB. The disk is used
 up to 2.8 GB, in the scratch folder.
 """
 
@@ -31,7 +31,7 @@ from random import Random
 from benchmarks.errors import SubmitterError
 from evaluator.submission.archive import taken_in
 
-GATE = 64 << 20
+GATE = 32 << 20
 GIB, MIB = 1 << 30, 1 << 20
 MANY = 100_000
 WEIGHTS = 900 * 10**6
@@ -40,7 +40,10 @@ WAYS = ("ours", "naive")
 
 @dataclass(frozen=True)
 class Case:
-    """An archive: how it is made, and whether there is room to extract it by the naive way too."""
+    """An archive: how it is made, what must become of it, whether the naive way is tried too.
+
+    It is not where it needs more disk than is promised, or minutes that show nothing new.
+    """
 
     name: str
     suffix: str
@@ -74,7 +77,7 @@ def many_in_a_zip(path: Path) -> None:
     """100,000 small files."""
     with zipfile.ZipFile(path, "w") as archive:
         for i in range(MANY):
-            archive.writestr(f"data/{i}.txt", b"some text")
+            archive.writestr(zipfile.ZipInfo(f"data/{i}.txt"), b"some text")
 
 
 def many_in_a_tar(path: Path) -> None:
@@ -83,7 +86,7 @@ def many_in_a_tar(path: Path) -> None:
         for i in range(MANY):
             info = tarfile.TarInfo(f"data/{i}.txt")
             info.size = 9
-            file.write(info.tobuf() + b"some text".ljust(512, b"\0"))
+            file.write(info.tobuf(tarfile.USTAR_FORMAT) + b"some text".ljust(512, b"\0"))
         file.write(bytes(1024))
 
 
@@ -133,19 +136,22 @@ def weights_in_a_zip(path: Path) -> None:
             shutil.copyfileobj(io.BufferedReader(weights, MIB), member, MIB)
 
 
-def _tar_of(file: io.BufferedIOBase, members: Mapping[str, Repeated], n_bytes: int) -> None:
-    with tarfile.open(fileobj=file, mode="w:", copybufsize=MIB) as archive:
-        for name, stream in members.items():
-            info = tarfile.TarInfo(name)
-            info.size = n_bytes
-            archive.addfile(info, io.BufferedReader(stream, MIB))
+def _tar_of(
+    file: gzip.GzipFile | io.BufferedWriter, members: Mapping[str, Repeated], n_bytes: int
+) -> None:
+    for name, stream in members.items():
+        info = tarfile.TarInfo(name)
+        info.size = n_bytes
+        file.write(info.tobuf(tarfile.USTAR_FORMAT))
+        shutil.copyfileobj(io.BufferedReader(stream, MIB), file, MIB)
+    file.write(bytes(1024))
 
 
 CASES = (
     Case("100,000 files", ".zip", many_in_a_zip, "too_many_files"),
-    Case("100,000 files", ".tar.gz", many_in_a_tar, "too_many_files"),
+    Case("100,000 files", ".tar.gz", many_in_a_tar, "too_many_files", naive=False),
     Case("2 GiB of zeros", ".zip", zeros_in_a_zip, "bomb"),
-    Case("2 GiB of zeros", ".tar.gz", zeros_in_a_tar, "too_large"),
+    Case("2 GiB of zeros", ".tar.gz", zeros_in_a_tar, "too_large", naive=False),
     Case("2 GiB of repeats", ".tar.gz", repeats_in_a_tar, "too_large"),
     Case("2 GiB of noise", ".tar", noise_in_a_tar, "too_large", naive=False),
     Case("900 MB of weights", ".zip", weights_in_a_zip, "taken"),
@@ -220,7 +226,7 @@ def run(case: Case, place: Path) -> tuple[str, bool]:
     ok = True
     for way in WAYS:
         if way == "naive" and not case.naive:
-            cells.append(f"{'(no room for it)':>40}")
+            cells.append(f"{'(not run)':>40}")
             continue
         found = in_a_process(way, archive)
         growth = int(str(found["growth"]))

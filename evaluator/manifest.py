@@ -158,6 +158,8 @@ def _without(values: Mapping[str, Any], wrong: frozenset[str]) -> dict[str, Any]
 def _problem(detail: ErrorDetails, kind: type[BaseModel], lines: Mapping[Key, int]) -> Problem:
     place = detail["loc"]
     key = ".".join(str(part) for part in place)[:200]
+    if not key.isprintable():  # a stranger's, on its way to somebody's terminal
+        key = repr(key)[1:-1]
     line = line_of(lines, place)
     known = kind.model_fields
     if detail["type"] == "extra_forbidden":

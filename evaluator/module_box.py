@@ -15,10 +15,11 @@ from benchmarks.errors import PlatformError, SubmitterError
 from evaluator.bundled import bundled_hashes
 from evaluator.isolation.backend import Backend, IsolationStatus
 from evaluator.isolation.gate import IsolationChoice, machine_isolation
-from evaluator.isolation.job import Job
+from evaluator.isolation.job import Job, ModelFiles
 from evaluator.isolation.layers import Layer
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.session import ScorerSession
+from evaluator.model_shelf import ModelShelf
 from evaluator.scoring.box import BoxAsker
 from evaluator.submission.archive import taken_in
 from leaderboard.records import Submission
@@ -34,11 +35,13 @@ class Boxes:
         isolation: what isolates strangers' code here.
         own: the backend for the modules that are part of Assay, where nothing isolates.
         limits: of one submission.
+        shelf: models of the Hub that modules name; None: those that name any are not run.
     """
 
     isolation: IsolationStatus
     own: Backend
     limits: Limits
+    shelf: ModelShelf | None = None
 
     def choose(self, submission: Submission) -> tuple[Backend, tuple[str, ...]]:
         """The backend a module is run in, and the layers to record.
@@ -62,16 +65,37 @@ class Boxes:
             scratch: folder to unpack in.
 
         Raises:
-            PlatformError: `isolation_unavailable`, `upload_changed`.
+            PlatformError: `isolation_unavailable`, `upload_changed`, `no_models_here`.
+            SubmitterError: `model_missing`, `model_unsafe`, `model_too_large`.
+            TransientError: `hub_unreachable`.
         """
         backend, _ = self.choose(submission)
+        models = self._models(submission)
         with unpacked(submission, upload, scratch) as folder:
-            job = Job(folder, submission.entry_point, submission.weights or None, self.limits)
+            job = Job(
+                folder,
+                submission.entry_point,
+                submission.weights or None,
+                self.limits,
+                models=models,
+            )
             session = backend.start(job)
             try:
                 yield session
             finally:
                 session.close()
+
+    def _models(self, submission: Submission) -> tuple[ModelFiles, ...]:
+        """What a box cannot fetch for itself."""
+        if not submission.models:
+            return ()
+        if self.shelf is None:
+            raise PlatformError(
+                "no_models_here",
+                "This machine has no place for models of the Hub.",
+                "Give the worker a folder for them.",
+            )
+        return self.shelf.bring(submission.models)
 
 
 @contextmanager
@@ -128,6 +152,7 @@ class PackedModule:
         limits: of the submission; each box of it has them.
         layers: what isolates it on the worker's machine, and must wherever else it is opened.
         hidden: folders that the box must not see.
+        shelf: as in `Boxes`; its folder is one of the machine where the module is opened.
     """
 
     submission: Submission
@@ -136,6 +161,7 @@ class PackedModule:
     limits: Limits
     layers: tuple[str, ...]
     hidden: tuple[Path, ...] = ()
+    shelf: ModelShelf | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         upload = self.upload
@@ -158,7 +184,7 @@ class PackedModule:
         none = Layer.UNSANDBOXED in self.layers  # so said the operator of the worker
         choice = IsolationChoice.NONE if none else IsolationChoice.AUTO
         isolation = machine_isolation(*self.hidden, choice=choice)
-        boxes = Boxes(isolation, self.own, self.limits)
+        boxes = Boxes(isolation, self.own, self.limits, self.shelf)
         _, layers = boxes.choose(self.submission)
         wanted = () if self.layers == (OWN_CODE,) else self.layers
         if lacking := [layer for layer in wanted if layer not in layers]:

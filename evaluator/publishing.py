@@ -64,33 +64,25 @@ class RunPublisher:
             TransientError: `lost_race` where it is not.
             SubmitterError: a benchmark's answers are not here.
         """
-        now = self.clock()
+        now, name = self.clock(), submission.submission_id
         judged = [self._judged(submission, one, now) for one in scored]
-        files = _together(judged)
-        finished = State.HELD if submission.private else State.PUBLISHED
-        events = [
-            Event(at=now, state=State.SCORED, by=self.worker, log=output),
-            Event(at=now, state=State.JUDGING, by=self.worker),
-            Event(
-                at=now, state=finished, by=self.worker, reason=self._agreement(submission, scored)
-            ),
-        ]
+        files, events = _together(judged), self._events(submission, scored, output, now)
         kept = files.held if submission.private else files.private
         if kept:
-            transact(self.store.private, lambda: kept, f"results of {submission.submission_id}")
+            transact(self.store.private, lambda: kept, f"results of {name}")
         if submission.private:
-            self.ledger.append(submission.submission_id, events, still=still)
+            self.ledger.append(name, events, still=still)
             return
         runs = [one.published for one in judged]
         self.ledger.append(
-            submission.submission_id,
+            name,
             events,
             still=still,
             also=lambda after: {
                 **self.publisher.snapshot_files(now, after, runs),
                 **files.public,
             },
-            others=superseding(submission.submission_id, now, self.worker),
+            others=superseding(name, now, self.worker),
         )
 
     def discard(self, status: Status) -> None:
@@ -121,6 +113,17 @@ class RunPublisher:
         )
         result = judged.published.result.model_copy(update={"same_scores_as": found})
         return replace(judged, published=replace(judged.published, result=result))
+
+    def _events(
+        self, submission: Submission, scored: Sequence[Scored], output: str, now: datetime
+    ) -> list[Event]:
+        finished = State.HELD if submission.private else State.PUBLISHED
+        agrees = self._agreement(submission, scored)
+        return [
+            Event(at=now, state=State.SCORED, by=self.worker, log=output),
+            Event(at=now, state=State.JUDGING, by=self.worker),
+            Event(at=now, state=finished, by=self.worker, reason=agrees),
+        ]
 
     def _agreement(self, submission: Submission, scored: Sequence[Scored]) -> str:
         if submission.receipt is None:

@@ -21,6 +21,7 @@ from evaluator.isolation.backend import Backend, IsolationStatus
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.session import ScorerSession
 from evaluator.judging import Scored
+from evaluator.model_shelf import ModelShelf
 from evaluator.module_box import Boxes, PackedModule
 from evaluator.run_records import cost_record, findings_record
 from evaluator.scoring.asking import AskerSource
@@ -68,6 +69,7 @@ class ScorerRole:
         scratch: folder for unpacked modules and finished shards; may be lost at any time.
         limits: of one submission.
         engine: carries the batches of modules.
+        models: folder of models of the Hub that modules name; None: one beside the scratch.
     """
 
     isolation: IsolationStatus
@@ -75,6 +77,12 @@ class ScorerRole:
     scratch: Path
     limits: Limits
     engine: Engine = field(default_factory=LocalEngine)
+    models: Path | None = None
+
+    @property
+    def shelf(self) -> ModelShelf:
+        """Models that modules name, fetched before their boxes start."""
+        return ModelShelf(self.models or self.scratch.parent / "models")
 
     @property
     def gate(self) -> Gate:
@@ -124,7 +132,9 @@ class ScorerRole:
         work = ModuleWork(submission, layers, self.shards_of(submission), self.engine)
         if self.engine.name != "local":
             hidden = (self.scratch.parent,)
-            packed = PackedModule(submission, upload, self.own, self.limits, layers, hidden)
+            packed = PackedModule(
+                submission, upload, self.own, self.limits, layers, hidden, self.shelf
+            )
             yield ModuleRun(work, packed)
             return
         place = self.scratch / "unpacked"
@@ -137,7 +147,7 @@ class ScorerRole:
     @property
     def boxes(self) -> Boxes:
         """How modules are boxed on this machine."""
-        return Boxes(self.isolation, self.own, self.limits)
+        return Boxes(self.isolation, self.own, self.limits, self.shelf)
 
     def shards_of(self, submission: Submission) -> Path:
         """Folder of the finished shards of a submission."""

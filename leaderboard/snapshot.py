@@ -40,6 +40,8 @@ class Entry(_Model):
     version: str = ""
     kind: Kind
     submitter: str
+    account: str = ""
+    """Key of the account behind the signature; empty where it is older than accounts."""
     description: str = ""
     trained_on: tuple[str, ...] = ()
     isolation: dict[str, tuple[str, ...]] = Field(default_factory=dict)
@@ -160,6 +162,7 @@ def _entries(runs: Sequence[Published]) -> dict[str, Entry]:
                 version=submission.version,
                 kind=submission.kind,
                 submitter=submission.submitter,
+                account=submission.account,
                 description=submission.description,
                 trained_on=submission.trained_on,
                 isolation={r.benchmark: r.isolation for r in own},

@@ -14,7 +14,7 @@ import typer
 from rich.text import Text
 
 from benchmarks.command_line import errors
-from benchmarks.errors import SubmitterError
+from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.registry import find, load_registry
 from benchmarks.schema import Benchmark
 from evaluator.commands.bars import run_bars
@@ -176,10 +176,15 @@ def _machine(wanted: Wanted, module: ScoringModule, limits: Limits) -> Iterator[
         SubmitterError: a model that cannot be had.
     """
     status = machine_isolation(choice=wanted.isolation)
-    backend = status.require()
+    if status.backend is None:
+        raise PlatformError(
+            "isolation_unavailable",
+            f"Code cannot be isolated on this machine. {status.reason}",
+            f"{status.remedy} Code of your own also runs with --isolation none, as yourself.",
+        )
     with tempfile.TemporaryDirectory(prefix="assay-check-") as scratch:
         brought = ModelShelf(wanted.models).bring(module.manifest.models, _fetching)
-        yield Machine(backend, status.layers, limits, brought, Path(scratch))
+        yield Machine(status.backend, status.layers, limits, brought, Path(scratch))
 
 
 def _fetching(model: str, done: int, total: int) -> None:

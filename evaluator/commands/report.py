@@ -104,8 +104,9 @@ def _again(opened: Store, status: Status, result: RunResult, data: Path | None) 
 def _print(opened: Store, status: Status, results: Sequence[RunResult], *, skills: bool) -> None:
     out = console()
     out.print(status_table([status], now()))
-    if status.submission.description:
-        out.print(Text(status.submission.description))
+    # Set in, so that no line of a stranger's can pass for one of ours.
+    for line in status.submission.description.splitlines():
+        out.print(Text(f"    {line}"))
     for block in _blocks(opened, status, results, out.width, skills=skills):
         out.print(block)
 

@@ -13,6 +13,7 @@ from benchmarks.errors import PlatformError
 from evaluator.isolation.text import one_line
 
 _CALL_S = 60.0
+_PIPE_BYTES = 1 << 20
 _NO_FOLDER = "/nonexistent"
 
 
@@ -142,6 +143,7 @@ class Engine:
         return subprocess.Popen(  # noqa: S603 - every word of it is ours or the operator's
             self.command("start", "--attach", "--interactive", name),
             bufsize=0,
+            pipesize=_PIPE_BYTES,  # fewer turns between this process, the client and the engine
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

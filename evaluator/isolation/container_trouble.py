@@ -19,6 +19,7 @@ _REMEDIES: tuple[tuple[str, str, str], ...] = (
     ("permission denied while trying to connect",
      "the worker's user may not speak to Docker",
      "Add it to the group docker, which makes it as good as root here, or use rootless Podman."),
+    ("unknown runtime", "Docker knows no runtime of that name", _RUNTIME),
     ("unknown or invalid runtime", "Docker knows no runtime of that name", _RUNTIME),
     ("runtime not found", "Docker knows no runtime of that name", _RUNTIME),
     ("default oci runtime", "Podman does not find its runtime",

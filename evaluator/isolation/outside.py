@@ -67,8 +67,18 @@ def sweep(places: Places) -> None:
     cgroups.sweep(places)
     for pid in orphans():
         _kill(pid)
-    if os.geteuid() == 0 and (left := slots.unheld()):
-        for pid in processes.pids_of_users(left):
+    if os.geteuid() == 0:
+        for pid in processes.pids_where(lambda pid: processes.user_of(pid) in slots.UIDS):
+            _end_if_left(pid)
+
+
+def _end_if_left(pid: int) -> None:
+    try:
+        user = processes.user_of(pid)
+    except (FileNotFoundError, ProcessLookupError):
+        return
+    with slots.left_by_nobody(user) as left:
+        if left:
             _kill(pid)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import fcntl
 import os
 import pwd
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,16 +62,20 @@ def take_slot(locks: Path = LOCKS, uids: Iterable[int] = UIDS) -> Slot:
     )
 
 
-def unheld(locks: Path = LOCKS) -> frozenset[int]:
-    """Users that a box once had and none holds now."""
-    if not locks.is_dir():
-        return frozenset()
-    free = set()
-    for path in locks.iterdir():
-        if path.name.isdigit() and (slot := _try(locks, int(path.name))) is not None:
-            free.add(slot.uid)
+@contextmanager
+def left_by_nobody(uid: int, locks: Path = LOCKS) -> Iterator[bool]:
+    """Whether a box once had this user and none holds it; nobody can take it meanwhile.
+
+    Args:
+        uid: the user.
+        locks: folder of the lock files.
+    """
+    slot = _try(locks, uid) if (locks / str(uid)).exists() else None
+    try:
+        yield slot is not None
+    finally:
+        if slot is not None:
             slot.release()
-    return frozenset(free)
 
 
 def _prepare(locks: Path) -> None:

@@ -22,7 +22,7 @@ from evaluator.scoring.images.canonical_image import canonical_image
 MEDIUM_SIDE, LARGE_SIDE = 512, 1024
 """Pixels of the sides of pictures: most of the benchmarks' lie between these two."""
 SIDES = (MEDIUM_SIDE, LARGE_SIDE)
-BUDGET_S = 20.0
+BUDGET_S = 10.0
 _MOST, _FEWEST = 8, 2
 _REPEATS = 2
 _SIZES = 3
@@ -103,7 +103,7 @@ def measured(
     small = [canonical_image(data).png for data in images[:_MOST]]
     medium, large = ([_enlarged(data, side) for data in small] for side in SIDES)
     probe = _Probe(box, texts, clock)
-    n = _affordable(probe, small, budget_s)
+    n = _affordable(probe, large, budget_s)
     of_small, of_medium, of_large = (
         sorted((probe.rates(pictures[:n], n) for _ in range(_REPEATS)), key=_in_all)
         for pictures in (small, medium, large)

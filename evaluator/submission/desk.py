@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import find
-from benchmarks.schema import Benchmark
+from benchmarks.schema import Benchmark, ScoreTable
 from benchmarks.score_cells import check_metric_name
 from benchmarks.scores import load_bytes, parse_scores
 from evaluator.sameness import same_content
@@ -141,17 +141,9 @@ class SubmissionDesk:
         reception.check_not_banned()
         signed = checked_signature(submitter, account, reception.visible())
         text, counted = checked_description(description), checked_version(version)
-        target = find(self.registry, benchmark)
         content = load_bytes(path)
         title = check_metric_name(name) if name else name_from(path.stem)
-        table = parse_scores(
-            content,
-            path.name,
-            target,
-            target.answers(self.data),
-            metric=title,
-            lower_is_better=lower_is_better,
-        )
+        table = self._table(path, content, title, benchmark, lower_is_better)
         # A file has no name, version or benchmark inside it: they are part of what is sent.
         sha256 = digest(benchmark.encode(), ",".join(lower_is_better).encode(), content)
         identity = Identity(Kind.SCORES, title, counted, account.key, sha256, benchmark)
@@ -165,6 +157,19 @@ class SubmissionDesk:
             description=text,
         )
         return reception.receive(identity, submission, content)
+
+    def _table(
+        self, path: Path, content: bytes, title: str, benchmark: str, lower: tuple[str, ...]
+    ) -> ScoreTable:
+        target = find(self.registry, benchmark)
+        return parse_scores(
+            content,
+            path.name,
+            target,
+            target.answers(self.data),
+            metric=title,
+            lower_is_better=lower,
+        )
 
     def _check_gate(self, account: Account) -> None:
         gate = self.gate()

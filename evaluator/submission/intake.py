@@ -38,6 +38,7 @@ class Intake:
         self._limits = limits
         self._facts: dict[str, FileFacts] = {}
         self._taken: dict[str, tuple[str, bool]] = {}
+        self._made: set[Path] = set()
         self._problems: list[Problem] = []
         self._untold = self._members = self._entries = self._bytes = 0
 
@@ -90,9 +91,8 @@ class Intake:
             self._note(problem)
             return
         target = self._folder / entry.name
-        facts = self._written(entry, target)
-        with target.open("rb") as file:
-            problem = content_kind(entry.name, file.read(HEAD_BYTES))
+        facts, head = self._written(entry, target)
+        problem = content_kind(entry.name, head)
         if problem is None:
             self._facts[entry.name] = facts
         else:
@@ -121,10 +121,12 @@ class Intake:
         self._taken.update((clash_key(place), (place, is_folder)) for place, is_folder in places)
         return None
 
-    def _written(self, entry: Entry, target: Path) -> FileFacts:
+    def _written(self, entry: Entry, target: Path) -> tuple[FileFacts, bytes]:
+        """Write a file; returns what is known of it, and its beginning."""
         digest = hashlib.sha256()
-        n_bytes = 0
-        with _new_file(self._folder, target) as descriptor:
+        n_bytes, head = 0, b""
+        self._make_folder(target.parent)
+        with _new_file(target) as descriptor:
             for piece in reading(entry.pieces(), self._archive):
                 n_bytes += len(piece)
                 self._bytes += len(piece)
@@ -132,9 +134,21 @@ class Intake:
                     raise too_large(repr(entry.name), self._limits)
                 if self._bytes > self._limits.total_bytes:
                     raise too_large(self._archive, self._limits)
+                if len(head) < HEAD_BYTES:
+                    head += piece[: HEAD_BYTES - len(head)]
                 digest.update(piece)
                 _write(descriptor, piece)
-        return FileFacts(n_bytes, digest.hexdigest())
+        return FileFacts(n_bytes, digest.hexdigest()), head
+
+    def _make_folder(self, folder: Path) -> None:
+        """Make a folder and those around it, with modes of ours, unless it was made before."""
+        if folder == self._folder or folder in self._made:
+            return
+        self._make_folder(folder.parent)
+        with _room():
+            folder.mkdir()
+            folder.chmod(0o755)
+        self._made.add(folder)
 
     def _count_member(self) -> None:
         self._members += 1
@@ -172,12 +186,9 @@ def _no_file(entry: Entry) -> Problem:
 
 
 @contextmanager
-def _new_file(top: Path, path: Path) -> Iterator[int]:
-    """A new file of ours below a folder of ours: nothing that is there is written over."""
+def _new_file(path: Path) -> Iterator[int]:
+    """A new file of ours in a folder of ours: nothing that is there is written over."""
     with _room():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        for folder in path.relative_to(top).parents:
-            (top / folder).chmod(0o755)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(path, flags, 0o644)
     try:

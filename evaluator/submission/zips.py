@@ -24,15 +24,17 @@ from evaluator.submission.names import is_left_behind, shown
 
 _LOCAL = struct.Struct("<4s5H3L2H")
 _END = struct.Struct("<4s4H2LH")
-_MANY = 0xFFFF
 _BIG = 0xFFFFFFFF
 _MASKED = 0x1 | 0x20 | 0x40 | 0x2000
 _SIZES_FOLLOW = 0x8
 _UTF8 = 0x800
 _FOLLOWING = (0, 12, 16, 20, 24)
 """Bytes that may stand behind a member whose sizes follow it."""
-_LISTED_BYTES = 128
-"""Of a member in the list at the end: 46, its name, and some extras."""
+_LISTED_BYTES = 52
+"""Of a member in the list at the end at least: 46 and its name. Members may be many or have long
+names, not both: each is held while the zip is read."""
+_END64 = struct.Struct("<4sQ2H2L4Q")
+_LOCATOR = struct.Struct("<4sLQL")
 
 
 def zip_entries(path: Path, limits: ArchiveLimits) -> Iterator[Entry]:
@@ -44,11 +46,11 @@ def zip_entries(path: Path, limits: ArchiveLimits) -> Iterator[Entry]:
     """
     with _ZipFileObject.of(path, limits) as file:
         announced = _announced(file, shown(path.name))
-        if announced != _MANY and announced > limits.members:
+        if announced > limits.members:
             raise _too_many(shown(path.name), announced, limits.members)
         with zipfile.ZipFile(file) as archive:
             infos = archive.infolist()
-            if announced not in (len(infos), _MANY):
+            if announced != len(infos):
                 raise crafted(
                     shown(path.name), f"lists {len(infos)} members and announces {announced}"
                 )
@@ -77,7 +79,7 @@ class _ZipFileObject(io.BufferedReader):
 
     def read(self, size: int | None = -1, /) -> bytes:
         """Read, unless more is asked for than any honest zip needs at once."""
-        if size is not None and size > PIECE + self.limits.members * _LISTED_BYTES:
+        if size is not None and size > self.limits.members * _LISTED_BYTES + _END.size + 0xFFFF:
             raise SubmitterError(
                 "too_many_files",
                 f"{self.archive} has {size >> 10} kB for the list of its members alone.",
@@ -99,7 +101,21 @@ def _announced(file: io.BufferedReader, archive: str) -> int:
         raise crafted(archive, "has other bytes behind its end")
     if disk != first_disk or here != announced:
         raise crafted(archive, "is one part of a zip of several parts")
-    return int(announced)
+    return _announced_wide(file, archive, size - len(tail) + at, announced)
+
+
+def _announced_wide(file: io.BufferedReader, archive: str, end: int, announced: int) -> int:
+    """The number of members in the wider record in front of the end, where there is one."""
+    file.seek(max(0, end - _LOCATOR.size))
+    magic, _, place, _ = _LOCATOR.unpack(file.read(_LOCATOR.size))
+    if magic != b"PK\6\7":
+        return announced
+    file.seek(max(0, end - _LOCATOR.size - _END64.size))
+    at = file.tell()
+    magic, *_, members, _, _ = _END64.unpack(file.read(_END64.size))
+    if magic != b"PK\6\6" or at != place:
+        raise crafted(archive, "has its end in two places")
+    return int(members)
 
 
 def _check_list(path: Path, infos: list[zipfile.ZipInfo], limits: ArchiveLimits) -> None:

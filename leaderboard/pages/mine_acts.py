@@ -117,7 +117,7 @@ def ask_to_withdraw(context: Context, account: Account | None, status: Callable[
         required(context, account)
         own = status().submission
         return (
-            f"<p><b>Withdraw {submitted(own.name)} {submitted(own.version, limit=40)} for good?</b> "
+            f'<p class="as-sure"><b>Withdraw {submitted(own.name)} {submitted(own.version, limit=40)} for good?</b> '
             "Its results leave the boards, a run that is under way stops, and it cannot be brought "
             "back; it can be submitted again. The ledger keeps that it was here.</p>"
         )

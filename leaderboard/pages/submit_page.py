@@ -38,14 +38,15 @@ def _build(context: Context) -> None:
     visitor = sign_in_row(context)
     with gr.Tabs(elem_classes="as-tabs"):
         with gr.Tab("Scoring module", id="metric"):
-            gate, *buttons = _metric_tab(context, visitor)
+            gate, *fields = _metric_tab(context, visitor)
         with gr.Tab("Scores file", id="scores"):
-            benchmark, button = _scores_tab(context, visitor)
+            benchmark, *others = _scores_tab(context, visitor)
+    usable = [*fields, *others]
 
     def open_page(account: Account | None) -> tuple[Any, ...]:
         names = context.desk.score_benchmarks()
         choices = [(_title(context, name), name) for name in names]
-        usable = gr.update(interactive=may_send(context, account))
+        allowed = gr.update(interactive=may_send(context, account))
         return (
             page(
                 ["<h1>Submit a metric</h1>", worker_banner(context.live.pulses(), context.clock())]
@@ -53,23 +54,23 @@ def _build(context: Context) -> None:
             page([standing_of(context, account)]),
             gate_notice(context.desk.gate()),
             gr.update(choices=choices),
-            *(usable for _ in (*buttons, button)),
+            *(allowed for _ in usable),
         )
 
-    on_load(as_visitor(context, open_page), [banner, visitor, gate, benchmark, *buttons, button])
+    on_load(as_visitor(context, open_page), [banner, visitor, gate, benchmark, *usable])
 
 
-def _metric_tab(context: Context, visitor: gr.HTML) -> tuple[gr.HTML, gr.Button, gr.Button]:
+def _metric_tab(context: Context, visitor: gr.HTML) -> tuple[gr.HTML, *tuple[Any, ...]]:
     gate = html()
     with gr.Row(elem_classes="as-form"):
         with gr.Column(scale=3, min_width=300):
             file = gr.File(
                 label="Archive (.zip, .tar, .tar.gz)", file_types=_ARCHIVES, type="filepath",
-                height=150,
+                height=150, interactive=False,
             )  # fmt: skip
             receipt = gr.File(
                 label="Receipt of your own check (.json, optional)", file_types=[".json"],
-                type="filepath", height=76, elem_classes="as-small",
+                type="filepath", height=76, elem_classes="as-small", interactive=False,
             )  # fmt: skip
             submitter = gr.Textbox(**_SIGNED)
             private = gr.Checkbox(**_PRIVATE)
@@ -90,10 +91,10 @@ def _metric_tab(context: Context, visitor: gr.HTML) -> tuple[gr.HTML, gr.Button,
     check.click(as_visitor(context, checked), file, result, **_SENDING)
     fields = [file, receipt, submitter, private]
     send.click(as_visitor(context, sent), fields, [result, visitor], **_SENDING)
-    return gate, check, send
+    return gate, file, receipt, check, send
 
 
-def _scores_tab(context: Context, visitor: gr.HTML) -> tuple[gr.Dropdown, gr.Button]:
+def _scores_tab(context: Context, visitor: gr.HTML) -> tuple[gr.Dropdown, *tuple[Any, ...]]:
     with gr.Row(elem_classes="as-form"):
         with gr.Column(scale=3, min_width=300):
             file = gr.File(
@@ -101,6 +102,7 @@ def _scores_tab(context: Context, visitor: gr.HTML) -> tuple[gr.Dropdown, gr.But
                 file_types=_TABLES,
                 type="filepath",
                 height=150,
+                interactive=False,
             )
             benchmark = gr.Dropdown([], label="Benchmark", value=None)
             with gr.Row():
@@ -123,7 +125,7 @@ def _scores_tab(context: Context, visitor: gr.HTML) -> tuple[gr.Dropdown, gr.But
 
     fields = [file, benchmark, submitter, name, version, description, lower, private]
     send.click(as_visitor(context, sent), fields, [result, visitor], **_SENDING)
-    return benchmark, send
+    return benchmark, file, send
 
 
 def _title(context: Context, benchmark: str) -> str:

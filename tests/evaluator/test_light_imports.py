@@ -15,7 +15,8 @@ import typer.testing
 import app
 from evaluator.__main__ import command_line
 for words in (["--help"], ["scorers", "list", "--json"], ["scorers", "run", "--help"],
-              ["generate", "--help"], ["questions", "write", "--help"], ["worker", "--help"]):
+              ["generate", "--help"], ["questions", "write", "--help"], ["worker", "--help"],
+              ["init", "--help"], ["check", "--help"]):
     done = typer.testing.CliRunner().invoke(command_line(), words)
     assert done.exit_code == 0, done.output
 print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))

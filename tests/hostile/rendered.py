@@ -48,8 +48,8 @@ def pages(ground: Ground, submission_id: str) -> Mapping[str, str]:
 def spreadsheet(ground: Ground) -> list[dict[str, str]]:
     """The board as it is downloaded."""
     view = Reader(ground.store, _CARDS).view()
-    board = view.boards[BENCHMARK]
-    text = board_csv(board.board.cells, view.entries, board)
+    cells = ground.snapshot().boards[BENCHMARK].cells
+    text = board_csv(cells, view.entries, view.boards[BENCHMARK])
     return list(csv.DictReader(io.StringIO(text)))
 
 

@@ -16,6 +16,8 @@ from tests.hostile.corpus.injection import (
     BAD_LINKS,
     BAD_NAMES,
     HTML,
+    UNSEEN,
+    manifest_describing,
     manifest_linking,
     manifest_named,
 )
@@ -47,7 +49,7 @@ def test_text_of_a_submission_stays_text(ground: Ground, case: Case) -> None:
         assert not any(mark in page for mark in ("{{", "{%", "${")), name
     for name, printed in terminals(ground, submission_id).items():
         assert not unseen_characters(printed), (name, unseen_characters(printed))
-        forged = [line for line in printed.splitlines() if line.startswith("2026-01-01 00:00:00 pub")]
+        forged = [line for line in printed.splitlines() if line.startswith("1999-")]
         assert not forged, (name, forged)
     assert not list(formulas(spreadsheet(ground)))
 
@@ -81,6 +83,19 @@ def test_a_metric_is_not_named_by_what_a_board_cannot_show(
     assert caught.value.code == "bad_manifest"
     assert "name" in caught.value.message
     assert ground.store.public.head() == head
+
+
+@pytest.mark.parametrize("what", UNSEEN)
+def test_unseen_characters_in_a_manifest_are_named_and_not_repeated(
+    ground: Ground, tmp_path: Path, what: str
+) -> None:
+    (tmp_path / "assay.toml").write_text(manifest_describing(ALL[what]))
+    (tmp_path / "scorer.py").write_text(honest(0.0))
+    with pytest.raises(SubmitterError) as caught:
+        ground.submit(tmp_path)
+    assert caught.value.code == "several_problems"
+    assert "invisible character U+" in caught.value.message
+    assert not unseen_characters(str(caught.value))
 
 
 @pytest.mark.parametrize("what", BAD_LINKS)

@@ -154,9 +154,7 @@ def test_a_python_of_the_system_is_where_it_is() -> None:
 
 
 def words_of(**plan: Any) -> list[str]:
-    made = Plan(
-        **{"interpreter": Interpreter("/usr/bin/python3.11", ()), "limits": Limits()} | plan
-    )
+    made = replace(Plan(Interpreter("/usr/bin/python3.11", ()), Limits()), **plan)
     return arguments(made, Descriptors(9, 10, (11, 12)), usr_links=[("usr/lib", "/lib")])
 
 

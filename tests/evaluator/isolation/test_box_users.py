@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -14,12 +15,14 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import PlatformError
-from evaluator.isolation import processes
+from evaluator.isolation import bubblewrap_launch, processes
 from evaluator.isolation.box import NamespaceBox
 from evaluator.isolation.bubblewrap import Bubblewrap
+from evaluator.isolation.cgroup_places import Places
 from evaluator.isolation.job import Job
+from evaluator.isolation.outside import sweep
 from evaluator.isolation.session import ScorerSession
-from evaluator.isolation.slots import UIDS, take_slot, unheld
+from evaluator.isolation.slots import UIDS, left_by_nobody, take_slot
 from evaluator.isolation.staging import require_readable, require_way
 from evaluator.isolation.starter import Starter
 from tests.evaluator.isolation.boxes import SHORT, Open, Submit, png
@@ -66,8 +69,36 @@ def test_the_user_of_a_killed_worker_is_free_again(tmp_path: Path) -> None:
         text=True,
     )
     assert done.stdout == "70000\n", done.stderr
-    assert unheld(tmp_path) == {70000}
-    take_slot(tmp_path, range(70000, 70001)).release()
+    with left_by_nobody(70000, tmp_path) as left:
+        assert left
+        with pytest.raises(PlatformError):
+            take_slot(tmp_path, range(70000, 70001))
+    held = take_slot(tmp_path, range(70000, 70001))
+    with left_by_nobody(70000, tmp_path) as left:
+        assert not left
+    with left_by_nobody(70001, tmp_path) as left:
+        assert not left, "no box ever had it"
+    held.release()
+
+
+@pytest.mark.isolation
+def test_what_runs_as_the_user_of_no_box_any_more_is_ended_at_the_next_start() -> None:
+    if os.geteuid() != 0:
+        return  # only root has users for boxes
+    held, free = take_slot(), take_slot()
+    with (
+        subprocess.Popen(["sleep", "60"], user=held.uid) as kept,
+        subprocess.Popen(["sleep", "60"], user=free.uid) as left,
+        subprocess.Popen(["sleep", "60"]) as own,
+    ):
+        free.release()
+        sweep(Places())
+        assert left.wait(5) == -signal.SIGKILL
+        assert kept.poll() is None
+        assert own.poll() is None
+        kept.kill()
+        own.kill()
+    held.release()
 
 
 def test_a_user_that_the_machine_has_an_account_for_is_left_alone(tmp_path: Path) -> None:
@@ -151,6 +182,22 @@ def test_a_submission_in_a_folder_closed_to_others_is_shown_to_its_box_alone(
     with bubblewrap.start(Job(folder)) as session:
         assert list(session.score([png()], [(0, "a cat")])) == [1.0]
         assert Path("/proc/self/mountinfo").read_text() == before
+
+
+@pytest.mark.isolation
+def test_root_that_may_not_mount_is_told_which_folder_is_closed(
+    bubblewrap: Bubblewrap, submit: Submit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = submit("class Scorer:\n    def score(self, images, prompts): return [1.0]")
+    tmp_path.chmod(0o700)
+    monkeypatch.setattr(bubblewrap_launch, "stage", lambda sources: {})
+    if os.geteuid() != 0:
+        bubblewrap.start(Job(folder)).close()  # nothing is staged for an ordinary user
+        return
+    with pytest.raises(PlatformError) as caught:
+        bubblewrap.start(Job(folder))
+    assert caught.value.code == "not_readable"
+    assert caught.value.hint.startswith("Let it: chmod o+x /")
 
 
 @pytest.mark.isolation

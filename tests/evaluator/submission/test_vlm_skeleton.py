@@ -10,7 +10,6 @@ import torch
 from PIL import Image
 from typer.testing import CliRunner
 
-from benchmarks.errors import SubmitterError
 from evaluator.__main__ import command_line
 from evaluator.isolation.frames import Capability
 from evaluator.isolation.job import Job, ModelFiles
@@ -56,15 +55,10 @@ def test_it_runs_with_the_model_it_is_given(module: Path, model: ModelFiles) -> 
     assert together == pytest.approx(alone, abs=1e-5)
 
 
-def test_it_says_how_to_name_a_model_where_none_is_named(module: Path) -> None:
-    with (
-        pytest.raises(SubmitterError) as raised,
-        PlainProcess().start(Job(module, limits=LIMITS)),
-    ):
-        pass
-    assert raised.value.code == "init_failed"
-    assert 'models = ["owner/name@commit"]' in raised.value.message
-    assert "scorer.py:" in raised.value.message
+@pytest.mark.parametrize("models", [None, {}])
+def test_it_says_how_to_name_a_model_where_none_is_named(models: dict[str, str] | None) -> None:
+    with pytest.raises(ValueError, match=r'models = \["owner/name@commit"\] into assay.toml'):
+        Scorer(models=models)
 
 
 def test_a_score_is_the_share_of_yes_after_the_question(model: ModelFiles) -> None:

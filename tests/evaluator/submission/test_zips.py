@@ -192,6 +192,21 @@ def test_a_list_with_more_members_than_are_announced_is_refused(tmp_path: Path) 
     )
 
 
+def test_a_wide_end_is_read_and_must_be_where_it_is_said_to_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(zipfile, "ZIP_FILECOUNT_LIMIT", 1)  # So that a wide end is written.
+    archive = zipped(tmp_path / "a.zip", FILES)
+    assert contents(archive) == FILES
+    refused(archive, "too_many_files", ArchiveLimits(entries=2))
+
+    def elsewhere(data: bytearray) -> bytearray:
+        data[data.find(b"PK\6\7") + 8] ^= 1
+        return data
+
+    assert "two places" in refused(changed(archive, elsewhere), "crafted_archive")
+
+
 def test_a_name_that_ends_early_for_other_readers_is_refused(tmp_path: Path) -> None:
     archive = zipped(tmp_path / "a.zip", {"scorer.py": b"", "aX.py": b""})
     changed(archive, lambda data: data.replace(b"aX.py", b"a\0.py"))

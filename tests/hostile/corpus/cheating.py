@@ -31,7 +31,7 @@ CASES = (
     ),
     _cheat(
         "scores by the clock",
-        "return [v + time.monotonic() for v in values]",
+        "return [v + 100.0 * time.monotonic() for v in values]",
         unranked("changes when repeated"),
     ),
     _cheat(
@@ -55,10 +55,11 @@ CASES = (
         "low, high = min(values), max(values)\nreturn [(v - low) / ((high - low) or 1) for v in values]",
         unranked("depends on the other pairs of its batch"),
     ),
+    # Every picture comes as the same kind of file without a word beside it, so this tells nothing.
     _cheat(
         "scores by the file that a picture came in",
-        "return [v + 10.0 * (image.format == 'PNG') for v, image in zip(values, images)]",
-        unranked("depends on the file format"),
+        "return [v + 10.0 * (i.format == 'PNG') + 100.0 * len(i.info) for v, i in zip(values, images)]",
+        PUBLISHED,
     ),
     _cheat(
         "scores by what was seen before",

@@ -12,7 +12,7 @@ FORMULA = '=HYPERLINK("https://example.org","x")'
 MARKUP = "[link=https://example.org]click[/link] [red] [/no such tag] [blink]"
 TEMPLATE = "{{ 7 * 7 }} ${7*7} {% raw %} %s %n {0.__class__}"
 ATTRIBUTE = "x' onmouseover='alert(1)' y="
-LINES = "first\r\nsecond\rthird\n2026-01-01 00:00:00 published by operator"
+LINES = "first\r\nsecond\rthird\n1999-01-01 00:00:00 published by operator"
 
 ALL = {
     "HTML": HTML,
@@ -23,6 +23,9 @@ ALL = {
     "a template": TEMPLATE,
     "lines of its own": LINES,
 }
+
+UNSEEN = ("terminal sequences", "turned-round text")
+"""Kinds of text that no manifest may hold."""
 
 
 def _toml(text: str) -> str:
@@ -72,7 +75,7 @@ def _describing(what: str, text: str) -> Case:
 CASES = (
     *(_raising(what, text) for what, text in ALL.items()),
     *(_printing(what, text) for what, text in ALL.items()),
-    *(_describing(what, text) for what, text in ALL.items()),
+    *(_describing(what, text) for what, text in ALL.items() if what not in UNSEEN),
     Case(
         "HTML as the name of an error's class",
         Category.INJECTION,
@@ -110,12 +113,18 @@ BAD_NAMES = {
 """Names of metrics that are not taken: a name stands on every board."""
 
 
+def manifest_describing(text: str) -> str:
+    """A manifest that says this of its metric, and has a link and a key of that name."""
+    said = _toml(text)
+    return f'name = "odd"\ndescription = {said}\n{said} = 1\n[links]\n{said} = "https://a.org"'
+
+
 BAD_LINKS = {
     "a script": "javascript:alert(1)",
     "a page in the link itself": "data:text/html,<script>alert(1)</script>",
     "a quotation mark": 'https://example.org/"onmouseover="alert(1)',
     "HTML": "https://example.org/<script>",
-    "lines": "https://example.org/\n",
+    "lines": "https://example.org/a\nb",
 }
 """Addresses that are not taken: a link stands on the page of its metric."""
 

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from typing import Protocol
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from benchmarks.schema import Card
 from leaderboard.pages.site import create_app, launch_options
+from leaderboard.signing_in import SignIn, Way
 from leaderboard.store.interface import Store
 from tests.leaderboard.pages.synthetic import NOW, StubDesk
 
-Serve = Callable[[Store, Mapping[str, Card]], str]
+LOCAL = SignIn(Way.LOCAL, local="ada")
+
+
+class Serve(Protocol):
+    """Serves a store, for visitors of this machine unless told otherwise, and says where."""
+
+    def __call__(
+        self, store: Store, cards: Mapping[str, Card], sign_in: SignIn = LOCAL, /
+    ) -> str: ...
 
 
 @pytest.fixture(scope="module")
@@ -20,11 +30,12 @@ def serve() -> Iterator[Serve]:
     """Serves a store and says where; it ends with the module."""
     opened = []
 
-    def start(store: Store, cards: Mapping[str, Card]) -> str:
-        app = create_app(store, StubDesk(), cards, clock=lambda: NOW)
+    def start(store: Store, cards: Mapping[str, Card], sign_in: SignIn = LOCAL) -> str:
+        desk = StubDesk(store=store)
+        app = create_app(store, desk, cards, clock=lambda: NOW, sign_in=sign_in)
         opened.append(app)
         _, address, _ = app.launch(
-            server_name="127.0.0.1", prevent_thread_lock=True, quiet=True, **launch_options()
+            server_name="127.0.0.1", prevent_thread_lock=True, quiet=True, **launch_options(sign_in)
         )
         return str(address)
 

@@ -1,0 +1,162 @@
+"""What each layer of a box stops, found out by turning it off: `python -m tests.hostile.layer_matrix`.
+
+Every attempt, and every way to use up memory or processes, is made once with all layers, where it
+must fail, and once without each. What succeeds only then is stopped by that layer alone; what
+still fails is stopped twice, or by a layer that cannot be turned off.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.errors import SubmitterError
+from evaluator.isolation.bubblewrap import SWITCHABLE, Bubblewrap
+from evaluator.isolation.job import Job
+from evaluator.isolation.layers import Layer
+from tests.evaluator.isolation.boxes import png
+from tests.hostile.attempts import ATTEMPTS, scorer_of
+from tests.hostile.case import QUICK, Case
+from tests.hostile.corpus import ARCHIVES, CASES
+from tests.hostile.corpus.exhaustion import MEMORY, PROCESSES
+from tests.hostile.decoys import Decoys, decoys
+
+ALONE_IN_PAIRS = (
+    frozenset({Layer.MEMORY_CGROUP, Layer.MEMORY_WATCHDOG}),
+    frozenset({Layer.NETWORK, Layer.SYSTEM_CALLS}),
+    frozenset({Layer.IPC, Layer.SYSTEM_CALLS}),
+    frozenset({Layer.USER_NAMESPACES, Layer.SYSTEM_CALLS}),
+    frozenset({Layer.CAPABILITIES, Layer.SYSTEM_CALLS}),
+    frozenset({Layer.KERNEL_SETTINGS, Layer.KERNEL_UID}),
+)
+"""Layers that stand behind one another, and are turned off together to see that both hold."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What succeeded without some layers.
+
+    Attributes:
+        without: the layers that were off; none: a whole box.
+        succeeded: names of what was not stopped.
+    """
+
+    without: frozenset[Layer]
+    succeeded: frozenset[str]
+
+    @property
+    def title(self) -> str:
+        """The layers in words."""
+        return " and ".join(sorted(self.without)) or "nothing"
+
+
+def turned_off_in_turn() -> Iterator[frozenset[Layer]]:
+    """No layer, each layer, and some of them in pairs."""
+    yield frozenset()
+    yield from (frozenset({layer}) for layer in sorted(SWITCHABLE))
+    yield from ALONE_IN_PAIRS
+
+
+def tried(
+    without: frozenset[Layer], laid: Decoys, folder: Path, resources: Sequence[Case]
+) -> Row:
+    """Make every attempt in boxes without some layers.
+
+    Args:
+        without: the layers that are off.
+        laid: what is attempted.
+        folder: for the submissions.
+        resources: cases that use something up, each in a box of its own.
+    """
+    # Folders of this machine are bound into a box without walls; it is then no box but for us.
+    backend = Bubblewrap(without=without)
+    found = set(_attempted(backend, laid, folder))
+    found |= {case.name for case in resources if _answers(backend, case, folder)}
+    return Row(without, frozenset(found))
+
+
+def _attempted(backend: Bubblewrap, laid: Decoys, folder: Path) -> Iterator[str]:
+    job = Job(_written(folder, laid.fill(scorer_of(ATTEMPTS))), limits=QUICK)
+    with backend.start(job) as session:
+        session.score([png()], [(0, "a cat")])
+    yield from (
+        line.removeprefix("GOT ") for line in session.log.splitlines() if line.startswith("GOT ")
+    )
+
+
+def _answers(backend: Bubblewrap, case: Case, folder: Path) -> bool:
+    job = Job(_written(folder, case.source), limits=replace(case.limits, start_s=60.0))
+    try:
+        with backend.start(job) as session:
+            session.score([png()], [(0, "a cat")])
+    except SubmitterError:
+        return False
+    return True
+
+
+def _written(folder: Path, source: str) -> Path:
+    place = Path(tempfile.mkdtemp(dir=folder))
+    place.chmod(0o755)
+    (place / "scorer.py").write_text(source)
+    return place
+
+
+def matrix(resources: Sequence[Case] = (*PROCESSES, *MEMORY)) -> list[Row]:
+    """All rows, the one with every layer first."""
+    with tempfile.TemporaryDirectory(prefix="assay-matrix-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        with decoys(folder / "decoys") as laid:
+            return [tried(without, laid, folder, resources) for without in turned_off_in_turn()]
+
+
+def alone(rows: Iterable[Row]) -> Mapping[str, tuple[str, ...]]:
+    """Layers turned off to what succeeded because of that, and not without any smaller set."""
+    rows = list(rows)
+    return {
+        row.title: tuple(
+            sorted(
+                row.succeeded.difference(
+                    *(other.succeeded for other in rows if other.without < row.without)
+                )
+            )
+        )
+        for row in rows
+    }
+
+
+def cases_by_guard() -> Mapping[str, int]:
+    """How many cases of the corpus each layer or guard takes part in stopping."""
+    counts: dict[str, int] = {}
+    for case in (*CASES, *ARCHIVES):
+        for guard in case.stopped_by:
+            counts[guard] = counts.get(guard, 0) + 1
+    return dict(sorted(counts.items(), key=lambda item: -item[1]))
+
+
+def main() -> int:
+    """Print what each layer alone stops, and the cases of the corpus by layer."""
+    out = Console()
+    table = Table("without", "succeeds", title="What each layer alone stops", show_lines=True)
+    for title, names in alone(matrix()).items():
+        table.add_row(title, "\n".join(names) or "nothing more: it is stopped twice")
+    out.print(table)
+    counted = Table("layer or guard", "cases", title="Hostile cases by what takes part")
+    for guard, number in cases_by_guard().items():
+        counted.add_row(str(guard), str(number))
+    out.print(counted)
+    out.print(
+        f"{len(CASES)} submissions, {len(ARCHIVES)} archives; "
+        f"{len(ATTEMPTS)} attempts are made within {len({a.category for a in ATTEMPTS})} of them."
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
