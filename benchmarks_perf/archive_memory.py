@@ -152,7 +152,7 @@ CASES = (
     Case("100,000 files", ".tar.gz", many_in_a_tar, "too_many_files", naive=False),
     Case("2 GiB of zeros", ".zip", zeros_in_a_zip, "bomb"),
     Case("2 GiB of zeros", ".tar.gz", zeros_in_a_tar, "too_large", naive=False),
-    Case("2 GiB of repeats", ".tar.gz", repeats_in_a_tar, "too_large"),
+    Case("2 GiB of repeats", ".tar.gz", repeats_in_a_tar, "too_large", naive=False),
     Case("2 GiB of noise", ".tar", noise_in_a_tar, "too_large", naive=False),
     Case("900 MB of weights", ".zip", weights_in_a_zip, "taken"),
 )
@@ -180,7 +180,8 @@ def naive(archive: Path, place: Path) -> str:
     files = {p.relative_to(place).as_posix(): p.read_bytes() for p in _files(place)}
     digest = hashlib.sha256()
     for name in sorted(files):
-        digest.update(name.encode() + files[name])
+        digest.update(name.encode())
+        digest.update(files[name])
     return f"extracted, {digest.hexdigest()[:8]}"
 
 

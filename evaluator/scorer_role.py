@@ -70,6 +70,8 @@ class ScorerRole:
         limits: of one submission.
         engine: carries the batches of modules.
         models: folder of models of the Hub that modules name; None: one beside the scratch.
+        operator: key of the account that runs this; where nothing isolates, only its own code is
+            run.
     """
 
     isolation: IsolationStatus
@@ -78,6 +80,7 @@ class ScorerRole:
     limits: Limits
     engine: Engine = field(default_factory=LocalEngine)
     models: Path | None = None
+    operator: str = ""
 
     @property
     def shelf(self) -> ModelShelf:
@@ -95,8 +98,14 @@ class ScorerRole:
         return self.isolation.layers
 
     def can_run(self, submission: Submission) -> bool:
-        """Whether this machine may run the module: it is isolated, or part of Assay itself."""
-        return self.isolation.ok or submission.content_sha256 in bundled_hashes()
+        """Whether this machine may run the module.
+
+        It may where code is isolated, and elsewhere what is part of Assay itself or, if the
+        operator chose no isolation, the operator's own.
+        """
+        if self.isolation.isolates or submission.content_sha256 in bundled_hashes():
+            return True
+        return self.isolation.ok and submission.account == self.operator != ""
 
     @contextmanager
     def fetched(

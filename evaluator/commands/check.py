@@ -27,7 +27,14 @@ from evaluator.commands.check_report import (
     problem_lines,
     safe,
 )
-from evaluator.commands.common import DataOption, JsonOption, console, now, stopped_in_words
+from evaluator.commands.common import (
+    DEFAULT_STORE,
+    DataOption,
+    JsonOption,
+    console,
+    now,
+    stopped_in_words,
+)
 from evaluator.heartbeat import RunProgress
 from evaluator.isolation.gate import IsolationChoice, machine_isolation
 from evaluator.isolation.limits import Limits
@@ -42,7 +49,8 @@ from leaderboard.desk import Examination
 from leaderboard.records import Receipt
 
 FAILED = 1
-MODELS = Path(".assay/models")
+MODELS = DEFAULT_STORE / "models"
+"""Where the worker of the same folder keeps them."""
 
 
 @dataclass(frozen=True)

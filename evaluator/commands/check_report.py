@@ -71,7 +71,7 @@ def found_blocks(
         yield from _resources(found, limits)
     if found.costs is not None:
         yield costs_table(found.costs, found.capabilities)
-        yield from projection_blocks(later, limits)
+        yield from projection_blocks(later, limits, found.start_s or 0.0)
 
 
 def failure_lines(found: DryRun) -> Iterator[Text]:
@@ -139,7 +139,9 @@ def way(can: Capability) -> str:
     return "score_texts" if Capability.SCORE_TEXTS in can else "score"
 
 
-def projection_blocks(later: Sequence[Projection], limits: Limits) -> Iterator[RenderableType]:
+def projection_blocks(
+    later: Sequence[Projection], limits: Limits, start_s: float
+) -> Iterator[RenderableType]:
     """The time that every benchmark would take on a machine like this."""
     table = Table(
         "benchmark", "images", "pairs", "time", "limit", "counts", title="Time on each benchmark"
@@ -166,9 +168,10 @@ def projection_blocks(later: Sequence[Projection], limits: Limits) -> Iterator[R
         f"pictures of {MEDIUM_SIDE} to {LARGE_SIDE} px, those of the demo for their own size."
     )
     here = [one for one in later if one.wanted and one.low_s is not None]
-    low, high = sum(one.low_s or 0.0 for one in here), sum(one.high_s or 0.0 for one in here)
+    low = start_s + sum(one.low_s or 0.0 for one in here)
+    high = start_s + sum(one.high_s or 0.0 for one in here)
     yield Text(
-        f"All of these together: {time_span(low, high)}; a worker gives a submission "
+        f"All of these, with the start: {time_span(low, high)}; a worker gives a submission "
         f"{duration(limits.job_s)}."
     )
 

@@ -18,6 +18,7 @@ from benchmarks.command_line import errors
 INTERRUPTED = 130
 """Exit code of a command that Ctrl-C ended, as shells have it."""
 DEFAULT_STORE = Path(".assay/store")
+DEFAULT_MODELS = Path(".assay/models")
 
 StoreOption = Annotated[
     Path, typer.Option("--store", envvar="ASSAY_STORE", help="Folder of the store.")
@@ -27,6 +28,11 @@ DataOption = Annotated[
     typer.Option("--data", envvar="ASSAY_DATA", help="Folder of benchmark data files."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+
+
+def models_folder() -> Path:
+    """Where models of the Hub are kept that modules name: ASSAY_MODELS, or beside the store."""
+    return Path(os.environ.get("ASSAY_MODELS", DEFAULT_MODELS)).absolute()
 
 
 def now() -> datetime:

@@ -25,10 +25,11 @@ from evaluator.commands.common import (
     console,
     now,
 )
+from evaluator.commands.isolation_option import IsolationOption
 from evaluator.commands.person import this_person
 from evaluator.commands.status import exit_code_of
 from evaluator.commands.work import make_worker
-from evaluator.isolation.gate import isolation_gate
+from evaluator.isolation.gate import IsolationChoice, isolation_gate
 from evaluator.submission.desk import SubmissionDesk
 from evaluator.submission.hub_source import PREFIX, HubSource, Tell, fetched
 from evaluator.submission.limits import ArchiveLimits
@@ -62,6 +63,7 @@ def submit(
     receipt: Annotated[
         Path | None, typer.Option(help="Of your own check; differences are then explained.")
     ] = None,
+    isolation: IsolationOption = IsolationChoice.AUTO,
     wait: Annotated[
         bool, typer.Option(help="Process the submission here and now, unless a worker has it.")
     ] = True,
@@ -75,7 +77,7 @@ def submit(
     """
     _check_usage(path, kind, benchmark)
     opened, registry, person = folder_store(store), load_registry(), this_person()
-    desk = SubmissionDesk(opened, registry, data, isolation_gate, now)
+    desk = SubmissionDesk(opened, registry, data, lambda: isolation_gate(isolation), now)
     if kind is Kind.METRIC:
         module = _Module(path, submitter, receipt, private=private)
         accepted = _send_module(desk, module, person)
@@ -95,7 +97,7 @@ def submit(
     status = accepted.status
     if wait and status.unfinished:
         with run_bars() as listener:
-            worker = make_worker(opened, store, registry, data, listener)
+            worker = make_worker(opened, store, registry, data, listener, isolation=isolation)
             worker.run(status.submission.submission_id)
         status = Ledger(opened).whole_status(status.submission.submission_id)
     _report(status, as_json)

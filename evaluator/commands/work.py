@@ -17,7 +17,14 @@ from rich.table import Table
 
 from benchmarks.registry import load_registry
 from benchmarks.schema import Benchmark
-from evaluator.commands.common import DEFAULT_STORE, DataOption, StoreOption, console, now
+from evaluator.commands.common import (
+    DEFAULT_STORE,
+    DataOption,
+    StoreOption,
+    console,
+    models_folder,
+    now,
+)
 from evaluator.commands.engine_choice import (
     ActorsOption,
     EngineChoice,
@@ -26,6 +33,7 @@ from evaluator.commands.engine_choice import (
     make_engine,
 )
 from evaluator.commands.isolation_option import IsolationOption
+from evaluator.commands.person import this_person
 from evaluator.heartbeat import RunProgress
 from evaluator.isolation.backend import IsolationStatus
 from evaluator.isolation.gate import IsolationChoice, machine_isolation
@@ -41,6 +49,7 @@ from leaderboard.publisher import Publisher, cards_of
 from leaderboard.states import State
 from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import Store
+from leaderboard.tidying import tidy_all
 
 
 def make_worker(
@@ -59,6 +68,8 @@ def make_worker(
         scratch=root.resolve() / "scratch",
         limits=Limits(),
         engine=engine or LocalEngine(),
+        models=models_folder(),
+        operator=this_person().key,
     )
     # Unique even where every start has the same process id, as in a container.
     name = f"{socket.gethostname().lower()[:40]}-{os.getpid()}-{uuid.uuid4().hex[:6]}"
@@ -87,13 +98,14 @@ def worker(
     With `--engine ray` every module runs in as many boxes as there are actors, each on the machine
     of its actor; the machines must isolate code alike.
 
-    Without isolation, strangers' code is left to other workers. `--isolation none` runs what is
-    queued all the same, as this user: only where everything in the store is your own.
+    Without isolation, strangers' code is left to other workers. With `--isolation none` what you
+    submitted yourself is run all the same, as this user.
 
     Example: python -m evaluator worker --once
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     opened, registry = folder_store(store), load_registry()
+    tidy_all(opened)  # What acts that were interrupted may have left.
     Publisher(opened, cards_of(registry)).publish_cards(now())
     # A worker that is told to stop hands back what it works on; finished parts are kept.
     signal.signal(signal.SIGTERM, signal.default_int_handler)

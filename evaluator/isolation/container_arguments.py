@@ -118,15 +118,15 @@ def binds(
     return (*ours, *layout.binds(interpreter, job))
 
 
-def with_first(command: Sequence[str], *, wait: bool = False) -> tuple[str, ...]:
+def with_first(command: Sequence[str], *options: str) -> tuple[str, ...]:
     """A command of the bundle, run by the first process of a container.
 
     Args:
         command: as `layout` gives it.
-        wait: whether it begins only when a byte comes in.
+        options: of the first process: `--wait`, `--pipes`.
     """
     module = list(command).index(layout.RUNNER) + 1
-    return (*command[:module], FIRST, *(["--wait"] if wait else []), *command[module:])
+    return (*command[:module], FIRST, *options, *command[module:])
 
 
 def _limits(plan: BoxPlan) -> Iterator[str]:

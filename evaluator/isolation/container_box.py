@@ -10,6 +10,7 @@ from evaluator.isolation.box import Piped
 from evaluator.isolation.cgroups import Cgroup
 from evaluator.isolation.container_cgroup import cgroup_of, held_bytes
 from evaluator.isolation.container_engine import Engine, EngineError
+from evaluator.isolation.container_pipes import Pipes
 
 _GONE_WITHIN_S = 10.0
 _CLIENT_FOLLOWS_WITHIN_S = 2.0
@@ -36,16 +37,26 @@ class ContainerBox(Piped):
     Attributes:
         engine: that runs it.
         name: of the container.
-        base_bytes: memory that is the runtime's own, and not counted against the scorer.
+        pipes: that carry the protocol, where it does not go through the client.
         let_go: called once when nothing of it is left.
     """
 
     engine: Engine
     name: str
-    base_bytes: int = 0
+    pipes: Pipes | None = None
     let_go: Callable[[], None] = lambda: None
     counts_processes: bool = False  # its cgroup does
     known: _Known = field(default_factory=_Known)
+
+    @property
+    def request_fd(self) -> int:
+        """Where requests are written."""
+        return self.pipes.requests if self.pipes else super().request_fd
+
+    @property
+    def reply_fd(self) -> int:
+        """Where replies are read."""
+        return self.pipes.replies if self.pipes else super().reply_fd
 
     @property
     def bounds_memory(self) -> bool:
@@ -72,7 +83,7 @@ class ContainerBox(Piped):
         """Memory they hold together, files in memory included."""
         if self.known.cgroup is None:
             return 0
-        return max(held_bytes(self.known.cgroup) - self.base_bytes, 0)
+        return held_bytes(self.known.cgroup)
 
     def out_of_memory(self) -> bool:
         """Whether the kernel killed something in it for lack of memory."""
@@ -94,6 +105,12 @@ class ContainerBox(Piped):
         if gone and first:
             self.let_go()
         return gone
+
+    def release(self) -> None:
+        """Close the descriptors."""
+        super().release()
+        if self.pipes is not None:
+            self.pipes.close()
 
     def _ended_starved(self) -> bool:
         if self.process.returncode != _KILLED:

@@ -29,6 +29,10 @@ ANSWERED_BY_GVISOR = frozenset({Layer.SYSTEM_CALLS, Layer.USER_NAMESPACES})
 """With gVisor no call reaches this machine's kernel, and a namespace inside is gVisor's own."""
 
 
+class ClientEndedError(EngineError):
+    """The attached client ended before there was a container."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outside:
     """What this machine says about a running container.
@@ -58,7 +62,11 @@ def looked_at(box: ContainerBox, limits: Limits, *, gvisor: bool, version: str) 
     Raises:
         EngineError: it did not start.
     """
-    outside = _outside(_running(box), box)
+    try:
+        outside = _outside(running(box), box)
+    except ClientEndedError as error:
+        _, said = box.process.communicate()
+        raise EngineError(one_line(said)) from error
     printed = _told(box)
     found = {name: fault for name, held, fault in _rows(printed) if held != "yes"}
     held = [name for name, is_held, _ in _rows(printed) if is_held == "yes"]
@@ -117,19 +125,19 @@ def verdict(held: list[str], faults: Mapping[str, str], *, gvisor: bool, version
     return Probe(ok=True, layers=layers)
 
 
-def _running(box: ContainerBox) -> int:
+def running(box: ContainerBox) -> int:
     """The first process of a box that is being started.
 
     Raises:
-        EngineError: it never came, with what the client printed.
+        ClientEndedError: it never came; the client printed why.
+        EngineError: it did not come in time.
     """
     deadline = time.monotonic() + _WITHIN_S
     while time.monotonic() < deadline:
         if pid := box.adopt():
             return pid
         if box.process.poll() is not None:
-            _, printed = box.process.communicate()
-            raise EngineError(one_line(printed))
+            raise ClientEndedError("the container ended at once")
         time.sleep(_LOOK_EVERY_S)
     raise EngineError(f"no container within {_WITHIN_S:g} s")
 

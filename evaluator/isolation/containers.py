@@ -10,18 +10,19 @@ import os
 import secrets
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from benchmarks.errors import PlatformError
-from evaluator.isolation import broken, layout
+from evaluator.isolation import broken, graphics, layout
 from evaluator.isolation.backend import Probe
 from evaluator.isolation.container_arguments import BoxPlan, arguments, binds, with_first
 from evaluator.isolation.container_box import ContainerBox
 from evaluator.isolation.container_engine import Engine, EngineError
 from evaluator.isolation.container_image import Image, Skeleton
-from evaluator.isolation.container_probe import looked_at
+from evaluator.isolation.container_pipes import Pipes, named_pipes
+from evaluator.isolation.container_probe import looked_at, running
 from evaluator.isolation.container_sweep import sweep, this_supervisor
 from evaluator.isolation.container_trouble import diagnose
 from evaluator.isolation.job import Job
@@ -60,7 +61,7 @@ class Containers:
             version = self.engine.version()
             interpreter = self.image.interpreter(self.engine)
             command = layout.inspection_command(interpreter, self.hidden)
-            with self._without_job(with_first(command, wait=True)) as box:
+            with self._without_job(with_first(command, "--wait")) as box:
                 return looked_at(box, _limits_of(None), gvisor=self.gvisor, version=version)
         except EngineError as error:
             reason, remedy = diagnose(self.engine.kind, error.said)
@@ -81,39 +82,48 @@ class Containers:
             raise self._not_started(error.said) from error
 
     def _start(self, job: Job) -> ScorerSession:
-        interpreter = self.image.interpreter(self.engine)
-        command = with_first(layout.runner_command(interpreter, job))
-        with _filter_file(gpu=job.device != "cpu") as profile:
-            box = self._spawn(job, command, profile)
-            session = ScorerSession(box, job.limits)
-            try:
-                session.await_box()
-            except PlatformError as error:
-                raise self._not_started(" ".join(session.log.split())) from error
+        inside = replace(job, device=graphics.inside(job.device))
+        command = layout.runner_command(self.image.interpreter(self.engine), inside)
+        with ExitStack() as stack:
+            profile = stack.enter_context(_filter_file(gpu=job.device != graphics.CPU))
+            pipes = None if self.gvisor else stack.enter_context(named_pipes())
+            box = self._spawn(job, with_first(command, *_options(pipes)), profile, pipes)
+            return self._session(box, job)
+
+    def _session(self, box: ContainerBox, job: Job) -> ScorerSession:
+        session = ScorerSession(box, job.limits, bounds_data=job.device == graphics.CPU)
         try:
-            box.adopt()
-        except EngineError:
+            running(box)
+            if box.known.cgroup is None:
+                raise _not_here()
+            session.await_box()
+        except (EngineError, PlatformError) as error:
             session.close()
+            if session.log:  # what the engine or the interpreter printed says more
+                raise self._not_started(" ".join(session.log.split())) from error
             raise
-        if box.known.cgroup is None:
-            session.close()
-            raise _not_here()
+        if box.pipes is not None:
+            box.pipes.settle()
         return session
 
     @contextmanager
     def _without_job(self, command: tuple[str, ...]) -> Iterator[ContainerBox]:
         with _filter_file(gpu=False) as profile:
-            box = self._spawn(None, command, profile)
+            box = self._spawn(None, command, profile, None)
             try:
                 yield box
             finally:
                 box.end()
                 box.release()
 
-    def _spawn(self, job: Job | None, command: tuple[str, ...], profile: Path) -> ContainerBox:
+    def _spawn(
+        self, job: Job | None, command: tuple[str, ...], profile: Path, pipes: Pipes | None
+    ) -> ContainerBox:
         slot = _slot()
         try:
             plan = self._plan(job, command, profile, slot.uid)
+            if pipes is not None:
+                plan = replace(plan, binds=(*plan.binds, *pipes.binds))
             words = arguments(self.engine.kind, plan)
             if job is not None:
                 folders = (job.folder, *(model.folder for model in job.models))
@@ -123,10 +133,13 @@ class Containers:
                 process=self.engine.attached(plan.name),
                 engine=self.engine,
                 name=plan.name,
+                pipes=pipes,
                 let_go=slot.release,
             )
         except BaseException:
             slot.release()
+            if pipes is not None:
+                pipes.close()
             raise
 
     def _plan(self, job: Job | None, command: tuple[str, ...], profile: Path, uid: int) -> BoxPlan:
@@ -179,6 +192,10 @@ def gvisor(
 
 def _limits_of(job: Job | None) -> Limits:
     return Limits() if job is None else job.limits
+
+
+def _options(pipes: Pipes | None) -> tuple[str, ...]:
+    return () if pipes is None else ("--pipes",)
 
 
 @contextmanager

@@ -28,9 +28,10 @@ def main(arguments: Sequence[str]) -> None:
     """Run a module of the bundle as a child.
 
     Args:
-        arguments: `--wait` to begin only when a byte comes in; the module; what it is given.
+        arguments: `--wait` to begin only when a byte comes in; `--pipes` where the protocol has
+            pipes of its own; the module; what it is given.
     """
-    module, *rest = [word for word in arguments if word != "--wait"]
+    module, *rest = [word for word in arguments if word not in {"--wait", "--pipes"}]
     if "--wait" in arguments and not os.read(0, 1):
         os._exit(_ORPHANED)
     woken, wake = os.pipe()
@@ -44,7 +45,17 @@ def main(arguments: Sequence[str]) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.close(woken)
     os.close(wake)
+    if "--pipes" in arguments:
+        _take_over("requests", os.O_RDONLY, 0)
+        _take_over("replies", os.O_WRONLY, 1)
     importlib.import_module(f"{__package__}.{module}").main(rest)
+
+
+def _take_over(name: str, way: int, place: int) -> None:
+    """Put a pipe that lies beside this file in the place of a descriptor."""
+    opened = os.open(os.path.join(os.path.dirname(__file__), name), way)  # noqa: PTH118, PTH120
+    os.dup2(opened, place)
+    os.close(opened)
 
 
 def _watch(child: int, woken: int) -> None:

@@ -48,7 +48,8 @@ class Projection:
     Attributes:
         benchmark: its name.
         size: what it asks; None where neither data nor card tell.
-        low_s: the least, in seconds; None where the size is not known.
+        low_s: the least, in seconds, without the start, which happens once for all benchmarks;
+            None where the size is not known.
         high_s: the most.
         fits: whether the worker's limit for a whole submission allows it; None: not known.
         wanted: whether the module, as it stands, would be run on it.
@@ -88,8 +89,8 @@ def projections(
         if size is None:
             found.append(Projection(name, None, None, None, None, name in asked))
             continue
-        low, high = (start_s + seconds for seconds in span_s(costs, size))
-        fits = fits_into(low, high, limits.job_s)
+        low, high = span_s(costs, size)
+        fits = fits_into(start_s + low, start_s + high, limits.job_s)
         found.append(Projection(name, size, low, high, fits, name in asked))
     return tuple(found)
 

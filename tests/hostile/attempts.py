@@ -106,7 +106,7 @@ NETWORK = tuple(
             "a question to a name server",
             """
             asked = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-            asked.settimeout(3)
+            asked.settimeout(1)
             asked.sendto(b"example.org?", ("127.0.0.1", @udp@))
             assert asked.recv(99)
             """,
@@ -239,6 +239,7 @@ READING = tuple(
             """,
             False,
         ),
+        ("memory that others share by a number", "syscall(30, @shared@, 0, 0)", True),
         ("the kernel's messages", "syscall(103, 3, ctypes.create_string_buffer(64), 64)", True),
         ("the kernel's message device", 'opened("/dev/kmsg", os.O_RDONLY)', False),
         ("the physical memory", 'opened("/dev/mem", os.O_RDONLY)', False),
@@ -366,8 +367,8 @@ WRITING = tuple(
             'opened("/proc/sys/vm/overcommit_memory", os.O_WRONLY)',
             True,
         ),
-        ("the kernel's emergency keys", 'opened("/proc/sysrq-trigger", os.O_WRONLY)', True),
-        ("the memory of process 1", 'opened("/proc/1/mem", os.O_RDWR)', True),
+        ("the kernel's emergency keys", 'opened("/proc/sysrq-trigger", os.O_WRONLY)', False),
+        ("the memory of the process above", 'opened(f"/proc/{ABOVE}/mem", os.O_RDWR)', True),
         ("control groups", 'opened("/sys/fs/cgroup/pids/cgroup.procs", os.O_WRONLY)', False),
     )
 )

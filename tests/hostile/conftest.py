@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.hostile.decoys import PLACE
 from tests.hostile.judgement import assert_nothing_left
 from tests.hostile.proving_ground import Ground, proving_ground
 
@@ -17,7 +18,7 @@ from tests.hostile.proving_ground import Ground, proving_ground
 def ground() -> Iterator[Ground]:
     """A worker that lives as long as the file, through everything that is submitted to it."""
     # Not below pytest's own folder, which is for its owner alone: a box may run as another user.
-    folder = Path(tempfile.mkdtemp(prefix="assay-ground-"))
+    folder = Path(tempfile.mkdtemp(prefix="assay-ground-", dir=PLACE))
     try:
         with proving_ground(folder) as laid_out:
             laid_out.run_honest()

@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.errors import SubmitterError
+from evaluator.isolation.backend import Backend
 from evaluator.isolation.bubblewrap import SWITCHABLE, Bubblewrap
 from evaluator.isolation.job import Job
 from evaluator.isolation.layers import Layer
@@ -25,17 +26,28 @@ from tests.hostile.attempts import ATTEMPTS, scorer_of
 from tests.hostile.case import QUICK, Case
 from tests.hostile.corpus import ARCHIVES, CASES
 from tests.hostile.corpus.exhaustion import MEMORY, PROCESSES
-from tests.hostile.decoys import Decoys, decoys
+from tests.hostile.decoys import PLACE, Decoys, decoys
 
-ALONE_IN_PAIRS = (
+IN_PAIRS = (
     frozenset({Layer.MEMORY_CGROUP, Layer.MEMORY_WATCHDOG}),
     frozenset({Layer.NETWORK, Layer.SYSTEM_CALLS}),
     frozenset({Layer.IPC, Layer.SYSTEM_CALLS}),
     frozenset({Layer.USER_NAMESPACES, Layer.SYSTEM_CALLS}),
     frozenset({Layer.CAPABILITIES, Layer.SYSTEM_CALLS}),
     frozenset({Layer.KERNEL_SETTINGS, Layer.KERNEL_UID}),
+    frozenset({Layer.FILESYSTEM, Layer.KERNEL_UID}),
 )
 """Layers that stand behind one another, and are turned off together to see that both hold."""
+
+BOUNDS = frozenset(
+    {
+        Layer.PROCESS_LIMIT, Layer.MEMORY_CGROUP, Layer.MEMORY_WATCHDOG, Layer.MEMORY_FOLDERS,
+        Layer.SYSTEM_CALLS, Layer.KERNEL_UID,
+    }
+)  # fmt: skip
+"""Layers that have to do with how much is used; without the others nothing is used up anew."""
+
+_WHOLE = "(a whole box)"
 
 
 @dataclass(frozen=True)
@@ -53,18 +65,22 @@ class Row:
     @property
     def title(self) -> str:
         """The layers in words."""
-        return " and ".join(sorted(self.without)) or "nothing"
+        return " and ".join(sorted(self.without)) or _WHOLE
 
 
 def turned_off_in_turn() -> Iterator[frozenset[Layer]]:
     """No layer, each layer, and some of them in pairs."""
     yield frozenset()
     yield from (frozenset({layer}) for layer in sorted(SWITCHABLE))
-    yield from ALONE_IN_PAIRS
+    yield from IN_PAIRS
 
 
 def tried(
-    without: frozenset[Layer], laid: Decoys, folder: Path, resources: Sequence[Case]
+    without: frozenset[Layer],
+    laid: Decoys,
+    folder: Path,
+    resources: Sequence[Case],
+    bounds: frozenset[Layer] = BOUNDS,
 ) -> Row:
     """Make every attempt in boxes without some layers.
 
@@ -73,15 +89,17 @@ def tried(
         laid: what is attempted.
         folder: for the submissions.
         resources: cases that use something up, each in a box of its own.
+        bounds: layers that these are made without.
     """
-    # Folders of this machine are bound into a box without walls; it is then no box but for us.
     backend = Bubblewrap(without=without)
-    found = set(_attempted(backend, laid, folder))
-    found |= {case.name for case in resources if _answers(backend, case, folder)}
+    found = set(attempted(backend, laid, folder))
+    if not without or without & bounds:
+        found |= {case.name for case in resources if _answers(backend, case, folder)}
     return Row(without, frozenset(found))
 
 
-def _attempted(backend: Bubblewrap, laid: Decoys, folder: Path) -> Iterator[str]:
+def attempted(backend: Backend, laid: Decoys, folder: Path) -> Iterator[str]:
+    """Names of the attempts that succeed in a box of this kind."""
     job = Job(_written(folder, laid.fill(scorer_of(ATTEMPTS))), limits=QUICK)
     with backend.start(job) as session:
         session.score([png()], [(0, "a cat")])
@@ -90,7 +108,7 @@ def _attempted(backend: Bubblewrap, laid: Decoys, folder: Path) -> Iterator[str]
     )
 
 
-def _answers(backend: Bubblewrap, case: Case, folder: Path) -> bool:
+def _answers(backend: Backend, case: Case, folder: Path) -> bool:
     job = Job(_written(folder, case.source), limits=replace(case.limits, start_s=60.0))
     try:
         with backend.start(job) as session:
@@ -107,13 +125,22 @@ def _written(folder: Path, source: str) -> Path:
     return place
 
 
-def matrix(resources: Sequence[Case] = (*PROCESSES, *MEMORY)) -> list[Row]:
-    """All rows, the one with every layer first."""
-    with tempfile.TemporaryDirectory(prefix="assay-matrix-") as name:
+def matrix(
+    resources: Sequence[Case] = (*PROCESSES, *MEMORY), bounds: frozenset[Layer] = BOUNDS
+) -> list[Row]:
+    """All rows, the one with every layer first.
+
+    Args:
+        resources: cases that use something up.
+        bounds: layers that these are made without.
+    """
+    with tempfile.TemporaryDirectory(prefix="assay-matrix-", dir=PLACE) as name:
         folder = Path(name)
         folder.chmod(0o755)
         with decoys(folder / "decoys") as laid:
-            return [tried(without, laid, folder, resources) for without in turned_off_in_turn()]
+            return [
+                tried(without, laid, folder, resources, bounds) for without in turned_off_in_turn()
+            ]
 
 
 def alone(rows: Iterable[Row]) -> Mapping[str, tuple[str, ...]]:
@@ -145,7 +172,8 @@ def main() -> int:
     out = Console()
     table = Table("without", "succeeds", title="What each layer alone stops", show_lines=True)
     for title, names in alone(matrix()).items():
-        table.add_row(title, "\n".join(names) or "nothing more: it is stopped twice")
+        nothing = "nothing" if title == _WHOLE else "nothing more: another layer stops it as well"
+        table.add_row(title, "\n".join(names) or nothing)
     out.print(table)
     counted = Table("layer or guard", "cases", title="Hostile cases by what takes part")
     for guard, number in cases_by_guard().items():

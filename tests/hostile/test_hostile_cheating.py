@@ -20,7 +20,9 @@ def test_a_scorer_that_cheats_gets_no_rank(ground: Ground, case: Case) -> None:
 
 def test_of_a_table_by_exact_picture_it_is_shown_how_it_turns_at_one_step(ground: Ground) -> None:
     """The limit of what asking again can find, and what a reader is shown of it instead."""
-    (case,) = (c for c in of(Category.CHEATING) if c.name == "scores looked up by the exact picture")
+    (case,) = (
+        c for c in of(Category.CHEATING) if c.name == "scores looked up by the exact picture"
+    )
     submission_id = ground.run(case).status.submission.submission_id
     record = ground.store.public.read(f"results/{submission_id}/{BENCHMARK}.json")
     trust = RunResult.model_validate_json(record).trust

@@ -17,6 +17,7 @@ from evaluator.__main__ import command_line
 from evaluator.commands import check as command
 from evaluator.generation.names import image_file
 from evaluator.isolation.backend import IsolationStatus, Probe
+from evaluator.isolation.gate import machine_isolation
 from evaluator.submission.receipts import read_receipt
 from evaluator.submission.validate import examine_source
 from tests.evaluator.isolation.boxes import png
@@ -224,7 +225,7 @@ def test_generations_without_a_wanted_image_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.isolation
 def test_it_runs_in_a_real_box(tmp_path: Path) -> None:
-    status = command.machine_isolation()
+    status = machine_isolation()
     if not status.ok:
         pytest.skip(status.reason)
     folder = _module(

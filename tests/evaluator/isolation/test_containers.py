@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import os
+import stat
 import subprocess
 import sys
 import tarfile
@@ -22,6 +24,7 @@ from evaluator.isolation.container_arguments import (
 from evaluator.isolation.container_cgroup import Bounds, bounds, cgroup_of, held_bytes
 from evaluator.isolation.container_engine import Engine, EngineError, EngineKind
 from evaluator.isolation.container_image import OperatorImage, skeleton
+from evaluator.isolation.container_pipes import named_pipes
 from evaluator.isolation.container_probe import Outside, seen_outside, verdict
 from evaluator.isolation.container_trouble import diagnose
 from evaluator.isolation.containers import Containers, docker, gvisor, podman
@@ -129,9 +132,24 @@ def test_an_image_of_the_operator_sees_only_runner_and_submission(tmp_path: Path
 
 def test_the_first_process_of_a_container_starts_the_runner() -> None:
     command = layout.runner_command(Interpreter("/usr/bin/python3", ()), Job(Path("/srv/module")))
-    words = with_first(command, wait=True)
+    words = with_first(command, "--wait")
     at = words.index(layout.RUNNER)
     assert words[at + 1 : at + 4] == ("first", "--wait", "runner")
+
+
+def test_pipes_have_no_names_once_a_box_runs_and_tell_when_nobody_reads() -> None:
+    with named_pipes() as pipes:
+        folder = pipes.binds[0].source.parent
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        reader = os.open(pipes.binds[0].source, os.O_RDONLY)
+    assert not folder.exists()
+    pipes.settle()
+    os.write(pipes.requests, b"ask")
+    assert os.read(reader, 9) == b"ask"
+    os.close(reader)
+    with pytest.raises(BrokenPipeError):
+        os.write(pipes.requests, b"ask")
+    pipes.close()
 
 
 def test_the_image_is_empty_folders_and_links_and_always_the_same() -> None:

@@ -149,13 +149,13 @@ def test_a_size_of_64_bits_that_is_not_the_members_is_refused(tmp_path: Path) ->
 
 
 def test_bytes_that_belong_to_no_member_are_refused(tmp_path: Path) -> None:
-    def in_front(data: bytearray) -> bytes:
-        return b"#!/bin/sh\n" + data
+    def in_front(data: bytearray) -> bytearray:
+        return bytearray(b"#!/bin/sh\n") + data
 
-    def behind(data: bytearray) -> bytes:
+    def behind(data: bytearray) -> bytearray:
         return data + b"more"
 
-    def between(data: bytearray) -> bytes:
+    def between(data: bytearray) -> bytearray:
         """Before the list, whose place is then said anew."""
         at = data.find(b"PK\1\2")
         moved = data[:at] + b"hidden" + data[at:]

@@ -148,10 +148,11 @@ def test_a_link_into_the_about_page_goes_to_its_place(site: str, browser: Browse
 def test_a_refused_form_keeps_what_was_filled_in(site: str, browser: Browser) -> None:
     page = browser.new_page()
     opened(page, f"{site}submit")
-    page.get_by_label("Submitter").first.fill("A group")
+    expect(page.get_by_role("button", name="Submit module")).to_be_enabled()
+    page.get_by_label("Signed as").first.fill("A group")
     page.get_by_role("button", name="Submit module").click()
     expect(page.get_by_role("alert")).to_contain_text("No archive is chosen")
-    expect(page.get_by_label("Submitter").first).to_have_value("A group")
+    expect(page.get_by_label("Signed as").first).to_have_value("A group")
     page.close()
 
 

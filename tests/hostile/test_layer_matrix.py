@@ -1,0 +1,115 @@
+"""What each layer of a box stops, found by turning it off; the whole table is `layer_matrix`."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from evaluator.isolation.bubblewrap import SWITCHABLE, Bubblewrap
+from evaluator.isolation.layers import Layer
+from evaluator.isolation.plain import PlainProcess
+from tests.hostile.attempts import ATTEMPTS
+from tests.hostile.case import Guard
+from tests.hostile.corpus import ARCHIVES, CASES
+from tests.hostile.corpus.exhaustion import MEMORY, PROCESSES
+from tests.hostile.decoys import PLACE, decoys
+from tests.hostile.layer_matrix import Row, alone, attempted, matrix
+
+pytestmark = [pytest.mark.isolation, pytest.mark.timeout(600)]
+
+FEW = ("three hundred processes", "memory of one process", "memory in the buffers of sockets")
+
+STOPS: Mapping[frozenset[Layer], frozenset[str]] = {
+    frozenset({Layer.ENVIRONMENT}): frozenset({"the environment of the process above"}),
+    frozenset({Layer.FILESYSTEM}): frozenset(
+        {"the labels", "another submission", "an upload in the store", "the project",
+         "the worker's token in its home folder", "a socket of the worker's machine, by its path"}
+    ),
+    frozenset({Layer.KERNEL_SETTINGS}): frozenset({"safety from the out-of-memory killer"}),
+    frozenset({Layer.MEMORY_CGROUP}): frozenset({"memory in the buffers of sockets"}),
+    frozenset({Layer.NETWORK}): frozenset(
+        {"an abstract socket of the worker's machine", "the list of open ports of the machine"}
+    ),
+    frozenset({Layer.PROCESS_LIMIT}): frozenset({"three hundred processes"}),
+    frozenset({Layer.MEMORY_FOLDERS}): frozenset({"the root folder", "the folder of devices"}),
+    frozenset({Layer.SYSTEM_CALLS}): frozenset(
+        {"a socket to the hypervisor (vsock)", "the kernel's routing socket (netlink)",
+         "the process above, traced (ptrace)", "a ring of requests (io_uring)",
+         "a file without a name in memory (memfd)", "typing into the terminal (TIOCSTI)"}
+    ),
+    # These stand behind one another: each pair is what stops it, and either alone would do.
+    frozenset({Layer.NETWORK, Layer.SYSTEM_CALLS}): frozenset(
+        {"a connection over IPv4", "a connection over IPv6", "a question to a name server"}
+    ),
+    frozenset({Layer.IPC, Layer.SYSTEM_CALLS}): frozenset({"memory that others share by a number"}),
+    frozenset({Layer.USER_NAMESPACES, Layer.SYSTEM_CALLS}): frozenset(
+        {"a user namespace of its own"}
+    ),
+    frozenset({Layer.CAPABILITIES, Layer.SYSTEM_CALLS}): frozenset(
+        {"another root folder (chroot)", "a mount namespace of its own"}
+    ),
+    frozenset({Layer.KERNEL_SETTINGS, Layer.KERNEL_UID}): frozenset(
+        {"what the kernel does with crashes", "the kernel's memory settings"}
+    ),
+    frozenset({Layer.MEMORY_CGROUP, Layer.MEMORY_WATCHDOG}): frozenset({"memory of one process"}),
+}  # fmt: skip
+"""What succeeds without these layers, and with any fewer turned off does not."""
+
+NOT_ATTEMPTED = frozenset({Layer.CPU_CGROUP, Layer.CPU_NICENESS})
+"""They share out the processors, and keep nobody from anything."""
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[Row]:
+    probe = Bubblewrap().probe()
+    if not probe.ok:
+        pytest.skip(f"no isolation here: {probe.reason} {probe.remedy}")
+    if os.geteuid() != 0 or Layer.MEMORY_CGROUP not in probe.layers:
+        pytest.skip("not every layer is there to be turned off: it takes root, and cgroups")
+    few = [case for case in (*PROCESSES, *MEMORY) if case.name in FEW]
+    return matrix(few, frozenset({Layer.PROCESS_LIMIT, Layer.MEMORY_CGROUP}))
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(dir=PLACE) as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+def test_in_a_whole_box_no_attempt_succeeds(rows: list[Row]) -> None:
+    assert rows[0] == Row(frozenset(), frozenset())
+
+
+@pytest.mark.parametrize("layers", STOPS, ids=lambda layers: " and ".join(sorted(layers)))
+def test_what_a_layer_stops_succeeds_without_it(rows: list[Row], layers: frozenset[Layer]) -> None:
+    (row,) = (row for row in rows if row.without == layers)
+    assert STOPS[layers] <= frozenset(alone(rows)[row.title])
+
+
+def test_every_layer_that_can_be_turned_off_was_seen_to_stop_something() -> None:
+    assert frozenset().union(*STOPS) == SWITCHABLE - NOT_ATTEMPTED
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="most of what is attempted takes root")
+def test_without_any_box_the_attempts_succeed(folder: Path) -> None:
+    """So that none of them fails for want of anything to be had."""
+    with decoys(folder / "decoys") as laid:
+        succeeded = set(attempted(PlainProcess(), laid, folder))
+    assert {one.name for one in ATTEMPTS if one.control} - succeeded == set()
+
+
+def test_every_case_names_what_stops_it() -> None:
+    known = {*Layer, *Guard}
+    for case in (*CASES, *ARCHIVES):
+        assert case.stopped_by, case.name
+        assert set(case.stopped_by) <= known, case.name
+
+
+def test_no_two_cases_have_one_name() -> None:
+    names = [(case.category, case.name) for case in (*CASES, *ARCHIVES)]
+    assert len(names) == len(set(names))
