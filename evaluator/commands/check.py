@@ -28,7 +28,7 @@ from evaluator.commands.check_report import (
     safe,
 )
 from evaluator.commands.common import (
-    DEFAULT_STORE,
+    DEFAULT_MODELS,
     DataOption,
     JsonOption,
     console,
@@ -49,7 +49,7 @@ from leaderboard.desk import Examination
 from leaderboard.records import Receipt
 
 FAILED = 1
-MODELS = DEFAULT_STORE / "models"
+MODELS = DEFAULT_MODELS
 """Where the worker of the same folder keeps them."""
 
 

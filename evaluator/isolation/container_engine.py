@@ -178,14 +178,14 @@ class Engine:
                 raise
 
     def version(self) -> str:
-        """Engine and version, as stored with results.
+        """Engine, version and runtime where one was chosen, as stored with results.
 
         Raises:
             EngineError: the engine does not run.
         """
-        if self.kind is EngineKind.PODMAN:
-            return f"podman {self.call('version', '--format', '{{.Client.Version}}')}"
-        return f"docker {self.call('version', '--format', '{{.Server.Version}}')}"
+        side = "Client" if self.kind is EngineKind.PODMAN else "Server"
+        version = self.call("version", "--format", f"{{{{.{side}.Version}}}}")
+        return f"{self.kind} {version}" + (f", {self.runtime}" if self.runtime else "")
 
 
 _PACKAGES = {EngineKind.DOCKER: "docker.io", EngineKind.PODMAN: "podman"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import lzma
 import struct
 import tarfile
 import zipfile
@@ -19,7 +18,6 @@ _DAMAGE = (
     zipfile.BadZipFile,
     tarfile.TarError,
     zlib.error,
-    lzma.LZMAError,
     struct.error,
     EOFError,
     OSError,

@@ -54,6 +54,8 @@ def tar_entries(path: Path, limits: ArchiveLimits) -> Iterator[Entry]:
         while (info := archive.next()) is not None:
             # It would keep a header for every member.
             archive.members.clear()  # type: ignore[attr-defined]
+            if not info.issparse():
+                headers.check(info)  # Once more: an extended header may have changed its size.
             yield Entry(
                 info.name.removeprefix("./"),
                 partial(_pieces, archive, info),

@@ -146,7 +146,7 @@ class _MinePage:
             )
         with gr.Row(visible=False, elem_classes=["as-choosers", "as-sure-row"]) as self._sure:
             self._question = html(elem_classes=["as-result"])
-            self._yes = gr.Button("Yes, withdraw it", variant="stop", size="sm", scale=0)
+            self._yes = gr.Button("Yes, withdraw it", size="sm", scale=0, elem_classes="as-danger")
             self._no = gr.Button("Keep it", size="sm", scale=0, elem_classes="as-plain")
         self._answer = html(elem_classes=["as-result"])
         self._parts.append(html())

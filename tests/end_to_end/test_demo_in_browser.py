@@ -98,7 +98,7 @@ def submit(page: Page, address: str, archive: Path) -> None:
     page.goto(f"{address}/submit")
     expect(page.get_by_role("heading", name="Submit a metric")).to_be_visible()
     page.locator("input[type=file]").first.set_input_files(archive)
-    page.get_by_label("Submitter").first.fill("Grace")
+    page.get_by_label("Signed as").first.fill("Grace")
     # The button to clear the choice comes when the upload is complete.
     expect(page.get_by_role("button", name="Clear")).to_be_visible()
     page.get_by_role("button", name="Submit module").click()

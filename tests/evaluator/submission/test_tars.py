@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.errors import SubmitterError
 from evaluator.submission.limits import ArchiveLimits
 from tests.evaluator.submission.archives import (
     FILES,
@@ -112,6 +113,16 @@ def test_a_file_of_negative_size_or_with_holes_is_refused(tmp_path: Path) -> Non
 def test_a_size_beyond_everything_is_refused_by_its_header(tmp_path: Path) -> None:
     archive = crafted_tar(tmp_path / "a.tar.gz", [(header("a", 5 << 30), 0)])
     assert "'a'" in refused(archive, "too_large")
+
+
+@pytest.mark.parametrize("size", ["-5", "9999", "9" * 30, "1e3"])
+def test_a_size_that_an_extended_header_changes_is_not_believed(tmp_path: Path, size: str) -> None:
+    def lie(info: tarfile.TarInfo) -> None:
+        info.pax_headers = {"size": size}
+
+    with pytest.raises(SubmitterError) as caught:
+        contents(tarred(tmp_path / "a.tar", {"a": b"12345"}, lie))
+    assert caught.value.code in {"damaged_archive", "too_large"}
 
 
 def test_a_tar_that_breaks_off_does_not_lose_the_rest(tmp_path: Path) -> None:
