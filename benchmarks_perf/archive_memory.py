@@ -1,6 +1,6 @@
 """Do archives of 100,000 files and of 2 GiB end in a refusal or a content, in bounded memory?
 
-    python -m benchmarks_perf.archive_memory [--scratch FOLDER]
+    python -m benchmarks_perf.archive_memory [--scratch FOLDER] [--all]
 
 Each archive is made, given to our intake and to `extractall` with a read of every file, each in a
 process of its own, and removed. Printed are the growth of resident memory over what the process
@@ -42,7 +42,8 @@ WAYS = ("ours", "naive")
 class Case:
     """An archive: how it is made, what must become of it, whether the naive way is tried too.
 
-    It is not where it needs more disk than is promised, or minutes that show nothing new.
+    Where it is not, it takes minutes: it extracts 100,000 files, or what another case has shown.
+    The plain tar is never extracted: that would need 4 GiB of disk.
     """
 
     name: str
@@ -148,7 +149,7 @@ def _tar_of(
 
 
 CASES = (
-    Case("100,000 files", ".zip", many_in_a_zip, "too_many_files"),
+    Case("100,000 files", ".zip", many_in_a_zip, "too_many_files", naive=False),
     Case("100,000 files", ".tar.gz", many_in_a_tar, "too_many_files", naive=False),
     Case("2 GiB of zeros", ".zip", zeros_in_a_zip, "bomb"),
     Case("2 GiB of zeros", ".tar.gz", zeros_in_a_tar, "too_large", naive=False),
@@ -219,14 +220,14 @@ def in_a_process(way: str, archive: Path) -> dict[str, object]:
     return found
 
 
-def run(case: Case, place: Path) -> tuple[str, bool]:
+def run(case: Case, place: Path, *, everything: bool) -> tuple[str, bool]:
     """A line of the table, and whether our intake did what it must."""
     archive = place / f"case{case.suffix}"
     case.make(archive)
     cells = [f"{case.name + ' ' + case.suffix:26} {archive.stat().st_size / 1e6:9.1f}"]
     ok = True
     for way in WAYS:
-        if way == "naive" and not case.naive:
+        if way == "naive" and not (case.naive or (everything and case.suffix != ".tar")):
             cells.append(f"{'(not run)':>40}")
             continue
         found = in_a_process(way, archive)
@@ -242,6 +243,7 @@ def main() -> int:
     """Print the table; 1 if a gate is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--scratch", type=Path, help="folder for up to 2.8 GB")
+    parser.add_argument("--all", action="store_true", help="the naive way too, wherever it fits")
     parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
     parser.add_argument("--archive", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -253,7 +255,7 @@ def main() -> int:
     missed = 0
     for case in CASES:
         with tempfile.TemporaryDirectory(dir=options.scratch) as place:
-            line, ok = run(case, Path(place))
+            line, ok = run(case, Path(place), everything=options.all)
         missed += not ok
         print(f"{line}{'' if ok else '  MISSED'}", flush=True)
     print(f"{time.perf_counter() - started:.0f} s; gate: {GATE >> 20} MiB; missed: {missed}")

@@ -6,11 +6,11 @@ import getpass
 import os
 
 from leaderboard.accounts import Account, Origin
-from leaderboard.signing_in import Way, read_sign_in
+from leaderboard.signing_in import local_name
 
 
 def this_person(*, operator: bool = False) -> Account:
-    """The account of whoever runs this command.
+    """The account of whoever runs this command; the same as of the page on this machine.
 
     Args:
         operator: whether it is a command of operators. Who can write to the store's folder can do
@@ -19,8 +19,5 @@ def this_person(*, operator: bool = False) -> Account:
     Raises:
         SubmitterError: `bad_user` where ASSAY_USER cannot name an account.
     """
-    named = {name: os.environ[name] for name in ("ASSAY_USER",) if name in os.environ}
-    signed_in = read_sign_in(named, getpass.getuser())
-    if signed_in.way is not Way.LOCAL:  # cannot be: nothing of a Space was passed on
-        raise ValueError(signed_in.way)
-    return Account(origin=Origin.LOCAL, name=signed_in.local, operator=operator)
+    name = local_name(os.environ, getpass.getuser())
+    return Account(origin=Origin.LOCAL, name=name, operator=operator)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-PLACE = Path("/var/tmp")  # noqa: S108 - not /tmp: every box has one of its own in that place
+PLACE = Path("/var/tmp")
 """Below it the decoys are laid out."""
 
 

@@ -23,7 +23,7 @@ from evaluator.isolation.job import Job
 from evaluator.isolation.layers import Layer
 from tests.evaluator.isolation.boxes import png
 from tests.hostile.attempts import ATTEMPTS, scorer_of
-from tests.hostile.case import QUICK, Case
+from tests.hostile.case import QUICK, Case, RefusedArchive
 from tests.hostile.corpus import ARCHIVES, CASES
 from tests.hostile.corpus.exhaustion import MEMORY, PROCESSES
 from tests.hostile.decoys import PLACE, Decoys, decoys
@@ -161,7 +161,8 @@ def alone(rows: Iterable[Row]) -> Mapping[str, tuple[str, ...]]:
 def cases_by_guard() -> Mapping[str, int]:
     """How many cases of the corpus each layer or guard takes part in stopping."""
     counts: dict[str, int] = {}
-    for case in (*CASES, *ARCHIVES):
+    everything: Iterable[Case | RefusedArchive] = (*CASES, *ARCHIVES)
+    for case in everything:
         for guard in case.stopped_by:
             counts[guard] = counts.get(guard, 0) + 1
     return dict(sorted(counts.items(), key=lambda item: -item[1]))

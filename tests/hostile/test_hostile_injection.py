@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -114,32 +113,29 @@ def _scores(header: str) -> bytes:
     return f"pair_id,{header}\na,1\nb,2\nc,3\n".encode()
 
 
-REFUSED_SCORES: dict[str, Callable[[], tuple[str, bytes, str]]] = {
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+REFUSED_SCORES: dict[str, tuple[bytes, str]] = {
     **{
-        f"a column named by {what}": lambda name=name: (
-            "s.csv",
-            _scores('"' + name.replace('"', '""') + '",b'),
-            "",
-        )
+        f"a column named by {what}": (_scores(f"{_quoted(name)},b"), "")
         for what, name in BAD_NAMES.items()
     },
-    **{
-        f"a title of {what}": lambda name=name: ("s.csv", _scores("score"), name)
-        for what, name in BAD_NAMES.items()
-        if name
-    },
-    "a cell of HTML": lambda: ("s.csv", f'pair_id,m\na,"{HTML}"\nb,1\nc,2\n'.encode(), ""),
-    "a formula for a score": lambda: ("s.csv", b"pair_id,m\na,=1+1\nb,1\nc,2\n", ""),
-    "an infinite score": lambda: ("s.csv", b"pair_id,m\na,inf\nb,1\nc,2\n", ""),
+    **{f"a title of {what}": (_scores("score"), name) for what, name in BAD_NAMES.items() if name},
+    "a cell of HTML": (f"pair_id,m\na,{_quoted(HTML)}\nb,1\nc,2\n".encode(), ""),
+    "a formula for a score": (b"pair_id,m\na,=1+1\nb,1\nc,2\n", ""),
+    "an infinite score": (b"pair_id,m\na,inf\nb,1\nc,2\n", ""),
 }
+"""Content of a file and the title it is given."""
 
 
 @pytest.mark.parametrize("what", REFUSED_SCORES)
 def test_a_scores_file_with_odd_names_or_cells_is_refused(
     ground: Ground, tmp_path: Path, what: str
 ) -> None:
-    name, content, title = REFUSED_SCORES[what]()
-    path = tmp_path / name
+    content, title = REFUSED_SCORES[what]
+    path = tmp_path / "scores.csv"
     path.write_bytes(content)
     head = ground.store.public.head()
     with pytest.raises(SubmitterError) as caught:

@@ -13,7 +13,7 @@ from evaluator.isolation.bubblewrap import SWITCHABLE, Bubblewrap
 from evaluator.isolation.layers import Layer
 from evaluator.isolation.plain import PlainProcess
 from tests.hostile.attempts import ATTEMPTS
-from tests.hostile.case import Guard
+from tests.hostile.case import Case, Guard, RefusedArchive
 from tests.hostile.corpus import ARCHIVES, CASES
 from tests.hostile.corpus.exhaustion import MEMORY, PROCESSES
 from tests.hostile.decoys import PLACE, decoys
@@ -21,6 +21,7 @@ from tests.hostile.layer_matrix import Row, alone, attempted, matrix
 
 pytestmark = [pytest.mark.isolation, pytest.mark.timeout(600)]
 
+EVERYTHING: tuple[Case | RefusedArchive, ...] = (*CASES, *ARCHIVES)
 FEW = ("three hundred processes", "memory of one process", "memory in the buffers of sockets")
 
 STOPS: Mapping[frozenset[Layer], frozenset[str]] = {
@@ -105,11 +106,11 @@ def test_without_any_box_the_attempts_succeed(folder: Path) -> None:
 
 def test_every_case_names_what_stops_it() -> None:
     known = {*Layer, *Guard}
-    for case in (*CASES, *ARCHIVES):
+    for case in EVERYTHING:
         assert case.stopped_by, case.name
         assert set(case.stopped_by) <= known, case.name
 
 
 def test_no_two_cases_have_one_name() -> None:
-    names = [(case.category, case.name) for case in (*CASES, *ARCHIVES)]
+    names = [(case.category, case.name) for case in EVERYTHING]
     assert len(names) == len(set(names))
