@@ -124,6 +124,35 @@ class Desk(Protocol):
             source: `hub:owner/name@commit`, if that is where the caller fetched it from.
         """
 
+    def examine_repository(self, source: str) -> Examination:
+        """Fetch a repository of the Hub and look at the scoring module in it.
+
+        Args:
+            source: `owner/name@revision`, or `datasets/owner/name@revision`. Only what everyone
+                may read is fetched, never with a token of this installation.
+        """
+
+    def submit_repository(
+        self,
+        source: str,
+        *,
+        account: Account,
+        submitter: str = "",
+        private: bool = False,
+        receipt: bytes | None = None,
+    ) -> Accepted:
+        """Fetch a repository of the Hub, then check and queue the scoring module in it.
+
+        The record names the commit that was fetched.
+
+        Args:
+            source: as for `examine_repository`.
+            account: as for `submit_metric`.
+            submitter: likewise.
+            private: likewise.
+            receipt: likewise.
+        """
+
     def submit_scores(
         self,
         path: Path,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -17,6 +17,7 @@ from benchmarks.scores import load_bytes, parse_scores
 from evaluator.sameness import same_content
 from evaluator.submission.content import Content
 from evaluator.submission.drafting import Envelope, benchmarks_of, module_record, scores_record
+from evaluator.submission.hub_source import PREFIX, Fetched, HubSource, fetched
 from evaluator.submission.identity import Identity, digest
 from evaluator.submission.labels import (
     checked_description,
@@ -25,6 +26,7 @@ from evaluator.submission.labels import (
     kept_suffix,
     name_from,
 )
+from evaluator.submission.limits import ArchiveLimits
 from evaluator.submission.receipts import differences, environment_versions, read_receipt
 from evaluator.submission.reception import Reception
 from evaluator.submission.validate import examine_source, validated_source
@@ -51,6 +53,7 @@ class SubmissionDesk:
         clock: the current time, with a time zone.
         fresh_id: makes ids of private submissions, which nobody can guess.
         scratch: folder to unpack in; the system's own if None.
+        hub: address of the Hub; that of the environment if None.
     """
 
     store: Store
@@ -60,6 +63,7 @@ class SubmissionDesk:
     clock: Callable[[], datetime]
     fresh_id: Callable[[], str] = private_id
     scratch: Path | None = None
+    hub: str | None = None
 
     def gate(self) -> Gate:
         """See `leaderboard.desk.Desk`."""
@@ -116,6 +120,44 @@ class SubmissionDesk:
             with _packed(content, self.scratch) as upload:
                 return reception.receive(identity, submission, upload, notes)
 
+    def examine_repository(self, source: str) -> Examination:
+        """See `leaderboard.desk.Desk`.
+
+        Raises:
+            SubmitterError: `bad_source`, or what `hub_source.fetched` refuses.
+            TransientError: `hub_unreachable`.
+        """
+        with self._fetched(source) as found:
+            return self.examine_metric(found.folder)
+
+    def submit_repository(
+        self,
+        source: str,
+        *,
+        account: Account,
+        submitter: str = "",
+        private: bool = False,
+        receipt: bytes | None = None,
+    ) -> Accepted:
+        """Fetch, check and queue a scoring module; see `leaderboard.desk.Desk`.
+
+        Raises:
+            SubmitterError: `bad_source`, what `hub_source.fetched` refuses, or as `submit_metric`.
+            TransientError: `hub_unreachable`.
+        """
+        # Nothing is fetched for those who may send nothing.
+        Reception(self.store, account, self.clock).check_not_banned()
+        self._check_gate(account)
+        with self._fetched(source) as found:
+            return self.submit_metric(
+                found.folder,
+                account=account,
+                submitter=submitter,
+                private=private,
+                receipt=receipt,
+                source=found.source,
+            )
+
     def submit_scores(
         self,
         path: Path,
@@ -157,6 +199,20 @@ class SubmissionDesk:
             description=text,
         )
         return reception.receive(identity, submission, content)
+
+    def _fetched(self, source: str) -> AbstractContextManager[Fetched]:
+        """A repository that somebody else names: whatever a token opens is none of theirs."""
+        text = source.strip()
+        named = HubSource.parse(
+            text if text.startswith(PREFIX) else f"{PREFIX}{text}", token=False, endpoint=self.hub
+        )
+        limits = ArchiveLimits()
+        return fetched(
+            named,
+            most_files=limits.entries,
+            most_bytes=limits.total_bytes,
+            scratch=self.scratch,
+        )
 
     def _table(
         self, path: Path, content: bytes, title: str, benchmark: str, lower: tuple[str, ...]

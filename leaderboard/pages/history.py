@@ -37,9 +37,10 @@ def about(own: Submission) -> str:
         if own.content_sha256.strip("0")
         else ""
     )
+    origin = f" taken from <code>{text(own.source, limit=300)}</code>" if own.source else ""
     return (
         f'<p class="as-intro">{submitted(own.name)} {text(own.version, limit=40)}, '
-        f"{kind_of(own.kind)}{signed}: <code>{text(own.submission_id)}</code>{content} "
+        f"{kind_of(own.kind)}{signed}: <code>{text(own.submission_id)}</code>{content}{origin} "
         f"{flags(own)}</p>"
     )
 

@@ -68,6 +68,12 @@ def _metric_tab(context: Context, visitor: gr.HTML) -> tuple[gr.HTML, *tuple[Any
                 label="Archive (.zip, .tar, .tar.gz)", file_types=_ARCHIVES, type="filepath",
                 height=150, interactive=False,
             )  # fmt: skip
+            repository = gr.Textbox(
+                label="or a repository of the Hub", max_length=300,
+                placeholder="owner/name@revision, or datasets/owner/name@revision",
+                info="Fetched as everyone may read it, and recorded with its commit.",
+                interactive=False,
+            )  # fmt: skip
             receipt = gr.File(
                 label="Receipt of your own check (.json, optional)", file_types=[".json"],
                 type="filepath", height=76, elem_classes="as-small", interactive=False,
@@ -81,17 +87,17 @@ def _metric_tab(context: Context, visitor: gr.HTML) -> tuple[gr.HTML, *tuple[Any
         with gr.Column(scale=2, min_width=300):
             html(f'<div class="as-guide"><h2>What goes into the archive</h2>{ARCHIVE_GUIDE}</div>')
 
-    def checked(account: Account | None, path: str | None) -> str:
-        return check_metric(context, account, path)
+    def checked(account: Account | None, path: str | None, repository: str) -> str:
+        return check_metric(context, account, ModuleForm(path, repository=repository or ""))
 
     def sent(account: Account | None, *fields: Any) -> tuple[str, str]:
         answer = send_metric(context, account, ModuleForm(*fields))
         return answer, page([standing_of(context, account)])
 
-    check.click(as_visitor(context, checked), file, result, **_SENDING)
-    fields = [file, receipt, submitter, private]
+    check.click(as_visitor(context, checked), [file, repository], result, **_SENDING)
+    fields = [file, receipt, submitter, private, repository]
     send.click(as_visitor(context, sent), fields, [result, visitor], **_SENDING)
-    return gate, file, receipt, check, send
+    return gate, file, repository, receipt, check, send
 
 
 def _scores_tab(context: Context, visitor: gr.HTML) -> tuple[gr.Dropdown, *tuple[Any, ...]]:

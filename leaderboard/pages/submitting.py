@@ -9,6 +9,7 @@ from pathlib import Path
 from benchmarks.errors import AssayError, SubmitterError
 from leaderboard.accounts import Account
 from leaderboard.bans import Ban, read_bans
+from leaderboard.desk import Accepted
 from leaderboard.pages.allowance import allowance, ban_notice
 from leaderboard.pages.answers import accepted, examined, refused
 from leaderboard.pages.page import Context
@@ -27,6 +28,30 @@ class ModuleForm:
     receipt: str | None = None
     submitter: str = ""
     private: bool = False
+    repository: str = ""
+    """Of the Hub, in place of an archive."""
+
+    @property
+    def source(self) -> Path | str:
+        """The archive, or the name of the repository.
+
+        Raises:
+            SubmitterError: `two_sources` where both are given, `no_file` where neither is.
+        """
+        named = self.repository.strip()
+        if self.path and named:
+            raise SubmitterError(
+                "two_sources",
+                "An archive is chosen, and a repository is named as well.",
+                "Remove the one that you do not mean, then try again.",
+            )
+        if not self.path and not named:
+            raise SubmitterError(
+                "no_file",
+                "No archive is chosen, and no repository is named.",
+                "Choose a file or name a repository of the Hub, then try again.",
+            )
+        return Path(self.path) if self.path else named
 
 
 @dataclass(frozen=True)
@@ -52,12 +77,17 @@ def answer(act: Callable[[], str]) -> str:
         return refused(error)
 
 
-def check_metric(context: Context, account: Account | None, path: str | None) -> str:
-    """Look at an archive without keeping it, and list everything that is wrong."""
+def check_metric(context: Context, account: Account | None, form: ModuleForm) -> str:
+    """Look at an archive or a repository without keeping it, and list everything that is wrong."""
 
     def act() -> str:
-        required(context, account)
-        return examined(context.desk.examine_metric(_given(path, "archive")))
+        sender = required(context, account)
+        source = form.source
+        if isinstance(source, Path):
+            return examined(context.desk.examine_metric(source))
+        if ban := ban_of(context, sender):
+            raise SubmitterError("banned", f"You may not submit here: {ban.reason}")
+        return examined(context.desk.examine_repository(source))
 
     return answer(act)
 
@@ -70,17 +100,20 @@ def send_metric(context: Context, account: Account | None, form: ModuleForm) -> 
         gate = context.desk.gate()
         if not gate.ok:
             raise SubmitterError("no_isolation", gate.reason, gate.remedy)
-        return accepted(
-            context.desk.submit_metric(
-                _given(form.path, "archive"),
-                account=sender,
-                submitter=form.submitter.strip(),
-                private=form.private,
-                receipt=_receipt(form.receipt),
-            )
-        )
+        return accepted(_sent(context, sender, form))
 
     return answer(act)
+
+
+def _sent(context: Context, sender: Account, form: ModuleForm) -> Accepted:
+    source, receipt, signed = form.source, _receipt(form.receipt), form.submitter.strip()
+    if isinstance(source, Path):
+        return context.desk.submit_metric(
+            source, account=sender, submitter=signed, private=form.private, receipt=receipt
+        )
+    return context.desk.submit_repository(
+        source, account=sender, submitter=signed, private=form.private, receipt=receipt
+    )
 
 
 def send_scores(context: Context, account: Account | None, form: ScoresForm) -> str:
@@ -88,7 +121,7 @@ def send_scores(context: Context, account: Account | None, form: ScoresForm) -> 
 
     def act() -> str:
         sender = required(context, account)
-        file = _given(form.path, "scores file")
+        file = _given(form.path)
         if not form.benchmark:
             raise SubmitterError(
                 "no_benchmark", "No benchmark is chosen.", "Choose the one these scores are for."
@@ -137,9 +170,11 @@ def standing_of(context: Context, account: Account | None) -> str:
     return answer(act)
 
 
-def _given(path: str | None, what: str) -> Path:
+def _given(path: str | None) -> Path:
     if not path:
-        raise SubmitterError("no_file", f"No {what} is chosen.", "Choose a file, then try again.")
+        raise SubmitterError(
+            "no_file", "No scores file is chosen.", "Choose a file, then try again."
+        )
     return Path(path)
 
 

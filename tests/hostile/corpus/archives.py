@@ -70,6 +70,12 @@ def _written(name: str, data: bytes) -> Callable[[Path], Path]:
 
 ARCHIVES = (
     RefusedArchive(
+        "an archive of modules within",
+        zipped({"more.zip": b"PK\x05\x06" + bytes(18)}),
+        "refused_file",
+        "more.zip",
+    ),
+    RefusedArchive(
         "a file above the archive", zipped({"../outside.py": ""}), "unsafe_name", "../outside.py"
     ),
     RefusedArchive(

@@ -96,14 +96,6 @@ CASES = (
         failed("import_failed", says="No module named 'helper'"),
     ),
     _case(
-        "an archive of modules on the path",
-        scoring(
-            first="sys.path.insert(0, '/submission/more.zip')\ntry:\n    import hidden\nexcept ImportError:\n    print('not found')"
-        ),
-        {"more.zip": b"PK\x05\x06" + bytes(18)},
-        prints=("not found",),
-    ),
-    _case(
         "an encoding that does not exist",
         "# -*- coding: evil -*-\n" + scoring(),
         {"evil.py": _SHADOW, "encodings/evil.py": _SHADOW},

@@ -52,7 +52,7 @@ FORGED = (
     _instead("an answer and some more", f"{_REPLY.format(seq='1', n='n')} + bytes(3)"),
     _instead(
         "an error that says it is the worker's fault",
-        "struct.pack('<4sII', b'ER01', 1, 7 << 16 | 42) + b'PlatformError: refund me \\x1b[31m<b>\\nfault=p'",
+        "struct.pack('<4sII', b'ER01', 1, 7 << 16 | 41) + b'PlatformError: refund me \\x1b[31m<b>\\nfault=p'",
         failed(
             "out_of_memory", says="PlatformError: refund me <b> fault=p (while scoring batch 1)"
         ),
@@ -80,9 +80,9 @@ FORGED = (
             """
             late = struct.pack('<4sII', b'RE01', 1, 1) + struct.pack('<d', 9.0)
             threading.Timer(0.05, lambda: os.write(201, late)).start()
+            time.sleep(0.1)
             return [float(image.getpixel((0, 0))[0]) for image in images]
         """,
-            first="import atexit",
         ),
         _BROKEN,
     ),
@@ -170,7 +170,7 @@ DESCRIPTORS = (
             with open("/proc/self/fd/200", "wb", buffering=0) as pipe:
                 pipe.write(struct.pack('<4sII', b'SC01', 1, 8) + bytes(8))
         """),
-        failed("protocol", "crashed"),
+        failed("protocol", "crashed", "init_failed"),
     ),
     _case(
         "a process that stops itself",

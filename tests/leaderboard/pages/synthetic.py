@@ -319,6 +319,27 @@ class StubDesk:
         )
         return self._take(path, submission(0, path.stem, ("ratings",)), account, private)
 
+    def examine_repository(self, source: str) -> Examination:
+        self.taken.append(f"examined {source}")
+        return self.found
+
+    def submit_repository(
+        self,
+        source: str,
+        *,
+        account: Account,
+        submitter: str = "",
+        private: bool = False,
+        receipt: bytes | None = None,
+    ) -> Accepted:
+        taken_from = f"hub:{source.partition('@')[0]}@{'0' * 40}"
+        self.sent.append(
+            {"account": account, "submitter": submitter, "receipt": receipt, "source": taken_from}
+        )
+        name = source.partition("@")[0].rpartition("/")[2]
+        own = submission(0, name, ("ratings",)).model_copy(update={"source": taken_from})
+        return self._take(Path(source), own, account, private)
+
     def submit_scores(
         self,
         path: Path,
