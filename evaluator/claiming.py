@@ -78,7 +78,7 @@ class Claims:
     def next(self) -> Status | None:
         """Claim the oldest submission that this worker can have; None if there is none."""
         bans = read_bans(self.store.public)
-        waiting = self.ledger.whole_statuses()
+        waiting = self.ledger.statuses_with_records()
         return next((status for status in waiting if self._take(status, bans)), None)
 
     def take(self, status: Status) -> bool:

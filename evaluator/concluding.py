@@ -10,6 +10,7 @@ from benchmarks.errors import AssayError, PlatformError, TransientError
 from leaderboard.ledger import Ledger
 from leaderboard.records import Event, Status
 from leaderboard.states import IN_WORK, State
+from leaderboard.versions import superseding
 
 MAX_ATTEMPTS = 3
 _OURS_WHEN_WORKING = frozenset({"data_missing", "data_malformed", "images_missing"})
@@ -100,7 +101,13 @@ class Endings:
 
     def _record(self, submission_id: str, event: Event, still: Callable[[Status], bool]) -> None:
         try:
-            self._ledger.append(submission_id, [event], still=still)
+            self._ledger.append(
+                submission_id,
+                [event],
+                still=still,
+                # Earlier results may be on the boards still, while a newer version came.
+                others=superseding(submission_id, event.at, self._name),
+            )
         except TransientError as error:
             if error.code == "lost_race":
                 log.warning("Not recorded, since it was moved meanwhile: %s", error)

@@ -244,7 +244,7 @@ class Acts:
         )
         return {
             status.submission.submission_id: [event]
-            for status in self._ledger.whole_statuses()
+            for status in self._ledger.statuses_with_records()
             if status.submission.account == ban.account
             and status.state in WAITING
             and status.scored_at is None

@@ -20,6 +20,7 @@ from leaderboard.held import HeldRecords, record_path
 from leaderboard.records import Event, Status, Submission, fold
 from leaderboard.redaction import PRIVATE_ID, public_events, public_record, whole_events
 from leaderboard.store.interface import Changes, NotFoundError, Store, exists, transact
+from leaderboard.submission_files import events_path, record_bytes, submission_file
 from leaderboard.versions import Further
 
 QUEUE = "queue.json"
@@ -61,10 +62,7 @@ class Ledger:
         return found
 
     def events(self, submission_id: str) -> tuple[Event, ...]:
-        """The events of a submission, oldest first, as anyone may see them.
-
-        None: it does not exist.
-        """
+        """The events of a submission, oldest first, as anyone may see them; none: it is unknown."""
         lines = self._event_bytes(submission_id).splitlines()
         return tuple(Event.model_validate_json(line) for line in lines)
 
@@ -86,9 +84,26 @@ class Ledger:
         """
         return self._with_all(self.status(submission_id))
 
-    def whole_statuses(self) -> tuple[Status, ...]:
-        """Every submission with its whole record and reason, oldest first."""
-        return tuple(self._with_all(status) for status in self.statuses())
+    def whole_statuses(
+        self, wanted: Callable[[Status], object] = lambda _: True
+    ) -> tuple[Status, ...]:
+        """Submissions with their whole record and reason, oldest first.
+
+        Args:
+            wanted: says which, from the whole record; the default is all.
+        """
+        public, every = self.statuses(), self.statuses_with_records()
+        return tuple(self._with_all(s) for s, w in zip(public, every, strict=True) if wanted(w))
+
+    def statuses_with_records(self) -> tuple[Status, ...]:
+        """Every submission with its whole record, oldest first; private ones without reasons.
+
+        A record never changes and is read once; reasons cost two more files for each.
+        """
+        return tuple(
+            status.model_copy(update={"submission": self._held.record(status.submission)})
+            for status in self.statuses()
+        )
 
     def whole_events(self, submission_id: str) -> tuple[Event, ...]:
         """The events of a submission with everything they say, oldest first."""
@@ -219,7 +234,7 @@ class Ledger:
             shown = self._shown(batch, name, new)[len(self.events(name)) :]
             lines = b"".join(event_line(event) + b"\n" for event in shown)
             # What is there is kept byte by byte: the chronicle has its hashes.
-            changes[_events_path(name)] = self._event_bytes(name) + lines
+            changes[events_path(name)] = self._event_bytes(name) + lines
             deeds += [event_deed(name, event) for event in shown]
             self._held.keep_details(self._record_in(batch, name), self.events(name), new)
         changes |= appended(self._store.public, deeds)
@@ -250,7 +265,7 @@ class Ledger:
             if not exists(self._store.private, submission.archive):
                 files[submission.archive] = upload
             if submission.private:
-                files[record_path(submission.submission_id)] = _pretty(submission)
+                files[record_path(submission.submission_id)] = record_bytes(submission)
             return files
 
         transact(self._store.private, change, f"keep {submission.archive}")
@@ -279,19 +294,6 @@ class Ledger:
 
     def _event_bytes(self, submission_id: str) -> bytes:
         try:
-            return self._store.public.read(_events_path(submission_id))
+            return self._store.public.read(events_path(submission_id))
         except NotFoundError:
             return b""
-
-
-def submission_file(submission: Submission) -> dict[str, bytes]:
-    """The public file of a record that anyone may see."""
-    return {f"submissions/{submission.submission_id}/submission.json": _pretty(submission)}
-
-
-def _events_path(submission_id: str) -> str:
-    return f"submissions/{submission_id}/events.jsonl"
-
-
-def _pretty(submission: Submission) -> bytes:
-    return submission.model_dump_json(indent=1).encode()

@@ -26,7 +26,7 @@ class Own:
 
     def statuses(self) -> tuple[Status, ...]:
         """All of them with their whole records, oldest first."""
-        return tuple(s for s in self._ledger.whole_statuses() if roles(s, self._account))
+        return self._ledger.whole_statuses(lambda status: roles(status, self._account))
 
     def status(self, submission_id: str) -> Status:
         """One of them.

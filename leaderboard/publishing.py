@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from benchmarks.schema import Card
-from leaderboard.ledger import submission_file
 from leaderboard.records import RunResult, Submission
 from leaderboard.results import held_results, with_draws
 from leaderboard.snapshot import Published
 from leaderboard.store.interface import Store, transact
 from leaderboard.store.overlay import Overlay
+from leaderboard.submission_files import submission_file
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,10 @@ class Entry(_Model):
     """Benchmark to what the scorer was put through there; absent where no code was run."""
     provenance: dict[str, Provenance] = Field(default_factory=dict)
     """Benchmark to what its figures are computed again from."""
+    same_content_as: tuple[str, ...] = ()
+    """Earlier submissions by others with the very same content: a flag, not a verdict."""
+    same_scores_as: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """Benchmark to submissions by others with the very same scores, likewise; absent if none."""
     received_at: AwareDatetime
     published_at: AwareDatetime
 
@@ -170,6 +174,8 @@ def _entries(runs: Sequence[Published]) -> dict[str, Entry]:
                 findings={r.benchmark: _in_short(r.findings) for r in own if r.findings},
                 trust={r.benchmark: r.trust for r in own if r.trust is not None},
                 provenance={r.benchmark: r.provenance for r in own},
+                same_content_as=submission.same_content_as,
+                same_scores_as={r.benchmark: r.same_scores_as for r in own if r.same_scores_as},
                 received_at=submission.received_at,
                 published_at=max(r.judged_at for r in own),
             )

@@ -55,8 +55,8 @@ TRANSITIONS: dict[State | None, frozenset[State]] = {
     # Its author alone sees the results, until they publish it.
     State.HELD: frozenset({State.PUBLISHED, State.QUEUED, State.WITHDRAWN, State.HIDDEN}),
     State.PUBLISHED: frozenset({State.QUEUED, State.WITHDRAWN, State.HIDDEN, State.SUPERSEDED}),
-    # A rerun that failed leaves earlier results on the boards, which can still be hidden.
-    State.FAILED: frozenset({State.QUEUED, State.WITHDRAWN, State.HIDDEN}),
+    # A rerun that failed leaves earlier results on the boards: a newer version takes their place.
+    State.FAILED: frozenset({State.QUEUED, State.WITHDRAWN, State.HIDDEN, State.SUPERSEDED}),
     State.WITHDRAWN: frozenset(),
     State.HIDDEN: frozenset({State.PUBLISHED, State.HELD, State.WITHDRAWN}),
     State.SUPERSEDED: frozenset({State.WITHDRAWN, State.HIDDEN, State.PUBLISHED}),

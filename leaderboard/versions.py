@@ -18,12 +18,21 @@ Further = Callable[[Sequence[Status]], Mapping[str, Sequence[Event]]]
 
 
 def superseded_by(new: Submission, statuses: Iterable[Status]) -> tuple[Status, ...]:
-    """Earlier published submissions whose place a new one takes."""
+    """Earlier submissions on the boards whose place a new one takes.
+
+    One that is being run again keeps it until that has ended.
+    """
     return tuple(
         status
         for status in statuses
-        if status.state is State.PUBLISHED and _covers(new, status.submission)
+        if status.on_boards and not status.unfinished and _covers(new, status.submission)
     )
+
+
+def superseded_versions(new: Submission, statuses: Iterable[Status]) -> tuple[Status, ...]:
+    """Earlier versions that are superseded and covered by a new one, the latest first."""
+    found = (s for s in statuses if s.state is State.SUPERSEDED and _covers(new, s.submission))
+    return tuple(sorted(found, key=lambda s: _age(s.submission), reverse=True))
 
 
 def standing_over(old: Submission, statuses: Iterable[Status]) -> Status | None:
@@ -32,18 +41,18 @@ def standing_over(old: Submission, statuses: Iterable[Status]) -> Status | None:
 
 
 def superseding(submission_id: str, at: datetime, by: str) -> Further:
-    """What publishing a submission does to the other versions of it.
+    """What publishing a submission, or a rerun that failed, does to the other versions of it.
 
     Args:
-        submission_id: what is published. If a later version stands already, it is itself
+        submission_id: what is on the boards. If a later version stands already, it is itself
             superseded at once.
         at: the current time.
-        by: who publishes.
+        by: who publishes, or ran it.
     """
 
     def further(statuses: Sequence[Status]) -> dict[str, list[Event]]:
         new = next(s for s in statuses if s.submission.submission_id == submission_id)
-        if not new.on_boards:
+        if not new.on_boards or new.unfinished:
             return {}
         later = standing_over(new.submission, statuses)
         if later is not None:

@@ -44,7 +44,8 @@ def quota(store: StoreOption = DEFAULT_STORE, as_json: JsonOption = False) -> No
     """
     opened, person = folder_store(store), this_person()
     policy = read_policy(opened.public)
-    lines = standings(person.key, Ledger(opened).whole_statuses(), policy, now())
+    statuses = Ledger(opened).statuses_with_records()
+    lines = standings(person.key, statuses, policy, now())
     if as_json:
         record = [line.model_dump(mode="json") | {"left": line.left} for line in lines]
         typer.echo(json.dumps({"account": person.key, "standings": record}, indent=1))

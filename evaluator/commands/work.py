@@ -8,7 +8,7 @@ import signal
 import socket
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -32,7 +32,7 @@ from evaluator.commands.engine_choice import (
     RayAddressOption,
     make_engine,
 )
-from evaluator.commands.isolation_option import IsolationOption
+from evaluator.commands.isolation_option import IsolationOption, RequireOption
 from evaluator.commands.person import this_person
 from evaluator.heartbeat import RunProgress
 from evaluator.isolation.backend import IsolationStatus
@@ -60,10 +60,11 @@ def make_worker(
     listener: Callable[[RunProgress], None] = lambda _: None,
     engine: Engine | None = None,
     isolation: IsolationChoice = IsolationChoice.AUTO,
+    required: Collection[Layer] = (),
 ) -> Worker:
     """A worker of this machine on a folder store; without an engine, it asks in this process."""
     scorers = ScorerRole(
-        isolation=machine_isolation(root.resolve(), choice=isolation),
+        isolation=machine_isolation(root.resolve(), choice=isolation, required=required),
         own=PlainProcess(),
         scratch=root.resolve() / "scratch",
         limits=Limits(),
@@ -92,6 +93,7 @@ def worker(
     ray_address: RayAddressOption = None,
     actors: ActorsOption = None,
     isolation: IsolationOption = IsolationChoice.AUTO,
+    require: RequireOption = None,
 ) -> None:
     """Score, judge and publish what is queued.
 
@@ -110,7 +112,15 @@ def worker(
     # A worker that is told to stop hands back what it works on; finished parts are kept.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with make_engine(engine, ray_address, actors, store.resolve() / "scratch" / "ray") as carrier:
-        made = make_worker(opened, store, registry, data, engine=carrier, isolation=isolation)
+        made = make_worker(
+            opened,
+            store,
+            registry,
+            data,
+            engine=carrier,
+            isolation=isolation,
+            required=require or (),
+        )
         gate = made.scorers.gate
         if not gate.ok:
             logging.warning("Strangers' code is not run here: %s %s", gate.reason, gate.remedy)

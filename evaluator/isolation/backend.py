@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from benchmarks.errors import PlatformError
@@ -112,12 +112,31 @@ class IsolationStatus:
         return self.backend
 
 
-def isolation_status(backends: Sequence[Backend]) -> IsolationStatus:
-    """Probe the backends in order of preference, up to the first that holds."""
+def isolation_status(
+    backends: Sequence[Backend], required: Collection[str] = ()
+) -> IsolationStatus:
+    """Probe the backends in order of preference, up to the first that holds.
+
+    Args:
+        backends: to be probed.
+        required: layers without which one does not hold, beside those it requires itself.
+    """
     probes: list[tuple[str, Probe]] = []
     for backend in backends:
-        probe = backend.probe()
+        probe = _held_to(backend.probe(), required)
         probes.append((backend.name, probe))
         if probe.ok:
             return IsolationStatus(backend, tuple(probes))
     return IsolationStatus(None, tuple(probes))
+
+
+def _held_to(probe: Probe, required: Collection[str]) -> Probe:
+    lacking = sorted(set(required) - set(probe.layers))
+    if not probe.ok or not lacking:
+        return probe
+    return replace(
+        probe,
+        ok=False,
+        reason=f"This worker was told to require {', '.join(lacking)}, which cannot be had.",
+        remedy="See what `doctor` says of it, or do not require it.",
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -33,7 +33,9 @@ class IsolationChoice(StrEnum):
 
 
 def machine_isolation(
-    *hidden: Path, choice: IsolationChoice = IsolationChoice.AUTO
+    *hidden: Path,
+    choice: IsolationChoice = IsolationChoice.AUTO,
+    required: Collection[str] = (),
 ) -> IsolationStatus:
     """Probe this machine's ways to isolate code.
 
@@ -41,12 +43,13 @@ def machine_isolation(
         hidden: folders that code must not see, beside the project and the home folder.
         choice: the one way to try; by itself bubblewrap, then the container engines that are
             installed. `none` isolates nothing, and only a command line may say so.
+        required: layers that must hold beside those that always must.
     """
     if choice is IsolationChoice.NONE:
         return unsandboxed()
     if choice is IsolationChoice.AUTO:
-        return isolation_status([make(hidden) for make in _usable()])
-    return isolation_status([_BACKENDS[choice](hidden)])
+        return isolation_status([make(hidden) for make in _usable()], required)
+    return isolation_status([_BACKENDS[choice](hidden)], required)
 
 
 def unsandboxed() -> IsolationStatus:

@@ -50,8 +50,8 @@ class Reception:
         return Ledger(self.store)
 
     def statuses(self) -> tuple[Status, ...]:
-        """All submissions, private ones with their whole record."""
-        return self._ledger.whole_statuses()
+        """All submissions, private ones with their whole record but without their reasons."""
+        return self._ledger.statuses_with_records()
 
     def visible(self) -> tuple[Submission, ...]:
         """What everyone can see, and whatever the account itself sent."""
@@ -76,26 +76,26 @@ class Reception:
             private: how it is to be kept.
 
         Raises:
-            SubmitterError: `seen_before` where it was withdrawn, hidden or rejected;
-                `quota_exceeded` where it would have to be queued again.
+            SubmitterError: `seen_before` where it was withdrawn, hidden or rejected; `banned`,
+                `quota_exceeded` or `version_taken` where it would have to be queued again.
         """
         before = identity.among(self.statuses())
         if before is None:
             return None
         if before.state in _NOT_AGAIN and not _of_a_ban(before):
-            raise _seen_before(before)
+            raise _seen_before(self._ledger.whole_status(before.submission.submission_id))
         notes: list[str] = []
         if private and not before.submission.private:
             notes.append("It is not private: everyone can see it.")
         if before.submission.private and not private:
             notes.append("It is private, and stays so until you publish it.")
         if before.state in _AGAIN:
-            self._queue_again(before)
+            self._queue_again(before, identity)
             notes.append(f"It was {before.state}, and is queued again.")
         return self._accepted(before.submission, notes, recognised=True)
 
     def check(self, identity: Identity) -> None:
-        """Whether a new submission may come in now.
+        """Whether a submission may come in now, or again.
 
         Raises:
             SubmitterError: `banned`, `quota_exceeded`, `version_taken`.
@@ -147,15 +147,14 @@ class Reception:
             return known
         return self._accepted(submission, notes)
 
-    def _queue_again(self, before: Status) -> None:
+    def _queue_again(self, before: Status, identity: Identity) -> None:
         reason = "sent again after a failure"
         if before.state is State.REJECTED:
             reason = "sent again after a ban was lifted"
         event = Event(at=self.clock(), state=State.QUEUED, by=self.account.key, reason=reason)
 
         def still(status: Status) -> bool:
-            self.check_not_banned()
-            self._check_allowance(status.submission.kind, self.statuses())
+            self.check(identity)
             return status.state is before.state
 
         self._ledger.append(before.submission.submission_id, [event], still=still)
@@ -173,7 +172,8 @@ class Reception:
 def _check_version_is_free(identity: Identity, statuses: Sequence[Status]) -> None:
     """Two entries that read the same could not be told apart on a board."""
     for status in identity.of_this_version(statuses):
-        if status.state not in _GONE:
+        # After a rerun that failed, its earlier results are on the boards still.
+        if status.state not in _GONE or status.on_boards:
             version = f" {identity.version}" if identity.version else ""
             raise SubmitterError(
                 "version_taken",

@@ -25,14 +25,26 @@ def order_notice(cells: Sequence[Cell], card: Card) -> str:
     )
 
 
-def legend(axis: Axis, cells: Sequence[Cell], card: Card, basis: Basis) -> str:
-    """What the marks of a ranking mean, how ranges were drawn, and how tiers were tested."""
+def legend(
+    axis: Axis, cells: Sequence[Cell], card: Card, basis: Basis, flags: Sequence[str] = ()
+) -> str:
+    """What the marks of a ranking mean, how ranges were drawn, and how tiers were tested.
+
+    Args:
+        axis: of the marks.
+        cells: of the ranking.
+        card: of the benchmark.
+        basis: what ranks and tiers were made from.
+        flags: what the flags on its rows mean, a sentence each.
+    """
     parts = ["Dot: value. Line: 95 % interval (hover: its method)."]
     if axis.chance is not None:
         parts.append(f"Dashes: chance ({number(axis.chance, 2)}).")
     lines = [" ".join(parts)]
     if any(cell.rank is not None for cell in cells):
         lines += [_about_ranks(card, basis), _about_tiers(cells, card, basis)]
+    if flags:
+        lines.append(" ".join(flags))
     return "".join(f'<p class="as-legend">{line}</p>' for line in lines)
 
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.schema import Card, MeasureInfo
-from leaderboard.cells import Cell
+from leaderboard.cells import UNSANDBOXED, Cell
 from leaderboard.pages.board_legend import legend, order_notice
+from leaderboard.pages.flags import flag_badges, flags_legend, flags_of
 from leaderboard.pages.marks import Axis, axis_for, axis_header, rank_bar, rank_text, whisker
 from leaderboard.pages.markup import (
     MISSING,
@@ -19,6 +20,7 @@ from leaderboard.pages.markup import (
     submitted,
     text,
 )
+from leaderboard.pages.signatures import signature_text, signed_by
 from leaderboard.pages.tiers import Basis, Group, groups
 from leaderboard.records import Kind
 from leaderboard.snapshot import Entry
@@ -65,6 +67,7 @@ def board_table(
     """
     axis = axis_for(cells, info.chance)
     found = groups(cells)
+    shown = [entries[cell.entry_id] for cell in cells]
     board = _Board(entries, card, axis, sum(cell.rank is not None for cell in cells))
     tiered = any(group.tier is not None for group in found)
     bodies = "".join(_body(group, board, tiered=tiered) for group in found)
@@ -78,7 +81,7 @@ def board_table(
         '<div class="as-scroll"><table class="as-table as-board" role="table">'
         f'<caption class="as-sr">{text(caption)}</caption>'
         f"{head}{bodies}</table></div>"
-        f"{legend(axis, cells, card, basis or Basis())}"
+        f"{legend(axis, cells, card, basis or Basis(), flags_legend(shown, {card.name}))}"
     )
 
 
@@ -103,7 +106,9 @@ def badges(entry: Entry, cell: Cell, card: Card) -> str:
         found.append(badge("scores as submitted, not re-run", "plain"))
     else:
         layers = entry.isolation.get(card.name, ())
-        if any(layer.startswith(_BUNDLED) for layer in layers):
+        if UNSANDBOXED in layers:
+            pass  # One of the flags below says so.
+        elif any(layer.startswith(_BUNDLED) for layer in layers):
             found.append(badge("not isolated: bundled code", "plain", "; ".join(layers)))
         elif not layers:
             found.append(badge("not isolated", "warn"))
@@ -121,12 +126,12 @@ def badges(entry: Entry, cell: Cell, card: Card) -> str:
                 f"{count(cell.n_missing, 'pair')} of this slice got no score.",
             )
         )
-    return "".join(found)
+    return "".join((*found, flag_badges(flags_of([entry], {card.name}))))
 
 
 def metric_name(entry: Entry) -> str:
-    """Name and version, with submitter and description on hover."""
-    hover = f"{entry.metric} by {entry.submitter}"
+    """Name and version, with submitter, account and description on hover."""
+    hover = f"{entry.metric} by {signature_text(entry)}"
     if entry.description:
         hover = f"{hover}: {entry.description}"
     version = f' <span class="as-version">{submitted(entry.version, limit=20)}</span>'
@@ -169,7 +174,7 @@ def _row(cell: Cell, board: _Board) -> str:
         f'<tr role="row"{few}>'
         f'<td role="cell" class="as-c-rank">{_rank(cell, board.ranked)}</td>'
         f'<td role="cell" class="as-c-best">{_chance(cell)}</td>'
-        f'<th scope="row" role="rowheader" class="as-c-metric">{metric_name(entry)}'
+        f'<th scope="row" role="rowheader" class="as-c-metric">{metric_name(entry)}{signed_by(entry)}'
         f' <span class="as-badges">{badges(entry, cell, card)}</span>{note}</th>'
         f'<td role="cell" class="as-c-axis">{whisker(cell, board.axis)}</td>'
         f'<td role="cell" class="as-c-value"><b>{number(cell.value)}</b>'

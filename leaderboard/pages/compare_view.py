@@ -27,9 +27,11 @@ from leaderboard.pages.compare_query import Opponents
 from leaderboard.pages.compare_rows import Shown, shown, shown_csv
 from leaderboard.pages.compare_table import forest, measure_table
 from leaderboard.pages.csv_export import download_link
+from leaderboard.pages.flags import flags_legend
 from leaderboard.pages.markup import count, notice, number, page, section, submitted, text
 from leaderboard.pages.measures import title
 from leaderboard.pages.reading import View
+from leaderboard.pages.signatures import signed_by
 
 _LONGEST_NAME = 60
 _UNPUBLISHED = (
@@ -106,11 +108,15 @@ def _two_values(pair: Opponents, row: Compared, view: View) -> str:
         version = f' <span class="as-version">{submitted(entry.version, limit=20)}</span>'
         lines.append(
             f'<li><span class="as-key as-key-{side}" aria-hidden="true"></span>'
-            f'<span class="as-name">{name}</span>{version if entry.version else ""} '
+            f'<span class="as-name">{name}</span>{version if entry.version else ""}'
+            f"{signed_by(entry)} "
             f"<b>{number(value)}</b> "
             f'<span class="as-badges">{badges(entry, cells[entry.entry_id], card)}</span></li>'
         )
-    return f'<ul class="as-sides">{"".join(lines)}</ul>'
+    both = [view.entries[entry_id] for entry_id in (pair.a, pair.b) if entry_id]
+    said = " ".join(flags_legend(both, {card.name}))
+    legend = f'<p class="as-legend">{said}</p>' if said else ""
+    return f'<ul class="as-sides">{"".join(lines)}</ul>{legend}'
 
 
 def _tally(row: Compared, a: str, b: str) -> str:

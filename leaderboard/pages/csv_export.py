@@ -19,6 +19,7 @@ COLUMNS = (
     "revision", "measure", "variant", "split", "facet", "skill", "value", "ci_low", "ci_high",
     "n_items", "n_clusters", "n_missing", "pairs_per_s", "note", "submission_id",
     "p_best", "tier_holm_5_percent", "ci_method", "seed", "n_resamples", "plan", "versions",
+    "account",
 )  # fmt: skip
 PAIR_COLUMNS = (
     "metric_a", "metric_b", "difference", "p_value", "p_holm", "n_units", "n_patterns", "exact",
@@ -95,6 +96,7 @@ def _record(cell: Cell, entry: Entry, board: BoardIndex) -> dict[str, object]:
         "metric": entry.metric,
         "version": entry.version,
         "submitter": entry.submitter,
+        "account": entry.account,
         "kind": entry.kind.value,
         "benchmark": board.card.name,
         "revision": board.card.revision,

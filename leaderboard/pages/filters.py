@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from benchmarks.schema import Card
 from leaderboard.pages.board_table import is_trained_on
 from leaderboard.pages.markup import clean
+from leaderboard.pages.signatures import shown_account
 from leaderboard.records import Kind
 from leaderboard.snapshot import Entry
 
@@ -24,7 +25,7 @@ class Filters:
     """A choice among the entries of a board; without arguments it keeps all of them.
 
     Attributes:
-        search: text in names of metrics or submitters; of several parted by commas, any.
+        search: text in names of metrics, submitters or accounts; of several parted by commas, any.
         kind: a key of `KINDS`; empty means all.
         untrained: leave out entries whose author declares this benchmark as training data.
     """
@@ -74,7 +75,8 @@ class Filters:
             return False
         if self.untrained and is_trained_on(entry, card):
             return False
-        names = (clean(entry.metric).casefold(), clean(entry.submitter).casefold())
+        every = (entry.metric, entry.submitter, shown_account(entry.account))
+        names = [clean(name).casefold() for name in every]
         terms = self.terms
         return not terms or any(term in name for term in terms for name in names)
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from leaderboard.desk import UNNAMED
+from leaderboard.pages.flags import SAME_CONTENT, SAME_SCORES, same
 from leaderboard.pages.markup import badge, submitted, text
+from leaderboard.pages.signatures import signature
 from leaderboard.pages.states_shown import FAULTS, chip, kind_of
 from leaderboard.records import Event, RunResult, Status, Submission
 
 MOST_LAYERS = 24
 
 
-def history(status: Status, events: Sequence[Event], runs: Sequence[RunResult] = ()) -> str:
+def history(
+    status: Status, events: Sequence[Event], runs: Sequence[RunResult] = (), versions: str = ""
+) -> str:
     """Everything that happened to one submission, with the end of its log.
 
     Moments are dates, not distances: what does not change is not drawn anew, so that an open log
@@ -23,15 +26,17 @@ def history(status: Status, events: Sequence[Event], runs: Sequence[RunResult] =
         status: the submission.
         events: what happened to it, oldest first.
         runs: its results, as far as the reader may see them.
+        versions: `version_links` to its other versions.
     """
     ident = status.submission.submission_id
     lines = "".join(_event(ident, place, event) for place, event in enumerate(events))
-    return f'{about(status.submission)}{_runs(runs)}<ol class="as-history">{lines}</ol>'
+    return f'{about(status.submission)}{_runs(runs)}<ol class="as-history">{lines}</ol>{versions}'
 
 
 def about(own: Submission) -> str:
     """What was submitted, by whom, and what is flagged about it."""
-    signed = f", by {submitted(own.submitter)}" if own.submitter else ""
+    by = signature(own.submitter, own.account, limit=80)
+    signed = f", by {by}" if by else ""
     content = (
         f' <span class="as-muted">content <code>{text(own.content_sha256[:12])}</code></span>'
         if own.content_sha256.strip("0")
@@ -51,17 +56,8 @@ def flags(own: Submission) -> str:
     if own.private:
         marks.append(badge("private", "info", "Its author has not published it"))
     if own.same_content_as:
-        marks.append(_same("same content", own.same_content_as, "The very same files as in"))
+        marks.append(same(SAME_CONTENT, own.same_content_as))
     return " ".join(marks)
-
-
-def _same(label: str, others: Sequence[str], how: str) -> str:
-    """A flag that leads to the first of the submissions it is about."""
-    first = others[0]
-    hint = f"{how} {', '.join(others)}"
-    if first == UNNAMED:
-        return badge(label, "warn", hint)
-    return f'<a href="./queue?submission={text(first)}">{badge(label, "warn", hint)}</a>'
 
 
 def _runs(runs: Sequence[RunResult]) -> str:
@@ -69,7 +65,7 @@ def _runs(runs: Sequence[RunResult]) -> str:
         return ""
     lines = "".join(
         f"<li><b>{text(run.benchmark)}</b> {_layers(run.isolation)} "
-        f"{_same('same scores', run.same_scores_as, 'The very same scores as') if run.same_scores_as else ''}"
+        f"{same(SAME_SCORES, run.same_scores_as) if run.same_scores_as else ''}"
         "</li>"
         for run in runs
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from leaderboard.cells import Cell
+from leaderboard.pages.signatures import shown_account
 from leaderboard.records import Kind
 from leaderboard.snapshot import Entry
 
@@ -21,11 +22,22 @@ class Identity(NamedTuple):
     metric: str
     version: str
     kind: Kind
+    account: str = ""
+    """As it is shown: a signature alone makes nobody the author of somebody's metric."""
 
     @classmethod
     def of(cls, entry: Entry) -> Identity:
         """The metric an entry belongs to."""
-        return cls(entry.submitter, entry.metric, entry.version, entry.kind)
+        account = shown_account(entry.account)
+        return cls(entry.submitter, entry.metric, entry.version, entry.kind, account)
+
+
+def entries_of_each(entries: Iterable[Entry]) -> dict[Identity, tuple[Entry, ...]]:
+    """All published entries of every metric."""
+    found: dict[Identity, list[Entry]] = {}
+    for entry in entries:
+        found.setdefault(Identity.of(entry), []).append(entry)
+    return {who: tuple(own) for who, own in found.items()}
 
 
 def latest_entries(entries: Iterable[Entry]) -> dict[Identity, Entry]:

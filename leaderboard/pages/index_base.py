@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from leaderboard.headlines import Headlines
 from leaderboard.index import Comparison, Interval, Standing
-from leaderboard.pages.identities import Identity, latest_entries
+from leaderboard.pages.identities import Identity, entries_of_each, latest_entries
 from leaderboard.pages.index_boards import IndexBoard, index_boards, rescaled
 from leaderboard.pages.reading import View
 from leaderboard.snapshot import Entry
@@ -49,6 +49,7 @@ class IndexBase:
         values: benchmark to metric to its rescaled headline and interval.
         unjoined: benchmarks without joint resamples, with the reason; a metric that has one of
             them has no interval.
+        sent: metric to all of its entries.
     """
 
     boards: Mapping[str, IndexBoard]
@@ -58,6 +59,7 @@ class IndexBase:
     entries: Mapping[str, tuple[Identity, Entry]]
     values: Mapping[str, Mapping[Identity, Interval]]
     unjoined: Mapping[str, str]
+    sent: Mapping[Identity, tuple[Entry, ...]]
 
     def standings(self, weights: Mapping[str, float]) -> tuple[Ranked, ...]:
         """Every metric that has a benchmark of the index, in the order of `Comparison.standings`.
@@ -93,12 +95,20 @@ def index_base(view: View) -> IndexBase:
             for name, board in boards.items()
         },
         unjoined=unjoined,
+        sent=entries_of_each(view.entries.values()),
     )
 
 
 def _key(who: Identity) -> str:
     """A name in the comparison that is its own and sorts as people expect."""
-    parts = (who.metric.casefold(), who.metric, who.version, who.submitter, who.kind.value)
+    parts = (
+        who.metric.casefold(),
+        who.metric,
+        who.version,
+        who.submitter,
+        who.kind.value,
+        who.account,
+    )
     return "\x1f".join(parts)
 
 

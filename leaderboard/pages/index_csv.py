@@ -23,7 +23,7 @@ COLUMNS = (
     "rank_low", "rank", "rank_high", "p_best", "borda", "borda_low", "borda_high",
     "borda_rank_low", "borda_rank", "borda_rank_high", "common", "common_low", "common_high",
     "n_present", "n_missing_benchmarks", "note", "seed", "n_resamples", "plan", "versions",
-    "submission_id",
+    "submission_id", "account",
 )  # fmt: skip
 
 
@@ -95,6 +95,7 @@ def _who(row: Ranked) -> dict[str, object]:
         "metric": who.metric,
         "version": who.version,
         "submitter": who.submitter,
+        "account": row.entry.account,
         "kind": who.kind.value,
     }
 

@@ -6,11 +6,13 @@ import math
 from collections.abc import Sequence
 
 from leaderboard.pages.board_table import is_trained_on, metric_name
+from leaderboard.pages.flags import flag_badges, flags_of
 from leaderboard.pages.index_base import IndexBase, Ranked
 from leaderboard.pages.index_marks import Strips, index_axis, index_whisker, strip_header
 from leaderboard.pages.index_query import BY_BORDA, BY_INDEX, BY_NAME, IndexChoice
 from leaderboard.pages.marks import Axis, axis_header, rank_bar
 from leaderboard.pages.markup import MISSING, badge, count, interval, number, text
+from leaderboard.pages.signatures import signed_by
 from leaderboard.ranking import RankRange
 from leaderboard.records import Kind
 
@@ -96,8 +98,8 @@ def _common(row: Ranked, axis: Axis, choice: IndexChoice, base: IndexBase, strip
         "" if math.isfinite(index.low) else badge("no interval", "warn", row.standing.note)
     )
     return (
-        f'<th scope="row" class="as-i-metric">{metric_name(row.entry)}{origin}'
-        f"{_trained_on(row, base)}</th>"
+        f'<th scope="row" class="as-i-metric">{metric_name(row.entry)}'
+        f"{signed_by(row.entry)}{origin}{_trained_on(row, base)} {_flags(row, base)}</th>"
         f'<td class="as-i-axis">{index_whisker(index, axis)}</td>'
         f'<td class="as-i-value"><b>{number(index.value)}</b> '
         f'<span class="as-ci">{interval(index.low, index.high)}</span>{no_interval}</td>'
@@ -150,6 +152,10 @@ def _trained_on(row: Ranked, base: IndexBase) -> str:
     hover = f"Its author says so, of all or a part of {', '.join(titles)}."
     mark = badge(f"trained on {count(len(titles), 'benchmark')} of these", "warn", hover)
     return f" {mark}"
+
+
+def _flags(row: Ranked, base: IndexBase) -> str:
+    return flag_badges(flags_of(base.sent[row.who], row.standing.present))
 
 
 def _lacks(row: Ranked, base: IndexBase) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from benchmarks.schema import Card
 from leaderboard.pages.board_table import metric_name
+from leaderboard.pages.flags import flags_legend
 from leaderboard.pages.index_base import IndexBase, Ranked
 from leaderboard.pages.index_boards import NO_RESULTS, IndexBoard
 from leaderboard.pages.index_marks import Strips
@@ -59,7 +60,7 @@ def index_view(base: IndexBase, strips: Strips, choice: IndexChoice) -> str:
             '<p class="as-lead">Their figures rest on different benchmarks and cannot be compared '
             "with each other or with those above. What is missing is left out, never zero.</p>"
         )
-        table = partial_table(part, choice, base, strips)
+        table = partial_table(part, choice, base, strips) + _flags_note(part, base)
         parts.append(
             section(
                 "Without a rank", lead + table, aside=f"<span>{count(len(part), 'metric')}</span>"
@@ -97,9 +98,15 @@ def _whole(rows: Sequence[Ranked], choice: IndexChoice, base: IndexBase, strips:
         '<p class="as-legend">Dot: index. Line: 95 % interval. Dashes: a guess. Bars: the rescaled '
         "headline of each benchmark with its interval, from a guess (line below) to the ceiling "
         "(dots above); figures on hover, faint where the weight is 0.</p>"
+        f"{_flags_note(rows, base)}"
     )
     aside = f"<span>{count(len(rows), 'metric')} {on}</span>"
     return section("Ranked", ranked_table(rows, choice, base, strips) + legend, aside=aside)
+
+
+def _flags_note(rows: Sequence[Ranked], base: IndexBase) -> str:
+    said = flags_legend(entry for row in rows for entry in base.sent[row.who])
+    return f'<p class="as-legend">{" ".join(said)}</p>' if said else ""
 
 
 def _without_any(rows: Sequence[Ranked]) -> str:

@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from benchmarks.schema import MeasureInfo
 from leaderboard.cells import Cell
 from leaderboard.pages.board_table import is_trained_on, metric_name
+from leaderboard.pages.flags import flag_badges, flags_of
 from leaderboard.pages.marks import axis_for, rank_text, whisker
 from leaderboard.pages.markup import badge, count, interval, number, text
 from leaderboard.pages.measures import info
 from leaderboard.pages.over_boards import headline_cells
 from leaderboard.pages.reading import BoardIndex, View
+from leaderboard.pages.signatures import signed_by
 from leaderboard.snapshot import Entry
 
 
@@ -59,8 +61,10 @@ def _leader(cells: Sequence[Cell], entries: Mapping[str, Entry], board: BoardInd
     doubt = badge("not told apart from chance", "warn") if _at_chance(best, measure) else ""
     if is_trained_on(entries[best.entry_id], board.card):
         doubt += badge("trained on this benchmark", "warn")
+    doubt += flag_badges(flags_of([entries[best.entry_id]], {board.card.name}))
     return (
-        f'<p class="as-leader">{metric_name(entries[best.entry_id])}</p>'
+        f'<p class="as-leader">{metric_name(entries[best.entry_id])}'
+        f"{signed_by(entries[best.entry_id])}</p>"
         f'<p class="as-figure"><b>{number(best.value)}</b> '
         f'<span class="as-ci">{interval(best.ci_low, best.ci_high)}</span> '
         f'<span class="as-muted">{text(measure.title)}</span></p>'

@@ -10,6 +10,7 @@ from leaderboard.pages.history import history, reason
 from leaderboard.pages.markup import interval, notice, number, section, submitted, text
 from leaderboard.pages.queue_table import queue_table
 from leaderboard.pages.states_shown import chip
+from leaderboard.pages.version_links import version_line
 from leaderboard.records import Event, RunResult, Status
 from leaderboard.states import State
 from leaderboard.store.live import Pulse
@@ -170,11 +171,5 @@ def _versions(versions: Sequence[Status], back: str) -> str:
     if not versions:
         return ""
     between = "&" if "?" in back else "?"
-    lines = "".join(
-        f'<li>{chip(v.state)} <a href="{text(back)}{text(between)}submission='
-        f'{text(v.submission.submission_id)}">{submitted(v.submission.name)} '
-        f"{submitted(v.submission.version, limit=40)}</a> "
-        f'<span class="as-muted">{v.submission.received_at:%Y-%m-%d}</span></li>'
-        for v in versions
-    )
+    lines = "".join(f"<li>{version_line(v, f'{back}{between}')}</li>" for v in versions)
     return f'<h3>Other versions</h3><ul class="as-history">{lines}</ul>'

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from leaderboard.cells import Cell
-from leaderboard.pages.identities import Identity, latest_cells, latest_entries
+from leaderboard.pages.identities import Identity, entries_of_each, latest_cells, latest_entries
 from leaderboard.pages.index_boards import PlainIndex, index_boards, plain_index
 from leaderboard.pages.measures import nearest
 from leaderboard.pages.reading import BoardIndex, View
@@ -25,12 +25,14 @@ class Standing:
             where it has no rank.
         index: index over benchmarks with equal weights, and the benchmarks it rests on; None
             where it has none of them.
+        sent: all of its entries.
     """
 
     entry: Entry
     cells: Mapping[str, Cell]
     relative: float | None
     index: PlainIndex | None = None
+    sent: tuple[Entry, ...] = ()
 
 
 def headline_cells(board: BoardIndex) -> tuple[Cell, ...]:
@@ -57,6 +59,7 @@ def standings(view: View) -> list[Standing]:
             cells.setdefault(who, {})[name] = cell
             if cell.rank is not None:
                 places.setdefault(who, []).append((cell.rank - 0.5) / ranked)
+    sent = entries_of_each(view.entries.values())
     indices = plain_index(index_boards(view)[0])
     found = [
         Standing(
@@ -64,6 +67,7 @@ def standings(view: View) -> list[Standing]:
             cells.get(who, {}),
             fmean(places[who]) if who in places else None,
             indices.get(who),
+            sent[who],
         )
         for who, entry in latest_entries(view.entries.values()).items()
     ]

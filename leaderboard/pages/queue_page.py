@@ -13,6 +13,7 @@ from leaderboard.pages.markup import notice, page, section, submitted
 from leaderboard.pages.page import Context, Page
 from leaderboard.pages.queue_table import queue_table, workers_line
 from leaderboard.pages.states_shown import legend
+from leaderboard.pages.version_links import version_links
 from leaderboard.pages.widgets import QUIET, html, on_load
 
 REFRESH_S = 2.0
@@ -52,10 +53,12 @@ def one_submission(context: Context, chosen: str) -> str:
 def _history(context: Context, chosen: str) -> str:
     back = '<p><a href="./queue">Close the history</a>'
     ledger = f' · <a href="./ledger?subject={quote(chosen)}">In the ledger</a></p>'
-    for status in context.reader.statuses():
+    statuses = context.reader.statuses()
+    for status in statuses:
         if status.submission.submission_id == chosen:
             events, runs = context.reader.events(chosen), context.reader.runs(chosen)
-            return history(status, events, runs) + back + ledger
+            versions = version_links(status, statuses)
+            return history(status, events, runs, versions) + back + ledger
     return notice(f"There is no submission {submitted(chosen)} here.", "warn") + f"{back}</p>"
 
 

@@ -18,6 +18,7 @@ from leaderboard.pages.markup import (
     submitted,
     text,
 )
+from leaderboard.pages.signatures import signature
 from leaderboard.pages.states_shown import chip, kind_of
 from leaderboard.records import Kind, Status
 from leaderboard.states import IN_WORK, WAITING, State
@@ -173,7 +174,8 @@ def _row(status: Status, moment: _Moment, place: str) -> str:
         f'<span class="as-version">{submitted(own.version, limit=20)}</span> '
         f"{flags(own)} {_isolation(status, moment)}"
     )
-    by = f" by {submitted(own.submitter, limit=40)}" if own.submitter else ""
+    signed = signature(own.submitter, own.account)
+    by = f" by {signed}" if signed else ""
     version = f"{kind_of(own.kind)}{by}"
     several = f", {count(len(own.metrics), 'metric')}" if len(own.metrics) > 1 else ""
     return (

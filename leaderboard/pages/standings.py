@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from leaderboard.cells import Cell
 from leaderboard.pages.board_table import metric_name
+from leaderboard.pages.flags import flag_badges, flags_legend, flags_of
 from leaderboard.pages.identities import Identity
 from leaderboard.pages.index_boards import index_boards
 from leaderboard.pages.leaders import board_address, leader_cards
 from leaderboard.pages.marks import rank_text
-from leaderboard.pages.markup import MISSING, ago, badge, count, interval, number, submitted, text
+from leaderboard.pages.markup import MISSING, ago, badge, count, interval, number, text
 from leaderboard.pages.over_boards import Standing, headline_cells, standings
 from leaderboard.pages.reading import View
+from leaderboard.pages.signatures import signature
 from leaderboard.records import Kind
 from leaderboard.snapshot import Entry
 
@@ -49,7 +51,7 @@ def matrix(view: View) -> str:
         f'<th scope="col">Coverage</th></tr></thead><tbody>{body}</tbody></table></div>'
         '<p class="as-legend">Large: the rank range on the headline measure, beside it the tier (T1: '
         "not significantly behind the first). Small: its value. "
-        f"–: not ranked there (on hover: why). {MISSING}: not run there. {_order_note(indexed)}{cut}</p>"
+        f"–: not ranked there (on hover: why). {MISSING}: not run there. {_order_note(indexed)}{cut}</p>{_flags_note(rows)}"
     )
 
 
@@ -68,7 +70,7 @@ def publications(view: View, now: datetime, most: int = 8) -> str:
         lines.append(
             f"<li><span>{metric_name(first)}{more}</span>"
             f'<span class="as-muted">{text(", ".join(titles)) or "no board"}</span>'
-            f'<span class="as-muted">by {submitted(first.submitter, limit=40)}, '
+            f'<span class="as-muted">by {signature(first.submitter, first.account)}, '
             f"{ago(first.published_at, now)}</span></li>"
         )
     return f'<ul class="as-feed">{"".join(lines)}</ul>' if lines else ""
@@ -99,11 +101,17 @@ def _matrix_row(row: Standing, totals: Mapping[str, int], indexed: int) -> str:
     cells = "".join(_matrix_cell(row.cells.get(name), total) for name, total in totals.items())
     mark = badge("scores only", "plain", "Scores as submitted, not re-run")
     origin = f" {mark}" if row.entry.kind is Kind.SCORES else ""
+    flags = flag_badges(flags_of(row.sent))
     return (
-        f'<tr><th scope="row" class="as-c-metric">{metric_name(row.entry)}{origin}</th>'
+        f'<tr><th scope="row" class="as-c-metric">{metric_name(row.entry)}{origin} {flags}</th>'
         f"{_index_cell(row, indexed) if indexed else ''}{cells}"
         f'<td class="as-muted">{len(row.cells)} of {count(len(totals), "board")}</td></tr>'
     )
+
+
+def _flags_note(rows: Sequence[Standing]) -> str:
+    said = flags_legend(entry for row in rows[:MOST_ROWS] for entry in row.sent)
+    return f'<p class="as-legend">{" ".join(said)}</p>' if said else ""
 
 
 def _index_cell(row: Standing, indexed: int) -> str:

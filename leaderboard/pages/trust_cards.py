@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from benchmarks.schema import Card
+from leaderboard.pages.flags import flag_badges, flags_legend, flags_of
 from leaderboard.pages.identities import latest_entries
-from leaderboard.pages.markup import MISSING, badge, count, number, page, section, submitted, text
+from leaderboard.pages.markup import MISSING, badge, count, number, page, section, text
+from leaderboard.pages.signatures import signature
 from leaderboard.records import Cost, Findings, Kind
 from leaderboard.snapshot import Entry
 from leaderboard.trust import TITLES, Check, TrustReport
@@ -31,7 +33,7 @@ def trust_page(entries: Iterable[Entry], cards: Mapping[str, Card]) -> str:
     parts += [_metric(entry, cards) for entry in latest]
     if not latest:
         parts.append(f"<p class='as-muted'>{_NOTHING}</p>")
-    parts.append(f"<p class='as-muted'>{_FILES}</p>")
+    parts.append(f"<p class='as-muted'>{' '.join((_FILES, *flags_legend(latest)))}</p>")
     return page(parts)
 
 
@@ -58,7 +60,7 @@ def _metric(entry: Entry, cards: Mapping[str, Card]) -> str:
     return section(
         name,
         _verdicts(entry, cards) + _costs(entry, cards) + _findings(entry, cards) + folded,
-        aside=submitted(entry.submitter),
+        aside=f"{flag_badges(flags_of([entry]))} {signature(entry.submitter, entry.account)}",
     )
 
 

@@ -107,6 +107,19 @@ def test_a_rerun_of_an_old_version_does_not_push_out_the_new_one(house: House) -
     assert house.shown() == {second}
 
 
+def test_an_old_version_whose_rerun_failed_gives_way_to_a_new_one(house: House) -> None:
+    first = house.done()
+    house.acts.rerun(first, OLGA, "New data.")
+    house.claim(first)
+    house.fail(first)
+    assert house.shown() == {first}
+    second = house.done()
+    assert (house.state(first), house.state(second)) == (State.SUPERSEDED, State.PUBLISHED)
+    assert house.shown() == {second}
+    house.acts.withdraw(second, ADA)
+    assert house.shown() == {first}
+
+
 def test_a_private_version_takes_no_place_before_it_is_published(house: House) -> None:
     old, new = house.done(), house.done(private=True)
     assert house.state(old) is State.PUBLISHED

@@ -10,11 +10,13 @@ import pytest
 
 from benchmarks.errors import PlatformError
 from evaluator.isolation import graphics
+from evaluator.isolation.backend import Probe, isolation_status
 from evaluator.isolation.bubblewrap import SWITCHABLE, Bubblewrap
 from evaluator.isolation.gate import IsolationChoice, machine_isolation
 from evaluator.isolation.job import Job, ModelFiles
 from evaluator.isolation.layers import LEGEND, Layer
 from evaluator.isolation.limits import Limits
+from evaluator.isolation.session import ScorerSession
 from leaderboard.cells import UNSANDBOXED, kept_from_ranking
 from tests.evaluator.isolation.boxes import SHORT, Submit, png
 
@@ -142,3 +144,22 @@ def test_a_model_of_the_hub_is_found_without_network(
 
 def test_usual_limits_leave_room_for_a_scorer_of_the_processor() -> None:
     assert Limits().memory_bytes >= 2 * 2**30
+
+
+class Held:
+    """A backend that says of itself which layers hold."""
+
+    name = "held"
+
+    def probe(self) -> Probe:
+        return Probe(ok=True, layers=("process", "memory: watchdog"))
+
+    def start(self, job: Job) -> ScorerSession:
+        raise NotImplementedError
+
+
+def test_a_layer_that_an_operator_requires_is_required() -> None:
+    assert isolation_status([Held()], [Layer.PROCESS]).ok
+    status = isolation_status([Held()], [Layer.PROCESS, Layer.MEMORY_CGROUP])
+    assert not status.ok
+    assert "memory: cgroup" in status.reason

@@ -9,13 +9,15 @@ import pytest
 from benchmarks.errors import SubmitterError
 from evaluator.bundled import bundled_modules
 from evaluator.submission.desk import SubmissionDesk
+from evaluator.submission.identity import Identity
 from leaderboard.accounts import ASSAY, Account
+from leaderboard.acts import Acts
 from leaderboard.desk import UNNAMED, Accepted, Gate
 from leaderboard.ledger import Ledger
 from leaderboard.records import Event, Submission
 from leaderboard.states import State
 from tests.benchmarks.toy import Toy
-from tests.evaluator.rig import ADA, BOB, MODULE, Files, Rig
+from tests.evaluator.rig import ADA, BOB, MODULE, ROOT, Files, Rig
 
 SCORES = "pair_id,score\na,1\nb,2\nc,3\n"
 
@@ -248,6 +250,64 @@ def test_a_version_that_was_withdrawn_may_be_used_again(rig: Rig) -> None:
     event = Event(at=rig.clock(), state=State.WITHDRAWN, by=ADA.key, reason="A mistake.")
     Ledger(rig.store).append(first, [event])
     assert rig.send(module(more=b"2")).state is State.QUEUED
+
+
+def fails(rig: Rig, submission_id: str) -> None:
+    events = [
+        Event(at=rig.clock(), state=state, by="w", reason="so", fault="platform")
+        for state in (State.CLAIMED, State.FAILED)
+    ]
+    Ledger(rig.store).append(submission_id, events)
+
+
+def test_what_failed_does_not_come_back_under_a_version_that_was_used_again(rig: Rig) -> None:
+    first = rig.send(module())
+    fails(rig, first.submission.submission_id)
+    rig.send(module(more=b"pass"))
+    with pytest.raises(SubmitterError) as caught:
+        rig.send(module())
+    assert caught.value.code == "version_taken"
+    assert Ledger(rig.store).status(first.submission.submission_id).state is State.FAILED
+
+
+def test_a_version_is_taken_while_its_results_stand_though_a_rerun_failed(rig: Rig) -> None:
+    first = rig.send(module())
+    rig.worker().run_all()
+    known = first.submission.submission_id
+    Acts(rig.store, {"toy": Toy.card}, rig.clock).rerun(known, ROOT, "new data")
+    fails(rig, known)
+    assert Ledger(rig.store).status(known).on_boards
+    with pytest.raises(SubmitterError) as caught:
+        rig.send(module(more=b"pass"))
+    assert caught.value.code == "version_taken"
+
+
+def test_an_id_made_to_equal_that_of_another_account_gives_no_hold_on_it(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Identity, "submission_id", "grey-0123456789")
+    theirs = rig.send(module(), account=BOB)
+    fails(rig, theirs.submission.submission_id)
+    with pytest.raises(SubmitterError) as caught:
+        rig.send(module(more=b"pass"), account=ADA)
+    assert caught.value.code == "duplicate_submission"
+    assert Ledger(rig.store).status("grey-0123456789").state is State.FAILED
+
+
+def test_two_tabs_with_other_content_do_not_share_a_version(rig: Rig) -> None:
+    repository = rig.store.public
+    commit = repository.commit
+
+    def overtaken(*args: object, **named: object) -> str:
+        repository.commit = commit  # type: ignore[method-assign]
+        rig.send(module(more=b"pass"))
+        return commit(*args, **named)  # type: ignore[arg-type]
+
+    repository.commit = overtaken  # type: ignore[method-assign]
+    with pytest.raises(SubmitterError) as caught:
+        rig.send(module())
+    assert caught.value.code == "version_taken"
+    assert len(Ledger(rig.store).statuses()) == 1
 
 
 def test_a_misspelt_trained_on_is_refused_with_the_known_names(rig: Rig) -> None:
