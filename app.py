@@ -16,7 +16,6 @@ visitors from this machine are known, as the local account; all others may read.
 from __future__ import annotations
 
 import os
-import pwd
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ import gradio as gr
 
 from benchmarks.errors import AssayError, SubmitterError
 from benchmarks.registry import load_registry
+from evaluator.commands.person import os_user
 from evaluator.isolation.gate import isolation_gate
 from evaluator.submission.desk import SubmissionDesk
 from leaderboard.desk import Gate
@@ -96,7 +96,7 @@ def build(settings: Settings) -> gr.Blocks:
 def main() -> int:
     """Serve until interrupted."""
     try:
-        settings = Settings.read(os.environ, _os_user())
+        settings = Settings.read(os.environ, os_user())
         app = build(settings)
     except AssayError as error:
         sys.stderr.write(f"error [{error.code}]: {error}\n")
@@ -125,14 +125,6 @@ def main() -> int:
 def _gate() -> Gate:
     """Whether code can be isolated here; probed once, since a machine seldom changes."""
     return isolation_gate()
-
-
-def _os_user() -> str:
-    """Name of the user this process runs as, whatever the environment says."""
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:  # A container may run as a user its system has no name for.
-        return f"uid-{os.getuid()}"
 
 
 def _now() -> datetime:

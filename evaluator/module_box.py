@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 import tempfile
 import uuid
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,15 @@ class Boxes:
     def boxed(
         self, submission: Submission, upload: Path | bytes, scratch: Path
     ) -> Iterator[ScorerSession]:
-        """A box in which nothing of the module has run yet; it has ended afterwards.
+        """A box in which nothing of the module has run yet; see `starting`."""
+        with self.starting(submission, upload, scratch) as start:
+            yield start()
+
+    @contextmanager
+    def starting(
+        self, submission: Submission, upload: Path | bytes, scratch: Path
+    ) -> Iterator[Callable[[], ScorerSession]]:
+        """Starts boxes in which nothing of the module has run yet; all have ended afterwards.
 
         Args:
             submission: whose module it is.
@@ -71,7 +79,7 @@ class Boxes:
         """
         backend, _ = self.choose(submission)
         models = self._models(submission)
-        with unpacked(submission, upload, scratch) as folder:
+        with unpacked(submission, upload, scratch) as folder, ExitStack() as started:
             job = Job(
                 folder,
                 submission.entry_point,
@@ -79,11 +87,13 @@ class Boxes:
                 self.limits,
                 models=models,
             )
-            session = backend.start(job)
-            try:
-                yield session
-            finally:
-                session.close()
+
+            def start() -> ScorerSession:
+                session = backend.start(job)
+                started.callback(session.close)
+                return session
+
+            yield start
 
     def _models(self, submission: Submission) -> tuple[ModelFiles, ...]:
         """What a box cannot fetch for itself."""
@@ -111,8 +121,7 @@ def unpacked(submission: Submission, upload: Path | bytes, scratch: Path) -> Ite
         PlatformError: `upload_changed`, the archive is not what was submitted.
     """
     # A neutral name: the box can read the names of what is bound into it.
-    place = scratch / uuid.uuid4().hex
-    place.mkdir(parents=True)
+    place = fresh_below(scratch)
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, place, ignore_errors=True)
         try:
@@ -122,6 +131,21 @@ def unpacked(submission: Submission, upload: Path | bytes, scratch: Path) -> Ite
         if content.sha256 != submission.content_sha256:
             raise _changed(submission, "Its content has another hash.")
         yield content.folder
+
+
+def fresh_below(folder: Path) -> Path:
+    """A new folder whose name nobody else can find out, as long as this made the one above it.
+
+    Its files can be read by anyone, since a box may run as any user; the way to them is not shown.
+
+    Args:
+        folder: made if it is not there.
+    """
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o711, parents=True)
+    place = folder / uuid.uuid4().hex
+    place.mkdir()
+    return place
 
 
 def _on_disk(upload: Path | bytes, place: Path) -> Path:

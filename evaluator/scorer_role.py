@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import secrets
 import shutil
-import uuid
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -19,13 +18,12 @@ from benchmarks.scores import load_bytes, parse_scores
 from evaluator.bundled import bundled_hashes
 from evaluator.isolation.backend import Backend, IsolationStatus
 from evaluator.isolation.limits import Limits
-from evaluator.isolation.session import ScorerSession
 from evaluator.judging import Scored
 from evaluator.model_shelf import ModelShelf
-from evaluator.module_box import Boxes, PackedModule
+from evaluator.module_box import Boxes, PackedModule, fresh_below
+from evaluator.run_boxes import Printing, RunBoxes
 from evaluator.run_records import cost_record, findings_record
 from evaluator.scoring.asking import AskerSource
-from evaluator.scoring.box import BoxSource
 from evaluator.scoring.engine import EngineOptions, ScoreColumn, run_plan
 from evaluator.scoring.engines import Engine
 from evaluator.scoring.local import LocalEngine
@@ -117,8 +115,7 @@ class ScorerRole:
             submission: its whole record.
             fetch: copies its upload to a new file.
         """
-        place = self.scratch / "unpacked" / uuid.uuid4().hex
-        place.mkdir(parents=True)
+        place = fresh_below(self.scratch / "unpacked")
         try:
             upload = place / Path(submission.archive).name
             fetch(submission, upload)
@@ -138,6 +135,8 @@ class ScorerRole:
             yield FileRun(submission, upload)
             return
         _, layers = self.boxes.choose(submission)
+        with suppress(FileExistsError):  # scores of submissions that may be private
+            (self.scratch / "shards").mkdir(mode=0o700, parents=True)
         work = ModuleWork(submission, layers, self.shards_of(submission), self.engine)
         if self.engine.name != "local":
             hidden = (self.scratch.parent,)
@@ -147,11 +146,9 @@ class ScorerRole:
             yield ModuleRun(work, packed)
             return
         place = self.scratch / "unpacked"
-        with self.boxes.boxed(submission, upload, place) as session, ExitStack() as stack:
-            source = BoxSource(session, submission.content_sha256, until=stack)
-            # Entering runs the module's own code, which may fail: its log must outlive it.
-            stack.callback(session.close)
-            yield ModuleRun(work, source, session)
+        with self.boxes.starting(submission, upload, place) as start, ExitStack() as stack:
+            boxes = RunBoxes(start, submission.content_sha256, stack)
+            yield ModuleRun(work, boxes.for_run, boxes, boxes.for_trial)
 
     @property
     def boxes(self) -> Boxes:
@@ -219,21 +216,27 @@ class ModuleRun:
     Args:
         work: what is to be done.
         source: of its askers.
-        session: the box, where it is on this machine; its log is read there.
+        printing: the box, where it is on this machine; its log is read there.
+        trial: of askers for the trust checks; None: the same.
     """
 
     def __init__(
-        self, work: ModuleWork, source: AskerSource, session: ScorerSession | None = None
+        self,
+        work: ModuleWork,
+        source: AskerSource,
+        printing: Printing | None = None,
+        trial: AskerSource | None = None,
     ) -> None:
         self._work = work
         self._source = source
-        self._session = session
+        self._printing = printing
+        self._trial = trial or source
         self._trust: TrustReport | None = None
 
     @property
     def log(self) -> str:
         """See `Run`; what a module prints on another machine stays there."""
-        return self._session.log if self._session else ""
+        return self._printing.log if self._printing else ""
 
     def scores_of(self, benchmark: Benchmark, data: Path | None, tell: Tell) -> Scored:
         """See `Run`."""
@@ -277,7 +280,7 @@ class ModuleRun:
             tell(Progress(done=0, total=total, rate=0.0, eta_s=None, stage="checking"))
 
         few = sampled(questions, secrets.token_bytes(32))
-        with self._source.open() as asker:
+        with self._trial.open() as asker:
             return tried(asker, few, benchmark, told)
 
     def _table(self, column: ScoreColumn) -> ScoreTable:

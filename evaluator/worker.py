@@ -19,6 +19,7 @@ from benchmarks.schema import Benchmark
 from evaluator.claiming import Claims, CodeSlot
 from evaluator.concluding import Endings, blamed, incident
 from evaluator.heartbeat import Heartbeat, RunProgress
+from evaluator.isolation.failures import without_its_words
 from evaluator.judging import Scored
 from evaluator.publishing import RunPublisher
 from evaluator.scorer_role import ScorerRole
@@ -192,7 +193,8 @@ class Worker:
             log.error("No further code is run by this worker: %s", error)
         if error.fault == "submitter":
             self.scorers.forget(status.submission)  # The same code would only fail again.
-        self._endings.fail(status, error, self._shown_output(status.submission))
+        told = error if self._may_tell(status.submission) else without_its_words(error)
+        self._endings.fail(status, told, self._shown_output(status.submission))
 
     def _drop_if_taken_away(self, submission_id: str) -> None:
         """Leave nothing of a submission that its author or an operator took back meanwhile."""
@@ -206,8 +208,10 @@ class Worker:
 
     def _shown_output(self, submission: Submission) -> str:
         """The end of the scorer's output, if it may be kept: it may tell of what it was shown."""
-        public = all(self._registry[name].card.answers_public for name in submission.benchmarks)
-        return self._output[-LOG_CHARS:] if public else ""
+        return self._output[-LOG_CHARS:] if self._may_tell(submission) else ""
+
+    def _may_tell(self, submission: Submission) -> bool:
+        return all(self._registry[name].card.answers_public for name in submission.benchmarks)
 
     def _idle_pulse(self) -> Pulse:
         gate = self.gate

@@ -31,6 +31,10 @@ REASON_CHARS = 500
 """The event or record itself has the whole reason."""
 _STATES = frozenset(str(state) for state in State)
 _LOOKS = 5
+_NONE = (
+    "There is no chronicle, though something was done here. In a store that is older than "
+    "chronicles it begins with the next thing that is done; in any other it was removed."
+)
 
 
 class Line(BaseModel):
@@ -103,6 +107,16 @@ def last_hash(public: Repository) -> str:
     return sha256(public.read(paths[-1]).splitlines()[-1]) if paths else FIRST
 
 
+def broken_links(raw: Sequence[bytes], known: int) -> tuple[str, ...]:
+    """What is wrong with new lines by themselves: they are no lines, or do not follow.
+
+    Args:
+        raw: all lines as they are kept.
+        known: how many of them are not new, and are not looked at.
+    """
+    return tuple(_chained(raw, known)[1])
+
+
 def verify(public: Repository) -> tuple[str, ...]:
     """What is wrong with a store's chronicle, in sentences; nothing where it holds.
 
@@ -125,7 +139,7 @@ def _problems(public: Repository) -> tuple[str, ...]:
     paths = segments(public)
     if not paths:
         begun = event_files(public) or exists(public, bans.PATH) or exists(public, policy.PATH)
-        return ("There is no chronicle, though something was done here.",) if begun else ()
+        return (_NONE,) if begun else ()
     problems = _misplaced(public, paths)
     lines, broken = _chained([line for path in paths for line in public.read(path).splitlines()])
     problems += broken
@@ -148,12 +162,12 @@ def _misplaced(public: Repository, paths: Sequence[str]) -> list[str]:
     ]
 
 
-def _chained(raw: Sequence[bytes]) -> tuple[list[Line], list[str]]:
-    """The lines, and where one does not follow from the one before."""
+def _chained(raw: Sequence[bytes], known: int = 0) -> tuple[list[Line], list[str]]:
+    """The lines after those that are known, and where one does not follow from the one before."""
     lines: list[Line] = []
     problems: list[str] = []
-    before = FIRST
-    for n, content in enumerate(raw, start=1):
+    before = sha256(raw[known - 1]) if known else FIRST
+    for n, content in enumerate(raw[known:], start=known + 1):
         try:
             line = Line.model_validate_json(content)
         except ValidationError:

@@ -1,14 +1,23 @@
-"""What the private repository keeps of private submissions, below `held/<id>/`."""
+"""What the private repository keeps: uploads, and of private submissions all that `held/` has."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from pydantic import AwareDatetime, TypeAdapter
 
 from leaderboard.records import Event, Submission
 from leaderboard.redaction import matched
-from leaderboard.store.interface import Changes, NotFoundError, Repository, transact
+from leaderboard.store.interface import Changes, NotFoundError, Repository, exists, transact
+from leaderboard.submission_files import record_bytes
 
 FOLDER = "held/"
+UPLOADS = "uploads/"
+MARKS = "unneeded.json"
+"""What no submission was found to need, with the time it was first found (`orphans`)."""
+_MARKS = TypeAdapter(dict[str, AwareDatetime])
 
 
 def held_folder(submission_id: str) -> str:
@@ -31,6 +40,19 @@ def results_folder(submission_id: str) -> str:
     return f"{held_folder(submission_id)}results/"
 
 
+def read_marks(private: Repository) -> dict[str, datetime]:
+    """What is marked as unneeded, and since when."""
+    try:
+        return _MARKS.validate_json(private.read(MARKS))
+    except NotFoundError:
+        return {}
+
+
+def marks_file(marks: Mapping[str, datetime]) -> bytes | None:
+    """The file of marks; None where there are none."""
+    return _MARKS.dump_json(dict(marks), indent=1) if marks else None
+
+
 class HeldRecords:
     """Whole records of private submissions, and what their events say.
 
@@ -51,6 +73,22 @@ class HeldRecords:
             content = self._private.read(record_path(name))
             self._records[name] = Submission.model_validate_json(content)
         return self._records[name]
+
+    def keep(self, submission: Submission, upload: bytes | Path) -> None:
+        """Keep an upload, which is addressed by its content, and the record if it is private."""
+
+        def change() -> Changes:
+            files: dict[str, bytes | Path | None] = {}
+            if not exists(self._private, submission.archive):
+                files[submission.archive] = upload
+            marked = read_marks(self._private)
+            if marked.pop(submission.archive, None) is not None:
+                files[MARKS] = marks_file(marked)
+            if submission.private:
+                files[record_path(submission.submission_id)] = record_bytes(submission)
+            return files
+
+        transact(self._private, change, f"keep {submission.archive}")
 
     def details(self, submission_id: str) -> tuple[Event, ...]:
         """Events as they were before their public copies were made; not all have any."""

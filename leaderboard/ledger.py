@@ -16,11 +16,11 @@ from pydantic import TypeAdapter
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
 from leaderboard.batch import Batch, event_deed, event_line, no_files, nothing_further
 from leaderboard.chronicle_writing import appended
-from leaderboard.held import HeldRecords, record_path
+from leaderboard.held import HeldRecords
 from leaderboard.records import Event, Status, Submission, fold
 from leaderboard.redaction import PRIVATE_ID, public_events, public_record, whole_events
-from leaderboard.store.interface import Changes, NotFoundError, Store, exists, transact
-from leaderboard.submission_files import events_path, record_bytes, submission_file
+from leaderboard.store.interface import Changes, NotFoundError, Store, transact
+from leaderboard.submission_files import events_path, submission_file
 from leaderboard.versions import Further
 
 QUEUE = "queue.json"
@@ -165,7 +165,7 @@ class Ledger:
             )
 
         batch()  # Refused before anything is kept.
-        self._keep(submission, upload)
+        self._held.keep(submission, upload)
         self.write(batch, f"receive {submission_id}")
         return self.whole_status(submission_id)
 
@@ -256,19 +256,6 @@ class Ledger:
 
     def _record_in(self, batch: Batch, name: str) -> Submission:
         return batch.records.get(name) or self.whole(name)
-
-    def _keep(self, submission: Submission, upload: bytes | Path) -> None:
-        """Keep a content-addressed upload, once, and the whole record of a private submission."""
-
-        def change() -> Changes:
-            files: dict[str, bytes | Path] = {}
-            if not exists(self._store.private, submission.archive):
-                files[submission.archive] = upload
-            if submission.private:
-                files[record_path(submission.submission_id)] = record_bytes(submission)
-            return files
-
-        transact(self._store.private, change, f"keep {submission.archive}")
 
     def _by_id(self) -> dict[str, Status]:
         """All submissions in public form; read once for each version of the store."""

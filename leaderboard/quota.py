@@ -22,13 +22,16 @@ class Standing(BaseModel):
     scored_most: int
     unfinished: int
     unfinished_most: int
+    promised: int = 0
+    """Of the unfinished, those that are charged if they are scored: all but reruns. They count as
+    if they were: otherwise many at once would be scored more often than one after the other."""
     next_free: datetime | None = None
     """When the oldest charge leaves the period; None where nothing is charged."""
 
     @property
     def left(self) -> int:
-        """How many more can be scored now."""
-        return max(0, self.scored_most - self.scored)
+        """How many more can be sent and scored now."""
+        return max(0, self.scored_most - self.scored - self.promised)
 
 
 def standings(
@@ -63,5 +66,6 @@ def _standing(kind: Kind, own: list[Status], policy: Policy, now: datetime) -> S
         scored_most=allowance.scored,
         unfinished=sum(s.unfinished for s in of_kind),
         unfinished_most=allowance.unfinished,
+        promised=sum(s.unfinished and s.scored_at is None for s in of_kind),
         next_free=charged[0] + policy.period if charged else None,
     )

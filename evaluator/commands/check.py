@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,7 +27,9 @@ from evaluator.commands.check_report import (
     found_blocks,
     problem_lines,
     safe,
+    verdict_lines,
 )
+from evaluator.commands.check_verdict import Verdict, verdict_of
 from evaluator.commands.common import (
     DEFAULT_MODELS,
     DataOption,
@@ -35,6 +38,7 @@ from evaluator.commands.common import (
     now,
     stopped_in_words,
 )
+from evaluator.commands.source import local_source
 from evaluator.heartbeat import RunProgress
 from evaluator.isolation.gate import IsolationChoice, machine_isolation
 from evaluator.isolation.limits import Limits
@@ -42,9 +46,10 @@ from evaluator.model_shelf import ModelShelf
 from evaluator.scoring.progress import Progress
 from evaluator.submission.drawn import USUAL_PAIRS, Drawn
 from evaluator.submission.dry_run import DryRun, Machine, dry_run, receipt_of
-from evaluator.submission.projection import Projection, projections
+from evaluator.submission.expected import Expectation, expectation
+from evaluator.submission.hub_source import PREFIX
 from evaluator.submission.receipts import SUFFIX, written
-from evaluator.submission.validate import ScoringModule, examine_source, validated_source
+from evaluator.submission.validate import ScoringModule, opened_source
 from leaderboard.desk import Examination
 from leaderboard.records import Receipt
 
@@ -58,7 +63,8 @@ class Wanted:
     """What is to be checked.
 
     Attributes:
-        path: folder or archive.
+        named: as it was named on the command line.
+        source: folder or archive on this machine.
         registry: all benchmarks.
         data: folder of data files.
         benchmarks: to be asked; empty: the demo.
@@ -67,7 +73,8 @@ class Wanted:
         models: folder of models of the Hub.
     """
 
-    path: Path
+    named: str
+    source: Path
     registry: Mapping[str, Benchmark]
     data: Path | None
     benchmarks: tuple[str, ...]
@@ -78,21 +85,26 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of it: the time on every benchmark, and the receipt, only where it went through."""
+    """What came of it.
+
+    Attributes:
+        found: by the dry run.
+        verdict: on it.
+        expected: the time on every benchmark.
+        receipt: of the dry run; None where it failed.
+    """
 
     found: DryRun
-    later: tuple[Projection, ...]
+    verdict: Verdict
+    expected: Expectation
     receipt: Receipt | None
-
-    @property
-    def good(self) -> bool:
-        """Whether it ran to its end and may rank."""
-        trust = self.found.trust
-        return self.found.failure is None and trust is not None and not trust.failed
 
 
 def check(
-    path: Annotated[Path, typer.Argument(help="Folder or archive (.zip, .tar, .tar.gz).")],
+    path: Annotated[
+        str,
+        typer.Argument(help="Folder, archive (.zip, .tar, .tar.gz) or hub:owner/name@revision."),
+    ],
     benchmark: Annotated[
         list[str] | None,
         typer.Option(help="Benchmark to ask; repeatable. The demo benchmarks if not given."),
@@ -127,33 +139,33 @@ def check(
 
     Example: python -m evaluator check my-metric
     """
-    if is_generations(path):
-        good = check_generations(path, load_registry(), data, as_json=as_json)
-        raise typer.Exit(0 if good else FAILED)
     registry = load_registry()
-    wanted = Wanted(
-        path, registry, data, tuple(benchmark or ()), None if every else pairs, isolation, models
-    )
-    with stopped_in_words("Nothing was kept; check it again."):
+    with stopped_in_words("Nothing was kept; check it again."), local_source(path) as source:
+        if is_generations(source):
+            good = check_generations(source, registry, data, as_json=as_json)
+            raise typer.Exit(0 if good else FAILED)
+        names, n = tuple(benchmark or ()), None if every else pairs
+        wanted = Wanted(path, source, registry, data, names, n, isolation, models)
         _check(wanted, receipt, as_json=as_json)
 
 
 def _check(wanted: Wanted, place: Path | None, *, as_json: bool) -> None:
-    seen = examine_source(wanted.path, wanted.registry)
-    if seen.problems:
-        _tell_problems(seen, as_json=as_json)
-        raise typer.Exit(FAILED)
-    if not as_json:
-        console().print(examined_line(seen))
-    drawn = _drawn(wanted)
-    with validated_source(wanted.path, wanted.registry) as module:
-        outcome = _run(wanted, module, drawn)
+    with opened_source(wanted.source, wanted.registry) as (seen, module):
+        if module is None:
+            _tell_problems(seen, as_json=as_json)
+            raise typer.Exit(FAILED)
+        if not as_json:
+            console().print(examined_line(seen))
+        outcome = _run(wanted, module, _drawn(wanted))
     _tell(seen, outcome, as_json=as_json)
     if outcome.receipt is not None:
-        target = place or _beside(wanted.path, seen.name)
+        target = place or _beside(wanted, seen.name)
         _write(target, written(outcome.receipt))
         errors().print(safe(f"Receipt: {target}"))
-    if not outcome.good:
+        if outcome.verdict.good:
+            command = shlex.join(["submit", wanted.named, "--receipt", str(target)])
+            errors().print(safe(f"Submit it with: python -m evaluator {command}"), soft_wrap=True)
+    if not outcome.verdict.good:
         raise typer.Exit(FAILED)
 
 
@@ -161,18 +173,10 @@ def _run(wanted: Wanted, module: ScoringModule, drawn: Sequence[Drawn]) -> Outco
     limits = Limits()
     with _machine(wanted, module, limits) as machine, _listener(module, drawn) as tell:
         found = dry_run(module, drawn, machine, tell, now())
-    later: tuple[Projection, ...] = ()
-    if found.costs is not None and found.start_s is not None:
-        later = projections(
-            wanted.registry,
-            wanted.data,
-            found.costs,
-            start_s=found.start_s,
-            limits=limits,
-            wanted=_runs_on(wanted, module),
-        )
+    names = _runs_on(wanted, module)
+    expected = expectation(found, wanted.registry, wanted.data, limits, names)
     receipt = None if found.failure else receipt_of(module, found, now())
-    return Outcome(found, later, receipt)
+    return Outcome(found, verdict_of(found), expected, receipt)
 
 
 @contextmanager
@@ -245,19 +249,26 @@ def _tell_problems(seen: Examination, *, as_json: bool) -> None:
 
 def _tell(seen: Examination, outcome: Outcome, *, as_json: bool) -> None:
     if as_json:
-        found = found_record(seen, outcome.found, outcome.later, outcome.receipt)
+        found = found_record(
+            seen, outcome.found, outcome.verdict, outcome.expected.later, outcome.receipt
+        )
         typer.echo(json.dumps(found, indent=1))
         return
     out = console()
-    for block in found_blocks(outcome.found, outcome.later, Limits()):
+    for block in found_blocks(outcome.found, outcome.expected, Limits()):
         out.print(block)
-    for line in failure_lines(outcome.found):
+    for line in (*failure_lines(outcome.found), *verdict_lines(outcome.verdict)):
         out.print(line, soft_wrap=True)
 
 
-def _beside(path: Path, name: str) -> Path:
-    """`<name>.receipt.json` beside a folder or archive, never in it: it would change the content."""
-    return path.resolve().parent / f"{name}{SUFFIX}"
+def _beside(wanted: Wanted, name: str) -> Path:
+    """`<name>.receipt.json` beside a folder or archive, never in it: it would change the content.
+
+    Of a repository of the Hub it comes where the command is run.
+    """
+    fetched = wanted.named.startswith(PREFIX)
+    folder = Path.cwd() if fetched else wanted.source.resolve().parent
+    return folder / f"{name}{SUFFIX}"
 
 
 def _write(target: Path, content: bytes) -> None:

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from evaluator.commands.check_report import LOG_LINES, headline_rows
+from evaluator.commands.check_verdict import Verdict
 from evaluator.submission.dry_run import BenchmarkRun, DryRun
 from evaluator.submission.projection import Projection
 from leaderboard.desk import Examination
@@ -19,12 +20,19 @@ def examined_record(seen: Examination) -> dict[str, Any]:
 
 
 def found_record(
-    seen: Examination, found: DryRun, later: Sequence[Projection], receipt: Receipt | None
+    seen: Examination,
+    found: DryRun,
+    verdict: Verdict,
+    later: Sequence[Projection],
+    receipt: Receipt | None,
 ) -> dict[str, Any]:
     """All that a dry run found."""
     failure = found.failure
     return {
         **examined_record(seen),
+        "may_rank": verdict.good,
+        "verdict": verdict.said,
+        "remarks": list(verdict.remarks),
         "isolation": list(found.layers),
         "error": failure
         and {"code": failure.code, "message": failure.message, "hint": failure.hint},
@@ -53,6 +61,9 @@ def _run(run: BenchmarkRun) -> dict[str, Any]:
         "highest": float(known.max()) if len(known) else None,
         "findings": run.scored.findings.model_dump(mode="json") if run.scored.findings else None,
         "seconds": run.seconds,
+        "testing_s": run.testing_s,
+        "asking_s": run.asking_s,
+        "measuring_s": run.measuring_s,
         "headline": [row.to_json() for row in headline_rows(run)],
         "rows": [row.to_json() for row in run.rows],
     }

@@ -15,21 +15,21 @@ from rich.table import Table
 from rich.text import Text
 
 from benchmarks.rows import Row
+from evaluator.commands.check_times import costs_table, projection_blocks, resources
+from evaluator.commands.check_verdict import Verdict
 from evaluator.commands.shown import duration
-from evaluator.isolation.frames import Capability
-from evaluator.isolation.limits import MIB, Limits
+from evaluator.isolation.limits import Limits
 from evaluator.isolation.text import one_line
-from evaluator.submission.costs import LARGE_SIDE, MEDIUM_SIDE, Costs
 from evaluator.submission.dry_run import BenchmarkRun, DryRun
-from evaluator.submission.projection import Projection
+from evaluator.submission.expected import Expectation
 from leaderboard.desk import Examination, Problem
 from leaderboard.trust import TITLES, TrustReport
 
 ENDS = 3
 """Pairs that are shown from either end."""
 LOG_LINES = 20
-_FITS = {"yes": "fits", "perhaps": "may be too slow", "no": "too slow", None: "not known"}
 _PROMPT = 60
+_LOG_LINE = 500
 
 
 def safe(text: str) -> Text:
@@ -55,10 +55,14 @@ def examined_line(seen: Examination) -> Text:
     )
 
 
-def found_blocks(
-    found: DryRun, later: Sequence[Projection], limits: Limits
-) -> Iterator[RenderableType]:
-    """Everything a dry run found, in the order in which its author reads it."""
+def found_blocks(found: DryRun, expected: Expectation, limits: Limits) -> Iterator[RenderableType]:
+    """Everything a dry run found, in the order in which its author reads it.
+
+    Args:
+        found: by the dry run.
+        expected: the time on every benchmark.
+        limits: of a worker.
+    """
     yield Text(f"Isolated by: {', '.join(found.layers)}.")
     if found.runs:
         yield _scores_table(found.runs)
@@ -68,20 +72,31 @@ def found_blocks(
     if found.trust is not None:
         yield from trust_blocks(found.trust)
     if found.start_s is not None:
-        yield from _resources(found, limits)
+        yield from resources(found, limits)
     if found.costs is not None:
         yield costs_table(found.costs, found.capabilities)
-        yield from projection_blocks(later, limits, found.start_s or 0.0)
+        yield from projection_blocks(expected, limits)
+    if found.failure is None:
+        yield from log_lines(found.log)
 
 
 def failure_lines(found: DryRun) -> Iterator[Text]:
     """What ended a dry run, and the end of what the module printed before."""
     if found.failure is None:
         return
-    yield safe(f"{found.failure.message} [{found.failure.code}]").append("", style="red")
+    yield Text("It failed: ", style="bold red").append_text(
+        safe(f"{found.failure.message} [{found.failure.code}]")
+    )
     if found.failure.hint:
         yield Text("    ").append_text(safe(found.failure.hint))
     yield from log_lines(found.log)
+
+
+def verdict_lines(verdict: Verdict) -> Iterator[Text]:
+    """Whether it may rank."""
+    for remark in verdict.remarks:
+        yield Text(remark)
+    yield Text(verdict.said, style="green" if verdict.good else "bold red")
 
 
 def log_lines(log: str) -> Iterator[Text]:
@@ -91,7 +106,7 @@ def log_lines(log: str) -> Iterator[Text]:
         return
     yield Text(f"The last of {len(lines)} lines it printed:" if lines[1:] else "It printed:")
     for line in lines[-LOG_LINES:]:
-        yield Text(f"    | {line}")
+        yield Text(f"    | {_cut(line, _LOG_LINE)}")
 
 
 def trust_blocks(report: TrustReport) -> Iterator[RenderableType]:
@@ -101,85 +116,10 @@ def trust_blocks(report: TrustReport) -> Iterator[RenderableType]:
     )
     for one in report.checks:
         said = {True: "same", False: "differs", None: "measured"}[one.passed]
-        share = f"{100 * one.largest / report.spread:.2g} %" if report.spread else "–"
+        share = _share(100 * one.largest / report.spread) if report.spread else "–"
         lost = f", {one.n_lost} scores come or go" if one.n_lost else ""
         table.add_row(TITLES[one.name], said + lost, f"{one.largest:.3g}", share)
     yield table
-    if report.failed:
-        yield Text(f"Would not rank: {report.why_not}.", style="bold red")
-    else:
-        yield Text("Passed every trust check: it may rank.", style="green")
-    if report.spread == 0:
-        yield Text("Every score it was tested on is the same: it tells no image from another.")
-
-
-def costs_table(costs: Costs, can: Capability) -> Table:
-    """Milliseconds of each kind of work."""
-    table = Table(
-        "one more",
-        *(f"{side} px" for side in (costs.small_side, MEDIUM_SIDE, LARGE_SIDE)),
-        title=f"Time on this machine, asked by {way(can)}",
-    )
-    names = {"image": "image"}
-    if Capability.ENCODE in can:
-        names["text"] = "text"
-    names["pair"] = "pair"
-    if Capability.SCORE_ELEMENTS in can:
-        names["elements"] = "elements of a pair"
-    for field, name in names.items():
-        rates = (costs.small[0], costs.medium, costs.large)
-        table.add_row(name, *(_milliseconds(getattr(one, field)) for one in rates))
-    return table
-
-
-def way(can: Capability) -> str:
-    """How a scorer is asked, by what it can do."""
-    if Capability.ENCODE in can:
-        return "encode_images, encode_texts and similarity"
-    return "score_texts" if Capability.SCORE_TEXTS in can else "score"
-
-
-def projection_blocks(
-    later: Sequence[Projection], limits: Limits, start_s: float
-) -> Iterator[RenderableType]:
-    """The time that every benchmark would take on a machine like this."""
-    table = Table(
-        "benchmark", "images", "pairs", "time", "limit", "counts", title="Time on each benchmark"
-    )
-    for one in later:
-        name = f"{one.benchmark} *" if one.wanted else one.benchmark
-        if one.size is None or one.low_s is None or one.high_s is None:
-            table.add_row(
-                name, "–", "–", "unknown", "–", "neither data here nor counts in its card"
-            )
-            continue
-        source = "from the card" if one.size.from_card else "of the data"
-        table.add_row(
-            name,
-            _span(one.size.images),
-            _span(one.size.pairs),
-            time_span(one.low_s, one.high_s),
-            _FITS[one.fits],
-            source,
-        )
-    yield table
-    yield Text(
-        "* it would be run on these as it stands. Times are for a machine like this one and "
-        f"pictures of {MEDIUM_SIDE} to {LARGE_SIDE} px, those of the demo for their own size."
-    )
-    here = [one for one in later if one.wanted and one.low_s is not None]
-    low = start_s + sum(one.low_s or 0.0 for one in here)
-    high = start_s + sum(one.high_s or 0.0 for one in here)
-    yield Text(
-        f"All of these, with the start: {time_span(low, high)}; a worker gives a submission "
-        f"{duration(limits.job_s)}."
-    )
-
-
-def time_span(low: float, high: float) -> str:
-    """Two durations, or one where they read the same."""
-    ends = duration(low), duration(high)
-    return ends[0] if ends[0] == ends[1] else f"{ends[0]} – {ends[1]}"
 
 
 def _scores_table(runs: Sequence[BenchmarkRun]) -> Table:
@@ -262,12 +202,8 @@ def _ends_table(runs: Sequence[BenchmarkRun]) -> Table:
     return table
 
 
-def _resources(found: DryRun, limits: Limits) -> Iterator[Text]:
-    memory = f"{found.peak_memory_bytes / MIB:,.0f} MiB"
-    yield Text(
-        f"Ready after {found.start_s:.1f} s (a worker waits {limits.start_s:g} s); held "
-        f"{memory} at most (a worker gives {limits.memory_bytes / MIB:,.0f} MiB)."
-    )
+def _share(percent: float) -> str:
+    return f"{percent:,.0f} %" if percent >= 10 else f"{percent:.2g} %"
 
 
 def _interval(row: Row) -> str:
@@ -281,13 +217,5 @@ def _number(value: object) -> str:
     return "–" if np.isnan(number) else f"{number:.4g}"
 
 
-def _milliseconds(seconds: float) -> str:
-    return f"{1000 * seconds:,.2f} ms" if seconds < 0.1 else f"{1000 * seconds:,.0f} ms"
-
-
-def _span(ends: tuple[int, int]) -> str:
-    return f"{ends[0]:,}" if ends[0] == ends[1] else f"{ends[0]:,} – {ends[1]:,}"
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _PROMPT else f"{text[: _PROMPT - 1]}…"
+def _cut(text: str, most: int = _PROMPT) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"

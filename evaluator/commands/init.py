@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -28,6 +29,7 @@ from evaluator.submission.generations_folder import generations_files
 from evaluator.submission.skeletons import SkeletonKind, module_files, provided, taken_names
 from evaluator.submission.wrapping import ClassFile, read_class
 
+SEEDS = "42"
 _WRAPPERS = (SkeletonKind.TS2, SkeletonKind.CROC)
 
 FromOption = Annotated[
@@ -53,18 +55,24 @@ def init(
     model: ModelOption = "",
     benchmark: BenchmarkOption = "",
     prompts: PromptsOption = None,
-    seeds: SeedsOption = "42",
+    seeds: SeedsOption = SEEDS,
     data: DataOption = None,
 ) -> None:
     """Write a metric that runs at once, or the manifest of a model's images, into a new folder.
 
-    plain: a function of image and prompt. dual-encoder: images and texts encoded apart. vlm: asks
-    a model of the Hub. ts2, croc: runs an existing class of T2IScoreScore or CROC unchanged.
+    plain: a function of image and prompt.
+
+    dual-encoder: images and texts are encoded apart.
+
+    vlm: asks a model of the Hub.
+
+    ts2, croc: runs an existing class of T2IScoreScore or CROC unchanged.
+
     generations: a model's images for a benchmark's prompts.
 
     Example: python -m evaluator init ts2 my-metric --from metrics/mine.py:MyMetric
     """
-    _check_options(kind, source, model, benchmark, prompts)
+    _check_options(kind, source, model, benchmark, prompts, seeds)
     title = _checked_name(name, folder)
     if kind is SkeletonKind.GENERATIONS:
         wanted = _prompts(benchmark, prompts, data)
@@ -91,7 +99,11 @@ def write_new(folder: Path, files: Mapping[str, bytes], empty: tuple[str, ...] =
     Raises:
         SubmitterError: `folder_exists`, `cannot_write`.
     """
-    if folder.exists() or folder.is_symlink():
+    try:
+        there = folder.is_symlink() or folder.exists()
+    except OSError as error:  # a name that is too long
+        raise _unwritable(folder, error) from error
+    if there:
         raise SubmitterError(
             "folder_exists", f"{folder} is there already.", "Name a new folder; none is changed."
         )
@@ -116,12 +128,14 @@ def write_new(folder: Path, files: Mapping[str, bytes], empty: tuple[str, ...] =
 
 def _unwritable(folder: Path, error: OSError) -> SubmitterError:
     return SubmitterError(
-        "cannot_write", f"{folder} cannot be written: {error}.", "Choose another folder."
+        "cannot_write",
+        f"{folder} cannot be written: {error.strerror or error}.",
+        "Choose another folder.",
     )
 
 
 def _check_options(
-    kind: SkeletonKind, source: str, model: str, benchmark: str, prompts: Path | None
+    kind: SkeletonKind, source: str, model: str, benchmark: str, prompts: Path | None, seeds: str
 ) -> None:
     of_images = kind is SkeletonKind.GENERATIONS
     if source and kind not in _WRAPPERS:
@@ -134,6 +148,8 @@ def _check_options(
         )
     if (benchmark or prompts) and not of_images:
         raise typer.BadParameter("only generations have prompts", param_hint="--benchmark")
+    if seeds != SEEDS and not of_images:
+        raise typer.BadParameter("only generations have seeds", param_hint="--seeds")
     if benchmark and prompts:
         raise typer.BadParameter("give --benchmark or --prompts, not both")
 
@@ -145,7 +161,9 @@ def _checked_name(name: str, folder: Path) -> str:
         if name:
             raise
         raise SubmitterError(
-            error.code, f"The folder's name is none for a board: {error.message}", "Give --name."
+            error.code,
+            f"The folder's name is none for a board: {error.message}",
+            f"Give the name with --name. {error.hint}",
         ) from error
 
 
@@ -157,7 +175,7 @@ def _prompts(benchmark: str, prompts: Path | None, data: Path | None) -> PromptS
 
 def _say(folder: Path, kind: SkeletonKind) -> None:
     _print(f"{folder}: a new {kind} folder. README.md says what to change.")
-    _print(f"Try it: python -m evaluator check {folder}")
+    _print(f"Try it: python -m evaluator check {shlex.quote(str(folder))}")
 
 
 def _say_of(wrapped: ClassFile) -> None:

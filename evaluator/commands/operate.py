@@ -6,6 +6,7 @@ Each needs a reason, which everybody can read.
 from __future__ import annotations
 
 import json
+import re
 from typing import Annotated
 
 import typer
@@ -138,10 +139,10 @@ def _changed(current: Policy, scored: list[str], unfinished: list[str], days: in
 
 def _kind_and_number(text: str, option: str) -> tuple[Kind, int]:
     kind, _, number = text.partition("=")
-    if kind not in tuple(Kind) or not number.isdecimal():
+    if kind not in tuple(Kind) or not re.fullmatch(r"[0-9]{1,6}", number):
         raise SubmitterError(
             "bad_allowance",
-            f"{option} {text!r} is not KIND=N.",
-            f"Kinds: {', '.join(Kind)}; N is a whole number.",
+            f"{option} {text[:80]!r} is not KIND=N.",
+            f"Kinds: {', '.join(Kind)}; N is a whole number of at most six digits.",
         )
     return Kind(kind), int(number)

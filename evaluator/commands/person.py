@@ -1,9 +1,9 @@
-"""Who types: the operating system vouches for the name, as it does for access to the store."""
+"""Who types: a local account, of which the operating system knows the name."""
 
 from __future__ import annotations
 
-import getpass
 import os
+import pwd
 
 from leaderboard.accounts import Account, Origin
 from leaderboard.signing_in import local_name
@@ -12,12 +12,23 @@ from leaderboard.signing_in import local_name
 def this_person(*, operator: bool = False) -> Account:
     """The account of whoever runs this command; the same as of the page on this machine.
 
+    `ASSAY_USER` names another: it keeps people apart who share a machine, and keeps nobody out,
+    since whoever can write to the store's folder can do everything there.
+
     Args:
-        operator: whether it is a command of operators. Who can write to the store's folder can do
-            all that an operator may; the commands of submitters do not make use of that.
+        operator: whether it is a command of operators; those of submitters make no use of what
+            such a person may do beside.
 
     Raises:
         SubmitterError: `bad_user` where ASSAY_USER cannot name an account.
     """
-    name = local_name(os.environ, getpass.getuser())
+    name = local_name(os.environ, os_user())
     return Account(origin=Origin.LOCAL, name=name, operator=operator)
+
+
+def os_user() -> str:
+    """Name of the user this process runs as, whatever the environment says."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # A container may run as a user its system has no name for.
+        return f"uid-{os.getuid()}"

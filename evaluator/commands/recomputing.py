@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
 
 from benchmarks.rows import Row
 from benchmarks.schema import Benchmark
 from benchmarks.scores import parse_scores
 from leaderboard.held import results_folder
-from leaderboard.records import RunResult, Status
+from leaderboard.records import Kind, RunResult, Status, Submission
 from leaderboard.store.interface import NotFoundError, Store
 
 TOLERANCE = 1e-9
@@ -96,13 +96,13 @@ def recomputed(
         )
     if not benchmark.has_answers(data):
         return not_done("the benchmark's data is not here; name its folder with --data.")
-    content = _scores(store, result)
-    if content is None:
+    found = _scores(store, status.submission, result, benchmark)
+    if found is None:
         return not_done("its scores are not in this store.")
     answers = benchmark.answers(data)
     table = parse_scores(
-        content,
-        "scores.parquet",
+        found.content,
+        found.name,
         benchmark,
         answers,
         metric=status.submission.name,
@@ -128,16 +128,28 @@ def compared(result: RunResult, again: Sequence[Row]) -> Recomputed:
     return Recomputed(result.benchmark, len(result.rows), tuple(different))
 
 
-def _scores(store: Store, result: RunResult) -> bytes | None:
+class _Scores(NamedTuple):
+    content: bytes
+    name: str
+    """Tells its format."""
+
+
+def _scores(
+    store: Store, submission: Submission, result: RunResult, benchmark: Benchmark
+) -> _Scores | None:
     name = f"{result.benchmark}.scores.parquet"
-    places = (
+    places = [
         (store.public, f"results/{result.submission_id}/{name}"),
         (store.private, f"results/{result.submission_id}/{name}"),
         (store.private, f"{results_folder(result.submission_id)}{name}"),
-    )
+    ]
+    own_formats = type(benchmark).parse_special is not Benchmark.parse_special
+    if own_formats and submission.kind is Kind.SCORES:
+        # The upload may hold more than scores, for example masks, which no table has.
+        places = [(store.private, submission.archive)]
     for repository, path in places:
         try:
-            return repository.read(path)
+            return _Scores(repository.read(path), PurePosixPath(path).name)
         except NotFoundError:
             continue
     return None

@@ -136,7 +136,9 @@ def _follow_json(opened: Store, submission_id: str) -> Status:
     """A line of JSON at every change of the state or of the progress."""
     before = ""
     for current in _watched(opened, submission_id, follow=True):
-        pulse = working_on(opened.live.pulses(), submission_id, now())
+        # The last pulse outlives the work it tells of.
+        pulses = opened.live.pulses() if current.unfinished else ()
+        pulse = working_on(pulses, submission_id, now())
         line = json.dumps(
             {
                 "status": current.model_dump(mode="json"),

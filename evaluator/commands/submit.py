@@ -24,6 +24,7 @@ from evaluator.commands.common import (
     StoreOption,
     console,
     now,
+    stopped_in_words,
 )
 from evaluator.commands.isolation_option import IsolationOption
 from evaluator.commands.person import this_person
@@ -33,6 +34,7 @@ from evaluator.isolation.gate import IsolationChoice, isolation_gate
 from evaluator.submission.desk import SubmissionDesk
 from evaluator.submission.hub_source import PREFIX, HubSource, Tell, fetched
 from evaluator.submission.limits import ArchiveLimits
+from evaluator.submission.receipts import MAX_BYTES
 from leaderboard.accounts import Account
 from leaderboard.desk import Accepted
 from leaderboard.ledger import Ledger
@@ -41,6 +43,7 @@ from leaderboard.states import State
 from leaderboard.store.folder import folder_store
 
 _TABLES = (".csv", ".parquet", ".npz", ".pkl")
+_GOES_ON = "It is queued: a worker takes it up, or send the same again to go on here."
 
 
 def submit(
@@ -76,6 +79,7 @@ def submit(
     Example: python -m evaluator submit scores.csv --kind scores --benchmark ts2 --data data
     """
     _check_usage(path, kind, benchmark)
+    _check_options(kind, name, version, description, lower_is_better, receipt)
     opened, registry, person = folder_store(store), load_registry(), this_person()
     desk = SubmissionDesk(opened, registry, data, lambda: isolation_gate(isolation), now)
     if kind is Kind.METRIC:
@@ -96,7 +100,7 @@ def submit(
     _say(accepted)
     status = accepted.status
     if wait and status.unfinished:
-        with run_bars() as listener:
+        with stopped_in_words(_GOES_ON), run_bars() as listener:
             worker = make_worker(opened, store, registry, data, listener, isolation=isolation)
             worker.run(status.submission.submission_id)
         status = Ledger(opened).whole_status(status.submission.submission_id)
@@ -114,6 +118,28 @@ def _check_usage(path: str, kind: Kind, benchmark: str) -> None:
         raise typer.BadParameter(
             "this looks like a scores file: add --kind scores --benchmark NAME"
         )
+
+
+def _check_options(
+    kind: Kind,
+    name: str,
+    version: str,
+    description: str,
+    lower_is_better: list[str] | None,
+    receipt: Path | None,
+) -> None:
+    """Refuse what would be passed over without a word."""
+    in_manifest = {
+        "--name": name,
+        "--version": version,
+        "--description": description,
+        "--lower-is-better": lower_is_better,
+    }
+    for option, given in in_manifest.items():
+        if kind is Kind.METRIC and given:
+            raise typer.BadParameter("a module says it in assay.toml", param_hint=option)
+    if kind is Kind.SCORES and receipt is not None:
+        raise typer.BadParameter("a receipt is of code, not of scores", param_hint="--receipt")
 
 
 @dataclass(frozen=True)
@@ -157,8 +183,11 @@ def _send_module(desk: SubmissionDesk, module: _Module, person: Account) -> Acce
 
 
 def _read_receipt(path: Path | None) -> bytes | None:
+    if path is None:
+        return None
     try:
-        return path.read_bytes() if path else None
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES + 1)  # A longer one is refused by its length.
     except OSError as error:
         raise SubmitterError(
             "receipt_missing",

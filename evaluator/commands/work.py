@@ -45,6 +45,7 @@ from evaluator.scoring.engines import Engine
 from evaluator.scoring.local import LocalEngine
 from evaluator.worker import Worker
 from leaderboard.ledger import Ledger
+from leaderboard.orphans import sweep
 from leaderboard.publisher import Publisher, cards_of
 from leaderboard.states import State
 from leaderboard.store.folder import folder_store
@@ -107,7 +108,9 @@ def worker(
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     opened, registry = folder_store(store), load_registry()
-    tidy_all(opened)  # What acts that were interrupted may have left.
+    # What acts and requests that were interrupted may have left.
+    tidy_all(opened)
+    sweep(opened, now())
     Publisher(opened, cards_of(registry)).publish_cards(now())
     # A worker that is told to stop hands back what it works on; finished parts are kept.
     signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from evaluator.isolation import processes
+from evaluator.isolation import memory, processes
 from evaluator.isolation.cgroups import Cgroup
 from evaluator.isolation.slots import Slot
 from evaluator.isolation.starter import Starter
@@ -142,6 +142,7 @@ class NamespaceBox(Piped):
         namespace_fd: keeps it, so that no other namespace is given this inode meanwhile.
         memory_folders: folders inside whose content is memory.
         counts_processes: see `Box`.
+        memory_limit: of all its processes together.
         held: what belongs to the box on this machine and is given back after it.
     """
 
@@ -151,6 +152,7 @@ class NamespaceBox(Piped):
     namespace_fd: int
     memory_folders: tuple[str, ...]
     counts_processes: bool
+    memory_limit: int = 0
     held: Held = field(default_factory=Held)
 
     @property
@@ -168,10 +170,14 @@ class NamespaceBox(Piped):
 
     def memory_bytes(self, pids: Sequence[int]) -> int:
         """Memory they hold together."""
-        resident = processes.resident_bytes(pids)
-        if self.init_pid not in pids:  # ended; the number may belong to another process by now
-            return resident
-        return resident + processes.mounted_bytes(self.init_pid, self.memory_folders)
+        held = processes.resident_bytes(pids)
+        if self.init_pid in pids:  # else it ended, and its number may be another process's by now
+            held += memory.mounted_bytes(self.init_pid, self.memory_folders)
+            if not self.bounds_memory:
+                held += memory.sockets_bytes(self.init_pid)
+        if self.bounds_memory:
+            return held
+        return held + memory.unseen_bytes(pids, self.memory_limit - held)
 
     def end(self) -> bool:
         """Kill and reap everything; False if something survived."""

@@ -5,12 +5,16 @@ Kept as files, so that a worker that is started anew, and `doctor`, know of them
 
 from __future__ import annotations
 
+import logging
 import os
+import stat
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
 from evaluator.isolation import processes
+
+_LOG = logging.getLogger(__name__)
 
 
 def marks_folder() -> Path:
@@ -30,20 +34,26 @@ def mark(pids: Iterable[int], folder: Path | None = None) -> None:
         folder: for the marks; this user's where None.
     """
     place = folder or marks_folder()
-    place.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for pid in pids:
-        if (started := processes.started(pid)) is not None:
-            (place / f"{pid}-{started}").touch()
+    try:
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for pid in pids:
+            if (started := processes.started(pid)) is not None:
+                (place / f"{pid}-{started}").touch()
+    except OSError as error:
+        # This worker knows by itself; only one that is started anew will not.
+        _LOG.error("Boxes that did not end cannot be marked in %s: %s", place, error)
 
 
 def survivors(folder: Path | None = None) -> tuple[int, ...]:
     """Processes of boxes that did not end, and still run; marks of others are taken away.
 
+    Marks that another user of the machine could have made count for nothing.
+
     Args:
         folder: of the marks; this user's where None.
     """
     place = folder or marks_folder()
-    if not place.is_dir():
+    if not (_is_ours(place.parent) and _is_ours(place)):
         return ()
     alive = []
     for path in sorted(place.iterdir()):
@@ -55,3 +65,13 @@ def survivors(folder: Path | None = None) -> tuple[int, ...]:
         else:
             path.unlink(missing_ok=True)
     return tuple(alive)
+
+
+def _is_ours(folder: Path) -> bool:
+    try:
+        found = folder.lstat()
+    except OSError:  # it is not there, or not for us
+        return False
+    return (
+        stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o002
+    )

@@ -7,7 +7,7 @@ import os
 import select
 import subprocess
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from evaluator.isolation.text import one_line
 
 _SET_UP_S = 30.0
 _NICENESS = 10
+_ENDED_FIRST = "1000"
 
 Look = Callable[[NamespaceBox], None]
 
@@ -61,7 +62,7 @@ def launch(
         process = _started(starter)
         given.close()
         held = replace(have, starter=starter)
-        box = _adopt(process, info, held, counts=not plan.root_to_kernel)
+        box = _adopt(process, info, held, plan)
         unused.pop_all()
         try:
             _bound(box, plan)
@@ -147,9 +148,7 @@ def _started(starter: Starter) -> subprocess.Popen[bytes]:
         raise not_started(f"starting it failed: {error}") from error
 
 
-def _adopt(
-    process: subprocess.Popen[bytes], info: int, held: Held, *, counts: bool
-) -> NamespaceBox:
+def _adopt(process: subprocess.Popen[bytes], info: int, held: Held, plan: Plan) -> NamespaceBox:
     """Learn which process is the first inside, so that all of them can be ended from here on.
 
     Raises:
@@ -165,7 +164,8 @@ def _adopt(
             namespace=os.fstat(namespace_fd).st_ino,
             namespace_fd=namespace_fd,
             memory_folders=tuple(layout.MEMORY_FOLDERS),
-            counts_processes=counts,
+            counts_processes=not plan.root_to_kernel,
+            memory_limit=plan.limits.memory_bytes,
             held=held,
         )
     except (ValueError, FileNotFoundError, ProcessLookupError, TimeoutError) as error:
@@ -178,6 +178,9 @@ def _adopt(
 
 def _bound(box: NamespaceBox, plan: Plan) -> None:
     """Put a box into its cgroup; where that does not bound processors, behind other work."""
+    # Whatever it may hold that nobody counts: it goes before anything else of this machine does.
+    with suppress(OSError):  # a help where the bounds fail, and none of them
+        Path(f"/proc/{box.init_pid}/oom_score_adj").write_text(_ENDED_FIRST)
     cgroup = box.held.cgroup
     if cgroup is not None:
         for pid in (box.process.pid, box.init_pid):

@@ -24,6 +24,7 @@ class _Known:
 
     cgroup: Cgroup | None = None
     ended_by_us: bool = False
+    let_go: bool = False
     starved: bool | None = None
 
 
@@ -96,13 +97,13 @@ class ContainerBox(Piped):
 
     def end(self) -> bool:
         """Kill and remove it; False if something of it is left."""
-        first = not self.known.ended_by_us
         self.known.ended_by_us = True
         gone = self._removed()
         if self.exit_code(_CLIENT_FOLLOWS_WITHIN_S) is None:
             self.process.kill()
             self.process.wait()
-        if gone and first:
+        if gone and not self.known.let_go:
+            self.known.let_go = True
             self.let_go()
         return gone
 

@@ -134,23 +134,34 @@ class Engine:
             )  # fmt: skip
         except subprocess.TimeoutExpired as error:
             raise EngineError(f"no answer within {_CALL_S:g} s") from error
+        except OSError as error:
+            raise _not_started(error) from error
         if done.returncode != 0:
             raise EngineError(one_line(done.stderr) or f"exit code {done.returncode}")
         return done.stdout.decode(errors="replace").strip()
 
     def attached(self, name: str) -> subprocess.Popen[bytes]:
-        """Start a container that was created; the client stays attached to it by three pipes."""
-        return subprocess.Popen(  # noqa: S603 - every word of it is ours or the operator's
-            self.command("start", "--attach", "--interactive", name),
-            bufsize=0,
-            pipesize=_PIPE_BYTES,  # fewer turns between this process, the client and the engine
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=dict(self.environment),
-            cwd="/",
-            start_new_session=True,
-        )
+        """Start a container that was created; the client stays attached to it by three pipes.
+
+        Raises:
+            EngineError: the client could not be started.
+            PlatformError: it is not installed.
+        """
+        command = self.command("start", "--attach", "--interactive", name)
+        try:
+            return subprocess.Popen(  # noqa: S603 - every word of it is ours or the operator's
+                command,
+                bufsize=0,
+                pipesize=_PIPE_BYTES,  # fewer turns between this process, client and engine
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=dict(self.environment),
+                cwd="/",
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise _not_started(error) from error
 
     def container(self, name: str) -> Container | None:
         """What is known about a container; None where there is none of that name."""
@@ -194,6 +205,10 @@ _PACKAGES = {EngineKind.DOCKER: "docker.io", EngineKind.PODMAN: "podman"}
 def this_machines() -> Mapping[str, str]:
     """The environment that clients are started with, if nothing else is said."""
     return dict(os.environ)
+
+
+def _not_started(error: OSError) -> EngineError:
+    return EngineError(f"its client could not be started: {error.strerror or error}")
 
 
 def _some(environ: Mapping[str, str], *names: str) -> dict[str, str]:

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,19 +49,22 @@ class Pipes:
         os.close(self.replies)
 
 
-@contextmanager
-def named_pipes() -> Iterator[Pipes]:
-    """Pipes that have names while a container starts."""
-    with tempfile.TemporaryDirectory(prefix="assay-pipes-") as name:
-        paths = [Path(name) / each for each in NAMES]
-        for path in paths:
+def named_pipes(folder: Path) -> Pipes:
+    """Pipes with names in a folder, to be removed once a box has them open.
+
+    Args:
+        folder: that nobody else may enter.
+    """
+    paths = [folder / each for each in NAMES]
+    with ExitStack() as undo:
+        opened = []
+        for path, way in zip(paths, (os.O_RDWR, os.O_RDONLY), strict=True):
             os.mkfifo(path)
             path.chmod(0o666)  # for the user of the box; the folder is for this one alone
-        opened = [
-            os.open(path, way | os.O_NONBLOCK | os.O_CLOEXEC)
-            for path, way in zip(paths, (os.O_RDWR, os.O_RDONLY), strict=True)
-        ]
-        for descriptor in opened:
-            fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _BYTES)
-        targets = (f"{RUNNER}/{each}" for each in NAMES)
-        yield Pipes(opened[0], opened[1], tuple(map(Bind, paths, targets)))
+            opened.append(os.open(path, way | os.O_NONBLOCK | os.O_CLOEXEC))
+            undo.callback(os.close, opened[-1])
+            with suppress(PermissionError):  # where this user has many large pipes already
+                fcntl.fcntl(opened[-1], fcntl.F_SETPIPE_SZ, _BYTES)
+        undo.pop_all()
+    targets = (f"{RUNNER}/{each}" for each in NAMES)
+    return Pipes(opened[0], opened[1], tuple(map(Bind, paths, targets)))

@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from subprocess import Popen
 
 from benchmarks.errors import PlatformError
 from evaluator.isolation import broken, graphics, layout
@@ -23,7 +23,7 @@ from evaluator.isolation.container_engine import Engine, EngineError
 from evaluator.isolation.container_image import Image, Skeleton
 from evaluator.isolation.container_pipes import Pipes, named_pipes
 from evaluator.isolation.container_probe import looked_at, running
-from evaluator.isolation.container_sweep import sweep, this_supervisor
+from evaluator.isolation.container_sweep import start_folder, sweep, sweep_folders, this_supervisor
 from evaluator.isolation.container_trouble import diagnose
 from evaluator.isolation.job import Job
 from evaluator.isolation.limits import Limits
@@ -57,6 +57,7 @@ class Containers:
     def probe(self) -> Probe:
         """Remove what killed workers left, start a real box, and look around inside and outside."""
         try:
+            sweep_folders()
             sweep(self.engine)
             version = self.engine.version()
             interpreter = self.image.interpreter(self.engine)
@@ -84,32 +85,37 @@ class Containers:
     def _start(self, job: Job) -> ScorerSession:
         inside = replace(job, device=graphics.inside(job.device))
         command = layout.runner_command(self.image.interpreter(self.engine), inside)
-        with ExitStack() as stack:
-            profile = stack.enter_context(_filter_file(gpu=job.device != graphics.CPU))
-            pipes = None if self.gvisor else stack.enter_context(named_pipes())
+        with start_folder() as folder:
+            profile = _filter_file(folder, gpu=job.device != graphics.CPU)
+            pipes = None if self.gvisor else named_pipes(folder)
             box = self._spawn(job, with_first(command, *_options(pipes)), profile, pipes)
             return self._session(box, job)
 
     def _session(self, box: ContainerBox, job: Job) -> ScorerSession:
-        session = ScorerSession(box, job.limits, bounds_data=job.device == graphics.CPU)
+        with ExitStack() as undo:
+            undo.callback(box.release)
+            undo.callback(box.end)
+            session = ScorerSession(box, job.limits, bounds_data=job.device == graphics.CPU)
+            undo.pop_all()
         try:
             running(box)
             if box.known.cgroup is None:
                 raise _not_here()
             session.await_box()
-        except (EngineError, PlatformError) as error:
+            if box.pipes is not None:
+                box.pipes.settle()
+        except BaseException as error:
             session.close()
-            if session.log:  # what the engine or the interpreter printed says more
+            if isinstance(error, EngineError | PlatformError) and session.log:
+                # What the engine or the interpreter printed says more.
                 raise self._not_started(" ".join(session.log.split())) from error
             raise
-        if box.pipes is not None:
-            box.pipes.settle()
         return session
 
     @contextmanager
     def _without_job(self, command: tuple[str, ...]) -> Iterator[ContainerBox]:
-        with _filter_file(gpu=False) as profile:
-            box = self._spawn(None, command, profile, None)
+        with start_folder() as folder:
+            box = self._spawn(None, command, _filter_file(folder, gpu=False), None)
             try:
                 yield box
             finally:
@@ -119,27 +125,31 @@ class Containers:
     def _spawn(
         self, job: Job | None, command: tuple[str, ...], profile: Path, pipes: Pipes | None
     ) -> ContainerBox:
-        slot = _slot()
-        try:
+        with ExitStack() as undo:
+            if pipes is not None:
+                undo.callback(pipes.close)
+            slot = _slot()
+            undo.callback(slot.release)
             plan = self._plan(job, command, profile, slot.uid)
             if pipes is not None:
                 plan = replace(plan, binds=(*plan.binds, *pipes.binds))
-            words = arguments(self.engine.kind, plan)
             if job is not None:
                 folders = (job.folder, *(model.folder for model in job.models))
                 require_readable(folders, slot.uid, reached=True)
+            process = self._attached(plan)
+            undo.pop_all()  # all of it is the box's from now on
+        return ContainerBox(process, self.engine, plan.name, pipes, slot.release)
+
+    def _attached(self, plan: BoxPlan) -> Popen[bytes]:
+        """Create a container and start it; where either fails, nothing of it stays."""
+        words = arguments(self.engine.kind, plan)
+        try:
             self.engine.call(*words)
-            return ContainerBox(
-                process=self.engine.attached(plan.name),
-                engine=self.engine,
-                name=plan.name,
-                pipes=pipes,
-                let_go=slot.release,
-            )
+            return self.engine.attached(plan.name)
         except BaseException:
-            slot.release()
-            if pipes is not None:
-                pipes.close()
+            # An engine that gave no answer in time may have created it all the same.
+            with suppress(EngineError, PlatformError):
+                self.engine.remove(plan.name)
             raise
 
     def _plan(self, job: Job | None, command: tuple[str, ...], profile: Path, uid: int) -> BoxPlan:
@@ -198,13 +208,11 @@ def _options(pipes: Pipes | None) -> tuple[str, ...]:
     return () if pipes is None else ("--pipes",)
 
 
-@contextmanager
-def _filter_file(*, gpu: bool) -> Iterator[Path]:
+def _filter_file(folder: Path, *, gpu: bool) -> Path:
     """The system-call filter as a file, which the client reads while the box starts."""
-    with tempfile.NamedTemporaryFile("w", prefix="assay-filter-", suffix=".json") as file:
-        json.dump(oci_profile(gpu=gpu), file)
-        file.flush()
-        yield Path(file.name)
+    path = folder / "filter.json"
+    path.write_text(json.dumps(oci_profile(gpu=gpu)))
+    return path
 
 
 def _slot() -> Slot:

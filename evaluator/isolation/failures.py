@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from enum import StrEnum
 
-from benchmarks.errors import PlatformError, SubmitterError
+from benchmarks.errors import AssayError, PlatformError, SubmitterError
 from evaluator.isolation.frames import ErrorKind
 from evaluator.isolation.watchdog import Breach
 
@@ -58,6 +58,27 @@ _OF_KIND = {
     ErrorKind.NOT_FINITE: Code.NOT_FINITE,
     ErrorKind.OUT_OF_MEMORY: Code.OUT_OF_MEMORY,
 }
+
+
+_MAY_TELL = frozenset(
+    {
+        Code.SCORER_RAISED, Code.WRONG_COUNT, Code.WRONG_TYPE, Code.NOT_FINITE, Code.OUT_OF_MEMORY,
+        Code.PROTOCOL,
+    }
+)  # fmt: skip
+"""Errors of a scorer that has seen questions, with words or numbers of its choosing in them."""
+
+
+def without_its_words(error: AssayError) -> AssayError:
+    """The error without what a scorer could have put there of the questions it was shown."""
+    if error.code not in _MAY_TELL or not isinstance(error, SubmitterError):
+        return error
+    return SubmitterError(
+        error.code,
+        f"The scorer failed ({error.code}). What it said is withheld, since it had been shown "
+        "questions of a benchmark that keeps its answers.",
+        "See what it says on the public sample: python -m evaluator check",
+    )
 
 
 def failure(code: Code, message: str) -> SubmitterError:

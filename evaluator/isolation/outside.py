@@ -92,6 +92,8 @@ def orphans() -> list[int]:
 
 
 def _is_orphan(pid: int) -> bool:
+    if not _may_be_ours(processes.user_of(pid)):
+        return False  # somebody else's, whatever it is made to look like
     folder = processes.PROC / str(pid)
     if (folder / "comm").read_text().strip() != _BUBBLEWRAP:
         return False
@@ -102,6 +104,11 @@ def _is_orphan(pid: int) -> bool:
     first = len(told["NSpid:"]) > 1 and told["NSpid:"][-1] == "1"
     parent = (processes.PROC / told["PPid:"][0] / "comm").read_text().strip()
     return first and parent != _BUBBLEWRAP
+
+
+def _may_be_ours(user: int) -> bool:
+    me = os.geteuid()
+    return user == me or (me == 0 and user in slots.UIDS)
 
 
 def _kill(pid: int) -> None:

@@ -48,11 +48,6 @@ def resident_bytes(pids: Iterable[int]) -> int:
     return sum(map(_resident_bytes, pids))
 
 
-def mounted_bytes(pid: int, folders: Iterable[str]) -> int:
-    """Bytes held by the in-memory folders that a process sees; 0 where it is gone."""
-    return sum(_used_bytes(PROC / str(pid) / "root" / folder.lstrip("/")) for folder in folders)
-
-
 def pids_where(matches: Callable[[int], bool]) -> list[int]:
     """Processes that a look at `/proc` matches; those that go meanwhile do not."""
     listed = os.listdir(PROC)  # noqa: PTH208 - ten times a second; names are enough
@@ -84,11 +79,3 @@ def _resident_bytes(pid: int) -> int:
         return int((PROC / str(pid) / "statm").read_bytes().split()[1]) * _PAGE
     except (FileNotFoundError, ProcessLookupError):
         return 0
-
-
-def _used_bytes(folder: Path) -> int:
-    try:
-        status = os.statvfs(folder)
-    except (FileNotFoundError, ProcessLookupError, PermissionError):
-        return 0
-    return (status.f_blocks - status.f_bfree) * status.f_frsize

@@ -9,7 +9,7 @@ import inspect
 import os
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,8 @@ def reporting(kind: ErrorKind, root: Path, doing: str) -> Iterator[None]:
     except ScorerFailure:
         raise
     except BaseException as error:  # sys.exit in a module is also just a failure of it
-        traceback.print_exc()
+        with suppress(Exception):  # what it prints to may be the submission's as well
+            traceback.print_exc()
         actual = ErrorKind.OUT_OF_MEMORY if _is_out_of_memory(error) else kind
         text = f"{doing} raised {_one_line(error)}{_where(error, root)}"
         raise ScorerFailure(actual, text) from error

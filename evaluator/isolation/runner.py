@@ -16,6 +16,7 @@ import os
 import resource
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,11 +55,17 @@ class Wire:
 
     def send(self, data: bytes) -> None:
         """All of it, with whatever was printed before it out of the way."""
-        sys.stdout.flush()
-        sys.stderr.flush()
+        _flush("stdout")
+        _flush("stderr")
         view = memoryview(data)
         while view:
             view = view[os.write(self.replies, view) :]
+
+
+def _flush(name: str) -> None:
+    """Empty a stream, by whatever the scorer put in its place; that it raises harms the log alone."""
+    with suppress(Exception):
+        getattr(sys, name).flush()
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -24,6 +24,8 @@ from evaluator.isolation.watchdog import Watchdog
 _SET_UP_S = 30.0
 _LOG_ENDS_WITHIN_S = 5.0
 _EXIT_SEEN_WITHIN_S = 2.0
+_OF_THE_START = frozenset({frames.ErrorKind.IMPORT_FAILED, frames.ErrorKind.INIT_FAILED})
+"""Told before any question is asked, so that their words can hold nothing of one."""
 
 Floats = NDArray[np.float64]
 
@@ -195,6 +197,8 @@ class ScorerSession:
             raise frames.FrameError(f"an answer to request {header.seq} instead of {seq}")
         if header.magic == frames.ERROR:
             kind, length = frames.split_error_word(header.word)
+            if seq and kind in _OF_THE_START:
+                raise frames.FrameError("an error of the start, long after it")
             raise _ReportedError(kind, one_line(self._channel.receive(length, deadline)))
         if header.magic != magic:
             raise frames.FrameError("a frame of another kind than the one due")

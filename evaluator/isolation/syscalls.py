@@ -116,7 +116,12 @@ DENIED: tuple[Rule, ...] = (
         "memory that belongs to no process and is counted for none",
     ),
     Rule(("memfd_create",), "memory that no process seems to hold", needed_by_gpu=True),
-    Rule(("memfd_secret",), "memory that no process seems to hold"),
+    Rule(("memfd_secret", "vmsplice"), "memory that no process seems to hold"),
+    Rule(
+        ("io_setup", "io_submit", "io_cancel", "io_destroy", "io_getevents", "io_pgetevents"),
+        "using up what all of this machine may have together",
+    ),
+    Rule(("sync", "syncfs"), "making the disks of this machine wait"),
     Rule(
         ("init_module", "finit_module", "delete_module", "create_module", "query_module",
          "get_kernel_syms", "kexec_load", "kexec_file_load", "reboot"),
@@ -157,7 +162,7 @@ ALLOWED: frozenset[str] = frozenset(
     getegid geteuid getgid getgroups getitimer getpeername getpgid getpgrp getpid getppid
     getpriority getrandom getresgid getresuid getrlimit getrusage getsid getsockname getsockopt
     gettid gettimeofday getuid getxattr inotify_add_watch inotify_init inotify_init1
-    inotify_rm_watch io_cancel io_destroy io_getevents io_pgetevents io_setup io_submit ioprio_get
+    inotify_rm_watch ioprio_get
     ioprio_set kill landlock_add_rule landlock_create_ruleset landlock_restrict_self lchown
     lgetxattr link linkat listen listxattr llistxattr lremovexattr lseek lsetxattr lstat madvise
     map_shadow_stack mbind membarrier mincore mkdir mkdirat mlock mlock2 mlockall mmap mprotect
@@ -173,10 +178,10 @@ ALLOWED: frozenset[str] = frozenset(
     set_mempolicy_home_node set_robust_list set_thread_area set_tid_address setfsgid setfsuid
     setgid setgroups setitimer setpgid setpriority setregid setresgid setresuid setreuid setrlimit
     setsid setsockopt setuid setxattr shutdown sigaltstack signalfd signalfd4 splice stat statfs
-    statx symlink symlinkat sync sync_file_range syncfs sysinfo tee tgkill time timer_create
+    statx symlink symlinkat sync_file_range sysinfo tee tgkill time timer_create
     timer_delete timer_getoverrun timer_gettime timer_settime timerfd_create timerfd_gettime
     timerfd_settime times tkill truncate umask uname unlink unlinkat utime utimensat utimes vfork
-    vmsplice wait4 waitid write writev
+    wait4 waitid write writev
     """.split()  # noqa: SIM905 - a table to be read
 )
 """Let through, beside the conditional ones of `DENIED`."""

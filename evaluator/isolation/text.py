@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
-_TERMINAL_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)")
+_TERMINAL_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|.)")
+"""One that sets a title and never ends takes its own line with it, and no more."""
 _KEPT_CONTROLS = {"\n", "\t"}
 
 

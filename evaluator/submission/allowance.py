@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -38,19 +38,14 @@ class Allowed:
 
     Attributes:
         standing: what it has used, as it is shown to it.
-        promised: of those that wait or run, how many will be charged if they are scored.
         period_days: in which charges count.
     """
 
     standing: Standing
-    promised: int
     period_days: int
 
     def check(self) -> None:
         """Whether one more may come.
-
-        What waits already counts as if it were scored: otherwise those who send many at once
-        would be scored more often than those who send one after the other.
 
         Raises:
             SubmitterError: `quota_exceeded`: what is used, of how much, and when more is free.
@@ -68,8 +63,9 @@ class Allowed:
                 f"{standing.unfinished_most} may at the same time.",
                 "Wait until one has ended, or withdraw one.",
             )
-        if standing.scored + self.promised >= standing.scored_most:
-            waiting = f", and {self.promised} more wait or run" if self.promised else ""
+        if not standing.left:
+            promised = standing.promised
+            waiting = f", and {promised} more wait or run" if promised else ""
             raise SubmitterError(
                 "quota_exceeded",
                 f"{standing.scored} of your {called} were scored within {self.period_days} days"
@@ -102,8 +98,7 @@ def allowed(
     standing = next((line for line in found if line.kind is kind), None)
     if standing is None:
         return None
-    promised = sum(_will_be_charged(s) for s in _own(account_key, kind, statuses))
-    return Allowed(standing, promised, policy.period_days)
+    return Allowed(standing, policy.period_days)
 
 
 def check_allowance(
@@ -117,14 +112,3 @@ def check_allowance(
     found = allowed(account.key, kind, statuses, read_policy(public), now)
     if found is not None:
         found.check()
-
-
-def _own(account_key: str, kind: Kind, statuses: Iterable[Status]) -> Iterable[Status]:
-    for status in statuses:
-        if (status.submission.account, status.submission.kind) == (account_key, kind):
-            yield status
-
-
-def _will_be_charged(status: Status) -> bool:
-    """Whether it waits for its first result; a rerun of what was scored costs nothing more."""
-    return status.unfinished and status.scored_at is None

@@ -37,6 +37,8 @@ from leaderboard.trust import TrustReport
 JOINED = "+"
 """Between the names of the benchmarks of a receipt."""
 _SAMPLE = 16
+_TESTING = "checking"
+"""The stage that a run tells after each pass of the trust checks."""
 
 Tell = Callable[[str, Progress], None]
 """Told of the benchmark and how far it is."""
@@ -69,13 +71,22 @@ class BenchmarkRun:
         drawn: what was asked.
         scored: what came back.
         rows: every measure, on what was asked alone.
-        seconds: all of it, without the start.
+        testing_s: of the trust checks; 0 for all benchmarks but the first.
+        asking_s: until every pair had its score, reading and waiting included.
+        measuring_s: from scores to measures.
     """
 
     drawn: Drawn
     scored: Scored
     rows: tuple[Row, ...]
-    seconds: float
+    testing_s: float
+    asking_s: float
+    measuring_s: float
+
+    @property
+    def seconds(self) -> float:
+        """All of it, without the start."""
+        return self.testing_s + self.asking_s + self.measuring_s
 
     @property
     def scores(self) -> pd.Series[float]:
@@ -190,10 +201,18 @@ def receipt_of(module: ScoringModule, found: DryRun, now: datetime) -> Receipt:
 
 
 def _run(run: ModuleRun, drawn: Drawn, tell: Tell, clock: Callable[[], float]) -> BenchmarkRun:
-    started = clock()
-    scored = run.scores_of(drawn, None, lambda progress: tell(drawn.name, progress))
+    started = tested = clock()
+
+    def told(progress: Progress) -> None:
+        nonlocal tested
+        if progress.stage == _TESTING:
+            tested = clock()
+        tell(drawn.name, progress)
+
+    scored = run.scores_of(drawn, None, told)
+    asked = clock()
     rows = drawn.evaluate(scored.table, drawn.answers(None)).rows
-    return BenchmarkRun(drawn, scored, rows, clock() - started)
+    return BenchmarkRun(drawn, scored, rows, tested - started, asked - tested, clock() - asked)
 
 
 def _costs(session: ScorerSession, benchmarks: Sequence[Drawn]) -> Costs:

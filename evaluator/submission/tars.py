@@ -6,9 +6,9 @@ reader holds one header at a time.
 
 from __future__ import annotations
 
-import gzip
 import io
 import tarfile
+import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -23,6 +23,8 @@ from evaluator.submission.names import shown
 from evaluator.submission.zips import too_large
 
 GZIP = b"\x1f\x8b"
+_GZIP_FORM = 16 + zlib.MAX_WBITS
+_PACKED_BYTES = 64 * 1024
 _HEADER_BYTES = 8 * 1024
 """Of one extended header, which tarfile reads whole; real ones have some hundred bytes."""
 _EXTENDED_HEADERS = frozenset(
@@ -46,9 +48,9 @@ def tar_entries(path: Path, limits: ArchiveLimits) -> Iterator[Entry]:
     headers = _Headers(limits, shown(path.name))
     with ExitStack() as stack:
         file = stack.enter_context(path.open("rb"))
-        stream: io.BufferedIOBase = file
+        stream: io.BufferedIOBase | io.RawIOBase = file
         if file.peek(len(GZIP)).startswith(GZIP):
-            stream = stack.enter_context(gzip.GzipFile(fileobj=file))
+            stream = _Gunzipped(file, limits, shown(path.name))
         bounded = _Bounded(stream, file, limits, shown(path.name))
         archive = stack.enter_context(_opened(path, bounded, headers))
         while (info := archive.next()) is not None:
@@ -104,12 +106,53 @@ def _check_end(archive: tarfile.TarFile, headers: _Headers, name: str) -> None:
             raise crafted(name, "has other bytes behind its end")
 
 
+class _Gunzipped(io.RawIOBase):
+    """What comes out of a gzip file. Its parts are counted: one takes time, empty as it may be."""
+
+    def __init__(self, file: io.BufferedIOBase, limits: ArchiveLimits, archive: str) -> None:
+        self._file = file
+        self._limits = limits
+        self._archive = archive
+        self._parts = 1
+        self._part = zlib.decompressobj(_GZIP_FORM)
+        self._waiting = b""
+
+    def read(self, size: int = PIECE, /) -> bytes:
+        """Inflate at most so many bytes; none where it ends."""
+        while True:
+            piece = self._part.decompress(self._waiting, size)
+            self._waiting = self._part.unconsumed_tail
+            if piece:
+                return piece
+            if self._part.eof:
+                if not self._next_part():
+                    return b""
+            elif not self._waiting:
+                self._waiting = self._file.read(_PACKED_BYTES)
+                if not self._waiting:
+                    raise EOFError("its end is missing, so it is not whole")
+
+    def _next_part(self) -> bool:
+        """Go on behind the end of a part and the zeros that may follow it; False at the very end."""
+        rest = self._part.unused_data.lstrip(b"\0")
+        while not rest:
+            packed = self._file.read(_PACKED_BYTES)
+            if not packed:
+                return False
+            rest = packed.lstrip(b"\0")
+        self._parts += 1
+        if self._parts > self._limits.members:
+            raise crafted(self._archive, f"is compressed in more than {self._limits.members} parts")
+        self._part, self._waiting = zlib.decompressobj(_GZIP_FORM), rest
+        return True
+
+
 class _Bounded(io.RawIOBase):
     """A decompressed tar that ends in an error when more comes out of it than it may hold."""
 
     def __init__(
         self,
-        stream: io.BufferedIOBase,
+        stream: io.BufferedIOBase | io.RawIOBase,
         packed: io.BufferedIOBase,
         limits: ArchiveLimits,
         archive: str,
@@ -159,6 +202,17 @@ class _Headers:
                     raise
                 headers.check(info)
                 return info
+
+            # The map of a sparse file may be as long as the archive, and tarfile would hold it
+            # whole. No such file is taken, so what does not stand in its header is not read.
+
+            def _proc_sparse(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
+                if self._sparse_structs[1]:  # type: ignore[attr-defined]
+                    raise crafted(headers.archive, f"holds a long sparse file, {self.name[:300]!r}")
+                return super()._proc_sparse(archive)  # type: ignore[misc,no-any-return]
+
+            def _proc_gnusparse_10(self, following: tarfile.TarInfo, *_: object) -> None:
+                following.sparse = b""
 
         return Member
 

@@ -6,14 +6,14 @@ Nothing of a stranger's source is imported or parsed: whether it runs is found o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.errors import SubmitterError
 from benchmarks.schema import Benchmark
 from evaluator.manifest import FILE, MAX_BYTES, ManifestReading, manifest_reading, nearest
-from evaluator.submission.archive import looked_into
+from evaluator.submission.archive import Looked, looked_into
 from evaluator.submission.content import Content
 from evaluator.submission.kinds import WEIGHTS
 from evaluator.submission.limits import ArchiveLimits
@@ -92,22 +92,41 @@ def examine_source(
     Raises:
         TransientError: this machine failed, and nothing can be said.
     """
-    try:
-        with looked_into(path, scratch, limits) as looked:
+    with opened_source(path, registry, scratch, limits) as (seen, _):
+        return seen
+
+
+@contextmanager
+def opened_source(
+    path: Path,
+    registry: Registry,
+    scratch: Path | None = None,
+    limits: ArchiveLimits | None = None,
+) -> Iterator[tuple[Examination, ScoringModule | None]]:
+    """`examine_source` and, where nothing is wrong, the module: unpacked and hashed once.
+
+    Args:
+        path: archive or folder.
+        registry: the benchmarks known here.
+        scratch: folder to unpack in; the system's own if None.
+        limits: how much may come.
+
+    Raises:
+        TransientError: this machine failed, and nothing can be said.
+    """
+    found: Examination
+    module: ScoringModule | None = None
+    with ExitStack() as stack:
+        try:
+            looked = stack.enter_context(looked_into(path, scratch, limits))
             seen = _look(looked.content, registry, limits, looked.problems)
-            found = Examination(
-                seen.problems,
-                files=len(looked.content.files),
-                n_bytes=looked.content.n_bytes,
-                content_sha256="" if looked.problems else looked.content.sha256,
-            )
-    except SubmitterError as error:
-        return Examination((as_problem(error),))
-    manifest = seen.manifest
-    if manifest is None:
-        return found
-    benchmarks = tuple(n for n in manifest.benchmarks or sorted(registry) if n in registry)
-    return replace(found, name=seen.name, version=manifest.version, benchmarks=benchmarks)
+            found = _examination(seen, looked, registry)
+        except SubmitterError as error:
+            found = Examination((as_problem(error),))
+        else:
+            if seen.manifest is not None and not seen.problems:
+                module = ScoringModule(seen.manifest, looked.content)
+        yield found, module
 
 
 @dataclass(frozen=True)
@@ -117,6 +136,20 @@ class _Seen:
     manifest: Manifest | None
     problems: tuple[Problem, ...]
     name: str = ""
+
+
+def _examination(seen: _Seen, looked: Looked, registry: Registry) -> Examination:
+    found = Examination(
+        seen.problems,
+        files=len(looked.content.files),
+        n_bytes=looked.content.n_bytes,
+        content_sha256="" if looked.problems else looked.content.sha256,
+    )
+    manifest = seen.manifest
+    if manifest is None:
+        return found
+    benchmarks = tuple(n for n in manifest.benchmarks or sorted(registry) if n in registry)
+    return replace(found, name=seen.name, version=manifest.version, benchmarks=benchmarks)
 
 
 def _module(content: Content, seen: _Seen) -> ScoringModule:

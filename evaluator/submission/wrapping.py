@@ -57,7 +57,7 @@ def read_class(place: str, provided: frozenset[str], taken: frozenset[str]) -> C
         taken: names of files that it may not have.
 
     Raises:
-        SubmitterError: `file_missing`, `bad_source` (not Python), `no_class`, `bad_file_name`.
+        SubmitterError: `file_missing`, `file_unreadable`, `bad_source` (not Python), `no_class`, `bad_file_name`.
     """
     written, _, name = place.rpartition(":")
     path, name = (Path(written), name) if name.isidentifier() and written else (Path(place), "")
@@ -81,11 +81,23 @@ def read_class(place: str, provided: frozenset[str], taken: frozenset[str]) -> C
 
 
 def _parsed(path: Path) -> tuple[bytes, ast.Module]:
-    if not path.is_file():
-        raise SubmitterError("file_missing", f"There is no file {path}.", "Check the path.")
-    content = path.read_bytes()
+    try:
+        if not path.is_file():
+            raise SubmitterError("file_missing", f"There is no file {path}.", "Check the path.")
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise SubmitterError(
+            "file_unreadable",
+            f"{path} cannot be read: {error.strerror or error}.",
+            "Choose another.",
+        ) from error
     if len(content) > MAX_BYTES:
-        raise SubmitterError("bad_source", f"{path} has {len(content)} bytes.", "Split it.")
+        raise SubmitterError(
+            "bad_source",
+            f"{path} has more than {MAX_BYTES} bytes.",
+            "Keep the class in a file of its own.",
+        )
     try:
         return content, ast.parse(content, filename=str(path))
     except SyntaxError as error:
@@ -104,8 +116,10 @@ def _chosen_class(tree: ast.Module, name: str, path: Path) -> str:
         raise SubmitterError(
             "no_class", f"{path} has no class {name}; it has {listed}.", "Name one of these."
         )
+    if not there:
+        raise SubmitterError("no_class", f"{path} has no class.", "Name the file that has it.")
     raise SubmitterError(
-        "no_class", f"{path} does not have one class: {listed}.", f"Write {path}:CLASS."
+        "no_class", f"{path} has {len(there)} classes.", f"Write {path}:CLASS, one of {listed}."
     )
 
 

@@ -28,6 +28,7 @@ _BIG = 0xFFFFFFFF
 _MASKED = 0x1 | 0x20 | 0x40 | 0x2000
 _SIZES_FOLLOW = 0x8
 _UTF8 = 0x800
+_UNICODE_PATH = 0x7075
 _FOLLOWING = (0, 12, 16, 20, 24)
 """Bytes that may stand behind a member whose sizes follow it."""
 _LISTED_BYTES = 52
@@ -194,14 +195,11 @@ def _wide(size: int, packed: int, extra: bytes) -> tuple[int, int]:
     """Sizes of a local header, which stand in an extra field where they need 64 bits."""
     if _BIG not in (size, packed):
         return size, packed
-    at = 0
-    while at + 4 <= len(extra):
-        kind, length = struct.unpack_from("<2H", extra, at)
+    for kind, data in _extras(extra):
         if kind == 1:
-            values = iter(struct.unpack_from(f"<{length // 8}Q", extra, at + 4))
+            values = iter(struct.unpack_from(f"<{len(data) // 8}Q", data))
             size, packed = (next(values, -1) if v == _BIG else v for v in (size, packed))
             break
-        at += 4 + length
     return size, packed
 
 
@@ -211,6 +209,8 @@ def _fault(info: zipfile.ZipInfo) -> str:
         return "is encrypted or patched; pack it without a password"
     if info.orig_filename.endswith("/"):
         return "is a folder that has bytes" if info.file_size else ""
+    if (other := _other_name(info)) is not None:
+        return f"is called {other[:300]!r} as well; give it a name of plain letters"
     if mode not in (0, stat.S_IFREG):
         return "is a link, a device or another thing that is no file"
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
@@ -219,6 +219,24 @@ def _fault(info: zipfile.ZipInfo) -> str:
             "deflate"
         )
     return ""
+
+
+def _other_name(info: zipfile.ZipInfo) -> str | None:
+    """Another name that some readers would take, from an extra field in the list."""
+    for kind, data in _extras(info.extra):
+        if kind == _UNICODE_PATH:
+            # Behind its version and a sum of the name that it stands for.
+            name = data[5:].decode("utf-8", "replace")
+            return None if name == info.orig_filename else name
+    return None
+
+
+def _extras(extra: bytes) -> Iterator[tuple[int, bytes]]:
+    at = 0
+    while at + 4 <= len(extra):
+        kind, length = struct.unpack_from("<2H", extra, at)
+        yield kind, extra[at + 4 : at + 4 + length]
+        at += 4 + length
 
 
 def _pieces(

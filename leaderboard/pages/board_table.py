@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.schema import Card, MeasureInfo
-from leaderboard.cells import UNSANDBOXED, Cell
+from leaderboard.cells import Cell
 from leaderboard.pages.board_legend import legend, order_notice
 from leaderboard.pages.flags import flag_badges, flags_legend, flags_of
 from leaderboard.pages.marks import Axis, axis_for, axis_header, rank_bar, rank_text, whisker
@@ -106,9 +106,7 @@ def badges(entry: Entry, cell: Cell, card: Card) -> str:
         found.append(badge("scores as submitted, not re-run", "plain"))
     else:
         layers = entry.isolation.get(card.name, ())
-        if UNSANDBOXED in layers:
-            pass  # One of the flags below says so.
-        elif any(layer.startswith(_BUNDLED) for layer in layers):
+        if any(layer.startswith(_BUNDLED) for layer in layers):
             found.append(badge("not isolated: bundled code", "plain", "; ".join(layers)))
         elif not layers:
             found.append(badge("not isolated", "warn"))

@@ -74,7 +74,7 @@ def _controls(context: Context) -> _Controls:
         measure = gr.Dropdown([], label="Measure", scale=3)
         copy = gr.Button("Copy link", elem_id="as-copy", size="sm", scale=0, min_width=110)
     with gr.Row(elem_classes=["as-choosers", "as-filters"]):
-        search = gr.Textbox(label="Metrics, submitters or accounts (any of, by commas)", scale=3,
+        search = gr.Textbox(label="Metrics or submitters (any of, by commas)", scale=3,
                             max_length=MOST_SEARCHED, max_lines=1)  # fmt: skip
         every = [
             ("All entries", ""),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from leaderboard.accounts import is_key
 from leaderboard.chronicle import BAN, BEGAN, POLICY, UNBAN, Line
 from leaderboard.pages.history import moment
 from leaderboard.pages.ledger_query import LedgerPage, LedgerQuery
+from leaderboard.pages.ledger_reading import Known
 from leaderboard.pages.markup import badge, count, notice, page, section, submitted, text
 from leaderboard.pages.states_shown import chip
 from leaderboard.states import State
@@ -21,30 +22,27 @@ _STATES = frozenset(str(state) for state in State)
 _COLUMNS = ("Line", "When (UTC)", "What", "To", "By")
 
 
-def ledger_view(
-    found: LedgerPage, query: LedgerQuery, last: Line | None, problems: Sequence[str], head: str
-) -> str:
+def ledger_view(found: LedgerPage, query: LedgerQuery, known: Known) -> str:
     """The heading, whether the chain holds, the filter and the lines.
 
     Args:
         found: the page that is asked for.
         query: what is asked for.
-        last: the newest line of all; None where nothing was done yet.
-        problems: what is wrong with the chronicle.
-        head: hash of the newest line.
+        known: the whole chronicle, and up to when it was verified.
     """
     aside = f"{count(found.found, 'line')}{' found' if query.filtered else ''}"
     body = _table(found.lines) if found.lines else _nothing(query)
     return page(
         [
-            f'<h1>Ledger</h1><p class="as-intro">{_LEAD}</p>{_chain(last, problems, head)}',
+            f'<h1>Ledger</h1><p class="as-intro">{_LEAD}</p>{_chain(known)}',
             _filter(query),
             section("Lines, newest first", f"{body}{_pager(found, query)}", aside=aside),
         ]
     )
 
 
-def _chain(last: Line | None, problems: Sequence[str], head: str) -> str:
+def _chain(known: Known) -> str:
+    problems, verified = known.problems, known.verified
     if problems:
         shown = "".join(f"<li>{text(problem, limit=400)}</li>" for problem in problems[:20])
         more = f"<li>and {len(problems) - 20:,} more</li>" if len(problems) > 20 else ""
@@ -54,14 +52,29 @@ def _chain(last: Line | None, problems: Sequence[str], head: str) -> str:
             "bad",
             role="alert",
         )
-    if last is None:
+    if not known.lines:
         return notice("Nothing was done here yet.")
+    said = "<b>It is being verified now.</b> Load the page again in a moment."
+    if verified is not None:
+        newer = len(known.lines) - verified.n
+        said = (
+            f"<b>Verified up to line {verified.n:,}</b>, against the chain and the records it tells "
+            f"of, at {moment(verified.at)} UTC. {_newer(newer) if newer > 0 else ''}"
+        )
     return notice(
-        f"<b>Verified up to line {last.n:,}</b>, against the chain and the records it tells of. "
-        f'Its hash: <code>{text(head)}</code> <span class="as-muted">Keep it elsewhere, and you '
-        "can tell later whether a line before it was changed.</span>",
-        "good",
+        f"{said} Hash of line {known.lines[-1].n:,}: <code>{text(known.head)}</code> "
+        '<span class="as-muted">Keep it elsewhere, and you can tell later whether a line before it '
+        "was changed.</span>",
+        "good" if verified else "info",
         role="status",
+    )
+
+
+def _newer(lines: int) -> str:
+    follow = "follows from it and is" if lines == 1 else "follow from it and are"
+    return (
+        f"{count(lines, 'newer line')} {follow} held against the records with the next "
+        "verification."
     )
 
 

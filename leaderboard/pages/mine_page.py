@@ -113,8 +113,8 @@ def _tabs(account: Account | None, asked: Asked) -> str:
         return ""
     mine_, all_ = ("", ' aria-current="page"') if asked.everybody else (' aria-current="page"', "")
     return (
-        f'<p class="as-switch"><a href="./mine"{mine_}>Mine</a> '
-        f'<a href="./mine?all=1"{all_}>Everybody\'s</a></p>'
+        f'<nav aria-label="Whose submissions"><span class="as-switch"><a href="./mine"{mine_}>Mine</a>'
+        f'<a href="./mine?all=1"{all_}>Everybody\'s</a></span></nav>'
     )
 
 

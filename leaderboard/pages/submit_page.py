@@ -70,8 +70,9 @@ def _metric_tab(context: Context, visitor: gr.HTML) -> tuple[gr.HTML, *tuple[Any
             )  # fmt: skip
             repository = gr.Textbox(
                 label="or a repository of the Hub", max_length=300,
-                placeholder="owner/name@revision, or datasets/owner/name@revision",
-                info="Fetched as everyone may read it, and recorded with its commit.",
+                placeholder="owner/name@revision",
+                info="Or datasets/owner/name@revision. Fetched as everyone may read it, and "
+                "recorded with its commit.",
                 interactive=False,
             )  # fmt: skip
             receipt = gr.File(
@@ -87,8 +88,8 @@ def _metric_tab(context: Context, visitor: gr.HTML) -> tuple[gr.HTML, *tuple[Any
         with gr.Column(scale=2, min_width=300):
             html(f'<div class="as-guide"><h2>What goes into the archive</h2>{ARCHIVE_GUIDE}</div>')
 
-    def checked(account: Account | None, path: str | None, repository: str) -> str:
-        return check_metric(context, account, ModuleForm(path, repository=repository or ""))
+    def checked(account: Account | None, path: str | None, repository: str | None) -> str:
+        return check_metric(context, account, ModuleForm(path, repository=repository))
 
     def sent(account: Account | None, *fields: Any) -> tuple[str, str]:
         answer = send_metric(context, account, ModuleForm(*fields))

@@ -28,7 +28,7 @@ class ModuleForm:
     receipt: str | None = None
     submitter: str = ""
     private: bool = False
-    repository: str = ""
+    repository: str | None = None
     """Of the Hub, in place of an archive."""
 
     @property
@@ -38,7 +38,7 @@ class ModuleForm:
         Raises:
             SubmitterError: `two_sources` where both are given, `no_file` where neither is.
         """
-        named = self.repository.strip()
+        named = (self.repository or "").strip()
         if self.path and named:
             raise SubmitterError(
                 "two_sources",

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import shutil
 import uuid
+from contextlib import suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -217,7 +218,9 @@ class _RecoveringLock:
 
 
 def folder_store(root: Path) -> Store:
-    """The store in `root/public`, `root/private` and `root/live`."""
+    """The store in `root/public`, `root/private` and `root/live`; made, the second is for us alone."""
+    with suppress(OSError):  # it is there already, or told of in words below
+        (root / "private").mkdir(mode=0o700, parents=True)
     return Store(
         public=FolderRepository(root / "public"),
         private=FolderRepository(root / "private"),

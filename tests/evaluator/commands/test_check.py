@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 import textwrap
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,12 +17,15 @@ from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.registry import load_registry
 from evaluator.__main__ import command_line
 from evaluator.commands import check as command
+from evaluator.commands import source as sources
 from evaluator.generation.names import image_file
 from evaluator.isolation.backend import IsolationStatus, Probe
 from evaluator.isolation.gate import machine_isolation
+from evaluator.submission.hub_source import HubSource
 from evaluator.submission.receipts import read_receipt
 from evaluator.submission.validate import examine_source
 from tests.evaluator.isolation.boxes import png
+from tests.evaluator.scorers.model_repositories import hub_of_models
 
 SMALL = ("--benchmark", "demo_ts2", "--pairs", "20")
 OURS = ("--isolation", "none", *SMALL)
@@ -248,3 +253,68 @@ def test_it_runs_in_a_real_box(tmp_path: Path) -> None:
     assert said["runs"][0]["lowest"] % 1 == 0
     assert set(said["isolation"]) == set(status.layers)
     assert "unsandboxed" not in said["isolation"]
+
+
+def test_missing_scores_stand_in_the_way_of_a_rank(tmp_path: Path) -> None:
+    folder = _module(
+        tmp_path / "m",
+        """
+        class Scorer:
+            def score(self, images, prompts):
+                return [None for _ in prompts]
+        """,
+    )
+    done = _check(folder, *OURS, "--json")
+    assert done.exit_code == 1
+    said = json.loads(done.stdout)
+    assert (said["error"], said["may_rank"], said["remarks"]) == (None, False, [])
+    assert "100 % of the scores on demo_ts2 are missing" in said["verdict"]
+    assert "at most 2 %" in said["verdict"]
+
+
+def test_scores_that_are_all_the_same_are_remarked_on_and_the_log_is_shown(tmp_path: Path) -> None:
+    folder = _module(
+        tmp_path / "m",
+        """
+        class Scorer:
+            def score(self, images, prompts):
+                print("[b]still here[/b]" + "x" * 5000)
+                return [1.0 for _ in prompts]
+        """,
+    )
+    done = _check(folder, *OURS)
+    assert done.exit_code == 0, done.output
+    assert "Every score on demo_ts2 is the same" in done.output
+    assert "    | [b]still here[/b]x" in done.output
+    assert "x" * 600 not in done.output.replace("\n", "")
+    assert "python -m evaluator submit" in done.output
+
+
+def test_a_failure_ends_with_what_it_means(tmp_path: Path) -> None:
+    done = _check(_module(tmp_path / "m", "class Scorer"), *OURS)
+    assert done.exit_code == 1
+    assert "It failed: Importing scorer raised SyntaxError" in done.output
+    assert "would fail in a worker" in done.output
+    assert "submit" not in done.output
+
+
+def test_a_repository_of_the_hub_is_checked_like_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = (
+        "class Scorer:\n  def score(self, images, prompts): return [float(len(p)) for p in prompts]"
+    )
+    with hub_of_models(monkeypatch) as hub:
+        files = {"assay.toml": b'name = "mine"', "scorer.py": source.encode()}
+        hub.add("ada/metric", files)
+        monkeypatch.setattr(
+            sources,
+            "HubSource",
+            SimpleNamespace(parse=partial(HubSource.parse, endpoint=hub.endpoint)),
+        )
+        monkeypatch.chdir(tmp_path)
+        done = _check("hub:ada/metric", *OURS, "--json")
+    assert done.exit_code == 0, done.output
+    seen = json.loads(done.stdout)
+    assert (seen["name"], seen["files"], seen["error"]) == ("mine", 2, None)
+    assert (tmp_path / "mine.receipt.json").exists()

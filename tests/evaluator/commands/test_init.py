@@ -190,6 +190,7 @@ def test_generations_have_a_line_for_each_wanted_image(tmp_path: Path) -> None:
         ("plain", "--from", "x.py:A"),
         ("plain", "--model", f"me/model@{COMMIT}"),
         ("plain", "--benchmark", "demo_ts2"),
+        ("plain", "--seeds", "1,2"),
         ("generations", "--benchmark", "genai_527", "--prompts", "x.csv"),
         ("nothing",),
     ],
@@ -197,3 +198,37 @@ def test_generations_have_a_line_for_each_wanted_image(tmp_path: Path) -> None:
 def test_options_of_another_kind_are_wrong_use(words: tuple[str, ...], tmp_path: Path) -> None:
     assert _init(words[0], tmp_path / "m", *words[1:]).exit_code == 2
     assert not (tmp_path / "m").exists()
+
+
+def test_a_folder_whose_name_is_too_long_is_refused_in_words(tmp_path: Path) -> None:
+    done = _init("plain", tmp_path / ("a" * 300), "--name", "n")
+    assert isinstance(done.exception, SubmitterError)
+    assert done.exception.code == "cannot_write"
+    assert "File name too long" in done.exception.message
+
+
+def test_a_file_that_cannot_be_read_is_told_in_words(tmp_path: Path) -> None:
+    done = _init("ts2", tmp_path / "m", "--from", "a" * 300 + "/mine.py")
+    assert isinstance(done.exception, SubmitterError)
+    assert done.exception.code in {"file_missing", "file_unreadable"}
+
+
+def test_a_file_without_classes_and_one_with_many_are_told_apart(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text("x = 1\n")
+    assert "has no class" in str(_init("ts2", tmp_path / "m", "--from", path).exception)
+    path.write_text("class A: ...\nclass B: ...\n")
+    said = str(_init("ts2", tmp_path / "m", "--from", path).exception)
+    assert "has 2 classes" in said
+    assert "one of A, B" in said
+
+
+def test_a_refused_name_of_a_folder_says_what_a_name_may_be(tmp_path: Path) -> None:
+    done = _init("plain", tmp_path / "two words")
+    assert isinstance(done.exception, SubmitterError)
+    assert "letters, digits" in done.exception.hint
+
+
+def test_the_next_command_can_be_pasted(tmp_path: Path) -> None:
+    done = _init("plain", tmp_path / "two words", "--name", "n")
+    assert f"check '{tmp_path / 'two words'}'" in " ".join(done.output.split())

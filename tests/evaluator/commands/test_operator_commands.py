@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from leaderboard.held import read_marks
 from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import transact
+from tests.benchmarks.toy import Toy
 from tests.evaluator.commands.submitting import SCORES, Run, id_of, sent
 
 
@@ -87,3 +89,15 @@ def test_a_ledger_that_was_tampered_with_is_told(run: Run, tmp_path: Path) -> No
     told = run("ledger")
     assert told.code == 3
     assert "The chain holds." not in told.out
+
+
+def test_a_worker_that_starts_marks_what_no_submission_needs(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evaluator.commands.work.load_registry", lambda: {"toy": Toy()})
+    monkeypatch.setattr("evaluator.commands.work.signal.signal", lambda *_: None)
+    sent(run, tmp_path)
+    private = folder_store(tmp_path / "store").private
+    transact(private, lambda: {"uploads/left.csv": b"x"}, "of a request that crashed")
+    assert run("worker", "--once").code == 0
+    assert set(read_marks(private)) == {"uploads/left.csv"}

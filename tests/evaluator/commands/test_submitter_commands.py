@@ -124,7 +124,9 @@ def test_following_ends_with_the_submission_and_its_exit_code(run: Run, tmp_path
     own_id = id_of(sent(run, tmp_path))
     followed = run("status", own_id, "--follow", "--json")
     assert followed.code == 0
-    assert json.loads(followed.out.splitlines()[-1])["status"]["state"] == "published"
+    last = json.loads(followed.out.splitlines()[-1])
+    assert last["status"]["state"] == "published"
+    assert last["progress"] is None
     told = run("logs", own_id, "--follow")
     assert [line.split()[2] for line in told.out.splitlines()] == [
         "received", "queued", "claimed", "scoring", "scored", "judging", "published",

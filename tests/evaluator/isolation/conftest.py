@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,8 @@ from evaluator.isolation.plain import PlainProcess
 from evaluator.isolation.session import ScorerSession
 from tests.evaluator.isolation import engines
 from tests.evaluator.isolation.boxes import SHORT, Open, Submit
+
+pytest.register_assert_rewrite("tests.evaluator.isolation.suite")
 
 
 @pytest.fixture(scope="session")
@@ -53,6 +56,13 @@ def backend(request: pytest.FixtureRequest) -> Backend:
     return found
 
 
+@pytest.fixture(scope="class")
+def submissions() -> Iterator[ExitStack]:
+    """Removes what was written, once the tests of a class are over."""
+    with ExitStack() as stack:
+        yield stack
+
+
 @pytest.fixture
 def opened(bubblewrap: Bubblewrap, submit: Submit) -> Iterator[Open]:
     """Starts a box for the text of a scorer; every box has ended when the test has."""
@@ -66,12 +76,6 @@ def opened(bubblewrap: Bubblewrap, submit: Submit) -> Iterator[Open]:
     yield start
     for session in sessions:
         session.close()
-
-
-@pytest.fixture(scope="session")
-def bubblewrap_backend(bubblewrap: Bubblewrap) -> Bubblewrap:
-    """The same, by the name of its kind."""
-    return bubblewrap
 
 
 @pytest.fixture(scope="session")

@@ -13,10 +13,10 @@ import pytest
 
 from evaluator.isolation.bubblewrap import Bubblewrap
 from tests.evaluator.isolation import as_another_user
-from tests.evaluator.isolation.conformance import REPOSITORY
+from tests.evaluator.isolation.inquiry import REPOSITORY
 
 NOBODY = 65534
-CONFORMANCE = str(Path(__file__).with_name("test_conformance.py"))
+CONFORMANCE = f"{Path(__file__).with_name('test_conformance.py')}::TestBubblewrap"
 
 
 @pytest.mark.isolation
@@ -29,7 +29,7 @@ def test_all_holds_for_a_worker_without_root(bubblewrap: Bubblewrap) -> None:
         os.chown(name, NOBODY, NOBODY)
         words = (
             *("-n", "0", "-p", "no:cacheprovider", "--basetemp", f"{name}/base"),
-            *("-k", "bubblewrap", CONFORMANCE),
+            CONFORMANCE,
         )
         done = subprocess.run(
             [sys.executable, as_another_user.__file__, str(NOBODY), *words],

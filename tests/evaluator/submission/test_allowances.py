@@ -13,7 +13,8 @@ from evaluator.submission.desk import SubmissionDesk
 from leaderboard.accounts import ASSAY, Account
 from leaderboard.acts import Acts
 from leaderboard.ledger import Ledger
-from leaderboard.policy import Allowance, Policy
+from leaderboard.policy import Allowance, Policy, read_policy
+from leaderboard.quota import standings
 from leaderboard.records import Event, Kind, Status
 from leaderboard.states import State
 from tests.benchmarks.toy import Toy
@@ -85,6 +86,23 @@ def test_many_at_once_are_scored_no_more_often_than_one_after_the_other(rig: Rig
     assert "2 of your scoring modules were scored" in refusal(rig, numbered(2)).message
 
 
+def test_what_is_said_to_be_left_is_what_is_still_taken(rig: Rig) -> None:
+    allow(rig, scored=3, unfinished=3)
+    rig.send(numbered(0))
+    rig.worker().run_all()
+    rig.send(numbered(1))
+    statuses = Ledger(rig.store).statuses_with_records()
+    policy = read_policy(rig.store.public)
+    found = next(
+        line
+        for line in standings(ADA.key, statuses, policy, rig.clock())
+        if line.kind is Kind.METRIC
+    )
+    assert found.left == 1
+    rig.send(numbered(2))
+    assert refusal(rig, numbered(3)).code == "quota_exceeded"
+
+
 def test_private_submissions_are_counted_too(rig: Rig) -> None:
     allow(rig, scored=10, unfinished=1)
     rig.send(numbered(0), private=True)
@@ -137,7 +155,7 @@ def test_an_operators_rerun_is_not_charged_again(rig: Rig) -> None:
     policy = Policy(allowances=dict.fromkeys(Kind, Allowance(scored=2, unfinished=2)))
     found = allowed(ADA.key, Kind.METRIC, statuses, policy, rig.clock())
     assert found is not None
-    assert (found.standing.scored, found.promised) == (1, 0)
+    assert (found.standing.scored, found.standing.promised) == (1, 0)
     assert rig.send(numbered(1)).state is State.QUEUED
 
 

@@ -9,7 +9,17 @@ import pytest
 from benchmarks.registry import load_registry
 from evaluator.isolation.limits import Limits
 from evaluator.submission.costs import Costs, Rates
-from evaluator.submission.projection import Size, fits_into, projections, size_of, span_s
+from evaluator.submission.projection import (
+    Pace,
+    Ran,
+    Size,
+    fits_into,
+    pace_of,
+    projections,
+    size_of,
+    span_s,
+    trust_span_s,
+)
 
 COSTS = Costs(
     small=(Rates(0.1, 0.0, 0.0), Rates(0.2, 0.0, 0.0)),
@@ -71,7 +81,7 @@ def test_every_benchmark_has_a_line_and_none_is_guessed() -> None:
     found = {
         one.benchmark: one
         for one in projections(
-            registry, None, COSTS, start_s=3.0, limits=Limits(job_s=61.0), wanted=["demo_ts2"]
+            registry, None, COSTS, once_s=3.0, limits=Limits(job_s=61.0), wanted=["demo_ts2"]
         )
     }
     assert set(found) == set(registry)
@@ -82,3 +92,42 @@ def test_every_benchmark_has_a_line_and_none_is_guessed() -> None:
     assert (demo.fits, demo.wanted) == ("perhaps", True)
     assert found["croc_hum"].fits == "no"
     assert not found["croc_hum"].wanted
+
+
+def test_the_least_is_what_reading_alone_takes_where_a_scorer_is_faster() -> None:
+    slow_to_read = replace(COSTS, reading=(20.0, 30.0))
+    low, high = span_s(slow_to_read, SIZE)
+    assert low == pytest.approx(10 * 20.0 / 2)
+    assert high == pytest.approx(26 + 10 * 30.0)
+
+
+def test_the_most_has_scorer_waiting_and_measures_one_after_the_other() -> None:
+    pace = Pace((0.5, 3.0), waiting=0.25, measuring={"ts2": 0.125, "croc": 2.0})
+    assert span_s(COSTS, SIZE, pace, "ts2") == pytest.approx((7.0, 78 + 2.5 + 2.5))
+    assert span_s(COSTS, SIZE, pace, "never asked")[1] == pytest.approx(78 + 2.5 + 40)
+
+
+@pytest.mark.parametrize("scorer_s", [0.01, 1.5, 400.0])
+@pytest.mark.parametrize("waited_s", [0.0, 50.0])
+@pytest.mark.parametrize("small", [True, False])
+def test_what_the_check_itself_took_lies_within_what_it_expects(
+    scorer_s: float, waited_s: float, small: bool
+) -> None:
+    size = replace(SIZE, small=small)
+    other = Ran("croc", replace(SIZE, small=True), 1.2, 1.3, 0.1)
+    one = Ran("ts2", size, scorer_s, scorer_s + waited_s, 7.0)
+    low, high = span_s(COSTS, size, pace_of(COSTS, [other, one]), "ts2")
+    assert low - 1e-9 <= one.scorer_s
+    assert one.asking_s + one.measuring_s <= high + 1e-9
+
+
+def test_without_runs_nothing_is_added_to_the_costs() -> None:
+    assert pace_of(COSTS, []) == Pace()
+    assert span_s(COSTS, SIZE, pace_of(COSTS, [])) == span_s(COSTS, SIZE)
+
+
+def test_trust_checks_are_those_seen_or_as_long_as_larger_pictures_make_them() -> None:
+    assert trust_span_s(COSTS, 3.0, small=True) == (3.0, 3.0)
+    low, high = trust_span_s(COSTS, 3.0, small=False)
+    assert low == 3.0
+    assert high == pytest.approx(108 * 2.0 + 108 * 0.5 + 252 * 0.2)

@@ -111,6 +111,57 @@ def test_a_file_of_negative_size_or_with_holes_is_refused(tmp_path: Path) -> Non
     refused(tarred(tmp_path / "c.tar.gz", {"a": b""}, holes), "not_a_file")
 
 
+def test_the_map_of_a_sparse_file_is_not_held_however_long_it_is(tmp_path: Path) -> None:
+    n_bytes = 24 << 20
+    old = bytearray(header("a", 0, tarfile.GNUTYPE_SPARSE).tobuf(tarfile.GNU_FORMAT))
+    old[482] = 1  # its map goes on
+    old[148:156] = b"%06o\0 " % (sum(old[:148]) + 8 * 32 + sum(old[156:]))
+    link = (b"%011o\0" % 1 * 42).ljust(504, b"\0") + b"\1" + bytes(7)
+    pax = tarfile.TarInfo("b")
+    pax.size = n_bytes
+    pax.pax_headers = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.realsize": "1"}
+    count = b"%d\n" % (n_bytes // 2)
+    for name, parts, code in (
+        ("old", (bytes(old), link * (n_bytes // 512)), "crafted_archive"),
+        (
+            "new",
+            (pax.tobuf(tarfile.PAX_FORMAT), (count + b"1\n" * (n_bytes // 2))[:n_bytes]),
+            "not_a_file",
+        ),
+    ):
+        path = tmp_path / f"{name}.tar"
+        path.write_bytes(b"".join(parts) + bytes(1024))
+        tracemalloc.start()
+        refused(path, code)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < 8 << 20, name
+
+
+def test_a_gzip_in_parts_with_filling_between_them_is_taken(tmp_path: Path) -> None:
+    whole = tarred(tmp_path / "a.tar", FILES).read_bytes()
+    pieces = [whole[at : at + 700] for at in range(0, len(whole), 700)]
+    packed = b"".join(gzip.compress(piece) + bytes(n) for n, piece in enumerate(pieces))
+    path = tmp_path / "a.tar.gz"
+    path.write_bytes(packed + bytes(200_000))
+    assert contents(path) == FILES
+    path.write_bytes(packed + b"x")
+    refused(path, "damaged_archive")
+    path.write_bytes(packed[: -len(pieces) - 4])
+    refused(path, "damaged_archive")
+
+
+@pytest.mark.parametrize("behind", [False, True])
+def test_a_gzip_of_more_empty_parts_than_anyone_makes_is_refused(
+    tmp_path: Path, *, behind: bool
+) -> None:
+    tar = gzip.compress(tarred(tmp_path / "a.tar", FILES).read_bytes())
+    empty = gzip.compress(b"") * 300_000
+    path = tmp_path / "a.tar.gz"
+    path.write_bytes(tar + empty if behind else empty + tar)
+    assert "more than 40000 parts" in refused(path, "crafted_archive")
+
+
 def test_a_size_beyond_everything_is_refused_by_its_header(tmp_path: Path) -> None:
     archive = crafted_tar(tmp_path / "a.tar.gz", [(header("a", 5 << 30), 0)])
     assert "'a'" in refused(archive, "too_large")

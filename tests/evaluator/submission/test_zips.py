@@ -249,3 +249,17 @@ def test_a_bomb_that_lies_about_its_size_is_stopped_at_what_it_said(tmp_path: Pa
         return data
 
     assert "another size" in refused(changed(archive, lie), "crafted_archive")
+
+
+@pytest.mark.parametrize("second", ["scorer.py", "../../other.py"])
+def test_a_second_name_of_a_member_is_the_same_or_refused(tmp_path: Path, second: str) -> None:
+    info = zipfile.ZipInfo("scorer.py")
+    name = second.encode()
+    summed = struct.pack("<BL", 1, zlib.crc32(b"scorer.py")) + name
+    info.extra = struct.pack("<2H", 0x7075, len(summed)) + summed
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr(info, b"x")
+    if second == "scorer.py":
+        assert contents(tmp_path / "a.zip") == {"scorer.py": b"x"}
+    else:
+        assert problems(tmp_path / "a.zip") == [("not_a_file", "scorer.py")]

@@ -73,10 +73,17 @@ CASES = (
         unranked("changes when repeated"),
     ),
     _cheat(
+        "another scorer each time that it is made",
+        "return [v + self.shift for v in values]",
+        unranked("was another when it was tested"),
+        making="self.shift = time.monotonic()",
+    ),
+    # It is tested in a box of its own, so that the run knows of no test.
+    _cheat(
         "good behaviour as long as it is tested",
         # Seven ways to ask three pairs: six batches of all, and each pair alone.
         "self.calls += 1\nreturn [v if self.calls <= 9 else -v for v in values]",
-        unranked("was another when it was tested"),
+        PUBLISHED,
         making="self.calls = 0",
     ),
     _cheat(

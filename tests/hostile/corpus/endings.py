@@ -15,11 +15,11 @@ def _case(name: str, source: str, ending: Ending, **more: object) -> Case:
 
 
 def _later(lines: str) -> str:
-    """It behaves while it is tested, and does this in the run itself."""
+    """It behaves for a while, and does this when it is asked for the sixth time."""
     return scoring(
         f"""
         self.calls += 1
-        if self.calls > 8:
+        if self.calls > 5:
             {lines}
         return [float(image.getpixel((0, 0))[0]) for image in images]
         """,
@@ -117,14 +117,14 @@ MID_RUN = (
         failed("scorer_raised", says=("ValueError: no", "scorer.py:7")),
     ),
     _case(
-        "an exception in the run itself",
+        "an exception after a while",
         _later("raise ValueError('at last')"),
         failed("scorer_raised", says="ValueError: at last"),
     ),
     _case("an exit", scoring("sys.exit(0)"), failed("scorer_raised", says="SystemExit: 0")),
     _case("an exit without a word", scoring("os._exit(0)"), failed("crashed", says="exit code 0")),
     _case(
-        "an exit without a word in the run itself",
+        "an exit without a word after a while",
         _later("os._exit(0)"),
         failed("crashed", says="exit code 0"),
     ),

@@ -180,27 +180,27 @@ DESCRIPTORS = (
     ),
 )
 
+_LOUD = """\
+class Loud:
+    def write(self, text): raise ValueError("loud")
+    flush = write
+sys.stdout = sys.stderr = Loud()
+"""
+
 OUR_CODE = (
-    _case(
-        "no standard output",
-        scoring("sys.stdout = None\nreturn [0.0] * len(images)"),
-        failed("crashed", says="exit code 1"),
+    *(
+        _case(name, behaving_after(lines), PUBLISHED, scores=(0.0, 1.0, 2.0))
+        for name, lines in (
+            ("no standard output", "sys.stdout = None"),
+            ("no standard streams at all", "del sys.stdout, sys.stderr"),
+            ("standard streams that raise", _LOUD),
+            ("closed standard streams", "sys.stdout.close(); sys.stderr.close()"),
+        )
     ),
     _case(
-        "a standard output that raises",
-        scoring("""
-            class Loud:
-                def write(self, text): raise ValueError("loud")
-                def flush(self): raise ValueError("loud")
-            sys.stdout = Loud()
-            return [0.0] * len(images)
-        """),
-        failed("crashed", says="exit code 1"),
-    ),
-    _case(
-        "a closed standard output",
-        scoring("sys.stdout.close()\nreturn [0.0] * len(images)"),
-        failed("crashed", says="exit code 1"),
+        "an error that cannot be printed",
+        scoring(f"{_LOUD}\nraise KeyError('quiet')"),
+        failed("scorer_raised", says="KeyError: 'quiet' (scorer.py:"),
     ),
     _case(
         "our encoder replaced, for other scores",
@@ -243,12 +243,10 @@ OUR_CODE = (
     ),
     _case(
         "our desk found among all objects",
-        scoring("""
+        behaving_after("""
             for found in gc.get_objects():
-                if type(found).__name__ == "_Desk" and not hasattr(found, "told"):
-                    found.told = True
-                    type(found).answer = lambda desk, magic, body: [7.0] * body.count(b"grey")
-            return [0.0] * len(images)
+                if isinstance(found, type) and found.__name__ == "_Desk":
+                    found.answer = lambda desk, magic, body: [7.0] * body.count(b"grey")
         """),
         PUBLISHED,
         scores=(7.0, 7.0, 7.0),

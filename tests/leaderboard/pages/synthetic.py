@@ -30,6 +30,10 @@ from leaderboard.trust import TITLES, Check, CheckName, Example, TrustReport
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 NASTY = "<img src=x onerror=alert(1)>'\"${alert(2)}{{7*7}}\u202egnp.exe\x1b[31m"
+ACCOUNTS = {4: "hub:somebody", 7: "hub:a.group", 10: "hub:nasty", 5: "assay:assay"}
+"""Place of a metric to the account that sent it; the others are older than accounts."""
+UNSANDBOXED, COPIED, SAME = 11, 4, 7
+"""Places of metrics that ran without isolation, with another's content, with another's scores."""
 METRICS = (
     "CLIPScore", "BLIP2-ITM", "VQAScore", "PickScore", "HPSv2", "ImageReward", "ALIGNScore",
     "SigLIP-2", "TIFA", "DSG", NASTY, "always-half",
@@ -112,6 +116,8 @@ def submission(place: int, name: str, benchmarks: tuple[str, ...]) -> Submission
         submitter=NASTY if name == NASTY else "A group",
         description="A made-up metric.",
         trained_on=("ratings",) if place == 3 else (),
+        account=ACCOUNTS.get(place, ""),
+        same_content_as=("made-up-0000",) if place == COPIED else (),
         content_sha256=digest,
         archive=f"uploads/{digest}.zip",
         received_at=NOW - timedelta(hours=place + 1),
@@ -173,6 +179,9 @@ def published(own: Submission, benchmark: str, place: int, rng: np.random.Genera
     layers = (
         ("own network namespace", "read-only root") if place else ("not isolated: bundled code",)
     )
+    flagged = own.submission_id == f"made-up-{SAME:04d}"
+    if own.submission_id == f"made-up-{UNSANDBOXED:04d}":
+        layers = ("unsandboxed",)
     return Published(
         own,
         RunResult(
@@ -188,6 +197,7 @@ def published(own: Submission, benchmark: str, place: int, rng: np.random.Genera
             if scored
             else None,
             trust=trust(benchmark) if scored else None,
+            same_scores_as=("made-up-0002",) if flagged and benchmark == "ratings" else (),
             judged_at=NOW - timedelta(minutes=37 * place + 5),
         ),
         Draws(np.stack(draws), np.stack(shares)),

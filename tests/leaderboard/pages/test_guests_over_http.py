@@ -144,7 +144,9 @@ FORGED = [
 def test_forged_headers_make_nobody_somebody(space: Site, headers: dict[str, str]) -> None:
     before = space.as_it_is()
     caller = Caller(space.address, headers)
-    sent = caller.by_queue(space.of("submit", "Submit module").number, [None, None, "ada", True])
+    sent = caller.by_queue(
+        space.of("submit", "Submit module").number, [None, None, "ada", True, ""]
+    )
     assert "not_signed_in" in sent
     opened = space.of("mine", "Withdraw")
     assert "not_signed_in" in caller.by_queue(opened.number, [None])
@@ -219,7 +221,9 @@ def test_behind_a_proxy_the_machine_s_own_address_is_nobody(
 
 def test_at_the_machine_itself_its_user_is_known_and_is_an_operator(at_home: Site) -> None:
     caller = Caller(at_home.address)
-    answer = caller.by_queue(at_home.of("submit", "Submit module").number, [None, None, "", False])
+    answer = caller.by_queue(
+        at_home.of("submit", "Submit module").number, [None, None, "", False, ""]
+    )
     assert "<code>no_file</code>" in answer
     banned = caller.by_queue(at_home.of("mine", "Ban").number, ["hub:mallory", "Floods us."])
     assert "may not submit any more" in banned

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+import threading
+from collections.abc import Callable
+from datetime import datetime, timedelta
 
 import pytest
 
-from leaderboard.chronicle import last_hash, read_lines, segments
+from leaderboard.chronicle import FIRST, last_hash, read_lines, segments, sha256, verify
 from leaderboard.ledger import Ledger
-from leaderboard.pages.ledger_page import ChronicleReader, ledger
+from leaderboard.pages.ledger_page import ledger
 from leaderboard.pages.ledger_query import PER_PAGE, LedgerQuery, page_of
+from leaderboard.pages.ledger_reading import VERIFY_EVERY, ChronicleReader
 from leaderboard.records import Event
 from leaderboard.states import State
-from leaderboard.store.interface import Store
+from leaderboard.store.interface import Repository, Store
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.pages.own_submissions import ADA, HELD, NEW, QUEUED, give
 from tests.leaderboard.pages.synthetic import NASTY, NOW, fill
@@ -24,8 +27,13 @@ def store() -> Store:
     return give(fill(memory_store()), ADA)
 
 
+def reader_of(store: Store, clock: Callable[[], datetime] = lambda: NOW) -> ChronicleReader:
+    """Waits for what it begins, however slow the machine."""
+    return ChronicleReader(store.public, clock, patience_s=60)
+
+
 def shown(store: Store, **asked: str) -> str:
-    return ledger(ChronicleReader(store.public), LedgerQuery.from_params(asked))
+    return ledger(reader_of(store), LedgerQuery.from_params(asked))
 
 
 def test_lines_come_newest_first_and_all_of_them(store: Store) -> None:
@@ -37,7 +45,7 @@ def test_lines_come_newest_first_and_all_of_them(store: Store) -> None:
 
 def test_a_filter_keeps_exactly_what_it_names(store: Store) -> None:
     lines = read_lines(store.public)
-    reader = ChronicleReader(store.public)
+    reader = reader_of(store)
     for query in (
         LedgerQuery(subject=NEW),
         LedgerQuery(account=ADA.key),
@@ -94,28 +102,117 @@ def test_a_line_that_cannot_be_read_breaks_no_page(store: Store) -> None:
     assert "<img" not in html
 
 
-def test_it_is_verified_once_for_each_version_of_the_store(
+def test_new_lines_are_shown_at_once_and_said_not_to_be_verified_yet(store: Store) -> None:
+    reader = reader_of(store)
+    verified = len(reader.read().lines)
+    add_events(store, 2)
+    html = ledger(reader, LedgerQuery())
+    assert f'id="line-{verified + 2}"' in html
+    assert f"Verified up to line {verified}</b>" in html
+    assert "2 newer lines follow from it and are held against the records with the next" in html
+
+
+def test_all_of_it_is_verified_again_every_few_minutes_and_no_oftener(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reader, reads = ChronicleReader(store.public), 0
-    verified = ChronicleReader._verified
+    times: list[datetime] = []
 
-    def counted(self: ChronicleReader) -> object:
-        nonlocal reads
-        reads += 1
-        return verified(self)
+    def counted(public: Repository) -> tuple[str, ...]:
+        times.append(now)
+        return verify(public)
 
-    monkeypatch.setattr(ChronicleReader, "_verified", counted)
-    for _ in range(5):
-        ledger(reader, LedgerQuery())
-    assert reads == 1
-    add_events(store, 1)
-    before = len(reader.read().lines)
-    assert (reads, before) == (2, len(read_lines(store.public)))
+    monkeypatch.setattr("leaderboard.pages.ledger_reading.verify", counted)
+    reader, now = reader_of(store, lambda: now), NOW
+    for seconds in (0, 1, 60, 119, 121, 130):
+        now = NOW + timedelta(seconds=seconds)
+        add_events(store, 2)
+        known = reader.read()
+        assert len(known.lines) == len(read_lines(store.public))
+    assert times == [NOW, NOW + timedelta(seconds=121)]
+    assert known.verified is not None
+    assert known.verified.at == times[-1]
+
+
+def test_an_old_line_that_is_changed_is_found_at_once_and_not_forgotten(store: Store) -> None:
+    reader = reader_of(store)
+    assert reader.read().problems == ()
+    path = segments(store.public)[0]
+    right = store.public.read(path)
+    store.public.commit(
+        {path: right.replace(b"worker-1", b"worker-2", 1)},
+        parent=store.public.head(), message="forge",
+    )  # fmt: skip
+    found = reader.read().problems
+    assert any("does not follow" in problem for problem in found)
+    assert any("gone or changed" in problem for problem in found)
+    store.public.commit({path: right}, parent=store.public.head(), message="put it back")
+    assert any("gone or changed" in problem for problem in reader.read().problems)
+    assert reader_of(store).read().problems == ()
+
+
+def test_a_chain_that_was_computed_anew_is_known_from_what_was_read_before(store: Store) -> None:
+    """Whoever writes to the store can forge every hash in it, and not what a reader remembers."""
+    reader = reader_of(store)
+    reader.read()
+    path, content, before = segments(store.public)[0], b"", FIRST
+    for line in read_lines(store.public)[:-1]:
+        content += line.model_copy(update={"before": before}).model_dump_json().encode() + b"\n"
+        before = sha256(content.splitlines()[-1])
+    store.public.commit({path: content}, parent=store.public.head(), message="forge")
+    assert any("gone or changed" in problem for problem in reader.read().problems)
+
+
+def test_a_new_line_that_does_not_follow_is_found_before_the_next_verification(
+    store: Store,
+) -> None:
+    reader = reader_of(store)
+    reader.read()
+    path = segments(store.public)[0]
+    loose = read_lines(store.public)[-1].model_dump_json().encode() + b"\n"
+    store.public.commit(
+        {path: store.public.read(path) + loose}, parent=store.public.head(), message="add"
+    )
+    known = reader.read()
+    assert known.verified is not None
+    assert known.verified.problems == ()
+    assert "does not follow from the line before it" in " ".join(known.problems)
+
+
+def test_records_that_change_without_a_line_are_found_with_the_next_verification(
+    store: Store,
+) -> None:
+    now = NOW
+    reader = reader_of(store, lambda: now)
+    reader.read()
+    path = f"submissions/{QUEUED}/events.jsonl"
+    events = store.public.read(path).replace(b"local:", b"hub:").replace(ADA.key.encode(), b"hub:x")
+    store.public.commit({path: events}, parent=store.public.head(), message="forge")
+    assert reader.read().problems == ()
+    now = NOW + VERIFY_EVERY
+    assert any(QUEUED in problem for problem in reader.read().problems)
+
+
+def test_no_request_waits_for_a_long_verification(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goes_on = threading.Event()
+
+    def slow(public: Repository) -> tuple[str, ...]:
+        goes_on.wait(60)
+        return verify(public)
+
+    monkeypatch.setattr("leaderboard.pages.ledger_reading.verify", slow)
+    reader = ChronicleReader(store.public, lambda: NOW, patience_s=0.01)
+    html = ledger(reader, LedgerQuery())
+    assert "It is being verified now" in html
+    assert 'id="line-1"' in html
+    goes_on.set()
+    reader = ChronicleReader(store.public, lambda: NOW, patience_s=60)
+    assert "Verified up to line" in ledger(reader, LedgerQuery())
 
 
 def test_the_download_is_the_chain_byte_for_byte(store: Store) -> None:
-    content = ChronicleReader(store.public).download().encode()
+    content = reader_of(store).download().encode()
     assert content == b"".join(store.public.read(path) for path in segments(store.public))
     assert [json.loads(line)["n"] for line in content.splitlines()] == [
         line.n for line in read_lines(store.public)

@@ -293,7 +293,7 @@ def test_a_guest_can_hand_nothing_in(send: str) -> None:
     desk = StubDesk()
     site = context(desk)
     html = {
-        "check": lambda: check_metric(site, None, "/tmp/mine.zip"),
+        "check": lambda: check_metric(site, None, ModuleForm("/tmp/mine.zip")),
         "module": lambda: send_metric(site, None, ModuleForm("/tmp/mine.zip", submitter="ada")),
         "scores": lambda: send_scores(site, None, ScoresForm("/tmp/a.csv", "ratings", "ada")),
     }[send]()
@@ -317,7 +317,7 @@ def test_a_check_lists_every_problem_with_its_place_and_keeps_nothing() -> None:
         Problem("too_large", "All is too large."),
     )
     desk.found = Examination(problems)
-    html = check_metric(context(desk), ADA, "/tmp/mine.zip")
+    html = check_metric(context(desk), ADA, ModuleForm("/tmp/mine.zip"))
     assert "3 problems to mend" in html
     assert "assay.toml:3" in html
     assert ">scorer.py</code>" in html

@@ -1,0 +1,55 @@
+"""Whether a module that was checked may rank: one answer for people, programs and exit codes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evaluator.submission.dry_run import BenchmarkRun, DryRun
+from leaderboard.ranking import MAX_MISSING
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a dry run comes to.
+
+    Attributes:
+        good: it ran to its end and may rank on all that it was asked.
+        said: in a sentence.
+        remarks: what is to be known of scores that do not stand in the way.
+    """
+
+    good: bool
+    said: str
+    remarks: tuple[str, ...] = ()
+
+
+def verdict_of(found: DryRun) -> Verdict:
+    """The verdict on a dry run."""
+    if found.failure is not None or found.trust is None:
+        return Verdict(False, "It failed, and would fail in a worker: nothing would be scored.")
+    against = []
+    if found.trust.failed:
+        against.append(found.trust.why_not)
+    against += [said for run in found.runs if (said := _missing(run))]
+    if against:
+        return Verdict(False, f"Would not rank: {'; '.join(against)}.", _remarks(found.runs))
+    return Verdict(True, "Passed every trust check: it may rank.", _remarks(found.runs))
+
+
+def _missing(run: BenchmarkRun) -> str:
+    """Why too few pairs of a benchmark have scores; empty where they are enough."""
+    missing = float(run.scores.isna().mean())
+    if missing <= MAX_MISSING:
+        return ""
+    return (
+        f"{100 * missing:.0f} % of the scores on {run.drawn.name} are missing, and a ranking "
+        f"takes at most {100 * MAX_MISSING:g} %"
+    )
+
+
+def _remarks(runs: Sequence[BenchmarkRun]) -> tuple[str, ...]:
+    same = [run.drawn.name for run in runs if run.scores.nunique() == 1]
+    if not same:
+        return ()
+    return (f"Every score on {', '.join(same)} is the same: it tells no image from another.",)

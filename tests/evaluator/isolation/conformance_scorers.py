@@ -1,0 +1,159 @@
+"""Scorers that every backend must bear alike, among them those that end badly."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from evaluator.isolation.limits import MIB, Limits
+from tests.evaluator.isolation.boxes import SHORT
+
+
+@dataclass(frozen=True)
+class Ending:
+    """A scorer that ends badly.
+
+    Attributes:
+        source: its text.
+        codes: one of which its author is told.
+        said: part of what its author is told.
+        limits: of the job.
+        walls: whether it takes a backend that isolates.
+    """
+
+    source: str
+    codes: tuple[str, ...]
+    said: str = ""
+    limits: Limits = SHORT
+    walls: bool = False
+
+
+def _scorer(*lines: str, imports: str = "os, signal, struct, time") -> str:
+    body = textwrap.indent("\n".join(lines), " " * 8)
+    return f"import {imports}\nclass Scorer:\n    def score(self, images, prompts):\n{body}\n"
+
+
+_HELD = "held = bytearray(b'x' * (150 * 2**20))"
+
+ENDINGS: Mapping[str, Ending] = {
+    "exits": Ending(_scorer("os._exit(7)"), ("crashed",), "ended by itself with exit code 7"),
+    "segfaults": Ending(_scorer("os.kill(os.getpid(), 11)"), ("crashed",), "killed by SIGSEGV"),
+    "closes its pipe": Ending(_scorer("os.close(201)", "return [1.0]"), ("crashed",)),
+    "never answers": Ending(
+        _scorer(
+            "for n in set(range(1, 32)) - {9, 19}: signal.signal(n, signal.SIG_IGN)",
+            "while True: pass",
+        ),
+        ("timeout",),
+        "Scoring batch 1 took longer than 1 s",
+        replace(SHORT, batch_s=1.0),
+    ),
+    "answers late": Ending(
+        _scorer("time.sleep(3)", "return [1.0]"), ("timeout",), "batch 1",
+        replace(SHORT, batch_s=1.0),
+    ),
+    "answers for ever": Ending(
+        _scorer("time.sleep(0.4)", "return [1.0]"), ("timeout",), "whole job",
+        replace(SHORT, job_s=1.5),
+    ),
+    "answers too long": Ending(
+        _scorer(
+            "os.write(201, struct.pack('<4sII', b'RE01', 1, 2) + struct.pack('<2d', 1, 1))",
+            "return [1.0]",
+        ),
+        ("protocol",),
+    ),
+    "answers before it is asked": Ending(
+        _scorer(
+            "os.write(201, struct.pack('<4sIId', b'RE01', 1, 1, 1.0))",
+            "os.write(201, struct.pack('<4sIId', b'RE01', 2, 1, 1.0))",
+            "time.sleep(0.5)",
+            "return [1.0]",
+        ),
+        ("protocol",),
+    ),
+    "answers something else": Ending(
+        _scorer("os.write(201, b'garbage ' * 9)", "return [1.0]"), ("protocol",)
+    ),
+    "takes too much memory at once": Ending(
+        _scorer("bytearray(b'x' * 2**30)", "return [1.0]"), ("out_of_memory",),
+        limits=replace(SHORT, memory_bytes=300 * MIB),
+    ),
+    "takes too much memory in several processes": Ending(
+        _scorer("for _ in range(4):", "    if os.fork() == 0:", f"        {_HELD}",
+                "        time.sleep(60)", "time.sleep(60)"),
+        ("out_of_memory",), "the limit is 300 MiB",
+        replace(SHORT, memory_bytes=300 * MIB), walls=True,
+    ),
+    "takes too much memory in files": Ending(
+        _scorer("for n in range(4):", "    with open(f'/scratch/{n}', 'wb') as file:",
+                "        for _ in range(100): file.write(bytes(2**20))", "time.sleep(60)"),
+        ("out_of_memory",), "the limit is 200 MiB",
+        replace(SHORT, memory_bytes=200 * MIB), walls=True,
+    ),
+    "starts too many processes": Ending(
+        _scorer("for _ in range(500):", "    if os.fork() == 0: time.sleep(60)", "time.sleep(60)"),
+        ("too_many_processes", "scorer_raised"), "",
+        replace(SHORT, processes=40), walls=True,
+    ),
+}  # fmt: skip
+
+DUAL_ENCODER = """
+class Scorer:
+    def encode_images(self, images):
+        self.encoded = len(images)
+        return [[float(image.width), 1.0] for image in images]
+    def encode_texts(self, texts):
+        return [[float(len(text)), 2.0] for text in texts]
+    def similarity(self, images, texts):
+        return [i[0] * t[0] + self.encoded for i, t in zip(images, texts)]
+    def score(self, images, prompts):
+        raise AssertionError("the dearer way")
+    def score_elements(self, images, prompts, elements):
+        return [[float(len(e)) for e in row] for row in elements]
+"""
+
+FLOODING_WITH_A_DAEMON = """
+import os, signal, time
+class Scorer:
+    def score(self, images, prompts):
+        print("first line", flush=True)
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                for number in set(range(1, 32)) - {9, 19}:
+                    signal.signal(number, signal.SIG_IGN)
+                time.sleep(600)
+            os._exit(0)
+        for _ in range(100):
+            print("x" * 100_000)
+        print("last line", flush=True)
+        return [1.0] * len(prompts)
+"""
+
+NEIGHBOUR = """
+import os, socket, time
+class Scorer:
+    def __init__(self):
+        self.socket = socket.socket(socket.AF_UNIX)
+        try:
+            self.socket.bind("\\0assay-neighbour")
+            self.socket.listen()
+            self.alone = 1.0
+        except OSError:
+            self.alone = 0.0
+    def score(self, images, prompts):
+        for folder in ("/scratch", "/tmp", "/dev/shm"):
+            self.alone *= not os.path.exists(f"{folder}/trace")
+            open(f"{folder}/trace", "w").close()
+        pids = [int(p) for p in os.listdir("/proc") if p.isdigit()]
+        return [self.alone, float(len(pids)), float(max(pids))]
+"""
+
+SLEEPER = """
+import time
+class Scorer:
+    def score(self, images, prompts):
+        time.sleep(600)
+"""

@@ -1,0 +1,85 @@
+"""What a real Docker daemon does with boxes, and what is told where it says no."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.errors import PlatformError
+from evaluator.isolation import container_sweep
+from evaluator.isolation.container_engine import Engine
+from evaluator.isolation.container_image import OperatorImage
+from evaluator.isolation.containers import Containers, docker
+from evaluator.isolation.job import Job
+from tests.evaluator.isolation.engines import client_environment
+
+pytestmark = pytest.mark.isolation
+
+DIGEST = f"registry.example/box@sha256:{'0' * 64}"
+
+
+def test_a_daemon_that_does_not_run_is_told_with_what_to_start(
+    docker_host: str, tmp_path: Path
+) -> None:
+    probe = docker(client_environment(), f"unix://{tmp_path}/none.sock").probe()
+    assert not probe.ok
+    assert "does not run" in probe.reason
+    assert "systemctl start docker" in probe.remedy
+
+
+def test_a_runtime_that_docker_lacks_is_told_with_how_to_add_it(docker_host: str) -> None:
+    engine = Engine.docker(client_environment(), docker_host, runtime="no-such-runtime")
+    probe = Containers(engine, "gvisor", gvisor=True).probe()
+    assert not probe.ok
+    assert "daemon.json" in probe.remedy
+
+
+def test_what_is_not_gvisor_does_not_pass_for_it(docker_host: str) -> None:
+    engine = Engine.docker(client_environment(), docker_host)
+    probe = Containers(engine, "gvisor", gvisor=True).probe()
+    assert not probe.ok
+    assert "not gVisor" in probe.reason
+
+
+def test_an_image_that_is_not_there_is_never_pulled(docker_host: str, tmp_path: Path) -> None:
+    backend = docker(client_environment(), docker_host, OperatorImage(DIGEST))
+    with pytest.raises(PlatformError, match="not on this machine"):
+        backend.start(Job(tmp_path))
+
+
+def test_a_submission_that_the_boxs_user_cannot_read_blames_nobody_but_us(
+    docker_backend: Containers, tmp_path: Path
+) -> None:
+    folder = tmp_path / "submission"
+    folder.mkdir()
+    (folder / "scorer.py").touch(mode=0o600)
+    with pytest.raises(PlatformError, match="cannot read") as caught:
+        docker_backend.start(Job(folder))
+    assert "chmod" in caught.value.hint
+
+
+def test_only_boxes_of_workers_that_are_gone_are_swept(docker_backend: Containers) -> None:
+    engine = docker_backend.engine
+    docker_backend.probe()  # which has the image made
+    with subprocess.Popen([sys.executable, "-c", ""]) as gone:
+        pass
+    namespace = container_sweep.this_supervisor().rpartition("-")[2]
+    supervisors = {
+        "of-this-worker": container_sweep.this_supervisor(),
+        "of-one-that-is-gone": f"{gone.pid}-1-{namespace}",
+        "of-another-machine": f"{gone.pid}-1-17",
+    }
+    image = docker_backend.image.ready(engine)
+    for name, supervisor in supervisors.items():
+        labelled = ("--label", "assay.box=1", "--label", f"assay.supervisor={supervisor}")
+        engine.call("create", "--name", name, *labelled, image, "/none")
+    try:
+        assert container_sweep.sweep(engine) == 1
+        left = [name for name in supervisors if engine.container(name) is not None]
+        assert left == ["of-this-worker", "of-another-machine"]
+    finally:
+        for name in supervisors:
+            engine.remove(name)
