@@ -22,12 +22,11 @@ from evaluator.commands.bars import run_bars
 from evaluator.commands.check_generations import check_generations, is_generations
 from evaluator.commands.check_record import examined_record, found_record
 from evaluator.commands.check_report import (
+    closing_lines,
     examined_line,
-    failure_lines,
     found_blocks,
     problem_lines,
     safe,
-    verdict_lines,
 )
 from evaluator.commands.check_verdict import Verdict, verdict_of
 from evaluator.commands.common import (
@@ -257,7 +256,7 @@ def _tell(seen: Examination, outcome: Outcome, *, as_json: bool) -> None:
     out = console()
     for block in found_blocks(outcome.found, outcome.expected, Limits()):
         out.print(block)
-    for line in (*failure_lines(outcome.found), *verdict_lines(outcome.verdict)):
+    for line in closing_lines(outcome.found, outcome.verdict):
         out.print(line, soft_wrap=True)
 
 

@@ -14,6 +14,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from benchmarks.errors import SubmitterError
 from benchmarks.rows import Row
 from evaluator.commands.check_times import costs_table, projection_blocks, resources
 from evaluator.commands.check_verdict import Verdict
@@ -76,27 +77,24 @@ def found_blocks(found: DryRun, expected: Expectation, limits: Limits) -> Iterat
     if found.costs is not None:
         yield costs_table(found.costs, found.capabilities)
         yield from projection_blocks(expected, limits)
-    if found.failure is None:
-        yield from log_lines(found.log)
 
 
-def failure_lines(found: DryRun) -> Iterator[Text]:
-    """What ended a dry run, and the end of what the module printed before."""
-    if found.failure is None:
-        return
-    yield Text("It failed: ", style="bold red").append_text(
-        safe(f"{found.failure.message} [{found.failure.code}]")
-    )
-    if found.failure.hint:
-        yield Text("    ").append_text(safe(found.failure.hint))
+def closing_lines(found: DryRun, verdict: Verdict) -> Iterator[Text]:
+    """What ended a dry run that failed, the end of what the module printed, and the verdict."""
+    if found.failure is not None:
+        yield from _failure_lines(found.failure)
     yield from log_lines(found.log)
-
-
-def verdict_lines(verdict: Verdict) -> Iterator[Text]:
-    """Whether it may rank."""
     for remark in verdict.remarks:
         yield Text(remark)
     yield Text(verdict.said, style="green" if verdict.good else "bold red")
+
+
+def _failure_lines(failure: SubmitterError) -> Iterator[Text]:
+    yield Text("It failed: ", style="bold red").append_text(
+        safe(f"{failure.message} [{failure.code}]")
+    )
+    if failure.hint:
+        yield Text("    ").append_text(safe(failure.hint))
 
 
 def log_lines(log: str) -> Iterator[Text]:

@@ -45,7 +45,8 @@ def status_table(statuses: Sequence[Status], now: datetime) -> Table:
 
 def event_lines(event: Event) -> Iterator[Text]:
     """An event, and below it what the scorer printed."""
-    reason = f": [{event.code}] {event.reason} {event.hint}".rstrip() if event.reason else ""
+    code = f"[{event.code}] " if event.code else ""
+    reason = f": {code}{event.reason} {event.hint}".rstrip() if event.reason else ""
     yield Text(f"{event.at:%Y-%m-%d %H:%M:%S} {event.state} by {event.by}{reason}")
     for printed in event.log.splitlines():
         yield Text(f"    | {printed}")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from benchmarks.command_line import errors
@@ -28,11 +26,12 @@ from evaluator.commands.common import (
 )
 from evaluator.commands.isolation_option import IsolationOption
 from evaluator.commands.person import this_person
+from evaluator.commands.source import download_bar
 from evaluator.commands.status import exit_code_of
 from evaluator.commands.work import make_worker
 from evaluator.isolation.gate import IsolationChoice, isolation_gate
 from evaluator.submission.desk import SubmissionDesk
-from evaluator.submission.hub_source import PREFIX, HubSource, Tell, fetched
+from evaluator.submission.hub_source import PREFIX, HubSource, fetched
 from evaluator.submission.limits import ArchiveLimits
 from evaluator.submission.receipts import MAX_BYTES
 from leaderboard.accounts import Account
@@ -167,7 +166,7 @@ def _send_module(desk: SubmissionDesk, module: _Module, person: Account) -> Acce
     # Whoever types this may fetch what their own token opens.
     source = HubSource.parse(module.path, token=True)
     with (
-        _download_bar() as tell,
+        download_bar() as tell,
         fetched(
             source, most_files=limits.entries, most_bytes=limits.total_bytes, tell=tell
         ) as found,
@@ -196,19 +195,6 @@ def _read_receipt(path: Path | None) -> bytes | None:
         ) from error
 
 
-@contextmanager
-def _download_bar() -> Iterator[Tell]:
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=errors(), transient=True) as bars:
-        task = bars.add_task("fetching")
-
-        def tell(name: str, done: int, total: int) -> None:
-            shown = Text(name).plain[-40:].replace("[", "\\[")
-            bars.update(task, description=shown, completed=done, total=total)
-
-        yield tell
-
-
 def _say(accepted: Accepted) -> None:
     """What the sender should read; on standard error, since the answer may be for a program."""
     if accepted.recognised:
@@ -228,7 +214,7 @@ def _report(status: Status, as_json: bool) -> None:
     out, own_id = console(), submission.submission_id
     text = f"{own_id}: {status.state}"
     if status.state in (State.PUBLISHED, State.HELD):
-        text += f" ({len(submission.metrics)} metrics on {', '.join(submission.benchmarks)})"
+        text += f" ({_counted(submission.metrics)} on {', '.join(submission.benchmarks)})"
     out.print(Text(text))
     if status.reason:
         out.print(Text(f"{status.reason} {status.hint}"))
@@ -238,3 +224,7 @@ def _report(status: Status, as_json: bool) -> None:
         out.print(Text(f"Publish it with: python -m evaluator publish {own_id}"))
     if status.unfinished:
         out.print(Text(f"Follow it with: python -m evaluator status {own_id} --follow"))
+
+
+def _counted(metrics: Sequence[str]) -> str:
+    return f"{len(metrics)} metric{'s' if len(metrics) != 1 else ''}"

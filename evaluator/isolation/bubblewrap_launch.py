@@ -178,9 +178,10 @@ def _adopt(process: subprocess.Popen[bytes], info: int, held: Held, plan: Plan) 
 
 def _bound(box: NamespaceBox, plan: Plan) -> None:
     """Put a box into its cgroup; where that does not bound processors, behind other work."""
-    # Whatever it may hold that nobody counts: it goes before anything else of this machine does.
-    with suppress(OSError):  # a help where the bounds fail, and none of them
-        Path(f"/proc/{box.init_pid}/oom_score_adj").write_text(_ENDED_FIRST)
+    if not box.bounds_memory:
+        # Whatever it may hold that nobody counts: it goes before anything else of this machine.
+        with suppress(OSError):  # a help where the watchdog fails, and no bound
+            Path(f"/proc/{box.init_pid}/oom_score_adj").write_text(_ENDED_FIRST)
     cgroup = box.held.cgroup
     if cgroup is not None:
         for pid in (box.process.pid, box.init_pid):

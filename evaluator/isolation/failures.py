@@ -33,7 +33,8 @@ HINTS = {
     Code.IMPORT_FAILED: "The entry point must name a class with a method score. Import only the "
     "standard library, packages of the scoring environment and files of the submission.",
     Code.INIT_FAILED: "The constructor takes nothing, or any of the keywords device, weights and "
-    "models; it has no network, and reads only files of the submission.",
+    "models; it has no network, and reads only files of the submission. Name models of the Hub "
+    "under models in assay.toml.",
     Code.SCORER_RAISED: "Mend the line that is named, or return None for pairs that cannot be scored; "
     "the log holds the whole traceback.",
     Code.WRONG_COUNT: "Return one value per pair, in the order of the pairs.",

@@ -188,6 +188,8 @@ class ScorerSession:
                 raise frames.FrameError(f"{header.word} values instead of {n}")
             values = frames.decode_values(self._channel.receive(8 * n, deadline), n)
             self._refuse_unasked_bytes()
+            if self._box.out_of_memory():  # of a helper that the watchdog has not missed yet
+                raise _ReportedError(frames.ErrorKind.OUT_OF_MEMORY, "")
             return np.array(values, dtype=np.float64)
 
     def _receive_header(self, magic: bytes, seq: int, deadline: float) -> frames.Header:

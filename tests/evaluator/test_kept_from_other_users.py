@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,13 +19,12 @@ SOMEBODY = 65533
 
 
 @pytest.fixture
-def open_place(tmp_path: Path) -> Path:
+def open_place() -> Iterator[Path]:
     """A folder that every user can reach, with the usual rights of new files."""
-    for folder in (tmp_path, *tmp_path.parents):
-        if not folder.stat().st_mode & 0o001:
-            folder.chmod(0o755)
     before = os.umask(0o022)
-    yield tmp_path
+    with tempfile.TemporaryDirectory(prefix="assay-open-", dir="/var/tmp") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
     os.umask(before)
 
 

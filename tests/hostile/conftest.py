@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.hostile.decoys import PLACE
-from tests.hostile.judgement import assert_nothing_left
+from tests.hostile.judgement import assert_next_unaffected
 from tests.hostile.proving_ground import Ground, proving_ground
 
 
@@ -21,8 +21,8 @@ def ground() -> Iterator[Ground]:
     folder = Path(tempfile.mkdtemp(prefix="assay-ground-", dir=PLACE))
     try:
         with proving_ground(folder) as laid_out:
-            laid_out.run_honest()
-            assert_nothing_left(laid_out)
+            assert_next_unaffected(laid_out)
             yield laid_out
+            assert_next_unaffected(laid_out)
     finally:
         shutil.rmtree(folder)

@@ -5,9 +5,16 @@ from __future__ import annotations
 import pytest
 
 from leaderboard.states import State
-from tests.hostile.case import Case
+from tests.hostile.case import Case, Category
 from tests.hostile.leftovers import holdings, left_of, settled
 from tests.hostile.proving_ground import BENCHMARK, Ground, Outcome
+
+OF_ITSELF = frozenset(
+    {Category.VALUES, Category.ENDINGS, Category.CHEATING, Category.INJECTION}
+)  # fmt: skip
+"""What is wrong with these is in what they answer; they attack nothing. A good submission follows
+some of them, and all others."""
+SOME = 5
 
 
 def let_loose(ground: Ground, case: Case) -> Outcome:
@@ -17,14 +24,22 @@ def let_loose(ground: Ground, case: Case) -> Outcome:
     outcome = ground.run(case)
     assert_ended(outcome, case)
     assert_nothing_left(ground)
-    good, due = ground.run_honest()
-    assert good.status.state is State.PUBLISHED, "the next submission is unaffected"
-    assert good.scores == due
-    assert_nothing_left(ground)
+    ground.since_good += 1
+    if case.category not in OF_ITSELF or ground.since_good >= SOME:
+        assert_next_unaffected(ground)
     held = settled(before, str(ground.folder), *folders)
     assert not held, held
     assert_untouched(ground)
     return outcome
+
+
+def assert_next_unaffected(ground: Ground) -> None:
+    """A good submission is published, with the scores that it must have."""
+    good, due = ground.run_honest()
+    assert good.status.state is State.PUBLISHED, "the next submission is unaffected"
+    assert good.scores == due
+    assert_nothing_left(ground)
+    ground.since_good = 0
 
 
 def assert_ended(outcome: Outcome, case: Case) -> None:

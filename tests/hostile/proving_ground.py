@@ -112,6 +112,7 @@ class Ground:
         decoys: what submissions are after.
         backend: starts the boxes.
         worker: does the work.
+        since_good: submissions since the last of good will.
     """
 
     folder: Path
@@ -119,6 +120,7 @@ class Ground:
     backend: Watched
     worker: Worker
     desk: SubmissionDesk
+    since_good: int = 0
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     @property

@@ -31,7 +31,6 @@ STOPS: Mapping[frozenset[Layer], frozenset[str]] = {
          "the worker's token in its home folder", "a socket of the worker's machine, by its path"}
     ),
     frozenset({Layer.KERNEL_SETTINGS}): frozenset({"safety from the out-of-memory killer"}),
-    frozenset({Layer.MEMORY_CGROUP}): frozenset({"memory in the buffers of sockets"}),
     frozenset({Layer.NETWORK}): frozenset(
         {"an abstract socket of the worker's machine", "the list of open ports of the machine"}
     ),
@@ -56,7 +55,9 @@ STOPS: Mapping[frozenset[Layer], frozenset[str]] = {
     frozenset({Layer.KERNEL_SETTINGS, Layer.KERNEL_UID}): frozenset(
         {"what the kernel does with crashes", "the kernel's memory settings"}
     ),
-    frozenset({Layer.MEMORY_CGROUP, Layer.MEMORY_WATCHDOG}): frozenset({"memory of one process"}),
+    frozenset({Layer.MEMORY_CGROUP, Layer.MEMORY_WATCHDOG}): frozenset(
+        {"memory of one process", "memory in the buffers of sockets"}
+    ),
 }  # fmt: skip
 """What succeeds without these layers, and with any fewer turned off does not."""
 

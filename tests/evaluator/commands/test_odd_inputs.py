@@ -150,7 +150,7 @@ def test_a_stranger_is_told_nothing_of_a_private_submission(run: Run, tmp_path: 
         ("publish", own_id), ("status", "--json"), ("ledger", "--json"), ("quota", "--json"),
     ):  # fmt: skip
         ended = run(*words, user="bob")
-        for word in ("secret", "hush", "ada", "mean"):
+        for word in ("secret", "hush", "local:ada", "mean"):
             assert word not in (ended.out + ended.err).replace(str(tmp_path), ""), words
 
 

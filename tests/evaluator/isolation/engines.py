@@ -9,17 +9,20 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from evaluator.isolation.container_engine import Engine, EngineError
+from evaluator.isolation.processes import PROC, pids_where
 
 STARTS_WITHIN_S = 60.0
 ENDS_WITHIN_S = 20.0
-_TOOLS_OF_DOCKER = ("dockerd", "docker", "containerd", "runc")
+_TOOLS_OF_DOCKER = ("dockerd", "docker", "containerd", "runc", "setpriv")
+_CGROUPS = Path("/sys/fs/cgroup")
+_OF_PODMAN = "libpod_parent"
 
 
 def client_environment() -> Mapping[str, str]:
@@ -48,10 +51,12 @@ def docker_daemon() -> Iterator[str]:
     with (folder / "log").open("wb") as log:
         daemon = subprocess.Popen(
             [
+                # It ends with the process of the tests, should that be killed.
+                "setpriv", "--pdeathsig", "TERM",
                 "dockerd", "--config-file", str(config), "--host", host,
                 "--data-root", str(folder / "data"), "--exec-root", str(folder / "exec"),
                 "--pidfile", str(folder / "pid"), "--iptables=false", "--ip6tables=false",
-                "--bridge=none", "--storage-driver", "vfs",
+                "--bridge=none", "--storage-driver", "vfs", "--cgroup-parent", f"/{folder.name}",
             ],
             stdout=log, stderr=log, start_new_session=True, env=dict(client_environment()),
         )  # fmt: skip
@@ -61,6 +66,7 @@ def docker_daemon() -> Iterator[str]:
     finally:
         _stop(daemon)
         _clear(folder)
+        _remove_cgroups(_cgroups(folder.name))
 
 
 @contextmanager
@@ -74,11 +80,14 @@ def podman_engine() -> Iterator[Engine]:
         "--cgroup-manager", "cgroupfs", "--events-backend", "none",
     )  # fmt: skip
     engine = Engine.podman(client_environment(), options, runtime="runc")
+    before = _cgroups(_OF_PODMAN)
     try:
         yield engine
     finally:
-        engine.call("rm", "--all", "--force", "--time", "0")
+        with suppress(EngineError):  # whatever it says, nothing of it stays
+            engine.call("rm", "--all", "--force", "--time", "0")
         _clear(folder)
+        _remove_cgroups(_cgroups(_OF_PODMAN) - before)
 
 
 def mounts_below(folder: Path) -> list[Path]:
@@ -109,16 +118,44 @@ def _await_daemon(engine: Engine, daemon: subprocess.Popen[bytes], log: Path) ->
 
 
 def _stop(daemon: subprocess.Popen[bytes]) -> None:
-    """As asked, then with all it started."""
+    """As asked; what then is left of it is killed with its folder."""
     daemon.terminate()
     try:
         daemon.wait(ENDS_WITHIN_S)
     except subprocess.TimeoutExpired:
-        os.killpg(daemon.pid, signal.SIGKILL)
+        daemon.kill()
         daemon.wait()
 
 
 def _clear(folder: Path) -> None:
+    """Kill whatever was started for a folder, which nobody else names, and remove the folder."""
+    deadline = time.monotonic() + ENDS_WITHIN_S
+    while left := pids_where(lambda pid: _names(pid, folder)):
+        for pid in left:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        if time.monotonic() > deadline:
+            pytest.fail(f"still running for {folder}: {left}")
+        time.sleep(0.05)
     for place in mounts_below(folder):
         subprocess.run(["umount", "--lazy", str(place)], check=True)
     shutil.rmtree(folder)
+
+
+def _names(pid: int, folder: Path) -> bool:
+    command = (PROC / str(pid) / "cmdline").read_bytes()
+    return pid != os.getpid() and os.fsencode(folder) in command
+
+
+def _cgroups(name: str) -> set[Path]:
+    """Control groups of a name, below the root of each tree."""
+    return {path for path in (*_CGROUPS.glob(name), *_CGROUPS.glob(f"*/{name}")) if path.is_dir()}
+
+
+def _remove_cgroups(places: Iterable[Path]) -> None:
+    for place in places:
+        for folder in sorted((path for path in place.rglob("*/") if path.is_dir()), reverse=True):
+            with suppress(OSError):  # another's containers may be in it by now
+                folder.rmdir()
+        with suppress(OSError):
+            place.rmdir()

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from benchmarks.errors import PlatformError
 from evaluator.isolation import container_sweep
-from evaluator.isolation.container_engine import Engine
+from evaluator.isolation.container_engine import Engine, EngineError
 from evaluator.isolation.container_image import OperatorImage
 from evaluator.isolation.containers import Containers, docker
 from evaluator.isolation.job import Job
+from evaluator.isolation.session import ScorerSession
+from tests.evaluator.isolation.asking import boxes_known_to
+from tests.evaluator.isolation.boxes import Submit
 from tests.evaluator.isolation.engines import client_environment
 
 pytestmark = pytest.mark.isolation
@@ -83,3 +87,36 @@ def test_only_boxes_of_workers_that_are_gone_are_swept(docker_backend: Container
     finally:
         for name in supervisors:
             engine.remove(name)
+
+
+def test_nothing_stays_of_a_box_that_could_not_be_attached_to(
+    docker_backend: Containers, submit: Submit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = docker_backend.engine
+
+    def fail(self: Engine, name: str) -> None:
+        assert self.container(name) is not None, "it was created"
+        raise EngineError("no room for another process")
+
+    before = set(Path(tempfile.gettempdir()).glob("assay-start-*"))
+    descriptors = len(list(Path("/proc/self/fd").iterdir()))
+    with monkeypatch.context() as patch:
+        patch.setattr(Engine, "attached", fail)
+        with pytest.raises(PlatformError, match="no room for another process"):
+            docker_backend.start(Job(submit("class Scorer: pass")))
+    assert boxes_known_to(engine) == []
+    assert set(Path(tempfile.gettempdir()).glob("assay-start-*")) <= before
+    assert len(list(Path("/proc/self/fd").iterdir())) == descriptors
+
+
+def test_nothing_stays_of_a_box_whose_start_is_interrupted(
+    docker_backend: Containers, submit: Submit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(self: ScorerSession) -> None:
+        assert self._box.pids(), "it runs"
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ScorerSession, "await_box", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        docker_backend.start(Job(submit("class Scorer: pass")))
+    assert boxes_known_to(docker_backend.engine) == []

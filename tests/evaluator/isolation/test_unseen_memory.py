@@ -20,7 +20,7 @@ from evaluator.isolation.job import Job
 from evaluator.isolation.layers import Layer
 from evaluator.isolation.limits import MIB
 from evaluator.isolation.session import ScorerSession
-from tests.evaluator.isolation.boxes import SHORT, Open, Submit
+from tests.evaluator.isolation.boxes import SHORT, Submit
 
 SMALL = replace(SHORT, memory_bytes=192 * MIB)
 SHARED = """
@@ -95,9 +95,16 @@ def test_the_watchdog_sees_memory_that_is_resident_nowhere(
 
 
 @pytest.mark.isolation
-def test_a_box_is_the_first_to_go_when_the_machine_has_no_memory_left(opened: Open) -> None:
-    box = box_of(opened("class Scorer:\n    def score(self, images, prompts): return [1.0]"))
-    assert Path(f"/proc/{box.init_pid}/oom_score_adj").read_text() == "1000\n"
+def test_a_box_that_is_only_watched_goes_first_when_the_machine_has_no_memory_left(
+    bubblewrap: Bubblewrap, submit: Submit
+) -> None:
+    watched = replace(bubblewrap, without=frozenset({Layer.MEMORY_CGROUP}))
+    session = watched.start(Job(submit("class Scorer: ...")))
+    try:
+        text = Path(f"/proc/{box_of(session).init_pid}/oom_score_adj").read_text()
+    finally:
+        session.close()
+    assert text == "1000\n"
 
 
 def test_page_tables_count_and_what_is_mapped_without_a_file_only_where_it_matters() -> None:

@@ -14,8 +14,8 @@ from tests.hostile.corpus.texts import behaving_after, scoring
 _ROOMY = within(memory_bytes=8192 * MIB)
 """Pages that forks share count once for each: this is about processes, not about them."""
 _TIGHT = within(memory_bytes=200 * MIB, open_files=1024)
-_NO_START = within(start_s=2.0)
-_NO_PATIENCE = within(batch_s=1.5)
+_NO_START = within(start_s=1.0)
+_NO_PATIENCE = within(batch_s=1.0)
 _NO_PROCESS = failed("too_many_processes", "scorer_raised", "init_failed")
 _NO_MEMORY = failed("out_of_memory")
 
@@ -234,28 +234,28 @@ TIME = (
     _case(
         "an endless import",
         scoring(first="while True: pass"),
-        failed("timeout", says="took longer than 2 s"),
+        failed("timeout", says="took longer than 1 s"),
         Guard.TIME,
         limits=_NO_START,
     ),
     _case(
         "an endless constructor",
         behaving_after("while True: pass"),
-        failed("timeout", says="took longer than 2 s"),
+        failed("timeout", says="took longer than 1 s"),
         Guard.TIME,
         limits=_NO_START,
     ),
     _case(
         "an endless call",
         scoring("while True: pass"),
-        failed("timeout", says="took longer than 1.5 s"),
+        failed("timeout", says="took longer than 1 s"),
         Guard.TIME,
         limits=_NO_PATIENCE,
     ),
     _case(
         "a sleep that takes no computing time",
         scoring("time.sleep(600)"),
-        failed("timeout", says="took longer than 1.5 s"),
+        failed("timeout", says="took longer than 1 s"),
         Guard.TIME,
         limits=_NO_PATIENCE,
     ),
@@ -266,7 +266,7 @@ TIME = (
                 signal.signal(number, signal.SIG_IGN)
             while True: pass
         """),
-        failed("timeout", says="took longer than 1.5 s"),
+        failed("timeout", says="took longer than 1 s"),
         Guard.TIME,
         limits=_NO_PATIENCE,
     ),
@@ -292,7 +292,7 @@ TIME = (
                     while True: pass
             raise Endless
         """),
-        failed("timeout", says="took longer than 1.5 s"),
+        failed("timeout", says="took longer than 1 s"),
         Guard.TIME,
         limits=_NO_PATIENCE,
     ),

@@ -46,36 +46,43 @@ def _raising(what: str, text: str) -> Case:
     )
 
 
-def _printing(what: str, text: str) -> Case:
+def _of_good_will(name: str, *guards: Guard, making: str = "pass", manifest: str = "") -> Case:
+    """A scorer that does no more than to say something."""
     return Case(
-        f"{what} in the log",
+        name,
         Category.INJECTION,
-        scoring(making=f"sys.stdout.reconfigure(errors='replace')\nprint({text!r})"),
+        scoring(making=making),
         PUBLISHED,
-        (Guard.ESCAPING, Guard.LOG),
+        guards,
+        manifest=manifest,
         scores=(0.0, 1.0, 2.0),
     )
 
 
-def _describing(what: str, text: str) -> Case:
-    return Case(
-        f"{what} in the description, authors, licence and links",
-        Category.INJECTION,
-        scoring(),
-        PUBLISHED,
-        (Guard.ESCAPING,),
-        manifest=(
-            f"description = {_toml(text)}\nauthors = [{_toml(text)}]\n"
-            f"licence = {_toml(text[:200])}\n[links]\n{_toml(text)} = {_toml('https://example.org/')}"
-        ),
-        scores=(0.0, 1.0, 2.0),
-    )
+SHOWN = tuple(text for what, text in ALL.items() if what not in UNSEEN)
 
 
 CASES = (
     *(_raising(what, text) for what, text in ALL.items()),
-    *(_printing(what, text) for what, text in ALL.items()),
-    *(_describing(what, text) for what, text in ALL.items() if what not in UNSEEN),
+    _of_good_will(
+        "every such text in the log",
+        Guard.ESCAPING,
+        Guard.LOG,
+        making=f"sys.stdout.reconfigure(errors='replace')\nprint(*{tuple(ALL.values())!r}, sep='\\n')",
+    ),
+    *(
+        _of_good_will(
+            f"{where} of every such text",
+            Guard.ESCAPING,
+            manifest="".join(f"{line}\n" for line in lines),
+        )
+        for where, lines in {
+            "a description": [f"description = {_toml(' '.join(SHOWN))}"],
+            "authors": [f"authors = [{', '.join(map(_toml, SHOWN))}]"],
+            "a licence": [f"licence = {_toml(' '.join(SHOWN)[:200])}"],
+            "links": ["[links]", *(f"{_toml(t)} = {_toml('https://example.org/')}" for t in SHOWN)],
+        }.items()
+    ),
     Case(
         "HTML as the name of an error's class",
         Category.INJECTION,
@@ -91,13 +98,11 @@ CASES = (
         (Guard.ESCAPING,),
         files={f"{ATTRIBUTE}.py": "raise ValueError('here')"},
     ),
-    Case(
+    _of_good_will(
         "a log that is all control characters",
-        Category.INJECTION,
-        scoring(making="os.write(1, bytes(range(256)) * 8 + b'\\x9b31m' + b'\\xc2\\x9b31m')"),
-        PUBLISHED,
-        (Guard.ESCAPING, Guard.LOG),
-        scores=(0.0, 1.0, 2.0),
+        Guard.ESCAPING,
+        Guard.LOG,
+        making="os.write(1, bytes(range(256)) * 8 + b'\\x9b31m' + b'\\xc2\\x9b31m')",
     ),
 )
 

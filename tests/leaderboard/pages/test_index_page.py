@@ -425,6 +425,6 @@ def test_in_the_csv_a_missing_benchmark_is_an_empty_field_with_the_reason(
     assert "it has none on" in of["TIFA", INDEX]["note"]
 
 
-def test_an_identity_is_submitter_metric_version_and_kind(view: View) -> None:
+def test_an_identity_is_submitter_metric_version_kind_and_account(view: View) -> None:
     entry = next(iter(view.entries.values()))
-    assert Identity.of(entry) == ("A group", "VQAScore", "1.0", Kind.METRIC)
+    assert Identity.of(entry) == ("A group", "VQAScore", "1.0", Kind.METRIC, "")

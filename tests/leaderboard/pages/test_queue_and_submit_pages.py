@@ -359,7 +359,7 @@ def test_the_allowance_is_said_before_anything_is_sent() -> None:
     site = context()
     give(site.store, ADA)
     html = standing_of(site, ADA)
-    assert "3 of 10 scored, <b>7 left</b>, one is given back at" in html
+    assert "3 of 10 scored, <b>6 left</b>, one is given back at" in html
     assert "1 of 3 waiting or in work" in html
     assert may_send(site, ADA)
 
