@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 
 from filelock import FileLock
 
-from benchmarks.errors import SubmitterError
+from benchmarks.errors import PlatformError, SubmitterError
 from evaluator.hub_faults import Wording, in_words, limit_waiting
 from evaluator.isolation.job import ModelFiles
 
@@ -30,6 +30,8 @@ TAKEN = (
 """Weights, configurations, vocabularies, chat templates, and code, which runs in the box alone."""
 LEFT = ("onnx/*", "openvino/*", "*.fp16.*", "*.non_ema.*", ".*", "*/.*")
 MOST_BYTES = 64 << 30
+_KEPT_FREE = 1 << 30
+"""Of the disk, in bytes, for everything else."""
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 _WORDING = Wording(
     "model_missing", "or bundle the weights as .safetensors", token=False, own_disk=False
@@ -78,6 +80,17 @@ class ModelShelf:
         """
         return tuple(self._bring(model, tell) for model in models)
 
+    def _check_room(self, repo: str, n_bytes: int) -> None:
+        """Refuse what would fill the disk, before it is fetched."""
+        free = shutil.disk_usage(self.folder).free
+        if n_bytes + _KEPT_FREE > free:
+            raise PlatformError(
+                "disk_full",
+                f"{repo} has {n_bytes / 2**30:.1f} GiB, and {free / 2**30:.1f} GiB are free where "
+                "models are kept.",
+                f"Make room in {self.folder}, or name another folder with ASSAY_MODELS.",
+            )
+
     def _bring(self, model: str, tell: Tell) -> ModelFiles:
         named = NAMED.fullmatch(model)
         if named is None:
@@ -110,6 +123,7 @@ class ModelShelf:
         )
         listed = [_File(s.rfilename, s.size or 0) for s in info.siblings or ()]
         files = _wanted(repo, listed, self.most_bytes)
+        self._check_room(repo, sum(file.n_bytes for file in files))
         part = place.with_name(f"{place.name}.part")
         snapshot = part / "snapshots" / sha
         snapshot.mkdir(parents=True, exist_ok=True)

@@ -16,7 +16,6 @@ from evaluator.bundled import bundled_hashes
 from evaluator.isolation.backend import Backend, IsolationStatus
 from evaluator.isolation.gate import IsolationChoice, machine_isolation
 from evaluator.isolation.job import Job, ModelFiles
-from evaluator.isolation.layers import Layer
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.session import ScorerSession
 from evaluator.model_shelf import ModelShelf
@@ -177,6 +176,7 @@ class PackedModule:
         layers: what isolates it on the worker's machine, and must wherever else it is opened.
         hidden: folders that the box must not see.
         shelf: as in `Boxes`; its folder is one of the machine where the module is opened.
+        choice: what isolates it there: the same as on the worker's machine.
     """
 
     submission: Submission
@@ -186,6 +186,7 @@ class PackedModule:
     layers: tuple[str, ...]
     hidden: tuple[Path, ...] = ()
     shelf: ModelShelf | None = None
+    choice: IsolationChoice = IsolationChoice.AUTO
 
     def __getstate__(self) -> dict[str, Any]:
         upload = self.upload
@@ -205,9 +206,7 @@ class PackedModule:
             PlatformError: `isolation_differs`, another machine isolates less.
             SubmitterError: `import_failed`, `init_failed`, ...
         """
-        none = Layer.UNSANDBOXED in self.layers  # so said the operator of the worker
-        choice = IsolationChoice.NONE if none else IsolationChoice.AUTO
-        isolation = machine_isolation(*self.hidden, choice=choice)
+        isolation = machine_isolation(*self.hidden, choice=self.choice)
         boxes = Boxes(isolation, self.own, self.limits, self.shelf)
         _, layers = boxes.choose(self.submission)
         wanted = () if self.layers == (OWN_CODE,) else self.layers

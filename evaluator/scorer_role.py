@@ -17,6 +17,7 @@ from benchmarks.schema import Benchmark, Questions, ScoreTable
 from benchmarks.scores import load_bytes, parse_scores
 from evaluator.bundled import bundled_hashes
 from evaluator.isolation.backend import Backend, IsolationStatus
+from evaluator.isolation.gate import choice_of
 from evaluator.isolation.limits import Limits
 from evaluator.judging import Scored
 from evaluator.model_shelf import ModelShelf
@@ -141,7 +142,14 @@ class ScorerRole:
         if self.engine.name != "local":
             hidden = (self.scratch.parent,)
             packed = PackedModule(
-                submission, upload, self.own, self.limits, layers, hidden, self.shelf
+                submission,
+                upload,
+                self.own,
+                self.limits,
+                layers,
+                hidden,
+                self.shelf,
+                choice_of(self.isolation),
             )
             yield ModuleRun(work, packed)
             return

@@ -52,6 +52,16 @@ def machine_isolation(
     return isolation_status([_BACKENDS[choice](hidden)], required)
 
 
+def choice_of(status: IsolationStatus) -> IsolationChoice:
+    """The choice that makes another machine isolate as this one does."""
+    if status.backend is None:
+        return IsolationChoice.AUTO
+    if Layer.UNSANDBOXED in status.layers:
+        return IsolationChoice.NONE
+    known = status.backend.name in tuple(IsolationChoice)
+    return IsolationChoice(status.backend.name) if known else IsolationChoice.AUTO
+
+
 def unsandboxed() -> IsolationStatus:
     """No isolation at all, for an operator's own code; said loudly, and recorded with results."""
     _LOG.warning(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from benchmarks.errors import SubmitterError, TransientError
+from benchmarks.errors import PlatformError, SubmitterError, TransientError
 from evaluator.isolation.bubblewrap import Bubblewrap
 from evaluator.isolation.job import Job
 from evaluator.isolation.limits import Limits
@@ -153,3 +154,15 @@ def test_a_scorer_finds_its_model_without_network(hub: HubServer, tmp_path: Path
     )
     with Bubblewrap().start(Job(module, limits=Limits(), models=models)) as session:
         assert session.score([png()], [(0, "a cat")]).tolist() == [3000.0]
+
+
+def test_what_would_fill_the_disk_is_refused_before_it_is_fetched(
+    hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sha = hub.add(REPO, FILES).branches["main"]
+    full = shutil.disk_usage(tmp_path)._replace(free=1 << 30)
+    monkeypatch.setattr("evaluator.model_shelf.shutil.disk_usage", lambda _: full)
+    with pytest.raises(PlatformError) as caught:
+        shelf(hub, tmp_path).bring([f"{REPO}@{sha}"])
+    assert caught.value.code == "disk_full"
+    assert not [path for path in hub.served if "/content/" in path.target]

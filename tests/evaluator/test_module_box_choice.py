@@ -10,9 +10,10 @@ import pytest
 from benchmarks.errors import PlatformError
 from evaluator.bundled import bundled_hashes
 from evaluator.commands.work import isolation_rows
+from evaluator.isolation import containers
 from evaluator.isolation.backend import IsolationStatus, Probe
 from evaluator.isolation.bubblewrap import Bubblewrap
-from evaluator.isolation.gate import unsandboxed
+from evaluator.isolation.gate import IsolationChoice, choice_of, unsandboxed
 from evaluator.isolation.layers import LEGEND, Layer
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.plain import PlainProcess
@@ -91,3 +92,13 @@ def test_without_isolation_a_worker_runs_the_code_of_its_own_operator_only(
     sent = STRANGERS.model_copy(update={"account": account})
     assert role.can_run(sent) is may
     assert not ScorerRole(NOTHING, own, tmp_path, Limits(), operator=operator).can_run(sent)
+
+
+def test_another_machine_is_to_isolate_as_this_one_does() -> None:
+    probed = (("bubblewrap", Probe(ok=True, layers=("pid",))),)
+    assert choice_of(IsolationStatus(Bubblewrap(), probed)) is IsolationChoice.BUBBLEWRAP
+    assert choice_of(unsandboxed()) is IsolationChoice.NONE
+    assert choice_of(NOTHING) is IsolationChoice.AUTO
+    for engine in (containers.docker({}), containers.podman({}), containers.gvisor({})):
+        status = IsolationStatus(engine, ((engine.name, Probe(ok=True, layers=("pid",))),))
+        assert choice_of(status) is IsolationChoice(engine.name)
