@@ -29,10 +29,10 @@ from benchmarks.errors import AssayError, SubmitterError
 from benchmarks.registry import load_registry
 from evaluator.commands.person import os_user
 from evaluator.isolation.gate import isolation_gate
-from evaluator.submission.desk import SubmissionDesk
+from evaluator.submission.receiving.desk import SubmissionDesk
 from leaderboard.desk import Gate
+from leaderboard.governance.signing_in import SignIn, read_sign_in
 from leaderboard.pages.site import create_app, launch_options
-from leaderboard.signing_in import SignIn, read_sign_in
 from leaderboard.store.folder import folder_store
 
 

@@ -29,7 +29,7 @@ from pathlib import Path
 from random import Random
 
 from benchmarks.errors import SubmitterError
-from evaluator.submission.archive import taken_in
+from evaluator.submission.archives.archive import taken_in
 
 GATE = 32 << 20
 GIB, MIB = 1 << 30, 1 << 20

@@ -34,14 +34,14 @@ import pandas as pd
 from benchmarks.arrays import FloatArray
 from benchmarks.rows import Row
 from benchmarks.schema import Card, MeasureInfo, Selector
-from leaderboard.draws import Draws, draws_files
-from leaderboard.orders import Orders
 from leaderboard.pages.board_query import BoardQuery, resolve
 from leaderboard.pages.board_view import board_view, skills_view
 from leaderboard.pages.filters import Filters
 from leaderboard.pages.reading import View, view_of
+from leaderboard.publication.snapshot import Published, Snapshot, build_snapshot
+from leaderboard.ranking.draws import Draws, draws_files
+from leaderboard.ranking.orders import Orders
 from leaderboard.records import Kind, RunResult, Submission
-from leaderboard.snapshot import Published, Snapshot, build_snapshot
 from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import Store
 

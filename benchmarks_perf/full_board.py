@@ -28,9 +28,9 @@ import numpy as np
 from benchmarks.rows import Measured
 from benchmarks.schema import Card
 from benchmarks_perf.made_up_boards import BOARDS
-from leaderboard.cells import Cell
-from leaderboard.draws import Draws
-from leaderboard.slices import Slice, ranked
+from leaderboard.ranking.cells import Cell
+from leaderboard.ranking.draws import Draws
+from leaderboard.ranking.slices import Slice, ranked
 
 
 @dataclass(frozen=True)

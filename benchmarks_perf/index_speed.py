@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.schema import Scale
-from leaderboard.index import Comparison, Headlines
+from leaderboard.ranking.index import Comparison, Headlines
 
 N_RESAMPLES = 1000
 PATCHY = 0.1

@@ -30,12 +30,12 @@ from PIL import Image
 
 from benchmarks_perf.made_up_images import noise_jpeg
 from evaluator.isolation.backend import Backend
-from evaluator.isolation.bubblewrap import Bubblewrap
-from evaluator.isolation.container_engine import Engine
-from evaluator.isolation.containers import Containers, docker, gvisor
+from evaluator.isolation.bubblewrap.backend import Bubblewrap
+from evaluator.isolation.containers.backends import Containers, docker, gvisor
+from evaluator.isolation.containers.engine import Engine
 from evaluator.isolation.job import Job
 from evaluator.isolation.plain import PlainProcess
-from evaluator.isolation.session import ScorerSession
+from evaluator.isolation.supervising.session import ScorerSession
 from evaluator.scoring.images.canonical import canonical_png
 
 GATE = 0.02

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from evaluator.submission.archive import content_hash
+from evaluator.submission.archives.archive import content_hash
 
 FOLDER = Path(__file__).parent / "demo" / "scorers"
 

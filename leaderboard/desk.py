@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from leaderboard.accounts import Account
+from leaderboard.governance.accounts import Account
 from leaderboard.records import Status
 
 UNNAMED = "content that somebody else sent earlier"

@@ -70,7 +70,7 @@ class Submission(_Record):
     lower_is_better: tuple[str, ...] = ()
     trained_on: tuple[str, ...] = ()
     account: str = ""
-    """Key of the account that sent it (`leaderboard.accounts`) and owns it; empty in records older
+    """Key of the account that sent it (`leaderboard.governance.accounts`) and owns it; empty in records older
     than accounts, which only operators may change."""
     private: bool = False
     """Whether it stays with its author until they publish it. The public record of a private

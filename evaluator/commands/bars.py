@@ -16,7 +16,7 @@ from rich.progress import (
 )
 
 from benchmarks.command_line import errors
-from evaluator.heartbeat import RunProgress
+from evaluator.worker.heartbeat import RunProgress
 
 
 @contextmanager

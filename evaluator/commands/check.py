@@ -38,17 +38,17 @@ from evaluator.commands.common import (
     stopped_in_words,
 )
 from evaluator.commands.source import local_source
-from evaluator.heartbeat import RunProgress
+from evaluator.hub.model_shelf import ModelShelf
+from evaluator.hub.source import PREFIX
 from evaluator.isolation.gate import IsolationChoice, machine_isolation
 from evaluator.isolation.limits import Limits
-from evaluator.model_shelf import ModelShelf
 from evaluator.scoring.progress import Progress
-from evaluator.submission.drawn import USUAL_PAIRS, Drawn
-from evaluator.submission.dry_run import DryRun, Machine, dry_run, receipt_of
+from evaluator.submission.checking.drawn import USUAL_PAIRS, Drawn
+from evaluator.submission.checking.dry_run import DryRun, Machine, dry_run, receipt_of
 from evaluator.submission.expected import Expectation, expectation
-from evaluator.submission.hub_source import PREFIX
 from evaluator.submission.receipts import SUFFIX, written
 from evaluator.submission.validate import ScoringModule, opened_source
+from evaluator.worker.heartbeat import RunProgress
 from leaderboard.desk import Examination
 from leaderboard.records import Receipt
 

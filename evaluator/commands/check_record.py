@@ -8,8 +8,8 @@ from typing import Any
 
 from evaluator.commands.check_report import LOG_LINES, headline_rows
 from evaluator.commands.check_verdict import Verdict
-from evaluator.submission.dry_run import BenchmarkRun, DryRun
-from evaluator.submission.projection import Projection
+from evaluator.submission.checking.dry_run import BenchmarkRun, DryRun
+from evaluator.submission.checking.projection import Projection
 from leaderboard.desk import Examination
 from leaderboard.records import Receipt
 

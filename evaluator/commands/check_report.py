@@ -20,8 +20,8 @@ from evaluator.commands.check_times import costs_table, projection_blocks, resou
 from evaluator.commands.check_verdict import Verdict
 from evaluator.commands.shown import duration
 from evaluator.isolation.limits import Limits
-from evaluator.isolation.text import one_line
-from evaluator.submission.dry_run import BenchmarkRun, DryRun
+from evaluator.isolation.supervising.text import one_line
+from evaluator.submission.checking.dry_run import BenchmarkRun, DryRun
 from evaluator.submission.expected import Expectation
 from leaderboard.desk import Examination, Problem
 from leaderboard.trust import TITLES, TrustReport

@@ -9,10 +9,10 @@ from rich.table import Table
 from rich.text import Text
 
 from evaluator.commands.shown import duration
-from evaluator.isolation.frames import Capability
+from evaluator.isolation.inside.frames import Capability
 from evaluator.isolation.limits import MIB, Limits
-from evaluator.submission.costs import LARGE_SIDE, MEDIUM_SIDE, Costs
-from evaluator.submission.dry_run import DryRun
+from evaluator.submission.checking.costs import LARGE_SIDE, MEDIUM_SIDE, Costs
+from evaluator.submission.checking.dry_run import DryRun
 from evaluator.submission.expected import Expectation
 
 _FITS = {"yes": "fits", "perhaps": "may be too slow", "no": "too slow", None: "not known"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evaluator.submission.dry_run import BenchmarkRun, DryRun
-from leaderboard.ranking import MAX_MISSING
+from evaluator.submission.checking.dry_run import BenchmarkRun, DryRun
+from leaderboard.ranking.rank_ranges import MAX_MISSING
 
 
 @dataclass(frozen=True)

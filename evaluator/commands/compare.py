@@ -17,7 +17,7 @@ from evaluator.commands.compare_choice import Asked, choose
 from evaluator.commands.compare_files import contenders, measured_field
 from evaluator.commands.compare_permuted import permuted
 from evaluator.commands.compare_table import field_report, pair_report
-from leaderboard.comparing import Match, compare_cells
+from leaderboard.ranking.comparing import Match, compare_cells
 
 _PERMUTE_HELP = (
     "Test rows that are one correlation over a pool of images (SRCC, KRCC, Pearson) by PERM-BOTH "

@@ -9,7 +9,7 @@ from benchmarks.errors import SubmitterError
 from benchmarks.schema import Card, Selector
 from evaluator.commands.compare_files import SliceKey
 from leaderboard.pages.measures import in_order, nearest, token
-from leaderboard.slices import Slice, mean_over_skills
+from leaderboard.ranking.slices import Slice, mean_over_skills
 
 
 @dataclass(frozen=True)

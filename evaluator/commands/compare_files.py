@@ -13,9 +13,9 @@ from benchmarks.errors import SubmitterError
 from benchmarks.rows import Measured, PooledSample, Row
 from benchmarks.schema import Answers, Benchmark, ScoreTable, Selector
 from benchmarks.scores import read_scores
-from leaderboard.cells import Cell
-from leaderboard.draws import Draws, stacked
-from leaderboard.slices import Slice
+from leaderboard.ranking.cells import Cell
+from leaderboard.ranking.draws import Draws, stacked
+from leaderboard.ranking.slices import Slice
 
 SliceKey = tuple[Selector, str | None]
 Pools = tuple[Callable[[], PooledSample], ...]

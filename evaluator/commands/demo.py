@@ -23,13 +23,13 @@ from evaluator.commands.bars import run_bars
 from evaluator.commands.common import DEFAULT_STORE, DataOption, StoreOption, console, now
 from evaluator.commands.work import make_worker
 from evaluator.isolation.gate import isolation_gate
-from evaluator.submission.desk import SubmissionDesk
-from leaderboard.accounts import ASSAY
-from leaderboard.ledger import Ledger
-from leaderboard.publisher import Publisher, cards_of
+from evaluator.submission.receiving.desk import SubmissionDesk
+from leaderboard.governance.accounts import ASSAY
+from leaderboard.ledger.ledger import Ledger
+from leaderboard.publication.publisher import Publisher, cards_of
+from leaderboard.publication.results import stale_benchmarks
+from leaderboard.publication.snapshot import Snapshot, read_snapshot
 from leaderboard.records import Event
-from leaderboard.results import stale_benchmarks
-from leaderboard.snapshot import Snapshot, read_snapshot
 from leaderboard.states import IN_WORK, WAITING, State
 from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import Store

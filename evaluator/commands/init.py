@@ -23,11 +23,11 @@ from evaluator.generation.prompts import (
     file_prompts,
     parse_seeds,
 )
-from evaluator.isolation.text import one_line
-from evaluator.model_shelf import NAMED
-from evaluator.submission.generations_folder import generations_files
-from evaluator.submission.skeletons import SkeletonKind, module_files, provided, taken_names
-from evaluator.submission.wrapping import ClassFile, read_class
+from evaluator.hub.model_shelf import NAMED
+from evaluator.isolation.supervising.text import one_line
+from evaluator.submission.making.generations_folder import generations_files
+from evaluator.submission.making.skeletons import SkeletonKind, module_files, provided, taken_names
+from evaluator.submission.making.wrapping import ClassFile, read_class
 
 SEEDS = "42"
 _WRAPPERS = (SkeletonKind.TS2, SkeletonKind.CROC)

@@ -12,10 +12,10 @@ from rich.text import Text
 from benchmarks.registry import load_registry
 from evaluator.commands.common import DEFAULT_STORE, JsonOption, StoreOption, console, now
 from evaluator.commands.person import this_person
-from leaderboard.acts import Acts
-from leaderboard.ledger import Ledger
-from leaderboard.policy import read_policy
-from leaderboard.quota import standings
+from leaderboard.governance.acts import Acts
+from leaderboard.governance.policy import read_policy
+from leaderboard.governance.quota import standings
+from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Status
 from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import Store

@@ -17,8 +17,8 @@ from benchmarks.errors import SubmitterError
 from evaluator.commands.common import DEFAULT_STORE, JsonOption, StoreOption, console
 from evaluator.commands.mine import Submission, acts_on, say
 from evaluator.commands.person import this_person
-from leaderboard.chronicle import read_lines, verify
-from leaderboard.policy import Allowance, Policy, read_policy
+from leaderboard.governance.policy import Allowance, Policy, read_policy
+from leaderboard.ledger.chronicle import read_lines, verify
 from leaderboard.records import Kind
 from leaderboard.store.folder import folder_store
 

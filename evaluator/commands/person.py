@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import pwd
 
-from leaderboard.accounts import Account, Origin
-from leaderboard.signing_in import local_name
+from leaderboard.governance.accounts import Account, Origin
+from leaderboard.governance.signing_in import local_name
 
 
 def this_person(*, operator: bool = False) -> Account:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from benchmarks.rows import Row
 from benchmarks.schema import Benchmark
 from benchmarks.scores import parse_scores
-from leaderboard.held import results_folder
+from leaderboard.ledger.held import results_folder
 from leaderboard.records import Kind, RunResult, Status, Submission
 from leaderboard.store.interface import NotFoundError, Store
 

@@ -26,8 +26,8 @@ from evaluator.commands.recomputing import Recomputed, recomputed
 from evaluator.commands.report_words import about_run, standing_lines
 from evaluator.commands.shown import status_table
 from evaluator.commands.visible import visible_results, visible_status
+from leaderboard.publication.snapshot import read_snapshot
 from leaderboard.records import RunResult, Status
-from leaderboard.snapshot import read_snapshot
 from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import Store
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from evaluator.commands.shown import duration
-from leaderboard.cells import Cell
+from leaderboard.publication.snapshot import Board, Snapshot
+from leaderboard.ranking.cells import Cell
 from leaderboard.records import RunResult, Submission
-from leaderboard.snapshot import Board, Snapshot
 
 _MIB = 1024 * 1024
 

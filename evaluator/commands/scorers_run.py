@@ -37,7 +37,6 @@ from evaluator.commands.scorer_options import (
 )
 from evaluator.commands.scorers_run_files import Facts, check_out, write_files
 from evaluator.commands.scorers_run_report import report
-from evaluator.heartbeat import RunProgress
 from evaluator.scorers.registry import find_row, load_rows
 from evaluator.scorers.row import ScorerRow
 from evaluator.scorers.runtime import Runtime
@@ -48,6 +47,7 @@ from evaluator.scoring.in_process.asker import ModelSource
 from evaluator.scoring.plan import ScoringPlan
 from evaluator.scoring.progress import Listener
 from evaluator.scoring.shards import ShardFolder, run_fingerprint
+from evaluator.worker.heartbeat import RunProgress
 
 
 def run(

@@ -18,12 +18,12 @@ import typer
 
 from benchmarks.schema import Benchmark, ScoreTable
 from benchmarks.scores import write_scores
-from evaluator.run_records import cost_record, findings_record
 from evaluator.scorers.row import ScorerRow
 from evaluator.scorers.runtime import Runtime
 from evaluator.scoring.column import ScoreColumn
 from evaluator.scoring.engine import EngineOptions
 from evaluator.scoring.in_process.device import versions
+from evaluator.worker.run_records import cost_record, findings_record
 
 _FORMATS = (".parquet", ".csv")
 

@@ -10,8 +10,8 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from rich.text import Text
 
 from benchmarks.command_line import errors
-from evaluator.submission.hub_source import PREFIX, HubSource, Tell, fetched
-from evaluator.submission.limits import ArchiveLimits
+from evaluator.hub.source import PREFIX, HubSource, Tell, fetched
+from evaluator.submission.archives.limits import ArchiveLimits
 
 _SHOWN = 40
 

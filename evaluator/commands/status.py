@@ -29,8 +29,8 @@ from evaluator.commands.shown import (
     working_on,
 )
 from evaluator.commands.visible import visible_events, visible_status
-from leaderboard.ledger import Ledger
-from leaderboard.own import Own
+from leaderboard.governance.own import Own
+from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Status
 from leaderboard.states import State
 from leaderboard.store.folder import folder_store

@@ -29,14 +29,14 @@ from evaluator.commands.person import this_person
 from evaluator.commands.source import download_bar
 from evaluator.commands.status import exit_code_of
 from evaluator.commands.work import make_worker
+from evaluator.hub.source import PREFIX, HubSource, fetched
 from evaluator.isolation.gate import IsolationChoice, isolation_gate
-from evaluator.submission.desk import SubmissionDesk
-from evaluator.submission.hub_source import PREFIX, HubSource, fetched
-from evaluator.submission.limits import ArchiveLimits
+from evaluator.submission.archives.limits import ArchiveLimits
 from evaluator.submission.receipts import MAX_BYTES
-from leaderboard.accounts import Account
+from evaluator.submission.receiving.desk import SubmissionDesk
 from leaderboard.desk import Accepted
-from leaderboard.ledger import Ledger
+from leaderboard.governance.accounts import Account
+from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Kind, Status
 from leaderboard.states import State
 from leaderboard.store.folder import folder_store

@@ -6,10 +6,10 @@ All of it raises SubmitterError `unknown_submission`.
 from __future__ import annotations
 
 from evaluator.commands.person import this_person
-from leaderboard.ledger import Ledger
+from leaderboard.governance.rights import owns
+from leaderboard.ledger.ledger import Ledger
+from leaderboard.publication.results import read_results
 from leaderboard.records import Event, RunResult, Status
-from leaderboard.results import read_results
-from leaderboard.rights import owns
 from leaderboard.store.interface import Store
 
 

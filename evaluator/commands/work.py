@@ -34,23 +34,23 @@ from evaluator.commands.engine_choice import (
 )
 from evaluator.commands.isolation_option import IsolationOption, RequireOption
 from evaluator.commands.person import this_person
-from evaluator.heartbeat import RunProgress
 from evaluator.isolation.backend import IsolationStatus
 from evaluator.isolation.gate import IsolationChoice, machine_isolation
 from evaluator.isolation.layers import LEGEND, Layer
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.plain import PlainProcess
-from evaluator.scorer_role import ScorerRole
 from evaluator.scoring.engines import Engine
 from evaluator.scoring.local import LocalEngine
-from evaluator.worker import Worker
-from leaderboard.ledger import Ledger
-from leaderboard.orphans import sweep
-from leaderboard.publisher import Publisher, cards_of
+from evaluator.worker.heartbeat import RunProgress
+from evaluator.worker.scorer_role import ScorerRole
+from evaluator.worker.worker import Worker
+from leaderboard.ledger.ledger import Ledger
+from leaderboard.ledger.orphans import sweep
+from leaderboard.ledger.tidying import tidy_all
+from leaderboard.publication.publisher import Publisher, cards_of
 from leaderboard.states import State
 from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import Store
-from leaderboard.tidying import tidy_all
 
 
 def make_worker(

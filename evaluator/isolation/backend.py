@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from benchmarks.errors import PlatformError
-from evaluator.isolation import broken, failures
 from evaluator.isolation.job import Job
 from evaluator.isolation.layers import Layer
-from evaluator.isolation.session import ScorerSession
+from evaluator.isolation.supervising import broken, failures
+from evaluator.isolation.supervising.session import ScorerSession
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ _INSIDE_BASE = Path("/opt/python")
 _INSIDE_SITE = "/opt/site-packages"
 _SITE_NAMES = {"site-packages", "dist-packages"}
 
-BUNDLE_FOLDER = Path(__file__).resolve().parent
+BUNDLE_FOLDER = Path(__file__).resolve().parent / "inside"
 BUNDLE = (
     "frames.py",
     "reporting.py",

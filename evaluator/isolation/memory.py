@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from evaluator.isolation.processes import PROC
+from evaluator.isolation.supervising.processes import PROC
 
 _GONE = (FileNotFoundError, ProcessLookupError, PermissionError)
 _KIB = 1024

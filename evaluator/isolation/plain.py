@@ -12,10 +12,10 @@ import subprocess
 from dataclasses import dataclass
 
 from evaluator.isolation.backend import Probe
-from evaluator.isolation.box import SessionBox
 from evaluator.isolation.interpreter import BUNDLE_FOLDER, Interpreter, runner_arguments
 from evaluator.isolation.job import Job
-from evaluator.isolation.session import ScorerSession
+from evaluator.isolation.supervising.box import SessionBox
+from evaluator.isolation.supervising.session import ScorerSession
 
 _NO_HOME = "/nonexistent"
 

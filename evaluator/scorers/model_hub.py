@@ -9,7 +9,7 @@ from pathlib import Path
 from huggingface_hub import HfApi, constants, snapshot_download
 
 from benchmarks.errors import SubmitterError
-from evaluator.hub_faults import CHECKPOINT, in_words, limit_waiting
+from evaluator.hub.faults import CHECKPOINT, in_words, limit_waiting
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluator.isolation.frames import MAX_REQUEST, Capability
+from evaluator.isolation.inside.frames import MAX_REQUEST, Capability
 from evaluator.scoring.asking import Asked, Item, Ready, Reply, Work
 from evaluator.scoring.contract import Verdict
 from evaluator.scoring.images.canonical import MAX_PIXELS

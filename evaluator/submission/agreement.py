@@ -8,10 +8,10 @@ from pathlib import Path
 import pandas as pd
 
 from benchmarks.schema import Benchmark
-from evaluator.submission.drawn import USUAL_PAIRS, Drawn
-from evaluator.submission.dry_run import JOINED
+from evaluator.submission.checking.drawn import USUAL_PAIRS, Drawn
+from evaluator.submission.checking.dry_run import JOINED
+from leaderboard.publication.score_hash import scores_sha256
 from leaderboard.records import Receipt
-from leaderboard.score_hash import scores_sha256
 
 
 def agreement(

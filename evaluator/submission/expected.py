@@ -8,8 +8,8 @@ from pathlib import Path
 
 from benchmarks.schema import Benchmark
 from evaluator.isolation.limits import Limits
-from evaluator.submission.dry_run import BenchmarkRun, DryRun
-from evaluator.submission.projection import (
+from evaluator.submission.checking.dry_run import BenchmarkRun, DryRun
+from evaluator.submission.checking.projection import (
     Projection,
     Ran,
     of_questions,

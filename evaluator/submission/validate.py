@@ -13,13 +13,13 @@ from pathlib import Path
 from benchmarks.errors import SubmitterError
 from benchmarks.schema import Benchmark
 from evaluator.manifest import FILE, MAX_BYTES, ManifestReading, manifest_reading, nearest
-from evaluator.submission.archive import Looked, looked_into
-from evaluator.submission.content import Content
-from evaluator.submission.kinds import WEIGHTS
-from evaluator.submission.limits import ArchiveLimits
+from evaluator.submission.archives.archive import Looked, looked_into
+from evaluator.submission.archives.content import Content
+from evaluator.submission.archives.kinds import WEIGHTS
+from evaluator.submission.archives.limits import ArchiveLimits
+from evaluator.submission.archives.weights import weights_problems
 from evaluator.submission.manifest import Manifest
 from evaluator.submission.problems import as_problem, one_error
-from evaluator.submission.weights import weights_problems
 from evaluator.toml_lines import line_of
 from leaderboard.desk import Examination, Problem
 

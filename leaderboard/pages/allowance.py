@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from leaderboard.bans import Ban
+from leaderboard.governance.bans import Ban
+from leaderboard.governance.policy import Policy
+from leaderboard.governance.quota import Standing
 from leaderboard.pages.markup import count, notice, text
-from leaderboard.policy import Policy
-from leaderboard.quota import Standing
 from leaderboard.records import Kind
 
 _KINDS = {Kind.METRIC: "Scoring modules", Kind.SCORES: "Scores files"}

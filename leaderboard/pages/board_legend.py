@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchmarks.schema import Card
-from leaderboard.cells import Cell
 from leaderboard.pages.marks import Axis
 from leaderboard.pages.markup import count, notice, number, text
 from leaderboard.pages.tiers import Basis
-from leaderboard.ranking import MIN_CLUSTERS
+from leaderboard.ranking.cells import Cell
+from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
 
 
 def order_notice(cells: Sequence[Cell], card: Card) -> str:

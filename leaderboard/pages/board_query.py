@@ -8,11 +8,11 @@ from urllib.parse import parse_qs, urlencode
 
 from benchmarks.errors import PlatformError
 from benchmarks.schema import Card, Selector
-from leaderboard.cells import Cell
 from leaderboard.pages.filters import Filters
 from leaderboard.pages.markup import clean
 from leaderboard.pages.measures import in_order, nearest, skill_title, title, token
 from leaderboard.pages.reading import BoardIndex
+from leaderboard.ranking.cells import Cell
 
 BETWEEN_SKILLS = ","
 """Joins the skills of a link; a parameter `skill` may come several times as well."""

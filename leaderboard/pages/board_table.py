@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.schema import Card, MeasureInfo
-from leaderboard.cells import Cell
 from leaderboard.pages.board_legend import legend, order_notice
 from leaderboard.pages.flags import flag_badges, flags_legend, flags_of
 from leaderboard.pages.marks import Axis, axis_for, axis_header, rank_bar, rank_text, whisker
@@ -22,8 +21,9 @@ from leaderboard.pages.markup import (
 )
 from leaderboard.pages.signatures import signature_text, signed_by
 from leaderboard.pages.tiers import Basis, Group, groups
+from leaderboard.publication.snapshot import Entry
+from leaderboard.ranking.cells import Cell
 from leaderboard.records import Kind
-from leaderboard.snapshot import Entry
 
 _BUNDLED = ("not isolated", "our own code")
 """How the layers of a run begin in which code of this project ran without walls."""

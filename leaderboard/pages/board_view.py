@@ -13,7 +13,7 @@ from leaderboard.pages.measures import info, title
 from leaderboard.pages.pair_matrix import pair_matrix, pairs
 from leaderboard.pages.reading import View
 from leaderboard.pages.tiers import Basis, in_tiers
-from leaderboard.slices import Ranked
+from leaderboard.ranking.slices import Ranked
 
 SIMULATED = (
     "<b>Ratings on this board are simulated.</b> They do not come from people; the board shows "

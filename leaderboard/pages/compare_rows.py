@@ -12,13 +12,13 @@ import numpy as np
 
 from benchmarks.comparison import Compared, corrected
 from benchmarks.schema import Selector
-from leaderboard.cells import Cell
-from leaderboard.comparing import Match, compare_cells
 from leaderboard.pages.board_query import Choice
 from leaderboard.pages.csv_export import harmless
 from leaderboard.pages.measures import in_order, nearest
 from leaderboard.pages.reading import View
-from leaderboard.slices import Slice, mean_over_skills
+from leaderboard.ranking.cells import Cell
+from leaderboard.ranking.comparing import Match, compare_cells
+from leaderboard.ranking.slices import Slice, mean_over_skills
 
 COLUMNS = (
     "shown_as", "metric_a", "metric_b", "entry_a", "entry_b", "benchmark", "revision", "measure",

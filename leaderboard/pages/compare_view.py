@@ -18,7 +18,6 @@ from benchmarks.comparison_words import (
 )
 from benchmarks.schema import Card
 from benchmarks.statistics.resampling import seed_of
-from leaderboard.comparing import NO_CONTRIBUTIONS
 from leaderboard.pages.board_query import Choice
 from leaderboard.pages.board_table import badges
 from leaderboard.pages.board_view import SIMULATED
@@ -32,6 +31,7 @@ from leaderboard.pages.markup import count, notice, number, page, section, submi
 from leaderboard.pages.measures import title
 from leaderboard.pages.reading import View
 from leaderboard.pages.signatures import signed_by
+from leaderboard.ranking.comparing import NO_CONTRIBUTIONS
 
 _LONGEST_NAME = 60
 _UNPUBLISHED = (

@@ -7,12 +7,12 @@ import io
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 
-from leaderboard.cells import Cell
 from leaderboard.pages.markup import clean, text
 from leaderboard.pages.measures import token
 from leaderboard.pages.pair_matrix import Pair
 from leaderboard.pages.reading import BoardIndex
-from leaderboard.snapshot import Entry
+from leaderboard.publication.snapshot import Entry
+from leaderboard.ranking.cells import Cell
 
 COLUMNS = (
     "rank_low", "rank", "rank_high", "metric", "version", "submitter", "kind", "benchmark",

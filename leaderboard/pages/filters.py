@@ -9,8 +9,8 @@ from benchmarks.schema import Card
 from leaderboard.pages.board_table import is_trained_on
 from leaderboard.pages.markup import clean
 from leaderboard.pages.signatures import shown_account
+from leaderboard.publication.snapshot import Entry
 from leaderboard.records import Kind
-from leaderboard.snapshot import Entry
 
 MOST_SEARCHED = 200
 """Characters of a search that are looked at."""

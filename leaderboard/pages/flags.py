@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from leaderboard.cells import UNSANDBOXED
 from leaderboard.desk import UNNAMED
 from leaderboard.pages.markup import badge, text
-from leaderboard.snapshot import Entry
+from leaderboard.publication.snapshot import Entry
+from leaderboard.ranking.cells import UNSANDBOXED
 
 SAME_CONTENT, SAME_SCORES = "same content", "same scores"
 MEANINGS = {

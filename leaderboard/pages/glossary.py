@@ -9,7 +9,7 @@ from benchmarks.statistics.sign_flips import ALL_DRAWS, ENUMERATED, FIRST_DRAWS
 from leaderboard.pages.board_table import direction
 from leaderboard.pages.markup import MISSING, badge, link, number, paragraphs, section, text
 from leaderboard.pages.states_shown import legend
-from leaderboard.ranking import MAX_MISSING, MIN_CLUSTERS
+from leaderboard.ranking.rank_ranges import MAX_MISSING, MIN_CLUSTERS
 
 _READING = f"""
 <dl class="as-terms">

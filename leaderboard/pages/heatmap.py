@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.schema import Card, Selector
-from leaderboard.cells import Cell
 from leaderboard.pages.board_table import metric_name
 from leaderboard.pages.marks import rank_text
 from leaderboard.pages.markup import MISSING, count, interval, number, text
@@ -14,6 +13,7 @@ from leaderboard.pages.measures import info, nearest, skill_title, title
 from leaderboard.pages.pair_matrix import p_stated
 from leaderboard.pages.reading import BoardIndex, View
 from leaderboard.pages.skill_tests import TestedColumn
+from leaderboard.ranking.cells import Cell
 
 MOST_METRICS = 60
 """More rows than this help nobody's eyes; the rest is in the CSV."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from leaderboard.cells import Cell
 from leaderboard.pages.signatures import shown_account
+from leaderboard.publication.snapshot import Entry
+from leaderboard.ranking.cells import Cell
 from leaderboard.records import Kind
-from leaderboard.snapshot import Entry
 
 
 class Identity(NamedTuple):

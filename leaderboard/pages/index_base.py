@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from leaderboard.headlines import Headlines
-from leaderboard.index import Comparison, Interval, Standing
 from leaderboard.pages.identities import Identity, entries_of_each, latest_entries
 from leaderboard.pages.index_boards import IndexBoard, index_boards, rescaled
 from leaderboard.pages.reading import View
-from leaderboard.snapshot import Entry
+from leaderboard.publication.snapshot import Entry
+from leaderboard.ranking.headlines import Headlines
+from leaderboard.ranking.index import Comparison, Interval, Standing
 
 OTHER_PLAN = "its resamples cannot be joined with those of the other benchmarks"
 NO_DRAWS = "its resamples are not at hand"

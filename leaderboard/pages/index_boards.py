@@ -9,10 +9,10 @@ from statistics import fmean
 from typing import NamedTuple
 
 from benchmarks.schema import Card, Scale
-from leaderboard.cells import Cell
-from leaderboard.index import Interval
 from leaderboard.pages.identities import Identity, latest_cells
 from leaderboard.pages.reading import BoardIndex, View
+from leaderboard.ranking.cells import Cell
+from leaderboard.ranking.index import Interval
 
 INSIDE = {
     "genai_527": "genai_1600",
@@ -81,7 +81,7 @@ class PlainIndex(NamedTuple):
     """The index of one metric under the starting weights."""
 
     value: float
-    """As `leaderboard.index` gives it, without the resamples behind its interval."""
+    """As `leaderboard.ranking.index` gives it, without the resamples behind its interval."""
     boards: tuple[str, ...]
     """The benchmarks it rests on, in the order of display."""
 

@@ -7,13 +7,13 @@ import io
 import math
 from collections.abc import Mapping, Sequence
 
-from leaderboard.index import Interval
 from leaderboard.pages.csv_export import harmless
 from leaderboard.pages.index_base import IndexBase, Ranked
 from leaderboard.pages.index_query import IndexChoice
 from leaderboard.pages.index_table import in_order
-from leaderboard.ranking import RankRange
-from leaderboard.snapshot import Entry
+from leaderboard.publication.snapshot import Entry
+from leaderboard.ranking.index import Interval
+from leaderboard.ranking.rank_ranges import RankRange
 
 INDEX = "index"
 """In the column `benchmark`: the line of the index itself."""

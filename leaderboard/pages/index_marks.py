@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from leaderboard.index import Interval
 from leaderboard.pages.identities import Identity
 from leaderboard.pages.index_base import IndexBase
 from leaderboard.pages.marks import Axis, ticks
 from leaderboard.pages.markup import MISSING, interval, number, text
 from leaderboard.pages.measures import info
+from leaderboard.ranking.index import Interval
 
 SLOT = 20
 """Width of a benchmark in a strip, in pixels."""

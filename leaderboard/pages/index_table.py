@@ -13,7 +13,7 @@ from leaderboard.pages.index_query import BY_BORDA, BY_INDEX, BY_NAME, IndexChoi
 from leaderboard.pages.marks import Axis, axis_header, rank_bar
 from leaderboard.pages.markup import MISSING, badge, count, interval, number, text
 from leaderboard.pages.signatures import signed_by
-from leaderboard.ranking import RankRange
+from leaderboard.ranking.rank_ranges import RankRange
 from leaderboard.records import Kind
 
 MOST_ROWS = 200

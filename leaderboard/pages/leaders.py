@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from benchmarks.schema import MeasureInfo
-from leaderboard.cells import Cell
 from leaderboard.pages.board_table import is_trained_on, metric_name
 from leaderboard.pages.flags import flag_badges, flags_of
 from leaderboard.pages.marks import axis_for, rank_text, whisker
@@ -14,7 +13,8 @@ from leaderboard.pages.measures import info
 from leaderboard.pages.over_boards import headline_cells
 from leaderboard.pages.reading import BoardIndex, View
 from leaderboard.pages.signatures import signed_by
-from leaderboard.snapshot import Entry
+from leaderboard.publication.snapshot import Entry
+from leaderboard.ranking.cells import Cell
 
 
 def leader_cards(view: View) -> str:

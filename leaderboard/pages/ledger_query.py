@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
-from leaderboard.chronicle import Line
+from leaderboard.ledger.chronicle import Line
 
 PER_PAGE = 50
 _LONGEST = 120

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from leaderboard.chronicle import FIRST, Line, broken_links, segments, sha256, verify
+from leaderboard.ledger.chronicle import FIRST, Line, broken_links, segments, sha256, verify
 from leaderboard.store.interface import Repository
 
 VERIFY_EVERY = timedelta(minutes=2)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from leaderboard.accounts import is_key
-from leaderboard.chronicle import BAN, BEGAN, POLICY, UNBAN, Line
+from leaderboard.governance.accounts import is_key
+from leaderboard.ledger.chronicle import BAN, BEGAN, POLICY, UNBAN, Line
 from leaderboard.pages.history import moment
 from leaderboard.pages.ledger_query import LedgerPage, LedgerQuery
 from leaderboard.pages.ledger_reading import Known

@@ -9,8 +9,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from leaderboard.cells import Cell
 from leaderboard.pages.markup import interval, number, text
+from leaderboard.ranking.cells import Cell
 
 _MARGIN = 0.05
 

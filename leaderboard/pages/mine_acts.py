@@ -6,17 +6,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from benchmarks.errors import SubmitterError
-from leaderboard.accounts import Account
-from leaderboard.acts import Acts
+from leaderboard.governance.accounts import Account
+from leaderboard.governance.acts import Acts
+from leaderboard.governance.policy import Allowance, Policy
+from leaderboard.governance.rights import Action
 from leaderboard.pages.answers import done
 from leaderboard.pages.markup import submitted, text
 from leaderboard.pages.page import Context
 from leaderboard.pages.states_shown import chip
 from leaderboard.pages.submitting import answer
 from leaderboard.pages.visitors import required
-from leaderboard.policy import Allowance, Policy
 from leaderboard.records import Kind, Status
-from leaderboard.rights import Action
 
 BUTTONS: Mapping[Action, str] = {
     Action.PUBLISH: "Publish",

@@ -10,9 +10,10 @@ from typing import Any
 import gradio as gr
 
 from benchmarks.errors import AssayError
-from leaderboard.accounts import Account
-from leaderboard.acts import Acts
-from leaderboard.own import Own
+from leaderboard.governance.accounts import Account
+from leaderboard.governance.acts import Acts
+from leaderboard.governance.own import Own
+from leaderboard.governance.rights import Action, actions
 from leaderboard.pages.answers import refused
 from leaderboard.pages.markup import page
 from leaderboard.pages.mine_acts import BUTTONS, Deed, act_on, ask_to_withdraw
@@ -23,7 +24,6 @@ from leaderboard.pages.submitting import standing_of
 from leaderboard.pages.visitors import as_visitor, required, sign_in_row
 from leaderboard.pages.widgets import QUIET, html, on_load
 from leaderboard.records import Status
-from leaderboard.rights import Action, actions
 
 REFRESH_S = 2.0
 _DOING: dict[str, Any] = {"api_visibility": "private", "show_progress": "minimal"}

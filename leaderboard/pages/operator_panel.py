@@ -7,16 +7,16 @@ from typing import Any
 
 import gradio as gr
 
-from leaderboard.accounts import Account
-from leaderboard.acts import Acts
-from leaderboard.bans import Ban, read_bans
+from leaderboard.governance.accounts import Account
+from leaderboard.governance.acts import Acts
+from leaderboard.governance.bans import Ban, read_bans
+from leaderboard.governance.policy import read_policy
 from leaderboard.pages.history import moment
 from leaderboard.pages.markup import page, text
 from leaderboard.pages.mine_acts import PolicyForm, bar, set_policy
 from leaderboard.pages.page import Context
 from leaderboard.pages.visitors import as_visitor
 from leaderboard.pages.widgets import html
-from leaderboard.policy import read_policy
 from leaderboard.records import Kind
 
 _DOING: dict[str, Any] = {"api_visibility": "private", "show_progress": "minimal"}

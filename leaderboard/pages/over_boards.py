@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from leaderboard.cells import Cell
 from leaderboard.pages.identities import Identity, entries_of_each, latest_cells, latest_entries
 from leaderboard.pages.index_boards import PlainIndex, index_boards, plain_index
 from leaderboard.pages.measures import nearest
 from leaderboard.pages.reading import BoardIndex, View
-from leaderboard.snapshot import Entry
+from leaderboard.publication.snapshot import Entry
+from leaderboard.ranking.cells import Cell
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from functools import cached_property, lru_cache
 
 from benchmarks.errors import PlatformError
 from benchmarks.schema import Card
-from leaderboard.accounts import Account
 from leaderboard.desk import Desk
-from leaderboard.own import Own
+from leaderboard.governance.accounts import Account
+from leaderboard.governance.own import Own
+from leaderboard.governance.signing_in import SignIn
 from leaderboard.pages.reading import Reader
-from leaderboard.signing_in import SignIn
 from leaderboard.store.interface import Store
 from leaderboard.store.live import Live
 

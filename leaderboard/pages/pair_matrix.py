@@ -11,14 +11,14 @@ import numpy as np
 
 from benchmarks.comparison_words import digits_of_p, plural, units_of
 from benchmarks.schema import Card
-from leaderboard.comparing import unit_of
 from leaderboard.pages.board_query import Choice
 from leaderboard.pages.board_table import metric_name
 from leaderboard.pages.markup import MISSING, count, number, text
 from leaderboard.pages.tiers import Basis
-from leaderboard.ranking import LEVEL
-from leaderboard.slices import Ranked
-from leaderboard.snapshot import Entry
+from leaderboard.publication.snapshot import Entry
+from leaderboard.ranking.comparing import unit_of
+from leaderboard.ranking.rank_ranges import LEVEL
+from leaderboard.ranking.slices import Ranked
 
 MOST_METRICS = 30
 """More rows and columns than this cannot be read; the tests count in the correction all the same."""

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from benchmarks.schema import Card, Selector
-from leaderboard.cells import Cell, best_first
-from leaderboard.ledger import Ledger
-from leaderboard.orders import Orders
+from leaderboard.ledger.ledger import Ledger
 from leaderboard.pages.skill_tests import SkillTests
+from leaderboard.publication.snapshot import PATH, Board, Entry, Snapshot
+from leaderboard.ranking.cells import Cell, best_first
+from leaderboard.ranking.orders import Orders
 from leaderboard.records import Event, RunResult, Status
-from leaderboard.snapshot import PATH, Board, Entry, Snapshot
 from leaderboard.store.interface import NotFoundError, Store
 
 _SliceKey = tuple[Selector, str | None]

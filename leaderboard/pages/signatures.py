@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from leaderboard.accounts import ASSAY
+from leaderboard.governance.accounts import ASSAY
 from leaderboard.pages.markup import submitted, text
-from leaderboard.snapshot import Entry
+from leaderboard.publication.snapshot import Entry
 
 _LONGEST_KEY = 110
 

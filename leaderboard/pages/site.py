@@ -13,12 +13,12 @@ from starlette.middleware import Middleware
 
 from benchmarks.schema import Card
 from leaderboard.desk import Desk
+from leaderboard.governance.signing_in import SignIn
 from leaderboard.pages.page import Context, Page, all_pages
 from leaderboard.pages.reading import Reader
 from leaderboard.pages.theme import theme
 from leaderboard.pages.uploads import OnlyKnownUpload
 from leaderboard.pages.widgets import KEEP_OPEN, run_on_load
-from leaderboard.signing_in import SignIn
 from leaderboard.store.interface import Store
 
 MAX_UPLOAD = "1gb"

@@ -21,10 +21,10 @@ from benchmarks.schema import Card
 from benchmarks.statistics.multiplicity import benjamini_hochberg
 from benchmarks.statistics.resampling import seed_of
 from benchmarks.statistics.sign_flips import pair_tests
-from leaderboard.cells import Cell
-from leaderboard.orders import Orders
-from leaderboard.ranking import LEVEL
-from leaderboard.slices import Slice
+from leaderboard.ranking.cells import Cell
+from leaderboard.ranking.orders import Orders
+from leaderboard.ranking.rank_ranges import LEVEL
+from leaderboard.ranking.slices import Slice
 
 _KEPT = 1024
 """Columns remembered; one of thirty metrics takes about 7 KB."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from leaderboard.cells import Cell
 from leaderboard.pages.board_table import metric_name
 from leaderboard.pages.flags import flag_badges, flags_legend, flags_of
 from leaderboard.pages.identities import Identity
@@ -16,8 +15,9 @@ from leaderboard.pages.markup import MISSING, ago, badge, count, interval, numbe
 from leaderboard.pages.over_boards import Standing, headline_cells, standings
 from leaderboard.pages.reading import View
 from leaderboard.pages.signatures import signature
+from leaderboard.publication.snapshot import Entry
+from leaderboard.ranking.cells import Cell
 from leaderboard.records import Kind
-from leaderboard.snapshot import Entry
 
 __all__ = ["Identity", "Standing", "headline_cells", "leader_cards", "matrix", "publications",
            "standings"]  # fmt: skip

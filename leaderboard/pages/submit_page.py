@@ -6,7 +6,7 @@ from typing import Any
 
 import gradio as gr
 
-from leaderboard.accounts import Account
+from leaderboard.governance.accounts import Account
 from leaderboard.pages.answers import gate_notice, worker_banner
 from leaderboard.pages.guide import ARCHIVE_GUIDE, SCORES_GUIDE
 from leaderboard.pages.markup import page

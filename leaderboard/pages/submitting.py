@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.errors import AssayError, SubmitterError
-from leaderboard.accounts import Account
-from leaderboard.bans import Ban, read_bans
 from leaderboard.desk import Accepted
+from leaderboard.governance.accounts import Account
+from leaderboard.governance.bans import Ban, read_bans
+from leaderboard.governance.policy import read_policy
+from leaderboard.governance.quota import standings
 from leaderboard.pages.allowance import allowance, ban_notice
 from leaderboard.pages.answers import accepted, examined, refused
 from leaderboard.pages.page import Context
 from leaderboard.pages.visitors import required, who
-from leaderboard.policy import read_policy
-from leaderboard.quota import standings
 
 MOST_RECEIPT_BYTES = 64_000
 

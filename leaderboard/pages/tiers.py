@@ -9,8 +9,8 @@ from itertools import groupby
 
 import numpy as np
 
-from leaderboard.cells import Cell
-from leaderboard.slices import Ranked
+from leaderboard.ranking.cells import Cell
+from leaderboard.ranking.slices import Ranked
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from leaderboard.pages.flags import flag_badges, flags_legend, flags_of
 from leaderboard.pages.identities import latest_entries
 from leaderboard.pages.markup import MISSING, badge, count, number, page, section, text
 from leaderboard.pages.signatures import signature
+from leaderboard.publication.snapshot import Entry
 from leaderboard.records import Cost, Findings, Kind
-from leaderboard.snapshot import Entry
 from leaderboard.trust import TITLES, Check, TrustReport
 
 _LEAD = (

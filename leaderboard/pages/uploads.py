@@ -14,7 +14,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from leaderboard.signing_in import SignIn, Visit, not_signed_in
+from leaderboard.governance.signing_in import SignIn, Visit, not_signed_in
 
 _ROUTE = "/upload"
 

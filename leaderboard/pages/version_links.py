@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from leaderboard.governance.versions import standing_over, superseded_versions
 from leaderboard.pages.markup import submitted, text
 from leaderboard.pages.states_shown import chip
 from leaderboard.records import Status
-from leaderboard.versions import standing_over, superseded_versions
 
 
 def version_links(status: Status, statuses: Sequence[Status], link: str = "./queue?") -> str:

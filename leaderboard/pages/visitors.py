@@ -7,11 +7,11 @@ from typing import Any, Protocol
 
 import gradio as gr
 
-from leaderboard.accounts import Account
+from leaderboard.governance.accounts import Account
+from leaderboard.governance.signing_in import SignIn, Visit, Way, not_signed_in
 from leaderboard.pages.markup import badge, notice, submitted, text
 from leaderboard.pages.page import Context
 from leaderboard.pages.widgets import html
-from leaderboard.signing_in import SignIn, Visit, Way, not_signed_in
 
 
 class Request(Protocol):

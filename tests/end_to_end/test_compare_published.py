@@ -14,7 +14,7 @@ import pytest
 from leaderboard.pages.board_query import BoardQuery, resolve
 from leaderboard.pages.compare_rows import shown
 from leaderboard.pages.reading import Reader
-from leaderboard.snapshot import read_snapshot
+from leaderboard.publication.snapshot import read_snapshot
 from leaderboard.store.folder import folder_store
 from tests.end_to_end.commands import evaluator
 

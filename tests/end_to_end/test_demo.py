@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from leaderboard.cells import Cell
-from leaderboard.snapshot import Snapshot, read_snapshot
+from leaderboard.publication.snapshot import Snapshot, read_snapshot
+from leaderboard.ranking.cells import Cell
 from leaderboard.store.folder import folder_store
 from tests.end_to_end.commands import evaluator
 

@@ -14,13 +14,13 @@ import numpy as np
 from PIL import Image
 
 from evaluator.isolation.backend import IsolationStatus, Probe
-from evaluator.isolation.frames import Capability
+from evaluator.isolation.inside.frames import Capability
 from evaluator.isolation.limits import Limits
-from evaluator.scorer_role import ScorerRole
-from evaluator.submission.desk import SubmissionDesk
-from evaluator.worker import Worker
-from leaderboard.accounts import Account, Origin
+from evaluator.submission.receiving.desk import SubmissionDesk
+from evaluator.worker.scorer_role import ScorerRole
+from evaluator.worker.worker import Worker
 from leaderboard.desk import Gate
+from leaderboard.governance.accounts import Account, Origin
 from leaderboard.records import Status
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store

@@ -18,7 +18,7 @@ from rich.table import Table
 
 from benchmarks.errors import SubmitterError
 from evaluator.isolation.backend import Backend
-from evaluator.isolation.bubblewrap import SWITCHABLE, Bubblewrap
+from evaluator.isolation.bubblewrap.backend import SWITCHABLE, Bubblewrap
 from evaluator.isolation.job import Job
 from evaluator.isolation.layers import Layer
 from tests.evaluator.isolation.boxes import png

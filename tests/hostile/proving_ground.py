@@ -19,18 +19,18 @@ import pytest
 
 from benchmarks.schema import Pair, Questions
 from evaluator.isolation.backend import IsolationStatus, Probe, isolation_status
-from evaluator.isolation.bubblewrap import Bubblewrap
+from evaluator.isolation.bubblewrap.backend import Bubblewrap
 from evaluator.isolation.job import Job
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.plain import PlainProcess
-from evaluator.isolation.session import ScorerSession
-from evaluator.scorer_role import ScorerRole
-from evaluator.submission.desk import SubmissionDesk
-from evaluator.worker import Worker
-from leaderboard.accounts import Account, Origin
-from leaderboard.ledger import Ledger
+from evaluator.isolation.supervising.session import ScorerSession
+from evaluator.submission.receiving.desk import SubmissionDesk
+from evaluator.worker.scorer_role import ScorerRole
+from evaluator.worker.worker import Worker
+from leaderboard.governance.accounts import Account, Origin
+from leaderboard.ledger.ledger import Ledger
+from leaderboard.publication.snapshot import Snapshot, read_snapshot
 from leaderboard.records import Event, Status
-from leaderboard.snapshot import Snapshot, read_snapshot
 from leaderboard.states import State
 from leaderboard.store.folder import folder_store
 from tests.benchmarks.toy import Toy

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.isolation.bubblewrap import SWITCHABLE, Bubblewrap
+from evaluator.isolation.bubblewrap.backend import SWITCHABLE, Bubblewrap
 from evaluator.isolation.layers import Layer
 from evaluator.isolation.plain import PlainProcess
 from tests.hostile.attempts import ATTEMPTS

@@ -52,7 +52,7 @@ class HubServer:
     endpoint: str = ""
     network: str = ""
 
-    def add(self, name: str, files: dict[str, bytes], *, gated: bool = False) -> Repository:
+    def add(self, name: str, files: Mapping[str, bytes], *, gated: bool = False) -> Repository:
         """A repository with one commit."""
         repository = self.repositories[name] = Repository(name, gated=gated)
         repository.commit(files)

@@ -11,19 +11,19 @@ import numpy as np
 
 from benchmarks.rows import Row
 from benchmarks.schema import Card
-from leaderboard.accounts import Account, Origin
-from leaderboard.acts import Acts
-from leaderboard.draws import Draws, draws_files
-from leaderboard.ledger import Ledger
-from leaderboard.publisher import Publisher
+from leaderboard.governance.accounts import Account, Origin
+from leaderboard.governance.acts import Acts
+from leaderboard.governance.versions import superseding
+from leaderboard.ledger.ledger import Ledger
+from leaderboard.ledger.redaction import private_id
+from leaderboard.publication.publisher import Publisher
+from leaderboard.publication.results import ResultFiles
+from leaderboard.publication.snapshot import Published, read_snapshot
+from leaderboard.ranking.draws import Draws, draws_files
 from leaderboard.records import Event, Kind, RunResult, Status, Submission
-from leaderboard.redaction import private_id
-from leaderboard.results import ResultFiles
-from leaderboard.snapshot import Published, read_snapshot
 from leaderboard.states import State
 from leaderboard.store.interface import Changes, Store, transact
 from leaderboard.store.memory import memory_store
-from leaderboard.versions import superseding
 from tests.benchmarks.toy import Toy
 
 ADA = Account(origin=Origin.HUB, name="ada")

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from leaderboard.ledger import QUEUE, Ledger
+from leaderboard.ledger.ledger import QUEUE, Ledger
 from leaderboard.records import Event, Status, Submission, fold
 from leaderboard.states import FINISHED, IN_WORK, TRANSITIONS, WAITING, State
 from leaderboard.store.memory import memory_store
-from tests.leaderboard.test_quota import SCORED, a_status
+from tests.leaderboard.governance.test_quota import SCORED, a_status
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -19,9 +19,9 @@ from evaluator.__main__ import command_line
 from evaluator.commands import check as command
 from evaluator.commands import source as sources
 from evaluator.generation.names import image_file
+from evaluator.hub.source import HubSource
 from evaluator.isolation.backend import IsolationStatus, Probe
 from evaluator.isolation.gate import machine_isolation
-from evaluator.submission.hub_source import HubSource
 from evaluator.submission.receipts import read_receipt
 from evaluator.submission.validate import examine_source
 from tests.evaluator.isolation.boxes import png

@@ -17,11 +17,11 @@ from evaluator.__main__ import command_line
 from evaluator.isolation.backend import IsolationStatus, Probe
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.plain import PlainProcess
-from evaluator.scorer_role import ScorerRole
-from evaluator.submission.desk import SubmissionDesk
-from evaluator.worker import Worker
+from evaluator.submission.receiving.desk import SubmissionDesk
+from evaluator.worker.scorer_role import ScorerRole
+from evaluator.worker.worker import Worker
 from leaderboard.desk import Gate
-from leaderboard.ledger import Ledger
+from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Status
 from leaderboard.states import State
 from leaderboard.store.memory import memory_store

@@ -12,8 +12,8 @@ from benchmarks.rows import Row
 from benchmarks.scores import read_scores
 from benchmarks.ts2.benchmark import Ts2
 from evaluator.commands.compare_files import contenders, measured_field
-from leaderboard.cells import Cell
-from leaderboard.comparing import Match, compare_cells, why_uncounted, why_untested
+from leaderboard.ranking.cells import Cell
+from leaderboard.ranking.comparing import Match, compare_cells, why_uncounted, why_untested
 from tests.evaluator.commands.rated import (
     Compare,
     Rated,

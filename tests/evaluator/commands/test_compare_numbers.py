@@ -15,7 +15,7 @@ from benchmarks.statistics.resampling import seed_of
 from benchmarks.statistics.sign_flips import flip_tests
 from benchmarks.ts2.benchmark import Ts2
 from evaluator.commands.compare_files import contenders, measured_field
-from leaderboard.comparing import Match, compare_cells
+from leaderboard.ranking.comparing import Match, compare_cells
 from tests.evaluator.commands.rated import (
     GOLD,
     PAIRS,

@@ -28,7 +28,7 @@ from evaluator.commands.compare_files import (
     measured_field,
 )
 from evaluator.commands.compare_permuted import Permuted, column_words, permuted, permuted_words
-from leaderboard.comparing import Match, compare_cells
+from leaderboard.ranking.comparing import Match, compare_cells
 
 SEED = seed_of(CARD.name, CARD.revision)
 RELEASED = ("meteor", "spice", "clipscore_vitb32", "tifa_mplug-large")

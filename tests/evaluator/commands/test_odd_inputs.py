@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evaluator.commands.person import os_user, this_person
-from leaderboard.ledger import Ledger
+from leaderboard.ledger.ledger import Ledger
 from leaderboard.store.folder import folder_store
 from tests.evaluator.commands.submitting import SCORES, Run, id_of, sent
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from leaderboard.held import read_marks
+from leaderboard.ledger.held import read_marks
 from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import transact
 from tests.benchmarks.toy import Toy

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from leaderboard.policy import Allowance, Policy
+from leaderboard.governance.policy import Allowance, Policy
 from leaderboard.records import Kind
 from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import transact

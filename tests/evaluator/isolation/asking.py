@@ -15,14 +15,14 @@ import pytest
 
 from benchmarks.errors import AssayError
 from evaluator.isolation.backend import Backend
-from evaluator.isolation.box import NamespaceBox
-from evaluator.isolation.container_arguments import BOX_LABEL
-from evaluator.isolation.container_box import ContainerBox
-from evaluator.isolation.container_engine import Engine
-from evaluator.isolation.containers import Containers
+from evaluator.isolation.containers.arguments import BOX_LABEL
+from evaluator.isolation.containers.backends import Containers
+from evaluator.isolation.containers.box import ContainerBox
+from evaluator.isolation.containers.engine import Engine
 from evaluator.isolation.job import Job
 from evaluator.isolation.limits import Limits
-from evaluator.isolation.session import ScorerSession
+from evaluator.isolation.supervising.box import NamespaceBox
+from evaluator.isolation.supervising.session import ScorerSession
 from tests.evaluator.isolation import inquiry
 from tests.evaluator.isolation.boxes import png
 from tests.evaluator.isolation.conformance_scorers import Ending

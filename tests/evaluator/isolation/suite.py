@@ -18,11 +18,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evaluator.isolation import processes
 from evaluator.isolation.backend import Backend
-from evaluator.isolation.containers import Containers
+from evaluator.isolation.containers.backends import Containers
 from evaluator.isolation.layers import Layer
 from evaluator.isolation.limits import MIB
+from evaluator.isolation.supervising import processes
 from tests.evaluator.isolation import inquiry
 from tests.evaluator.isolation.asking import (
     Answered,

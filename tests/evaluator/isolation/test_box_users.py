@@ -15,16 +15,17 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import PlatformError
-from evaluator.isolation import bubblewrap_launch, processes
-from evaluator.isolation.box import NamespaceBox
-from evaluator.isolation.bubblewrap import Bubblewrap
-from evaluator.isolation.cgroup_places import Places
+from evaluator.isolation.bubblewrap import launch as bubblewrap_launch
+from evaluator.isolation.bubblewrap.backend import Bubblewrap
+from evaluator.isolation.bubblewrap.cgroup_places import Places
+from evaluator.isolation.bubblewrap.outside import sweep
+from evaluator.isolation.bubblewrap.slots import UIDS, left_by_nobody, take_slot
+from evaluator.isolation.bubblewrap.staging import require_readable, require_way
+from evaluator.isolation.bubblewrap.starter import Starter
 from evaluator.isolation.job import Job
-from evaluator.isolation.outside import sweep
-from evaluator.isolation.session import ScorerSession
-from evaluator.isolation.slots import UIDS, left_by_nobody, take_slot
-from evaluator.isolation.staging import require_readable, require_way
-from evaluator.isolation.starter import Starter
+from evaluator.isolation.supervising import processes
+from evaluator.isolation.supervising.box import NamespaceBox
+from evaluator.isolation.supervising.session import ScorerSession
 from tests.evaluator.isolation.boxes import SHORT, Open, Submit, png
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -57,7 +58,7 @@ def test_the_user_of_a_killed_worker_is_free_again(tmp_path: Path) -> None:
     program = f"""
         import os, signal
         from pathlib import Path
-        from evaluator.isolation.slots import take_slot
+        from evaluator.isolation.bubblewrap.slots import take_slot
         print(take_slot(Path({str(tmp_path)!r}), range(70000, 70001)).uid, flush=True)
         os.kill(os.getpid(), signal.SIGKILL)
     """
@@ -224,7 +225,7 @@ def test_an_error_of_starting_reaches_who_asked() -> None:
 ORDINARY = """
 import os, sys
 from pathlib import Path
-from evaluator.isolation.bubblewrap import Bubblewrap
+from evaluator.isolation.bubblewrap.backend import Bubblewrap
 from evaluator.isolation.job import Job
 assert os.getuid() == 65534
 probe = Bubblewrap(hidden=()).probe()

@@ -13,14 +13,21 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import PlatformError, SubmitterError
-from evaluator.isolation import cgroups
-from evaluator.isolation.box import NamespaceBox
-from evaluator.isolation.bubblewrap import Bubblewrap
-from evaluator.isolation.cgroup_places import Places, find
-from evaluator.isolation.cgroups import Cgroup, held, machine_cgroups, make, settings, sweep
+from evaluator.isolation.bubblewrap import cgroups
+from evaluator.isolation.bubblewrap.backend import Bubblewrap
+from evaluator.isolation.bubblewrap.cgroup_places import Places, find
+from evaluator.isolation.bubblewrap.cgroups import (
+    Cgroup,
+    held,
+    machine_cgroups,
+    make,
+    settings,
+    sweep,
+)
 from evaluator.isolation.job import Job
 from evaluator.isolation.layers import Layer
 from evaluator.isolation.limits import MIB, Limits
+from evaluator.isolation.supervising.box import NamespaceBox
 from tests.evaluator.isolation.boxes import SHORT, Submit, png
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -227,7 +234,7 @@ def test_the_cgroups_of_a_killed_worker_are_swept_at_the_next_start(
     program = f"""
         import os, signal
         from pathlib import Path
-        from evaluator.isolation.bubblewrap import Bubblewrap
+        from evaluator.isolation.bubblewrap.backend import Bubblewrap
         from evaluator.isolation.job import Job
         session = Bubblewrap().start(Job(Path({str(folder)!r})))
         cgroup = session._box.held.cgroup

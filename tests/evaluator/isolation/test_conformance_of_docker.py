@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evaluator.isolation.backend import Backend
-from evaluator.isolation.containers import Containers
+from evaluator.isolation.containers.backends import Containers
 from tests.evaluator.isolation.suite import Walls
 
 pytestmark = pytest.mark.isolation

@@ -8,15 +8,15 @@ import pytest
 
 from benchmarks.errors import PlatformError
 from evaluator.isolation import layout
-from evaluator.isolation.container_arguments import (
+from evaluator.isolation.containers.arguments import (
     BoxPlan,
     arguments,
     binds,
     process_bound,
     with_first,
 )
-from evaluator.isolation.container_engine import EngineKind
-from evaluator.isolation.containers import gvisor
+from evaluator.isolation.containers.backends import gvisor
+from evaluator.isolation.containers.engine import EngineKind
 from evaluator.isolation.interpreter import Interpreter
 from evaluator.isolation.job import Job
 from evaluator.isolation.layout import Bind

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import PlatformError
-from evaluator.isolation import container_sweep
-from evaluator.isolation.container_engine import Engine, EngineError
-from evaluator.isolation.container_image import OperatorImage
-from evaluator.isolation.containers import Containers, docker
+from evaluator.isolation.containers import sweep as container_sweep
+from evaluator.isolation.containers.backends import Containers, docker
+from evaluator.isolation.containers.engine import Engine, EngineError
+from evaluator.isolation.containers.image import OperatorImage
 from evaluator.isolation.job import Job
-from evaluator.isolation.session import ScorerSession
+from evaluator.isolation.supervising.session import ScorerSession
 from tests.evaluator.isolation.asking import boxes_known_to
 from tests.evaluator.isolation.boxes import Submit
 from tests.evaluator.isolation.engines import client_environment

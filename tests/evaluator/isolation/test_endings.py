@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import PlatformError
-from evaluator.isolation import broken, processes
 from evaluator.isolation.backend import IsolationStatus, Probe
-from evaluator.isolation.box import NamespaceBox
-from evaluator.isolation.bubblewrap import Bubblewrap
-from evaluator.isolation.cgroups import machine_cgroups
+from evaluator.isolation.bubblewrap.backend import Bubblewrap
+from evaluator.isolation.bubblewrap.cgroups import machine_cgroups
+from evaluator.isolation.bubblewrap.outside import orphans, sweep
 from evaluator.isolation.job import Job
-from evaluator.isolation.outside import orphans, sweep
+from evaluator.isolation.supervising import broken, processes
+from evaluator.isolation.supervising.box import NamespaceBox
 from tests.evaluator.isolation.boxes import Submit
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -28,7 +28,7 @@ TRIES = 25
 STARTING = """
     import os, signal, sys
     from pathlib import Path
-    from evaluator.isolation.bubblewrap import Bubblewrap
+    from evaluator.isolation.bubblewrap.backend import Bubblewrap
     from evaluator.isolation.job import Job
     backend = Bubblewrap()
     backend.start(Job(Path(sys.argv[1]))).close()
@@ -129,7 +129,7 @@ def test_a_box_that_does_not_end_is_marked(
     folder = submit("class Scorer:\n    def score(self, images, prompts): return [1.0]")
     session = bubblewrap.start(Job(folder))
     with subprocess.Popen(["sleep", "60"]) as survivor:
-        monkeypatch.setattr("evaluator.isolation.box._GONE_WITHIN_S", 0.05)
+        monkeypatch.setattr("evaluator.isolation.supervising.box._GONE_WITHIN_S", 0.05)
         monkeypatch.setattr(NamespaceBox, "pids", lambda self: [survivor.pid])
         with pytest.raises(PlatformError) as caught:
             session.close()

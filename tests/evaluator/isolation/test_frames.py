@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator.isolation import frames
-from evaluator.isolation.frames import Capability, ErrorKind, FrameError, Go
+from evaluator.isolation.inside import frames
+from evaluator.isolation.inside.frames import Capability, ErrorKind, FrameError, Go
 
 SEQ = st.integers(0, 2**32 - 1)
 IMAGES = st.lists(st.binary(max_size=50), min_size=1, max_size=4)

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from benchmarks.errors import SubmitterError
-from evaluator.isolation import processes
-from evaluator.isolation.box import NamespaceBox
-from evaluator.isolation.bubblewrap import Bubblewrap
+from evaluator.isolation.bubblewrap.backend import Bubblewrap
 from evaluator.isolation.limits import MIB
-from evaluator.isolation.session import ScorerSession
+from evaluator.isolation.supervising import processes
+from evaluator.isolation.supervising.box import NamespaceBox
+from evaluator.isolation.supervising.session import ScorerSession
 from tests.evaluator.isolation.boxes import SHORT, Open, Submit, png
 
 pytestmark = pytest.mark.isolation
@@ -369,7 +369,7 @@ def test_a_box_ends_when_its_worker_is_killed(bubblewrap: Bubblewrap, submit: Su
     )
     worker = f"""
 from pathlib import Path
-from evaluator.isolation.bubblewrap import Bubblewrap
+from evaluator.isolation.bubblewrap.backend import Bubblewrap
 from evaluator.isolation.job import Job
 session = Bubblewrap().start(Job(Path({str(folder)!r})))
 with session:

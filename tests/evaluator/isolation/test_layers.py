@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import PlatformError
-from evaluator.isolation import graphics
 from evaluator.isolation.backend import Probe, isolation_status
-from evaluator.isolation.bubblewrap import SWITCHABLE, Bubblewrap
+from evaluator.isolation.bubblewrap import graphics
+from evaluator.isolation.bubblewrap.backend import SWITCHABLE, Bubblewrap
 from evaluator.isolation.gate import IsolationChoice, machine_isolation
 from evaluator.isolation.job import Job, ModelFiles
 from evaluator.isolation.layers import LEGEND, Layer
 from evaluator.isolation.limits import Limits
-from evaluator.isolation.session import ScorerSession
-from leaderboard.cells import UNSANDBOXED, kept_from_ranking
+from evaluator.isolation.supervising.session import ScorerSession
+from leaderboard.ranking.cells import UNSANDBOXED, kept_from_ranking
 from tests.evaluator.isolation.boxes import SHORT, Submit, png
 
 BOUNDS = {Layer.MEMORY_CGROUP, Layer.MEMORY_WATCHDOG, Layer.CPU_CGROUP, Layer.CPU_NICENESS}

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.isolation import broken, outside, processes, slots
+from evaluator.isolation.bubblewrap import outside, slots
 from evaluator.isolation.interpreter import PACKAGE
+from evaluator.isolation.supervising import broken, processes
 
 SOMEBODY = 65533
 

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evaluator.isolation import calls
-from evaluator.isolation.reporting import ScorerFailure
+from evaluator.isolation.inside import calls
+from evaluator.isolation.inside.reporting import ScorerFailure
 
 ROOT = Path(__file__).parent
 PROMPTS = ["a cat", "a dog", "a cow"]

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.errors import PlatformError, SubmitterError
 from evaluator.isolation.backend import Backend
-from evaluator.isolation.frames import Capability
+from evaluator.isolation.inside.frames import Capability
 from evaluator.isolation.job import Job
 from tests.evaluator.isolation.boxes import SHORT, Submit, png
 

@@ -9,7 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.errors import PlatformError
-from evaluator.isolation.seccomp_profile import oci_profile, others, permissions, refusals
+from evaluator.isolation.containers.seccomp_profile import (
+    oci_profile,
+    others,
+    permissions,
+    refusals,
+)
 from evaluator.isolation.syscalls import ALLOWED, DENIED, Condition, Test, known
 
 ARGUMENT = st.integers(0, 2**64 - 1)

@@ -11,8 +11,8 @@ from types import ModuleType
 import pytest
 
 from benchmarks.errors import PlatformError
-from evaluator.isolation import seccomp_bpf
-from evaluator.isolation.bubblewrap import Bubblewrap
+from evaluator.isolation.bubblewrap import seccomp_bpf
+from evaluator.isolation.bubblewrap.backend import Bubblewrap
 from evaluator.isolation.job import Job
 from evaluator.isolation.syscalls import ALLOWED, DENIED, Condition, Rule, Test, denied, known
 from tests.evaluator.isolation.boxes import Open, png

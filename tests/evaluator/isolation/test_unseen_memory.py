@@ -14,12 +14,12 @@ import pytest
 
 from benchmarks.errors import SubmitterError
 from evaluator.isolation import memory
-from evaluator.isolation.box import NamespaceBox
-from evaluator.isolation.bubblewrap import Bubblewrap
+from evaluator.isolation.bubblewrap.backend import Bubblewrap
 from evaluator.isolation.job import Job
 from evaluator.isolation.layers import Layer
 from evaluator.isolation.limits import MIB
-from evaluator.isolation.session import ScorerSession
+from evaluator.isolation.supervising.box import NamespaceBox
+from evaluator.isolation.supervising.session import ScorerSession
 from tests.evaluator.isolation.boxes import SHORT, Submit
 
 SMALL = replace(SHORT, memory_bytes=192 * MIB)

@@ -12,11 +12,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator.isolation import calls
-from evaluator.isolation.frames import Capability, ErrorKind
-from evaluator.isolation.reporting import ScorerFailure
-from evaluator.isolation.vectors import VectorCache
-from evaluator.isolation.ways import CheapestWay, Pairs
+from evaluator.isolation.inside import calls
+from evaluator.isolation.inside.frames import Capability, ErrorKind
+from evaluator.isolation.inside.reporting import ScorerFailure
+from evaluator.isolation.inside.vectors import VectorCache
+from evaluator.isolation.inside.ways import CheapestWay, Pairs
 
 ROOT = Path(__file__).parent
 PAIRS = st.lists(st.tuples(st.integers(0, 3), st.sampled_from("abcdef")), max_size=12)

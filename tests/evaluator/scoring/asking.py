@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from benchmarks.schema import Element, Pair, Questions
-from evaluator.isolation.frames import Capability
+from evaluator.isolation.inside.frames import Capability
 
 
 def picture(number: int) -> bytes:

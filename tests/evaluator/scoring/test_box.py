@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.schema import Element
-from evaluator.isolation import frames
-from evaluator.isolation.frames import Capability
+from evaluator.isolation.inside import frames
+from evaluator.isolation.inside.frames import Capability
 from evaluator.scoring import box
 from evaluator.scoring.asking import Asked, Item, Ready
 from evaluator.scoring.box import BoxAsker, BoxSource, requests

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import SubmitterError
-from evaluator.submission.archive import looked_into, taken_in
-from evaluator.submission.limits import ArchiveLimits
+from evaluator.submission.archives.archive import looked_into, taken_in
+from evaluator.submission.archives.limits import ArchiveLimits
 
 Files = Mapping[str, bytes]
 FILES: Files = {"assay.toml": b'name = "m"', "scorer.py": b"class Scorer: ...", "data/x.txt": b"x"}

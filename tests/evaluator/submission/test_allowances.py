@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import SubmitterError
-from evaluator.submission.allowance import allowed
-from evaluator.submission.desk import SubmissionDesk
-from leaderboard.accounts import ASSAY, Account
-from leaderboard.acts import Acts
-from leaderboard.ledger import Ledger
-from leaderboard.policy import Allowance, Policy, read_policy
-from leaderboard.quota import standings
+from evaluator.submission.receiving.allowance import allowed
+from evaluator.submission.receiving.desk import SubmissionDesk
+from leaderboard.governance.accounts import ASSAY, Account
+from leaderboard.governance.acts import Acts
+from leaderboard.governance.policy import Allowance, Policy, read_policy
+from leaderboard.governance.quota import standings
+from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Event, Kind, Status
 from leaderboard.states import State
 from tests.benchmarks.toy import Toy

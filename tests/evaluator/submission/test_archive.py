@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
-from evaluator.submission.archive import content_hash, taken_in
-from evaluator.submission.limits import ArchiveLimits
+from evaluator.submission.archives.archive import content_hash, taken_in
+from evaluator.submission.archives.limits import ArchiveLimits
 from tests.evaluator.submission.archives import (
     FILES,
     contents,
@@ -259,7 +259,7 @@ def test_a_full_disk_is_not_the_submitters_fault(
         raise OSError(28, "No space left on device")
 
     archive = zipped(tmp_path / "a.zip", {"x": random.Random(1).randbytes(100)})
-    monkeypatch.setattr("evaluator.submission.intake.os.write", full)
+    monkeypatch.setattr("evaluator.submission.archives.intake.os.write", full)
     with pytest.raises(TransientError, match="No space left"), taken_in(archive, tmp_path / "s"):
         raise AssertionError
     assert not list((tmp_path / "s").iterdir())

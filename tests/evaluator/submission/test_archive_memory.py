@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.submission.archive import taken_in
-from evaluator.submission.limits import ArchiveLimits
+from evaluator.submission.archives.archive import taken_in
+from evaluator.submission.archives.limits import ArchiveLimits
 from evaluator.submission.validate import examine_source
 from tests.benchmarks.toy import Toy
 from tests.evaluator.submission.archives import folder_of, refused, tarred, zipped

@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.errors import SubmitterError
-from evaluator.submission.archive import content_hash, looked_into, taken_in
-from evaluator.submission.limits import ArchiveLimits
+from evaluator.submission.archives.archive import content_hash, looked_into, taken_in
+from evaluator.submission.archives.limits import ArchiveLimits
 from tests.evaluator.submission.archives import folder_of
 
 QUICK = settings(

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import pytest
 from PIL import Image
 
-from evaluator.isolation.frames import Capability
-from evaluator.submission.costs import LARGE_SIDE, MEDIUM_SIDE, Costs, measured
+from evaluator.isolation.inside.frames import Capability
+from evaluator.submission.checking.costs import LARGE_SIDE, MEDIUM_SIDE, Costs, measured
 
 TEXTS = ["a red circle", "two blue squares", "no star"]
 

@@ -8,12 +8,12 @@ import pytest
 
 from benchmarks.errors import SubmitterError
 from evaluator.bundled import bundled_modules
-from evaluator.submission.desk import SubmissionDesk
-from evaluator.submission.identity import Identity
-from leaderboard.accounts import ASSAY, Account
-from leaderboard.acts import Acts
+from evaluator.submission.receiving.desk import SubmissionDesk
+from evaluator.submission.receiving.identity import Identity
 from leaderboard.desk import UNNAMED, Accepted, Gate
-from leaderboard.ledger import Ledger
+from leaderboard.governance.accounts import ASSAY, Account
+from leaderboard.governance.acts import Acts
+from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Event, Submission
 from leaderboard.states import State
 from tests.benchmarks.toy import Toy

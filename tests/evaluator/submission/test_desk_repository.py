@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import SubmitterError
-from evaluator.submission import desk as desk_module
-from evaluator.submission.desk import SubmissionDesk
-from evaluator.submission.limits import ArchiveLimits
-from leaderboard.bans import Ban, bans_file
-from leaderboard.ledger import Ledger
+from evaluator.submission.archives.limits import ArchiveLimits
+from evaluator.submission.receiving import desk as desk_module
+from evaluator.submission.receiving.desk import SubmissionDesk
+from leaderboard.governance.bans import Ban, bans_file
+from leaderboard.ledger.ledger import Ledger
 from tests.evaluator.rig import ADA, BOB, MODULE, Rig
 from tests.evaluator.scorers.model_repositories import hub_of_models
 from tests.hub.server import HubServer

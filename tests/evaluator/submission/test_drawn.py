@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.registry import load_registry
 from benchmarks.schema import ScoreTable
-from evaluator.submission.drawn import Drawn, evenly
+from evaluator.submission.checking.drawn import Drawn, evenly
 
 DEMOS = ("demo_croc", "demo_evalmuse", "demo_gecko", "demo_ts2")
 

@@ -11,15 +11,15 @@ import pandas as pd
 import pytest
 
 from benchmarks.registry import load_registry
-from evaluator.isolation.frames import Capability
+from evaluator.isolation.inside.frames import Capability
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.plain import PlainProcess
 from evaluator.scoring.progress import Progress
-from evaluator.submission.drawn import Drawn
-from evaluator.submission.dry_run import DryRun, Machine, dry_run, receipt_of
+from evaluator.submission.checking.drawn import Drawn
+from evaluator.submission.checking.dry_run import DryRun, Machine, dry_run, receipt_of
 from evaluator.submission.receipts import differences, environment_versions, read_receipt, written
 from evaluator.submission.validate import ScoringModule, validated_source
-from leaderboard.score_hash import scores_sha256
+from leaderboard.publication.score_hash import scores_sha256
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 LIMITS = Limits(start_s=60.0, batch_s=60.0, job_s=300.0)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.submission.entries import Entry
-from evaluator.submission.folders import folder_entries
-from evaluator.submission.limits import ArchiveLimits
+from evaluator.submission.archives.entries import Entry
+from evaluator.submission.archives.folders import folder_entries
+from evaluator.submission.archives.limits import ArchiveLimits
 
 SECRET = b"secret"
 

@@ -8,8 +8,8 @@ import pytest
 
 from benchmarks.registry import load_registry
 from evaluator.isolation.limits import Limits
-from evaluator.submission.costs import Costs, Rates
-from evaluator.submission.projection import (
+from evaluator.submission.checking.costs import Costs, Rates
+from evaluator.submission.checking.projection import (
     Pace,
     Ran,
     Size,

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import SubmitterError
-from evaluator.submission.labels import checked_signature
-from leaderboard.accounts import ASSAY, Account, Origin
+from evaluator.submission.receiving.labels import checked_signature
+from leaderboard.governance.accounts import ASSAY, Account, Origin
 from leaderboard.records import Submission
 from tests.evaluator.rig import ADA, BOB, Rig
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import SubmitterError
-from evaluator.submission.limits import ArchiveLimits
+from evaluator.submission.archives.limits import ArchiveLimits
 from tests.evaluator.submission.archives import (
     FILES,
     contents,

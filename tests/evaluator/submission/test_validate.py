@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import load_registry
-from evaluator.submission.archive import taken_in
+from evaluator.submission.archives.archive import taken_in
 from evaluator.submission.manifest import Manifest
 from evaluator.submission.validate import examine_source, validated, validated_source
 from leaderboard.desk import Problem

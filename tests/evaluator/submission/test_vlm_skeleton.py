@@ -11,7 +11,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from evaluator.__main__ import command_line
-from evaluator.isolation.frames import Capability
+from evaluator.isolation.inside.frames import Capability
 from evaluator.isolation.job import Job, ModelFiles
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.plain import PlainProcess

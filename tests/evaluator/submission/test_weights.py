@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import save
 
-from evaluator.submission.archive import taken_in
-from evaluator.submission.limits import ArchiveLimits
-from evaluator.submission.weights import check_header, weights_problems
+from evaluator.submission.archives.archive import taken_in
+from evaluator.submission.archives.limits import ArchiveLimits
+from evaluator.submission.archives.weights import check_header, weights_problems
 from tests.evaluator.submission.archives import zipped
 
 TENSOR = {"dtype": "F32", "shape": [2, 2], "data_offsets": [0, 16]}

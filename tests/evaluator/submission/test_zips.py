@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.submission.limits import ArchiveLimits
+from evaluator.submission.archives.limits import ArchiveLimits
 from tests.evaluator.submission.archives import FILES, contents, problems, refused, zipped
 
 END = struct.Struct("<4s4H2LH")

@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from benchmarks.schema import Card
+from leaderboard.governance.signing_in import SignIn, Way
 from leaderboard.pages.site import create_app, launch_options
-from leaderboard.signing_in import SignIn, Way
 from leaderboard.store.interface import Store
 from tests.leaderboard.pages.synthetic import NOW, StubDesk
 

@@ -14,11 +14,11 @@ import numpy as np
 
 from benchmarks.rows import Row
 from benchmarks.schema import Card, MeasureInfo, Scale, Selector
-from leaderboard.draws import Draws, draws_files
-from leaderboard.orders import Orders
 from leaderboard.pages.reading import View, view_of
+from leaderboard.publication.snapshot import PATH, Published, build_snapshot
+from leaderboard.ranking.draws import Draws, draws_files
+from leaderboard.ranking.orders import Orders
 from leaderboard.records import Kind, RunResult, Submission
-from leaderboard.snapshot import PATH, Published, build_snapshot
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store
 

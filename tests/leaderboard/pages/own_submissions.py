@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import numpy as np
 
-from leaderboard.accounts import Account, Origin
-from leaderboard.held import results_folder
-from leaderboard.ledger import Ledger
+from leaderboard.governance.accounts import Account, Origin
+from leaderboard.ledger.held import results_folder
+from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Event, RunResult, Submission
 from leaderboard.states import State
 from leaderboard.store.interface import Store

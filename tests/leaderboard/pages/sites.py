@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from leaderboard.governance.signing_in import SignIn, Way
 from leaderboard.pages.page import Context
 from leaderboard.pages.reading import Reader
-from leaderboard.signing_in import SignIn, Way
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.pages.synthetic import NOW, StubDesk, cards, fill
 

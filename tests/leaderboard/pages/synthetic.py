@@ -16,12 +16,12 @@ import numpy as np
 from benchmarks.errors import SubmitterError
 from benchmarks.rows import Row
 from benchmarks.schema import Card, MeasureInfo, Selector
-from leaderboard.accounts import Account, Origin
 from leaderboard.desk import Accepted, Examination, Gate
-from leaderboard.draws import Draws, draws_files
-from leaderboard.ledger import Ledger
+from leaderboard.governance.accounts import Account, Origin
+from leaderboard.ledger.ledger import Ledger
+from leaderboard.publication.snapshot import PATH, Published, Snapshot, build_snapshot
+from leaderboard.ranking.draws import Draws, draws_files
 from leaderboard.records import Cost, Event, Kind, RunResult, Status, Submission
-from leaderboard.snapshot import PATH, Published, Snapshot, build_snapshot
 from leaderboard.states import State
 from leaderboard.store.interface import Store
 from leaderboard.store.live import Pulse
@@ -392,8 +392,8 @@ def _status(own: Submission) -> Status:
 
 def main() -> None:
     """Serve the made-up store."""
+    from leaderboard.governance.signing_in import SignIn, Way
     from leaderboard.pages.site import create_app, launch_options
-    from leaderboard.signing_in import SignIn, Way
     from tests.leaderboard.pages.own_submissions import give
 
     port = int(sys.argv[1]) if len(sys.argv) > 1 else 7861

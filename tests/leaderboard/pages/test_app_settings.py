@@ -8,7 +8,7 @@ import pytest
 
 from app import Settings
 from benchmarks.errors import SubmitterError
-from leaderboard.signing_in import SignIn, Way
+from leaderboard.governance.signing_in import SignIn, Way
 
 
 def test_without_any_setting_the_app_listens_at_this_machine_only() -> None:

@@ -7,11 +7,11 @@ import re
 from benchmarks.registry import load_registry
 from benchmarks.schema import Selector
 from benchmarks.ts2.benchmark import CARD
-from leaderboard.orders import Orders
 from leaderboard.pages.as_published import as_published, everything_published
 from leaderboard.pages.board_query import BoardQuery, resolve
 from leaderboard.pages.board_view import board_view
 from leaderboard.pages.reading import view_of
+from leaderboard.ranking.orders import Orders
 from leaderboard.store.memory import memory_store
 
 RANK = Selector(measure="rank", split="all", variant="paper")

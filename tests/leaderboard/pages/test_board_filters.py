@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.datastructures import QueryParams
 
-from leaderboard.orders import Orders
 from leaderboard.pages.board_query import BoardQuery, Choice, resolve
 from leaderboard.pages.board_view import board_view, skills_placeholder, skills_view
 from leaderboard.pages.filters import MOST_SEARCHED, Filters
 from leaderboard.pages.markup import clean
 from leaderboard.pages.reading import View, view_of
+from leaderboard.ranking.orders import Orders
 from leaderboard.records import Kind
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.pages.synthetic import NASTY, cards, fill, snapshot

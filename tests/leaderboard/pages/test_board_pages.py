@@ -13,9 +13,7 @@ import pytest
 
 from benchmarks.errors import PlatformError
 from benchmarks.schema import Selector
-from leaderboard.cells import Cell
-from leaderboard.ledger import Ledger
-from leaderboard.orders import Orders
+from leaderboard.ledger.ledger import Ledger
 from leaderboard.pages.board_query import BoardQuery, resolve
 from leaderboard.pages.board_table import board_table
 from leaderboard.pages.board_view import board_view, skills_view
@@ -27,8 +25,10 @@ from leaderboard.pages.measures import info, nearest, token
 from leaderboard.pages.overview_page import overview
 from leaderboard.pages.reading import BoardIndex, Reader, View, view_of
 from leaderboard.pages.standings import leader_cards, matrix, standings
+from leaderboard.publication.snapshot import Board
+from leaderboard.ranking.cells import Cell
+from leaderboard.ranking.orders import Orders
 from leaderboard.records import Event
-from leaderboard.snapshot import Board
 from leaderboard.states import State
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.pages.synthetic import NASTY, NOW, cards, fill, snapshot

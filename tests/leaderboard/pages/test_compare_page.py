@@ -12,15 +12,15 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from benchmarks.comparison_words import figures
-from leaderboard.comparing import NO_CONTRIBUTIONS, TOO_FEW
-from leaderboard.orders import Orders
 from leaderboard.pages.board_query import BoardQuery
 from leaderboard.pages.compare_page import metric_options
 from leaderboard.pages.compare_query import CompareQuery, Opponents, opponents
 from leaderboard.pages.compare_rows import COLUMNS, shown, shown_csv
 from leaderboard.pages.compare_view import compare_view
 from leaderboard.pages.reading import BoardIndex, Reader, View, view_of
-from leaderboard.snapshot import Board
+from leaderboard.publication.snapshot import Board
+from leaderboard.ranking.comparing import NO_CONTRIBUTIONS, TOO_FEW
+from leaderboard.ranking.orders import Orders
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.pages.conftest import Serve
 from tests.leaderboard.pages.synthetic import NASTY, cards, fill, snapshot

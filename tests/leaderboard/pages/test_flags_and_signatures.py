@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from leaderboard.desk import UNNAMED
-from leaderboard.orders import Orders
 from leaderboard.pages.board_query import BoardQuery, resolve
 from leaderboard.pages.board_view import board_view
 from leaderboard.pages.compare_query import CompareQuery, opponents
@@ -26,8 +25,9 @@ from leaderboard.pages.reading import View, view_of
 from leaderboard.pages.signatures import signature
 from leaderboard.pages.standings import leader_cards, matrix, publications
 from leaderboard.pages.trust_cards import trust_page
+from leaderboard.publication.snapshot import Entry
+from leaderboard.ranking.orders import Orders
 from leaderboard.records import Status
-from leaderboard.snapshot import Entry
 from leaderboard.states import State
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.pages.index_fixture import index_view_of

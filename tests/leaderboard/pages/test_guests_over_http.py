@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import gradio as gr
 import pytest
 
+from leaderboard.governance.signing_in import SignIn, Way, read_sign_in
 from leaderboard.pages.site import create_app, launch_options
-from leaderboard.signing_in import SignIn, Way, read_sign_in
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.pages.calling import Caller, Endpoint, endpoints, session_of

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leaderboard.orders import Orders
 from leaderboard.pages.identities import Identity
 from leaderboard.pages.index_base import IndexBase, index_base
 from leaderboard.pages.index_boards import index_boards, plain_index, rescaled
@@ -23,8 +22,9 @@ from leaderboard.pages.index_page import Prepared, chosen, order_options
 from leaderboard.pages.index_query import HEAVIEST, IndexChoice, IndexQuery, resolve_index
 from leaderboard.pages.index_view import how_made, index_view
 from leaderboard.pages.reading import View, view_of
+from leaderboard.publication.snapshot import build_snapshot
+from leaderboard.ranking.orders import Orders
 from leaderboard.records import Kind
-from leaderboard.snapshot import build_snapshot
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.pages.index_fixture import (
     METRICS,

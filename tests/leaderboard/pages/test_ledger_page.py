@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from leaderboard.chronicle import FIRST, last_hash, read_lines, segments, sha256, verify
-from leaderboard.ledger import Ledger
+from leaderboard.ledger.chronicle import FIRST, last_hash, read_lines, segments, sha256, verify
+from leaderboard.ledger.ledger import Ledger
 from leaderboard.pages.ledger_page import ledger
 from leaderboard.pages.ledger_query import PER_PAGE, LedgerQuery, page_of
 from leaderboard.pages.ledger_reading import VERIFY_EVERY, ChronicleReader

@@ -7,19 +7,19 @@ from datetime import timedelta
 
 import pytest
 
-from leaderboard.accounts import Account
-from leaderboard.acts import Acts
-from leaderboard.bans import read_bans
-from leaderboard.chronicle import read_lines, verify
+from leaderboard.governance.accounts import Account
+from leaderboard.governance.acts import Acts
+from leaderboard.governance.bans import read_bans
+from leaderboard.governance.policy import Policy, read_policy
+from leaderboard.governance.rights import Action, actions
+from leaderboard.governance.signing_in import SignIn, Way
+from leaderboard.ledger.chronicle import read_lines, verify
 from leaderboard.pages.mine_acts import Deed, PolicyForm, act_on, bar, set_policy
 from leaderboard.pages.mine_page import Asked, mine
 from leaderboard.pages.operator_panel import bans_list
 from leaderboard.pages.page import Context
 from leaderboard.pages.reading import Reader
-from leaderboard.policy import Policy, read_policy
 from leaderboard.records import Kind
-from leaderboard.rights import Action, actions
-from leaderboard.signing_in import SignIn, Way
 from leaderboard.states import State
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.pages.own_submissions import (

@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from leaderboard.ledger import Ledger
+from leaderboard.governance.signing_in import SignIn, Way
+from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Event
-from leaderboard.signing_in import SignIn, Way
 from leaderboard.states import State
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store

@@ -6,12 +6,12 @@ import re
 
 import pytest
 
-from leaderboard.cells import Cell
 from leaderboard.pages.leaders import tier_badge
 from leaderboard.pages.over_boards import standings
 from leaderboard.pages.overview_page import overview
 from leaderboard.pages.reading import View
 from leaderboard.pages.standings import leader_cards, matrix
+from leaderboard.ranking.cells import Cell
 from tests.leaderboard.pages.index_fixture import NOW, index_view_of
 
 

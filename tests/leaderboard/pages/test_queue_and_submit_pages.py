@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
-from leaderboard.bans import Ban, bans_file
 from leaderboard.desk import Examination, Gate, Problem
+from leaderboard.governance.bans import Ban, bans_file
+from leaderboard.governance.signing_in import SignIn, Way
 from leaderboard.pages.answers import examined, gate_notice, refused, worker_banner
 from leaderboard.pages.glossary import about
 from leaderboard.pages.page import Context, all_pages
@@ -32,7 +33,6 @@ from leaderboard.pages.submitting import (
     standing_of,
 )
 from leaderboard.records import Kind, Status
-from leaderboard.signing_in import SignIn, Way
 from leaderboard.states import LEGEND, State
 from leaderboard.store.live import Pulse
 from leaderboard.store.memory import memory_store

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from leaderboard.bans import Ban, bans_file
 from leaderboard.desk import Gate
+from leaderboard.governance.bans import Ban, bans_file
 from leaderboard.pages.mine_page import Asked, mine
 from leaderboard.pages.queue_page import one_submission
 from leaderboard.pages.submitting import ModuleForm, check_metric, send_metric

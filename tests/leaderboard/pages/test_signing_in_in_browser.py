@@ -17,7 +17,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from leaderboard.chronicle import read_lines, verify
+from leaderboard.ledger.chronicle import read_lines, verify
 from leaderboard.store.folder import folder_store
 from tests.leaderboard.pages.oauth_provider import Provider, provider
 

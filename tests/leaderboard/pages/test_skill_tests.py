@@ -10,9 +10,9 @@ import pytest
 from scipy.stats import false_discovery_control
 
 from benchmarks.statistics.sign_flips import pair_tests
-from leaderboard.orders import Orders
 from leaderboard.pages.heatmap import heatmap
 from leaderboard.pages.reading import View, view_of
+from leaderboard.ranking.orders import Orders
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.pages.synthetic import cards, fill, snapshot
 

@@ -11,9 +11,6 @@ import numpy as np
 import pytest
 
 from benchmarks.statistics.multiplicity import holm
-from leaderboard.cells import Cell
-from leaderboard.draws import Draws
-from leaderboard.orders import Orders
 from leaderboard.pages.board_query import BoardQuery, Choice, resolve
 from leaderboard.pages.board_table import board_table, percent
 from leaderboard.pages.board_view import board_view
@@ -31,7 +28,10 @@ from leaderboard.pages.pair_matrix import (
 )
 from leaderboard.pages.reading import View, view_of
 from leaderboard.pages.tiers import Basis, groups, in_tiers
-from leaderboard.slices import Ranked, Slice, ranked
+from leaderboard.ranking.cells import Cell
+from leaderboard.ranking.draws import Draws
+from leaderboard.ranking.orders import Orders
+from leaderboard.ranking.slices import Ranked, Slice, ranked
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.pages.synthetic import METRICS, cards, fill, snapshot

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from leaderboard.pages.trust_cards import trust_page
+from leaderboard.publication.snapshot import build_snapshot
 from leaderboard.records import FindingExample, Findings
-from leaderboard.snapshot import build_snapshot
 from tests.leaderboard.pages.synthetic import METRICS, NASTY, NOW, cards, runs_of, trust
 
 _MADE_UP = {

@@ -9,8 +9,8 @@ from pathlib import Path
 import gradio as gr
 import pytest
 
+from leaderboard.governance.signing_in import SignIn, Way
 from leaderboard.pages import site
-from leaderboard.signing_in import SignIn, Way
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.pages.synthetic import NOW, StubDesk, cards
 

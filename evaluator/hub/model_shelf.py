@@ -1,0 +1,183 @@
+"""Public models of the Hub that modules name, fetched before a box starts, for boxes have no network.
+
+Asked for without a token, so that no module can make this machine fetch what only its operator may
+see; by commit, so that a run can be repeated; weights as safetensors only.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path, PurePosixPath
+
+from filelock import FileLock
+
+from benchmarks.errors import PlatformError, SubmitterError
+from evaluator.hub.faults import Wording, in_words, limit_waiting
+from evaluator.isolation.job import ModelFiles
+
+NAMED = re.compile(
+    r"(?P<repo>[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95})@(?P<sha>[0-9a-f]{40})"
+)
+TAKEN = (
+    "*.safetensors", "*.json", "*.txt", "*.model", "*.jinja", "*.tiktoken", "*.yaml", "*.py",
+)  # fmt: skip
+"""Weights, configurations, vocabularies, chat templates, and code, which runs in the box alone."""
+LEFT = ("onnx/*", "openvino/*", "*.fp16.*", "*.non_ema.*", ".*", "*/.*")
+MOST_BYTES = 64 << 30
+_KEPT_FREE = 1 << 30
+"""Of the disk, in bytes, for everything else."""
+_PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
+_WORDING = Wording(
+    "model_missing", "or bundle the weights as .safetensors", token=False, own_disk=False
+)
+
+Tell = Callable[[str, int, int], None]
+"""Told of each file: the model, bytes that are here, bytes in all."""
+
+
+def _nobody_listens(_model: str, _done: int, _total: int) -> None:
+    return
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    name: str
+    n_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModelShelf:
+    """Models on this machine, each in a folder as the Hub's client keeps them.
+
+    Attributes:
+        folder: where they are.
+        endpoint: address of the Hub; None: that of the environment.
+        most_bytes: of one model.
+    """
+
+    folder: Path
+    endpoint: str | None = None
+    most_bytes: int = MOST_BYTES
+
+    def bring(self, models: Sequence[str], tell: Tell = _nobody_listens) -> tuple[ModelFiles, ...]:
+        """The files of models, fetched if need be; what is here already costs no request.
+
+        Args:
+            models: as manifests name them, `owner/name@commit`.
+            tell: told of each file that is fetched.
+
+        Raises:
+            SubmitterError: `bad_model`, `model_missing` (no such repository or commit, or not
+                open to everyone), `model_unsafe` (no safetensors), `model_too_large`.
+            TransientError: `hub_unreachable`.
+            PlatformError: `disk_full`, `cache_not_writable`.
+        """
+        return tuple(self._bring(model, tell) for model in models)
+
+    def _check_room(self, repo: str, n_bytes: int) -> None:
+        """Refuse what would fill the disk, before it is fetched."""
+        free = shutil.disk_usage(self.folder).free
+        if n_bytes + _KEPT_FREE > free:
+            raise PlatformError(
+                "disk_full",
+                f"{repo} has {n_bytes / 2**30:.1f} GiB, and {free / 2**30:.1f} GiB are free where "
+                "models are kept.",
+                f"Make room in {self.folder}, or name another folder with ASSAY_MODELS.",
+            )
+
+    def _bring(self, model: str, tell: Tell) -> ModelFiles:
+        named = NAMED.fullmatch(model)
+        if named is None:
+            raise SubmitterError(
+                "bad_model",
+                f"{model[:120]!r} does not name a model.",
+                "Write owner/name@commit, with all 40 digits of the commit.",
+            )
+        repo, sha = named["repo"], named["sha"]
+        place = self.folder / f"{repo.replace('/', '--')}@{sha}"
+        if not place.is_dir():
+            with in_words(repo, sha, _WORDING), self._alone(place):
+                if not place.is_dir():
+                    self._fetch(repo, sha, place, tell)
+        return ModelFiles(repo, sha, place)
+
+    @contextmanager
+    def _alone(self, place: Path) -> Iterator[None]:
+        """One fetches a model, others wait for it."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with FileLock(self.folder / f"{place.name}.lock"):
+            yield
+
+    def _fetch(self, repo: str, sha: str, place: Path, tell: Tell) -> None:
+        from huggingface_hub import HfApi, hf_hub_download  # noqa: PLC0415 (heavy, seldom needed)
+
+        limit_waiting()
+        info = HfApi(endpoint=self.endpoint, token=False).model_info(
+            repo, revision=sha, files_metadata=True
+        )
+        listed = [_File(s.rfilename, s.size or 0) for s in info.siblings or ()]
+        files = _wanted(repo, listed, self.most_bytes)
+        self._check_room(repo, sum(file.n_bytes for file in files))
+        part = place.with_name(f"{place.name}.part")
+        snapshot = part / "snapshots" / sha
+        snapshot.mkdir(parents=True, exist_ok=True)
+        done, total = 0, sum(file.n_bytes for file in files)
+        for file in files:
+            tell(repo, done, total)
+            hf_hub_download(
+                repo,
+                file.name,
+                revision=sha,
+                local_dir=snapshot,
+                endpoint=self.endpoint,
+                token=False,
+            )
+            done += file.n_bytes
+        tell(repo, done, total)
+        shutil.rmtree(snapshot / ".cache", ignore_errors=True)
+        _finish(part, sha)
+        part.replace(place)
+
+
+def _wanted(repo: str, files: Sequence[_File], most_bytes: int) -> list[_File]:
+    taken = [file for file in files if _is_taken(file.name)]
+    if not any(file.name.endswith(".safetensors") for file in taken):
+        pickles = [file.name for file in files if file.name.endswith(_PICKLES)]
+        has = f"only {', '.join(pickles[:3])}" if pickles else "none"
+        raise SubmitterError(
+            "model_unsafe",
+            f"{repo} has no weights as .safetensors ({has}).",
+            "Pickles can run code when they are read and are not fetched. Name a repository, or a "
+            "commit, that holds safetensors.",
+        )
+    n_bytes = sum(file.n_bytes for file in taken)
+    if n_bytes > most_bytes:
+        raise SubmitterError(
+            "model_too_large",
+            f"{repo} has {n_bytes / 2**30:.1f} GiB; a model may have {most_bytes / 2**30:.1f} GiB.",
+            "Name a smaller one.",
+        )
+    return taken
+
+
+def _is_taken(name: str) -> bool:
+    parts = PurePosixPath(name).parts
+    plain = parts and ".." not in parts and not name.startswith("/") and "\\" not in name
+    wanted = any(fnmatch(name, pattern) for pattern in TAKEN)
+    return bool(plain) and wanted and not any(fnmatch(name, pattern) for pattern in LEFT)
+
+
+def _finish(part: Path, sha: str) -> None:
+    """Make it readable for whichever user a box has, and say which commit `main` stands for."""
+    (part / "refs").mkdir(exist_ok=True)
+    (part / "refs" / "main").write_text(sha)
+    for folder, _, names in os.walk(part):
+        Path(folder).chmod(0o755)
+        for name in names:
+            (Path(folder) / name).chmod(0o644)

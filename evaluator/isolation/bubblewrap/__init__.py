@@ -1,0 +1,1 @@
+"""The backend that makes namespaces with bubblewrap, and the layers around it."""

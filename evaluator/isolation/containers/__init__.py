@@ -1,0 +1,1 @@
+"""The backend that asks a container engine: Docker, Podman, either with gVisor."""

@@ -1,0 +1,136 @@
+"""A container that a session talks to through its attached client."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from evaluator.isolation.bubblewrap.cgroups import Cgroup
+from evaluator.isolation.containers.cgroup import cgroup_of, held_bytes
+from evaluator.isolation.containers.engine import Engine, EngineError
+from evaluator.isolation.containers.pipes import Pipes
+from evaluator.isolation.supervising.box import Piped
+
+_GONE_WITHIN_S = 10.0
+_CLIENT_FOLLOWS_WITHIN_S = 2.0
+_LOOK_EVERY_S = 0.02
+_KILLED = 137
+
+
+@dataclass
+class _Known:
+    """What is learnt about a container while it runs."""
+
+    cgroup: Cgroup | None = None
+    ended_by_us: bool = False
+    let_go: bool = False
+    starved: bool | None = None
+
+
+@dataclass(frozen=True)
+class ContainerBox(Piped):
+    """One container.
+
+    Its processes and their memory are what its cgroups count. With gVisor that is the whole
+    sandbox: gVisor's own processes and memory, among them everything the scorer holds.
+
+    Attributes:
+        engine: that runs it.
+        name: of the container.
+        pipes: that carry the protocol, where it does not go through the client.
+        let_go: called once when nothing of it is left.
+    """
+
+    engine: Engine
+    name: str
+    pipes: Pipes | None = None
+    let_go: Callable[[], None] = lambda: None
+    counts_processes: bool = False  # its cgroup does
+    known: _Known = field(default_factory=_Known)
+
+    @property
+    def request_fd(self) -> int:
+        """Where requests are written."""
+        return self.pipes.requests if self.pipes else super().request_fd
+
+    @property
+    def reply_fd(self) -> int:
+        """Where replies are read."""
+        return self.pipes.replies if self.pipes else super().reply_fd
+
+    @property
+    def bounds_memory(self) -> bool:
+        """The kernel does; a box where it does not is not started."""
+        return self.known.cgroup is not None
+
+    def adopt(self) -> int:
+        """Learn where its processes are counted; the process id of its first, 0 if there is none.
+
+        Raises:
+            EngineError: the engine does not answer.
+        """
+        found = self.engine.container(self.name)
+        if found is None or not found.pid:
+            return 0
+        self.known.cgroup = cgroup_of(found.pid)
+        return found.pid
+
+    def pids(self) -> list[int]:
+        """Living processes of the box."""
+        return sorted(self.known.cgroup.pids()) if self.known.cgroup else []
+
+    def memory_bytes(self, pids: Sequence[int]) -> int:  # noqa: ARG002 - the kernel's own sum
+        """Memory they hold together, files in memory included."""
+        if self.known.cgroup is None:
+            return 0
+        return held_bytes(self.known.cgroup)
+
+    def out_of_memory(self) -> bool:
+        """Whether the kernel killed something in it for lack of memory."""
+        if self.known.starved is None:
+            if self.known.cgroup and self.known.cgroup.out_of_memory():
+                self.known.starved = True
+            elif self.process.poll() is not None and not self.known.ended_by_us:
+                self.known.starved = self._ended_starved()
+        return bool(self.known.starved)
+
+    def end(self) -> bool:
+        """Kill and remove it; False if something of it is left."""
+        self.known.ended_by_us = True
+        gone = self._removed()
+        if self.exit_code(_CLIENT_FOLLOWS_WITHIN_S) is None:
+            self.process.kill()
+            self.process.wait()
+        if gone and not self.known.let_go:
+            self.known.let_go = True
+            self.let_go()
+        return gone
+
+    def release(self) -> None:
+        """Close the descriptors."""
+        super().release()
+        if self.pipes is not None:
+            self.pipes.close()
+
+    def _ended_starved(self) -> bool:
+        if self.process.returncode != _KILLED:
+            return False
+        try:
+            found = self.engine.container(self.name)
+        except EngineError:
+            return False
+        return found is not None and found.out_of_memory
+
+    def _removed(self) -> bool:
+        deadline = time.monotonic() + _GONE_WITHIN_S
+        while True:
+            try:
+                self.engine.remove(self.name)
+                if self.engine.container(self.name) is None and not self.pids():
+                    return True
+            except EngineError:  # busy with it, or not answering
+                pass
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_LOOK_EVERY_S)

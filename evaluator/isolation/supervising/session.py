@@ -1,0 +1,252 @@
+"""The supervisor's side of one job: ask the box, believe nothing but n floats, end everything."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.errors import AssayError, PlatformError
+from evaluator.isolation.inside import frames
+from evaluator.isolation.inside.frames import Capability
+from evaluator.isolation.limits import Limits
+from evaluator.isolation.supervising import broken, failures
+from evaluator.isolation.supervising.box import Box
+from evaluator.isolation.supervising.channel import Channel, ChannelClosedError, ChannelTimeoutError
+from evaluator.isolation.supervising.log import LogDrain
+from evaluator.isolation.supervising.text import one_line
+from evaluator.isolation.supervising.watchdog import Watchdog
+
+_SET_UP_S = 30.0
+_LOG_ENDS_WITHIN_S = 5.0
+_EXIT_SEEN_WITHIN_S = 2.0
+_OF_THE_START = frozenset({frames.ErrorKind.IMPORT_FAILED, frames.ErrorKind.INIT_FAILED})
+"""Told before any question is asked, so that their words can hold nothing of one."""
+
+Floats = NDArray[np.float64]
+
+
+class ScorerSession:
+    """One submission in one box, for one job.
+
+    A backend hands it out when the box is set up and nothing of the submission has run yet.
+    Entering it imports and constructs the scorer; leaving it kills and reaps every process of
+    the box. Any error ends the box at once; `log` and `peak_memory_bytes` stay readable.
+
+    Any thread may use it, one at a time.
+    """
+
+    def __init__(
+        self,
+        box: Box,
+        limits: Limits,
+        *,
+        bounds_data: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._box = box
+        self._limits = limits
+        # A graphics card's libraries reserve far more of the address space than they use.
+        self._bounds_data = bounds_data
+        self._clock = clock
+        self._channel = Channel(box.request_fd, box.reply_fd, clock)
+        self._log = LogDrain(box.log_fd, limits.log_bytes)
+        self._watchdog = Watchdog(box, limits)
+        self._job_ends = float("inf")
+        self._seq = 0
+        self._open = True
+        self._capabilities: Capability | None = None
+
+    def await_box(self) -> Self:
+        """Wait until the box is set up; called by backends.
+
+        Raises:
+            PlatformError: `box_not_started`, with what it printed.
+        """
+        try:
+            deadline = self._clock() + _SET_UP_S
+            header = frames.decode_header(self._channel.receive(frames.HEADER.size, deadline))
+            if header != frames.Header(frames.HI, 0, 0):
+                raise frames.FrameError("not a greeting")
+        except (ChannelTimeoutError, ChannelClosedError, frames.FrameError) as error:
+            self.close()
+            raise failures.box_not_started(self.log) from error
+        return self
+
+    def __enter__(self) -> Self:
+        """Import and construct the scorer.
+
+        Raises:
+            SubmitterError: `import_failed`, `init_failed`, `timeout`, `out_of_memory`, ...
+        """
+        self._job_ends = self._clock() + self._limits.job_s
+        self._watchdog.start()
+        with self._judging("importing and constructing the scorer", self._limits.start_s) as by:
+            self._channel.send(frames.encode_go(self._go()), by)
+            header = self._receive_header(frames.READY, 0, by)
+            self._capabilities = frames.decode_capabilities(header.word)
+            self._watchdog.look()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def capabilities(self) -> Capability:
+        """What the scorer said it can do."""
+        if self._capabilities is None:
+            raise PlatformError("session_not_started", "The session was not entered.")
+        return self._capabilities
+
+    @property
+    def log(self) -> str:
+        """What the scorer printed: the first and last part, with control characters removed."""
+        return self._log.text()
+
+    @property
+    def peak_memory_bytes(self) -> int:
+        """The most memory that all processes of the box held together, as sampled."""
+        return self._watchdog.peak_bytes
+
+    def score(self, images: Sequence[bytes], pairs: Sequence[tuple[int, str]]) -> Floats:
+        """One score per (index into images, prompt); NaN where the scorer gave none.
+
+        Raises:
+            SubmitterError: with one of `failures.Code`; the box is gone after it.
+        """
+        seq = self._next_seq()
+        request = frames.encode_score(seq, images, pairs)
+        return self._ask(request, seq, len(pairs))
+
+    def score_elements(
+        self,
+        images: Sequence[bytes] | None,
+        items: Sequence[tuple[int, str, Sequence[str]]],
+    ) -> list[Floats]:
+        """One array per item of (image index, prompt, elements), one score per element.
+
+        Args:
+            images: distinct images; None for those of the request before, which are then
+                neither sent nor decoded again.
+            items: what is asked.
+
+        Raises:
+            SubmitterError: with one of `failures.Code`; the box is gone after it.
+        """
+        counts = [len(elements) for _, _, elements in items]
+        seq = self._next_seq()
+        request = frames.encode_elements(seq, images, items)
+        flat = self._ask(request, seq, sum(counts))
+        return np.split(flat, np.cumsum(counts)[:-1]) if counts else []
+
+    def close(self) -> None:
+        """End every process of the box; may be called again.
+
+        Raises:
+            PlatformError: `box_not_ended` where something survived.
+        """
+        if not self._open:
+            return
+        self._open = False
+        self._watchdog.stop()
+        gone = self._box.end()
+        if self._log.finish(_LOG_ENDS_WITHIN_S):
+            self._box.release()
+        if not gone:
+            broken.mark(self._box.pids())
+            raise failures.box_not_ended()
+
+    def _go(self) -> frames.Go:
+        limits = self._limits
+        return frames.Go(
+            data_bytes=limits.memory_bytes if self._bounds_data else 0,
+            file_bytes=limits.file_bytes,
+            open_files=limits.open_files,
+            cpu_s=limits.cpu_s,
+            processes=limits.processes if self._box.counts_processes else 0,
+        )
+
+    def _next_seq(self) -> int:
+        self._seq += 1
+        return self._seq
+
+    def _ask(self, request: bytes, seq: int, n: int) -> Floats:
+        with self._judging(f"scoring batch {seq}", self._limits.batch_s) as deadline:
+            self._refuse_unasked_bytes()
+            self._channel.send(request, deadline)
+            header = self._receive_header(frames.REPLY, seq, deadline)
+            if header.word != n:
+                raise frames.FrameError(f"{header.word} values instead of {n}")
+            values = frames.decode_values(self._channel.receive(8 * n, deadline), n)
+            self._refuse_unasked_bytes()
+            if self._box.out_of_memory():  # of a helper that the watchdog has not missed yet
+                raise _ReportedError(frames.ErrorKind.OUT_OF_MEMORY, "")
+            return np.array(values, dtype=np.float64)
+
+    def _receive_header(self, magic: bytes, seq: int, deadline: float) -> frames.Header:
+        """The header that is due, or the error that the runner reports in its place."""
+        header = frames.decode_header(self._channel.receive(frames.HEADER.size, deadline))
+        if header.seq != seq:
+            raise frames.FrameError(f"an answer to request {header.seq} instead of {seq}")
+        if header.magic == frames.ERROR:
+            kind, length = frames.split_error_word(header.word)
+            if seq and kind in _OF_THE_START:
+                raise frames.FrameError("an error of the start, long after it")
+            raise _ReportedError(kind, one_line(self._channel.receive(length, deadline)))
+        if header.magic != magic:
+            raise frames.FrameError("a frame of another kind than the one due")
+        return header
+
+    def _refuse_unasked_bytes(self) -> None:
+        if self._channel.has_unasked_bytes():
+            raise frames.FrameError("bytes that nobody asked for")
+
+    @contextmanager
+    def _judging(self, doing: str, limit_s: float) -> Iterator[float]:
+        """Give a deadline; turn any breach into the author's error, and end the box with it."""
+        if not self._open:
+            raise PlatformError("session_over", "The session has ended; start another.")
+        now = self._clock()
+        deadline = min(now + limit_s, self._job_ends)
+        try:
+            yield deadline
+        except (ChannelTimeoutError, ChannelClosedError, frames.FrameError, _ReportedError) as e:
+            told = self._told(e, doing, deadline - now)
+            if self._box.out_of_memory():
+                # A scorer whose helper was killed for it may have reported something else.
+                told = failures.kernel_out_of_memory(self._limits.memory_bytes, doing)
+            self.close()
+            raise told from None
+
+    def _told(self, error: Exception, doing: str, limit_s: float) -> AssayError:
+        if isinstance(error, _ReportedError):
+            return failures.reported(error.kind, error.text, doing)
+        if isinstance(error, frames.FrameError):
+            return failures.broken_protocol(doing, str(error))
+        if isinstance(error, ChannelTimeoutError):
+            if self._clock() >= self._job_ends:
+                return failures.too_slow("the whole job", self._limits.job_s)
+            return failures.too_slow(doing, limit_s)
+        code = self._box.exit_code(_EXIT_SEEN_WITHIN_S)
+        if breach := self._watchdog.breach or self._watchdog.look():
+            return failures.breached(breach, doing)
+        return failures.ended(code, doing)
+
+
+class _ReportedError(Exception):
+    """The runner said why there are no numbers."""
+
+    def __init__(self, kind: frames.ErrorKind, text: str) -> None:
+        super().__init__(text)
+        self.kind = kind
+        self.text = text

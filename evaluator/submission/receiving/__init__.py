@@ -1,0 +1,1 @@
+"""The desk: who may send what, and what is kept of it."""

@@ -1,0 +1,277 @@
+"""Takes submissions: the page and the command line both come through here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from benchmarks.errors import SubmitterError
+from benchmarks.registry import find
+from benchmarks.schema import Benchmark, ScoreTable
+from benchmarks.score_cells import check_metric_name
+from benchmarks.scores import load_bytes, parse_scores
+from evaluator.hub.source import PREFIX, Fetched, HubSource, fetched
+from evaluator.submission.archives.content import Content
+from evaluator.submission.archives.limits import ArchiveLimits
+from evaluator.submission.receipts import differences, environment_versions, read_receipt
+from evaluator.submission.receiving.drafting import (
+    Envelope,
+    benchmarks_of,
+    module_record,
+    scores_record,
+)
+from evaluator.submission.receiving.identity import Identity, digest
+from evaluator.submission.receiving.labels import (
+    checked_description,
+    checked_signature,
+    checked_version,
+    kept_suffix,
+    name_from,
+)
+from evaluator.submission.receiving.reception import Reception
+from evaluator.submission.validate import examine_source, validated_source
+from evaluator.worker.sameness import same_content
+from leaderboard.desk import Accepted, Examination, Gate
+from leaderboard.governance.accounts import ASSAY, Account
+from leaderboard.ledger.redaction import private_id
+from leaderboard.records import Kind, Receipt
+from leaderboard.store.interface import Store
+
+
+@dataclass(frozen=True)
+class SubmissionDesk:
+    """Checks what comes in, keeps it and queues it. Whatever is wrong leaves the store as it was.
+
+    It refuses for one reason after the other: the account is banned, no code is taken here, the
+    form is wrong (all of it told at once), the allowance is used up, the version is taken, the
+    benchmarks' data is not here.
+
+    Attributes:
+        store: where submissions are kept.
+        registry: the benchmarks known here.
+        data: folder of benchmark data, if there is one.
+        gate_of: says whether code can be isolated here; asked at each submission of code.
+        clock: the current time, with a time zone.
+        fresh_id: makes ids of private submissions, which nobody can guess.
+        scratch: folder to unpack in; the system's own if None.
+        hub: address of the Hub; that of the environment if None.
+    """
+
+    store: Store
+    registry: Mapping[str, Benchmark]
+    data: Path | None
+    gate_of: Callable[[], Gate]
+    clock: Callable[[], datetime]
+    fresh_id: Callable[[], str] = private_id
+    scratch: Path | None = None
+    hub: str | None = None
+
+    def gate(self) -> Gate:
+        """See `leaderboard.desk.Desk`."""
+        return self.gate_of()
+
+    def score_benchmarks(self) -> tuple[str, ...]:
+        """See `leaderboard.desk.Desk`."""
+        return tuple(n for n, b in sorted(self.registry.items()) if b.has_answers(self.data))
+
+    def examine_metric(self, path: Path) -> Examination:
+        """See `leaderboard.desk.Desk`."""
+        return examine_source(path, self.registry, self.scratch)
+
+    def submit_metric(
+        self,
+        path: Path,
+        *,
+        account: Account,
+        submitter: str = "",
+        private: bool = False,
+        receipt: bytes | None = None,
+        source: str = "",
+    ) -> Accepted:
+        """Check and queue a scoring module; see `leaderboard.desk.Desk`.
+
+        The gate, allowances and versions are not for what Assay itself sends (`ASSAY`).
+
+        Raises:
+            SubmitterError: `banned`, `code_refused` where code cannot be isolated here,
+                `bad_submitter`, `reserved_submitter`, `signature_taken`, `bad_receipt`,
+                `receipt_mismatch`, `seen_before`, `quota_exceeded`, `version_taken`,
+                `images_missing`, or whatever is wrong with the archive, its manifest or its files.
+        """
+        reception = Reception(self.store, account, self.clock)
+        reception.check_not_banned()
+        self._check_gate(account)
+        signed = checked_signature(submitter, account, reception.visible())
+        read = None if receipt is None else read_receipt(receipt)
+        with validated_source(path, self.registry, self.scratch) as module:
+            manifest, content = module.manifest, module.content
+            identity = Identity(
+                Kind.METRIC, manifest.name, manifest.version, account.key, content.sha256
+            )
+            notes = _differences(read, content.sha256)
+            if known := reception.known(identity, private=private):
+                return known
+            reception.check(identity)
+            envelope = self._envelope(reception, identity, signed, private=private)
+            submission = module_record(
+                replace(envelope, receipt=read, source=source),
+                manifest,
+                benchmarks_of(manifest, self.registry, self.data),
+            )
+            with _packed(content, self.scratch) as upload:
+                return reception.receive(identity, submission, upload, notes)
+
+    def examine_repository(self, source: str) -> Examination:
+        """See `leaderboard.desk.Desk`.
+
+        Raises:
+            SubmitterError: `bad_source`, or what `hub_source.fetched` refuses.
+            TransientError: `hub_unreachable`.
+        """
+        with self._fetched(source) as found:
+            return self.examine_metric(found.folder)
+
+    def submit_repository(
+        self,
+        source: str,
+        *,
+        account: Account,
+        submitter: str = "",
+        private: bool = False,
+        receipt: bytes | None = None,
+    ) -> Accepted:
+        """Fetch, check and queue a scoring module; see `leaderboard.desk.Desk`.
+
+        Raises:
+            SubmitterError: `bad_source`, what `hub_source.fetched` refuses, or as `submit_metric`.
+            TransientError: `hub_unreachable`.
+        """
+        # Nothing is fetched for those who may send nothing.
+        Reception(self.store, account, self.clock).check_not_banned()
+        self._check_gate(account)
+        with self._fetched(source) as found:
+            return self.submit_metric(
+                found.folder,
+                account=account,
+                submitter=submitter,
+                private=private,
+                receipt=receipt,
+                source=found.source,
+            )
+
+    def submit_scores(
+        self,
+        path: Path,
+        *,
+        benchmark: str,
+        account: Account,
+        submitter: str = "",
+        name: str = "",
+        version: str = "",
+        description: str = "",
+        lower_is_better: tuple[str, ...] = (),
+        private: bool = False,
+    ) -> Accepted:
+        """Check and queue a scores file; see `leaderboard.desk.Desk`.
+
+        Raises:
+            SubmitterError: `banned`, `unknown_benchmark`, `data_missing` where the benchmark's
+                answers are not here, `bad_submitter`, `reserved_submitter`, `signature_taken`,
+                `bad_version`, `bad_description`, `seen_before`, `quota_exceeded`,
+                `version_taken`, or whatever `benchmarks.scores.read_scores` finds wrong.
+        """
+        reception = Reception(self.store, account, self.clock)
+        reception.check_not_banned()
+        signed = checked_signature(submitter, account, reception.visible())
+        text, counted = checked_description(description), checked_version(version)
+        content = load_bytes(path)
+        title = check_metric_name(name) if name else name_from(path.stem)
+        table = self._table(path, content, title, benchmark, lower_is_better)
+        # A file has no name, version or benchmark inside it: they are part of what is sent.
+        sha256 = digest(benchmark.encode(), ",".join(lower_is_better).encode(), content)
+        identity = Identity(Kind.SCORES, title, counted, account.key, sha256, benchmark)
+        if known := reception.known(identity, private=private):
+            return known
+        reception.check(identity)
+        submission = scores_record(
+            self._envelope(reception, identity, signed, private=private),
+            table,
+            suffix=kept_suffix(path, content),
+            description=text,
+        )
+        return reception.receive(identity, submission, content)
+
+    def _fetched(self, source: str) -> AbstractContextManager[Fetched]:
+        """A repository that somebody else names: whatever a token opens is none of theirs."""
+        text = source.strip()
+        named = HubSource.parse(
+            text if text.startswith(PREFIX) else f"{PREFIX}{text}", token=False, endpoint=self.hub
+        )
+        limits = ArchiveLimits()
+        return fetched(
+            named,
+            most_files=limits.entries,
+            most_bytes=limits.total_bytes,
+            scratch=self.scratch,
+        )
+
+    def _table(
+        self, path: Path, content: bytes, title: str, benchmark: str, lower: tuple[str, ...]
+    ) -> ScoreTable:
+        target = find(self.registry, benchmark)
+        return parse_scores(
+            content,
+            path.name,
+            target,
+            target.answers(self.data),
+            metric=title,
+            lower_is_better=lower,
+        )
+
+    def _check_gate(self, account: Account) -> None:
+        gate = self.gate()
+        if account.key != ASSAY.key and not gate.ok:
+            raise SubmitterError(
+                "code_refused",
+                f"This installation takes no code now: {gate.reason}",
+                f"{gate.remedy} Scores files are taken all the same.",
+            )
+
+    def _envelope(
+        self, reception: Reception, identity: Identity, signed: str, *, private: bool
+    ) -> Envelope:
+        return Envelope(
+            identity,
+            signed,
+            private,
+            received_at=self.clock(),
+            same_content_as=same_content(
+                identity.kind, identity.content_sha256, identity.account, reception.statuses()
+            ),
+            private_id=self.fresh_id(),
+        )
+
+
+def _differences(receipt: Receipt | None, content_sha256: str) -> tuple[str, ...]:
+    """How this installation differs from the one the author checked with, in sentences.
+
+    Raises:
+        SubmitterError: `receipt_mismatch`.
+    """
+    if receipt is None:
+        return ()
+    found = differences(receipt, content_sha256, environment_versions())
+    return tuple(f"{text[0].upper()}{text[1:]}." for text in found)
+
+
+@contextmanager
+def _packed(content: Content, scratch: Path | None) -> Iterator[Path]:
+    """The archive that is kept, in a folder that is gone afterwards."""
+    with TemporaryDirectory(prefix="assay-", dir=scratch) as place:
+        archive = Path(place) / "upload.zip"
+        content.pack_to(archive)
+        yield archive

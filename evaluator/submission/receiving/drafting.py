@@ -1,0 +1,134 @@
+"""Makes the records of submissions from what was checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from benchmarks.errors import SubmitterError
+from benchmarks.schema import Benchmark, ScoreTable
+from evaluator.submission.manifest import Manifest
+from evaluator.submission.receiving.identity import Identity
+from leaderboard.ledger.redaction import private_id
+from leaderboard.records import Receipt, Submission
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """What is said about a submission by whoever sends it, not by its content.
+
+    Attributes:
+        identity: of the submission.
+        signed: how it is signed on the boards.
+        private: whether it stays with its author.
+        received_at: the current time.
+        same_content_as: see `Submission`.
+        receipt: of the author's own check.
+        source: see `Submission`.
+        private_id: its id if it is private.
+    """
+
+    identity: Identity
+    signed: str
+    private: bool
+    received_at: datetime
+    same_content_as: tuple[str, ...] = ()
+    receipt: Receipt | None = None
+    source: str = ""
+    private_id: str = field(default_factory=private_id)
+
+    def record(self, *, suffix: str, metrics: tuple[str, ...]) -> Submission:
+        """The record as far as the envelope tells it.
+
+        Args:
+            suffix: of the file its content is kept in.
+            metrics: the entries it makes on the boards.
+        """
+        identity = self.identity
+        return Submission(
+            submission_id=self.private_id if self.private else identity.submission_id,
+            kind=identity.kind,
+            name=identity.name,
+            version=identity.version,
+            metrics=metrics,
+            benchmarks=(),
+            submitter=self.signed,
+            account=identity.account,
+            private=self.private,
+            same_content_as=self.same_content_as,
+            receipt=self.receipt,
+            source=self.source,
+            content_sha256=identity.content_sha256,
+            archive=f"uploads/{identity.content_sha256}{suffix}",
+            received_at=self.received_at,
+        )
+
+
+def module_record(
+    envelope: Envelope, manifest: Manifest, benchmarks: tuple[str, ...]
+) -> Submission:
+    """The record of a scoring module.
+
+    Args:
+        envelope: who sends it and how.
+        manifest: of the module.
+        benchmarks: it will be run on.
+    """
+    lower = manifest.direction == "lower_is_better"
+    return envelope.record(suffix=".zip", metrics=(manifest.name,)).model_copy(
+        update={
+            "benchmarks": benchmarks,
+            "description": manifest.description,
+            "authors": manifest.authors,
+            "licence": manifest.licence,
+            "links": manifest.links,
+            "lower_is_better": (manifest.name,) if lower else (),
+            "trained_on": manifest.trained_on,
+            "models": manifest.models,
+            "entry_point": manifest.entry_point,
+            "weights": manifest.weights,
+        }
+    )
+
+
+def scores_record(
+    envelope: Envelope, table: ScoreTable, *, suffix: str, description: str
+) -> Submission:
+    """The record of a scores file.
+
+    Args:
+        envelope: who sends it and how.
+        table: the scores.
+        suffix: of the file they are kept in.
+        description: for the boards.
+    """
+    lower = tuple(m for m in table.metrics if table.directions.get(m) == -1)
+    return envelope.record(suffix=suffix, metrics=table.metrics).model_copy(
+        update={
+            "benchmarks": (envelope.identity.benchmark,),
+            "description": description,
+            "lower_is_better": lower,
+        }
+    )
+
+
+def benchmarks_of(
+    manifest: Manifest, registry: Mapping[str, Benchmark], data: Path | None
+) -> tuple[str, ...]:
+    """Those a module asks for, or all whose images are here if it asks for none.
+
+    Raises:
+        SubmitterError: `images_missing`.
+    """
+    wanted = manifest.benchmarks or tuple(sorted(registry))
+    here = tuple(n for n in wanted if registry[n].has_questions(data))
+    if here and (here == wanted or not manifest.benchmarks):
+        return here
+    absent = [n for n in wanted if n not in here]
+    raise SubmitterError(
+        "images_missing",
+        f"The images of {', '.join(absent)} are not on this machine.",
+        "Submit scores computed elsewhere, or name other benchmarks in assay.toml.",
+    )

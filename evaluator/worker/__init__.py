@@ -1,0 +1,1 @@
+"""The worker: claims submissions, has them scored, judges and publishes them."""

@@ -1,0 +1,1 @@
+"""Who may do what: accounts, rights, acts, quotas, bans, versions."""

@@ -1,0 +1,268 @@
+"""What authors and operators do: with submissions, accounts and the policy.
+
+Each act is one atomic public commit, with the snapshot in it where boards change and a line in the
+chronicle. Who may do what, and when, is checked against the state the commit is based on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+
+from benchmarks.errors import SubmitterError
+from benchmarks.schema import Card
+from leaderboard.governance.accounts import ASSAY, Account, is_key
+from leaderboard.governance.bans import Ban, bans_file, read_bans
+from leaderboard.governance.policy import PATH as POLICY_PATH
+from leaderboard.governance.policy import Policy
+from leaderboard.governance.reasons import checked_reason
+from leaderboard.governance.rights import Action, Role, require, require_operator, roles
+from leaderboard.governance.versions import Further, restoring, superseding
+from leaderboard.ledger.batch import Batch, nothing_further
+from leaderboard.ledger.chronicle import BAN, POLICY, UNBAN
+from leaderboard.ledger.chronicle_writing import Deed
+from leaderboard.ledger.ledger import Ledger
+from leaderboard.ledger.redaction import BANNED
+from leaderboard.ledger.tidying import tidy
+from leaderboard.publication.of_private import Publication, publication
+from leaderboard.publication.publisher import Publisher
+from leaderboard.records import Event, Status
+from leaderboard.states import WAITING, State
+from leaderboard.store.interface import Changes, Store
+
+
+class Acts:
+    """Everything that is done by somebody's decision.
+
+    Args:
+        store: where submissions are.
+        cards: the benchmarks that have boards.
+        clock: the current time, with a time zone.
+    """
+
+    def __init__(
+        self, store: Store, cards: Mapping[str, Card], clock: Callable[[], datetime]
+    ) -> None:
+        self._store = store
+        self._cards = dict(cards)
+        self._clock = clock
+        self._ledger = Ledger(store)
+        self._publisher = Publisher(store, cards)
+
+    # With submissions. All raise SubmitterError: `unknown_submission`, and those of
+    # `rights.require`; all return the status with its whole record.
+
+    def withdraw(self, submission_id: str, by: Account, reason: str = "") -> Status:
+        """Take a submission back for good; older versions it stood for come back.
+
+        Raises:
+            SubmitterError: see `leaderboard.governance.rights.require` and `checked_reason`.
+        """
+        own = Role.OWNER in roles(self._ledger.whole_status(submission_id), by)
+        who = "its author" if own else "an operator"
+        text = checked_reason(reason, otherwise=f"Withdrawn by {who}.")
+        return self._take_off(submission_id, Action.WITHDRAW, State.WITHDRAWN, by, text)
+
+    def hide(self, submission_id: str, by: Account, reason: str) -> Status:
+        """Take a submission off the boards, with a reason that is shown.
+
+        Raises:
+            SubmitterError: see `leaderboard.governance.rights.require` and `checked_reason`.
+        """
+        text = checked_reason(reason)
+        return self._take_off(submission_id, Action.HIDE, State.HIDDEN, by, text)
+
+    def show(self, submission_id: str, by: Account, reason: str = "") -> Status:
+        """Undo `hide`: a submission is published or held again, as it was before.
+
+        If a newer version has taken its place meanwhile, it is superseded at once.
+
+        Raises:
+            SubmitterError: see `leaderboard.governance.rights.require` and `checked_reason`.
+        """
+        text = checked_reason(reason, otherwise="Shown again by an operator.")
+
+        def event(status: Status, now: datetime) -> Event:
+            state = State.HELD if status.submission.private else State.PUBLISHED
+            return Event(at=now, state=state, by=by.key, reason=text)
+
+        return self._move(submission_id, Action.SHOW, by, event, further=superseding)
+
+    def rerun(self, submission_id: str, by: Account, reason: str) -> Status:
+        """Have a submission scored again; until then its results stay where they are.
+
+        Raises:
+            SubmitterError: see `leaderboard.governance.rights.require` and `checked_reason`.
+        """
+        text = checked_reason(reason)
+
+        def event(_: Status, now: datetime) -> Event:
+            return Event(at=now, state=State.QUEUED, by=by.key, reason=text)
+
+        return self._move(submission_id, Action.RERUN, by, event)
+
+    def publish(self, submission_id: str, by: Account) -> Status:
+        """Put the held results of a private submission on the boards, under its whole record.
+
+        Raises:
+            SubmitterError: see `leaderboard.governance.rights.require`.
+            PlatformError: `unknown_benchmark` where one of its benchmarks is not known here.
+        """
+
+        def event(_: Status, now: datetime) -> Event:
+            return Event(at=now, state=State.PUBLISHED, by=by.key)
+
+        def new(status: Status) -> Publication:
+            return publication(self._store, status.submission, self._cards)
+
+        return self._move(submission_id, Action.PUBLISH, by, event, further=superseding, new=new)
+
+    def _take_off(
+        self, submission_id: str, action: Action, state: State, by: Account, reason: str
+    ) -> Status:
+        def event(_: Status, now: datetime) -> Event:
+            return Event(at=now, state=state, by=by.key, reason=reason)
+
+        return self._move(submission_id, action, by, event, further=restoring)
+
+    def _move(
+        self,
+        submission_id: str,
+        action: Action,
+        by: Account,
+        event: Callable[[Status, datetime], Event],
+        *,
+        further: Callable[[str, datetime, str], Further] = lambda *_: nothing_further,
+        new: Callable[[Status], Publication] = lambda _: Publication(),
+    ) -> Status:
+        """One act on one submission, allowed and computed anew after each lost race."""
+
+        def batch() -> Batch:
+            now = self._clock()
+            status = self._ledger.whole_status(submission_id)
+            require(action, status, by)
+            published = new(status)
+            before = self._ledger.statuses()
+
+            def files(after: Sequence[Status]) -> Changes:
+                return {**published.files, **self._boards(before, after, now, published)}
+
+            return Batch(
+                events={submission_id: [event(status, now)]},
+                records=published.records,
+                further=further(submission_id, now, by.key),
+                files=files,
+            )
+
+        tidy(self._store, submission_id)  # What a crash within an earlier act may have left.
+        self._ledger.write(batch, f"{action} {submission_id}")
+        tidy(self._store, submission_id)
+        return self._ledger.whole_status(submission_id)
+
+    def _boards(
+        self, before: Sequence[Status], after: Sequence[Status], now: datetime, new: Publication
+    ) -> Changes:
+        """The snapshot, if what is on the boards changes."""
+        if _on_boards(before) == _on_boards(after):
+            return {}
+        return self._publisher.snapshot_files(now, after, new.runs)
+
+    # With accounts and the policy. All raise SubmitterError: `not_signed_in`, `not_operator`,
+    # and those of `checked_reason`.
+
+    def ban(self, account_key: str, by: Account, reason: str) -> Ban:
+        """Bar an account from submitting. What it has waiting is rejected with the reason.
+
+        What is being worked on or published stays; it can be withdrawn or hidden.
+
+        Raises:
+            SubmitterError: `not_signed_in`, `not_operator`, `bad_account`, `already_banned`, or
+                see `checked_reason`.
+        """
+        require_operator(by, "ban an account")
+        _check_bannable(account_key, by)
+        text = checked_reason(reason)
+        ban = Ban(account=account_key, reason=text, by=by.key, at=self._clock())
+
+        def batch() -> Batch:
+            bans = read_bans(self._store.public)
+            if account_key in bans:
+                raise SubmitterError(
+                    "already_banned",
+                    f"{account_key} is banned already: {bans[account_key].reason}",
+                )
+            file = bans_file({**bans, account_key: ban})
+            deed = _deed(BAN, account_key, ban)
+            return Batch(events=self._rejected(ban), files=lambda _: file, deeds=[deed])
+
+        self._ledger.write(batch, f"ban {account_key}")
+        return ban
+
+    def unban(self, account_key: str, by: Account, reason: str) -> None:
+        """Let an account submit again, what was rejected by the ban included.
+
+        Raises:
+            SubmitterError: `not_signed_in`, `not_operator`, `not_banned`, or see `checked_reason`.
+        """
+        require_operator(by, "lift a ban")
+        text = checked_reason(reason)
+        lifted = Ban(account=account_key, reason=text, by=by.key, at=self._clock())
+
+        def batch() -> Batch:
+            bans = read_bans(self._store.public)
+            if bans.pop(account_key, None) is None:
+                raise SubmitterError("not_banned", f"{account_key[:120]!r} is not banned.")
+            file = bans_file(bans)
+            return Batch(files=lambda _: file, deeds=[_deed(UNBAN, account_key, lifted)])
+
+        self._ledger.write(batch, f"unban {account_key}")
+
+    def set_policy(self, policy: Policy, by: Account, reason: str) -> Policy:
+        """Change what accounts are allowed.
+
+        Raises:
+            SubmitterError: `not_signed_in`, `not_operator`, or see `checked_reason`.
+        """
+        require_operator(by, "change the policy")
+        text = checked_reason(reason)
+        content = policy.model_dump_json(indent=1).encode()
+        deed = Deed(self._clock(), by.key, POLICY, "policy", content, text)
+        batch = Batch(files=lambda _: {POLICY_PATH: content}, deeds=[deed])
+        self._ledger.write(lambda: batch, "policy")
+        return policy
+
+    def _rejected(self, ban: Ban) -> dict[str, list[Event]]:
+        """What a ban does to submissions that wait and were never scored."""
+        event = Event(
+            at=ban.at,
+            state=State.REJECTED,
+            by=ban.by,
+            code=BANNED,
+            fault="submitter",
+            reason=f"{ban.account} was banned: {ban.reason}",
+            hint="Send it again once the ban is lifted.",
+        )
+        return {
+            status.submission.submission_id: [event]
+            for status in self._ledger.statuses_with_records()
+            if status.submission.account == ban.account
+            and status.state in WAITING
+            and status.scored_at is None
+        }
+
+
+def _on_boards(statuses: Sequence[Status]) -> set[tuple[str, bool]]:
+    return {(s.submission.submission_id, s.submission.private) for s in statuses if s.on_boards}
+
+
+def _check_bannable(account_key: str, by: Account) -> None:
+    if not is_key(account_key) or account_key in (by.key, ASSAY.key):
+        raise SubmitterError(
+            "bad_account",
+            f"{account_key[:120]!r} is no account that {by.key} could ban.",
+            "Give another's key as a submission shows it, for example hub:ada.",
+        )
+
+
+def _deed(action: str, account_key: str, ban: Ban) -> Deed:
+    return Deed(ban.at, ban.by, action, account_key, ban.record, ban.reason)

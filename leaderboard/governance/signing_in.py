@@ -1,0 +1,232 @@
+"""Who a visitor of the pages is: by the Hub's word, by this machine's, or nobody.
+
+Nothing a visitor writes into a form or a header makes them somebody. A session of the Hub is
+signed by the server; the local identity is given to connections from this machine alone, and never
+to one that came through a proxy, whose visitors are all strangers.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from urllib.parse import urlsplit
+
+from pydantic import ValidationError
+
+from benchmarks.errors import PlatformError, SubmitterError
+from leaderboard.governance.accounts import Account, Origin, is_key
+
+SCOPES = frozenset({"openid", "profile"})
+"""All that is asked of the Hub: who it is. No e-mail address, no repository, no inference."""
+
+_OAUTH = ("OAUTH_CLIENT_ID", "OAUTH_CLIENT_SECRET", "OAUTH_SCOPES", "OPENID_PROVIDER_URL")
+_FORWARDED = frozenset(
+    {"forwarded", "via", "x-real-ip", "x-client-ip", "x-cluster-client-ip", "true-client-ip"}
+)
+_FORWARDED_STARTS = ("x-forwarded", "cf-", "x-original-", "fly-", "x-envoy-")
+_LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+class Way(StrEnum):
+    """How people sign in to an installation."""
+
+    HUB = "hub"
+    LOCAL = "local"
+    NOBODY = "nobody"
+    """Nobody can: a Space without OAuth."""
+
+
+@dataclass(frozen=True)
+class Visit:
+    """What the server knows of a request, beside its content.
+
+    Attributes:
+        peer: address of the other end of the connection.
+        headers: of the request, by lower-case name.
+        username: the Hub's, out of the signed session; None without one.
+    """
+
+    peer: str
+    headers: Mapping[str, str]
+    username: str | None = None
+
+
+@dataclass(frozen=True)
+class SignIn:
+    """How an installation tells its visitors apart.
+
+    Attributes:
+        way: who vouches for them.
+        local: name of the account of visitors from this machine; empty unless `way` is local.
+        operators: keys of the accounts that may act on what others submitted.
+        hosts: names this site is known by, beside the one a request was sent to.
+    """
+
+    way: Way = Way.NOBODY
+    local: str = ""
+    operators: frozenset[str] = frozenset()
+    hosts: frozenset[str] = frozenset()
+
+    def account(self, visit: Visit) -> Account | None:
+        """The account of a visitor; None for a guest.
+
+        Raises:
+            PlatformError: `bad_account_name` where the Hub vouches for a name no account can have.
+        """
+        if not _same_site(visit.headers, self.hosts):
+            return None
+        if self.way is Way.HUB and visit.username is not None:
+            return self._known(Origin.HUB, visit.username)
+        if self.way is Way.LOCAL and _from_this_machine(visit):
+            return self._known(Origin.LOCAL, self.local)
+        return None
+
+    def _known(self, origin: Origin, name: str) -> Account:
+        try:
+            account = Account(origin=origin, name=name)
+        except ValidationError as error:
+            raise PlatformError(
+                "bad_account_name", f"{name!r} cannot be the name of an account."
+            ) from error
+        own_machine = origin is Origin.LOCAL
+        return account.model_copy(update={"operator": own_machine or account.key in self.operators})
+
+    @property
+    def invitation(self) -> str:
+        """A sentence for guests: how to sign in, or whom to ask."""
+        if self.way is Way.HUB:
+            return "Sign in with your Hugging Face account; only its name is asked for."
+        if self.way is Way.LOCAL:
+            return (
+                "This installation knows only people at its own machine: open it there, at "
+                "http://127.0.0.1, or ask whoever runs it to submit for you."
+            )
+        return (
+            "Nobody can sign in to this installation yet. Its operator can change that: set "
+            "hf_oauth: true in the metadata of the Space."
+        )
+
+
+def not_signed_in(sign_in: SignIn) -> SubmitterError:
+    """What a guest is told who tries to change something or to see what is private."""
+    return SubmitterError("not_signed_in", "You are not signed in.", sign_in.invitation)
+
+
+def read_sign_in(environment: Mapping[str, str], os_user: str) -> SignIn:
+    """How visitors are told apart, as the environment says.
+
+    Args:
+        environment: of the process. `OAUTH_CLIENT_ID` and its companions mean the Hub,
+            `ASSAY_OPERATORS` names operators by account key, `ASSAY_USER` names the local account.
+        os_user: name of the operating system's user, for visitors from this machine.
+
+    Raises:
+        SubmitterError: `bad_operators`, `bad_user`, or `bad_sign_in` where OAuth is half set up or
+            would ask for more than a name.
+    """
+    operators = _operators(environment.get("ASSAY_OPERATORS", ""))
+    hosts = frozenset(_names(environment.get("SPACE_HOST", "")))
+    if any(environment.get(name) for name in _OAUTH):
+        _check_oauth(environment)
+        return SignIn(Way.HUB, operators=operators, hosts=hosts)
+    if environment.get("SYSTEM") == "spaces":
+        return SignIn(Way.NOBODY, operators=operators, hosts=hosts)
+    return SignIn(Way.LOCAL, local=local_name(environment, os_user), operators=operators)
+
+
+def _check_oauth(environment: Mapping[str, str]) -> None:
+    needed = (*_OAUTH, "SPACE_ID")
+    missing = [name for name in needed if not environment.get(name)]
+    if environment.get("SYSTEM") != "spaces":
+        missing.append("SYSTEM=spaces")
+    if missing:
+        raise SubmitterError(
+            "bad_sign_in",
+            f"Signing in through the Hub is only half set up: {', '.join(missing)} is missing.",
+            "A Space with hf_oauth: true in its metadata sets all of them; elsewhere, unset them.",
+        )
+    scopes = set(environment["OAUTH_SCOPES"].split())
+    if scopes != SCOPES:
+        raise SubmitterError(
+            "bad_sign_in",
+            f"OAUTH_SCOPES asks for {' '.join(sorted(scopes))!r}; only 'openid profile' is needed.",
+            "Remove hf_oauth_scopes from the metadata of the Space.",
+        )
+
+
+def _operators(given: str) -> frozenset[str]:
+    keys = tuple(_names(given))
+    wrong = [key for key in keys if not is_key(key)]
+    if wrong:
+        raise SubmitterError(
+            "bad_operators",
+            f"ASSAY_OPERATORS holds {wrong[0]!r}, which is no account.",
+            "Write accounts as hub:NAME or local:NAME, with commas between them.",
+        )
+    return frozenset(keys)
+
+
+def local_name(environment: Mapping[str, str], os_user: str) -> str:
+    """Name of the account of whoever uses this machine.
+
+    Args:
+        environment: of the process; `ASSAY_USER` comes first.
+        os_user: name of the operating system's user; what an account cannot have becomes a dash.
+
+    Raises:
+        SubmitterError: `bad_user`.
+    """
+    name = environment.get("ASSAY_USER") or re.sub(r"[^A-Za-z0-9._-]", "-", os_user)
+    if not is_key(f"{Origin.LOCAL}:{name}"):
+        raise SubmitterError(
+            "bad_user",
+            f"{name!r} cannot be the name of an account.",
+            "Set ASSAY_USER to a name of letters, digits and . _ -, beginning with one of the "
+            "first two.",
+        )
+    return name
+
+
+def _names(given: str) -> Iterable[str]:
+    return (part.strip() for part in given.split(",") if part.strip())
+
+
+def _from_this_machine(visit: Visit) -> bool:
+    """Whether no other machine can be behind a request.
+
+    A proxy on this machine connects from it as well; it shows by the headers it adds, or by the
+    name it was asked for. The latter also stops a web page elsewhere whose own name was made to
+    lead here (DNS rebinding).
+    """
+    if any(name in _FORWARDED or name.startswith(_FORWARDED_STARTS) for name in visit.headers):
+        return False
+    if _host_name(visit.headers.get("host", "")) not in _LOCAL_HOSTS:
+        return False
+    try:
+        return ipaddress.ip_address(visit.peer).is_loopback
+    except ValueError:
+        return False
+
+
+def _same_site(headers: Mapping[str, str], hosts: frozenset[str]) -> bool:
+    """Whether a request came from a page of this site, or from no page at all.
+
+    The session cookie of a Space is sent along from inside foreign pages too (`SameSite=None`, as
+    the Hub shows Spaces in a frame), so a form elsewhere could act for whoever opens it.
+    """
+    if headers.get("sec-fetch-site", "none") not in {"same-origin", "none"}:
+        return False
+    if "origin" not in headers:
+        return True
+    address = headers["origin"].partition("://")[2]
+    return address == headers.get("host", "") or _host_name(address) in hosts
+
+
+def _host_name(host: str) -> str:
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""

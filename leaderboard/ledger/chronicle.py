@@ -1,0 +1,251 @@
+"""The public, append-only record of everything that was done: one line for each event and act.
+
+Each line holds the hash of the line before it and of the record it stands for, so a line that is
+changed, missing, moved or put in is found by anyone who reads the files. Whoever can write to the
+store could still compute the whole chain anew: against that, note `last_hash` elsewhere from time
+to time. Private submissions appear by their opaque id only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
+
+from leaderboard.governance import bans, policy
+from leaderboard.records import Event
+from leaderboard.states import State
+from leaderboard.store.interface import NotFoundError, Repository, exists
+
+FOLDER = "chronicle/"
+SEGMENT_LINES = 1000
+BAN, UNBAN, POLICY = "ban", "unban", "policy"
+"""Actions that are no events of submissions."""
+BEGAN = "began"
+"""Action of the first line, whose record is the hash of all events that are older than it."""
+FIRST = "0" * 64
+"""Stands for the line before the first."""
+REASON_CHARS = 500
+"""The event or record itself has the whole reason."""
+_STATES = frozenset(str(state) for state in State)
+_LOOKS = 5
+_NONE = (
+    "There is no chronicle, though something was done here. In a store that is older than "
+    "chronicles it begins with the next thing that is done; in any other it was removed."
+)
+
+
+class Line(BaseModel):
+    """One thing that was done."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    schema_version: Literal[1] = 1
+    n: int
+    """Its number, from 1."""
+    at: AwareDatetime
+    by: str
+    """Who did it: an account, a submitter, a worker."""
+    action: str
+    """The state a submission went to; `ban`, `unban`, `policy`, `began`."""
+    subject: str
+    """The submission or account it was done to."""
+    reason: str = ""
+    record: str
+    """SHA-256 of what it stands for: the event's line in `events.jsonl`, the ban, the policy."""
+    before: str
+    """SHA-256 of the line before."""
+
+
+def sha256(content: bytes) -> str:
+    """As lines state hashes."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def segment_path(number: int) -> str:
+    """Path of a segment, from 1."""
+    return f"{FOLDER}{number:06d}.jsonl"
+
+
+def segments(public: Repository) -> tuple[str, ...]:
+    """Paths of all segments, in order."""
+    return public.list(FOLDER)
+
+
+def in_short(reason: str) -> str:
+    """A reason as a line has it."""
+    return reason if len(reason) <= REASON_CHARS else f"{reason[: REASON_CHARS - 1]}…"
+
+
+def event_files(public: Repository) -> tuple[str, ...]:
+    """Paths of the events of all submissions, in order."""
+    return tuple(p for p in public.list("submissions/") if p.endswith("/events.jsonl"))
+
+
+def read_lines(public: Repository, subject: str | None = None) -> tuple[Line, ...]:
+    """The lines of the chronicle, oldest first; only those about a subject, if one is given."""
+    raw = (line for path in segments(public) for line in public.read(path).splitlines())
+    lines = (Line.model_validate_json(line) for line in raw)
+    return tuple(line for line in lines if subject is None or line.subject == subject)
+
+
+def latest_lines(public: Repository, most: int) -> tuple[Line, ...]:
+    """The newest lines, oldest of them first; reads no more segments than it needs."""
+    found: list[bytes] = []
+    for path in reversed(segments(public)):
+        if len(found) >= most:
+            break
+        found = [*public.read(path).splitlines(), *found]
+    return tuple(Line.model_validate_json(line) for line in found[max(0, len(found) - most) :])
+
+
+def last_hash(public: Repository) -> str:
+    """Hash of the newest line, which stands for the whole chronicle; for keeping elsewhere."""
+    paths = segments(public)
+    return sha256(public.read(paths[-1]).splitlines()[-1]) if paths else FIRST
+
+
+def broken_links(raw: Sequence[bytes], known: int) -> tuple[str, ...]:
+    """What is wrong with new lines by themselves: they are no lines, or do not follow.
+
+    Args:
+        raw: all lines as they are kept.
+        known: how many of them are not new, and are not looked at.
+    """
+    return tuple(_chained(raw, known)[1])
+
+
+def verify(public: Repository) -> tuple[str, ...]:
+    """What is wrong with a store's chronicle, in sentences; nothing where it holds.
+
+    The chain of lines, the events of all submissions (each has its line since the chronicle began,
+    and each line its event), the bans and the policy are compared.
+    """
+    problems: tuple[str, ...] = ()
+    for _ in range(_LOOKS):
+        head = public.head()
+        try:
+            problems = _problems(public)
+        except NotFoundError:
+            problems = ("A file went away while it was read.",)
+        if not problems or public.head() == head:
+            break  # Otherwise files of two versions may have been compared.
+    return problems
+
+
+def _problems(public: Repository) -> tuple[str, ...]:
+    paths = segments(public)
+    if not paths:
+        begun = event_files(public) or exists(public, bans.PATH) or exists(public, policy.PATH)
+        return (_NONE,) if begun else ()
+    problems = _misplaced(public, paths)
+    lines, broken = _chained([line for path in paths for line in public.read(path).splitlines()])
+    problems += broken
+    if not problems and not lines:
+        problems = ["The chronicle is empty."]
+    if not problems:
+        problems = [*_events(public, lines), *_bans(public, lines), *_policy(public, lines)]
+    return tuple(problems)
+
+
+def _misplaced(public: Repository, paths: Sequence[str]) -> list[str]:
+    """Segments that are missing, strange or of a wrong length."""
+    expected = [segment_path(n) for n in range(1, len(paths) + 1)]
+    if list(paths) != expected:
+        return [f"The segments are {', '.join(paths)}, not {expected[0]} to {expected[-1]}."]
+    return [
+        f"{path} has not {SEGMENT_LINES} lines, though others follow it."
+        for path in paths[:-1]
+        if len(public.read(path).splitlines()) != SEGMENT_LINES
+    ]
+
+
+def _chained(raw: Sequence[bytes], known: int = 0) -> tuple[list[Line], list[str]]:
+    """The lines after those that are known, and where one does not follow from the one before."""
+    lines: list[Line] = []
+    problems: list[str] = []
+    before = sha256(raw[known - 1]) if known else FIRST
+    for n, content in enumerate(raw[known:], start=known + 1):
+        try:
+            line = Line.model_validate_json(content)
+        except ValidationError:
+            problems.append(f"Line {n} cannot be read.")
+        else:
+            lines.append(line)
+            if line.n != n:
+                problems.append(f"Line {n} says that it is line {line.n}.")
+            if line.before != before:
+                problems.append(f"Line {n} does not follow from the line before it.")
+            if (line.action == BEGAN) != (n == 1):
+                problems.append(f"Line {n} is {line.action!r}: the first begins, and no other.")
+        before = sha256(content)
+    return lines, problems
+
+
+def _events(public: Repository, lines: Sequence[Line]) -> list[str]:
+    """Events without their line, lines without their event, and older events that were changed."""
+    told: dict[str, list[Line]] = {}
+    for line in lines:
+        if line.action in _STATES:
+            told.setdefault(line.subject, []).append(line)
+    problems: list[str] = []
+    older = b""
+    for path in event_files(public):
+        name = path.split("/")[1]
+        own = told.pop(name, [])
+        events = public.read(path).splitlines()
+        head = max(0, len(events) - len(own))
+        older += b"".join(event + b"\n" for event in events[:head])
+        if len(own) > len(events):
+            problems.append(f"{name} has {len(events)} events, and {len(own)} lines tell of it.")
+            continue
+        for number, (event, line) in enumerate(
+            zip(events[head:], own, strict=True), start=head + 1
+        ):
+            if not _tells(line, event):
+                problems.append(f"Line {line.n} is not of event {number} of {name}.")
+    problems += [f"Lines tell of {name}, which has no events." for name in told]
+    if sha256(older) != lines[0].record:
+        problems.append("Events without a line are not those from before the chronicle began.")
+    return problems
+
+
+def _tells(line: Line, content: bytes) -> bool:
+    """Whether a line is the one of an event."""
+    try:
+        event = Event.model_validate_json(content)
+    except ValidationError:
+        return False
+    return line.record == sha256(content) and (line.at, line.by, line.action, line.reason) == (
+        event.at,
+        event.by,
+        event.state,
+        in_short(event.reason),
+    )
+
+
+def _bans(public: Repository, lines: Sequence[Line]) -> list[str]:
+    """Bans that differ from what the lines leave in force."""
+    told: dict[str, str] = {}
+    for line in lines:
+        if line.action == BAN:
+            told[line.subject] = line.record
+        elif line.action == UNBAN:
+            told.pop(line.subject, None)
+    try:
+        found = {key: sha256(ban.record) for key, ban in bans.read_bans(public).items()}
+    except (ValueError, AttributeError):
+        return [f"{bans.PATH} cannot be read."]
+    wrong = sorted(key for key in told.keys() | found.keys() if told.get(key) != found.get(key))
+    return [f"{bans.PATH} says another thing of {key} than the lines do." for key in wrong]
+
+
+def _policy(public: Repository, lines: Sequence[Line]) -> list[str]:
+    """A policy that is not the one the lines tell of last."""
+    told = [line.record for line in lines if line.action == POLICY]
+    here = sha256(public.read(policy.PATH)) if exists(public, policy.PATH) else None
+    if here == (told[-1] if told else None):
+        return []
+    return [f"{policy.PATH} is not the policy that was set last."]

@@ -1,0 +1,82 @@
+"""Headline values of metrics on one benchmark, with resamples, rescaled and counted for an index."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.arrays import BoolArray, FloatArray
+from benchmarks.schema import Scale
+from leaderboard.ranking.borda import borda_points
+
+
+@dataclass(frozen=True)
+class Headlines:
+    """The headline measure on one benchmark of all metrics that have it.
+
+    Attributes:
+        benchmark: registry name.
+        scale: chance and ceiling of the headline.
+        metrics: names, each once, in any order; n of them.
+        values: shape (n,); NaN where the headline is undefined, which counts as missing.
+        resamples: shape (n, B), resamples that the metrics share; NaN where undefined.
+
+    Raises:
+        ValueError: a metric comes twice, the shapes do not fit, or a number is infinite.
+    """
+
+    benchmark: str
+    scale: Scale
+    metrics: tuple[str, ...]
+    values: FloatArray
+    resamples: NDArray[np.floating]
+
+    def __post_init__(self) -> None:
+        n, b = len(self.metrics), self.resamples.shape[-1]
+        if len(set(self.metrics)) != n:
+            raise ValueError(f"a metric comes twice on {self.benchmark}")
+        if self.values.shape != (n,) or self.resamples.shape != (n, b) or b == 0:
+            raise ValueError(
+                f"{n} metrics on {self.benchmark} need values of shape ({n},) and resamples of "
+                f"shape ({n}, B), B > 0, not {self.values.shape} and {self.resamples.shape}"
+            )
+        if np.isinf(self.values).any() or np.isinf(self.resamples).any():
+            raise ValueError(f"an infinite headline on {self.benchmark} has no place on a scale")
+
+
+@dataclass(frozen=True)
+class AlignedBoard:
+    """A benchmark and all M metrics of a comparison; draw 0 is the sample, then B resamples.
+
+    Attributes:
+        present: shape (M,), which metrics it has.
+        rescaled: shape (M, 1 + B), rescaled headlines; 0 where missing, NaN where undefined.
+        points: shape (M, 1 + B), Borda points, likewise.
+        met: shape (1 + B,), how many others each of its metrics meets.
+    """
+
+    present: BoolArray
+    rescaled: FloatArray
+    points: FloatArray
+    met: FloatArray
+
+    @classmethod
+    def of(cls, board: Headlines, metrics: tuple[str, ...]) -> AlignedBoard:
+        """Rescale the headlines of a benchmark and count its Borda points, once for all weights.
+
+        Raises:
+            KeyError: a metric of the benchmark is not among `metrics`.
+        """
+        at = {metric: i for i, metric in enumerate(metrics)}
+        defined = np.isfinite(board.values)
+        rows = np.array([at[metric] for metric in board.metrics], np.intp)[defined]
+        drawn = np.column_stack([board.values, board.resamples])[defined].astype(np.float64)
+        scaled = (drawn - board.scale.chance) / (board.scale.ceiling - board.scale.chance)
+        present = np.zeros(len(metrics), bool)
+        present[rows] = True
+        rescaled, points = np.zeros((2, len(metrics), drawn.shape[1]))
+        rescaled[rows] = scaled
+        points[rows], met = borda_points(scaled)
+        return cls(present, rescaled, points, met)

@@ -1,0 +1,228 @@
+"""One index over benchmarks, and Borda's count beside it. Pure functions of headline values.
+
+The index of a metric is the weighted mean of its rescaled headlines,
+
+    r_k = (value - chance_k) / (ceiling_k - chance_k),    index = sum_k w_k r_k / sum_k w_k,
+
+over the benchmarks k it has: a missing one takes part in neither sum and never counts as zero.
+Rescaling between a guess and people is the normalised score of Mnih et al. 2015 (Human-level
+control through deep reinforcement learning, Nature 518, evaluation procedure). Nothing is clipped:
+below 0 is worse than a guess, above 1 beyond the stated ceiling.
+
+The Borda share is sum_k w_k p_k / sum_k w_k (n_k - 1) over the same benchmarks, where p_k counts
+whom the metric beats on benchmark k among the n_k metrics there, ties half (see `borda`). With
+every metric everywhere and equal weights this orders as the classical count. With partial coverage
+it is the share of the comparisons a metric took part in: what it lacks neither helps nor hurts.
+
+Neither figure compares metrics that have different benchmarks, some of which are harder: whoever
+may choose could choose the easy ones. Hence only metrics with all selected benchmarks get ranks.
+
+Resample b of a metric joins resample b of all its benchmarks. All metrics share the resamples of a
+benchmark, so differences between metrics are paired. Benchmarks must be independent, as they are
+where they share no images: of two that do (genai_527 and genai_1600) one is to have weight 0, or
+intervals are too narrow.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.arrays import BoolArray, FloatArray
+from benchmarks.rows import notes
+from benchmarks.statistics.intervals import percentile
+from leaderboard.ranking.borda import borda_share, sum_weighted
+from leaderboard.ranking.headlines import AlignedBoard, Headlines
+from leaderboard.ranking.rank_ranges import RankRange, chances_to_be_best, rank_ranges
+
+__all__ = ["Comparison", "Headlines", "Interval", "Standing"]
+
+NO_RESAMPLES = "no interval: a headline behind it is undefined in too many resamples"
+ALONE = "no Borda share: there is no other metric on its benchmarks"
+NOTHING_IN_COMMON = "no common index: no selected benchmark has every metric"
+NOTHING = "none of the selected benchmarks"
+_DIGITS = 12
+"""Values that agree to so many decimals are tied: rounding has no say in a rank."""
+
+
+class Interval(NamedTuple):
+    """A value with its 95 % percentile interval; NaN what is undefined."""
+
+    value: float
+    low: float
+    high: float
+
+
+_UNDEFINED = Interval(math.nan, math.nan, math.nan)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where one metric stands.
+
+    Attributes:
+        metric: its name.
+        index: over the selected benchmarks it has; 0 a guess, 1 the ceilings, not clipped.
+        common: the same over those that every metric with any has, which is comparable between
+            all of them; NaN where there is none.
+        borda: Borda share over the benchmarks it has, 0..1; NaN where it met nobody.
+        rank: rank of the index with its 95 % range; None unless it has every selected benchmark.
+        borda_rank: the same of the Borda share.
+        p_best: share of the resamples in which its index is the highest of the ranked metrics (a
+            tie is shared out); one that is undefined in a resample is not the best there. NaN
+            without a rank or without resamples.
+        present: selected benchmarks it has.
+        missing: selected benchmarks it lacks: in no sum, and never zero.
+        note: why something is absent; empty where nothing is.
+    """
+
+    metric: str
+    index: Interval
+    common: Interval
+    borda: Interval
+    rank: RankRange | None
+    borda_rank: RankRange | None
+    p_best: float
+    present: tuple[str, ...]
+    missing: tuple[str, ...]
+    note: str
+
+
+class Comparison:
+    """Metrics on benchmarks, ready to be weighed again and again.
+
+    What no weight changes (rescaling, and Borda points in each resample) is worked out once.
+
+    Args:
+        boards: the headlines of each benchmark, in any order.
+
+    Raises:
+        ValueError: there is no benchmark, one comes twice, or they differ in B.
+    """
+
+    def __init__(self, boards: Sequence[Headlines]) -> None:
+        names = [board.benchmark for board in boards]
+        if not boards or len(set(names)) != len(names):
+            raise ValueError(f"one or more different benchmarks are compared, not {names}")
+        if len({board.resamples.shape[1] for board in boards}) > 1:
+            raise ValueError("benchmarks that are joined need the same number of resamples")
+        # By name: no rounding may depend on the order in which they were given.
+        ordered = sorted(boards, key=lambda board: board.benchmark)
+        self.benchmarks = tuple(board.benchmark for board in ordered)
+        self.metrics = tuple(sorted({metric for board in boards for metric in board.metrics}))
+        self._parts = {board.benchmark: AlignedBoard.of(board, self.metrics) for board in ordered}
+
+    def standings(self, weights: Mapping[str, float] | None = None) -> tuple[Standing, ...]:
+        """Everybody's standing under these weights.
+
+        Args:
+            weights: benchmark to weight, all named, finite and at least 0, one of them positive;
+                0 leaves a benchmark out. None: all the same.
+
+        Returns:
+            One per metric: those with all selected benchmarks first, then by how many they have;
+            among equals by index, best first.
+
+        Raises:
+            ValueError: the weights are not as described.
+        """
+        chosen = _selected(self.benchmarks, weights)
+        parts = [self._parts[name] for name in chosen]
+        return _standings(self.metrics, tuple(chosen), parts, np.array(list(chosen.values())))
+
+
+def _selected(benchmarks: tuple[str, ...], weights: Mapping[str, float] | None) -> dict[str, float]:
+    """Benchmarks of positive weight, in their order; the largest weight becomes 1."""
+    given = dict.fromkeys(benchmarks, 1.0) if weights is None else weights
+    unlike = set(given) ^ set(benchmarks)
+    if unlike:
+        raise ValueError(f"each benchmark needs one weight; this does not fit: {sorted(unlike)}")
+    for name, weight in given.items():
+        if not (math.isfinite(weight) and weight >= 0):
+            raise ValueError(f"a weight is a finite number of at least 0; {name} has {weight}")
+    largest = max(given.values())
+    if largest == 0:
+        raise ValueError("all weights are 0; at least one must be positive")
+    ratios = {name: given[name] / largest for name in benchmarks}  # may underflow to 0: left out
+    return {name: ratio for name, ratio in ratios.items() if ratio > 0}
+
+
+def _standings(
+    metrics: tuple[str, ...],
+    chosen: tuple[str, ...],
+    parts: Sequence[AlignedBoard],
+    weights: FloatArray,
+) -> tuple[Standing, ...]:
+    present = np.column_stack([part.present for part in parts])
+    full: BoolArray = np.asarray(present.all(axis=1))
+    shared = present[present.any(axis=1)].all(axis=0)
+    rescaled = [part.rescaled for part in parts]
+    index = _mean(rescaled, weights, present)
+    points, met = [part.points for part in parts], [part.met for part in parts]
+    borda = borda_share(points, met, present * weights)
+    indices, bordas = _intervals(index), _intervals(borda)
+    commons = [_UNDEFINED] * len(metrics)
+    if shared.all():
+        commons = indices
+    elif shared.any():
+        commons = _intervals(_mean(rescaled, weights * shared, present))
+    ranks, borda_ranks, best = (
+        _ranks(index, full),
+        _ranks(borda, full),
+        chances_to_be_best(index[:, 1:], full),
+    )
+    found = []
+    for i, metric in enumerate(metrics):
+        has = tuple(name for name, there in zip(chosen, present[i], strict=True) if there)
+        lacks = tuple(name for name in chosen if name not in has)
+        of = indices[i], commons[i], bordas[i]
+        note = _note(*of, has=has, lacks=lacks)
+        places = ranks[i], borda_ranks[i], float(best[i])
+        found.append(Standing(metric, *of, *places, present=has, missing=lacks, note=note))
+    return tuple(sorted(found, key=_order))
+
+
+def _mean(parts: Sequence[FloatArray], weights: FloatArray, present: BoolArray) -> FloatArray:
+    """Weighted mean of what each metric has, shape (M, 1 + B); NaN where it has nothing."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean: FloatArray = sum_weighted(parts, weights) / (present @ weights)[:, None]
+    return mean
+
+
+def _intervals(draws: FloatArray) -> list[Interval]:
+    low, high = percentile(draws[:, 1:]).ends
+    ends = zip(draws[:, 0].tolist(), low.tolist(), high.tolist(), strict=True)
+    return [Interval(*end) for end in ends]
+
+
+def _ranks(draws: FloatArray, full: BoolArray) -> list[RankRange | None]:
+    """Ranks among the metrics with full coverage."""
+    ranked = iter(rank_ranges(np.round(draws[full, 0], _DIGITS), draws[full, 1:]))
+    return [next(ranked) if whole else None for whole in full]
+
+
+def _note(
+    index: Interval,
+    common: Interval,
+    borda: Interval,
+    *,
+    has: tuple[str, ...],
+    lacks: tuple[str, ...],
+) -> str:
+    if not has:
+        return f"no rank and no value: it has {NOTHING}"
+    return notes(
+        f"no rank: it has none on {', '.join(lacks)}" if lacks else "",
+        NO_RESAMPLES if math.isnan(index.low) else "",
+        NOTHING_IN_COMMON if math.isnan(common.value) else "",
+        ALONE if math.isnan(borda.value) else "",
+    )
+
+
+def _order(standing: Standing) -> tuple[int, float, str]:
+    value = round(standing.index.value, _DIGITS) if standing.present else 0.0
+    return -len(standing.present), -value, standing.metric

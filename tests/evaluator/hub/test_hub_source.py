@@ -1,0 +1,101 @@
+"""Submissions taken from a repository of the Hub: one commit, bounded, and recorded by its id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from benchmarks.errors import SubmitterError
+from evaluator.hub.source import Fetched, HubSource, fetched
+from tests.evaluator.scorers.model_repositories import hub_of_models
+from tests.hub.server import HubServer
+
+REPO = "ada/metric"
+FILES = {
+    "assay.toml": b'name = "grey"',
+    "scorer.py": b"class Scorer: ...",
+    "weights/model.safetensors": b"w" * 3000,
+    ".gitattributes": b"*.safetensors filter=lfs",
+}
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
+    with hub_of_models(monkeypatch) as state:
+        yield state
+
+
+def taken(
+    hub: HubServer,
+    text: str,
+    *,
+    most_files: int = 10,
+    most_bytes: int = 10_000,
+    token: bool = False,
+) -> tuple[Fetched, dict[str, bytes]]:
+    source = HubSource.parse(text, endpoint=hub.endpoint, token=token)
+    with fetched(source, most_files=most_files, most_bytes=most_bytes) as found:
+        files = {
+            path.relative_to(found.folder).as_posix(): path.read_bytes()
+            for path in found.folder.rglob("*")
+            if path.is_file()
+        }
+    return found, files
+
+
+@pytest.mark.parametrize("kind", ["", "datasets/"])
+def test_a_repository_is_fetched_whole_and_without_what_git_needs(
+    hub: HubServer, kind: str
+) -> None:
+    sha = hub.add(REPO, FILES).branches["main"]
+    found, files = taken(hub, f"hub:{kind}{REPO}")
+    assert files == {name: data for name, data in FILES.items() if name != ".gitattributes"}
+    assert found.source == f"hub:{kind}{REPO}@{sha}"
+    assert not found.folder.exists()
+
+
+def test_a_branch_is_recorded_as_the_commit_it_stood_at(hub: HubServer) -> None:
+    repository = hub.add(REPO, FILES)
+    first = repository.branches["main"]
+    repository.commit({"assay.toml": b'name = "other"'})
+    assert taken(hub, f"hub:{REPO}@{first}")[0].source.endswith(first)
+    assert taken(hub, f"hub:{REPO}@main")[1] == {"assay.toml": b'name = "other"'}
+
+
+def test_what_is_too_much_is_refused_before_it_is_fetched(hub: HubServer) -> None:
+    hub.add(REPO, FILES)
+    with pytest.raises(SubmitterError) as caught:
+        taken(hub, f"hub:{REPO}", most_files=2)
+    assert caught.value.code == "too_many_files"
+    with pytest.raises(SubmitterError) as caught:
+        taken(hub, f"hub:{REPO}", most_bytes=99)
+    assert caught.value.code == "too_large"
+    assert not [path for path in hub.served if "/resolve/" in path.target]
+
+
+def test_a_private_repository_is_fetched_with_ones_own_token_only(
+    hub: HubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub.add(REPO, FILES).private = True
+    monkeypatch.setenv("HF_TOKEN", hub.token)
+    with pytest.raises(SubmitterError, match="Open it to everyone") as caught:
+        taken(hub, f"hub:{REPO}")
+    assert caught.value.code == "repository_missing"
+    assert "scorer.py" in taken(hub, f"hub:{REPO}", token=True)[1]
+
+
+@pytest.mark.parametrize(
+    "text", ["ada/metric", "hub:ada", "hub:ada/../x", "hub:ada/metric@a b", "hub:ada/metric@"]
+)
+def test_a_source_is_written_in_one_way(text: str) -> None:
+    with pytest.raises(SubmitterError) as caught:
+        HubSource.parse(text)
+    assert caught.value.code == "bad_source"
+
+
+def test_a_name_that_leads_out_of_the_repository_is_refused(hub: HubServer) -> None:
+    hub.add(REPO, {"../out.py": b"x"})
+    with pytest.raises(SubmitterError) as caught:
+        taken(hub, f"hub:{REPO}")
+    assert caught.value.code == "unsafe_name"

@@ -1,0 +1,197 @@
+"""Nothing of a private submission is public: who, what, how it went wrong."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from benchmarks.errors import PlatformError
+from leaderboard.ledger.chronicle import read_lines, verify
+from leaderboard.ledger.ledger import Ledger
+from leaderboard.ledger.redaction import PRIVATE_ID, private_id, public_record
+from leaderboard.records import Event, Receipt, Submission
+from leaderboard.states import State
+from leaderboard.store.interface import Changes
+from tests.leaderboard.house import ADA, OLGA, T0, House, everything
+
+SECRETS = {
+    "name": "secretmetric",
+    "version": "7.7.7-secretversion",
+    "metrics": ("secretmetric",),
+    "submitter": "Secret Submitter",
+    "description": "A secretdescription.",
+    "authors": ("Secret Author",),
+    "licence": "secretlicence",
+    "links": {"code": "https://secretlink.example"},
+    "lower_is_better": ("secretmetric",),
+    "trained_on": ("secrettraining",),
+    "same_content_as": ("secretother-0000000000",),
+    "models": (f"secretowner/secretmodel@{'a' * 40}",),
+    "source": f"hub:secretowner/secretrepo@{'b' * 40}",
+    "entry_point": "secretfile:SecretClass",
+    "weights": "secretweights.safetensors",
+    "archive": "uploads/secretarchive.zip",
+    "content_sha256": "5ec7e7" * 10 + "5ec7",
+    "receipt": Receipt(
+        content_sha256="5ec7e7" * 10 + "5ec7",
+        versions={"secretpackage": "1.2.3"},
+        isolation=("secretlayer",),
+        benchmark="secretbenchmark",
+        pairs=987654,
+        scores_sha256="5ec7e7" * 10 + "5ec7",
+        checked_at=T0,
+    ),
+}
+
+
+class Recording:
+    """A repository that remembers the messages of its commits."""
+
+    def __init__(self, under: object) -> None:
+        self._under = under
+        self.messages: list[str] = []
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._under, name)
+
+    def commit(self, changes: Changes, *, parent: str, message: str) -> str:
+        self.messages.append(message)
+        return self._under.commit(changes, parent=parent, message=message)  # type: ignore[attr-defined, no-any-return]
+
+
+def leaks(content: bytes) -> list[str]:
+    lower = content.lower()
+    found = [word for word in ("secret", "5ec7e7", "7.7.7", "987654") if word.encode() in lower]
+    return [*found, *(["ada"] if b'"ada' in lower or b"hub:ada" in lower else [])]
+
+
+def private_house() -> tuple[House, Recording]:
+    house = House()
+    recorder = Recording(house.store.public)
+    return House(store=type(house.store)(recorder, house.store.private, house.store.live)), recorder  # type: ignore[arg-type]
+
+
+def send(house: House) -> str:
+    more = {key: value for key, value in SECRETS.items() if key != "name"}
+    return house.send(name="secretmetric", private=True, **more)  # type: ignore[arg-type]
+
+
+def test_every_field_that_tells_of_an_author_is_a_secret_of_the_test() -> None:
+    plain = {"schema_version", "submission_id", "kind", "benchmarks", "account", "private"}
+    assert set(SECRETS) == set(Submission.model_fields) - plain - {"received_at"}
+
+
+def test_the_public_repository_says_nothing_of_a_private_submission_in_any_state() -> None:
+    house, recorder = private_house()
+    name = send(house)
+    house.claim(name)
+    back = Event(
+        at=house.clock(), state=State.QUEUED, by="w1", reason="secretreason", hint="secret",
+        code="disk_full", fault="world",
+    )  # fmt: skip
+    house.ledger.append(name, [back])
+    house.claim(name)
+    house.fail(name, "Traceback: secretfile.py", log="secretlog")
+    house.acts.rerun(name, OLGA, "secretrerun")
+    house.claim(name)
+    house.finish(name, log="secretlog")
+    house.acts.hide(name, OLGA, "secrethide")
+    house.acts.show(name, OLGA, "secretshow")
+    house.acts.withdraw(name, ADA, "secretwithdrawal")
+    second = send(house)
+    house.acts.ban(ADA.key, OLGA, "For reasons.")
+    house.acts.unban(ADA.key, OLGA, "For others.")
+    assert Ledger(house.store).status(second).state is State.REJECTED
+    public = everything(recorder._under)
+    assert leaks(public.replace(b"hub:ada", b"")) == []  # The ban itself is public.
+    assert b"banned" not in b"".join(
+        recorder._under.read(p)  # type: ignore[attr-defined]
+        for p in house.store.public.list(f"submissions/{second}/")
+    )
+    assert leaks(" ".join(recorder.messages).replace("hub:ada", "").encode()) == []
+    assert name.encode() in public
+    assert b"disk_full" in public  # What a reader of the queue is told.
+    assert verify(house.store.public) == ()
+
+
+def test_the_same_search_finds_all_of_it_once_its_author_publishes() -> None:
+    house, recorder = private_house()
+    name = send(house)
+    house.claim(name)
+    house.finish(name)
+    assert leaks(everything(recorder._under)) == []
+    house.acts.publish(name, ADA)
+    assert leaks(everything(recorder._under)) == ["secret", "5ec7e7", "7.7.7", "987654", "ada"]
+
+
+def test_what_was_said_while_it_was_private_stays_so_when_it_is_published() -> None:
+    house, recorder = private_house()
+    name = house.send(private=True)
+    house.claim(name)
+    house.fail(name, "secretreason", log="secretlog")
+    house.acts.rerun(name, OLGA, "Once more.")
+    house.claim(name)
+    house.finish(name, log="secretlog")
+    house.acts.publish(name, ADA)
+    assert leaks(everything(recorder._under)) == ["ada"]
+    assert [e.log for e in house.ledger.whole_events(name) if e.log] == ["secretlog"] * 2
+    assert verify(house.store.public) == ()
+
+
+def test_whoever_may_see_it_whole_finds_every_field_and_reason_again() -> None:
+    house = House()
+    name = send(house)
+    house.claim(name)
+    house.fail(name, "It broke.", log="Traceback")
+    fresh = Ledger(house.store)
+    assert fresh.whole(name).model_dump(include=set(SECRETS)) == {
+        **SECRETS,
+        "receipt": SECRETS["receipt"].model_dump(),  # type: ignore[attr-defined]
+    }
+    status = fresh.whole_status(name)
+    assert (status.submission.account, status.reason) == (ADA.key, "It broke.")
+    assert fresh.whole_events(name)[-1].log == "Traceback"
+    assert [e.state for e in fresh.whole_events(name)] == [e.state for e in fresh.events(name)]
+    assert fresh.upload(fresh.whole(name)).startswith(b"upload")
+
+
+def test_details_of_an_attempt_that_lost_its_race_are_not_shown() -> None:
+    house = House()
+    name = house.send(private=True)
+    house.claim(name)
+    lost = Event(at=house.clock(), state=State.FAILED, by="w2", reason="Of another worker.")
+    house.ledger._held.keep_details(house.ledger.whole(name), house.ledger.events(name), [lost])
+    house.fail(name, "Of this worker.")
+    assert [e.reason for e in house.ledger.whole_events(name) if e.reason] == ["Of this worker."]
+
+
+def test_a_worker_finds_its_own_lease_in_the_public_state() -> None:
+    house = House()
+    name = house.send(private=True)
+    house.claim(name)
+    status = house.ledger.status(name)
+    assert status.by == "w1"
+    assert status.lease_until is not None
+    assert not status.expired(T0 + timedelta(hours=1))
+    assert status.expired(T0 + timedelta(hours=9))
+
+
+def test_ids_are_random_and_of_one_form() -> None:
+    assert len({private_id() for _ in range(100)}) == 100
+    assert all(PRIVATE_ID.fullmatch(private_id()) for _ in range(100))
+    assert private_id(lambda n: "ab" * n) == "private-ababababab"
+
+
+def test_an_id_that_could_tell_something_is_refused() -> None:
+    house = House()
+    with pytest.raises(PlatformError, match="is no id for a private one"):
+        house.send(private=True, submission_id="secretmetric-0123456789")
+    assert house.store.public.list() == house.store.private.list() == ()
+
+
+def test_a_public_record_is_itself() -> None:
+    house = House()
+    public = house.ledger.whole(house.send())
+    assert public_record(public) is public
+    assert {line.by for line in read_lines(house.store.public, public.submission_id)} == {"ada"}
