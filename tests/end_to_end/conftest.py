@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -14,8 +15,10 @@ from tests.end_to_end.commands import evaluator
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with the demo published; tests that change it take `store`, a copy."""
-    # The processes of a parallel run share the folder above their own.
-    shared = tmp_path_factory.getbasetemp().parent / "assay-demo"
+    # The processes of a parallel run share the folder above their own; a run alone has its own,
+    # or it would take what an older state of the code made.
+    base = tmp_path_factory.getbasetemp()
+    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "assay-demo"
     shared.mkdir(exist_ok=True)
     store, done = shared / "store", shared / "done"
     with FileLock(shared / "lock"):
