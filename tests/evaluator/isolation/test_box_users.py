@@ -179,10 +179,10 @@ def test_a_submission_in_a_folder_closed_to_others_is_shown_to_its_box_alone(
 ) -> None:
     folder = submit("class Scorer:\n    def score(self, images, prompts): return [1.0]")
     tmp_path.chmod(0o700)
-    before = Path("/proc/self/mountinfo").read_text()
     with bubblewrap.start(Job(folder)) as session:
         assert list(session.score([png()], [(0, "a cat")])) == [1.0]
-        assert Path("/proc/self/mountinfo").read_text() == before
+        # Others mount and unmount meanwhile, so only what concerns the folder is looked at.
+        assert tmp_path.name not in Path("/proc/self/mountinfo").read_text()
 
 
 @pytest.mark.isolation
