@@ -160,7 +160,7 @@ def _check(wanted: Wanted, place: Path | None, *, as_json: bool) -> None:
     if outcome.receipt is not None:
         target = place or _beside(wanted, seen.name)
         _write(target, written(outcome.receipt))
-        errors().print(safe(f"Receipt: {target}"))
+        errors().print(safe(f"Receipt: {target}"), soft_wrap=True)
         if outcome.verdict.good:
             command = shlex.join(["submit", wanted.named, "--receipt", str(target)])
             errors().print(safe(f"Submit it with: python -m evaluator {command}"), soft_wrap=True)

@@ -187,4 +187,6 @@ def _say_of(wrapped: ClassFile) -> None:
 
 
 def _print(text: str) -> None:
-    console().print(one_line(text.encode(errors="replace")), markup=False, highlight=False)
+    # Never folded: it names files and lines, and commands to copy.
+    line = one_line(text.encode(errors="replace"))
+    console().print(line, markup=False, highlight=False, soft_wrap=True)
