@@ -11,18 +11,19 @@ from benchmarks.commands.describe import describe
 from benchmarks.commands.fetch import fetch
 from benchmarks.commands.list_benchmarks import list_benchmarks
 from benchmarks.commands.prompts import prompts
+from benchmarks.commands.questions import questions
 
 
 def command_line() -> typer.Typer:
     """All commands."""
     app = typer.Typer(
-        help="The benchmarks Assay knows: list them, fetch their data, export their prompts.",
+        help="The benchmarks Assay knows: list them, fetch their data, export prompts and questions.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         add_completion=False,
     )
     app.command("list")(list_benchmarks)
-    for command in (describe, fetch, prompts):
+    for command in (describe, fetch, prompts, questions):
         app.command()(command)
     return app
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
-from benchmarks.errors import PlatformError
 from benchmarks.rows import Row
-from leaderboard.states import FINISHED, IN_WORK, SHOWN_OR_NOT, State, allowed
+from leaderboard.states import FINISHED, IN_WORK, TO_JUDGE, State
 from leaderboard.trust import TrustReport
 
 RETRY_AFTER = timedelta(seconds=15)
@@ -108,6 +106,11 @@ class Event(_Record):
     log: str = ""
     """The end of the scorer's own output, where it may be shown."""
 
+    @property
+    def to_judge(self) -> bool:
+        """Whether it leaves scores to a judge."""
+        return self.state is State.SCORED and self.code == TO_JUDGE
+
 
 class Status(_Record):
     """A submission with the state its events add up to: one line of the queue."""
@@ -121,7 +124,8 @@ class Status(_Record):
     code: str = ""
     fault: str = ""
     attempts: int = 0
-    """How often a worker has claimed it since it was queued; a repeated try goes on counting."""
+    """How often a worker has claimed it since it was queued, or a judge since it was scored; a
+    repeated try goes on counting."""
     lease_until: AwareDatetime | None = None
     on_boards: bool = False
     """Whether its last published results are shown: a rerun does not take them away."""
@@ -133,10 +137,19 @@ class Status(_Record):
         """Whether it waits for a worker or is being worked on."""
         return self.state not in FINISHED
 
+    @property
+    def to_judge(self) -> bool:
+        """Whether its scores wait for a judge, and nobody holds it."""
+        return self.state is State.SCORED and self.code == TO_JUDGE
+
+    def held_by(self, worker: str) -> bool:
+        """Whether this worker has it in work."""
+        return self.state in IN_WORK and self.by == worker and not self.to_judge
+
     def due(self, now: datetime) -> bool:
         """Whether it waits for a worker; after a fault of the world it rests for a while."""
         rest = RETRY_AFTER * self.attempts if self.fault == "world" else timedelta(0)
-        return self.state is State.QUEUED and now >= self.since + rest
+        return (self.state is State.QUEUED or self.to_judge) and now >= self.since + rest
 
     def expired(self, now: datetime) -> bool:
         """Whether a worker's lease on it has run out."""
@@ -245,53 +258,3 @@ class RunResult(_Record):
             plan=first.get("plan") or "",
             versions=first.get("versions") or "",
         )
-
-
-def fold(submission: Submission, events: Sequence[Event]) -> Status:
-    """The status a submission's events add up to.
-
-    Raises:
-        PlatformError: `illegal_transition` where the events contradict the transition table, or
-            `no_events` where there are none.
-    """
-    if not events:
-        raise PlatformError("no_events", f"{submission.submission_id} has no events.")
-    state: State | None = None
-    for event in events:
-        if not allowed(state, event.state):
-            raise PlatformError(
-                "illegal_transition",
-                f"{submission.submission_id} cannot go from {state} to {event.state}.",
-            )
-        state = event.state
-    last = events[-1]
-    leases = [e.lease_until for e in events if e.lease_until is not None]
-    return Status(
-        submission=submission,
-        state=last.state,
-        since=last.at,
-        by=last.by,
-        reason=last.reason,
-        hint=last.hint,
-        code=last.code,
-        fault=last.fault,
-        attempts=_attempts(events),
-        lease_until=leases[-1] if leases and last.state in IN_WORK else None,
-        on_boards=_on_boards(events),
-        scored_at=next((e.at for e in events if e.state in (State.PUBLISHED, State.HELD)), None),
-    )
-
-
-def _attempts(events: Sequence[Event]) -> int:
-    count = 0
-    for event in events:
-        if event.state is State.CLAIMED:
-            count += 1
-        elif event.state is State.QUEUED and event.fault != "world":
-            count = 0
-    return count
-
-
-def _on_boards(events: Sequence[Event]) -> bool:
-    decisive = [e.state for e in events if e.state in SHOWN_OR_NOT]
-    return bool(decisive) and decisive[-1] is State.PUBLISHED

@@ -42,8 +42,11 @@ TRANSITIONS: dict[State | None, frozenset[State]] = {
     State.SCORED: frozenset(
         {State.JUDGING, State.CLAIMED, State.QUEUED, State.FAILED, State.WITHDRAWN}
     ),
+    # A judge that stops leaves the scores to another; one that died is followed by another.
     State.JUDGING: frozenset(
         {
+            State.SCORED,
+            State.JUDGING,
             State.PUBLISHED,
             State.HELD,
             State.CLAIMED,
@@ -80,6 +83,9 @@ LEGEND: dict[State, str] = {
 
 IN_WORK = frozenset({State.CLAIMED, State.SCORING, State.SCORED, State.JUDGING})
 """States in which a worker holds a lease."""
+
+TO_JUDGE = "to_judge"
+"""Code of a `SCORED` event that leaves the scores to a judge: no worker holds a lease then."""
 
 SHOWN_OR_NOT = frozenset(
     {State.PUBLISHED, State.HELD, State.WITHDRAWN, State.HIDDEN, State.SUPERSEDED}

@@ -15,6 +15,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from benchmarks.errors import SubmitterError
+from benchmarks.question_folder import QuestionFolder
 from benchmarks.registry import load_registry
 from benchmarks.schema import Benchmark
 from evaluator.commands.common import (
@@ -42,6 +44,7 @@ from evaluator.isolation.plain import PlainProcess
 from evaluator.scoring.engines import Engine
 from evaluator.scoring.local import LocalEngine
 from evaluator.worker.heartbeat import RunProgress
+from evaluator.worker.roles import WorkerRole
 from evaluator.worker.scorer_role import ScorerRole
 from evaluator.worker.worker import Worker
 from leaderboard.ledger.ledger import Ledger
@@ -51,6 +54,29 @@ from leaderboard.publication.publisher import Publisher, cards_of
 from leaderboard.states import State
 from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import Store
+
+RUNS_NO_CODE = IsolationStatus(None, ())
+"""Of a worker that only judges: nothing is probed, since nothing is run."""
+
+RoleOption = Annotated[
+    WorkerRole,
+    typer.Option(
+        help="`score` runs code on the questions and hands the scores over; it needs no answers. "
+        "`judge` turns scores into results and runs no code. `both` does all of it."
+    ),
+]
+QuestionsOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="With `--role score`: folder of exported questions, instead of benchmark data."
+    ),
+]
+KeysOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="With `--role judge`: folder of the keys of exported questions, whose ids are opaque."
+    ),
+]
 
 
 def make_worker(
@@ -62,16 +88,39 @@ def make_worker(
     engine: Engine | None = None,
     isolation: IsolationChoice = IsolationChoice.AUTO,
     required: Collection[Layer] = (),
+    role: WorkerRole = WorkerRole.BOTH,
+    questions: Path | None = None,
+    keys: Path | None = None,
 ) -> Worker:
-    """A worker of this machine on a folder store; without an engine, it asks in this process."""
+    """A worker of this machine on a folder store; without an engine, it asks in this process.
+
+    Args:
+        opened: the store.
+        root: its folder.
+        registry: the benchmarks known here.
+        data: folder of benchmark data, if there is one.
+        listener: is told of progress.
+        engine: carries the batches of modules.
+        isolation: what isolates strangers' code.
+        required: layers without which none is run.
+        role: what the worker does; one that judges only looks for no isolation.
+        questions: folder of exported questions, where code is asked those.
+        keys: folder of their keys, for a judge.
+    """
+    status = (
+        machine_isolation(root.resolve(), choice=isolation, required=required)
+        if role.scores
+        else RUNS_NO_CODE
+    )
     scorers = ScorerRole(
-        isolation=machine_isolation(root.resolve(), choice=isolation, required=required),
+        isolation=status,
         own=PlainProcess(),
         scratch=root.resolve() / "scratch",
         limits=Limits(),
         engine=engine or LocalEngine(),
         models=models_folder(),
         operator=this_person().key,
+        questions=None if questions is None else QuestionFolder(questions),
     )
     # Unique even where every start has the same process id, as in a container.
     name = f"{socket.gethostname().lower()[:40]}-{os.getpid()}-{uuid.uuid4().hex[:6]}"
@@ -83,7 +132,29 @@ def make_worker(
         scorers=scorers,
         clock=now,
         listener=listener,
+        role=role,
+        keys=keys,
     )
+
+
+def check_role(role: WorkerRole, questions: Path | None, keys: Path | None) -> None:
+    """Refuse options that do not go with a role.
+
+    Raises:
+        SubmitterError: `wrong_role`.
+    """
+    if questions is not None and role is not WorkerRole.SCORE:
+        raise SubmitterError(
+            "wrong_role",
+            f"A worker with --role {role} does not take its questions from an exported folder.",
+            "Leave --questions out, or run one worker with --role score and one that judges.",
+        )
+    if keys is not None and not role.judges:
+        raise SubmitterError(
+            "wrong_role",
+            "A worker that only scores may not know what the opaque ids stand for.",
+            "Give --keys to the worker that judges, and keep them away from this machine.",
+        )
 
 
 def worker(
@@ -95,8 +166,14 @@ def worker(
     actors: ActorsOption = None,
     isolation: IsolationOption = IsolationChoice.AUTO,
     require: RequireOption = None,
+    role: RoleOption = WorkerRole.BOTH,
+    questions: QuestionsOption = None,
+    keys: KeysOption = None,
 ) -> None:
     """Score, judge and publish what is queued.
+
+    On two machines, one worker with `--role score` runs the code and holds no answers, and one with
+    `--role judge` has the answers and runs no code. Scores files go to the judge alone.
 
     With `--engine ray` every module runs in as many boxes as there are actors, each on the machine
     of its actor; the machines must isolate code alike.
@@ -107,14 +184,16 @@ def worker(
     Example: python -m evaluator worker --once
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    check_role(role, questions, keys)
     opened, registry = folder_store(store), load_registry()
-    # What acts and requests that were interrupted may have left.
-    tidy_all(opened)
-    sweep(opened, now())
-    Publisher(opened, cards_of(registry)).publish_cards(now())
+    if role.judges:
+        _put_in_order(opened, registry)
     # A worker that is told to stop hands back what it works on; finished parts are kept.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with make_engine(engine, ray_address, actors, store.resolve() / "scratch" / "ray") as carrier:
+    carried_by = engine if role.scores else EngineChoice.LOCAL
+    with make_engine(
+        carried_by, ray_address, actors, store.resolve() / "scratch" / "ray"
+    ) as carrier:
         made = make_worker(
             opened,
             store,
@@ -123,9 +202,12 @@ def worker(
             engine=carrier,
             isolation=isolation,
             required=require or (),
+            role=role,
+            questions=questions,
+            keys=keys,
         )
-        gate = made.scorers.gate
-        if not gate.ok:
+        gate = made.gate
+        if role.scores and not gate.ok:
             logging.warning("Strangers' code is not run here: %s %s", gate.reason, gate.remedy)
         try:
             if once:
@@ -134,6 +216,13 @@ def worker(
                 made.run_forever(threading.Event())
         except KeyboardInterrupt:
             logging.info("Stopped.")
+
+
+def _put_in_order(opened: Store, registry: Mapping[str, Benchmark]) -> None:
+    """Remove what acts and requests that were interrupted left; show the benchmarks known here."""
+    tidy_all(opened)
+    sweep(opened, now())
+    Publisher(opened, cards_of(registry)).publish_cards(now())
 
 
 def isolation_rows(status: IsolationStatus) -> Iterator[tuple[str, str, str]]:

@@ -11,6 +11,8 @@ from pathlib import Path
 from benchmarks.errors import AssayError, PlatformError, SubmitterError, TransientError
 from benchmarks.schema import Benchmark
 from evaluator.worker.concluding import MAX_ATTEMPTS, Endings
+from evaluator.worker.handing_over import HandingOver
+from evaluator.worker.roles import WorkerRole
 from evaluator.worker.scorer_role import ScorerRole
 from leaderboard.desk import Gate
 from leaderboard.governance.bans import Ban, read_bans
@@ -33,22 +35,37 @@ class CodeSlot:
 
     Attributes:
         scorers: runs scoring modules.
+        role: of the worker; a judge runs nothing.
         broken: why nothing more may run there; empty while all is well.
     """
 
     scorers: ScorerRole
+    role: WorkerRole = WorkerRole.BOTH
     broken: AssayError | None = None
 
     @property
     def gate(self) -> Gate:
         """Whether strangers' code is run here."""
+        if not self.role.scores:
+            return Gate(False, "This worker judges and runs no code.", "Another one has to run it.")
         if self.broken is not None:
             return Gate(False, self.broken.message, self.broken.hint)
         return self.scorers.gate
 
     def can_run(self, submission: Submission) -> bool:
         """Whether this module may run here; nothing may beside what another left behind."""
-        return self.broken is None and self.scorers.can_run(submission)
+        return self.role.scores and self.broken is None and self.scorers.can_run(submission)
+
+    def can_ask(self, benchmark: Benchmark, data: Path | None) -> bool:
+        """Whether its questions are here, with their images."""
+        questions = self.scorers.questions
+        if questions is None:
+            return benchmark.has_questions(data)
+        try:
+            return questions.has(benchmark)
+        except PlatformError as error:
+            log.warning("Nothing is scored on %s: %s", benchmark.name, error)
+            return False
 
 
 @dataclass(frozen=True)
@@ -61,7 +78,8 @@ class Claims:
         ledger: of that store.
         registry: the benchmarks known here.
         data: folder of benchmark data, if there is one.
-        slot: where code is run.
+        slot: where code is run, and in which role.
+        handing: the hand-over between workers of one role each.
         endings: records what ends a submission.
         clock: the current time, with a time zone.
     """
@@ -72,6 +90,7 @@ class Claims:
     registry: Mapping[str, Benchmark]
     data: Path | None
     slot: CodeSlot
+    handing: HandingOver
     endings: Endings
     clock: Callable[[], datetime]
 
@@ -87,7 +106,7 @@ class Claims:
 
     def mine(self, status: Status) -> bool:
         """Whether this worker holds it."""
-        return status.state in IN_WORK and status.by == self.name
+        return status.held_by(self.name)
 
     def check_still_mine(self, submission_id: str) -> None:
         """Find out whether the work is still wanted.
@@ -109,21 +128,27 @@ class Claims:
         if ban is not None and status.state is State.QUEUED and status.scored_at is None:
             self.endings.refuse(status, _banned(ban), still=self._free)
             return False
-        return self._can_work_on(status.submission) and self._claim(status)
+        return self._can_work_on(status) and self._claim(status)
 
-    def _can_work_on(self, submission: Submission) -> bool:
+    def _can_work_on(self, status: Status) -> bool:
         """Whether this machine has what it needs."""
-        benchmarks = [self.registry.get(name) for name in submission.benchmarks]
-        if not all(b is not None and b.has_answers(self.data) for b in benchmarks):
+        submission, role = status.submission, self.slot.role
+        benchmarks = [self.registry[n] for n in submission.benchmarks if n in self.registry]
+        if len(benchmarks) < len(submission.benchmarks):
             return False
+        # Whoever only scores does not so much as ask for answers.
+        if role.judges and not all(one.has_answers(self.data) for one in benchmarks):
+            return False
+        if _is_scored(status):
+            return role.judges and self.handing.can_take(submission)
         if submission.kind is Kind.SCORES:
-            return True
-        with_images = all(b is not None and b.has_questions(self.data) for b in benchmarks)
-        return with_images and self.slot.can_run(submission)
+            return role.judges
+        asked = role.scores and all(self.slot.can_ask(one, self.data) for one in benchmarks)
+        return asked and self.slot.can_run(submission)
 
     def _free(self, status: Status) -> bool:
         """Whether nobody works on it: it waits, or whoever held it is gone."""
-        if status.state not in IN_WORK:
+        if status.state not in IN_WORK or status.to_judge:
             return status.due(self.clock())
         if status.by == self.name:
             return True  # Asked only between two submissions: a leftover of an earlier fault.
@@ -135,19 +160,24 @@ class Claims:
     def _claim(self, status: Status) -> bool:
         """Take a submission; False if another worker was faster, or it wore out its workers."""
         now = self.clock()
-        if status.state in IN_WORK and status.attempts >= MAX_ATTEMPTS:
+        if status.state in IN_WORK and not status.to_judge and status.attempts >= MAX_ATTEMPTS:
             self.endings.fail(status, _worn_out(status), still=self._free)
             return False
-        events = [
-            Event(at=now, state=State.CLAIMED, by=self.name, lease_until=now + LEASE),
-            Event(at=now, state=State.SCORING, by=self.name),
-        ]
+        first = State.JUDGING if _is_scored(status) else State.CLAIMED
+        events = [Event(at=now, state=first, by=self.name, lease_until=now + LEASE)]
+        if first is State.CLAIMED:
+            events.append(Event(at=now, state=State.SCORING, by=self.name))
         try:
             self.ledger.append(status.submission.submission_id, events, still=self._free)
         except TransientError as error:
             log.info("Not claimed: %s", error)
             return False
         return True
+
+
+def _is_scored(status: Status) -> bool:
+    """Whether its scores are in the store: left to a judge, or left behind by one."""
+    return status.to_judge or status.state is State.JUDGING
 
 
 def _banned(ban: Ban) -> SubmitterError:

@@ -10,7 +10,7 @@ from benchmarks.errors import AssayError, PlatformError, TransientError
 from leaderboard.governance.versions import superseding
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Event, Status
-from leaderboard.states import IN_WORK, State
+from leaderboard.states import TO_JUDGE, State
 
 MAX_ATTEMPTS = 3
 _OURS_WHEN_WORKING = frozenset({"data_missing", "data_malformed", "images_missing"})
@@ -35,7 +35,7 @@ class Endings:
         self._owed: list[tuple[str, Event]] = []
 
     def give_back(self, status: Status, error: TransientError, output: str) -> None:
-        """Queue it again after a fault of the world, unless that happened too often.
+        """Let it wait again after a fault of the world, unless that happened too often.
 
         Args:
             status: as it was claimed.
@@ -47,12 +47,13 @@ class Endings:
             self.fail(status, PlatformError(error.code, text, error.hint), output)
             return
         reason = f"Attempt {status.attempts} failed and will be repeated: {error.message}"
-        event = self._event(State.QUEUED, reason=reason, code=error.code, fault="world")
-        self._append(status, event, self._mine)
+        event = {"reason": reason, "code": error.code, "fault": "world"} | _waiting(status)
+        self._append(status, self._event(**event), self._mine)
 
     def hand_back(self, status: Status, reason: str) -> None:
-        """Queue it again where nothing failed."""
-        self._append(status, self._event(State.QUEUED, reason=reason), self._mine)
+        """Let it wait again where nothing failed."""
+        event = {"reason": reason} | _waiting(status)
+        self._append(status, self._event(**event), self._mine)
 
     def fail(
         self,
@@ -85,7 +86,7 @@ class Endings:
 
     def _ended(self, state: State, error: AssayError, output: str) -> Event:
         return self._event(
-            state,
+            state=state,
             reason=error.message,
             hint=error.hint,
             code=error.code,
@@ -93,8 +94,8 @@ class Endings:
             log=output,
         )
 
-    def _event(self, state: State, **more: str) -> Event:
-        return Event.model_validate({"at": self._clock(), "state": state, "by": self._name, **more})
+    def _event(self, **more: str) -> Event:
+        return Event.model_validate({"at": self._clock(), "by": self._name, **more})
 
     def _append(self, status: Status, event: Event, still: Callable[[Status], bool]) -> None:
         self._record(status.submission.submission_id, event, still)
@@ -116,7 +117,14 @@ class Endings:
                 self._owed.append((submission_id, event))
 
     def _mine(self, status: Status) -> bool:
-        return status.state in IN_WORK and status.by == self._name
+        return status.held_by(self._name)
+
+
+def _waiting(status: Status) -> dict[str, str]:
+    """As what a submission waits: what is being judged need not be scored again."""
+    if status.state is State.JUDGING:
+        return {"state": State.SCORED, "code": TO_JUDGE}
+    return {"state": State.QUEUED}
 
 
 def blamed(error: AssayError) -> AssayError:

@@ -34,6 +34,7 @@ class Scored:
         cost: what the run used; None where no code was run.
         findings: what is to be known of its items; None where no code was run.
         trust: what the scorer was put through; None where no code was run.
+        tag: of the export whose opaque ids the scores are under; empty: they are under their own.
     """
 
     benchmark: str
@@ -42,6 +43,7 @@ class Scored:
     cost: Cost | None = None
     findings: Findings | None = None
     trust: TrustReport | None = None
+    tag: str = ""
 
 
 @dataclass(frozen=True)

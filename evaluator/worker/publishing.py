@@ -49,6 +49,8 @@ class RunPublisher:
         scored: Sequence[Scored],
         output: str,
         still: Callable[[Status], bool],
+        *,
+        handed_over: bool = False,
     ) -> None:
         """Judge all runs of a submission and show them: to all, or to its author alone.
 
@@ -59,6 +61,7 @@ class RunPublisher:
             scored: its scores on each benchmark.
             output: of the scorer, as far as it may be kept.
             still: whether the submission is still this worker's.
+            handed_over: whether the events say already that it is scored and being judged.
 
         Raises:
             TransientError: `lost_race` where it is not.
@@ -67,6 +70,7 @@ class RunPublisher:
         now, name = self.clock(), submission.submission_id
         judged = [self._judged(submission, one, now) for one in scored]
         files, events = _together(judged), self._events(submission, scored, output, now)
+        events = events[-1:] if handed_over else events
         kept = files.held if submission.private else files.private
         if kept:
             transact(self.store.private, lambda: kept, f"results of {name}")
@@ -126,7 +130,8 @@ class RunPublisher:
         ]
 
     def _agreement(self, submission: Submission, scored: Sequence[Scored]) -> str:
-        if submission.receipt is None:
+        with_images = all(self.registry[one.benchmark].has_questions(self.data) for one in scored)
+        if submission.receipt is None or not with_images:
             return ""
         columns = {one.benchmark: one.table.overall.iloc[:, 0] for one in scored}
         return agreement(submission.receipt, columns, self.registry, self.data)

@@ -1,5 +1,7 @@
 """Takes queued submissions one after the other: scores them, judges them, publishes them.
 
+A worker of one role alone does its part: it scores and hands over, or it judges and publishes.
+
 A worker holds a lease on what it works on and beats while it works. A dead worker's submission is
 taken by another, which finds the finished shards and scores what is missing. Publishing is one
 commit, made only while the lease is still held, so nothing is published twice or half.
@@ -20,9 +22,11 @@ from evaluator.isolation.supervising.failures import without_its_words
 from evaluator.scoring.progress import Progress
 from evaluator.worker.claiming import Claims, CodeSlot
 from evaluator.worker.concluding import Endings, blamed, incident
+from evaluator.worker.handing_over import HandingOver
 from evaluator.worker.heartbeat import Heartbeat, RunProgress
 from evaluator.worker.judging import Scored
 from evaluator.worker.publishing import RunPublisher
+from evaluator.worker.roles import WorkerRole
 from evaluator.worker.scorer_role import ScorerRole
 from leaderboard.desk import Gate
 from leaderboard.ledger.ledger import Ledger
@@ -54,6 +58,8 @@ class Worker:
         scorers: runs scoring modules.
         clock: the current time, with a time zone.
         listener: is told of progress.
+        role: what it does.
+        keys: folder of the keys of exported questions, for a judge.
     """
 
     def __init__(
@@ -66,13 +72,26 @@ class Worker:
         scorers: ScorerRole,
         clock: Callable[[], datetime],
         listener: Callable[[RunProgress], None] = _nobody_listens,
+        role: WorkerRole = WorkerRole.BOTH,
+        keys: Path | None = None,
     ) -> None:
         self.name = name
         self.scorers = scorers
-        self._slot = CodeSlot(scorers)
+        self._slot = CodeSlot(scorers, role)
         self._ledger = ledger = Ledger(store)
         self._endings = Endings(name, ledger, clock)
-        self._claims = Claims(name, store, ledger, registry, data, self._slot, self._endings, clock)
+        self._handing = HandingOver(name, store, ledger, registry, data, keys, clock)
+        self._claims = Claims(
+            name,
+            store,
+            ledger,
+            registry,
+            data,
+            self._slot,
+            self._handing,
+            self._endings,
+            clock,
+        )
         publisher = Publisher(store, cards_of(registry))
         self._results = RunPublisher(name, store, ledger, publisher, registry, data, clock)
         self._registry = registry
@@ -132,7 +151,7 @@ class Worker:
         status = self._ledger.whole_status(submission_id)
         self._output = ""
         try:
-            self._score_and_publish(status)
+            self._do_its_part(status)
         except KeyboardInterrupt:
             reason = "The worker was stopped; what was finished is kept."
             self._endings.hand_back(status, reason)
@@ -149,12 +168,24 @@ class Worker:
             self._drop_if_taken_away(submission_id)
             self.heart.working_on("")
 
-    def _score_and_publish(self, status: Status) -> None:
-        submission = status.submission
-        scored = self._score(submission)
+    def _do_its_part(self, status: Status) -> None:
+        submission, mine = status.submission, self._claims.mine
+        handed_over = status.state is State.JUDGING
+        scored = self._taken(submission) if handed_over else self._score(submission)
         self._claims.check_still_mine(submission.submission_id)
-        self._results.publish(submission, scored, self._shown_output(submission), self._claims.mine)
+        output = self._shown_output(submission)
+        if not self._slot.role.judges:
+            self._handing.give(submission, scored, output, mine)
+            self.scorers.forget(submission)
+            return
+        self._results.publish(submission, scored, output, mine, handed_over=handed_over)
         self.scorers.forget(submission)
+        if handed_over:
+            self._handing.remove(submission.submission_id)
+
+    def _taken(self, submission: Submission) -> list[Scored]:
+        scored, self._output = self._handing.take(submission)
+        return scored
 
     def _score(self, submission: Submission) -> list[Scored]:
         with (

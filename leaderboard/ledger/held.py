@@ -15,6 +15,8 @@ from leaderboard.store.interface import Changes, NotFoundError, Repository, exis
 
 FOLDER = "held/"
 UPLOADS = "uploads/"
+SCORED = "scored/"
+"""Scores that wait for a judge, or are being judged."""
 MARKS = "unneeded.json"
 """What no submission was found to need, with the time it was first found (`orphans`)."""
 _MARKS = TypeAdapter(dict[str, AwareDatetime])
@@ -38,6 +40,11 @@ def details_path(submission_id: str) -> str:
 def results_folder(submission_id: str) -> str:
     """Its results until it is published, named as below the public `results/`."""
     return f"{held_folder(submission_id)}results/"
+
+
+def scored_folder(submission_id: str) -> str:
+    """Its scores, from when they are handed over until they are judged."""
+    return f"{SCORED}{submission_id}/"
 
 
 def read_marks(private: Repository) -> dict[str, datetime]:

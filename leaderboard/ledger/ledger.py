@@ -14,13 +14,14 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
+from leaderboard.folding import fold
 from leaderboard.governance.versions import Further
 from leaderboard.ledger.batch import Batch, event_deed, event_line, no_files, nothing_further
 from leaderboard.ledger.chronicle_writing import appended
 from leaderboard.ledger.held import HeldRecords
 from leaderboard.ledger.redaction import PRIVATE_ID, public_events, public_record, whole_events
 from leaderboard.ledger.submission_files import events_path, submission_file
-from leaderboard.records import Event, Status, Submission, fold
+from leaderboard.records import Event, Status, Submission
 from leaderboard.store.interface import Changes, NotFoundError, Store, transact
 
 QUEUE = "queue.json"

@@ -203,6 +203,8 @@ def _progress(status: Status, moment: _Moment) -> str:
     """What its worker does with it, or that there is no sign of that worker."""
     if status.state not in IN_WORK:
         return ""
+    if status.to_judge:  # Of a private submission the reason is not public.
+        return "" if status.reason else _aside("Waiting for a judge.")
     pulse = moment.living.get(status.by)
     if pulse is None:
         return _aside("No sign of its worker for a minute or more; another one takes it over.")

@@ -297,7 +297,7 @@ def test_a_list_of_a_folder_that_is_not_there_is_an_error(call: Call, tmp_path: 
     assert "error [no_folder]: There is no folder" in end.err
 
 
-@pytest.mark.parametrize("command", ["list", "describe", "fetch", "prompts"])
+@pytest.mark.parametrize("command", ["list", "describe", "fetch", "prompts", "questions"])
 def test_every_help_text_has_an_example(call: Call, command: str) -> None:
     end = call(command, "--help")
     assert end.code == 0

@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 from PIL import Image
 
+from benchmarks.question_folder import QuestionFolder
 from evaluator.isolation.backend import IsolationStatus, Probe
 from evaluator.isolation.inside.frames import Capability
 from evaluator.isolation.limits import Limits
@@ -112,12 +113,20 @@ class Rig:
         gate = Gate(True) if self.isolated else Gate(False, "No box.", "Build one.")
         return SubmissionDesk(self.store, {"toy": self.toy}, None, lambda: gate, self.clock)
 
-    def worker(self, name: str = "w1") -> Worker:
+    def worker(
+        self, name: str = "w1", *, questions: QuestionFolder | None = None, **more: Any
+    ) -> Worker:
         probe = (
             Probe(ok=True, layers=("fake",)) if self.isolated else Probe(False, (), "No box.", "")
         )
         status = IsolationStatus(self.backend if self.isolated else None, (("fake", probe),))
-        role = ScorerRole(status, FakeBackend(name="own"), self.folder / "scratch", Limits())
+        role = ScorerRole(
+            status,
+            FakeBackend(name="own"),
+            self.folder / "scratch",
+            Limits(),
+            questions=questions,
+        )
         return Worker(
             name,
             self.store,
@@ -125,6 +134,7 @@ class Rig:
             data=None,
             scorers=role,
             clock=self.clock,
+            **more,
         )
 
     def module(self, files: Files = MODULE) -> Path:

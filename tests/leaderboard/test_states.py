@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from leaderboard.folding import fold
 from leaderboard.ledger.ledger import QUEUE, Ledger
-from leaderboard.records import Event, Status, Submission, fold
+from leaderboard.records import Event, Status, Submission
 from leaderboard.states import FINISHED, IN_WORK, TRANSITIONS, WAITING, State
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.governance.test_quota import SCORED, a_status

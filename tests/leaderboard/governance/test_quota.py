@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from leaderboard.folding import fold
 from leaderboard.governance.policy import Allowance, Policy
 from leaderboard.governance.quota import Standing, standings
-from leaderboard.records import Event, Kind, Status, Submission, fold
+from leaderboard.records import Event, Kind, Status, Submission
 from leaderboard.states import TRANSITIONS, State
 from tests.leaderboard.house import ADA, BOB, OLGA, House
 

@@ -7,8 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
+from leaderboard.folding import fold
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.records import Event, Kind, Submission, fold
+from leaderboard.records import Event, Kind, Submission
 from leaderboard.states import IN_WORK, LEGEND, TRANSITIONS, State, allowed
 from leaderboard.store.memory import memory_store
 
