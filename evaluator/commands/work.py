@@ -141,7 +141,7 @@ def check_role(role: WorkerRole, questions: Path | None, keys: Path | None) -> N
     """Refuse options that do not go with a role.
 
     Raises:
-        SubmitterError: `wrong_role`.
+        SubmitterError: `wrong_role`, or `key_beside_questions`.
     """
     if questions is not None and role is not WorkerRole.SCORE:
         raise SubmitterError(
@@ -154,6 +154,13 @@ def check_role(role: WorkerRole, questions: Path | None, keys: Path | None) -> N
             "wrong_role",
             "A worker that only scores may not know what the opaque ids stand for.",
             "Give --keys to the worker that judges, and keep them away from this machine.",
+        )
+    lying = sorted(questions.glob("*.key.parquet")) if questions is not None else []
+    if lying:
+        raise SubmitterError(
+            "key_beside_questions",
+            f"{lying[0]} says what the opaque ids stand for, which a host that scores may not know.",
+            "Copy only the folders of the benchmarks there; keep the keys where the judge runs.",
         )
 
 
