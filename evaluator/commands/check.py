@@ -45,7 +45,7 @@ from evaluator.isolation.limits import Limits
 from evaluator.scoring.progress import Progress
 from evaluator.submission.checking.drawn import USUAL_PAIRS, Drawn
 from evaluator.submission.checking.dry_run import DryRun, Machine, dry_run, receipt_of
-from evaluator.submission.expected import Expectation, expectation
+from evaluator.submission.checking.expected import Expectation, expectation
 from evaluator.submission.receipts import SUFFIX, written
 from evaluator.submission.validate import ScoringModule, opened_source
 from evaluator.worker.heartbeat import RunProgress

@@ -22,7 +22,7 @@ from evaluator.commands.shown import duration
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.supervising.text import one_line
 from evaluator.submission.checking.dry_run import BenchmarkRun, DryRun
-from evaluator.submission.expected import Expectation
+from evaluator.submission.checking.expected import Expectation
 from leaderboard.desk import Examination, Problem
 from leaderboard.trust import TITLES, TrustReport
 

@@ -13,7 +13,7 @@ from evaluator.isolation.inside.frames import Capability
 from evaluator.isolation.limits import MIB, Limits
 from evaluator.submission.checking.costs import LARGE_SIDE, MEDIUM_SIDE, Costs
 from evaluator.submission.checking.dry_run import DryRun
-from evaluator.submission.expected import Expectation
+from evaluator.submission.checking.expected import Expectation
 
 _FITS = {"yes": "fits", "perhaps": "may be too slow", "no": "too slow", None: "not known"}
 

@@ -30,6 +30,7 @@ from evaluator.isolation.limits import Limits
 from evaluator.isolation.supervising.box import NamespaceBox
 from evaluator.isolation.supervising.session import ScorerSession
 from evaluator.isolation.supervising.text import one_line
+from evaluator.isolation.unseen import usually_hidden
 
 _SET_UP_S = 30.0
 _UNBOUNDED = 1 << 40
@@ -61,9 +62,7 @@ class Bubblewrap:
     """
 
     executable: str = "bwrap"
-    hidden: tuple[Path, ...] = field(
-        default_factory=lambda: (Path(__file__).resolve().parents[3], *_home())
-    )
+    hidden: tuple[Path, ...] = field(default_factory=usually_hidden)
     name: str = "bubblewrap"
     without: frozenset[Layer] = frozenset()
     places: Callable[[], Places] = cgroups.machine_cgroups
@@ -183,9 +182,3 @@ def _loosened(limits: Limits, without: frozenset[Layer]) -> Limits:
     if Layer.MEMORY_WATCHDOG in without:
         limits = replace(limits, memory_bytes=_UNBOUNDED)
     return limits
-
-
-def _home() -> list[Path]:
-    """The home folder, unless it is one that service users have and every box sees."""
-    home = Path.home().resolve()
-    return [] if home == Path("/") or home.is_relative_to("/usr") else [home]
