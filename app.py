@@ -1,7 +1,7 @@
 """Serves the site: `python app.py`, then open http://127.0.0.1:7860.
 
 Environment:
-    ASSAY_STORE  folder of the store (default `.assay/store`)
+    ASSAY_STORE  the store: a folder, or hub:OWNER/NAME (default `.assay/store`)
     ASSAY_DATA   folder of benchmark data files (default: none; what needs none works)
     ASSAY_HOST   address to listen at (default: GRADIO_SERVER_NAME, which a Space sets, or
                  127.0.0.1; 0.0.0.0 inside a container)
@@ -19,7 +19,6 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
@@ -33,7 +32,7 @@ from evaluator.submission.receiving.desk import SubmissionDesk
 from leaderboard.desk import Gate
 from leaderboard.governance.signing_in import SignIn, read_sign_in
 from leaderboard.pages.site import create_app, launch_options
-from leaderboard.store.folder import folder_store
+from leaderboard.store.opening import StoreName
 
 
 @dataclass(frozen=True)
@@ -41,14 +40,14 @@ class Settings:
     """What the environment says.
 
     Attributes:
-        store: folder of the store.
+        store: where submissions and results are kept.
         data: folder of benchmark data; None where none was named.
         host: address to listen at.
         port: port to listen at.
         sign_in: how visitors are told apart.
     """
 
-    store: Path
+    store: StoreName
     data: Path | None
     host: str
     port: int
@@ -70,7 +69,7 @@ class Settings:
             raise SubmitterError("bad_port", f"PORT is {port!r}.", "Give a number up to 65535.")
         data = environment.get("ASSAY_DATA")
         return cls(
-            store=Path(environment.get("ASSAY_STORE", ".assay/store")),
+            store=StoreName.parse(environment.get("ASSAY_STORE", ".assay/store")),
             data=Path(data) if data else None,
             host=environment.get("ASSAY_HOST")
             or environment.get("GRADIO_SERVER_NAME")
@@ -83,14 +82,14 @@ class Settings:
 def build(settings: Settings) -> gr.Blocks:
     """The site over a folder store, with the evaluator's desk."""
     registry = load_registry()
-    store = folder_store(settings.store)
-    desk = SubmissionDesk(store, registry, settings.data, _gate, _now)
+    store = settings.store.open()
+    desk = SubmissionDesk(store, registry, settings.data, _gate, store.clock)
     # Boards of people's ratings come before simulated ones.
     cards = sorted(
         (b.card for b in registry.values()), key=lambda card: (card.simulated, card.name)
     )
     shown = {card.name: card for card in cards}
-    return create_app(store, desk, shown, clock=_now, sign_in=settings.sign_in)
+    return create_app(store, desk, shown, clock=store.clock, sign_in=settings.sign_in)
 
 
 def main() -> int:
@@ -125,10 +124,6 @@ def main() -> int:
 def _gate() -> Gate:
     """Whether code can be isolated here; probed once, since a machine seldom changes."""
     return isolation_gate()
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
 
 
 if __name__ == "__main__":

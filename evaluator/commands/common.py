@@ -14,14 +14,22 @@ import typer
 from rich.console import Console
 
 from benchmarks.command_line import errors
+from leaderboard.store.opening import StoreName
 
 INTERRUPTED = 130
 """Exit code of a command that Ctrl-C ended, as shells have it."""
-DEFAULT_STORE = Path(".assay/store")
+DEFAULT_STORE = StoreName(".assay/store")
 DEFAULT_MODELS = Path(".assay/models")
 
 StoreOption = Annotated[
-    Path, typer.Option("--store", envvar="ASSAY_STORE", help="Folder of the store.")
+    StoreName,
+    typer.Option(
+        "--store",
+        envvar="ASSAY_STORE",
+        help="The store: a folder, or hub:OWNER/NAME.",
+        parser=StoreName.parse,
+        metavar="STORE",
+    ),
 ]
 DataOption = Annotated[
     Path | None,

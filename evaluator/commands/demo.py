@@ -20,7 +20,7 @@ from benchmarks.registry import load_registry
 from benchmarks.schema import Benchmark
 from evaluator.bundled import bundled_hashes, bundled_modules
 from evaluator.commands.bars import run_bars
-from evaluator.commands.common import DEFAULT_STORE, DataOption, StoreOption, console, now
+from evaluator.commands.common import DEFAULT_STORE, DataOption, StoreOption, console
 from evaluator.commands.work import make_worker
 from evaluator.isolation.gate import isolation_gate
 from evaluator.submission.receiving.desk import SubmissionDesk
@@ -31,8 +31,8 @@ from leaderboard.publication.results import stale_benchmarks
 from leaderboard.publication.snapshot import Snapshot, read_snapshot
 from leaderboard.records import Event
 from leaderboard.states import IN_WORK, WAITING, State
-from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import Store
+from leaderboard.store.opening import StoreName
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
 POLL_S = 0.5
@@ -52,10 +52,10 @@ def demo(
     """
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s")
     started = time.monotonic()
-    opened, registry = folder_store(store), load_registry()
+    opened, registry = store.open(), load_registry()
     _queue_bundled(opened, registry, data)
     _work_off(opened, store, registry, data)
-    Publisher(opened, cards_of(registry)).publish_cards(now())
+    Publisher(opened, cards_of(registry)).publish_cards(opened.clock())
     _summarise(read_snapshot(opened.public), time.monotonic() - started)
     failed = [
         s
@@ -71,13 +71,13 @@ def demo(
 
 
 def _queue_bundled(opened: Store, registry: Mapping[str, Benchmark], data: Path | None) -> None:
-    desk = SubmissionDesk(opened, registry, data, isolation_gate, now)
+    desk = SubmissionDesk(opened, registry, data, isolation_gate, opened.clock)
     for folder in bundled_modules():
         status = desk.submit_metric(folder, account=ASSAY).status
         outdated = stale_benchmarks(opened, status.submission, registry)
         if status.state is State.PUBLISHED and outdated:
             again = Event(
-                at=now(),
+                at=opened.clock(),
                 state=State.QUEUED,
                 by=ASSAY.key,
                 reason=f"new revision of {', '.join(outdated)}",
@@ -86,7 +86,7 @@ def _queue_bundled(opened: Store, registry: Mapping[str, Benchmark], data: Path 
 
 
 def _work_off(
-    opened: Store, root: Path, registry: Mapping[str, Benchmark], data: Path | None
+    opened: Store, store: StoreName, registry: Mapping[str, Benchmark], data: Path | None
 ) -> None:
     waiting = [s for s in Ledger(opened).statuses() if s.state in WAITING | IN_WORK]
     pairs = {
@@ -98,7 +98,7 @@ def _work_off(
     if not waiting:
         return
     with run_bars(total) as listener:
-        make_worker(opened, root, registry, data, listener).run_all()
+        make_worker(opened, store, registry, data, listener).run_all()
 
 
 def _summarise(shown: Snapshot | None, seconds: float) -> None:
@@ -126,10 +126,10 @@ def _summarise(shown: Snapshot | None, seconds: float) -> None:
     console().print(f"Ready after {seconds:.1f} s.", highlight=False)
 
 
-def _serve(store: Path, data: Path | None) -> None:
+def _serve(store: StoreName, data: Path | None) -> None:
     """Run the app and a worker side by side until told to stop."""
     # The children run in the project's folder: what was said relative to this one is resolved.
-    environment = {**os.environ, "ASSAY_STORE": str(store.resolve())}
+    environment = {**os.environ, "ASSAY_STORE": str(store.absolute())}
     if data is not None:
         environment["ASSAY_DATA"] = str(data.resolve())
     commands = {

@@ -10,14 +10,13 @@ from rich.table import Table
 from rich.text import Text
 
 from benchmarks.registry import load_registry
-from evaluator.commands.common import DEFAULT_STORE, JsonOption, StoreOption, console, now
+from evaluator.commands.common import DEFAULT_STORE, JsonOption, StoreOption, console
 from evaluator.commands.person import this_person
 from leaderboard.governance.acts import Acts
 from leaderboard.governance.policy import read_policy
 from leaderboard.governance.quota import standings
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Status
-from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import Store
 
 Submission = Annotated[str, typer.Argument(help="Submission.")]
@@ -26,7 +25,7 @@ Submission = Annotated[str, typer.Argument(help="Submission.")]
 def acts_on(opened: Store) -> Acts:
     """What can be done with the submissions of a store."""
     cards = {name: benchmark.card for name, benchmark in load_registry().items()}
-    return Acts(opened, cards, now)
+    return Acts(opened, cards, opened.clock)
 
 
 def say(status: Status) -> None:
@@ -42,10 +41,10 @@ def quota(store: StoreOption = DEFAULT_STORE, as_json: JsonOption = False) -> No
 
     Example: python -m evaluator quota
     """
-    opened, person = folder_store(store), this_person()
+    opened, person = store.open(), this_person()
     policy = read_policy(opened.public)
     statuses = Ledger(opened).statuses_with_records()
-    lines = standings(person.key, statuses, policy, now())
+    lines = standings(person.key, statuses, policy, opened.clock())
     if as_json:
         record = [line.model_dump(mode="json") | {"left": line.left} for line in lines]
         typer.echo(json.dumps({"account": person.key, "standings": record}, indent=1))
@@ -75,7 +74,7 @@ def withdraw(
 
     Example: python -m evaluator withdraw my-metric-0123456789
     """
-    opened = folder_store(store)
+    opened = store.open()
     if not yes:
         typer.confirm(f"Withdraw {submission_id} for good?", abort=True, err=True)
     say(acts_on(opened).withdraw(submission_id, this_person(), reason))
@@ -86,4 +85,4 @@ def publish(submission_id: Submission, store: StoreOption = DEFAULT_STORE) -> No
 
     Example: python -m evaluator publish private-0123456789
     """
-    say(acts_on(folder_store(store)).publish(submission_id, this_person()))
+    say(acts_on(store.open()).publish(submission_id, this_person()))

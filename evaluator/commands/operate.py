@@ -20,7 +20,6 @@ from evaluator.commands.person import this_person
 from leaderboard.governance.policy import Allowance, Policy, read_policy
 from leaderboard.ledger.chronicle import read_lines, verify
 from leaderboard.records import Kind
-from leaderboard.store.folder import folder_store
 
 Reason = Annotated[str, typer.Option(help="Why; everybody can read it.")]
 AccountKey = Annotated[str, typer.Argument(help="Account, for example hub:ada.")]
@@ -31,7 +30,7 @@ def rerun(submission_id: Submission, reason: Reason, store: StoreOption = DEFAUL
 
     Example: python -m evaluator rerun my-metric-0123456789 --reason "new data"
     """
-    say(acts_on(folder_store(store)).rerun(submission_id, this_person(operator=True), reason))
+    say(acts_on(store.open()).rerun(submission_id, this_person(operator=True), reason))
 
 
 def hide(submission_id: Submission, reason: Reason, store: StoreOption = DEFAULT_STORE) -> None:
@@ -39,7 +38,7 @@ def hide(submission_id: Submission, reason: Reason, store: StoreOption = DEFAULT
 
     Example: python -m evaluator hide my-metric-0123456789 --reason "copied"
     """
-    say(acts_on(folder_store(store)).hide(submission_id, this_person(operator=True), reason))
+    say(acts_on(store.open()).hide(submission_id, this_person(operator=True), reason))
 
 
 def show(
@@ -51,7 +50,7 @@ def show(
 
     Example: python -m evaluator show my-metric-0123456789
     """
-    say(acts_on(folder_store(store)).show(submission_id, this_person(operator=True), reason))
+    say(acts_on(store.open()).show(submission_id, this_person(operator=True), reason))
 
 
 def ban(account: AccountKey, reason: Reason, store: StoreOption = DEFAULT_STORE) -> None:
@@ -59,7 +58,7 @@ def ban(account: AccountKey, reason: Reason, store: StoreOption = DEFAULT_STORE)
 
     Example: python -m evaluator ban hub:mallory --reason "answers in the weights"
     """
-    made = acts_on(folder_store(store)).ban(account, this_person(operator=True), reason)
+    made = acts_on(store.open()).ban(account, this_person(operator=True), reason)
     console().print(Text(f"{made.account} is banned: {made.reason}"))
 
 
@@ -68,7 +67,7 @@ def unban(account: AccountKey, reason: Reason, store: StoreOption = DEFAULT_STOR
 
     Example: python -m evaluator unban hub:mallory --reason "a misunderstanding"
     """
-    acts_on(folder_store(store)).unban(account, this_person(operator=True), reason)
+    acts_on(store.open()).unban(account, this_person(operator=True), reason)
     console().print(Text(f"{account} may submit again."))
 
 
@@ -88,7 +87,7 @@ def policy(
 
     Example: python -m evaluator policy --scored metric=20 --reason "a second GPU"
     """
-    opened = folder_store(store)
+    opened = store.open()
     current = read_policy(opened.public)
     if scored or unfinished or days:
         current = _changed(current, scored or [], unfinished or [], days)
@@ -111,7 +110,7 @@ def ledger(
 
     Example: python -m evaluator ledger --subject hub:ada
     """
-    public = folder_store(store).public
+    public = store.open().public
     lines = [line for line in read_lines(public) if subject in ("", line.subject)]
     broken = verify(public)
     if as_json:

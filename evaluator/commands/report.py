@@ -19,7 +19,6 @@ from evaluator.commands.common import (
     JsonOption,
     StoreOption,
     console,
-    now,
 )
 from evaluator.commands.meta_table import report as measures
 from evaluator.commands.recomputing import Recomputed, recomputed
@@ -28,7 +27,6 @@ from evaluator.commands.shown import status_table
 from evaluator.commands.visible import visible_results, visible_status
 from leaderboard.publication.snapshot import read_snapshot
 from leaderboard.records import RunResult, Status
-from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import Store
 
 
@@ -52,7 +50,7 @@ def report(
 
     Example: python -m evaluator report my-metric-0123456789 --recompute
     """
-    opened = folder_store(store)
+    opened = store.open()
     status = visible_status(opened, submission_id)
     results = _chosen(visible_results(opened, submission_id), benchmark or [], status)
     again = [_again(opened, status, result, data) for result in results] if recompute else []
@@ -103,7 +101,7 @@ def _again(opened: Store, status: Status, result: RunResult, data: Path | None) 
 
 def _print(opened: Store, status: Status, results: Sequence[RunResult], *, skills: bool) -> None:
     out = console()
-    out.print(status_table([status], now()))
+    out.print(status_table([status], opened.clock()))
     # Set in, so that no line of a stranger's can pass for one of ours.
     for line in status.submission.description.splitlines():
         out.print(Text(f"    {line}"))

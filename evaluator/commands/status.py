@@ -18,7 +18,6 @@ from evaluator.commands.common import (
     JsonOption,
     StoreOption,
     console,
-    now,
     stopped_in_words,
 )
 from evaluator.commands.person import this_person
@@ -33,7 +32,6 @@ from leaderboard.governance.own import Own
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Status
 from leaderboard.states import State
-from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import Store
 
 POLL_S = 1.0
@@ -58,7 +56,7 @@ def status(
     """
     if follow and not submission_id:
         raise typer.BadParameter("name the submission to follow")
-    opened = folder_store(store)
+    opened = store.open()
     if follow:
         with stopped_in_words("The submission goes on without you."):
             last = (
@@ -69,7 +67,7 @@ def status(
     if as_json:
         typer.echo(json.dumps([s.model_dump(mode="json") for s in found], indent=1))
         return
-    console().print(status_table(found, now()))
+    console().print(status_table(found, opened.clock()))
 
 
 def logs(
@@ -81,7 +79,7 @@ def logs(
 
     Example: python -m evaluator logs my-metric-0123456789 --follow
     """
-    opened = folder_store(store)
+    opened = store.open()
     told = 0
     with stopped_in_words("The submission goes on without you."):
         for current in _watched(opened, submission_id, follow=follow):
@@ -138,7 +136,7 @@ def _follow_json(opened: Store, submission_id: str) -> Status:
     for current in _watched(opened, submission_id, follow=True):
         # The last pulse outlives the work it tells of.
         pulses = opened.live.pulses() if current.unfinished else ()
-        pulse = working_on(pulses, submission_id, now())
+        pulse = working_on(pulses, submission_id, opened.clock())
         line = json.dumps(
             {
                 "status": current.model_dump(mode="json"),
@@ -155,8 +153,8 @@ def _screen(opened: Store, current: Status) -> RenderableType:
     history = Table.grid(padding=(0, 1))
     for event in visible_events(opened, current.submission.submission_id)[-8:]:
         history.add_row(*(Text(cell) for cell in (f"{event.at:%H:%M:%S}", event.state, event.by)))
-    pulse = working_on(opened.live.pulses(), current.submission.submission_id, now())
-    parts: list[RenderableType] = [status_table([current], now()), history]
+    pulse = working_on(opened.live.pulses(), current.submission.submission_id, opened.clock())
+    parts: list[RenderableType] = [status_table([current], opened.clock()), history]
     if current.unfinished:
         parts.append(progress_line(pulse, current))
     return Group(*parts)

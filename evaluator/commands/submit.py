@@ -21,7 +21,6 @@ from evaluator.commands.common import (
     JsonOption,
     StoreOption,
     console,
-    now,
     stopped_in_words,
 )
 from evaluator.commands.isolation_option import IsolationOption
@@ -39,7 +38,6 @@ from leaderboard.governance.accounts import Account
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Kind, Status
 from leaderboard.states import State
-from leaderboard.store.folder import folder_store
 
 _TABLES = (".csv", ".parquet", ".npz", ".pkl")
 _GOES_ON = "It is queued: a worker takes it up, or send the same again to go on here."
@@ -79,8 +77,8 @@ def submit(
     """
     _check_usage(path, kind, benchmark)
     _check_options(kind, name, version, description, lower_is_better, receipt)
-    opened, registry, person = folder_store(store), load_registry(), this_person()
-    desk = SubmissionDesk(opened, registry, data, lambda: isolation_gate(isolation), now)
+    opened, registry, person = store.open(), load_registry(), this_person()
+    desk = SubmissionDesk(opened, registry, data, lambda: isolation_gate(isolation), opened.clock)
     if kind is Kind.METRIC:
         module = _Module(path, submitter, receipt, private=private)
         accepted = _send_module(desk, module, person)

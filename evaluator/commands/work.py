@@ -25,7 +25,6 @@ from evaluator.commands.common import (
     StoreOption,
     console,
     models_folder,
-    now,
 )
 from evaluator.commands.engine_choice import (
     ActorsOption,
@@ -52,8 +51,8 @@ from leaderboard.ledger.orphans import sweep
 from leaderboard.ledger.tidying import tidy_all
 from leaderboard.publication.publisher import Publisher, cards_of
 from leaderboard.states import State
-from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import Store
+from leaderboard.store.opening import StoreName
 
 RUNS_NO_CODE = IsolationStatus(None, ())
 """Of a worker that only judges: nothing is probed, since nothing is run."""
@@ -81,7 +80,7 @@ KeysOption = Annotated[
 
 def make_worker(
     opened: Store,
-    root: Path,
+    store: StoreName,
     registry: Mapping[str, Benchmark],
     data: Path | None,
     listener: Callable[[RunProgress], None] = lambda _: None,
@@ -96,7 +95,7 @@ def make_worker(
 
     Args:
         opened: the store.
-        root: its folder.
+        store: its name.
         registry: the benchmarks known here.
         data: folder of benchmark data, if there is one.
         listener: is told of progress.
@@ -108,14 +107,14 @@ def make_worker(
         keys: folder of their keys, for a judge.
     """
     status = (
-        machine_isolation(root.resolve(), choice=isolation, required=required)
+        machine_isolation(store.folder.resolve(), choice=isolation, required=required)
         if role.scores
         else RUNS_NO_CODE
     )
     scorers = ScorerRole(
         isolation=status,
         own=PlainProcess(),
-        scratch=root.resolve() / "scratch",
+        scratch=store.folder.resolve() / "scratch",
         limits=Limits(),
         engine=engine or LocalEngine(),
         models=models_folder(),
@@ -130,7 +129,6 @@ def make_worker(
         registry=registry,
         data=data,
         scorers=scorers,
-        clock=now,
         listener=listener,
         role=role,
         keys=keys,
@@ -192,14 +190,14 @@ def worker(
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     check_role(role, questions, keys)
-    opened, registry = folder_store(store), load_registry()
+    opened, registry = store.open(), load_registry()
     if role.judges:
         _put_in_order(opened, registry)
     # A worker that is told to stop hands back what it works on; finished parts are kept.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     carried_by = engine if role.scores else EngineChoice.LOCAL
     with make_engine(
-        carried_by, ray_address, actors, store.resolve() / "scratch" / "ray"
+        carried_by, ray_address, actors, store.folder.resolve() / "scratch" / "ray"
     ) as carrier:
         made = make_worker(
             opened,
@@ -228,8 +226,8 @@ def worker(
 def _put_in_order(opened: Store, registry: Mapping[str, Benchmark]) -> None:
     """Remove what acts and requests that were interrupted left; show the benchmarks known here."""
     tidy_all(opened)
-    sweep(opened, now())
-    Publisher(opened, cards_of(registry)).publish_cards(now())
+    sweep(opened, opened.clock())
+    Publisher(opened, cards_of(registry)).publish_cards(opened.clock())
 
 
 def isolation_rows(status: IsolationStatus) -> Iterator[tuple[str, str, str]]:
@@ -264,7 +262,7 @@ def doctor(store: StoreOption = DEFAULT_STORE, data: DataOption = None) -> None:
     Example: python -m evaluator doctor
     """
     table = Table("part", "state", "what to do")
-    for row in isolation_rows(machine_isolation(store.resolve())):
+    for row in isolation_rows(machine_isolation(store.folder.resolve())):
         table.add_row(*row)
     for name, benchmark in sorted(load_registry().items()):
         here = benchmark.has_answers(data)
@@ -274,7 +272,7 @@ def doctor(store: StoreOption = DEFAULT_STORE, data: DataOption = None) -> None:
             images if here else "its data files are not here",
             "" if here else "give their folder with --data or ASSAY_DATA",
         )
-    statuses = Ledger(folder_store(store)).statuses()
+    statuses = Ledger(store.open()).statuses()
     states = {state: sum(s.state is state for s in statuses) for state in State}
     table.add_row(f"store {store}", ", ".join(f"{n} {s}" for s, n in states.items() if n), "")
     console().print(table)

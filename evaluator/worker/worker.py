@@ -13,7 +13,7 @@ import logging
 import threading
 import uuid
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 from benchmarks.errors import AssayError, TransientError
@@ -56,7 +56,6 @@ class Worker:
         registry: the benchmarks known here.
         data: folder of benchmark data, if there is one.
         scorers: runs scoring modules.
-        clock: the current time, with a time zone.
         listener: is told of progress.
         role: what it does.
         keys: folder of the keys of exported questions, for a judge.
@@ -70,13 +69,13 @@ class Worker:
         registry: Mapping[str, Benchmark],
         data: Path | None,
         scorers: ScorerRole,
-        clock: Callable[[], datetime],
         listener: Callable[[RunProgress], None] = _nobody_listens,
         role: WorkerRole = WorkerRole.BOTH,
         keys: Path | None = None,
     ) -> None:
         self.name = name
         self.scorers = scorers
+        clock = store.clock
         self._slot = CodeSlot(scorers, role)
         self._ledger = ledger = Ledger(store)
         self._endings = Endings(name, ledger, clock)

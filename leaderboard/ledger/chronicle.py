@@ -17,7 +17,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 from leaderboard.governance import bans, policy
 from leaderboard.records import Event
 from leaderboard.states import State
-from leaderboard.store.interface import NotFoundError, Repository, exists
+from leaderboard.store.interface import NotFoundError, Repository
 
 FOLDER = "chronicle/"
 SEGMENT_LINES = 1000
@@ -138,7 +138,7 @@ def verify(public: Repository) -> tuple[str, ...]:
 def _problems(public: Repository) -> tuple[str, ...]:
     paths = segments(public)
     if not paths:
-        begun = event_files(public) or exists(public, bans.PATH) or exists(public, policy.PATH)
+        begun = event_files(public) or public.has(bans.PATH) or public.has(policy.PATH)
         return (_NONE,) if begun else ()
     problems = _misplaced(public, paths)
     lines, broken = _chained([line for path in paths for line in public.read(path).splitlines()])
@@ -245,7 +245,7 @@ def _bans(public: Repository, lines: Sequence[Line]) -> list[str]:
 def _policy(public: Repository, lines: Sequence[Line]) -> list[str]:
     """A policy that is not the one the lines tell of last."""
     told = [line.record for line in lines if line.action == POLICY]
-    here = sha256(public.read(policy.PATH)) if exists(public, policy.PATH) else None
+    here = sha256(public.read(policy.PATH)) if public.has(policy.PATH) else None
     if here == (told[-1] if told else None):
         return []
     return [f"{policy.PATH} is not the policy that was set last."]

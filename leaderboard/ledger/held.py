@@ -11,7 +11,7 @@ from pydantic import AwareDatetime, TypeAdapter
 from leaderboard.ledger.redaction import matched
 from leaderboard.ledger.submission_files import record_bytes
 from leaderboard.records import Event, Submission
-from leaderboard.store.interface import Changes, NotFoundError, Repository, exists, transact
+from leaderboard.store.interface import Changes, NotFoundError, Repository, transact
 
 FOLDER = "held/"
 UPLOADS = "uploads/"
@@ -86,7 +86,7 @@ class HeldRecords:
 
         def change() -> Changes:
             files: dict[str, bytes | Path | None] = {}
-            if not exists(self._private, submission.archive):
+            if not self._private.has(submission.archive):
                 files[submission.archive] = upload
             marked = read_marks(self._private)
             if marked.pop(submission.archive, None) is not None:

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from leaderboard.ledger.held import FOLDER, MARKS, UPLOADS, marks_file, read_marks
 from leaderboard.ledger.ledger import QUEUE, Ledger
-from leaderboard.store.interface import Changes, Store, exists, transact
+from leaderboard.store.interface import Changes, Store, transact
 
 GRACE = timedelta(days=1)
 """Longer than any request takes."""
@@ -25,7 +25,7 @@ def sweep(store: Store, now: datetime) -> None:
         store: where submissions are.
         now: the current time.
     """
-    if not exists(store.public, QUEUE):
+    if not store.public.has(QUEUE):
         return  # A public part that is empty, or another's, says nothing of what is needed.
 
     def change() -> Changes:

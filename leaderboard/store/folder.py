@@ -83,6 +83,13 @@ class FolderRepository:
             except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
                 raise NotFoundError(path) from error
 
+    def has(self, path: str) -> bool:
+        """See `Repository`."""
+        check_path(path)
+        with failing(f"look for {path!r}"):
+            self._settle()
+            return self._is_file(path)
+
     def list(self, prefix: str = "") -> tuple[str, ...]:
         """See `Repository`."""
         check_prefix(prefix)

@@ -10,6 +10,7 @@ import random
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
@@ -61,6 +62,9 @@ class Repository(Protocol):
             NotFoundError: there is none; no target is left.
         """
 
+    def has(self, path: str) -> bool:
+        """Whether there is a file of that path."""
+
     def list(self, prefix: str = "") -> tuple[str, ...]:
         """Paths that begin with `prefix`, sorted."""
 
@@ -74,6 +78,11 @@ class Repository(Protocol):
         """
 
 
+def utc_now() -> datetime:
+    """The time of this machine, with its zone."""
+    return datetime.now(UTC)
+
+
 @dataclass(frozen=True)
 class Store:
     """The two repositories of an Assay, and the pulses of its workers.
@@ -82,16 +91,17 @@ class Store:
         public: boards, rows, events, per-pair scores of public benchmarks.
         private: what was uploaded.
         live: heartbeats and progress, which are never commits.
+        clock: the medium's clock. Every time that is stored comes from it, and leases run out by
+            it, so that a machine whose own clock is wrong takes nothing from another.
+        jobs_per_commit: how many submissions a worker should claim, and how many finished ones
+            publish, in one commit; more than one where commits are scarce.
     """
 
     public: Repository
     private: Repository
     live: Live
-
-
-def exists(repository: Repository, path: str) -> bool:
-    """Whether there is a file of that path."""
-    return path in repository.list(path)
+    clock: Callable[[], datetime] = utc_now
+    jobs_per_commit: int = 1
 
 
 def transact(

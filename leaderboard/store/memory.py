@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
-from leaderboard.store.interface import Changes, ConflictError, NotFoundError, Store
+from leaderboard.store.interface import Changes, ConflictError, NotFoundError, Store, utc_now
 from leaderboard.store.live import MemoryLive
 from leaderboard.store.paths import check_clashes, check_path, check_prefix
 
@@ -35,6 +37,12 @@ class MemoryRepository:
         content = self.read(path)
         with target.open("xb") as file:
             file.write(content)
+
+    def has(self, path: str) -> bool:
+        """See `Repository`."""
+        check_path(path)
+        with self._lock:
+            return path in self._files
 
     def list(self, prefix: str = "") -> tuple[str, ...]:
         """See `Repository`."""
@@ -68,6 +76,10 @@ class MemoryRepository:
         return tuple(sorted(path for path in self._files if path.startswith(prefix)))
 
 
-def memory_store() -> Store:
-    """An empty store in memory."""
-    return Store(public=MemoryRepository(), private=MemoryRepository(), live=MemoryLive())
+def memory_store(clock: Callable[[], datetime] = utc_now) -> Store:
+    """An empty store in memory.
+
+    Args:
+        clock: of the medium.
+    """
+    return Store(MemoryRepository(), MemoryRepository(), MemoryLive(), clock)

@@ -36,6 +36,10 @@ class Overlay:
         else:
             self._under.fetch(path, target)
 
+    def has(self, path: str) -> bool:
+        """See `Repository`."""
+        return path in self._over or self._under.has(path)
+
     def list(self, prefix: str = "") -> tuple[str, ...]:
         """See `Repository`."""
         over = {path for path in self._over if path.startswith(prefix)}

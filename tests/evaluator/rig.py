@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Self
@@ -108,6 +108,9 @@ class Rig:
     isolated: bool = True
     toy: Toy = field(default_factory=Toy)
 
+    def __post_init__(self) -> None:
+        self.store = replace(self.store, clock=self.clock)
+
     @property
     def desk(self) -> SubmissionDesk:
         gate = Gate(True) if self.isolated else Gate(False, "No box.", "Build one.")
@@ -133,7 +136,6 @@ class Rig:
             registry={"toy": self.toy},
             data=None,
             scorers=role,
-            clock=self.clock,
             **more,
         )
 

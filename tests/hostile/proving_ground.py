@@ -213,12 +213,10 @@ def proving_ground(folder: Path) -> Iterator[Ground]:
 
 
 def _ground(folder: Path, laid: Decoys, backend: Watched, status: IsolationStatus) -> Ground:
-    store = folder_store(folder / "store")
     clock = Clock()
+    store = replace(folder_store(folder / "store"), clock=clock)
     registry = {BENCHMARK: Marked()}
     role = ScorerRole(status, PlainProcess(), folder / "scratch", QUICK)
-    worker = Worker(
-        f"worker-{os.getpid()}", store, registry=registry, data=None, scorers=role, clock=clock
-    )
+    worker = Worker(f"worker-{os.getpid()}", store, registry=registry, data=None, scorers=role)
     desk = SubmissionDesk(store, registry, None, lambda: role.gate, clock)
     return Ground(folder, laid, backend, worker, desk)

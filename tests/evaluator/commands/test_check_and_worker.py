@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import textwrap
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -81,16 +80,12 @@ def _checked(folder: Path, *words: str) -> dict[str, Any]:
 def _worked(folder: Path, scratch: Path, receipt: bytes | None = None) -> tuple[Status, Any]:
     """The status after a worker had it, and its result."""
     store, registry = memory_store(), load_registry()
-
-    def clock() -> datetime:
-        return datetime.now(UTC)
-
-    desk = SubmissionDesk(store, registry, None, lambda: Gate(True), clock)
+    desk = SubmissionDesk(store, registry, None, lambda: Gate(True), store.clock)
     sent = desk.submit_metric(folder, account=ADA, receipt=receipt).status.submission
     probe = Probe(ok=True, layers=("process",))
     isolation = IsolationStatus(PlainProcess(), (("plain", probe),))
     role = ScorerRole(isolation, PlainProcess(), scratch / "scratch", LONG)
-    worker = Worker("w", store, registry=registry, data=None, scorers=role, clock=clock)
+    worker = Worker("w", store, registry=registry, data=None, scorers=role)
     assert worker.run(sent.submission_id)
     ledger = Ledger(store)
     status = ledger.whole_status(sent.submission_id)

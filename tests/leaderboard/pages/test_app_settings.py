@@ -9,11 +9,12 @@ import pytest
 from app import Settings
 from benchmarks.errors import SubmitterError
 from leaderboard.governance.signing_in import SignIn, Way
+from leaderboard.store.opening import StoreName
 
 
 def test_without_any_setting_the_app_listens_at_this_machine_only() -> None:
     local = SignIn(Way.LOCAL, local="me")
-    expected = Settings(Path(".assay/store"), None, "127.0.0.1", 7860, local)
+    expected = Settings(StoreName(".assay/store"), None, "127.0.0.1", 7860, local)
     assert Settings.read({}, "me") == expected
 
 
@@ -24,7 +25,7 @@ def test_every_setting_can_be_given() -> None:
     }  # fmt: skip
     operators = frozenset({"hub:grace", "local:ada"})
     local = SignIn(Way.LOCAL, local="ada", operators=operators)
-    assert Settings.read(given, "me") == Settings(Path("s"), Path("d"), "0.0.0.0", 80, local)
+    assert Settings.read(given, "me") == Settings(StoreName("s"), Path("d"), "0.0.0.0", 80, local)
 
 
 def test_a_space_says_where_to_listen() -> None:

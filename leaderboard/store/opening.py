@@ -1,0 +1,73 @@
+"""Which store is meant by a name: a folder of this machine, or repositories of the Hub."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.errors import SubmitterError
+from leaderboard.store.folder import folder_store
+from leaderboard.store.interface import Store
+
+HUB = "hub:"
+_ON_HUB = re.compile(r"hub:[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,79}")
+
+
+@dataclass(frozen=True)
+class StoreName:
+    """A store as people name it: a folder, or `hub:OWNER/NAME`.
+
+    Attributes:
+        text: as it was given.
+    """
+
+    text: str
+
+    @classmethod
+    def parse(cls, given: str | StoreName) -> StoreName:
+        """The store that is meant.
+
+        Raises:
+            SubmitterError: `bad_store`.
+        """
+        found = given if isinstance(given, StoreName) else cls(str(given))
+        if found.on_hub and not _ON_HUB.fullmatch(found.text):
+            raise SubmitterError(
+                "bad_store",
+                f"{found.text[:120]!r} is no store of the Hub.",
+                "Write hub:OWNER/NAME, for example hub:my-org/assay.",
+            )
+        return found
+
+    @property
+    def on_hub(self) -> bool:
+        """Whether it is kept in repositories of the Hub."""
+        return self.text.startswith(HUB)
+
+    @property
+    def folder(self) -> Path:
+        """Where this machine keeps what belongs to the store and may be lost: caches, scratch.
+
+        Of a folder store it is the store itself.
+        """
+        if not self.on_hub:
+            return Path(self.text)
+        return Path(".assay") / "hub" / self.text.removeprefix(HUB).replace("/", "--")
+
+    def absolute(self) -> StoreName:
+        """The same store, named so that it is found from any folder."""
+        return self if self.on_hub else StoreName(str(self.folder.resolve()))
+
+    def open(self) -> Store:
+        """The store itself.
+
+        Raises:
+            AssayError: it cannot be used; says why.
+        """
+        if self.on_hub:
+            raise SubmitterError("no_hub_store", "Stores on the Hub are not built yet.")
+        return folder_store(self.folder)
+
+    def __str__(self) -> str:
+        return self.text
