@@ -8,6 +8,11 @@ Environment:
     PORT         port to listen at (default 7860)
     ASSAY_USER   name of the local account (default: the operating system's user)
     ASSAY_OPERATORS  accounts that may hide, rerun and ban, e.g. `hub:ada,hub:grace`
+    ASSAY_LIVE_SECRET  shared with workers that name this app in their ASSAY_LIVE: it takes their
+                 heartbeats and running logs (default: those of this machine are shown)
+    ASSAY_WEBHOOK_SECRET  as given to the Hub, which tells of changes at /webhook
+
+Beside the pages it answers programs at /health, /metrics and /live/pulses.
 
 On a Space with `hf_oauth: true` people sign in with their account of the Hub. Elsewhere only
 visitors from this machine are known, as the local account; all others may read.
@@ -17,14 +22,18 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
+from itertools import count
 from pathlib import Path
+from typing import TypeVar
 
 import gradio as gr
+from starlette.routing import BaseRoute
 
-from benchmarks.errors import AssayError, SubmitterError
+from benchmarks.errors import AssayError, SubmitterError, TransientError
 from benchmarks.registry import load_registry
 from evaluator.commands.person import os_user
 from evaluator.isolation.gate import isolation_gate
@@ -32,7 +41,19 @@ from evaluator.submission.receiving.desk import SubmissionDesk
 from leaderboard.desk import Gate
 from leaderboard.governance.signing_in import SignIn, read_sign_in
 from leaderboard.pages.site import create_app, launch_options
+from leaderboard.service.health_routes import routes as health_routes
+from leaderboard.service.live_routes import routes as live_routes
+from leaderboard.service.looking import HealthWatch
+from leaderboard.service.webhooks import routes as webhook_routes
+from leaderboard.service.webhooks import webhook_from
+from leaderboard.store.hub.layout import HubName, Part
+from leaderboard.store.interface import Store
+from leaderboard.store.live_opening import SECRET, live_of
+from leaderboard.store.live_wire import checked_secret
 from leaderboard.store.opening import StoreName
+
+LONGEST_PAUSE_S = 60.0
+_Started = TypeVar("_Started")
 
 
 @dataclass(frozen=True)
@@ -45,6 +66,7 @@ class Settings:
         host: address to listen at.
         port: port to listen at.
         sign_in: how visitors are told apart.
+        live_secret: of the workers that tell this app what they do; empty where none does.
     """
 
     store: StoreName
@@ -52,6 +74,7 @@ class Settings:
     host: str
     port: int
     sign_in: SignIn
+    live_secret: str = ""
 
     @classmethod
     def read(cls, environment: Mapping[str, str], os_user: str) -> Settings:
@@ -62,12 +85,14 @@ class Settings:
             os_user: name of the operating system's user.
 
         Raises:
-            SubmitterError: `bad_port` where PORT is no port, or what `read_sign_in` raises.
+            SubmitterError: `bad_port` where PORT is no port, `bad_live_secret`, or what
+                `read_sign_in` raises.
         """
         port = environment.get("PORT", "7860")
         if not port.isdecimal() or not 0 < int(port) < 65536:
             raise SubmitterError("bad_port", f"PORT is {port!r}.", "Give a number up to 65535.")
         data = environment.get("ASSAY_DATA")
+        secret = environment.get(SECRET, "").strip()
         return cls(
             store=StoreName.parse(environment.get("ASSAY_STORE", ".assay/store")),
             data=Path(data) if data else None,
@@ -76,13 +101,21 @@ class Settings:
             or "127.0.0.1",
             port=int(port),
             sign_in=read_sign_in(environment, os_user),
+            live_secret=checked_secret(secret) if secret else "",
         )
 
 
-def build(settings: Settings) -> gr.Blocks:
-    """The site over a folder store, with the evaluator's desk."""
-    registry = load_registry()
+def open_store(settings: Settings) -> Store:
+    """The store. An app that workers tell what they do keeps that itself, and asks nobody."""
     store = settings.store.open()
+    if not settings.live_secret:
+        return store
+    return replace(store, live=live_of(settings.store.folder, {}))
+
+
+def build(settings: Settings, store: Store) -> gr.Blocks:
+    """The site over a store, with the evaluator's desk."""
+    registry = load_registry()
     desk = SubmissionDesk(store, registry, settings.data, _gate, store.clock)
     # Boards of people's ratings come before simulated ones.
     cards = sorted(
@@ -92,11 +125,51 @@ def build(settings: Settings) -> gr.Blocks:
     return create_app(store, desk, shown, clock=store.clock, sign_in=settings.sign_in)
 
 
+def routes_of(settings: Settings, store: Store, environment: Mapping[str, str]) -> list[BaseRoute]:
+    """What is served to programs, beside the pages.
+
+    Raises:
+        SubmitterError: `weak_secret`, of the webhook.
+    """
+    watch = HealthWatch(store, settings.store.folder)
+    # Told of a change, the pages see it at once and not when the version is next asked for.
+    webhook = webhook_from(environment, repositories_of(settings.store), store.look_anew)
+    return [
+        *health_routes(watch),
+        *live_routes(store.live, settings.live_secret, store.clock),
+        *(webhook_routes(webhook) if webhook is not None else ()),
+    ]
+
+
+def repositories_of(store: StoreName) -> tuple[str, ...]:
+    """Of a store on the Hub; a folder has none."""
+    return tuple(HubName(store.hub_name).of(part) for part in Part) if store.on_hub else ()
+
+
+def patiently(
+    start: Callable[[], _Started],
+    *,
+    sleep: Callable[[float], None] = time.sleep,
+    say: Callable[[str], object] = sys.stderr.write,
+) -> _Started:
+    """Start, however long the store does not answer: who starts this may do so only once."""
+    for attempt in count():
+        try:
+            return start()
+        except TransientError as error:
+            pause = min(5.0 * 2 ** min(attempt, 10), LONGEST_PAUSE_S)
+            say(f"error [{error.code}]: {error} The next try is in {pause:.0f} s.\n")
+            sleep(pause)
+    raise AssertionError("counting ended")
+
+
 def main() -> int:
     """Serve until interrupted."""
     try:
         settings = Settings.read(os.environ, os_user())
-        app = build(settings)
+        store = patiently(lambda: open_store(settings))
+        app = patiently(lambda: build(settings, store))
+        routes = routes_of(settings, store, os.environ)
     except AssayError as error:
         sys.stderr.write(f"error [{error.code}]: {error}\n")
         return error.exit_code
@@ -106,7 +179,7 @@ def main() -> int:
             server_port=settings.port,
             prevent_thread_lock=True,
             quiet=True,
-            **launch_options(settings.sign_in),
+            **launch_options(settings.sign_in, routes),
         )
     except OSError as error:
         sys.stderr.write(

@@ -106,6 +106,11 @@ class Card(_Frozen):
     """Paragraphs for the about page: what the data are, what the board is based on."""
     revision: str
     """Pinned revision of the data; stored in every row."""
+    protocol: int = Field(default=1, ge=1)
+    """Version of the protocol; raised when a measure comes out otherwise for the same scores."""
+    same_questions_as: tuple[str, ...] = ()
+    """Earlier revisions with the very same images, texts and pairs: scores made for them stand, and
+    only measures are computed again."""
     simulated: bool = False
     """True where ratings or labels do not come from people: every page says so."""
     answers_public: bool = True

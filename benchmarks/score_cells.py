@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from benchmarks.errors import SubmitterError
+from benchmarks.stored_scores import is_stored, widened
 
 MAX_METRICS = 200
 METRIC_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
@@ -152,6 +153,9 @@ def _read_parquet(content: bytes, name: str, metric: str, most_rows: int) -> Cel
     table.validate(full=True)
     # Without pandas' own notes in the file, which would make an index of some columns.
     cells = table.rename_columns([c.strip() for c in columns]).to_pandas(ignore_metadata=True)
+    if is_stored(columns):
+        cells = widened(cells, name, MAX_CELLS)
+        _check_columns(name, list(cells.columns), metric)
     return Cells(name, cells.set_axis(range(1, len(cells) + 1)), "row")
 
 
@@ -168,10 +172,14 @@ def _parquet_schema(content: bytes, name: str, metric: str, most_rows: int) -> A
     if file.metadata.num_columns > 2 * MAX_METRICS:
         raise _too_many_metrics(name, file.metadata.num_columns)
     schema = pa.schema([f for f in file.schema_arrow if not _PANDAS_INDEX.fullmatch(f.name)])
-    _check_columns(name, [c.strip() for c in schema.names], metric)
-    _check_types(name, schema)
     n_rows = max(file.metadata.num_rows, sum(group.num_rows for group in groups))
-    _check_size(name, n_rows, len(schema), most_rows)
+    if is_stored(schema.names):
+        # Each row of this form is one cell of the other.
+        _check_size(name, n_rows, 1, most_rows * MAX_METRICS)
+    else:
+        _check_columns(name, [c.strip() for c in schema.names], metric)
+        _check_size(name, n_rows, len(schema), most_rows)
+    _check_types(name, schema)
     if sum(group.total_byte_size for group in groups) > MAX_INFLATED:
         raise _inflates(name)
     return schema
@@ -219,7 +227,7 @@ def _plain(table: Any) -> Any:
     """Ids as text and scores as float64 or text, whatever width and encoding they came in."""
 
     def plain(column: str, values: Any) -> Any:
-        ids = column.strip() in ("pair_id", "element_id")
+        ids = column.strip() in ("pair_id", "element_id", "metric")
         number = _is_number(_value_type(values.type)) and not ids
         return values.cast(pa.float64() if number else pa.large_string(), safe=False)
 

@@ -11,22 +11,41 @@ from benchmarks.command_line import run
 from evaluator.commands.check import check
 from evaluator.commands.compare import compare
 from evaluator.commands.demo import demo
+from evaluator.commands.doctor import doctor
 from evaluator.commands.generate import generate
+from evaluator.commands.health import health
 from evaluator.commands.init import init
 from evaluator.commands.meta import meta
 from evaluator.commands.mine import publish, quota, withdraw
+from evaluator.commands.models import app as models
 from evaluator.commands.operate import ban, hide, ledger, policy, rerun, show, unban
 from evaluator.commands.questions import app as questions
+from evaluator.commands.reevaluate import moved, reevaluate
 from evaluator.commands.report import report
 from evaluator.commands.scorers import scorers_app
 from evaluator.commands.status import logs, status
+from evaluator.commands.store import store_app
 from evaluator.commands.submit import submit
-from evaluator.commands.work import doctor, worker
+from evaluator.commands.work import worker
 
 _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Submitters": (init, check, submit, status, logs, report, quota, withdraw, publish),
     "Without a store": (meta, compare, generate),
-    "Operators": (worker, doctor, rerun, hide, show, ban, unban, policy, ledger, demo),
+    "Visitors": (moved,),
+    "Operators": (
+        worker,
+        doctor,
+        health,
+        reevaluate,
+        rerun,
+        hide,
+        show,
+        ban,
+        unban,
+        policy,
+        ledger,
+        demo,
+    ),
 }
 
 
@@ -43,6 +62,8 @@ def command_line() -> typer.Typer:
             app.command(rich_help_panel=panel)(command)
     app.add_typer(scorers_app(), name="scorers")
     app.add_typer(questions, name="questions")
+    app.add_typer(models, name="models")
+    app.add_typer(store_app(), name="store")
     return app
 
 

@@ -3,10 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
 
 from benchmarks.errors import PlatformError
 from leaderboard.records import Event, Status, Submission
-from leaderboard.states import IN_WORK, SHOWN_OR_NOT, State, allowed
+from leaderboard.states import FINISHED, IN_WORK, NOT_BEGUN, SHOWN_OR_NOT, State, allowed
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One try of a worker at a run.
+
+    Attributes:
+        number: from 1.
+        by: the worker.
+        at: when it claimed the submission.
+        ended_at: when it ended; None while it is under way.
+        why: it ended, as far as that is told; empty for a good end.
+    """
+
+    number: int
+    by: str
+    at: datetime
+    ended_at: datetime | None
+    why: str
 
 
 def fold(submission: Submission, events: Sequence[Event]) -> Status:
@@ -37,26 +59,85 @@ def fold(submission: Submission, events: Sequence[Event]) -> Status:
         hint=last.hint,
         code=last.code,
         fault=last.fault,
-        attempts=_attempts(events),
+        attempts=len(attempts_of(events)),
         lease_until=leases[-1] if leases and _leased(last) else None,
         on_boards=_on_boards(events),
         scored_at=next((e.at for e in events if e.state in (State.PUBLISHED, State.HELD)), None),
+        again_on=_again_on(events),
     )
 
 
-def _attempts(events: Sequence[Event]) -> int:
-    count = 0
+def _again_on(events: Sequence[Event]) -> tuple[str, ...]:
+    """What a submission that waits or is in work was queued again for; a repeated try keeps it."""
+    found: tuple[str, ...] = ()
+    before: State | None = None
     for event in events:
-        # A worker that plays both roles judges what it has claimed, under the same lease.
-        if event.state is State.CLAIMED or _claimed_by_a_judge(event):
-            count += 1
-        elif _waits(event) and event.fault != "world":
-            count = 0
-    return count
+        if event.state in FINISHED:
+            found = ()
+        elif _waits(event) and before in FINISHED:
+            found = event.benchmarks
+        before = event.state
+    return found
 
 
-def _claimed_by_a_judge(event: Event) -> bool:
-    return event.state is State.JUDGING and event.lease_until is not None
+def attempts_of(events: Sequence[Event]) -> tuple[Attempt, ...]:
+    """The attempts at the run that was asked for last, the one under way included, oldest first.
+
+    What a worker handed back, or never began before it died, was none.
+    """
+    ended: list[Attempt] = []
+    claim: Event | None = None
+    for before, event in pairwise(events):
+        if claim is not None and event.code == NOT_BEGUN and _claims(event):
+            claim = event
+            continue
+        over = claim is not None and (_claims(event) or event.state in FINISHED or _waits(event))
+        if claim is not None and over and not _handed_back(before, event):
+            ended.append(Attempt(len(ended) + 1, claim.by, claim.at, event.at, event.reason))
+        claim = None if over else claim
+        if _claims(event):
+            claim = event
+        elif _asks_anew(before, event):
+            ended.clear()
+    if claim is not None:
+        ended.append(Attempt(len(ended) + 1, claim.by, claim.at, None, ""))
+    return tuple(ended)
+
+
+def asked_at(events: Sequence[Event]) -> datetime:
+    """When the run was asked for that the last of these events belongs to.
+
+    Raises:
+        PlatformError: `no_events`.
+    """
+    if not events:
+        raise PlatformError("no_events", "Nothing was ever asked for.")
+    asked = [after.at for before, after in pairwise(events) if _asked(before, after)]
+    return asked[-1] if asked else events[0].at
+
+
+def _asked(before: Event, event: Event) -> bool:
+    """Whether somebody wants a run, rather than a worker giving one back or passing it on."""
+    return _waits(event) and not (before.state in IN_WORK and event.by == before.by)
+
+
+def _asks_anew(before: Event, event: Event) -> bool:
+    """Whether attempts are counted from here: a run is asked for, or its scores are passed on."""
+    return _asked(before, event) or (
+        event.to_judge and before.state is not State.JUDGING and event.fault != "world"
+    )
+
+
+def _handed_back(before: Event, event: Event) -> bool:
+    """Whether a worker lets it wait again though nothing failed."""
+    return _waits(event) and event.fault != "world" and not _asks_anew(before, event)
+
+
+def _claims(event: Event) -> bool:
+    # A worker that plays both roles judges what it has claimed, under the same lease.
+    return event.state is State.CLAIMED or (
+        event.state is State.JUDGING and event.lease_until is not None
+    )
 
 
 def _waits(event: Event) -> bool:

@@ -105,6 +105,10 @@ class Event(_Record):
     lease_until: AwareDatetime | None = None
     log: str = ""
     """The end of the scorer's own output, where it may be shown."""
+    nonce: str = ""
+    """Of a claim: random, so that a worker knows its own from an equal one."""
+    benchmarks: tuple[str, ...] = ()
+    """Of what is queued again for some of its benchmarks only: those; else none."""
 
     @property
     def to_judge(self) -> bool:
@@ -131,6 +135,16 @@ class Status(_Record):
     """Whether its last published results are shown: a rerun does not take them away."""
     scored_at: AwareDatetime | None = None
     """When it was first scored, which is what a quota charges; None where it never was."""
+    again_on: tuple[str, ...] = ()
+    """The benchmarks it is being run on again, while its other results stay; none: all of them."""
+
+    @property
+    def job(self) -> Submission:
+        """The submission with only the benchmarks it is to be run on now."""
+        wanted = tuple(name for name in self.submission.benchmarks if name in self.again_on)
+        return (
+            self.submission.model_copy(update={"benchmarks": wanted}) if wanted else self.submission
+        )
 
     @property
     def unfinished(self) -> bool:
@@ -220,6 +234,10 @@ class RunResult(_Record):
     submission_id: str
     benchmark: str
     revision: str
+    protocol: int = 1
+    """Version of the benchmark's protocol it was judged with."""
+    contract: int | None = None
+    """Version of what a scorer is given for a pair, where code was run; None in older results."""
     rows: tuple[dict[str, Any], ...]
     """`Row.to_json` of every measure of every metric."""
     resampling_seed: int

@@ -56,8 +56,28 @@ TRANSITIONS: dict[State | None, frozenset[State]] = {
         }
     ),
     # Its author alone sees the results, until they publish it.
-    State.HELD: frozenset({State.PUBLISHED, State.QUEUED, State.WITHDRAWN, State.HIDDEN}),
-    State.PUBLISHED: frozenset({State.QUEUED, State.WITHDRAWN, State.HIDDEN, State.SUPERSEDED}),
+    # Kept scores are judged again where only measures changed. What cannot be run again for a new
+    # revision stays as it is, and is told so.
+    State.HELD: frozenset(
+        {
+            State.PUBLISHED,
+            State.HELD,
+            State.QUEUED,
+            State.SCORED,
+            State.WITHDRAWN,
+            State.HIDDEN,
+        }
+    ),
+    State.PUBLISHED: frozenset(
+        {
+            State.PUBLISHED,
+            State.QUEUED,
+            State.SCORED,
+            State.WITHDRAWN,
+            State.HIDDEN,
+            State.SUPERSEDED,
+        }
+    ),
     # A rerun that failed leaves earlier results on the boards: a newer version takes their place.
     State.FAILED: frozenset({State.QUEUED, State.WITHDRAWN, State.HIDDEN, State.SUPERSEDED}),
     State.WITHDRAWN: frozenset(),
@@ -86,6 +106,9 @@ IN_WORK = frozenset({State.CLAIMED, State.SCORING, State.SCORED, State.JUDGING})
 
 TO_JUDGE = "to_judge"
 """Code of a `SCORED` event that leaves the scores to a judge: no worker holds a lease then."""
+
+NOT_BEGUN = "not_begun"
+"""Code of a claim that follows one whose worker died before it began: that was no attempt."""
 
 SHOWN_OR_NOT = frozenset(
     {State.PUBLISHED, State.HELD, State.WITHDRAWN, State.HIDDEN, State.SUPERSEDED}

@@ -5,27 +5,27 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import PurePosixPath
 from re import fullmatch
 from typing import TypeVar
 from urllib.parse import quote
 
-from huggingface_hub import HfApi, HfFileSystem, hf_hub_url, set_client_factory
+from huggingface_hub import HfApi, HfFileSystem, hf_hub_url
 from huggingface_hub.hf_api import RepoFile
 
 from benchmarks.errors import SubmitterError, TransientError
 from benchmarks.sources.client import (
+    TIMEOUT,
     build_hf_headers,
     get_session,
-    hf_request_event_hook,
     httpx,
+    limit_waiting,
 )
 from benchmarks.sources.faults import pause_asked_for, told_clearly
 
 PAUSES_S = (1.0, 2.0, 4.0, 8.0, 8.0)
 """Seconds before each further try of what failed for now."""
-TIMEOUT = httpx.Timeout(30.0, connect=10.0)
 
 Sleep = Callable[[float], object]
 _T = TypeVar("_T")
@@ -84,7 +84,7 @@ class Hub:
     def __init__(
         self, endpoint: str | None = None, token: str | None = None, sleep: Sleep = time.sleep
     ) -> None:
-        _limit_waiting()
+        limit_waiting()
         self._api = HfApi(endpoint=endpoint, token=token)
         self._sleep = sleep
 
@@ -242,13 +242,3 @@ def _total(reply: httpx.Response) -> int | None:
         return int(total)
     length = reply.headers.get("Content-Length", "")
     return int(length) if reply.status_code == 200 and length.isdigit() else None
-
-
-@lru_cache(maxsize=1)
-def _limit_waiting() -> None:
-    """Give the client's own calls a timeout; they have none, so a silent Hub would hang them."""
-    set_client_factory(
-        lambda: httpx.Client(
-            event_hooks={"request": [hf_request_event_hook]}, follow_redirects=True, timeout=TIMEOUT
-        )
-    )

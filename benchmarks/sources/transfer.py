@@ -10,13 +10,14 @@ from pathlib import Path
 
 from benchmarks.errors import SubmitterError, TransientError
 from benchmarks.sources.client import (
+    TIMEOUT,
     get_session,
     hf_raise_for_status,
     httpx,
 )
 from benchmarks.sources.faults import disk_told_clearly, pause_asked_for, told_clearly
 from benchmarks.sources.hashing import sha256_of
-from benchmarks.sources.remote import PAUSES_S, TIMEOUT, Expected, Sleep, Source
+from benchmarks.sources.remote import PAUSES_S, Expected, Sleep, Source
 
 _PROGRESS = 2**20
 """A try that brought this many bytes is none of those that failed in a row."""

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri, stdtrit
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
 
@@ -79,6 +78,9 @@ def bca(
         lie on one side of the value or the correction leaves its range; none where `percentile`
         gives none.
     """
+    # Rows and boards are read without it, and `scipy` takes half a second to import.
+    from scipy.special import ndtr, ndtri  # noqa: PLC0415
+
     own = np.asarray(value, resamples.dtype)[:, None]
     # The value and its resamples are added up in different order: equal ones differ by rounding.
     least = max(_SAME, 8.0 * float(np.finfo(resamples.dtype).eps))
@@ -101,6 +103,8 @@ def bca(
 
 def _quantiles(n_rows: int, level: float, n_clusters: IntArray | None) -> FloatArray:
     """Quantiles z of both tails, shape (R, 2): normal, or expanded for few clusters."""
+    from scipy.special import ndtri, stdtrit  # noqa: PLC0415
+
     tails = np.array([(1.0 - level) / 2.0, (1.0 + level) / 2.0])
     found = np.tile(ndtri(tails), (n_rows, 1))
     if n_clusters is not None:

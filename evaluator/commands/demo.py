@@ -21,15 +21,14 @@ from benchmarks.schema import Benchmark
 from evaluator.bundled import bundled_hashes, bundled_modules
 from evaluator.commands.bars import run_bars
 from evaluator.commands.common import DEFAULT_STORE, DataOption, StoreOption, console
-from evaluator.commands.work import make_worker
+from evaluator.commands.worker_making import make_worker
 from evaluator.isolation.gate import isolation_gate
+from evaluator.reevaluating import reevaluate_at_start
 from evaluator.submission.receiving.desk import SubmissionDesk
 from leaderboard.governance.accounts import ASSAY
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.publication.publisher import Publisher, cards_of
-from leaderboard.publication.results import stale_benchmarks
 from leaderboard.publication.snapshot import Snapshot, read_snapshot
-from leaderboard.records import Event
 from leaderboard.states import IN_WORK, WAITING, State
 from leaderboard.store.interface import Store
 from leaderboard.store.opening import StoreName
@@ -73,16 +72,8 @@ def demo(
 def _queue_bundled(opened: Store, registry: Mapping[str, Benchmark], data: Path | None) -> None:
     desk = SubmissionDesk(opened, registry, data, isolation_gate, opened.clock)
     for folder in bundled_modules():
-        status = desk.submit_metric(folder, account=ASSAY).status
-        outdated = stale_benchmarks(opened, status.submission, registry)
-        if status.state is State.PUBLISHED and outdated:
-            again = Event(
-                at=opened.clock(),
-                state=State.QUEUED,
-                by=ASSAY.key,
-                reason=f"new revision of {', '.join(outdated)}",
-            )
-            Ledger(opened).append(status.submission.submission_id, [again])
+        desk.submit_metric(folder, account=ASSAY)
+    reevaluate_at_start(opened, registry, data)
 
 
 def _work_off(

@@ -79,6 +79,14 @@ def policy(
         list[str] | None, typer.Option(help="KIND=N: may wait or run at once; repeatable.")
     ] = None,
     days: Annotated[int | None, typer.Option(min=1, max=366, help="Length of a period.")] = None,
+    reevaluate: Annotated[
+        bool | None,
+        typer.Option(
+            "--reevaluate/--no-reevaluate",
+            help="Whether a starting worker queues again what a new revision concerns, or "
+            "`reevaluate` does.",
+        ),
+    ] = None,
     reason: Annotated[str, typer.Option(help="Why, where it is changed.")] = "",
     store: StoreOption = DEFAULT_STORE,
     as_json: JsonOption = False,
@@ -89,8 +97,10 @@ def policy(
     """
     opened = store.open()
     current = read_policy(opened.public)
-    if scored or unfinished or days:
+    if scored or unfinished or days or reevaluate is not None:
         current = _changed(current, scored or [], unfinished or [], days)
+        if reevaluate is not None:
+            current = current.model_copy(update={"reevaluate": reevaluate})
         acts_on(opened).set_policy(current, this_person(operator=True), reason)
     if as_json:
         typer.echo(current.model_dump_json(indent=1))
@@ -99,6 +109,8 @@ def policy(
     for kind, allowance in current.allowances.items():
         table.add_row(kind, str(allowance.scored), str(allowance.unfinished))
     console().print(table)
+    when = "by itself" if current.reevaluate else "when `reevaluate` is run"
+    console().print(f"What a new revision concerns is queued again {when}.", highlight=False)
 
 
 def ledger(
@@ -133,7 +145,9 @@ def _changed(current: Policy, scored: list[str], unfinished: list[str], days: in
             kind, number = _kind_and_number(text, f"--{field}")
             before = allowances.get(kind, Allowance(scored=0, unfinished=0))
             allowances[kind] = before.model_copy(update={field: number})
-    return Policy(period_days=days or current.period_days, allowances=allowances)
+    return current.model_copy(
+        update={"period_days": days or current.period_days, "allowances": allowances}
+    )
 
 
 def _kind_and_number(text: str, option: str) -> tuple[Kind, int]:

@@ -13,6 +13,7 @@ from benchmarks.schema import Benchmark
 from benchmarks.scores import parse_scores
 from leaderboard.ledger.held import results_folder
 from leaderboard.records import Kind, RunResult, Status, Submission
+from leaderboard.reevaluation.editions import Edition
 from leaderboard.store.interface import NotFoundError, Store
 
 TOLERANCE = 1e-9
@@ -90,10 +91,9 @@ def recomputed(
     benchmark = registry.get(result.benchmark)
     if benchmark is None:
         return not_done("this installation does not know the benchmark.")
-    if benchmark.card.revision != result.revision:
-        return not_done(
-            f"it was judged on revision {result.revision}, and {benchmark.card.revision} is here."
-        )
+    made, here = Edition.of_result(result), Edition.of_card(benchmark.card)
+    if (made.revision, made.protocol) != (here.revision, here.protocol):
+        return not_done(f"it was judged on {made.words}, and {here.words} is here.")
     if not benchmark.has_answers(data):
         return not_done("the benchmark's data is not here; name its folder with --data.")
     found = _scores(store, status.submission, result, benchmark)

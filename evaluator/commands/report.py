@@ -24,9 +24,10 @@ from evaluator.commands.meta_table import report as measures
 from evaluator.commands.recomputing import Recomputed, recomputed
 from evaluator.commands.report_words import about_run, standing_lines
 from evaluator.commands.shown import status_table
-from evaluator.commands.visible import visible_results, visible_status
+from evaluator.commands.visible import visible_old_results, visible_results, visible_status
 from leaderboard.publication.snapshot import read_snapshot
 from leaderboard.records import RunResult, Status
+from leaderboard.reevaluation.editions import is_current
 from leaderboard.store.interface import Store
 
 
@@ -40,6 +41,9 @@ def report(
         bool,
         typer.Option("--recompute", help="Compute every row again from the published scores."),
     ] = False,
+    revision: Annotated[
+        str, typer.Option(help="Its old results of this revision of a benchmark, or tag.")
+    ] = "",
     store: StoreOption = DEFAULT_STORE,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -50,9 +54,16 @@ def report(
 
     Example: python -m evaluator report my-metric-0123456789 --recompute
     """
+    if revision and recompute:
+        raise typer.BadParameter("old results are not computed again: leave --revision out")
     opened = store.open()
     status = visible_status(opened, submission_id)
-    results = _chosen(visible_results(opened, submission_id), benchmark or [], status)
+    found = (
+        visible_old_results(opened, submission_id, revision)
+        if revision
+        else visible_results(opened, submission_id)
+    )
+    results = _chosen(found, benchmark or [], status)
     again = [_again(opened, status, result, data) for result in results] if recompute else []
     if as_json:
         record = {
@@ -117,6 +128,8 @@ def _blocks(
         yield Text(f"\n{result.benchmark} (revision {result.revision})", style="bold")
         rows = [row for row in result.as_rows() if skills or row.skill is None]
         yield from measures(rows, width)
-        if snapshot is not None and status.on_boards:
+        board = snapshot.boards.get(result.benchmark) if snapshot is not None else None
+        shown = board is not None and is_current(result, board.card)
+        if snapshot is not None and shown and status.on_boards:
             yield from map(Text, standing_lines(snapshot, status.submission, result.benchmark))
         yield from map(Text, about_run(result))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterator
 from typing import Annotated
 
 import typer
@@ -20,21 +18,16 @@ from evaluator.commands.common import (
     console,
     stopped_in_words,
 )
+from evaluator.commands.following import Telling, Turns, progress_of, watched
 from evaluator.commands.person import this_person
-from evaluator.commands.shown import (
-    event_lines,
-    progress_line,
-    status_table,
-    working_on,
-)
+from evaluator.commands.shown import earlier_attempts, plain, progress_line, status_table
 from evaluator.commands.visible import visible_events, visible_status
 from leaderboard.governance.own import Own
 from leaderboard.ledger.ledger import Ledger
+from leaderboard.outlook import Outlook
 from leaderboard.records import Status
 from leaderboard.states import State
 from leaderboard.store.interface import Store
-
-POLL_S = 1.0
 
 FollowOption = Annotated[
     bool, typer.Option("--follow", help="Go on until the submission is finished.")
@@ -67,7 +60,11 @@ def status(
     if as_json:
         typer.echo(json.dumps([s.model_dump(mode="json") for s in found], indent=1))
         return
-    console().print(status_table(found, opened.clock()))
+    turns = Turns(opened).of(found)
+    console().print(status_table(found, opened.clock(), turns))
+    if submission_id:
+        for line in _now_lines(opened, found[0], turns.get(submission_id)):
+            console().print(line)
 
 
 def logs(
@@ -75,21 +72,19 @@ def logs(
     follow: FollowOption = False,
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
-    """Print what happened to a submission, and the end of its scorer's output.
+    """Print what happened to a submission, and what its scorer printed.
+
+    What your own prints while it runs is shown, with `--follow` as it comes.
 
     Example: python -m evaluator logs my-metric-0123456789 --follow
     """
     opened = store.open()
-    told = 0
     with stopped_in_words("The submission goes on without you."):
-        for current in _watched(opened, submission_id, follow=follow):
-            events = visible_events(opened, submission_id)
-            for event in events[told:]:
-                for line in event_lines(event):
-                    console().print(line, soft_wrap=True)
-            told = len(events)
-            if not current.unfinished:
-                return
+        telling = None
+        for current in watched(opened, submission_id, follow=follow):
+            telling = telling or Telling(opened, submission_id)
+            for line in telling.lines(current):
+                console().print(line, soft_wrap=True)
 
 
 def exit_code_of(status: Status) -> int:
@@ -107,40 +102,28 @@ def _listed(opened: Store, *, mine: bool) -> list[Status]:
     return [own.get(s.submission.submission_id, s) for s in Ledger(opened).statuses()]
 
 
-def _watched(
-    opened: Store,
-    submission_id: str,
-    *,
-    follow: bool,
-    sleep: Callable[[float], None] = time.sleep,
-) -> Iterator[Status]:
-    """The submission now, and if wanted again and again until it is finished."""
-    while True:
-        found = visible_status(opened, submission_id)
-        yield found
-        if not follow or not found.unfinished:
-            return
-        sleep(POLL_S)
-
-
 def _follow(opened: Store, submission_id: str) -> Status:
+    turns = Turns(opened)
     with Live(console=console(), auto_refresh=False, transient=False) as screen:
-        for current in _watched(opened, submission_id, follow=True):
-            screen.update(_screen(opened, current), refresh=True)
+        for current in watched(opened, submission_id, follow=True):
+            screen.update(_screen(opened, current, turns), refresh=True)
     return current
 
 
 def _follow_json(opened: Store, submission_id: str) -> Status:
-    """A line of JSON at every change of the state or of the progress."""
-    before = ""
-    for current in _watched(opened, submission_id, follow=True):
+    """A line of JSON at every change of the state, of the progress or of the place."""
+    before, turns = "", Turns(opened)
+    for current in watched(opened, submission_id, follow=True):
         # The last pulse outlives the work it tells of.
-        pulses = opened.live.pulses() if current.unfinished else ()
-        pulse = working_on(pulses, submission_id, opened.clock())
+        pulse = progress_of(opened, current) if current.unfinished else None
+        turn = turns.of([current]).get(submission_id)
         line = json.dumps(
             {
                 "status": current.model_dump(mode="json"),
                 "progress": pulse.model_dump(mode="json", exclude={"at"}) if pulse else None,
+                "turn": {"place": turn.place, "of": turn.of, "wait_s": turn.wait_s}
+                if turn
+                else None,
             }
         )
         if line != before:
@@ -149,12 +132,27 @@ def _follow_json(opened: Store, submission_id: str) -> Status:
     return current
 
 
-def _screen(opened: Store, current: Status) -> RenderableType:
+def _screen(opened: Store, current: Status, turns: Turns) -> RenderableType:
+    own = current.submission.submission_id
     history = Table.grid(padding=(0, 1))
-    for event in visible_events(opened, current.submission.submission_id)[-8:]:
+    for event in visible_events(opened, own)[-8:]:
         history.add_row(*(Text(cell) for cell in (f"{event.at:%H:%M:%S}", event.state, event.by)))
-    pulse = working_on(opened.live.pulses(), current.submission.submission_id, opened.clock())
-    parts: list[RenderableType] = [status_table([current], opened.clock()), history]
-    if current.unfinished:
-        parts.append(progress_line(pulse, current))
-    return Group(*parts)
+    found = turns.of([current])
+    return Group(
+        status_table([current], opened.clock(), found),
+        history,
+        *_now_lines(opened, current, found.get(own)),
+    )
+
+
+def _now_lines(opened: Store, current: Status, turn: Outlook | None) -> list[Text]:
+    """What happens to it now, and what came of earlier attempts."""
+    if not current.unfinished:
+        return []
+    pulses, now = opened.live.pulses(), opened.clock()
+    lines = [*earlier_attempts(visible_events(opened, current.submission.submission_id))]
+    lines.append(progress_line(pulses, current, now, turn))
+    own = progress_of(opened, current)
+    if own is not None and own.last_line:
+        lines.append(Text.assemble("last line: ", plain(own.last_line)))
+    return lines

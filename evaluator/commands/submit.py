@@ -27,7 +27,7 @@ from evaluator.commands.isolation_option import IsolationOption
 from evaluator.commands.person import this_person
 from evaluator.commands.source import download_bar
 from evaluator.commands.status import exit_code_of
-from evaluator.commands.work import make_worker
+from evaluator.commands.worker_making import make_worker
 from evaluator.hub.source import PREFIX, HubSource, fetched
 from evaluator.isolation.gate import IsolationChoice, isolation_gate
 from evaluator.submission.archives.limits import ArchiveLimits

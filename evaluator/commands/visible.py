@@ -5,11 +5,13 @@ All of it raises SubmitterError `unknown_submission`.
 
 from __future__ import annotations
 
+from benchmarks.errors import SubmitterError
 from evaluator.commands.person import this_person
 from leaderboard.governance.rights import owns
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.publication.results import read_results
 from leaderboard.records import Event, RunResult, Status
+from leaderboard.reevaluation.archive import old_results, old_tags
 from leaderboard.store.interface import Store
 
 
@@ -32,3 +34,27 @@ def visible_results(store: Store, submission_id: str) -> tuple[RunResult, ...]:
     whole = Ledger(store).whole_status(submission_id)
     hidden = whole.submission.private and not owns(whole, this_person())
     return () if hidden else read_results(store, whole.submission)
+
+
+def visible_old_results(store: Store, submission_id: str, revision: str) -> tuple[RunResult, ...]:
+    """Its results of an earlier revision, or of this one; of somebody else's the public ones.
+
+    Raises:
+        SubmitterError: `unknown_revision`, naming those there are.
+    """
+    whole = Ledger(store).whole_status(submission_id)
+    hidden = whole.submission.private and not owns(whole, this_person())
+    now = visible_results(store, submission_id)
+    if hidden:
+        return ()
+    old = tuple(one.result for one in old_results(store, whole.submission, revision))
+    found = (*old, *(result for result in now if result.revision == revision))
+    if not found:
+        tags = old_tags(store, whole.submission)
+        known = dict.fromkeys((*tags, *(result.revision for result in now)))
+        raise SubmitterError(
+            "unknown_revision",
+            f"{submission_id} has no results of revision {revision[:80]!r}.",
+            f"It has results of: {', '.join(known)}." if known else "",
+        )
+    return found

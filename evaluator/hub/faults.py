@@ -7,9 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 
-from huggingface_hub import set_client_factory
 from huggingface_hub.errors import (
     EntryNotFoundError,
     GatedRepoError,
@@ -23,9 +21,8 @@ from huggingface_hub.errors import (
 )
 
 from benchmarks.errors import AssayError, PlatformError, SubmitterError, TransientError
-from benchmarks.sources.client import hf_request_event_hook, httpx
+from benchmarks.sources.client import httpx
 from benchmarks.sources.faults import TRANSIENT_STATUS
-from benchmarks.sources.remote import TIMEOUT
 
 _AGAIN = "Run the same command again; what was fetched so far is kept."
 
@@ -156,13 +153,3 @@ def _of_disk(error: OSError, repository: str, wording: Wording) -> AssayError:
 
 def _missing(wording: Wording, what: str, hint: str = "") -> SubmitterError:
     return SubmitterError(wording.code, f"{what}.", hint)
-
-
-@lru_cache(maxsize=1)
-def limit_waiting() -> None:
-    """Give the client's calls a timeout; several have none, so a silent Hub would hang them."""
-    set_client_factory(
-        lambda: httpx.Client(
-            event_hooks={"request": [hf_request_event_hook]}, follow_redirects=True, timeout=TIMEOUT
-        )
-    )

@@ -10,15 +10,17 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
 from filelock import FileLock
 
-from benchmarks.errors import PlatformError, SubmitterError
-from evaluator.hub.faults import Wording, in_words, limit_waiting
+from benchmarks.errors import PlatformError, SubmitterError, TransientError
+from benchmarks.sources.client import limit_waiting
+from evaluator.hub.faults import Wording, in_words
+from evaluator.hub.shelf_room import LOCK, PART, Shelved, note_use, shelved, taken_away, using
 from evaluator.isolation.job import ModelFiles
 
 NAMED = re.compile(
@@ -80,6 +82,51 @@ class ModelShelf:
         """
         return tuple(self._bring(model, tell) for model in models)
 
+    @contextmanager
+    def lent(
+        self, models: Sequence[str], tell: Tell = _nobody_listens
+    ) -> Iterator[tuple[ModelFiles, ...]]:
+        """The same as `bring`, for a box: none of them is taken away before this is left."""
+        with ExitStack() as stack:
+            for model in models:
+                stack.enter_context(using(self._place(*_named(model))))
+            yield self.bring(models, tell)
+
+    def models(self) -> tuple[Shelved, ...]:
+        """What is here, the one that was used longest ago first."""
+        return shelved(self.folder)
+
+    def forget(self, model: str) -> int:
+        """Take a model away; it is fetched again when it is needed.
+
+        Args:
+            model: as manifests name them, `owner/name@commit`.
+
+        Returns:
+            The number of bytes that this freed.
+
+        Raises:
+            SubmitterError: `bad_model`, `unknown_model`.
+            TransientError: `model_in_use`.
+        """
+        place = self._place(*_named(model))
+        of_it = [one for one in self.models() if one.model == place.name.replace("--", "/", 1)]
+        if not of_it:
+            raise SubmitterError(
+                "unknown_model",
+                f"There is no {model} in {self.folder}.",
+                "See what is there: python -m evaluator models list",
+            )
+        freed = sum(taken_away(one) for one in of_it)
+        if any(one.place.exists() for one in of_it):
+            raise TransientError(
+                "model_in_use", f"{model} is being used or fetched.", "Try again when it is not."
+            )
+        return freed
+
+    def _place(self, repo: str, sha: str) -> Path:
+        return self.folder / f"{repo.replace('/', '--')}@{sha}"
+
     def _check_room(self, repo: str, n_bytes: int) -> None:
         """Refuse what would fill the disk, before it is fetched."""
         free = shutil.disk_usage(self.folder).free
@@ -92,26 +139,20 @@ class ModelShelf:
             )
 
     def _bring(self, model: str, tell: Tell) -> ModelFiles:
-        named = NAMED.fullmatch(model)
-        if named is None:
-            raise SubmitterError(
-                "bad_model",
-                f"{model[:120]!r} does not name a model.",
-                "Write owner/name@commit, with all 40 digits of the commit.",
-            )
-        repo, sha = named["repo"], named["sha"]
-        place = self.folder / f"{repo.replace('/', '--')}@{sha}"
+        repo, sha = _named(model)
+        place = self._place(repo, sha)
         if not place.is_dir():
             with in_words(repo, sha, _WORDING), self._alone(place):
                 if not place.is_dir():
                     self._fetch(repo, sha, place, tell)
+        note_use(place)
         return ModelFiles(repo, sha, place)
 
     @contextmanager
     def _alone(self, place: Path) -> Iterator[None]:
         """One fetches a model, others wait for it."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(self.folder / f"{place.name}.lock"):
+        with FileLock(self.folder / f"{place.name}{LOCK}"):
             yield
 
     def _fetch(self, repo: str, sha: str, place: Path, tell: Tell) -> None:
@@ -124,7 +165,7 @@ class ModelShelf:
         listed = [_File(s.rfilename, s.size or 0) for s in info.siblings or ()]
         files = _wanted(repo, listed, self.most_bytes)
         self._check_room(repo, sum(file.n_bytes for file in files))
-        part = place.with_name(f"{place.name}.part")
+        part = place.with_name(f"{place.name}{PART}")
         snapshot = part / "snapshots" / sha
         snapshot.mkdir(parents=True, exist_ok=True)
         done, total = 0, sum(file.n_bytes for file in files)
@@ -143,6 +184,17 @@ class ModelShelf:
         shutil.rmtree(snapshot / ".cache", ignore_errors=True)
         _finish(part, sha)
         part.replace(place)
+
+
+def _named(model: str) -> tuple[str, str]:
+    named = NAMED.fullmatch(model)
+    if named is None:
+        raise SubmitterError(
+            "bad_model",
+            f"{model[:120]!r} does not name a model.",
+            "Write owner/name@commit, with all 40 digits of the commit.",
+        )
+    return named["repo"], named["sha"]
 
 
 def _wanted(repo: str, files: Sequence[_File], most_bytes: int) -> list[_File]:

@@ -12,7 +12,8 @@ from pathlib import Path, PurePosixPath
 from typing import Literal, Self
 
 from benchmarks.errors import SubmitterError
-from evaluator.hub.faults import Wording, in_words, limit_waiting
+from benchmarks.sources.client import limit_waiting
+from evaluator.hub.faults import Wording, in_words
 
 PREFIX = "hub:"
 _NAMED = re.compile(

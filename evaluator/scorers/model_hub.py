@@ -9,7 +9,8 @@ from pathlib import Path
 from huggingface_hub import HfApi, constants, snapshot_download
 
 from benchmarks.errors import SubmitterError
-from evaluator.hub.faults import CHECKPOINT, in_words, limit_waiting
+from benchmarks.sources.client import limit_waiting
+from evaluator.hub.faults import CHECKPOINT, in_words
 
 
 @dataclass(frozen=True, slots=True)

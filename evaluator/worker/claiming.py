@@ -1,71 +1,53 @@
-"""Which submissions a worker may take, taking them, and whether they are still its own."""
+"""Which submissions a worker may take, taking them, and whether they are still its own.
+
+Several are claimed in one commit where the store wants that, in fair order, and never more than
+this worker's share of what waits. Which ones is decided anew from the state each try of the commit
+is based on, so two workers never claim the same. Every claim carries a nonce: where the answer to a
+commit was lost, the worker finds by it that the submissions are its own.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import islice
 from pathlib import Path
 
-from benchmarks.errors import AssayError, PlatformError, SubmitterError, TransientError
+from benchmarks.errors import SubmitterError, TransientError
 from benchmarks.schema import Benchmark
+from evaluator.worker.code_slot import CodeSlot
 from evaluator.worker.concluding import MAX_ATTEMPTS, Endings
 from evaluator.worker.handing_over import HandingOver
-from evaluator.worker.roles import WorkerRole
-from evaluator.worker.scorer_role import ScorerRole
-from leaderboard.desk import Gate
+from evaluator.worker.liveness import Gone, Liveness, Look
+from evaluator.worker.outbox import Outbox
+from evaluator.worker.pace import Pace
+from evaluator.worker.tasks import Task, about
+from leaderboard.folding import asked_at
 from leaderboard.governance.bans import Ban, read_bans
+from leaderboard.ledger.batch import Batch
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.redaction import BANNED
-from leaderboard.records import Event, Kind, Status, Submission
-from leaderboard.states import IN_WORK, State
+from leaderboard.queueing import fair_order, fair_share
+from leaderboard.records import Event, Kind, Status
+from leaderboard.states import IN_WORK, NOT_BEGUN, State
 from leaderboard.store.interface import Store
-
-LEASE = timedelta(hours=8)
-SILENT_AFTER = timedelta(seconds=60)
-"""A worker that has not beaten for so long is dead, whatever its lease says."""
 
 log = logging.getLogger(__name__)
 
 
-@dataclass
-class CodeSlot:
-    """The place on this machine where code runs, one submission after the other.
+@dataclass(frozen=True)
+class _Free:
+    """What may be claimed, and why if somebody else holds it."""
 
-    Attributes:
-        scorers: runs scoring modules.
-        role: of the worker; a judge runs nothing.
-        broken: why nothing more may run there; empty while all is well.
-    """
-
-    scorers: ScorerRole
-    role: WorkerRole = WorkerRole.BOTH
-    broken: AssayError | None = None
+    status: Status
+    gone: Gone | None
 
     @property
-    def gate(self) -> Gate:
-        """Whether strangers' code is run here."""
-        if not self.role.scores:
-            return Gate(False, "This worker judges and runs no code.", "Another one has to run it.")
-        if self.broken is not None:
-            return Gate(False, self.broken.message, self.broken.hint)
-        return self.scorers.gate
-
-    def can_run(self, submission: Submission) -> bool:
-        """Whether this module may run here; nothing may beside what another left behind."""
-        return self.role.scores and self.broken is None and self.scorers.can_run(submission)
-
-    def can_ask(self, benchmark: Benchmark, data: Path | None) -> bool:
-        """Whether its questions are here, with their images."""
-        questions = self.scorers.questions
-        if questions is None:
-            return benchmark.has_questions(data)
-        try:
-            return questions.has(benchmark)
-        except PlatformError as error:
-            log.warning("Nothing is scored on %s: %s", benchmark.name, error)
-            return False
+    def submission_id(self) -> str:
+        return self.status.submission.submission_id
 
 
 @dataclass(frozen=True)
@@ -81,7 +63,10 @@ class Claims:
         slot: where code is run, and in which role.
         handing: the hand-over between workers of one role each.
         endings: records what ends a submission.
-        clock: the current time, with a time zone.
+        outbox: what was finished on this disk; it is claimed first.
+        liveness: judges who holds what is in work.
+        pace: how long runs take.
+        holding: whether this worker has a submission in its hands already.
     """
 
     name: str
@@ -92,17 +77,31 @@ class Claims:
     slot: CodeSlot
     handing: HandingOver
     endings: Endings
-    clock: Callable[[], datetime]
+    outbox: Outbox
+    liveness: Liveness
+    pace: Pace
+    holding: Callable[[str], bool]
+    _tried: set[str] = field(default_factory=set)
 
-    def next(self) -> Status | None:
-        """Claim the oldest submission that this worker can have; None if there is none."""
-        bans = read_bans(self.store.public)
-        waiting = self.ledger.statuses_with_records()
-        return next((status for status in waiting if self._take(status, bans)), None)
+    def more(self) -> tuple[Task, ...]:
+        """Claim this worker's share of what waits, in fair order; none if there is nothing.
 
-    def take(self, status: Status) -> bool:
-        """Claim this submission; False if this worker may not have it now."""
-        return self._take(status, read_bans(self.store.public))
+        Submissions of a claim whose answer was lost are found first, without another commit.
+
+        Raises:
+            TransientError: the store fails.
+        """
+        return self._found_again() or self._claim(self._share)
+
+    def take(self, submission_id: str) -> tuple[Task, ...]:
+        """Claim one submission; none if this worker may not have it now.
+
+        Raises:
+            TransientError: the store fails.
+        """
+        self.ledger.status(submission_id)  # Refused where it is not known.
+
+        return self._claim(lambda free: min(free, 1), submission_id)
 
     def mine(self, status: Status) -> bool:
         """Whether this worker holds it."""
@@ -112,7 +111,8 @@ class Claims:
         """Find out whether the work is still wanted.
 
         Raises:
-            TransientError: `lost_race`, it was withdrawn, or another worker has it.
+            TransientError: `lost_race`, it was withdrawn, or another worker has it; any other:
+                the store fails, and nothing is known.
         """
         status = self.ledger.status(submission_id)
         if not self.mine(status):
@@ -120,19 +120,89 @@ class Claims:
                 "lost_race", f"{submission_id} was moved to {status.state} by {status.by}."
             )
 
-    def _take(self, status: Status, bans: Mapping[str, Ban]) -> bool:
-        if not self._free(status):
-            return False
-        ban = bans.get(status.submission.account)
-        # What was scored before is run again because an operator wants it.
-        if ban is not None and status.state is State.QUEUED and status.scored_at is None:
-            self.endings.refuse(status, _banned(ban), still=self._free)
-            return False
-        return self._can_work_on(status) and self._claim(status)
+    def check_not_banned(self, task: Task) -> None:
+        """Find out whether the account was banned since its submission was claimed.
+
+        Raises:
+            TransientError: `banned`, or any other: the store fails, and nothing is known.
+        """
+        again = task.status.scored_at is not None
+        if not again and task.submission.account in read_bans(self.store.public):
+            raise TransientError(BANNED, f"{task.submission.account} was banned.")
+
+    def _share(self, free: int) -> int:
+        most = self.store.jobs_per_commit
+        return min(free, 1) if most == 1 else fair_share(free, self.liveness.workers(), most)
+
+    def _claim(self, how_many: Callable[[int], int], only: str | None = None) -> tuple[Task, ...]:
+        self._clear(only)
+        nonce, chosen = uuid.uuid4().hex, dict[str, list[Event]]()
+
+        def batch() -> Batch:
+            free = self._free_ones(only)
+            chosen.clear()
+            chosen.update(self._events(self._first(free, how_many(len(free))), nonce))
+            return Batch(events=dict(chosen))
+
+        batch()
+        if not chosen:
+            return ()
+        self._tried.add(nonce)
+        states = dict.fromkeys(event.state for events in chosen.values() for event in events)
+        self.ledger.write(batch, f"{'+'.join(states)} by {self.name}")
+        tasks = tuple(self._task(name) for name in chosen)
+        self._tried.discard(nonce)
+        for task in tasks:
+            log.info("Claimed.", extra=about(task.submission_id, task.status.attempts))
+        return tasks
+
+    def _first(self, free: Sequence[_Free], n: int) -> list[_Free]:
+        """The first that this machine can work on."""
+        return list(islice((one for one in free if self._can_work_on(one.status)), n))
+
+    def _free_ones(self, only: str | None) -> list[_Free]:
+        """What nobody works on, in the order in which it is to be taken."""
+        now, look = self.store.clock(), self.liveness.look()
+        statuses = self.ledger.statuses_with_records()
+        free = {s.submission.submission_id: self._free(s, look, now) for s in statuses}
+        order = fair_order(statuses, now, waiting=lambda s: bool(free[s.submission.submission_id]))
+        found = (free[s.submission.submission_id] for s in order)
+        wanted = [one for one in found if one and only in (None, one.submission_id)]
+        finished_here = set(self.outbox.ids())
+        return sorted(wanted, key=lambda one: one.submission_id not in finished_here)
+
+    def _free(self, status: Status, look: Look, now: datetime) -> _Free | None:
+        if status.state not in IN_WORK or status.to_judge:
+            return _Free(status, None) if status.due(now) else None
+        gone = self._gone(status, look)
+        return _Free(status, gone) if gone else None
+
+    def _gone(self, status: Status, look: Look) -> Gone | None:
+        """Why what is in work may be taken; None: it may not."""
+        if status.by != self.name:
+            return look.gone(status)
+        if self.holding(status.submission.submission_id):
+            return None
+        return Gone("An earlier fault of the same worker left it.", begun=True)
+
+    def _clear(self, only: str | None) -> None:
+        """End what may not be run any more, and what wore out its workers."""
+        bans = read_bans(self.store.public)
+        for one in self._free_ones(only):
+            status, gone = one.status, one.gone
+            ban = bans.get(status.submission.account)
+            # What was scored before is run again because an operator wants it.
+            if ban is not None and status.state is State.QUEUED and status.scored_at is None:
+                self.endings.refuse(status, _banned(ban), still=self._still_free)
+            elif gone is not None and gone.begun and status.attempts >= MAX_ATTEMPTS:
+                self.endings.give_up(status, gone.why, still=self._still_free)
+
+    def _still_free(self, status: Status) -> bool:
+        return self._free(status, self.liveness.look(), self.store.clock()) is not None
 
     def _can_work_on(self, status: Status) -> bool:
         """Whether this machine has what it needs."""
-        submission, role = status.submission, self.slot.role
+        submission, role = status.job, self.slot.role
         benchmarks = [self.registry[n] for n in submission.benchmarks if n in self.registry]
         if len(benchmarks) < len(submission.benchmarks):
             return False
@@ -146,33 +216,43 @@ class Claims:
         asked = role.scores and all(self.slot.can_ask(one, self.data) for one in benchmarks)
         return asked and self.slot.can_run(submission)
 
-    def _free(self, status: Status) -> bool:
-        """Whether nobody works on it: it waits, or whoever held it is gone."""
-        if status.state not in IN_WORK or status.to_judge:
-            return status.due(self.clock())
-        if status.by == self.name:
-            return True  # Asked only between two submissions: a leftover of an earlier fault.
-        beats = [pulse.at for pulse in self.store.live.pulses() if pulse.worker == status.by]
-        if beats:
-            return max(beats) < self.clock() - SILENT_AFTER
-        return status.expired(self.clock())
+    def _events(self, chosen: Sequence[_Free], nonce: str) -> dict[str, list[Event]]:
+        """The claims; the first is begun at once, and says so."""
+        now, found = self.store.clock(), dict[str, list[Event]]()
+        for place, one in enumerate(chosen):
+            line = [other.status.job for other in chosen[: place + 1]]
+            claim = Event(
+                at=now,
+                state=State.JUDGING if _is_scored(one.status) else State.CLAIMED,
+                by=self.name,
+                lease_until=now + self.pace.lease(line),
+                nonce=nonce,
+                reason="" if one.gone is None else one.gone.why,
+                code=NOT_BEGUN if one.gone is not None and not one.gone.begun else "",
+            )
+            begun = Event(at=now, state=State.SCORING, by=self.name)
+            first_to_score = place == 0 and claim.state is State.CLAIMED
+            found[one.submission_id] = [claim, begun] if first_to_score else [claim]
+        return found
 
-    def _claim(self, status: Status) -> bool:
-        """Take a submission; False if another worker was faster, or it wore out its workers."""
-        now = self.clock()
-        if status.state in IN_WORK and not status.to_judge and status.attempts >= MAX_ATTEMPTS:
-            self.endings.fail(status, _worn_out(status), still=self._free)
-            return False
-        first = State.JUDGING if _is_scored(status) else State.CLAIMED
-        events = [Event(at=now, state=first, by=self.name, lease_until=now + LEASE)]
-        if first is State.CLAIMED:
-            events.append(Event(at=now, state=State.SCORING, by=self.name))
-        try:
-            self.ledger.append(status.submission.submission_id, events, still=self._free)
-        except TransientError as error:
-            log.info("Not claimed: %s", error)
-            return False
-        return True
+    def _task(self, submission_id: str) -> Task:
+        events = self.ledger.events(submission_id)
+        return Task(self.ledger.whole_status(submission_id), asked_at(events))
+
+    def _found_again(self) -> tuple[Task, ...]:
+        """What this worker claimed by a commit whose answer was lost."""
+        found: list[Task] = []
+        for status in self.ledger.statuses() if self._tried else ():
+            name = status.submission.submission_id
+            if not self.mine(status) or self.holding(name):
+                continue
+            claims = [e.nonce for e in self.ledger.events(name) if e.lease_until is not None]
+            if claims and claims[-1] in self._tried:
+                found.append(self._task(name))
+        self._tried.clear()
+        for task in found:
+            log.info("Claimed before the answer was lost.", extra=about(task.submission_id))
+        return tuple(found)
 
 
 def _is_scored(status: Status) -> bool:
@@ -185,12 +265,4 @@ def _banned(ban: Ban) -> SubmitterError:
         BANNED,
         f"{ban.account} was banned: {ban.reason}",
         "Send it again once the ban is lifted.",
-    )
-
-
-def _worn_out(status: Status) -> PlatformError:
-    return PlatformError(
-        "worker_lost",
-        f"{status.attempts} workers died while they worked on it.",
-        "It may need more memory than there is. The operator has the workers' logs.",
     )

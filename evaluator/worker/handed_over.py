@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from io import BytesIO
-from typing import Literal
+from typing import Literal, Protocol
 
 import pandas as pd
 import pyarrow as pa
@@ -18,7 +18,6 @@ from benchmarks.scores import write_scores
 from evaluator.worker.judging import Scored
 from leaderboard.ledger.held import scored_folder
 from leaderboard.records import Cost, FindingExample, Findings, Submission
-from leaderboard.store.interface import Repository
 from leaderboard.trust import Check, TrustReport
 
 
@@ -42,8 +41,20 @@ class HandedOver(BaseModel):
     cost: Cost | None
     findings: Findings | None
     trust: TrustReport | None
+    contract: int | None = None
     output: str
     """The end of what the scorer printed, as far as it may be kept."""
+
+
+class Readable(Protocol):
+    """Where the files of a hand-over lie: the private repository, or a worker's own disk."""
+
+    def read(self, path: str) -> bytes:
+        """The content of a file.
+
+        Raises:
+            NotFoundError: there is none.
+        """
 
 
 def record_path(submission_id: str, benchmark: str) -> str:
@@ -80,6 +91,7 @@ def handover_files(
         cost=scored.cost,
         findings=scored.findings,
         trust=scored.trust,
+        contract=scored.contract,
         output=output,
     )
     return {
@@ -88,7 +100,7 @@ def handover_files(
     }
 
 
-def read_record(private: Repository, submission_id: str, benchmark: str) -> HandedOver:
+def read_record(private: Readable, submission_id: str, benchmark: str) -> HandedOver:
     """The record of a run.
 
     Raises:
@@ -105,7 +117,7 @@ def read_record(private: Repository, submission_id: str, benchmark: str) -> Hand
     return record
 
 
-def read_table(private: Repository, submission: Submission, record: HandedOver) -> ScoreTable:
+def read_table(private: Readable, submission: Submission, record: HandedOver) -> ScoreTable:
     """The scores of a run, under the ids they were made with.
 
     Raises:
@@ -154,6 +166,7 @@ def restored(scored: Scored, key: Key) -> Scored:
         scored.cost,
         findings and _named_findings(findings, key),
         _named_trust(trust, key) if trust and trust.benchmark == key.benchmark else trust,
+        contract=scored.contract,
     )
 
 
@@ -179,6 +192,6 @@ def damaged(path: str, what: str) -> PlatformError:
     """The error of a file that cannot be judged."""
     return PlatformError(
         "handover_damaged",
-        f"The scores in {path} of the private repository cannot be judged: {what}.",
+        f"The scores in {path} cannot be judged: {what}.",
         "Have the submission run again: python -m evaluator rerun",
     )

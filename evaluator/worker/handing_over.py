@@ -22,11 +22,14 @@ from evaluator.worker.handed_over import (
     restored,
 )
 from evaluator.worker.judging import Scored
+from evaluator.worker.kept_scores import kept_scores
+from evaluator.worker.tasks import Finished, begun_events
+from leaderboard.ledger.batch import Batch
 from leaderboard.ledger.held import scored_folder
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.tidying import tidy
 from leaderboard.records import Event, Status, Submission
-from leaderboard.states import TO_JUDGE, State
+from leaderboard.states import FINISHED, TO_JUDGE, State
 from leaderboard.store.interface import Changes, NotFoundError, Store, transact
 
 WAITING_FOR_A_JUDGE = "Waiting for a judge."
@@ -56,53 +59,75 @@ class HandingOver:
     keys: Path | None
     clock: Callable[[], datetime]
 
-    def give(
-        self,
-        submission: Submission,
-        scored: Sequence[Scored],
-        output: str,
-        still: Callable[[Status], bool],
-    ) -> None:
-        """Keep scores privately, then say in public that they wait for a judge.
+    def give(self, finished: Sequence[Finished], still: Callable[[Status], bool]) -> frozenset[str]:
+        """Keep scores privately, then say in public that they wait for a judge: a commit each.
 
         Args:
-            submission: its whole record.
-            scored: its scores on each benchmark.
-            output: of the scorer, as far as it may be kept.
-            still: whether the submission is still this worker's.
+            finished: the runs, at most one of each submission.
+            still: whether a submission is still this worker's.
+
+        Returns:
+            Ids of those that wait for a judge now; the others were moved meanwhile.
 
         Raises:
-            TransientError: `lost_race` where it is not.
+            TransientError: the store cannot take it now; no judge takes any of them.
         """
-        name = submission.submission_id
-        files: dict[str, bytes] = {}
-        for one in scored:
-            revision = self.registry[one.benchmark].card.revision
-            files |= handover_files(submission, one, revision, self.worker, output)
+        files = {one.submission_id: self._files(one) for one in finished}
+        names = " ".join(files)
 
         def change() -> Changes:
             # What another worker has handed over meanwhile may be under judgement already.
-            status = self.ledger.status(name)
-            if not still(status):
-                raise TransientError(
-                    "lost_race", f"{name} was moved to {status.state} by {status.by}."
-                )
-            old = dict.fromkeys(self.store.private.list(scored_folder(name)))
-            return {**old, **files}
+            mine = [one.submission_id for one in finished if self._is_mine(one, still)]
+            changes: dict[str, bytes | Path | None] = {}
+            for name in mine:
+                changes |= dict.fromkeys(self.store.private.list(scored_folder(name)))
+                changes |= files[name]
+            return changes
 
-        transact(self.store.private, change, f"scores of {name}")
-        event = Event(
+        given: set[str] = set()
+
+        def batch() -> Batch:
+            mine = [one for one in finished if self._is_mine(one, still)]
+            given.clear()
+            given.update(one.submission_id for one in mine)
+            if not mine:
+                raise TransientError("lost_race", f"{names} moved on.")
+            return Batch(events={one.submission_id: self._events(one) for one in mine})
+
+        transact(self.store.private, change, f"scores of {names}")
+        try:
+            self.ledger.write(batch, f"scored {names}")
+        except TransientError as error:
+            if error.code != "lost_race":
+                raise
+            return frozenset()
+        return frozenset(given)
+
+    def _is_mine(self, one: Finished, still: Callable[[Status], bool]) -> bool:
+        return still(self.ledger.whole_status(one.submission_id))
+
+    def _files(self, one: Finished) -> dict[str, bytes]:
+        files: dict[str, bytes] = {}
+        for scored in one.scored:
+            revision = self.registry[scored.benchmark].card.revision
+            files |= handover_files(one.task.submission, scored, revision, self.worker, one.output)
+        return files
+
+    def _events(self, one: Finished) -> list[Event]:
+        handed = Event(
             at=self.clock(),
             state=State.SCORED,
             by=self.worker,
             code=TO_JUDGE,
             reason=WAITING_FOR_A_JUDGE,
-            log=output,
+            log=one.output,
         )
-        self.ledger.append(name, [event], still=still)
+        return [*begun_events(one, self.worker), handed]
 
     def can_take(self, submission: Submission) -> bool:
         """Whether the scores that wait can be given their own ids here."""
+        if self._kept(submission):
+            return True
         try:
             records = [self._record(submission, name) for name in submission.benchmarks]
         except PlatformError as error:
@@ -115,8 +140,11 @@ class HandingOver:
 
         Raises:
             PlatformError: `handover_missing`, `handover_damaged`, `key_mismatch`,
-                `key_unreadable`.
+                `key_unreadable`, or as `kept_scores`.
         """
+        if self._kept(submission):
+            named = [self.registry[name] for name in submission.benchmarks]
+            return [kept_scores(self.store, submission, one, self.data) for one in named], ""
         records = [self._record(submission, name) for name in submission.benchmarks]
         author = self._scored_by(submission)
         for record in records:
@@ -152,6 +180,7 @@ class HandingOver:
             record.cost,
             record.findings,
             record.trust,
+            contract=record.contract,
         )
         if record.tag:
             scored = restored(scored, self._key(record.benchmark))
@@ -172,6 +201,13 @@ class HandingOver:
                 "Give the folder of the keys with --keys.",
             )
         return Key.read(key_path(self.keys, benchmark))
+
+    def _kept(self, submission: Submission) -> bool:
+        """Whether nobody hands scores over: those of its last results are judged again."""
+        steps = pairwise(self.ledger.events(submission.submission_id))
+        # A judge may have given them back since.
+        asked = [b.state for b, e in steps if e.to_judge and b.state is not State.JUDGING]
+        return asked[-1:] != [] and asked[-1] in FINISHED
 
     def _scored_by(self, submission: Submission) -> str:
         """Who handed the scores over last; a judge may have given them back since."""

@@ -35,6 +35,7 @@ class Scored:
         findings: what is to be known of its items; None where no code was run.
         trust: what the scorer was put through; None where no code was run.
         tag: of the export whose opaque ids the scores are under; empty: they are under their own.
+        contract: version of what the scorer was given; None where no code was run.
     """
 
     benchmark: str
@@ -44,6 +45,7 @@ class Scored:
     findings: Findings | None = None
     trust: TrustReport | None = None
     tag: str = ""
+    contract: int | None = None
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,8 @@ def judge(
         submission_id=submission.submission_id,
         benchmark=benchmark.name,
         revision=benchmark.card.revision,
+        protocol=benchmark.card.protocol,
+        contract=scored.contract,
         rows=tuple(row.to_json() for row in measured.rows),
         resampling_seed=plan.seed,
         n_resamples=plan.n_resamples,

@@ -14,6 +14,7 @@ from typing import Any
 from benchmarks.errors import PlatformError, SubmitterError
 from evaluator.bundled import bundled_hashes
 from evaluator.hub.model_shelf import ModelShelf
+from evaluator.in_use import in_use
 from evaluator.isolation.backend import Backend, IsolationStatus
 from evaluator.isolation.gate import IsolationChoice, machine_isolation
 from evaluator.isolation.job import Job, ModelFiles
@@ -77,8 +78,11 @@ class Boxes:
             TransientError: `hub_unreachable`.
         """
         backend, _ = self.choose(submission)
-        models = self._models(submission)
-        with unpacked(submission, upload, scratch) as folder, ExitStack() as started:
+        with (
+            self._models(submission) as models,
+            unpacked(submission, upload, scratch) as folder,
+            ExitStack() as started,
+        ):
             job = Job(
                 folder,
                 submission.entry_point,
@@ -94,17 +98,20 @@ class Boxes:
 
             yield start
 
-    def _models(self, submission: Submission) -> tuple[ModelFiles, ...]:
-        """What a box cannot fetch for itself."""
+    @contextmanager
+    def _models(self, submission: Submission) -> Iterator[tuple[ModelFiles, ...]]:
+        """What a box cannot fetch for itself; it stays as long as the box may need it."""
         if not submission.models:
-            return ()
+            yield ()
+            return
         if self.shelf is None:
             raise PlatformError(
                 "no_models_here",
                 "This machine has no place for models of the Hub.",
                 "Give the worker a folder for them.",
             )
-        return self.shelf.bring(submission.models)
+        with self.shelf.lent(submission.models) as models:
+            yield models
 
 
 @contextmanager
@@ -122,6 +129,7 @@ def unpacked(submission: Submission, upload: Path | bytes, scratch: Path) -> Ite
     # A neutral name: the box can read the names of what is bound into it.
     place = fresh_below(scratch)
     with ExitStack() as stack:
+        stack.enter_context(in_use(place))
         stack.callback(shutil.rmtree, place, ignore_errors=True)
         try:
             content = stack.enter_context(taken_in(_on_disk(upload, place), place))

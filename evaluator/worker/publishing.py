@@ -5,20 +5,60 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 
+from benchmarks.errors import TransientError
 from benchmarks.schema import Benchmark
 from evaluator.submission.agreement import agreement
 from evaluator.worker.judging import Judged, Scored, judge
-from evaluator.worker.sameness import same_scores, score_hashes
-from leaderboard.governance.versions import superseding
+from evaluator.worker.sameness import same_among, same_scores, score_hashes
+from evaluator.worker.tasks import Finished, begun_events
+from leaderboard.governance.versions import Further, superseding
+from leaderboard.ledger.batch import Batch
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.tidying import tidy
 from leaderboard.publication.publisher import Publisher
 from leaderboard.publication.results import ResultFiles
-from leaderboard.records import Event, Status, Submission
+from leaderboard.records import Event, RunResult, Status, Submission
+from leaderboard.reevaluation.archive import displaced
 from leaderboard.states import State
 from leaderboard.store.interface import Changes, Store, transact
+
+
+@dataclass(frozen=True)
+class JudgedRun:
+    """A finished submission with all its measures, ready to be published.
+
+    Attributes:
+        finished: what was judged.
+        runs: its runs, one for each benchmark.
+        agrees: what is to be said of its author's own receipt.
+    """
+
+    finished: Finished
+    runs: Sequence[Judged]
+    agrees: str
+
+    @property
+    def submission(self) -> Submission:
+        """Its whole record, with the benchmarks it was run on."""
+        return self.finished.task.submission
+
+    @property
+    def results(self) -> list[RunResult]:
+        """Of its runs."""
+        return [one.published.result for one in self.runs]
+
+    @cached_property
+    def files(self) -> ResultFiles:
+        """Of all its runs."""
+        every = ResultFiles({}, {})
+        for one in self.runs:
+            files = one.files()
+            every.public.update(files.public)
+            every.private.update(files.private)
+        return every
 
 
 @dataclass(frozen=True)
@@ -43,51 +83,58 @@ class RunPublisher:
     data: Path | None
     clock: Callable[[], datetime]
 
+    def judged(self, finished: Finished) -> JudgedRun:
+        """Compute every measure of a finished submission.
+
+        Raises:
+            SubmitterError: a benchmark's answers are not here.
+        """
+        task, now = finished.task, self.clock()
+        runs = [
+            judge(task.submission, one, self.registry[one.benchmark], self.data, now)
+            for one in finished.scored
+        ]
+        return JudgedRun(finished, runs, self._agreement(task.submission, finished.scored))
+
     def publish(
-        self,
-        submission: Submission,
-        scored: Sequence[Scored],
-        output: str,
-        still: Callable[[Status], bool],
-        *,
-        handed_over: bool = False,
-    ) -> None:
-        """Judge all runs of a submission and show them: to all, or to its author alone.
+        self, judged: Sequence[JudgedRun], still: Callable[[Status], bool]
+    ) -> frozenset[str]:
+        """Show finished submissions, all in one public commit: to all, or to their author alone.
 
         What is private is written first, since the public commit is what makes it count.
 
         Args:
-            submission: its whole record.
-            scored: its scores on each benchmark.
-            output: of the scorer, as far as it may be kept.
-            still: whether the submission is still this worker's.
-            handed_over: whether the events say already that it is scored and being judged.
+            judged: what is to be shown, at most one of each submission.
+            still: whether a submission is still this worker's.
+
+        Returns:
+            Ids of those that are shown now; the others were moved by somebody else meanwhile.
 
         Raises:
-            TransientError: `lost_race` where it is not.
-            SubmitterError: a benchmark's answers are not here.
+            TransientError: the store cannot take it now; nothing is shown.
         """
-        now, name = self.clock(), submission.submission_id
-        judged = [self._judged(submission, one, now) for one in scored]
-        files, events = _together(judged), self._events(submission, scored, output, now)
-        events = events[-1:] if handed_over else events
-        kept = files.held if submission.private else files.private
-        if kept:
-            transact(self.store.private, lambda: kept, f"results of {name}")
-        if submission.private:
-            self.ledger.append(name, events, still=still)
-            return
-        runs = [one.published for one in judged]
-        self.ledger.append(
-            name,
-            events,
-            still=still,
-            also=lambda after: {
-                **self.publisher.snapshot_files(now, after, runs),
-                **files.public,
-            },
-            others=superseding(name, now, self.worker),
-        )
+        now = self.clock()
+        flagged = self._flagged(judged)
+        self._keep_private(flagged)
+        published: set[str] = set()
+
+        def batch() -> Batch:
+            mine = [one for one in flagged if self._is_mine(one, still)]
+            published.clear()
+            published.update(one.finished.submission_id for one in mine)
+            if not mine:
+                raise TransientError("lost_race", "All that was to be published was moved.")
+            return self._batch(mine, now)
+
+        names = " ".join(one.finished.submission_id for one in flagged)
+        states = dict.fromkeys(e.state for one in flagged for e in self._events(one, now))
+        try:
+            self.ledger.write(batch, f"{'+'.join(states)} {names}")
+        except TransientError as error:
+            if error.code != "lost_race":
+                raise
+            return frozenset()
+        return frozenset(published)
 
     def discard(self, status: Status) -> None:
         """Remove what was kept of a run whose submission was taken back meanwhile.
@@ -105,28 +152,82 @@ class RunPublisher:
 
         transact(self.store.private, change, f"nothing is kept of {name}")
 
-    def _judged(self, submission: Submission, scored: Scored, now: datetime) -> Judged:
-        benchmark = self.registry[scored.benchmark]
-        judged = judge(submission, scored, benchmark, self.data, now)
-        found = same_scores(
-            self.store,
-            submission,
-            judged.published.result,
-            score_hashes(scored.table),
-            self.ledger.statuses(),
-        )
-        result = judged.published.result.model_copy(update={"same_scores_as": found})
-        return replace(judged, published=replace(judged.published, result=result))
+    def _batch(self, mine: Sequence[JudgedRun], now: datetime) -> Batch:
+        shown = [one for one in mine if not one.submission.private]
 
-    def _events(
-        self, submission: Submission, scored: Sequence[Scored], output: str, now: datetime
-    ) -> list[Event]:
-        finished = State.HELD if submission.private else State.PUBLISHED
-        agrees = self._agreement(submission, scored)
+        def files(after: Sequence[Status]) -> Changes:
+            if not shown:
+                return {}
+            runs = [run.published for one in shown for run in one.runs]
+            changes = {**self.publisher.snapshot_files(now, after, runs)}
+            for one in shown:
+                changes |= displaced(self.store, one.submission, one.results).public
+                changes |= one.files.public
+            return changes
+
+        return Batch(
+            events={one.finished.submission_id: self._events(one, now) for one in mine},
+            further=one_after_another(
+                [superseding(one.finished.submission_id, now, self.worker) for one in shown]
+            ),
+            files=files,
+        )
+
+    def _is_mine(self, one: JudgedRun, still: Callable[[Status], bool]) -> bool:
+        return still(self.ledger.whole_status(one.finished.submission_id))
+
+    def _keep_private(self, judged: Sequence[JudgedRun]) -> None:
+        kept = {one.finished.submission_id: _kept(one) for one in judged}
+        kept = {name: files for name, files in kept.items() if files}
+        if not kept:
+            return
+
+        def change() -> Changes:
+            changes: dict[str, bytes | Path | None] = {}
+            for one in judged:
+                if one.finished.submission_id in kept:
+                    changes |= displaced(self.store, one.submission, one.results).private
+                    changes |= kept[one.finished.submission_id]
+            return changes
+
+        transact(self.store.private, change, f"results of {' '.join(kept)}")
+
+    def _flagged(self, judged: Sequence[JudgedRun]) -> list[JudgedRun]:
+        """The same with what their scores are equal to: on the boards, or among themselves."""
+        statuses = self.ledger.statuses()
+        flagged: list[JudgedRun] = []
+        for one in judged:
+            runs: list[Judged] = []
+            for run in one.runs:
+                result = run.published.result
+                hashes = score_hashes(run.table)
+                found = same_scores(self.store, one.submission, result, hashes, statuses)
+                earlier = [
+                    (e.submission, r.published.result, score_hashes(r.table))
+                    for e in flagged
+                    for r in e.runs
+                ]
+                found += tuple(
+                    name
+                    for name in same_among(one.submission, result, hashes, earlier)
+                    if name not in found
+                )
+                result = result.model_copy(update={"same_scores_as": found})
+                runs.append(replace(run, published=replace(run.published, result=result)))
+            flagged.append(replace(one, runs=runs))
+        return flagged
+
+    def _events(self, one: JudgedRun, now: datetime) -> list[Event]:
+        task = one.finished.task
+        shown = State.HELD if one.submission.private else State.PUBLISHED
+        last = Event(at=now, state=shown, by=self.worker, reason=one.agrees)
+        if task.handed_over:
+            return [last]
         return [
-            Event(at=now, state=State.SCORED, by=self.worker, log=output),
+            *begun_events(one.finished, self.worker),
+            Event(at=one.finished.at, state=State.SCORED, by=self.worker, log=one.finished.output),
             Event(at=now, state=State.JUDGING, by=self.worker),
-            Event(at=now, state=finished, by=self.worker, reason=agrees),
+            last,
         ]
 
     def _agreement(self, submission: Submission, scored: Sequence[Scored]) -> str:
@@ -137,10 +238,34 @@ class RunPublisher:
         return agreement(submission.receipt, columns, self.registry, self.data)
 
 
-def _together(judged: Sequence[Judged]) -> ResultFiles:
-    every = ResultFiles({}, {})
-    for one in judged:
-        files = one.files()
-        every.public.update(files.public)
-        every.private.update(files.private)
-    return every
+def one_after_another(parts: Sequence[Further]) -> Further:
+    """Several consequences in one commit, each in the state that those before it leave.
+
+    Args:
+        parts: of which each takes versions off the boards, and does nothing else.
+    """
+
+    def further(statuses: Sequence[Status]) -> Mapping[str, Sequence[Event]]:
+        found: dict[str, list[Event]] = {}
+        seen = tuple(statuses)
+        for part in parts:
+            new = part(seen)
+            for name, events in new.items():
+                found.setdefault(name, []).extend(events)
+            gone = {name: events[-1].state for name, events in new.items() if events}
+            seen = tuple(_taken_off(status, gone) for status in seen)
+        return found
+
+    return further
+
+
+def _taken_off(status: Status, gone: Mapping[str, State]) -> Status:
+    state = gone.get(status.submission.submission_id)
+    if state is None:
+        return status
+    return status.model_copy(update={"state": state, "on_boards": False})
+
+
+def _kept(one: JudgedRun) -> dict[str, bytes]:
+    """What the private repository keeps of it."""
+    return one.files.held if one.submission.private else one.files.private

@@ -14,7 +14,7 @@ from benchmarks.scores import load_bytes, parse_scores
 from evaluator.scoring.asking import AskerSource
 from evaluator.scoring.engine import EngineOptions, ScoreColumn, run_plan
 from evaluator.scoring.engines import Engine
-from evaluator.scoring.plan import ScoringPlan
+from evaluator.scoring.plan import PLAN_VERSION, ScoringPlan
 from evaluator.scoring.progress import Progress
 from evaluator.scoring.shards import ShardFolder, run_fingerprint
 from evaluator.trust.checks import Trial, tried
@@ -156,6 +156,7 @@ class ModuleRun:
             findings_record(column),
             self._trust,
             tag,
+            contract=PLAN_VERSION,
         )
 
     def _tried(self, questions: Questions, benchmark: str, tell: Tell) -> Trial:

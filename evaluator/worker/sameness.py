@@ -5,12 +5,10 @@ Both are flags for readers, never a verdict: two people may share a baseline in 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from io import BytesIO
-
-import pandas as pd
+from collections.abc import Iterable, Iterator, Mapping
 
 from benchmarks.schema import ScoreTable
+from benchmarks.stored_scores import read_overall
 from evaluator.submission.receiving.labels import owner_of
 from leaderboard.desk import UNNAMED
 from leaderboard.governance.accounts import ASSAY
@@ -82,6 +80,34 @@ def same_scores(
     )
 
 
+def same_among(
+    submission: Submission,
+    result: RunResult,
+    hashes: Mapping[str, str],
+    earlier: Iterable[tuple[Submission, RunResult, Mapping[str, str]]],
+) -> tuple[str, ...]:
+    """Ids of submissions by others with the same scores that are published in the same commit.
+
+    Args:
+        submission: whose run is compared.
+        result: of that run.
+        hashes: of its scores.
+        earlier: submissions that come before it in that commit, their runs, and the hashes of
+            those.
+    """
+    if owner_of(submission) == ASSAY.key:
+        return ()
+    wanted = set(hashes.values())
+    return tuple(
+        other.submission_id
+        for other, theirs, found in earlier
+        if not other.private
+        and owner_of(other) != owner_of(submission)
+        and (theirs.benchmark, theirs.revision) == (result.benchmark, result.revision)
+        and wanted & set(found.values())
+    )
+
+
 def _published(store: Store, other: Submission, like: RunResult) -> Iterator[str]:
     """Hashes of the scores that another submission published on the benchmark of a run."""
     stem = f"results/{other.submission_id}/{like.benchmark}"
@@ -98,11 +124,8 @@ def _recomputed(store: Store, path: str) -> Iterator[str]:
     """Hashes that no result names: it is older than they are, or its answers are private."""
     for repository in (store.public, store.private):
         try:
-            frame = pd.read_parquet(BytesIO(repository.read(path)))
+            scores = read_overall(repository.read(path))
         except NotFoundError:
             continue
-        if "element_id" in frame:
-            frame = frame[frame["element_id"].isna()]
-        scores = frame.set_index("pair_id")
-        for metric in scores.columns.difference(["element_id", "element_score"]):
+        for metric in scores.columns:
             yield scores_sha256(scores[metric])

@@ -14,6 +14,7 @@ from pathlib import Path
 from benchmarks.question_folder import QuestionFolder
 from evaluator.bundled import bundled_hashes
 from evaluator.hub.model_shelf import ModelShelf
+from evaluator.in_use import in_use
 from evaluator.isolation.backend import Backend, IsolationStatus
 from evaluator.isolation.gate import choice_of
 from evaluator.isolation.limits import Limits
@@ -92,8 +93,9 @@ class ScorerRole:
         place = fresh_below(self.scratch / "unpacked")
         try:
             upload = place / Path(submission.archive).name
-            fetch(submission, upload)
-            yield upload
+            with in_use(place):
+                fetch(submission, upload)
+                yield upload
         finally:
             shutil.rmtree(place, ignore_errors=True)
 
@@ -147,6 +149,10 @@ class ScorerRole:
         for place in (self.scratch / "unpacked").glob("*"):
             if place.stat().st_mtime < now_s - LEFT_BEHIND_S:
                 shutil.rmtree(place, ignore_errors=True)
+
+    def with_shards(self) -> tuple[str, ...]:
+        """Ids of submissions of which shards are kept."""
+        return tuple(sorted(place.name for place in (self.scratch / "shards").glob("*")))
 
     def forget(self, submission: Submission) -> None:
         """Drop what was kept for a restart."""

@@ -41,7 +41,10 @@ class Acts:
     """
 
     def __init__(
-        self, store: Store, cards: Mapping[str, Card], clock: Callable[[], datetime]
+        self,
+        store: Store,
+        cards: Mapping[str, Card],
+        clock: Callable[[], datetime],
     ) -> None:
         self._store = store
         self._cards = dict(cards)

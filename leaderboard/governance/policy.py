@@ -38,6 +38,9 @@ class Policy(BaseModel):
             Kind.SCORES: Allowance(scored=40, unfinished=10),
         }
     )
+    reevaluate: bool = True
+    """Whether a worker that starts queues again what a new revision or version concerns; otherwise
+    an operator says when."""
 
     @model_validator(mode="after")
     def _every_kind(self) -> Self:

@@ -16,6 +16,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 
 from leaderboard.governance import bans, policy
 from leaderboard.records import Event
+from leaderboard.reevaluation import history
 from leaderboard.states import State
 from leaderboard.store.interface import NotFoundError, Repository
 
@@ -49,9 +50,10 @@ class Line(BaseModel):
     by: str
     """Who did it: an account, a submitter, a worker."""
     action: str
-    """The state a submission went to; `ban`, `unban`, `policy`, `began`."""
+    """The state a submission went to; `ban`, `unban`, `policy`, `began`, `new_edition`,
+    `new_scorer`."""
     subject: str
-    """The submission or account it was done to."""
+    """The submission, account or benchmark it was done to."""
     reason: str = ""
     record: str
     """SHA-256 of what it stands for: the event's line in `events.jsonl`, the ban, the policy."""
@@ -67,6 +69,11 @@ def sha256(content: bytes) -> str:
 def segment_path(number: int) -> str:
     """Path of a segment, from 1."""
     return f"{FOLDER}{number:06d}.jsonl"
+
+
+def segment_number(path: str) -> int:
+    """Which segment a path is of."""
+    return int(path.removeprefix(FOLDER).removesuffix(".jsonl"))
 
 
 def segments(public: Repository) -> tuple[str, ...]:
@@ -146,7 +153,12 @@ def _problems(public: Repository) -> tuple[str, ...]:
     if not problems and not lines:
         problems = ["The chronicle is empty."]
     if not problems:
-        problems = [*_events(public, lines), *_bans(public, lines), *_policy(public, lines)]
+        problems = [
+            *_events(public, lines),
+            *_bans(public, lines),
+            *_policy(public, lines),
+            *_editions(public, lines),
+        ]
     return tuple(problems)
 
 
@@ -249,3 +261,20 @@ def _policy(public: Repository, lines: Sequence[Line]) -> list[str]:
     if here == (told[-1] if told else None):
         return []
     return [f"{policy.PATH} is not the policy that was set last."]
+
+
+def _editions(public: Repository, lines: Sequence[Line]) -> list[str]:
+    """Announcements of editions that differ from what the lines tell."""
+    told: dict[str, list[str]] = {}
+    for line in lines:
+        if line.action == history.ANNOUNCED:
+            told.setdefault(line.subject, []).append(line.record)
+    try:
+        found = {
+            name: [sha256(one.record) for one in announced]
+            for name, announced in history.read_history(public).items()
+        }
+    except ValueError:
+        return [f"{history.EDITIONS} cannot be read."]
+    wrong = sorted(name for name in told.keys() | found.keys() if told.get(name) != found.get(name))
+    return [f"{history.EDITIONS} says another thing of {name} than the lines do." for name in wrong]

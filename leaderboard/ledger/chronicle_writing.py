@@ -17,7 +17,7 @@ from leaderboard.ledger.chronicle import (
     segments,
     sha256,
 )
-from leaderboard.store.interface import Repository
+from leaderboard.store.interface import NotFoundError, Repository
 
 
 @dataclass(frozen=True)
@@ -41,22 +41,23 @@ class Deed:
     reason: str = ""
 
 
-def appended(public: Repository, deeds: Sequence[Deed]) -> dict[str, bytes]:
+def appended(public: Repository, deeds: Sequence[Deed], known: int = 0) -> dict[str, bytes]:
     """The files to write so that further deeds are in the chronicle.
 
     Only the last segment is read. In a store that has no chronicle yet it begins here, with a
     line that says how many events came before.
+
+    Args:
+        public: the public repository.
+        deeds: what was done.
+        known: how many segments there are at least; 0 where that is not known.
     """
     if not deeds:
         return {}
-    paths = segments(public)
-    if paths:
-        content = public.read(paths[-1])
-        number, lines = len(paths), content.splitlines()
-        following = deeds
-    else:
-        number, lines = 1, []
-        following = [_beginning(public, deeds[0]), *deeds]
+    number, lines = _last_segment(public, known)
+    following = deeds
+    if number == 0:
+        number, following = 1, [_beginning(public, deeds[0]), *deeds]
     n = (number - 1) * SEGMENT_LINES + len(lines)
     every = list(lines)
     for deed in following:
@@ -71,6 +72,24 @@ def appended(public: Repository, deeds: Sequence[Deed]) -> dict[str, bytes]:
     if len(lines) == SEGMENT_LINES:
         del files[segment_path(number)]  # It was full already.
     return files
+
+
+def _last_segment(public: Repository, known: int) -> tuple[int, list[bytes]]:
+    """Its number and its lines; 0 where there is none."""
+    number = known or len(segments(public))
+    if number == 0:
+        return 0, []
+    try:
+        lines = public.read(segment_path(number)).splitlines()
+    except NotFoundError:
+        if not known:
+            raise
+        return _last_segment(public, 0)
+    # A full one may have been followed by another since its number was noted.
+    while len(lines) == SEGMENT_LINES and public.has(segment_path(number + 1)):
+        number += 1
+        lines = public.read(segment_path(number)).splitlines()
+    return number, lines
 
 
 def _line(n: int, deed: Deed, before: str) -> bytes:

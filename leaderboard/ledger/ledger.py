@@ -1,8 +1,8 @@
 """Submissions in the store: receiving them, and moving them from state to state.
 
-Each call is one atomic commit. `queue.json` is a projection of all events, written in the same
-commit as the event, so a page reads one file and nothing can be in no list; the chronicle has its
-lines in that commit too. Of private submissions the public repository has the bare states, and the
+Each call is one atomic commit. The queue is a projection of all events, written in the same commit
+as the event, so a page reads one file and nothing can be in no list; the chronicle has its lines in
+that commit too. Of private submissions the public repository has the bare states, and the
 private one the rest: it is written first, and read only where a public event calls for it.
 """
 
@@ -11,21 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from pydantic import TypeAdapter
-
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
 from leaderboard.folding import fold
 from leaderboard.governance.versions import Further
-from leaderboard.ledger.batch import Batch, event_deed, event_line, no_files, nothing_further
-from leaderboard.ledger.chronicle_writing import appended
+from leaderboard.ledger.batch import Batch, no_files, nothing_further
+from leaderboard.ledger.drafting import Drafting
 from leaderboard.ledger.held import HeldRecords
-from leaderboard.ledger.redaction import PRIVATE_ID, public_events, public_record, whole_events
+from leaderboard.ledger.queue_file import Queue, read_queue
+from leaderboard.ledger.redaction import PRIVATE_ID, public_record, whole_events
 from leaderboard.ledger.submission_files import events_path, submission_file
 from leaderboard.records import Event, Status, Submission
 from leaderboard.store.interface import Changes, NotFoundError, Store, transact
-
-QUEUE = "queue.json"
-_QUEUE = TypeAdapter(tuple[Status, ...])
 
 
 class Ledger:
@@ -37,7 +33,7 @@ class Ledger:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._read_at: tuple[str, dict[str, Status]] | None = None
+        self._read_at: tuple[str, Queue] | None = None
         self._held = HeldRecords(store.private)
         self._told: dict[str, tuple[Status, Status]] = {}
 
@@ -45,7 +41,7 @@ class Ledger:
 
     def statuses(self) -> tuple[Status, ...]:
         """Every submission with its state, oldest first, as anyone may see it."""
-        return tuple(self._by_id().values())
+        return self._queue().statuses
 
     def status(self, submission_id: str) -> Status:
         """One submission with its state, as anyone may see it.
@@ -53,7 +49,7 @@ class Ledger:
         Raises:
             SubmitterError: `unknown_submission`.
         """
-        found = self._by_id().get(submission_id)
+        found = self._queue().by_id.get(submission_id)
         if found is None:
             raise SubmitterError(
                 "unknown_submission",
@@ -64,7 +60,10 @@ class Ledger:
 
     def events(self, submission_id: str) -> tuple[Event, ...]:
         """The events of a submission, oldest first, as anyone may see them; none: it is unknown."""
-        lines = self._event_bytes(submission_id).splitlines()
+        try:
+            lines = self._store.public.read(events_path(submission_id)).splitlines()
+        except NotFoundError:
+            return ()
         return tuple(Event.model_validate_json(line) for line in lines)
 
     # Reading what only the author, operators and workers may see
@@ -154,7 +153,7 @@ class Ledger:
 
         def batch() -> Batch:
             check()
-            if submission_id in self._by_id():
+            if submission_id in self._queue().by_id:
                 raise SubmitterError(
                     "duplicate_submission", f"The submission {submission_id} exists already."
                 )
@@ -167,8 +166,8 @@ class Ledger:
 
         batch()  # Refused before anything is kept.
         self._held.keep(submission, upload)
-        self.write(batch, f"receive {submission_id}")
-        return self.whole_status(submission_id)
+        written = self.write(batch, f"receive {submission_id}")
+        return self._with_all(written[submission_id])
 
     def append(
         self,
@@ -209,66 +208,42 @@ class Ledger:
             return Batch(events={submission_id: events}, further=others, files=also)
 
         states = "+".join(event.state for event in events)
-        self.write(batch, f"{states} {submission_id}")
-        return self.whole_status(submission_id)
+        written = self.write(batch, f"{states} {submission_id}")
+        return self._with_all(written[submission_id])
 
-    def write(self, batch: Callable[[], Batch], message: str) -> None:
+    def write(self, batch: Callable[[], Batch], message: str) -> Mapping[str, Status]:
         """Commit a batch, computed anew from the current state after every lost race.
 
         Args:
             batch: what to write; what it raises ends the attempt.
             message: for the public history: names states and ids, and nothing else.
 
+        Returns:
+            The submissions that have further events as they are after it, in public form.
+
         Raises:
             PlatformError: `illegal_transition`.
         """
-        transact(self._store.public, lambda: self._changes(batch()), message)
+        touched: Mapping[str, Status] = {}
 
-    def _changes(self, batch: Batch) -> Changes:
-        added = {name: list(events) for name, events in batch.events.items()}
-        for name, events in batch.further(self._after(batch, added)).items():
-            added.setdefault(name, []).extend(events)
-        afterwards = self._after(batch, added)
-        changes: dict[str, bytes | Path | None] = {**batch.files(afterwards)}
-        deeds = list(batch.deeds)
-        for name, new in added.items():
-            shown = self._shown(batch, name, new)[len(self.events(name)) :]
-            lines = b"".join(event_line(event) + b"\n" for event in shown)
-            # What is there is kept byte by byte: the chronicle has its hashes.
-            changes[events_path(name)] = self._event_bytes(name) + lines
-            deeds += [event_deed(name, event) for event in shown]
-            self._held.keep_details(self._record_in(batch, name), self.events(name), new)
-        changes |= appended(self._store.public, deeds)
-        if added:
-            changes[QUEUE] = _QUEUE.dump_json(tuple(afterwards), indent=1)
-        return changes
+        def change() -> Changes:
+            nonlocal touched
+            wanted = batch()
+            drafting = Drafting(self._store.public, self._held, self._queue(), wanted)
+            draft = drafting.draft()
+            touched = draft.touched
+            return draft.changes
 
-    def _after(self, batch: Batch, added: Mapping[str, Sequence[Event]]) -> tuple[Status, ...]:
-        """All submissions in public form, with events that are not written yet."""
-        found = dict(self._by_id())
-        for name, new in added.items():
-            record = public_record(self._record_in(batch, name))
-            found[name] = fold(record, self._shown(batch, name, new))
-        return tuple(sorted(found.values(), key=lambda s: s.submission.received_at))
+        transact(self._store.public, change, message)
+        return touched
 
-    def _shown(self, batch: Batch, name: str, new: Sequence[Event]) -> tuple[Event, ...]:
-        """All public events of a submission, with those that are not written yet."""
-        return public_events(self._record_in(batch, name), (*self.events(name), *new))
-
-    def _record_in(self, batch: Batch, name: str) -> Submission:
-        return batch.records.get(name) or self.whole(name)
-
-    def _by_id(self) -> dict[str, Status]:
+    def _queue(self) -> Queue:
         """All submissions in public form; read once for each version of the store."""
         # The head is read first: what is read after it can only be newer, and is read again then.
-        head = self._store.public.head()
-        if self._read_at is None or self._read_at[0] != head:
-            try:
-                found = _QUEUE.validate_json(self._store.public.read(QUEUE))
-            except NotFoundError:
-                found = ()
-            self._read_at = head, {s.submission.submission_id: s for s in found}
-        return self._read_at[1]
+        head, kept = self._store.public.head(), self._read_at
+        if kept is None or kept[0] != head:
+            kept = self._read_at = head, read_queue(self._store.public, head)
+        return kept[1]
 
     def _with_all(self, public: Status) -> Status:
         if not public.submission.private:
@@ -279,9 +254,3 @@ class Ledger:
             whole = fold(self._held.record(public.submission), self.whole_events(name))
             self._told[name] = public, whole
         return whole
-
-    def _event_bytes(self, submission_id: str) -> bytes:
-        try:
-            return self._store.public.read(events_path(submission_id))
-        except NotFoundError:
-            return b""

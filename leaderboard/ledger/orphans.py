@@ -11,7 +11,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from leaderboard.ledger.held import FOLDER, MARKS, UPLOADS, marks_file, read_marks
-from leaderboard.ledger.ledger import QUEUE, Ledger
+from leaderboard.ledger.ledger import Ledger
+from leaderboard.ledger.queue_file import has_queue
 from leaderboard.store.interface import Changes, Store, transact
 
 GRACE = timedelta(days=1)
@@ -25,7 +26,7 @@ def sweep(store: Store, now: datetime) -> None:
         store: where submissions are.
         now: the current time.
     """
-    if not store.public.has(QUEUE):
+    if not has_queue(store.public):
         return  # A public part that is empty, or another's, says nothing of what is needed.
 
     def change() -> Changes:

@@ -79,6 +79,8 @@ def _public_event(event: Event, workers: set[str], owner: str) -> Event:
         code="" if event.code == BANNED else event.code,
         fault=event.fault,
         lease_until=event.lease_until,
+        nonce=event.nonce,
+        benchmarks=event.benchmarks,
     )
 
 

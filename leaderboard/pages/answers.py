@@ -7,8 +7,8 @@ from datetime import datetime
 
 from benchmarks.errors import AssayError, PlatformError, TransientError
 from leaderboard.desk import Accepted, Examination, Gate, Problem
+from leaderboard.outlook import alive
 from leaderboard.pages.markup import ago, badge, count, notice, submitted, text
-from leaderboard.pages.queue_table import alive
 from leaderboard.pages.sizes import bytes_of
 from leaderboard.pages.states_shown import chip
 from leaderboard.store.live import Pulse

@@ -64,6 +64,8 @@ def _about_tiers(cells: Sequence[Cell], card: Card, basis: Basis) -> str:
         ranked = sum(cell.rank is not None for cell in cells)
         if ranked == 1:
             return "<b>Tiers:</b> a single metric is ranked, so there is nothing to test."
+        if basis.kept:
+            return "<b>Tiers</b> are kept for the headline of an earlier board only."
         return (
             "<b>No tiers:</b> these results were published without the contributions of "
             f"{text(card.cluster)}s from which metrics are tested against each other."

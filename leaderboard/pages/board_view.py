@@ -21,13 +21,19 @@ SIMULATED = (
 )
 
 
-def board_view(choice: Choice, view: View) -> str:
-    """Banner, remarks, the ranking and its tests; what a board without results has to say."""
+def board_view(choice: Choice, view: View, earlier: str = "") -> str:
+    """Banner, remarks, the ranking and its tests; what a board without results has to say.
+
+    Args:
+        choice: what is shown.
+        view: what is published.
+        earlier: what is said of an earlier revision, as HTML.
+    """
     card = choice.board.card
     parts = [f"<h1>{text(card.title)}</h1>"]
     parts += [notice(SIMULATED, "warn")] if card.simulated else []
     parts += [notice(text(remark), "info", role="status") for remark in choice.remarks]
-    parts.append(_intro(card))
+    parts += [_intro(card), earlier]
     if choice.selector is None:
         return page([*parts, _empty(card), everything_published(card)])
     everyone = choice.entry_ids()

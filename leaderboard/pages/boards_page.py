@@ -12,6 +12,8 @@ from leaderboard.pages.board_query import BETWEEN_SKILLS, BoardQuery, Choice, re
 from leaderboard.pages.board_view import board_view, skills_placeholder, skills_view
 from leaderboard.pages.filters import KINDS, MOST_SEARCHED, YES, Filters
 from leaderboard.pages.measures import skill_title, title, token
+from leaderboard.pages.moved_page import banner
+from leaderboard.pages.outage import or_unread
 from leaderboard.pages.page import Context, Page
 from leaderboard.pages.reading import View
 from leaderboard.pages.widgets import COPY_LINK, QUIET, SHOW_LINK, html
@@ -98,11 +100,11 @@ def _asked(values: Sequence[Any]) -> BoardQuery:
     return BoardQuery(benchmark or "", BETWEEN_SKILLS.join(skills or ()), measure or "", filters)
 
 
-def _results(choice: Choice, view: View) -> tuple[str, str, str]:
-    return choice.query.to_query(), board_view(choice, view), skills_placeholder(choice)
+def _results(choice: Choice, view: View, earlier: str) -> tuple[str, str, str]:
+    return choice.query.to_query(), board_view(choice, view, earlier), skills_placeholder(choice)
 
 
-def _everything(choice: Choice, view: View) -> tuple[Any, ...]:
+def _everything(choice: Choice, view: View, earlier: str) -> tuple[Any, ...]:
     """All controls set to a choice, and its results."""
     exact, skills = choice.query, skill_options(choice)
     return (
@@ -112,7 +114,7 @@ def _everything(choice: Choice, view: View) -> tuple[Any, ...]:
         exact.filters.search,
         exact.filters.kind,
         exact.filters.untrained,
-        *_results(choice, view),
+        *_results(choice, view, earlier),
     )
 
 
@@ -135,7 +137,8 @@ class _Answers:
     def other_filter(self, *asked: Any) -> tuple[str, str, str]:
         # The controls stay as they are: somebody may be typing in one of them.
         view = self.context.reader.view()
-        return _results(resolve(_asked(asked), view.boards), view)
+        choice = resolve(_asked(asked), view.boards)
+        return _results(choice, view, banner(self.context, choice.query.benchmark))
 
     def other_search(self, link: str, *asked: Any) -> tuple[Any, ...]:
         # The page itself changes the text too, when it is opened or started again.
@@ -153,14 +156,17 @@ class _Answers:
 
     def _show(self, query: BoardQuery) -> tuple[Any, ...]:
         view = self.context.reader.view()
-        return _everything(resolve(query, view.boards), view)
+        choice = resolve(query, view.boards)
+        return _everything(choice, view, banner(self.context, choice.query.benchmark))
 
 
 def _build(context: Context) -> None:
     controls, answers = _controls(context), _Answers(context)
     asked, results = controls.inputs, controls.results
     every = [*asked, *results]
-    load = gr.context.Context.root_block.load(answers.opened, outputs=every, **QUIET)
+    load = gr.context.Context.root_block.load(
+        or_unread(answers.opened, every), outputs=every, **QUIET
+    )
     # Not `search.input`: Gradio does not fire that when text is pasted, cut or deleted.
     searched = controls.search.change(
         answers.other_search,

@@ -9,21 +9,26 @@ from typing import Any
 
 import gradio as gr
 
-from benchmarks.errors import AssayError
+from benchmarks.errors import AssayError, TransientError
 from leaderboard.governance.accounts import Account
 from leaderboard.governance.acts import Acts
 from leaderboard.governance.own import Own
 from leaderboard.governance.rights import Action, actions
+from leaderboard.outlook import Outlook
 from leaderboard.pages.answers import refused
+from leaderboard.pages.live_view import FOLLOW, Moment, happening
 from leaderboard.pages.markup import page
 from leaderboard.pages.mine_acts import BUTTONS, Deed, act_on, ask_to_withdraw
 from leaderboard.pages.mine_view import Whole, one_of_mine, own_list, versions_of
 from leaderboard.pages.operator_panel import OperatorPanel
+from leaderboard.pages.outage import or_as_before
 from leaderboard.pages.page import Context, Page
 from leaderboard.pages.submitting import standing_of
+from leaderboard.pages.turns import turns_of
 from leaderboard.pages.visitors import as_visitor, required, sign_in_row
-from leaderboard.pages.widgets import QUIET, html, on_load
+from leaderboard.pages.widgets import QUIET, html, on_load, run_on_load
 from leaderboard.records import Status
+from leaderboard.store.live import Pulse
 
 REFRESH_S = 2.0
 _DOING: dict[str, Any] = {"api_visibility": "private", "show_progress": "minimal"}
@@ -58,11 +63,12 @@ class Shown:
     """The page as it is for one visitor.
 
     Attributes:
-        parts: HTML: who is signed in, the opened submission, the list.
+        parts: HTML: who is signed in, the opened submission, the list, and what happens to the
+            opened one right now.
         actions: what may be done with the opened submission.
     """
 
-    parts: tuple[str, str, str]
+    parts: tuple[str, str, str, str]
     actions: tuple[Action, ...] = ()
 
     @property
@@ -76,36 +82,52 @@ def mine(context: Context, account: Account | None, asked: Asked) -> Shown:
     """Everything a visitor may see here; guests are told how to sign in."""
     head = page(["<h1>My submissions</h1>", standing_of(context, account), _tabs(account, asked)])
     if account is None:
-        return Shown((head, "", ""))
+        return Shown((head, "", "", ""))
     own = context.own(account)
-    every = own.statuses()
+    every, pulses = own.statuses(), context.live.pulses()
+    turns = turns_of(context, pulses, every)
     everybody = asked.everybody and account.operator
     listed = every if everybody else [s for s in every if s.submission.account == account.key]
     listing = own_list(
-        listed, context.live.pulses(), _titles(context), context.clock(),
-        chosen=asked.submission_id, everybody=everybody,
+        listed, pulses, _titles(context), context.clock(),
+        chosen=asked.submission_id, everybody=everybody, turns=turns,
     )  # fmt: skip
-    opened, possible = _opened(context, own, account, asked, every)
-    return Shown((head, opened, page([listing])), possible)
-
-
-def _opened(
-    context: Context, own: Own, account: Account, asked: Asked, every: Sequence[Status]
-) -> tuple[str, tuple[Action, ...]]:
-    if not asked.submission_id:
-        return "", ()
     try:
-        status = own.status(asked.submission_id)
-        whole = Whole(
-            status,
-            own.events(asked.submission_id),
-            own.results(asked.submission_id) if status.scored_at else (),
-            versions_of(status, every),
-        )
+        whole = _whole(own, asked.submission_id, every) if asked.submission_id else None
+    except TransientError:
+        raise
     except AssayError as error:
-        return page([refused(error)]), ()
-    view = one_of_mine(whole, _titles(context), back=asked.back)
-    return page([view]), actions(status, account)
+        return Shown((head, page([refused(error)]), page([listing]), ""))
+    if whole is None:
+        return Shown((head, "", page([listing]), ""))
+    opened = page([one_of_mine(whole, _titles(context), back=asked.back)])
+    now = _now(context, whole, pulses, turns)
+    return Shown((head, opened, page([listing]), now), actions(whole.status, account))
+
+
+def _whole(own: Own, submission_id: str, every: Sequence[Status]) -> Whole:
+    status = own.status(submission_id)
+    return Whole(
+        status,
+        own.events(submission_id),
+        own.results(submission_id) if status.scored_at else (),
+        versions_of(status, every),
+    )
+
+
+def _now(
+    context: Context, whole: Whole, pulses: Sequence[Pulse], turns: Mapping[str, Outlook]
+) -> str:
+    """What happens to it right now, its running log included: it is the visitor's own."""
+    if not whole.status.unfinished:
+        return ""
+    own = whole.status.submission.submission_id
+    try:
+        said = context.live.said(own)
+    except (OSError, AssayError):
+        said = None
+    moment = Moment(pulses, context.clock(), turns.get(own), words=True, said=said)
+    return page([happening(whole.status, whole.events, moment)])
 
 
 def _tabs(account: Account | None, asked: Asked) -> str:
@@ -133,7 +155,7 @@ class _MinePage:
         self._context = context
         self._acts = Acts(context.store, context.cards, context.clock)
         self._asked = gr.State(Asked())
-        self._parts = [sign_in_row(context), html()]
+        line, now, opened = sign_in_row(context), html(), html()
         with gr.Row(visible=False, elem_classes=["as-choosers", "as-acts"]) as self._row:
             self._buttons = {
                 action: gr.Button(
@@ -149,7 +171,8 @@ class _MinePage:
             self._yes = gr.Button("Yes, withdraw it", size="sm", scale=0, elem_classes="as-danger")
             self._no = gr.Button("Keep it", size="sm", scale=0, elem_classes="as-plain")
         self._answer = html(elem_classes=["as-result"])
-        self._parts.append(html())
+        self._parts = [line, opened, html(), now]
+        run_on_load(FOLLOW)
         self._digests = [gr.State("") for _ in (*self._parts, self._buttons)]
         self._panel = OperatorPanel(context, self._acts)
         self._connect()
@@ -160,7 +183,7 @@ class _MinePage:
             [self._asked, *self._everything, *self._panel.outputs],
         )
         gr.Timer(REFRESH_S).tick(
-            as_visitor(self._context, self._refresh),
+            as_visitor(self._context, or_as_before(self._refresh, len(self._everything))),
             [self._asked, *self._digests],
             self._everything,
             **QUIET,
@@ -182,7 +205,9 @@ class _MinePage:
             said = act_on(
                 self._context, self._acts, account, Deed(action, asked.submission_id, reason or "")
             )
-            return said, gr.update(visible=False), *self._shown(account, asked)
+            # What was done is said, whether or not the rest can be read anew.
+            anew = or_as_before(self._shown, len(self._everything))
+            return said, gr.update(visible=False), *anew(account, asked)
 
         button.click(
             as_visitor(self._context, clicked),

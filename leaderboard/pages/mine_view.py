@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from leaderboard.outlook import Outlook
 from leaderboard.pages.history import history, reason
 from leaderboard.pages.markup import interval, notice, number, section, submitted, text
 from leaderboard.pages.queue_table import queue_table
@@ -56,6 +57,7 @@ def own_list(
     *,
     chosen: str,
     everybody: bool,
+    turns: Mapping[str, Outlook] | None = None,
 ) -> str:
     """The table of submissions, in the form the queue has them.
 
@@ -66,9 +68,12 @@ def own_list(
         now: the moment of display.
         chosen: submission id to be marked.
         everybody: whether these are the submissions of all accounts, as operators see them.
+        turns: submission id to its place and expected wait among all submissions.
     """
     link = "./mine?all=1&" if everybody else "./mine?"
-    table = queue_table(statuses, pulses, titles, now, chosen=chosen, link=link)
+    table = queue_table(
+        statuses, pulses, titles, now, chosen=chosen, link=link, turns=turns, words=True
+    )
     return section("Everybody's submissions" if everybody else "Your submissions", table)
 
 

@@ -15,6 +15,7 @@ from leaderboard.desk import Desk
 from leaderboard.governance.accounts import Account
 from leaderboard.governance.own import Own
 from leaderboard.governance.signing_in import SignIn
+from leaderboard.pages.moved_reading import EarlierBoards
 from leaderboard.pages.reading import Reader
 from leaderboard.store.interface import Store
 from leaderboard.store.live import Live
@@ -52,6 +53,11 @@ class Context:
         """What an account may see of its own; kept for the latest visitors, who look again."""
         store = self.store
         return lru_cache(maxsize=MOST_VISITORS)(lambda account: Own(store, account))
+
+    @cached_property
+    def earlier(self) -> EarlierBoards:
+        """The boards of earlier revisions."""
+        return EarlierBoards(self.store.public)
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,14 @@ from urllib.parse import quote
 import gradio as gr
 
 from leaderboard.pages.history import history
+from leaderboard.pages.live_view import Moment, happening
 from leaderboard.pages.markup import notice, page, section, submitted
+from leaderboard.pages.moved_page import old_results_list
+from leaderboard.pages.outage import or_as_before
 from leaderboard.pages.page import Context, Page
 from leaderboard.pages.queue_table import queue_table, workers_line
 from leaderboard.pages.states_shown import legend
+from leaderboard.pages.turns import turns_of
 from leaderboard.pages.version_links import version_links
 from leaderboard.pages.widgets import QUIET, html, on_load
 
@@ -31,7 +35,7 @@ def queue(context: Context, chosen: str) -> str:
     titles = {name: card.title for name, card in context.cards.items()}
     table = queue_table(
         context.reader.statuses(), pulses, titles, now,
-        chosen=chosen, isolation=context.reader.isolation(),
+        chosen=chosen, isolation=context.reader.isolation(), turns=turns_of(context, pulses),
     )  # fmt: skip
     return page(
         [
@@ -43,11 +47,20 @@ def queue(context: Context, chosen: str) -> str:
 
 
 def one_submission(context: Context, chosen: str) -> str:
-    """The heading, and the history of a submission if one is chosen."""
-    parts = ["<h1>Queue</h1>"]
-    if chosen:
-        parts.append(section("History", _history(context, chosen)))
-    return page(parts)
+    """The history of a submission, if one is chosen."""
+    return page([section("History", _history(context, chosen))]) if chosen else ""
+
+
+def now_of(context: Context, chosen: str) -> str:
+    """What happens to the chosen submission right now, as far as everybody may know."""
+    status = next(
+        (s for s in context.reader.statuses() if s.submission.submission_id == chosen), None
+    )
+    if status is None or not status.unfinished:
+        return ""
+    pulses = context.live.pulses()
+    moment = Moment(pulses, context.clock(), turns_of(context, pulses).get(chosen))
+    return page([happening(status, context.reader.events(chosen), moment)])
 
 
 def _history(context: Context, chosen: str) -> str:
@@ -57,14 +70,15 @@ def _history(context: Context, chosen: str) -> str:
     for status in statuses:
         if status.submission.submission_id == chosen:
             events, runs = context.reader.events(chosen), context.reader.runs(chosen)
-            versions = version_links(status, statuses)
+            versions = version_links(status, statuses) + old_results_list(context, chosen)
             return history(status, events, runs, versions) + back + ledger
     return notice(f"There is no submission {submitted(chosen)} here.", "warn") + f"{back}</p>"
 
 
 def _build(context: Context) -> None:
     chosen = gr.State("")
-    parts = (one_submission, queue)
+    html(page(["<h1>Queue</h1>"]))
+    parts = (now_of, one_submission, queue)
     shown = [html() for _ in parts]
     digests = [gr.State("") for _ in parts]
 
@@ -84,7 +98,10 @@ def _build(context: Context) -> None:
         return (*changed, *after)
 
     on_load(open_page, [chosen, *shown, *digests])
-    gr.Timer(REFRESH_S).tick(refresh, [chosen, *digests], [*shown, *digests], **QUIET)
+    changing = [*shown, *digests]
+    gr.Timer(REFRESH_S).tick(
+        or_as_before(refresh, len(changing)), [chosen, *digests], changing, **QUIET
+    )
 
 
 def _digest(content: str) -> str:

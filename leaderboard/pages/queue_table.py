@@ -5,27 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
+from leaderboard.outlook import Outlook, alive, outlooks
 from leaderboard.pages.history import flags, reason
-from leaderboard.pages.markup import (
-    ago,
-    badge,
-    count,
-    duration,
-    notice,
-    rate,
-    submitted,
-    text,
-)
+from leaderboard.pages.live_view import attempt_of, last_line, progress, turn
+from leaderboard.pages.markup import ago, badge, count, notice, submitted, text
 from leaderboard.pages.signatures import signature
 from leaderboard.pages.states_shown import chip, kind_of
 from leaderboard.records import Kind, Status
 from leaderboard.states import IN_WORK, WAITING, State
 from leaderboard.store.live import Pulse
-
-ALIVE = timedelta(seconds=60)
-"""A worker that has not beaten for longer is taken for gone: others take over what it held."""
 
 MOST_ROWS = 100
 """Of each group."""
@@ -34,11 +24,6 @@ _LOOSE = ("not isolated", "our own code", "unsandboxed")
 """How the layers of a run begin that had no walls."""
 
 _COLUMNS = ("State", "Submission", "Benchmarks", "Since", "Attempts")
-
-
-def alive(pulses: Sequence[Pulse], now: datetime) -> tuple[Pulse, ...]:
-    """The pulses of workers that are there."""
-    return tuple(pulse for pulse in pulses if now - pulse.at <= ALIVE)
 
 
 @dataclass(frozen=True)
@@ -51,6 +36,8 @@ class _Moment:
     chosen: str
     link: str
     isolation: Mapping[str, tuple[str, ...]]
+    outlooks: Mapping[str, Outlook]
+    words: bool
 
     @property
     def isolates(self) -> bool:
@@ -71,10 +58,7 @@ class _Group:
         if not self.statuses:
             return ""
         size = len(self.statuses)
-        rows = "".join(
-            _row(status, moment, _place(status, place, size))
-            for place, status in enumerate(self.statuses[:most], 1)
-        )
+        rows = "".join(_row(status, moment) for status in self.statuses[:most])
         more = f"and {size - most:,} more {self.beyond}" if size > most else ""
         return f"{_across(self.title, heading=True)}{rows}{_across(more) if more else ''}"
 
@@ -88,6 +72,8 @@ def queue_table(
     chosen: str = "",
     link: str = "./queue?",
     isolation: Mapping[str, tuple[str, ...]] | None = None,
+    turns: Mapping[str, Outlook] | None = None,
+    words: bool = False,
     most: int = MOST_ROWS,
 ) -> str:
     """All submissions: those in work, those that wait in their order, and the rest.
@@ -100,6 +86,8 @@ def queue_table(
         chosen: submission id to be marked.
         link: address on which one submission is shown, up to the name of it.
         isolation: submission id to the layers its published results were made under.
+        turns: submission id to its place and expected wait; by default among these submissions.
+        words: whether the reader may see the last line each scorer printed: its author, operators.
         most: how many rows of each group to show; the others are counted.
     """
     if not statuses:
@@ -108,8 +96,9 @@ def queue_table(
             '<p><a class="as-button as-strong" href="./submit">Submit a metric</a></p></div>'
         )
     living = {pulse.worker: pulse for pulse in alive(pulses, now)}
-    moment = _Moment(living, titles, now, chosen, link, isolation or {})
-    body = "".join(group.rows(most, moment) for group in _groups(statuses))
+    found = outlooks(statuses, pulses, now, None) if turns is None else turns
+    moment = _Moment(living, titles, now, chosen, link, isolation or {}, found, words)
+    body = "".join(group.rows(most, moment) for group in _groups(statuses, found))
     columns = "".join(f'<th scope="col" role="columnheader">{name}</th>' for name in _COLUMNS)
     return (
         f'{_summary(statuses)}<div class="as-scroll"><table class="as-table as-queue" role="table">'
@@ -119,11 +108,13 @@ def queue_table(
     )
 
 
-def _groups(statuses: Sequence[Status]) -> tuple[_Group, ...]:
+def _groups(statuses: Sequence[Status], turns: Mapping[str, Outlook]) -> tuple[_Group, ...]:
     """Every submission in exactly one group."""
     in_work = [status for status in statuses if status.state in IN_WORK]
-    # Workers take the oldest first.
-    waiting = [status for status in statuses if status.state in WAITING]
+    waiting = sorted(
+        (status for status in statuses if status.state in WAITING),
+        key=lambda status: _place(status, turns),
+    )
     rest = [status for status in reversed(statuses) if status.state not in IN_WORK | WAITING]
     return (
         _Group("In work", in_work, "in work"),
@@ -141,14 +132,9 @@ def _across(content: str, *, heading: bool = False) -> str:
     )
 
 
-def _place(status: Status, place: int, size: int) -> str:
-    return f"{ordinal(place)} of {size:,}" if status.state in WAITING else ""
-
-
-def ordinal(place: int) -> str:
-    """`1st`, `2nd`, `3rd`, `11th`, `21st`."""
-    ending = {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
-    return f"{place:,}{'th' if place % 100 in {11, 12, 13} else ending}"
+def _place(status: Status, turns: Mapping[str, Outlook]) -> float:
+    found = turns.get(status.submission.submission_id)
+    return found.place if found is not None else float("inf")
 
 
 def workers_line(pulses: Sequence[Pulse], now: datetime) -> str:
@@ -165,7 +151,7 @@ def workers_line(pulses: Sequence[Pulse], now: datetime) -> str:
     return f'<ul class="as-workers">{"".join(_worker(pulse) for pulse in living)}</ul>'
 
 
-def _row(status: Status, moment: _Moment, place: str) -> str:
+def _row(status: Status, moment: _Moment) -> str:
     own = status.submission
     boards = ", ".join(moment.titles.get(name, name) for name in own.benchmarks)
     marked = ' class="as-marked"' if own.submission_id == moment.chosen else ""
@@ -182,10 +168,10 @@ def _row(status: Status, moment: _Moment, place: str) -> str:
         f'<tr role="row"{marked}><td role="cell" class="as-q-state">{chip(status.state)}</td>'
         f'<th scope="row" role="rowheader" class="as-q-name">{name}'
         f'<span class="as-muted as-block">{version}{several}</span>'
-        f"{_progress(status, moment)}{_waits(status, moment, place)}{reason(status)}</th>"
+        f"{_progress(status, moment)}{_waits(status, moment)}{reason(status)}</th>"
         f'<td role="cell" class="as-q-boards">{text(boards, limit=200)}</td>'
         f'<td role="cell" class="as-q-since">{ago(status.since, moment.now)}</td>'
-        f'<td role="cell" class="as-q-attempts">{status.attempts or "–"}</td></tr>'
+        f'<td role="cell" class="as-q-attempts">{attempt_of(status) or "–"}</td></tr>'
     )
 
 
@@ -210,36 +196,26 @@ def _progress(status: Status, moment: _Moment) -> str:
         return _aside("No sign of its worker for a minute or more; another one takes it over.")
     if pulse.submission_id != status.submission.submission_id or not pulse.stage:
         return _aside(f"{submitted(pulse.worker, limit=40)} has it; no progress reported yet.")
-    return _bar(pulse)
+    last = last_line(pulse) if moment.words and pulse.last_line else ""
+    worker = _aside(
+        f"{submitted(pulse.worker, limit=40)} is at work on it, attempt {attempt_of(status)}."
+        if status.attempts
+        else f"{submitted(pulse.worker, limit=40)} is at work on it."
+    )
+    return f"{worker}{progress(pulse)}{last}"
 
 
-def _bar(pulse: Pulse) -> str:
-    parts = [text(pulse.stage)]
-    bar = ""
-    if pulse.total > 0:
-        done = min(max(pulse.done, 0), pulse.total)
-        bar = (
-            f'<progress value="{done}" max="{pulse.total}" '
-            f'aria-label="{done} of {pulse.total} done"></progress>'
-        )
-        parts.append(f"{done:,} of {pulse.total:,}")
-    if pulse.rate_per_s > 0:
-        parts.append(f"{rate(pulse.rate_per_s)}/s")
-    if pulse.eta_s is not None:
-        parts.append(f"about {duration(pulse.eta_s)} left")
-    return f'<span class="as-progress">{bar}<span>{" · ".join(parts)}</span></span>'
-
-
-def _waits(status: Status, moment: _Moment, place: str) -> str:
+def _waits(status: Status, moment: _Moment) -> str:
     """Its place in the queue, and what is missing for its turn to come."""
     if status.state not in WAITING:
         return ""
+    outlook = moment.outlooks.get(status.submission.submission_id)
     missing = ""
     if status.submission.kind is Kind.METRIC and not moment.isolates:
         missing = ": waits for a worker that isolates code; none is running"
     elif not moment.living:
         missing = ": waits for a worker; none is running"
-    return _aside(f"{place}{missing}")
+    return _aside(f"{turn(outlook) if outlook else ''}{missing}")
 
 
 def _aside(content: str) -> str:
@@ -263,6 +239,8 @@ def _summary(statuses: Sequence[Status]) -> str:
 
 def _worker(pulse: Pulse) -> str:
     doing = f"at work on {submitted(pulse.submission_id)}" if pulse.submission_id else "waiting"
+    further = len(set(pulse.claimed) - {pulse.submission_id})
+    doing += f", {further:,} more in hand" if further else ""
     state = "isolates code" if pulse.isolation_ok else "takes no code"
     tone = "good" if pulse.isolation_ok else "warn"
     return (

@@ -2,50 +2,65 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
 from types import MappingProxyType
 
+from benchmarks.errors import TransientError
 from benchmarks.schema import Card, Selector
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.pages.skill_tests import SkillTests
-from leaderboard.publication.snapshot import PATH, Board, Entry, Snapshot
-from leaderboard.ranking.cells import Cell, best_first
+from leaderboard.publication.boards import Board, Snapshot
+from leaderboard.publication.entries import Entry
+from leaderboard.publication.results import read_results
+from leaderboard.publication.snapshot_file import (
+    OLD_PATH,
+    PATH,
+    parse_old_snapshot,
+    parse_snapshot,
+)
+from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.orders import Orders
 from leaderboard.records import Event, RunResult, Status
-from leaderboard.store.interface import NotFoundError, Store
+from leaderboard.store.interface import NotFoundError, Store, utc_now
 
-_SliceKey = tuple[Selector, str | None]
+REFRESH_WAIT_S = 2.0
+"""How long a page waits for a refresh that another began; then it shows what was read before."""
+RETRY_AFTER_S = 5.0
+"""Rest after the store could not be read, in which pages do not wait for it again."""
+_Selected = tuple[Selector, str | None]
 
 
 class BoardIndex:
-    """The cells of a board by slice, so that one ranking costs no walk through all of them.
+    """The cells of a board by slice; a slice is read when it is first looked at.
 
     Args:
-        board: what is indexed, in one pass.
+        board: what is indexed.
     """
 
     def __init__(self, board: Board) -> None:
         self.card = board.card
-        self._sorted: dict[_SliceKey, tuple[Cell, ...]] = {}
-        self._groups: dict[_SliceKey, list[Cell]] = {}
-        # Building a Selector is far dearer than building a tuple: one per slice, not per cell.
-        groups: dict[tuple[str | None, ...], list[Cell]] = {}
-        for cell in board.cells:
-            key = (cell.measure, cell.variant, cell.split, cell.facet, cell.skill)
-            groups.setdefault(key, []).append(cell)
-        of_skill: dict[str | None, list[Selector]] = {}
-        for cells in groups.values():
-            selector, skill = cells[0].selector, cells[0].skill
-            self._groups[selector, skill] = cells
-            of_skill.setdefault(skill, []).append(selector)
-        self._selectors = {skill: tuple(found) for skill, found in of_skill.items()}
+        self._board = board
+        self._sorted: dict[_Selected, tuple[Cell, ...]] = {}
+
+    @cached_property
+    def _selectors(self) -> dict[str | None, tuple[Selector, ...]]:
+        """Skill to what is measured for it."""
+        found: dict[str | None, list[Selector]] = {}
+        for measure, variant, split, facet, skill in self._board.keys:
+            selector = Selector(measure=measure, variant=variant, split=split, facet=facet)
+            found.setdefault(skill, []).append(selector)
+        return {skill: tuple(selectors) for skill, selectors in found.items()}
 
     @property
     def empty(self) -> bool:
         """Whether nothing is published on this board."""
-        return not self._groups
+        return not self._board.keys
 
     def skills(self) -> tuple[str, ...]:
         """Skills that have cells: in the card's order, further ones after it by name."""
@@ -59,15 +74,18 @@ class BoardIndex:
 
     def every_selector(self) -> tuple[Selector, ...]:
         """Everything that is measured, for all skills or for any."""
-        return tuple(dict.fromkeys(selector for selector, _ in self._groups))
+        return tuple(
+            dict.fromkeys(
+                Selector(measure=measure, variant=variant, split=split, facet=facet)
+                for measure, variant, split, facet, _ in self._board.keys
+            )
+        )
 
     def cells(self, selector: Selector, skill: str | None) -> tuple[Cell, ...]:
         """The cells of one ranking, best first; empty where there is no such slice."""
         key = (selector, skill)
         if key not in self._sorted:
-            higher = self.card.higher_is_better(selector.measure)
-            cells = self._groups.get(key, ())
-            self._sorted[key] = best_first(cells, higher_is_better=higher)
+            self._sorted[key] = self._board.slice(selector, skill)
         return self._sorted[key]
 
 
@@ -91,13 +109,27 @@ class View:
 class Reader:
     """Reads boards and queue again only when the store has changed.
 
+    While the store cannot be read, pages show what was read last; `as_of` and `trouble` say so.
+    What one version of the store costs: its head, the snapshot and the queue, however many
+    submissions there are.
+
     Args:
         store: where they are published.
         cards: the benchmarks of this installation, in the order of display.
+        clock: the current time, for `as_of`; what is shown depends on no time.
+        steady: seconds that only go forward.
     """
 
-    def __init__(self, store: Store, cards: Mapping[str, Card]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        cards: Mapping[str, Card],
+        *,
+        clock: Callable[[], datetime] = utc_now,
+        steady: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._store = store
+        self._clock, self._steady = clock, steady
         self._public = store.public
         self._ledger = Ledger(store)
         self._cards = cards
@@ -107,18 +139,37 @@ class Reader:
         self._view = view_of(None, cards, Orders(store))
         self._statuses: tuple[Status, ...] = ()
         self._runs: dict[str, tuple[RunResult, ...]] = {}
+        self._as_of: datetime | None = None
+        self._trouble = ""
+        self._failed_at: float | None = None
+
+    @property
+    def as_of(self) -> datetime | None:
+        """When the store last confirmed what is shown; None: it never was read."""
+        return self._as_of
+
+    @property
+    def trouble(self) -> str:
+        """Why what is shown may be out of date, for visitors; empty where it is not."""
+        return self._trouble
 
     def view(self) -> View:
-        """What is published now."""
-        with self._lock:
-            self._refresh()
-            return self._view
+        """What is published now.
+
+        Raises:
+            TransientError: the store cannot be read, and never was.
+        """
+        self._refresh()
+        return self._view
 
     def statuses(self) -> tuple[Status, ...]:
-        """All submissions, oldest first."""
-        with self._lock:
-            self._refresh()
-            return self._statuses
+        """All submissions, oldest first.
+
+        Raises:
+            TransientError: the store cannot be read, and never was.
+        """
+        self._refresh()
+        return self._statuses
 
     def events(self, submission_id: str) -> tuple[Event, ...]:
         """What happened to one submission, oldest first; none where it does not exist."""
@@ -126,19 +177,13 @@ class Reader:
 
     def runs(self, submission_id: str) -> tuple[RunResult, ...]:
         """The public results of a submission that is on the boards, by benchmark."""
-        with self._lock:
-            self._refresh()
-            shown = {s.submission.submission_id for s in self._statuses if s.on_boards}
-            if submission_id not in shown:
-                return ()
-            if submission_id not in self._runs:
-                paths = self._public.list(f"results/{submission_id}/")
-                self._runs[submission_id] = tuple(
-                    RunResult.model_validate_json(self._public.read(path))
-                    for path in paths
-                    if path.endswith(".json")
-                )
-            return self._runs[submission_id]
+        self._refresh()
+        runs = self._runs
+        if submission_id not in runs:
+            shown = [s.submission for s in self._statuses if s.on_boards]
+            own = next((s for s in shown if s.submission_id == submission_id), None)
+            runs[submission_id] = read_results(self._store, own) if own else ()
+        return runs[submission_id]
 
     def isolation(self) -> dict[str, tuple[str, ...]]:
         """Submission id to the layers in force while it was scored, of all that is published."""
@@ -149,25 +194,51 @@ class Reader:
         return found
 
     def _refresh(self) -> None:
+        """Read what has changed; while that fails or takes long, what was read stays."""
+        seen = self._as_of is not None
+        if not self._lock.acquire(timeout=REFRESH_WAIT_S if seen else -1):
+            return
+        try:
+            if seen and self._rests():
+                return
+            try:
+                self._read()
+            except TransientError as error:
+                if not seen:
+                    raise
+                self._trouble = f"The store cannot be read at the moment: {error.message}"
+                self._failed_at = self._steady()
+            else:
+                self._trouble, self._failed_at = "", None
+                self._as_of = self._clock()
+        finally:
+            self._lock.release()
+
+    def _rests(self) -> bool:
+        failed_at = self._failed_at
+        return failed_at is not None and self._steady() - failed_at < RETRY_AFTER_S
+
+    def _read(self) -> None:
         # The head is read first: what is read after it can only be newer, and is read again then.
         head = self._public.head()
         if head == self._head:
             return
-        content = self._read_snapshot()
+        content, parse = self._read_snapshot()
         # Most commits are events of the queue and leave the snapshot as it was.
         if content != self._content:
-            snapshot = Snapshot.model_validate_json(content) if content else None
+            snapshot = parse(content) if content else None
             self._view = view_of(snapshot, self._cards, Orders(self._store))
             self._content = content
         self._statuses = self._ledger.statuses()
         self._runs = {}
         self._head = head
 
-    def _read_snapshot(self) -> bytes | None:
-        try:
-            return self._public.read(PATH)
-        except NotFoundError:
-            return None
+    def _read_snapshot(self) -> tuple[bytes | None, Callable[[bytes], Snapshot]]:
+        """The file of the snapshot, of the form before where there is no other, and its parser."""
+        for path, parse in ((PATH, parse_snapshot), (OLD_PATH, parse_old_snapshot)):
+            with contextlib.suppress(NotFoundError):
+                return self._public.read(path), parse
+        return None, parse_snapshot
 
 
 def view_of(snapshot: Snapshot | None, cards: Mapping[str, Card], orders: Orders) -> View:

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from importlib import resources
 from typing import Any
 
 import gradio as gr
 from starlette.middleware import Middleware
+from starlette.routing import BaseRoute
 
 from benchmarks.schema import Card
 from leaderboard.desk import Desk
 from leaderboard.governance.signing_in import SignIn
+from leaderboard.pages.outage import LOOKED_AT_EVERY_S, band, or_as_before
 from leaderboard.pages.page import Context, Page, all_pages
 from leaderboard.pages.reading import Reader
 from leaderboard.pages.theme import theme
 from leaderboard.pages.uploads import OnlyKnownUpload
-from leaderboard.pages.widgets import KEEP_OPEN, run_on_load
+from leaderboard.pages.widgets import KEEP_OPEN, QUIET, html, on_load, run_on_load
 from leaderboard.store.interface import Store
 
 MAX_UPLOAD = "1gb"
@@ -47,7 +49,7 @@ def create_app(
         sign_in: how visitors are told apart; without it all are guests, who may read only.
     """
     context = Context(
-        reader=Reader(store, cards),
+        reader=Reader(store, cards, clock=clock),
         live=store.live,
         desk=desk,
         cards=cards,
@@ -73,14 +75,31 @@ def _fill(page: Page, context: Context, *, home: str) -> None:
     gr.Navbar(main_page_name=home)
     run_on_load(f"() => {{ document.title = {json.dumps(page.title + ' · Assay')}; }}")
     run_on_load(KEEP_OPEN)
+    _show_outages(context)
     page.build(context)
 
 
-def launch_options(sign_in: SignIn | None = None) -> dict[str, Any]:
+def _show_outages(context: Context) -> None:
+    """A band above everything while the store does not answer."""
+    shown, before = html(elem_classes=["as-band"]), gr.State("")
+
+    def look(last: str) -> tuple[Any, Any]:
+        found = band(context.reader, context.clock())
+        return (gr.skip(), gr.skip()) if found == last else (found, found)
+
+    on_load(lambda: (band(context.reader, context.clock()),) * 2, [shown, before])
+    gr.Timer(LOOKED_AT_EVERY_S).tick(or_as_before(look, 2), before, [shown, before], **QUIET)
+
+
+def launch_options(
+    sign_in: SignIn | None = None, routes: Sequence[BaseRoute] = ()
+) -> dict[str, Any]:
     """What `Blocks.launch` needs to serve the site as designed, host and port excepted.
 
     Args:
         sign_in: as given to `create_app`; without it nobody may upload.
+        routes: what else is served at the same address. They come before Gradio's own, the last of
+            which takes every path.
     """
     style = resources.files("leaderboard.pages").joinpath("style.css").read_text(encoding="utf-8")
     return {
@@ -95,5 +114,8 @@ def launch_options(sign_in: SignIn | None = None) -> dict[str, Any]:
         "show_error": False,
         "mcp_server": False,
         "enable_monitoring": False,
-        "app_kwargs": {"middleware": [Middleware(OnlyKnownUpload, sign_in or SignIn())]},
+        "app_kwargs": {
+            "middleware": [Middleware(OnlyKnownUpload, sign_in or SignIn())],
+            "routes": list(routes),
+        },
     }

@@ -20,10 +20,23 @@ class Basis:
     Attributes:
         n_resamples: resamples behind rank ranges and P(best); 0 where none are stored.
         n_pairs: pairs of metrics that were tested.
+        kept: whether it is of a board that is kept as it was, where only the headline was tested.
     """
 
     n_resamples: int = 0
     n_pairs: int = 0
+    kept: bool = False
+
+    @classmethod
+    def of_kept(cls, cells: Sequence[Cell], n_resamples: int) -> Basis:
+        """The basis of a ranking that is kept without its draws.
+
+        Args:
+            cells: of the ranking.
+            n_resamples: as its entries state it.
+        """
+        tested = sum(cell.tier is not None for cell in cells)
+        return cls(n_resamples, tested * (tested - 1) // 2, kept=True)
 
     @classmethod
     def of(cls, ranked: Ranked) -> Basis:
@@ -63,6 +76,13 @@ def in_tiers(ranked: Ranked) -> Ranked:
     order = np.array(places, np.intp)
     cells = tuple(ranked.cells[place] for place in places)
     return Ranked(cells, ranked.ordering.of(order), ranked.draws.of(order))
+
+
+def kept_in_tiers(cells: Sequence[Cell]) -> tuple[Cell, ...]:
+    """The order of `in_tiers` for cells that are kept without their draws."""
+    levels = _levels(cells)
+    places = sorted(range(len(cells)), key=levels.__getitem__)
+    return tuple(cells[place] for place in places)
 
 
 def groups(cells: Sequence[Cell]) -> tuple[Group, ...]:

@@ -7,6 +7,8 @@ from typing import Any
 
 import gradio as gr
 
+from leaderboard.pages.outage import or_unread
+
 QUIET: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden", "queue": False}
 """Events that only show something: at once, without a spinner, and not in the API."""
 
@@ -43,7 +45,7 @@ def html_on_load(build: Callable[[], str], **options: Any) -> gr.HTML:
 
 def on_load(build: Callable[..., Any], outputs: Any) -> None:
     """Run whenever somebody opens the page that is being built."""
-    gr.context.Context.root_block.load(build, outputs=outputs, **QUIET)
+    gr.context.Context.root_block.load(or_unread(build, outputs), outputs=outputs, **QUIET)
 
 
 def run_on_load(script: str) -> None:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 from benchmarks.schema import Card
 from leaderboard.ledger.submission_files import submission_file
+from leaderboard.publication.published import Published
 from leaderboard.publication.results import held_results, with_draws
-from leaderboard.publication.snapshot import Published
 from leaderboard.records import RunResult, Submission
+from leaderboard.reevaluation.archive import held_archive
 from leaderboard.store.interface import Store, transact
 from leaderboard.store.overlay import Overlay
 
@@ -45,10 +46,11 @@ def publication(store: Store, held: Submission, cards: Mapping[str, Card]) -> Pu
         PlatformError: `unknown_benchmark`.
     """
     record = held.model_copy(update={"private": False})
-    files = held_results(store, held, cards)
-    if files.private:
+    files, old = held_results(store, held, cards), held_archive(store, held, cards)
+    private = {**files.private, **old.private}
+    if private:
         message = f"draws of private answers of {held.submission_id}"
-        transact(store.private, lambda: files.private, message)
+        transact(store.private, lambda: private, message)
     later = Store(Overlay(store.public, files.public), store.private, store.live)
     results = [
         RunResult.model_validate_json(content)
@@ -57,6 +59,6 @@ def publication(store: Store, held: Submission, cards: Mapping[str, Card]) -> Pu
     ]
     return Publication(
         records={held.submission_id: record},
-        files={**files.public, **submission_file(record)},
+        files={**files.public, **old.public, **submission_file(record)},
         runs=[with_draws(later, record, result, cards) for result in results],
     )

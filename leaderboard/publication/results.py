@@ -10,10 +10,10 @@ import pandas as pd
 
 from benchmarks.errors import PlatformError
 from benchmarks.rows import Measured
-from benchmarks.schema import Benchmark, Card, ScoreTable
-from benchmarks.scores import write_scores
+from benchmarks.schema import Card, ScoreTable
+from benchmarks.stored_scores import write_stored
 from leaderboard.ledger.held import results_folder
-from leaderboard.publication.snapshot import Published
+from leaderboard.publication.published import Published
 from leaderboard.ranking.draws import draws_files, read_draws
 from leaderboard.records import RunResult, Status, Submission
 from leaderboard.store.interface import NotFoundError, Store
@@ -49,7 +49,12 @@ def result_files(
     stem = f"results/{result.submission_id}/{result.benchmark}"
     rows = {f"{stem}.json": result.model_dump_json(indent=1).encode()}
     behind = {
-        f"{stem}.scores.parquet": write_scores(scores),
+        f"{stem}.scores.parquet": write_stored(
+            scores,
+            submission_id=result.submission_id,
+            benchmark=result.benchmark,
+            revision=result.revision,
+        ),
         f"{stem}.clusters.parquet": _parquet(measured.clusters),
         **draws_files(stem, measured.resamples, measured.contributions),
     }
@@ -64,13 +69,12 @@ def read_published(
     for status in statuses:
         if not status.on_boards:
             continue
-        submission = status.submission
-        for path in store.public.list(f"results/{submission.submission_id}/"):
-            if not path.endswith(".json"):
-                continue
-            result = RunResult.model_validate_json(store.public.read(path))
-            if result.benchmark in cards:
-                found.append(with_draws(store, submission, result, cards))
+        # By name rather than by a listing: what else is kept beside them is not on the boards.
+        found.extend(
+            with_draws(store, status.submission, result, cards)
+            for result in read_results(store, status.submission)
+            if result.benchmark in cards
+        )
     return found
 
 
@@ -126,19 +130,6 @@ def held_results(store: Store, submission: Submission, cards: Mapping[str, Card]
             part = files.public if public else files.private
             part[f"results/{name}/{file}"] = store.private.read(path)
     return files
-
-
-def stale_benchmarks(
-    store: Store, submission: Submission, registry: Mapping[str, Benchmark]
-) -> tuple[str, ...]:
-    """Benchmarks of a submission whose result is missing or of another revision."""
-    stale: list[str] = []
-    for name in submission.benchmarks:
-        result = read_result(store, submission, name)
-        known = registry.get(name)
-        if result is None or (known is not None and result.revision != known.card.revision):
-            stale.append(name)
-    return tuple(stale)
 
 
 def _parquet(frame: pd.DataFrame) -> bytes:

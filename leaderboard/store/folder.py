@@ -11,7 +11,9 @@ from __future__ import annotations
 import json
 import shutil
 import uuid
+from collections.abc import Callable
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -26,8 +28,9 @@ from leaderboard.store.disk import (
     replace_durably,
     write_durably,
 )
+from leaderboard.store.folder_clock import FolderClock
 from leaderboard.store.interface import Changes, ConflictError, NotFoundError, Store
-from leaderboard.store.live import FolderLive
+from leaderboard.store.live_folder import FolderLive
 from leaderboard.store.paths import CONTROL, check_clashes, check_path, check_prefix
 
 _LOCK_TIMEOUT_S = 30.0
@@ -224,12 +227,19 @@ class _RecoveringLock:
         self._repository._lock.release()
 
 
-def folder_store(root: Path) -> Store:
-    """The store in `root/public`, `root/private` and `root/live`; made, the second is for us alone."""
+def folder_store(root: Path, clock: Callable[[], datetime] | None = None) -> Store:
+    """The store in `root/public`, `root/private` and `root/live`; made, the second is for us alone.
+
+    Args:
+        root: the folder.
+        clock: of the medium; by default the file system's, on which all machines that share the
+            folder agree.
+    """
     with suppress(OSError):  # it is there already, or told of in words below
         (root / "private").mkdir(mode=0o700, parents=True)
     return Store(
         public=FolderRepository(root / "public"),
         private=FolderRepository(root / "private"),
         live=FolderLive(root / "live"),
+        clock=clock or FolderClock(root / "live" / ".clock"),
     )

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from benchmarks.errors import PlatformError, TransientError
 from leaderboard.store.live import Live
@@ -83,6 +83,10 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+def _nothing_to_forget() -> None:
+    """Of a store that is asked for its version each time."""
+
+
 @dataclass(frozen=True)
 class Store:
     """The two repositories of an Assay, and the pulses of its workers.
@@ -95,6 +99,13 @@ class Store:
             it, so that a machine whose own clock is wrong takes nothing from another.
         jobs_per_commit: how many submissions a worker should claim, and how many finished ones
             publish, in one commit; more than one where commits are scarce.
+        look_every_s: the least time between two looks of a worker at whether what it runs is
+            still wanted; 0: at every batch.
+        commits_left: how many commits this process may still make within the hour; None where
+            they are not counted.
+        look_anew: somebody says that the store has changed: forget which version it had.
+        cache: folder of this machine for copies of what is far away, whose files may be removed at
+            any time; None where nothing is.
     """
 
     public: Repository
@@ -102,6 +113,25 @@ class Store:
     live: Live
     clock: Callable[[], datetime] = utc_now
     jobs_per_commit: int = 1
+    look_every_s: float = 0.0
+    commits_left: Callable[[], int] | None = None
+    look_anew: Callable[[], None] = _nothing_to_forget
+    cache: Path | None = None
+
+
+@runtime_checkable
+class Groups(Protocol):
+    """A repository that commits what several want at the same time together."""
+
+    def transact_together(
+        self,
+        change: Callable[[], Changes],
+        message: str,
+        *,
+        attempts: int,
+        sleep: Callable[[float], None],
+    ) -> str:
+        """As `transact`, in one commit with what others want meanwhile."""
 
 
 def transact(
@@ -115,10 +145,12 @@ def transact(
     """Commit what `change` computes from the current state, again on every lost race.
 
     Args:
-        repository: what to read and change.
-        change: reads the repository and returns the changes; called once per attempt. An empty
-            result commits nothing. What it raises ends the transaction, unless the store moved
-            on since: it may have read files of two versions, so that is a lost race.
+        repository: what to read and change. One that groups commits may put this change and
+            others into one, as if they had been made one after the other.
+        change: reads the repository and returns the changes; called once per attempt, and by a
+            repository that groups once more where a commit has to wait. An empty result commits
+            nothing. What it raises ends the transaction, unless the store moved on since: it may
+            have read files of two versions, so that is a lost race.
         message: for the history.
         attempts: how many lost races to bear.
         sleep: how to wait; passed in by tests.
@@ -129,6 +161,20 @@ def transact(
     Raises:
         ConflictError: the race was lost `attempts` times.
     """
+    if isinstance(repository, Groups):
+        return repository.transact_together(change, message, attempts=attempts, sleep=sleep)
+    return transact_alone(repository, change, message, attempts=attempts, sleep=sleep)
+
+
+def transact_alone(
+    repository: Repository,
+    change: Callable[[], Changes],
+    message: str,
+    *,
+    attempts: int,
+    sleep: Callable[[float], None],
+) -> str:
+    """As `transact`, in a commit of its own."""
     for attempt in range(attempts):
         parent = repository.head()
         last = attempt == attempts - 1
@@ -146,5 +192,10 @@ def transact(
             except ConflictError:
                 if last:
                     raise
-        sleep(random.uniform(0.0, min(1.0, 0.02 * 2**attempt)))  # noqa: S311 (jitter)
+        sleep(rest_after(attempt))
     raise ValueError("attempts must be at least 1")
+
+
+def rest_after(lost: int) -> float:
+    """Seconds to wait after so many lost races and one more."""
+    return random.uniform(0.0, min(1.0, 0.02 * 2**lost))  # noqa: S311 (jitter)

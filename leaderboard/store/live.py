@@ -1,26 +1,35 @@
-"""Heartbeats and progress: small, frequent, and allowed to be lost, so never a commit."""
+"""Heartbeats, progress and running logs: frequent, allowed to be lost, so never a commit."""
 
 from __future__ import annotations
 
 import re
 import threading
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Protocol
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict
+
+from leaderboard.store.live_text import SAID_BYTES, end_of, readable
 
 FORGOTTEN_AFTER = timedelta(days=1)
-_KEY = re.compile(r"[a-z0-9][a-z0-9_.-]{0,99}")
+"""After that, what a worker last told, and what a scorer said, is dropped."""
+MOST_SAID = 256
+"""Submissions whose running logs are kept at once; the one silent for longest goes first."""
+KEY = re.compile(r"[a-z0-9][a-z0-9_.-]{0,99}")
+"""Names of workers and of submissions: they become names of files."""
 
 
 class Pulse(BaseModel):
-    """What a worker is doing right now."""
+    """What a worker is doing right now.
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    Fields that a newer worker adds are passed over, so that it is not taken for dead.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
 
     worker: str
     at: AwareDatetime
+    """By the medium's clock, never the worker's own machine's."""
     isolation_ok: bool
     isolation: str
     """Layers in force, or the reason why strangers' code cannot be run, with the remedy."""
@@ -31,28 +40,64 @@ class Pulse(BaseModel):
     total: int = 0
     rate_per_s: float = 0.0
     eta_s: float | None = None
+    last_line: str = ""
+    """The last line the scorer printed: for its author and operators alone."""
+    attempt: int = 0
+    """Which of the attempts allowed this is; 0 where nothing is worked on."""
+    claimed: tuple[str, ...] = ()
+    """Public ids of all submissions it holds, the one it works on included."""
+
+    @property
+    def for_everybody(self) -> Pulse:
+        """As anyone may see it: without the scorer's words."""
+        return self.model_copy(update={"last_line": ""})
 
 
 class Live(Protocol):
-    """Latest pulse of every worker."""
+    """What the workers tell while they work.
+
+    All methods may raise OSError or TransientError where the medium can fail: what was to be told
+    is lost then, and nothing else.
+    """
 
     def beat(self, pulse: Pulse) -> None:
         """Replace the worker's pulse."""
 
     def pulses(self) -> tuple[Pulse, ...]:
-        """The latest pulse of every worker that ever beat, live or not."""
+        """The latest pulse of every worker that beat within a day, live or not."""
+
+    def say(self, submission_id: str, text: str) -> None:
+        """Add what the scorer of a submission printed to the end of its running log.
+
+        The text may end anywhere, within a line too. Only what its author may see is said.
+        """
+
+    def said(self, submission_id: str) -> str:
+        """The end of a submission's running log; empty where there is none.
+
+        At most 64 KiB of whole lines, the last of which may be unfinished, without anything that
+        moves a cursor or turns the reading direction. Markup is left as it is.
+        """
+
+    def forget(self, submission_id: str) -> None:
+        """Remove the running log of a submission; harmless where there is none."""
 
 
 class MemoryLive:
-    """Pulses in memory, for tests."""
+    """Pulses and running logs in memory: of one process, safe among its threads."""
 
     def __init__(self) -> None:
         self._pulses: dict[str, Pulse] = {}
+        self._said: dict[str, bytes] = {}
         self._lock = threading.Lock()
 
     def beat(self, pulse: Pulse) -> None:
         """See `Live`."""
+        checked_key(pulse.worker)
         with self._lock:
+            if pulse.worker not in self._pulses:
+                for gone in long_gone(tuple(self._pulses.values()), pulse.at):
+                    del self._pulses[gone]
             self._pulses[pulse.worker] = pulse
 
     def pulses(self) -> tuple[Pulse, ...]:
@@ -60,36 +105,44 @@ class MemoryLive:
         with self._lock:
             return tuple(self._pulses.values())
 
-
-class FolderLive:
-    """One small file per worker."""
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
-
-    def beat(self, pulse: Pulse) -> None:
+    def say(self, submission_id: str, text: str) -> None:
         """See `Live`."""
-        if not _KEY.fullmatch(pulse.worker):
-            raise ValueError(f"{pulse.worker!r} cannot name a worker")
-        self._root.mkdir(parents=True, exist_ok=True)
-        if not (self._root / f"{pulse.worker}.json").exists():
-            self._forget(pulse.at - FORGOTTEN_AFTER)
-        draft = self._root / f"{pulse.worker}.draft"
-        draft.write_text(pulse.model_dump_json())
-        draft.replace(self._root / f"{pulse.worker}.json")
+        checked_key(submission_id)
+        with self._lock:
+            before = self._said.pop(submission_id, b"")
+            # Put back last, so that the first is the one silent for longest.
+            self._said[submission_id] = end_of(before + as_bytes(text), SAID_BYTES)
+            while len(self._said) > MOST_SAID:
+                del self._said[next(iter(self._said))]
 
-    def pulses(self) -> tuple[Pulse, ...]:
-        """See `Live`; a file that is not a pulse is passed over, since pulses may be lost."""
-        found: list[Pulse] = []
-        for file in sorted(self._root.glob("*.json")):
-            try:
-                found.append(Pulse.model_validate_json(file.read_bytes()))
-            except (ValidationError, FileNotFoundError):
-                continue
-        return tuple(found)
+    def said(self, submission_id: str) -> str:
+        """See `Live`."""
+        with self._lock:
+            found = self._said.get(submission_id, b"")
+        return readable(found)
 
-    def _forget(self, before: datetime) -> None:
-        """Drop the pulses of workers that are long gone, when a new one comes."""
-        for pulse in self.pulses():
-            if pulse.at < before:
-                (self._root / f"{pulse.worker}.json").unlink(missing_ok=True)
+    def forget(self, submission_id: str) -> None:
+        """See `Live`."""
+        with self._lock:
+            self._said.pop(submission_id, None)
+
+
+def as_bytes(text: str) -> bytes:
+    """As running logs are kept; what cannot be written becomes question marks."""
+    return text.encode("utf-8", errors="replace")
+
+
+def checked_key(name: str) -> str:
+    """The name, if it can name a file.
+
+    Raises:
+        ValueError: it cannot.
+    """
+    if not KEY.fullmatch(name):
+        raise ValueError(f"{name[:120]!r} cannot name a worker or a submission")
+    return name
+
+
+def long_gone(pulses: tuple[Pulse, ...], now: datetime) -> tuple[str, ...]:
+    """Workers not heard of for so long that their pulses may be dropped."""
+    return tuple(pulse.worker for pulse in pulses if pulse.at < now - FORGOTTEN_AFTER)

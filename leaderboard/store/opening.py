@@ -46,6 +46,11 @@ class StoreName:
         return self.text.startswith(HUB)
 
     @property
+    def hub_name(self) -> str:
+        """`OWNER/NAME` of a store on the Hub."""
+        return self.text.removeprefix(HUB)
+
+    @property
     def folder(self) -> Path:
         """Where this machine keeps what belongs to the store and may be lost: caches, scratch.
 
@@ -66,7 +71,10 @@ class StoreName:
             AssayError: it cannot be used; says why.
         """
         if self.on_hub:
-            raise SubmitterError("no_hub_store", "Stores on the Hub are not built yet.")
+            # Only here: the command line and the app start without the Hub's client.
+            from leaderboard.store.hub.hub_store import hub_store  # noqa: PLC0415
+
+            return hub_store(self.hub_name, self.folder)
         return folder_store(self.folder)
 
     def __str__(self) -> str:

@@ -70,6 +70,17 @@ def check_clashes(
                 raise _clash(path, file)
 
 
+def entangled(some: Iterable[str], others: Iterable[str]) -> bool:
+    """Whether a path of one lies in what, as a path of the other, is a file."""
+    first, second = set(some), set(others)
+    return any(
+        folder in files
+        for files, paths in ((first, second), (second, first))
+        for path in paths
+        for folder in _folders(path)
+    )
+
+
 def _plain(part: str) -> bool:
     return part not in {"", ".", ".."} and _nameable(part)
 

@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from benchmarks.schema import Pair, Questions
+from benchmarks.stored_scores import read_overall
 from evaluator.isolation.backend import IsolationStatus, Probe, isolation_status
 from evaluator.isolation.bubblewrap.backend import Bubblewrap
 from evaluator.isolation.job import Job
@@ -181,10 +181,7 @@ class Ground:
         if status.state is not State.PUBLISHED:
             return None
         stem = f"results/{status.submission.submission_id}/{BENCHMARK}"
-        path = self.folder / "scores.parquet"
-        path.write_bytes(self.store.public.read(f"{stem}.scores.parquet"))
-        frame = pd.read_parquet(path)
-        path.unlink()
+        frame = read_overall(self.store.public.read(f"{stem}.scores.parquet"))
         return tuple(float(score) for score in frame[status.submission.metrics[0]])
 
     def _written(self, files: Mapping[str, str | bytes]) -> Path:

@@ -1,104 +1,204 @@
-"""Dataset repositories in memory: files in commits, commits on branches, as the Hub tells them."""
+"""Repositories in memory: files in commits, commits on branches, as the Hub tells them."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from datetime import UTC, datetime
 from typing import Any
 
+from tests.hub.contents import LargeFiles, StoredFile
 
-@dataclass(frozen=True)
-class StoredFile:
-    """One version of a file; `lfs` says whether it is kept apart from git, as large ones are."""
-
-    content: bytes
-    lfs: bool
-
-    @cached_property
-    def sha256(self) -> str:
-        return hashlib.sha256(self.content).hexdigest()
-
-    @cached_property
-    def oid(self) -> str:
-        """Id of what git keeps: the content, or for LFS the pointer to it."""
-        kept = self.content
-        if self.lfs:
-            kept = (
-                "version https://git-lfs.github.com/spec/v1\n"
-                f"oid sha256:{self.sha256}\nsize {len(self.content)}\n"
-            ).encode()
-        return hashlib.sha1(f"blob {len(kept)}\0".encode() + kept).hexdigest()
-
-    @property
-    def etag(self) -> str:
-        return self.sha256 if self.lfs else self.oid
-
-    def in_tree(self, path: str) -> dict[str, Any]:
-        """An entry of a listing."""
-        entry: dict[str, Any] = {
-            "type": "file",
-            "path": path,
-            "size": len(self.content),
-            "oid": self.oid,
-        }
-        if self.lfs:
-            entry["lfs"] = {"oid": self.sha256, "size": len(self.content), "pointerSize": 130}
-        return entry
+Files = Mapping[str, StoredFile]
+_KEPT_TREES = 64
+_KEPT_LISTINGS = 16
 
 
 @dataclass(frozen=True)
 class Commit:
+    """One step of history: only what changed, so that ten thousand of them stay small.
+
+    Attributes:
+        sha: its id.
+        parent: the commit before; empty for the first.
+        changes: path to the new file; None where it went.
+        title: first line of the message.
+        message: the rest of it.
+        author: who made it.
+        date: when, by the server's clock.
+    """
+
     sha: str
-    files: Mapping[str, StoredFile]
+    parent: str
+    changes: Mapping[str, StoredFile | None]
+    title: str = "Files"
+    message: str = ""
+    author: str = "authors"
+    date: datetime = datetime(2025, 1, 1, tzinfo=UTC)
 
 
 @dataclass
 class Repository:
-    """A dataset repository.
+    """A repository.
 
     Attributes:
         name: e.g. `authors/data`.
-        gated: only holders of the token get files, and are told to accept the terms.
-        private: only holders of the token learn that it exists.
+        kind: `datasets`, `models` or `spaces`.
+        gated: only accounts that were let in get files, and are told to accept the terms.
+        private: only its namespace learns that it exists.
+        granted: names of accounts that may read it though it is gated.
+        large: where contents of LFS lie.
         commits: by id.
         branches: name to commit id.
+        tags: name to commit id.
+        lfs: SHA-256 of each content that was uploaded to this repository.
+        lock: held while a branch moves.
     """
 
     name: str
+    kind: str = "datasets"
     gated: bool = False
     private: bool = False
+    granted: set[str] = field(default_factory=set)
+    large: LargeFiles = field(default_factory=LargeFiles)
     commits: dict[str, Commit] = field(default_factory=dict)
     branches: dict[str, str] = field(default_factory=dict)
+    tags: dict[str, str] = field(default_factory=dict)
+    lfs: set[str] = field(default_factory=set)
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    _made: int = 0
+    _trees: OrderedDict[str, Files] = field(default_factory=OrderedDict)
+    _listings: OrderedDict[tuple[str, str, bool], list[dict[str, Any]]] = field(
+        default_factory=OrderedDict
+    )
+
+    @property
+    def address(self) -> str:
+        """Its place on the Hub, as pages and files are addressed."""
+        return self.name if self.kind == "models" else f"{self.kind}/{self.name}"
 
     def commit(
         self, files: Mapping[str, bytes], *, branch: str = "main", lfs_from: int = 1000
     ) -> str:
         """Replace what a branch holds; files of `lfs_from` bytes and more go to LFS."""
-        stored = {
-            path: StoredFile(content, len(content) >= lfs_from) for path, content in files.items()
-        }
-        told = [self.name, *self.commits, *(f"{path} {file.oid}" for path, file in stored.items())]
-        sha = hashlib.sha1("\n".join(told).encode()).hexdigest()
-        self.commits[sha] = Commit(sha, stored)
-        self.branches[branch] = sha
-        return sha
+        with self.lock:
+            changes: dict[str, StoredFile | None] = {
+                path: StoredFile(content, len(content) >= lfs_from)
+                for path, content in files.items()
+            }
+            head = self.branches.get(branch, "")
+            gone = dict.fromkeys(path for path in self.files(head) if path not in files)
+            return self.change({**gone, **changes}, branch=branch).sha
+
+    def change(
+        self, changes: Mapping[str, StoredFile | None], *, branch: str = "main", **told: Any
+    ) -> Commit:
+        """Move a branch on by one commit; `told` are its title, message, author and date."""
+        with self.lock:
+            for file in changes.values():
+                if file is not None and file.lfs:
+                    self.lfs.add(self.large.keep(file).sha256)
+            made = self._add(self.branches.get(branch, ""), changes, **told)
+            self.branches[branch] = made.sha
+            return made
+
+    def squash(self, branch: str, **told: Any) -> Commit:
+        """Make one commit of a branch's history; what nothing else reaches is gone."""
+        with self.lock:
+            made = self._add("", self.files(self.branches[branch]), **told)
+            self.branches[branch] = made.sha
+            kept = {
+                commit.sha
+                for head in {*self.branches.values(), *self.tags.values()}
+                for commit in self.history(head)
+            }
+            for sha in [sha for sha in self.commits if sha not in kept]:
+                del self.commits[sha]
+                self._trees.pop(sha, None)
+            return made
 
     def forget(self, sha: str) -> None:
-        """Rewrite history: a commit is gone."""
-        del self.commits[sha]
+        """Rewrite history: a commit is gone, those after it stay."""
+        with self.lock:
+            for child in [each for each in self.commits.values() if each.parent == sha]:
+                whole = self.files(child.sha)
+                self.commits[child.sha] = Commit(
+                    child.sha, "", whole, child.title, child.message, child.author, child.date
+                )
+            del self.commits[sha]
+            self._trees.pop(sha, None)
 
     def at(self, revision: str) -> Commit | None:
-        """The commit of a branch or of a full id; like the Hub, no beginnings of ids."""
-        return self.commits.get(self.branches.get(revision, revision))
+        """The commit of a branch, a tag or a full id; like the Hub, no beginnings of ids."""
+        sha = self.branches.get(revision) or self.tags.get(revision) or revision
+        return self.commits.get(sha)
+
+    def history(self, sha: str) -> Iterator[Commit]:
+        """The commits that led to one, newest first."""
+        commit = self.commits.get(sha)
+        while commit is not None:
+            yield commit
+            commit = self.commits.get(commit.parent)
+
+    def files(self, sha: str) -> Files:
+        """All files at a commit; nothing for an empty id."""
+        with self.lock:
+            steps: list[Commit] = []
+            base: Files = {}
+            for commit in self.history(sha):
+                found = self._trees.get(commit.sha)
+                if found is not None:
+                    base = found
+                    break
+                steps.append(commit)
+            if not steps:
+                return base
+            files = dict(base)
+            for commit in reversed(steps):
+                _apply(files, commit.changes)
+            _remember(self._trees, sha, files, _KEPT_TREES)
+            return files
+
+    def listing(self, sha: str, folder: str, *, recursive: bool) -> list[dict[str, Any]]:
+        """Entries below a folder (empty: the root), in the order of their paths."""
+        with self.lock:
+            key = (sha, folder, recursive)
+            if key not in self._listings:
+                entries = _listing(self.files(sha), folder, recursive=recursive)
+                _remember(self._listings, key, entries, _KEPT_LISTINGS)
+            return self._listings[key]
+
+    def _add(self, parent: str, changes: Mapping[str, StoredFile | None], **told: Any) -> Commit:
+        self._made += 1
+        facts = [self.name, parent, str(self._made), str(told.get("title", ""))]
+        facts += [f"{path} {file.oid if file else ''}" for path, file in changes.items()]
+        sha = hashlib.sha1("\n".join(facts).encode()).hexdigest()
+        made = self.commits[sha] = Commit(sha, parent, dict(changes), **told)
+        return made
 
 
-def listing(commit: Commit, folder: str, *, recursive: bool) -> list[dict[str, Any]]:
-    """Entries below a folder (empty: the root), in the order of their paths."""
+def _apply(files: dict[str, StoredFile], changes: Mapping[str, StoredFile | None]) -> None:
+    for path, file in changes.items():
+        if file is None:
+            files.pop(path, None)
+        else:
+            files[path] = file
+
+
+def _remember(kept: OrderedDict[Any, Any], key: object, value: object, size: int) -> None:
+    kept[key] = value
+    kept.move_to_end(key)
+    while len(kept) > size:
+        kept.popitem(last=False)
+
+
+def _listing(files: Files, folder: str, *, recursive: bool) -> list[dict[str, Any]]:
     inside = f"{folder.strip('/')}/" if folder else ""
     entries: dict[str, dict[str, Any]] = {}
-    for path, file in commit.files.items():
+    for path, file in files.items():
         if not path.startswith(inside):
             continue
         parts = path[len(inside) :].split("/")

@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from io import BytesIO
 
 import numpy as np
+import pyarrow.parquet as pq
 
 from benchmarks.rows import Row
 from benchmarks.schema import Card
@@ -212,6 +214,13 @@ def files_of(run: Published) -> ResultFiles:
 
 
 def everything(repository: object) -> bytes:
-    """Paths and contents of a repository in memory, one after the other."""
+    """Paths and contents of a repository in memory, one after the other; tables as text."""
     files = repository._files  # type: ignore[attr-defined]
-    return b"\n".join(path.encode() + b"\n" + content for path, content in files.items())
+    return b"\n".join(path.encode() + b"\n" + _legible(content) for path, content in files.items())
+
+
+def _legible(content: bytes) -> bytes:
+    if not content.startswith(b"PAR1"):
+        return content
+    table = pq.read_table(BytesIO(content))
+    return f"{table.schema.metadata}\n{table.to_pylist()}".encode()

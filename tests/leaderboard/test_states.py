@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 import pytest
 
 from leaderboard.folding import fold
-from leaderboard.ledger.ledger import QUEUE, Ledger
+from leaderboard.ledger.ledger import Ledger
+from leaderboard.ledger.queue_file import OLD_QUEUE
 from leaderboard.records import Event, Status, Submission
 from leaderboard.states import FINISHED, IN_WORK, TRANSITIONS, WAITING, State
 from leaderboard.store.memory import memory_store
@@ -107,7 +108,7 @@ def test_a_store_older_than_accounts_goes_on() -> None:
     files = {
         f"{path}submission.json": OLD_SUBMISSION.encode(),
         f"{path}events.jsonl": events,
-        QUEUE: queue,
+        OLD_QUEUE: queue,
     }
     store.public.commit(files, parent=store.public.head(), message="old")
     ledger = Ledger(store)

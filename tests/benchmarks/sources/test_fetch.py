@@ -19,6 +19,7 @@ from benchmarks.errors import SubmitterError, TransientError
 from benchmarks.sources.files import DataFile
 from benchmarks.sources.folder import DataFolder
 from tests.benchmarks.sources.fetching import REPO, Told, get, on_hub
+from tests.hub.accounts import Account
 from tests.hub.server import HubServer
 
 BIG = random.Random(1).randbytes(3_000_000)
@@ -341,8 +342,9 @@ def test_a_full_disk_is_refused_before_anything_is_written(
 
 def test_a_gated_repository_says_what_to_do(hub: HubServer, tmp_path: Path) -> None:
     hub.add(REPO, {"big.bin": BIG}, gated=True)
+    stranger = hub.enroll("hf_stranger", Account("stranger"))
     with pytest.raises(SubmitterError, match=r"accepted its terms.*HF_TOKEN") as error:
-        get(hub, tmp_path, on_hub("remote/big.bin"), token="hf_wrong")
+        get(hub, tmp_path, on_hub("remote/big.bin"), token=stranger)
     assert error.value.code == "gated_repository"
     get(hub, tmp_path, on_hub("remote/big.bin"), token=hub.token)
     assert (tmp_path / "remote/big.bin").read_bytes() == BIG

@@ -95,7 +95,6 @@ def test_a_worker_that_starts_marks_what_no_submission_needs(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("evaluator.commands.work.load_registry", lambda: {"toy": Toy()})
-    monkeypatch.setattr("evaluator.commands.work.signal.signal", lambda *_: None)
     sent(run, tmp_path)
     private = folder_store(tmp_path / "store").private
     transact(private, lambda: {"uploads/left.csv": b"x"}, "of a request that crashed")

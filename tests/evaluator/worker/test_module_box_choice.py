@@ -9,7 +9,8 @@ import pytest
 
 from benchmarks.errors import PlatformError
 from evaluator.bundled import bundled_hashes
-from evaluator.commands.work import isolation_rows
+from evaluator.doctoring.machine import isolation_rows
+from evaluator.doctoring.rows import Row
 from evaluator.isolation.backend import IsolationStatus, Probe
 from evaluator.isolation.bubblewrap.backend import Bubblewrap
 from evaluator.isolation.containers import backends as containers
@@ -70,14 +71,14 @@ def test_the_doctor_says_what_each_layer_stops_and_how_to_get_hard_bounds() -> N
     layers = (str(Layer.PID), str(Layer.MEMORY_WATCHDOG))
     probe = Probe(ok=True, layers=layers, notes=("Landlock 7 is there, and not used",))
     rows = list(isolation_rows(IsolationStatus(Bubblewrap(), (("bubblewrap", probe),))))
-    assert rows[0] == ("isolation of code", "by bubblewrap", "")
-    assert ("  pid", LEGEND[Layer.PID], "") in rows
-    assert any(name == "  memory: watchdog" and "cgroup" in advice for name, _, advice in rows)
+    assert rows[0] == Row("isolation of code", "by bubblewrap")
+    assert Row("  pid", LEGEND[Layer.PID]) in rows
+    assert any(r.part == "  memory: watchdog" and "cgroup" in r.advice for r in rows)
     assert rows[-1][1] == "Landlock 7 is there, and not used"
 
 
 def test_the_doctor_says_why_nothing_isolates_and_what_to_do() -> None:
-    assert list(isolation_rows(NOTHING)) == [("isolation of code", "Not here.", "Do.")]
+    assert list(isolation_rows(NOTHING)) == [Row("isolation of code", "Not here.", "Do.")]
 
 
 @pytest.mark.parametrize(

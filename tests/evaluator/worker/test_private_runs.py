@@ -8,7 +8,6 @@ import pytest
 
 from benchmarks.errors import SubmitterError
 from evaluator.worker.heartbeat import RunProgress
-from evaluator.worker.worker import Worker
 from leaderboard.governance.acts import Acts
 from leaderboard.governance.own import Own
 from leaderboard.ledger.ledger import Ledger
@@ -67,19 +66,13 @@ def test_nothing_public_tells_of_a_private_run(rig: Rig) -> None:
         worker.heart.beat()
         seen.extend([run, *rig.store.live.pulses()])
 
-    worker = listening(rig, listen)
+    worker = rig.worker(listener=listen)
     rig.send(private=True, submitter="very secret")
     assert worker.run_next()
     for secret in SECRETS:
         assert secret not in public_bytes(rig)
     assert len(seen) > 4
     assert all(secret.decode() not in str(one) for one in seen for secret in SECRETS)
-
-
-def listening(rig: Rig, listen: object) -> Worker:
-    worker = rig.worker()
-    worker._listener = listen  # type: ignore[assignment]
-    return worker
 
 
 def test_why_a_private_run_failed_is_told_to_its_author_alone(rig: Rig) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import SubmitterError
-from evaluator.commands.work import check_role
+from evaluator.commands.worker_options import check_role
 from evaluator.worker.roles import WorkerRole
 
 

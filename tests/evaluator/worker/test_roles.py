@@ -15,7 +15,7 @@ import pytest
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
 from benchmarks.question_folder import QuestionFolder, export_questions
 from benchmarks.schema import Answers, Questions
-from evaluator.commands.work import check_role
+from evaluator.commands.worker_options import check_role
 from evaluator.worker.handed_over import read_record
 from evaluator.worker.roles import WorkerRole
 from evaluator.worker.worker import Worker

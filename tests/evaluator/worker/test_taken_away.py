@@ -132,6 +132,7 @@ def test_a_scorer_that_fails_after_the_withdrawal_fails_nobody(rig: Rig) -> None
 
 def test_a_withdrawal_leaves_the_next_submission_alone(rig: Rig) -> None:
     withdrawn = rig.send().submission.submission_id
+    rig.clock.move(seconds=1)
     other = rig.send(account=BOB).submission.submission_id
     rig.backend = when_asked(rig, 1, withdrawn_meanwhile(rig, withdrawn))
     worker = rig.worker()

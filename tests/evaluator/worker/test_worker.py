@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from benchmarks.errors import SubmitterError, TransientError
 from benchmarks.schema import Questions
+from benchmarks.stored_scores import read_overall
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.publication import snapshot
 from leaderboard.publication.results import read_published
 from leaderboard.publication.snapshot import Snapshot, read_snapshot
+from leaderboard.publication.updating import Update
 from leaderboard.records import Event, RunResult
 from leaderboard.states import State
 from leaderboard.store.interface import Changes
@@ -134,7 +134,7 @@ def fail_with(error: BaseException) -> FakeBackend:
 def test_a_metric_that_raises_fails_with_its_reason_and_the_boards_stay(rig: Rig) -> None:
     rig.send_scores(SCORES)
     rig.worker().run_next()
-    boards = rig.store.public.read("snapshot.json")
+    boards = rig.store.public.read("snapshot.parquet")
     error = SubmitterError("scorer_raised", "ValueError at scorer.py:3.", "Mend it.")
     rig.backend = fail_with(error)
     queued = rig.send()
@@ -144,7 +144,7 @@ def test_a_metric_that_raises_fails_with_its_reason_and_the_boards_stay(rig: Rig
     assert (status.state, status.fault, status.code) == (State.FAILED, "submitter", "scorer_raised")
     assert (status.reason, status.hint) == ("ValueError at scorer.py:3.", "Mend it.")
     assert Ledger(rig.store).events(queued.submission.submission_id)[-1].log
-    assert rig.store.public.read("snapshot.json") == boards
+    assert rig.store.public.read("snapshot.parquet") == boards
     assert rig.backend.closed >= 1
 
 
@@ -275,7 +275,7 @@ def test_losing_a_race_to_a_newcomer_builds_the_boards_only_once(
 ) -> None:
     rig.send()
     built: list[int] = []
-    build = snapshot.build_snapshot
+    build = Update.snapshot
 
     def count_and_meddle(*words: Any) -> Snapshot:
         if not built:
@@ -283,7 +283,7 @@ def test_losing_a_race_to_a_newcomer_builds_the_boards_only_once(
         built.append(1)
         return build(*words)
 
-    monkeypatch.setattr(snapshot, "build_snapshot", count_and_meddle)
+    monkeypatch.setattr(Update, "snapshot", count_and_meddle)
     assert rig.worker().run_next()
     assert len(built) == 1
 
@@ -373,11 +373,10 @@ def test_odd_submitters_are_refused(rig: Rig, submitter: str) -> None:
 def test_published_scores_are_in_the_benchmarks_order(rig: Rig) -> None:
     status = rig.send()
     rig.worker().run_next()
-    path = rig.folder / "scores.parquet"
     stem = f"results/{status.submission.submission_id}/toy"
-    path.write_bytes(rig.store.public.read(f"{stem}.scores.parquet"))
-    frame = pd.read_parquet(path)
-    assert frame.to_dict("list") == {"pair_id": ["a", "b", "c"], "grey": [0.0, 1.0, 2.0]}
+    scores = read_overall(rig.store.public.read(f"{stem}.scores.parquet"))
+    assert scores.to_dict() == {"grey": {"a": 0.0, "b": 1.0, "c": 2.0}}
+    assert list(scores.index) == ["a", "b", "c"]
 
 
 def test_a_scores_file_is_named_after_itself_if_nobody_names_it(rig: Rig) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.rows import Row
 from benchmarks.schema import Card, MeasureInfo, Scale, Selector
 from leaderboard.pages.reading import View, view_of
-from leaderboard.publication.snapshot import PATH, Published, build_snapshot
+from leaderboard.publication.snapshot import PATH, Published, build_snapshot, snapshot_bytes
 from leaderboard.ranking.draws import Draws, draws_files
 from leaderboard.ranking.orders import Orders
 from leaderboard.records import Kind, RunResult, Submission
@@ -166,7 +166,7 @@ def _run(own: Submission, board: str, worth: float, rng: np.random.Generator) ->
 def fill(store: Store, metrics: dict[str, tuple[str, ...]] | None = None) -> Store:
     """Publish everything."""
     runs = runs_of(metrics)
-    files = {PATH: build_snapshot(runs, cards(), NOW).model_dump_json().encode()}
+    files = {PATH: snapshot_bytes(build_snapshot(runs, cards(), NOW))}
     for run in runs:
         assert run.draws is not None
         stem = f"results/{run.submission.submission_id}/{run.result.benchmark}"

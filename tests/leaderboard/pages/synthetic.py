@@ -19,7 +19,13 @@ from benchmarks.schema import Card, MeasureInfo, Selector
 from leaderboard.desk import Accepted, Examination, Gate
 from leaderboard.governance.accounts import Account, Origin
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.publication.snapshot import PATH, Published, Snapshot, build_snapshot
+from leaderboard.publication.snapshot import (
+    PATH,
+    Published,
+    Snapshot,
+    build_snapshot,
+    snapshot_bytes,
+)
 from leaderboard.ranking.draws import Draws, draws_files
 from leaderboard.records import Cost, Event, Kind, RunResult, Status, Submission
 from leaderboard.states import State
@@ -249,7 +255,7 @@ def snapshot(entries: int = len(METRICS)) -> Snapshot:
 def fill(store: Store, entries: int = len(METRICS)) -> Store:
     """Publish the snapshot and put a queue with every kind of outcome into the store."""
     runs = runs_of(entries)
-    files = {PATH: build_snapshot(runs, cards(), NOW).model_dump_json().encode()}
+    files = {PATH: snapshot_bytes(build_snapshot(runs, cards(), NOW))}
     for run in runs:
         assert run.draws is not None
         stem = f"results/{run.submission.submission_id}/{run.result.benchmark}"
@@ -395,10 +401,12 @@ def main() -> None:
     from leaderboard.governance.signing_in import SignIn, Way
     from leaderboard.pages.site import create_app, launch_options
     from tests.leaderboard.pages.own_submissions import give
+    from tests.leaderboard.pages.running_submission import run_one
 
     port = int(sys.argv[1]) if len(sys.argv) > 1 else 7861
     local = SignIn(Way.LOCAL, local="ada")
-    store = give(fill(memory_store()), Account(origin=Origin.LOCAL, name="ada"))
+    ada = Account(origin=Origin.LOCAL, name="ada")
+    store = run_one(give(fill(memory_store()), ada), ada)
     app = create_app(store, StubDesk(store=store), cards(), clock=lambda: NOW, sign_in=local)
     app.launch(server_name="127.0.0.1", server_port=port, **launch_options(local))
 

@@ -22,10 +22,12 @@ def test_every_setting_can_be_given() -> None:
     given = {
         "ASSAY_STORE": "s", "ASSAY_DATA": "d", "ASSAY_HOST": "0.0.0.0", "PORT": "80",
         "ASSAY_USER": "ada", "ASSAY_OPERATORS": "hub:grace, local:ada",
+        "ASSAY_LIVE_SECRET": "a-secret-of-the-house",
     }  # fmt: skip
     operators = frozenset({"hub:grace", "local:ada"})
     local = SignIn(Way.LOCAL, local="ada", operators=operators)
-    assert Settings.read(given, "me") == Settings(StoreName("s"), Path("d"), "0.0.0.0", 80, local)
+    expected = Settings(StoreName("s"), Path("d"), "0.0.0.0", 80, local, "a-secret-of-the-house")
+    assert Settings.read(given, "me") == expected
 
 
 def test_a_space_says_where_to_listen() -> None:

@@ -25,7 +25,7 @@ from leaderboard.pages.measures import info, nearest, token
 from leaderboard.pages.overview_page import overview
 from leaderboard.pages.reading import BoardIndex, Reader, View, view_of
 from leaderboard.pages.standings import leader_cards, matrix, standings
-from leaderboard.publication.snapshot import Board
+from leaderboard.publication.snapshot import PATH, Board, snapshot_bytes
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.orders import Orders
 from leaderboard.records import Event
@@ -340,6 +340,6 @@ def test_the_snapshot_is_parsed_again_only_when_it_changed() -> None:
     )
     assert reader.view() is first
     assert reader.statuses()[-1].state is State.CLAIMED
-    changed = snapshot(3).model_dump_json().encode()
-    store.public.commit({"snapshot.json": changed}, parent=store.public.head(), message="publish")
+    changed = snapshot_bytes(snapshot(3))
+    store.public.commit({PATH: changed}, parent=store.public.head(), message="publish")
     assert len(reader.view().entries) == 3

@@ -55,7 +55,7 @@ def shown(site: Context, account: Account | None, submission_id: str = "") -> st
 def test_a_guest_is_told_how_to_sign_in_and_shown_nothing(site: Context) -> None:
     found = mine(site, None, Asked(HELD, everybody=True))
     assert "You are not signed in" in found.parts[0]
-    assert found.parts[1:] == ("", "")
+    assert found.parts[1:] == ("", "", "")
     assert found.actions == ()
 
 

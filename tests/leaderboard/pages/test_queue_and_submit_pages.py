@@ -17,9 +17,10 @@ from leaderboard.governance.bans import Ban, bans_file
 from leaderboard.governance.signing_in import SignIn, Way
 from leaderboard.pages.answers import examined, gate_notice, refused, worker_banner
 from leaderboard.pages.glossary import about
+from leaderboard.pages.live_view import ordinal
 from leaderboard.pages.page import Context, all_pages
 from leaderboard.pages.queue_page import one_submission, queue
-from leaderboard.pages.queue_table import ordinal, queue_table, workers_line
+from leaderboard.pages.queue_table import queue_table, workers_line
 from leaderboard.pages.reading import Reader
 from leaderboard.pages.states_shown import legend
 from leaderboard.pages.submitting import (
@@ -121,7 +122,7 @@ def test_places_are_ordinal_numbers() -> None:
     [
         ([], "1st of 1: waits for a worker that isolates code; none is running"),
         ([{"isolation_ok": False}], "waits for a worker that isolates code"),
-        ([{"isolation_ok": False}, {"worker": "v"}], ">1st of 1<"),
+        ([{"isolation_ok": False}, {"worker": "v"}], ">1st of 1 · may begin now<"),
     ],
 )
 def test_a_waiting_module_says_when_no_worker_may_run_it(

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import re
-import socket
-import subprocess
-import sys
-import time
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-import httpx
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from leaderboard.ledger.chronicle import read_lines, verify
 from leaderboard.store.folder import folder_store
 from tests.leaderboard.pages.oauth_provider import Provider, provider
+from tests.leaderboard.pages.running_app import running_app
 
 pytestmark = pytest.mark.browser
-REPOSITORY = Path(__file__).resolve().parents[3]
 MANIFEST = (
     'name = "long-prompts"\nversion = "1.0"\ndescription = "Likes long prompts."\n'
     'benchmarks = ["demo_croc"]\n'
@@ -47,43 +40,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def space(hub: Provider, folder: Path) -> Iterator[str]:
     """The app as a Space runs it; where it is served."""
-    with running(folder, ASSAY_OPERATORS="hub:root", **hub.environment()) as address:
+    with running_app(folder, ASSAY_OPERATORS="hub:root", **hub.environment()) as address:
         yield address
-
-
-@contextmanager
-def running(folder: Path, **settings: str) -> Iterator[str]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    clean = {k: v for k, v in os.environ.items() if not k.startswith(("ASSAY_", "OAUTH_"))}
-    environment = {
-        **clean, "ASSAY_STORE": str(folder / "store"), "PORT": str(port),
-        "GRADIO_TEMP_DIR": str(folder / "uploads"), **settings,
-    }  # fmt: skip
-    with (folder / "app.log").open("w") as log:
-        process = subprocess.Popen(
-            [sys.executable, "app.py"], cwd=REPOSITORY, env=environment, stdout=log, stderr=log
-        )
-        try:
-            address = f"http://127.0.0.1:{port}/"
-            wait_for(address, process, folder / "app.log")
-            yield address
-        finally:
-            process.terminate()
-            process.wait(20)
-
-
-def wait_for(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    end = time.monotonic() + 120
-    while time.monotonic() < end:
-        assert process.poll() is None, log.read_text()
-        try:
-            if httpx.get(address, timeout=5).status_code == 200:
-                return
-        except httpx.TransportError:
-            time.sleep(0.3)
-    pytest.fail(f"the app did not start: {log.read_text()}")
 
 
 def archive(folder: Path, name: str, **files: str) -> Path:

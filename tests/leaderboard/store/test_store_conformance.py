@@ -11,6 +11,8 @@ import pytest
 
 from benchmarks.errors import PlatformError, TransientError
 from leaderboard.store.folder import FolderRepository, folder_store
+from leaderboard.store.grouping import Grouping
+from leaderboard.store.hub.hub_store import hub_store
 from leaderboard.store.interface import (
     Changes,
     ConflictError,
@@ -21,16 +23,31 @@ from leaderboard.store.interface import (
 )
 from leaderboard.store.live import Pulse
 from leaderboard.store.memory import MemoryRepository, memory_store
+from tests.hub.server import HubServer
+from tests.leaderboard.store.hub_rig import NAME, created
 
 
-@pytest.fixture(params=["memory", "folder"])
+@pytest.fixture(params=["memory", "grouping", "folder", "hub", "hub_joined"])
 def repository(request: pytest.FixtureRequest, tmp_path: Path) -> Repository:
-    return MemoryRepository() if request.param == "memory" else FolderRepository(tmp_path / "r")
+    if request.param == "memory":
+        return MemoryRepository()
+    if request.param == "grouping":
+        return Grouping(MemoryRepository())
+    if request.param == "folder":
+        return FolderRepository(tmp_path / "r")
+    parts = created(request.getfixturevalue("hub"), tmp_path / "h", fresh_for_s=2.0)
+    return parts.private if request.param == "hub" else parts.public
 
 
-@pytest.fixture(params=["memory", "folder"])
+@pytest.fixture(params=["memory", "folder", "hub"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    return memory_store() if request.param == "memory" else folder_store(tmp_path)
+    if request.param == "memory":
+        return memory_store()
+    if request.param == "folder":
+        return folder_store(tmp_path)
+    hub: HubServer = request.getfixturevalue("hub")
+    created(hub, tmp_path)
+    return hub_store(NAME, tmp_path, endpoint=hub.endpoint, token=hub.token)
 
 
 def test_a_commit_is_read_back(repository: Repository) -> None:
@@ -40,6 +57,21 @@ def test_a_commit_is_read_back(repository: Repository) -> None:
     assert repository.list("a/") == ("a/b.txt",)
     assert repository.list("a/b") == ("a/b.txt",)
     assert repository.list("nothing/here") == ()
+
+
+ODD = ("a b/ü ?#%41&+=.json", "x/%2F", "...", "a;b", "-", "~", "日本/€", "'\"<>|*", "CON")
+
+
+@pytest.mark.parametrize("path", ODD)
+def test_odd_names_are_names_like_any_other(
+    repository: Repository, tmp_path: Path, path: str
+) -> None:
+    repository.commit({path: b"1"}, parent=repository.head(), message=path)
+    assert (repository.list(), repository.has(path), repository.read(path)) == ((path,), True, b"1")
+    assert repository.list(path[:1]) == (path,)
+    repository.fetch(path, tmp_path / "copy")
+    repository.commit({path: None}, parent=repository.head(), message=path)
+    assert (repository.list(), repository.has(path)) == ((), False)
 
 
 def test_reading_what_is_not_there_says_so(repository: Repository) -> None:
@@ -280,12 +312,17 @@ def test_a_fetch_writes_over_nothing(repository: Repository, tmp_path: Path) -> 
     assert (tmp_path / "mine").read_bytes() == b"mine"
 
 
-def test_large_files_go_in_and_out_piece_by_piece(tmp_path: Path) -> None:
-    """Of a folder; a store in memory holds what it keeps."""
+@pytest.mark.parametrize("kind", ["folder", "hub"])
+def test_large_files_go_in_and_out_piece_by_piece(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """A store in memory holds what it keeps; the Hub of the tests runs in a process of its own."""
     n_bytes = 48 << 20
     with (tmp_path / "big").open("wb") as file:
         file.truncate(n_bytes)
-    repository = FolderRepository(tmp_path / "r")
+    repository: Repository = FolderRepository(tmp_path / "r")
+    if kind == "hub":
+        repository = request.getfixturevalue("hub_apart").private
     tracemalloc.start()
     repository.commit({"big": tmp_path / "big"}, parent=repository.head(), message="m")
     repository.fetch("big", tmp_path / "copy")

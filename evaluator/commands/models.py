@@ -1,0 +1,65 @@
+"""`models list` and `models forget`: what is kept on this machine of models that modules name."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from evaluator.commands.common import JsonOption, console, models_folder
+from evaluator.doctoring.machine import gib
+from evaluator.hub.model_shelf import ModelShelf
+
+app = typer.Typer(
+    help="Models of the Hub that are kept on this machine.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@app.command("list")
+def listed(as_json: JsonOption = False) -> None:
+    """List the models that are kept here, the one that was used longest ago first.
+
+    Example: python -m evaluator models list
+    """
+    models = ModelShelf(models_folder()).models()
+    if as_json:
+        record = [
+            {
+                "model": one.model,
+                "bytes": one.n_bytes,
+                "last_used": _when(one.last_used).isoformat(),
+                "in_use": one.in_use,
+                "whole": one.whole,
+            }
+            for one in models
+        ]
+        typer.echo(json.dumps(record, indent=1))
+        return
+    table = Table("model", "size", "last used", "state")
+    for one in models:
+        state = "in use" if one.in_use else "" if one.whole else "not fetched wholly"
+        used = f"{_when(one.last_used):%Y-%m-%d %H:%M}"
+        table.add_row(Text(one.model, overflow="fold"), gib(one.n_bytes), used, state)
+    console().print(table)
+
+
+@app.command()
+def forget(
+    model: Annotated[str, typer.Argument(help="As it is listed: owner/name@commit.")],
+) -> None:
+    """Remove a model from this machine; it is fetched again when it is needed.
+
+    Example: python -m evaluator models forget openai/clip-vit-base-patch32@3d74acf...
+    """
+    freed = ModelShelf(models_folder()).forget(model)
+    console().print(Text(f"{gib(freed)} freed."))
+
+
+def _when(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

@@ -1,0 +1,161 @@
+"""`store`: where an Assay keeps everything: made, shown, squashed, described, copied."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from benchmarks.errors import SubmitterError
+from benchmarks.registry import load_registry
+from evaluator.commands.common import JsonOption, console
+from leaderboard.ledger.ledger import Ledger
+from leaderboard.store.opening import StoreName
+
+if TYPE_CHECKING:
+    from leaderboard.store.hub.hub_store import HubParts
+
+Named = Annotated[
+    StoreName,
+    typer.Argument(help="The store: hub:OWNER/NAME.", parser=StoreName.parse, metavar="STORE"),
+]
+AnyStore = Annotated[
+    StoreName,
+    typer.Argument(
+        help="A store: a folder, or hub:OWNER/NAME.", parser=StoreName.parse, metavar="STORE"
+    ),
+]
+
+
+def store_app() -> typer.Typer:
+    """The group of commands."""
+    app = typer.Typer(help="The store: create, show, squash, cards, copy.", no_args_is_help=True)
+    for command in (create, show, squash, cards, copy):
+        app.command()(command)
+    return app
+
+
+def create(
+    name: Named,
+    private: Annotated[
+        bool, typer.Option("--private", help="For members only: results and boards as well.")
+    ] = False,
+) -> None:
+    """Create the four dataset repositories of a store on the Hub; safe to run again.
+
+    The token (HF_TOKEN) must be allowed to create and write datasets of the owner.
+
+    Example: python -m evaluator store create hub:my-org/assay
+    """
+    from leaderboard.store.hub import creating  # noqa: PLC0415 (the command line starts light)
+
+    for line in creating.create(_parts(name), private=private):
+        console().print(Text(line))
+
+
+def show(name: Named, as_json: JsonOption = False) -> None:
+    """Show the repositories of a store on the Hub: versions, pins, length of history.
+
+    Example: python -m evaluator store show hub:my-org/assay
+    """
+    from leaderboard.store.hub.showing import shown  # noqa: PLC0415
+
+    found = shown(_parts(name))
+    if as_json:
+        typer.echo(json.dumps(asdict(found), indent=1, default=str))
+        return
+    table = Table("repository", "open to", "commits", "read at", "branch at")
+    for each in found.repositories:
+        seen_by = "members" if each.private else "everyone"
+        table.add_row(each.name, seen_by, str(each.commits), each.pinned[:12], each.head[:12])
+    console().print(table)
+    if found.frozen_until is not None:
+        console().print(
+            Text(f"A squash stops all commits until {found.frozen_until:%H:%M:%S} UTC.")
+        )
+
+
+def squash(
+    name: Named,
+    force: Annotated[
+        bool, typer.Option("--force", help="Also while workers hold jobs, or after a stopped one.")
+    ] = False,
+) -> None:
+    """Make one commit of each repository's history; files stay as they are.
+
+    Commits are refused meanwhile, for seconds as a rule. Links to older commits end.
+
+    Example: python -m evaluator store squash hub:my-org/assay
+    """
+    from leaderboard.store.hub import squashing  # noqa: PLC0415
+
+    parts = _parts(name)
+    held = _held(name)
+    if held and not force:
+        raise SubmitterError(
+            "leases_live",
+            f"Workers hold {len(held)} submissions, {held[0]} for example.",
+            "Wait until they are done, or add --force: what is in work is then committed later.",
+        )
+    for line in squashing.squash(parts, take_over=force):
+        console().print(Text(line))
+
+
+def cards(name: Named) -> None:
+    """Write the dataset cards, by which the `datasets` library reads scores and results.
+
+    Example: python -m evaluator store cards hub:my-org/assay
+    """
+    from leaderboard.store.hub.cards import card_files  # noqa: PLC0415
+    from leaderboard.store.hub.creating import write_cards  # noqa: PLC0415
+    from leaderboard.store.hub.layout import Part  # noqa: PLC0415
+
+    known = {key: benchmark.card for key, benchmark in load_registry().items()}
+    found = {Part(part): card for part, card in card_files(name.hub_name, known).items()}
+    for line in write_cards(_parts(name), found):
+        console().print(Text(line))
+
+
+def copy(source: AnyStore, target: AnyStore) -> None:
+    """Copy a store into an empty one, and compare the two; go on where a copy was stopped.
+
+    Stop workers and app of the source first. Pulses and running logs are not copied.
+
+    Example: python -m evaluator store copy .assay/store hub:my-org/assay
+    """
+    from leaderboard.store.copying import copy_store  # noqa: PLC0415
+
+    if not source.on_hub and not source.folder.is_dir():
+        raise SubmitterError("no_store", f"There is no store at {source}.", "Name its folder.")
+    with tempfile.TemporaryDirectory(prefix="assay-copy-") as scratch:
+        for line in copy_store(source.open(), target.open(), Path(scratch)):
+            console().print(Text(line))
+
+
+def _parts(name: StoreName) -> HubParts:
+    from leaderboard.store.hub.hub_store import HubParts  # noqa: PLC0415
+
+    if not name.on_hub:
+        raise SubmitterError(
+            "not_on_hub",
+            f"{name} is a folder: it needs none of this.",
+            "Name a store on the Hub, for example hub:my-org/assay.",
+        )
+    return HubParts(name.hub_name, name.folder)
+
+
+def _held(name: StoreName) -> list[str]:
+    """Ids of the submissions a worker holds now."""
+    store = name.open()
+    now = store.clock()
+    return [
+        status.submission.submission_id
+        for status in Ledger(store).statuses()
+        if status.lease_until is not None and status.lease_until > now
+    ]

@@ -1,0 +1,125 @@
+"""What `doctor` says of a store on the Hub: the token, the four repositories, the pins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.errors import AssayError
+from evaluator.doctoring.rows import Row
+
+if TYPE_CHECKING:
+    from leaderboard.store.hub.hub_store import HubParts
+    from leaderboard.store.hub.layout import Part
+
+_WRITERS = frozenset({"admin", "write"})
+_WRITE = "repo.write"
+
+
+def hub_rows(parts: HubParts) -> Iterator[Row]:
+    """Everything, as far as it can be reached.
+
+    Args:
+        parts: of the store.
+    """
+    # Only here: the command line starts without the Hub's client.
+    from leaderboard.store.hub.layout import Part  # noqa: PLC0415
+
+    yield _token(parts)
+    for part in Part:
+        yield _repository(parts, part)
+    yield from _pins(parts)
+
+
+def may_write(told: Mapping[str, Any], repositories: tuple[str, ...]) -> bool | None:
+    """Whether a token may write repositories of one owner, by what the Hub tells of it.
+
+    Args:
+        told: of the token and its user.
+        repositories: their names.
+
+    Returns:
+        None where the Hub does not say enough.
+    """
+    owner = repositories[0].partition("/")[0]
+    token = told.get("auth", {}).get("accessToken", {})
+    role = token.get("role")
+    if role == "fineGrained":
+        return _scoped(token.get("fineGrained", {}).get("scoped"), owner, repositories)
+    if role != "write":
+        return False if role == "read" else None
+    if told.get("name") == owner:
+        return True
+    orgs = {org.get("name"): org.get("roleInOrg") for org in told.get("orgs", ())}
+    return orgs[owner] in _WRITERS if owner in orgs else None
+
+
+def _scoped(scopes: object, owner: str, repositories: tuple[str, ...]) -> bool | None:
+    if not isinstance(scopes, list):
+        return None
+    open_to = {
+        str(scope.get("entity", {}).get("name")).removeprefix("datasets/")
+        for scope in scopes
+        if isinstance(scope, dict) and _WRITE in scope.get("permissions", ())
+    }
+    return owner in open_to or set(repositories) <= open_to
+
+
+def _token(parts: HubParts) -> Row:
+    from leaderboard.store.hub.faults import Asked  # noqa: PLC0415
+    from leaderboard.store.hub.layout import Part  # noqa: PLC0415
+
+    names = tuple(parts.name.of(part) for part in Part)
+    try:
+        asked = Asked("ask whose token this is", names[0])
+        told = parts.client.call(asked, lambda api: api.whoami(), again=False)
+    except AssayError as error:
+        return Row(
+            "token",
+            error.message,
+            "set HF_TOKEN to a token that may write the store's repositories",
+            broken=True,
+        )
+    role = told.get("auth", {}).get("accessToken", {}).get("role", "no role is told")
+    who = f"of {told.get('name')}, {role}"
+    writes = may_write(told, names)
+    if writes is False:
+        return Row("token", f"{who}: it may not write", "give it the right to write", broken=True)
+    return Row("token", who if writes else f"{who}: whether it may write is not told")
+
+
+def _repository(parts: HubParts, part: Part) -> Row:
+    from leaderboard.store.hub.faults import Asked  # noqa: PLC0415
+    from leaderboard.store.hub.layout import Part  # noqa: PLC0415
+
+    name = parts.name.of(part)
+    try:
+        info = parts.client.call(
+            Asked("read the settings", name), lambda api: api.dataset_info(name)
+        )
+    except AssayError as error:
+        return Row(f"  {name}", error.message, error.hint, broken=True)
+    if part is Part.SUBMISSIONS and not info.private:
+        return Row(
+            f"  {name}",
+            "open to everyone, though it holds what was uploaded",
+            "make it private in its settings",
+            broken=True,
+        )
+    return Row(f"  {name}", f"{'private' if info.private else 'open'}, at {str(info.sha)[:12]}")
+
+
+def _pins(parts: HubParts) -> Iterator[Row]:
+    from leaderboard.store.hub.layout import PAYLOAD  # noqa: PLC0415
+
+    try:
+        version = parts.public.version(parts.public.fresh_head())
+        for part in PAYLOAD:
+            main, pin = parts.repositories[part].fresh_head(), version.of(part)
+            moved = "" if main == pin else f"; its branch is at {main[:12]}, which nobody reads"
+            yield Row(f"  pin of {part}", f"{pin[:12]}{moved}")
+    except AssayError as error:
+        yield Row("  pins", error.message, error.hint, broken=True)
+        return
+    if version.pins.frozen_until is not None:
+        yield Row("  squash", f"under way, until {version.pins.frozen_until:%H:%M:%S} UTC at most")

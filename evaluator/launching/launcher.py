@@ -1,0 +1,244 @@
+"""Keeps one job on the Hub for every run that waits, and records what becomes of each.
+
+It scores nothing itself. A job holds a worker of the scorer role for one submission, which claims
+it, scores it and hands the scores over; a judge elsewhere makes results of them.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from benchmarks.errors import PlatformError, TransientError
+from benchmarks.schema import Benchmark
+from evaluator.launching.hub_jobs import HubJobs, StartUnansweredError
+from evaluator.launching.outcomes import events_of_failure, last_lines, why_it_ended
+from evaluator.launching.planning import NOT_LISTED_YET, Plan, SeenJob, accounted, plan
+from evaluator.launching.settings import PREFIX, JobRequest
+from leaderboard.governance.bans import read_bans
+from leaderboard.governance.versions import superseding
+from leaderboard.ledger.ledger import Ledger
+from leaderboard.records import Status, Submission
+from leaderboard.states import State
+from leaderboard.store.hub.faults import refused_for
+from leaderboard.store.interface import Store
+
+POLL_S = 20.0
+LONGEST_PAUSE_S = 600.0
+
+log = logging.getLogger(__name__)
+
+
+def new_name() -> str:
+    """A name for the worker within a job, unlike any other."""
+    return f"{PREFIX}{uuid.uuid4().hex}"
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What one look at the queue came to: how many jobs were started, go on, and so on."""
+
+    started: int = 0
+    live: int = 0
+    cancelled: int = 0
+    ended: int = 0
+    unsure: int = 0
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing runs and nothing was done."""
+        return self == Turn()
+
+
+@dataclass
+class JobLauncher:
+    """Starts and follows the jobs of one store.
+
+    Attributes:
+        store: where submissions wait.
+        jobs: those of the Hub.
+        registry: the benchmarks known here; what names others is left alone.
+        name_worker: gives the worker of each job its name.
+    """
+
+    store: Store
+    jobs: HubJobs
+    registry: Mapping[str, Benchmark]
+    name_worker: Callable[[], str] = new_name
+    _unsure: dict[str, datetime] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._ledger = Ledger(self.store)
+
+    def run(
+        self,
+        stop: threading.Event,
+        *,
+        once: bool = False,
+        between: Callable[[], object] = lambda: None,
+        poll_s: float = POLL_S,
+        wake: threading.Event | None = None,
+    ) -> None:
+        """Take turns until told to stop, or with `once` until nothing waits and nothing runs.
+
+        Args:
+            stop: ends it; jobs that run go on, and are found again by their labels.
+            once: end when there is nothing left to do; what the Hub refuses ends it too.
+            between: what else is done after each turn: judging what came back. What fails for
+                now is tried again after the next turn.
+            poll_s: seconds between two turns.
+            wake: ends a pause early.
+
+        Raises:
+            PlatformError: with `once`, where the Hub refuses jobs.
+        """
+        while not stop.is_set():
+            turn, pause_s = self._turn_or_pause(once=once)
+            done = _done_or_passing(between)
+            if once and turn is not None and turn.idle and done:
+                return
+            (wake or stop).wait(max(poll_s, pause_s))
+            if wake is not None:
+                wake.clear()
+
+    def turn(self) -> Turn:
+        """Look at the queue and at the jobs once, and do what is to be done.
+
+        Raises:
+            TransientError: the store or the Hub failed for now; the next turn makes up for it.
+            PlatformError: `jobs_refused`; starts come last, so all the rest was done.
+        """
+        # The jobs are read first: a submission handed over meanwhile is seen as it is after.
+        live = self.jobs.live()
+        statuses, now = self._ledger.statuses_with_records(), self.store.clock()
+        bans = read_bans(self.store.public)
+        self._unsure = {k: at for k, at in self._unsure.items() if now - at < NOT_LISTED_YET}
+        settings = self.jobs.settings
+        found = plan(
+            statuses,
+            live,
+            now,
+            at_most=settings.at_most,
+            time_s=settings.timeout_s,
+            wanted=lambda status: self._may_run(status, bans),
+        )
+        for each in found.cancel:
+            log.info("Job %s is cancelled: %s.", each.job.job_id, each.why)
+            self.jobs.cancel(each.job)
+        ended = sum(self._account_for_lost(status) for status in found.lost)
+        recorded, started = self._start(found)
+        return Turn(started, found.live, len(found.cancel), ended + recorded, len(self._unsure))
+
+    def _turn_or_pause(self, *, once: bool) -> tuple[Turn | None, float]:
+        """One turn, or after a fault that will pass, how long the Hub wants to be left alone."""
+        try:
+            turn = self.turn()
+        except TransientError as error:
+            log.warning("To be tried again: %s", error)
+            return None, min(refused_for(error) or 0.0, LONGEST_PAUSE_S)
+        except PlatformError as error:
+            if once:
+                raise
+            log.error("No jobs are started: %s", error)  # noqa: TRY400 (its words say it all)
+            return None, 0.0
+        if not turn.idle:
+            log.info("Jobs: %s", turn)
+        return turn, 0.0
+
+    def _may_run(self, status: Status, bans: Mapping[str, object]) -> bool:
+        submission = status.submission
+        known = all(name in self.registry for name in status.job.benchmarks)
+        told_apart = submission.submission_id not in self._unsure
+        return known and told_apart and submission.account not in bans
+
+    def _start(self, found: Plan) -> tuple[int, int]:
+        """Start jobs while there is room; those that may still show up take some of it."""
+        recorded = started = 0
+        for status in found.waiting:
+            if started + len(self._unsure) >= found.room:
+                break
+            over, begun = self._start_or_account(status)
+            recorded, started = recorded + over, started + begun
+        return recorded, started
+
+    def _start_or_account(self, status: Status) -> tuple[bool, bool]:
+        """For what waits: record a job of its past that nobody recorded, or start one.
+
+        Returns:
+            Whether an attempt was recorded, and whether a job was started.
+        """
+        submission_id = status.submission.submission_id
+        past = self.jobs.of_submission(submission_id)
+        if any(job.live for job in past):
+            return False, False  # Listed only now.
+        events = self._ledger.whole_events(submission_id)
+        forgotten = [job for job in past if not accounted(job, events)]
+        if forgotten:
+            job = forgotten[0]
+            return self._account(submission_id, job.worker, job, State.QUEUED), False
+        return False, self._start_one(submission_id)
+
+    def _start_one(self, submission_id: str) -> bool:
+        request = JobRequest(submission_id, self.name_worker())
+        try:
+            job = self.jobs.start(request)
+        except StartUnansweredError as error:
+            log.warning("%s", error)
+            self._unsure[submission_id] = self.store.clock()
+            return False
+        log.info("Job %s was started for %s.", job.job_id, submission_id)
+        return True
+
+    def _account_for_lost(self, status: Status) -> bool:
+        job = self.jobs.of_worker(status.by)
+        if job is not None and job.live:
+            return False  # Listed only now.
+        return self._account(status.submission.submission_id, status.by, job, status.state)
+
+    def _account(self, submission_id: str, worker: str, job: SeenJob | None, seen: State) -> bool:
+        """Record that a job failed, unless its submission was moved meanwhile."""
+
+        def still(status: Status) -> bool:
+            return status.state is seen and (seen is State.QUEUED or status.by == worker)
+
+        status, now = self._ledger.whole_status(submission_id), self.store.clock()
+        error = why_it_ended(job, self._told_lines(status.submission, job))
+        events = events_of_failure(status, worker, error, now)
+        log.warning("%s: %s", submission_id, error.message)
+        try:
+            self._ledger.append(
+                submission_id,
+                events,
+                still=still,
+                others=superseding(submission_id, now, worker),
+            )
+        except TransientError as fault:
+            if fault.code != "lost_race":
+                raise
+            log.info("Not recorded: %s", fault)
+            return False
+        return True
+
+    def _told_lines(self, submission: Submission, job: SeenJob | None) -> tuple[str, ...]:
+        """The end of its log; nothing where it may tell of what only a benchmark may know."""
+        known = [self.registry[name] for name in submission.benchmarks if name in self.registry]
+        public = len(known) == len(submission.benchmarks) and all(
+            benchmark.card.answers_public for benchmark in known
+        )
+        if job is None or not public:
+            return ()
+        return last_lines(self.jobs.lines(job), self.jobs.settings.secrets.values())
+
+
+def _done_or_passing(act: Callable[[], object]) -> bool:
+    """Do something; False where it failed for now."""
+    try:
+        act()
+    except TransientError as error:
+        log.warning("To be tried again: %s", error)
+        return False
+    return True

@@ -1,0 +1,86 @@
+"""Re-evaluation at the start of a worker: what a new installation knows and the store does not."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+
+from benchmarks.errors import SubmitterError, TransientError
+from benchmarks.schema import Benchmark
+from evaluator.bundled import bundled_hashes, bundled_modules
+from evaluator.isolation.gate import isolation_gate
+from evaluator.submission.archives.archive import content_hash
+from evaluator.submission.manifest import parse_manifest
+from evaluator.submission.receiving.desk import SubmissionDesk
+from leaderboard.governance.accounts import ASSAY
+from leaderboard.governance.policy import read_policy
+from leaderboard.ledger.ledger import Ledger
+from leaderboard.publication.publisher import cards_of
+from leaderboard.records import Status
+from leaderboard.reevaluation.requeue import Reevaluation, requeue
+from leaderboard.store.interface import Store
+
+MANIFEST = "assay.toml"
+
+log = logging.getLogger(__name__)
+
+
+def reevaluate_at_start(
+    opened: Store, registry: Mapping[str, Benchmark], data: Path | None = None
+) -> Reevaluation:
+    """Queue what new revisions and versions concern, if the operator's policy says so.
+
+    What the store cannot take now is found again at the next start.
+
+    Args:
+        opened: the store.
+        registry: the benchmarks known here.
+        data: folder of benchmark data, if there is one.
+    """
+    if not read_policy(opened.public).reevaluate:
+        return Reevaluation()
+    try:
+        send_new_versions(opened, registry, data)
+        done = requeue(opened, cards_of(registry))
+    except TransientError as error:
+        log.warning("Nothing is evaluated again for now: %s", error)
+        return Reevaluation()
+    for one in done.found:
+        log.info("%s: %s", one.submission_id, one.words)
+    return done
+
+
+def send_new_versions(
+    opened: Store, registry: Mapping[str, Benchmark], data: Path | None
+) -> tuple[str, ...]:
+    """Submit the bundled scorers whose earlier content stands in the store.
+
+    A bundled scorer is known by its content: what changed is a new submission, which takes the
+    place of the old one in the commit that publishes it. A store that has none gets none.
+
+    Returns:
+        Ids of the new submissions.
+    """
+    own = [s for s in Ledger(opened).statuses() if s.submission.account == ASSAY.key]
+    names = {status.submission.name for status in own if _outdated(status)}
+    # Whatever became of it: what failed is sent again by an operator, not by every start.
+    known = {status.submission.content_sha256 for status in own}
+    new = [folder for folder in bundled_modules() if content_hash(folder) not in known]
+    desk = SubmissionDesk(opened, registry, data, isolation_gate, opened.clock)
+    sent: list[str] = []
+    for folder in new:
+        if parse_manifest((folder / MANIFEST).read_bytes()).name not in names:
+            continue
+        try:
+            accepted = desk.submit_metric(folder, account=ASSAY)
+        except SubmitterError as error:
+            log.warning("The new version of %s is not sent: %s", folder.name, error)
+            continue
+        sent.append(accepted.status.submission.submission_id)
+    return tuple(sent)
+
+
+def _outdated(status: Status) -> bool:
+    """Whether it is on the boards with other content than the bundled scorers have now."""
+    return status.on_boards and status.submission.content_sha256 not in bundled_hashes()

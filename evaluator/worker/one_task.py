@@ -1,0 +1,162 @@
+"""Work on one claimed submission, to its end: scores, or a state with a reason."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from benchmarks.errors import AssayError, TransientError
+from evaluator.isolation.supervising.failures import without_its_words
+from evaluator.worker.claiming import Claims
+from evaluator.worker.concluding import Endings, blamed, incident
+from evaluator.worker.disk_room import is_full
+from evaluator.worker.hand import Hand
+from evaluator.worker.handing_over import HandingOver
+from evaluator.worker.judging import Scored
+from evaluator.worker.outgoing import Outgoing
+from evaluator.worker.pace import Pace
+from evaluator.worker.scoring_run import Scoring, StoreAwayError
+from evaluator.worker.stopping import StoppedError
+from evaluator.worker.tasks import Finished, Task, about
+from leaderboard.ledger.redaction import BANNED
+from leaderboard.store.interface import Store
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class OneTask:
+    """Works on one submission after another; what it finishes goes out.
+
+    Attributes:
+        store: of the submissions.
+        claims: says whether they are still this worker's.
+        endings: records what failed.
+        handing: has the scores that other workers handed over.
+        outgoing: takes what is finished.
+        scoring: runs scorers.
+        hand: what this worker holds.
+        pace: is told how long runs take.
+        broke: is told why no further code may run on this machine.
+        stop: set when the worker is to stop after the running batch.
+    """
+
+    store: Store
+    claims: Claims
+    endings: Endings
+    handing: HandingOver
+    outgoing: Outgoing
+    scoring: Scoring
+    hand: Hand
+    pace: Pace
+    broke: Callable[[AssayError], None]
+    stop: threading.Event = field(default_factory=threading.Event)
+    _looked: datetime | None = None
+
+    def work(self, claimed: Task) -> None:
+        """Score, and judge if that is this worker's part.
+
+        Raises:
+            TransientError: the store does not answer, or there is no room on the disk; the task
+                stays in hand.
+        """
+        task = replace(claimed, begun_at=self.store.clock())
+        name, attempt = task.submission_id, task.status.attempts
+        self.scoring.output = ""
+        self.scoring.heart.working_on(name, attempt)
+        log.info("Begun.", extra=about(name, attempt))
+        try:
+            self._do(task)
+        except StoppedError:
+            log.info("Stopped; what was finished is kept.", extra=about(name, attempt))
+        except TransientError as error:
+            self._after_fault(task, error)
+        except AssayError as error:
+            self._fail(task, blamed(error))
+        except Exception as error:
+            if is_full(error):
+                raise TransientError("disk_low", "There is no room on the disk.") from error
+            number = uuid.uuid4().hex[:8]
+            log.exception("Incident %s", number, extra=about(name, attempt))
+            self._fail(task, incident(number))
+        finally:
+            self.scoring.heart.working_on("")
+
+    def _do(self, task: Task) -> None:
+        self._look_now(task)
+        self._check_not_banned(task)
+        if self.endings.take_up(task):
+            self.hand.let_go(task)
+            return
+        finished = self.outgoing.found(task)
+        if finished is None:
+            scored = self._taken(task) if task.handed_over else self.scoring.scores(task, self.look)
+            output = self.scoring.shown_output(task.submission)
+            finished = Finished(task, scored, output, self.store.clock())
+            took = finished.at - (task.begun_at or finished.at)
+            self.pace.took(task.submission, took.total_seconds())
+        self._look_now(task)
+        self.outgoing.add(finished)
+        self.hand.finish(task)
+
+    def look(self, task: Task) -> None:
+        """Stop where that is wanted, and send what is due; a store that fails changes nothing.
+
+        Raises:
+            TransientError: `stopped`, or `lost_race`.
+        """
+        if self.stop.is_set():
+            raise StoppedError
+        try:
+            now, every = self.store.clock(), timedelta(seconds=self.store.look_every_s)
+            if self._looked is not None and now - self._looked < every:
+                return
+            self._looked = now
+            self.claims.check_still_mine(task.submission_id)
+        except TransientError as error:
+            if error.code == "lost_race":
+                raise
+            log.info("Going on unseen: %s", error, extra=about(task.submission_id))
+        self.outgoing.send_due()
+
+    def _look_now(self, task: Task) -> None:
+        self._looked = None
+        self.look(task)
+
+    def _check_not_banned(self, task: Task) -> None:
+        try:
+            self.claims.check_not_banned(task)
+        except TransientError as error:
+            if error.code == BANNED:
+                raise
+
+    def _taken(self, task: Task) -> list[Scored]:
+        try:
+            scored, self.scoring.output = self.handing.take(task.submission)
+        except TransientError as error:
+            raise StoreAwayError.of(error) from error
+        return scored
+
+    def _after_fault(self, task: Task, error: TransientError) -> None:
+        """Let go of a task after a fault of the world, or keep it where it is not at fault."""
+        if isinstance(error, StoreAwayError) or is_full(error):
+            raise error  # It stays in hand, and is taken up again.
+        if error.code == BANNED:
+            self.endings.hand_back([task], "It waits, since its account was banned.")
+        elif error.code != "lost_race":
+            output = self.scoring.shown_output(task.submission)
+            self.endings.give_back(task, error, output)
+        self.hand.let_go(task)
+
+    def _fail(self, task: Task, error: AssayError) -> None:
+        if error.code == "box_not_ended":
+            self.broke(error)
+        if error.fault == "submitter":
+            self.scoring.scorers.forget(task.submission)  # The same code would only fail again.
+        told = error if self.scoring.may_tell(task.submission) else without_its_words(error)
+        self.endings.fail(task, told, self.scoring.shown_output(task.submission))
+        self.hand.let_go(task)

@@ -1,0 +1,172 @@
+"""All submissions with their state in one file, `queue.parquet`: a projection of all events.
+
+Anyone can load it: what people ask for has a column each. The column `status` has the whole record
+as JSON, and is what is read back here. Equal content gives equal bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import TypeAdapter
+
+from benchmarks.errors import PlatformError, TransientError
+from leaderboard.records import Status
+from leaderboard.store.interface import NotFoundError, Repository
+
+QUEUE = "queue.parquet"
+OLD_QUEUE = "queue.json"
+"""Of older stores: the same as a list in JSON. The next write puts the other in its place."""
+VERSION = "1"
+_VERSION_KEY, _SEGMENTS_KEY = b"assay.schema_version", b"assay.chronicle_segments"
+_LOOKS = 5
+_REMEMBERED = 10_000
+_OLD = TypeAdapter(tuple[Status, ...])
+_TIME = pa.timestamp("us", tz="UTC")
+_TEXTS = pa.list_(pa.string())
+_COLUMNS: Mapping[str, tuple[pa.DataType, Callable[[Status], object]]] = {
+    "submission_id": (pa.string(), lambda s: s.submission.submission_id),
+    "kind": (pa.string(), lambda s: str(s.submission.kind)),
+    "name": (pa.string(), lambda s: s.submission.name),
+    "version": (pa.string(), lambda s: s.submission.version),
+    "metrics": (_TEXTS, lambda s: s.submission.metrics),
+    "benchmarks": (_TEXTS, lambda s: s.submission.benchmarks),
+    "submitter": (pa.string(), lambda s: s.submission.submitter),
+    "account": (pa.string(), lambda s: s.submission.account),
+    "private": (pa.bool_(), lambda s: s.submission.private),
+    "received_at": (_TIME, lambda s: s.submission.received_at),
+    "state": (pa.string(), lambda s: str(s.state)),
+    "since": (_TIME, lambda s: s.since),
+    "by": (pa.string(), lambda s: s.by),
+    "code": (pa.string(), lambda s: s.code),
+    "fault": (pa.string(), lambda s: s.fault),
+    "reason": (pa.string(), lambda s: s.reason),
+    "attempts": (pa.int64(), lambda s: s.attempts),
+    "lease_until": (_TIME, lambda s: s.lease_until),
+    "on_boards": (pa.bool_(), lambda s: s.on_boards),
+    "scored_at": (_TIME, lambda s: s.scored_at),
+    "status": (pa.string(), lambda s: s.model_dump_json()),
+}
+
+
+@dataclass(frozen=True)
+class Queue:
+    """All submissions of a store in public form.
+
+    Attributes:
+        statuses: oldest first.
+        segments: how many segments the chronicle had when this was written; 0 where that is not
+            known. There may be more by now.
+        old: whether it was read from the file of older stores.
+    """
+
+    statuses: tuple[Status, ...] = ()
+    segments: int = 0
+    old: bool = field(default=False, compare=False)
+
+    @cached_property
+    def by_id(self) -> Mapping[str, Status]:
+        """The same by id, in that order."""
+        return {status.submission.submission_id: status for status in self.statuses}
+
+
+def in_order(statuses: Iterable[Status]) -> tuple[Status, ...]:
+    """Oldest first; those of one moment by their id."""
+    return tuple(
+        sorted(statuses, key=lambda s: (s.submission.received_at, s.submission.submission_id))
+    )
+
+
+def queue_bytes(queue: Queue) -> bytes:
+    """The file of a queue."""
+    schema = pa.schema(
+        [(name, kind) for name, (kind, _) in _COLUMNS.items()],
+        metadata={_VERSION_KEY: VERSION.encode(), _SEGMENTS_KEY: str(queue.segments).encode()},
+    )
+    arrays = [
+        pa.array([value(status) for status in queue.statuses], kind)
+        for kind, value in _COLUMNS.values()
+    ]
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.Table.from_arrays(arrays, schema=schema), sink, compression="zstd")
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def read_queue(public: Repository, head: str) -> Queue:
+    """The queue of a store, in whichever form it is; an empty one where there is none.
+
+    Args:
+        public: the public repository.
+        head: its version just before.
+
+    Raises:
+        PlatformError: `queue_damaged`, `queue_too_new`.
+        TransientError: `store_busy` where the store never stood still.
+    """
+    for _ in range(_LOOKS):
+        for path, parse in ((QUEUE, from_bytes), (OLD_QUEUE, _from_old)):
+            try:
+                return parse(public.read(path))
+            except NotFoundError:
+                continue
+        # The one may have taken the other's place between the two looks.
+        before, head = head, public.head()
+        if head == before:
+            return Queue()
+    raise TransientError("store_busy", f"The store changed each time {QUEUE} was looked for.")
+
+
+def has_queue(public: Repository) -> bool:
+    """Whether the store has a queue of either form."""
+    return public.has(QUEUE) or public.has(OLD_QUEUE)
+
+
+def from_bytes(content: bytes) -> Queue:
+    """The queue of a file.
+
+    Raises:
+        PlatformError: `queue_damaged`, `queue_too_new`.
+    """
+    try:
+        table = pq.read_table(pa.BufferReader(content), columns=["status"], use_threads=False)
+        facts = table.schema.metadata or {}
+        if facts.get(_VERSION_KEY, b"").decode() != VERSION:
+            raise _too_new(facts.get(_VERSION_KEY, b"").decode())
+        statuses = tuple(map(_status, table.column("status").to_pylist()))
+        return Queue(statuses, int(facts.get(_SEGMENTS_KEY, b"0")))
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise _damaged(QUEUE, error) from error
+
+
+def _from_old(content: bytes) -> Queue:
+    try:
+        return Queue(in_order(_OLD.validate_json(content)), old=True)
+    except ValueError as error:
+        raise _damaged(OLD_QUEUE, error) from error
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _status(line: str) -> Status:
+    """A record, which never changes: of the next version of a queue nearly all are known."""
+    return Status.model_validate_json(line)
+
+
+def _damaged(path: str, error: Exception) -> PlatformError:
+    return PlatformError(
+        "queue_damaged",
+        f"{path} of the public repository cannot be read: {str(error)[:200]}",
+        "Put back an earlier version of the file; the events have all it says.",
+    )
+
+
+def _too_new(version: str) -> PlatformError:
+    return PlatformError(
+        "queue_too_new",
+        f"{QUEUE} is of version {version[:20]!r}, and this program reads version {VERSION}.",
+        "Use the version of Assay that wrote it, or a newer one.",
+    )

@@ -1,0 +1,145 @@
+"""Whose turn it is: the order of what waits, fair among accounts, and how long that will take."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from heapq import heapify, heapreplace
+from statistics import median
+
+from leaderboard.records import Status, Submission
+from leaderboard.states import IN_WORK, State
+
+_ENDED = frozenset({State.PUBLISHED, State.HELD, State.FAILED, State.SUPERSEDED})
+"""States in which a run has had its turn."""
+
+
+def waits(status: Status) -> bool:
+    """Whether it waits for a worker, one that rests after a fault of the world included."""
+    return status.state is State.QUEUED or status.to_judge
+
+
+def fair_order(
+    statuses: Iterable[Status],
+    now: datetime,
+    *,
+    waiting: Callable[[Status], bool] = waits,
+) -> tuple[Status, ...]:
+    """What waits, in the order in which it is to be taken.
+
+    The second submission of an account comes after the first of every other, the third after all
+    second ones, and so on; what an account has in work counts as taken. Among equals, whoever has
+    waited longer comes first, counted from when the account was last served, so that sending many
+    at once gains nothing; and else whoever stands first here. What rests after a fault of the
+    world comes after all the rest.
+
+    Args:
+        statuses: all submissions; accounts are told apart by their whole records.
+        now: the current time.
+        waiting: which of them are to be ordered; the rest counts as taken while it is in work.
+    """
+    every = tuple(statuses)
+    served = _served(every)
+
+    def since(status: Status) -> tuple[bool, datetime, datetime]:
+        waited = _since(status)
+        last = served.get(_whose(status.submission), waited)
+        return _rests(status, now), max(waited, last), waited
+
+    lined_up = sorted((status for status in every if waiting(status)), key=since)
+    turns = Counter(
+        _whose(status.submission)
+        for status in every
+        if status.state in IN_WORK and not waiting(status)
+    )
+    turn_of: dict[str, int] = {}
+    for status in lined_up:
+        whose = _whose(status.submission)
+        turn_of[status.submission.submission_id] = turns[whose]
+        turns[whose] += 1
+    return tuple(
+        sorted(
+            lined_up,
+            key=lambda status: (_rests(status, now), turn_of[status.submission.submission_id]),
+        )
+    )
+
+
+def position(submission_id: str, statuses: Iterable[Status], now: datetime) -> int | None:
+    """The place of a submission among all that wait, from 1; None: it does not wait.
+
+    Args:
+        submission_id: which one.
+        statuses: all submissions, as for `fair_order`.
+        now: the current time.
+    """
+    order = (status.submission.submission_id for status in fair_order(statuses, now))
+    return next((place for place, found in enumerate(order, 1) if found == submission_id), None)
+
+
+def typical_s(measured: Iterable[float]) -> float | None:
+    """What one run takes as a rule, from measured runs; None where none was measured.
+
+    The median, since a few runs may take a hundred times as long as the others.
+    """
+    known = [seconds for seconds in measured if seconds > 0.0]
+    return median(known) if known else None
+
+
+def expected_wait(place: int, free_in_s: Sequence[float], each_s: float | None) -> float | None:
+    """Seconds until the submission at a place of the queue is begun; None: nobody can say.
+
+    Args:
+        place: from 1, as `position` gives it.
+        free_in_s: for each worker, when it is done with all it holds; 0 for one that waits.
+        each_s: what a run takes (`typical_s`).
+
+    Raises:
+        ValueError: the place is below 1.
+    """
+    if place < 1:
+        raise ValueError("places are counted from 1")
+    if not free_in_s or (each_s is None and place > len(free_in_s)):
+        return None
+    free = [max(0.0, seconds) for seconds in free_in_s]
+    heapify(free)
+    for _ in range(place - 1):
+        heapreplace(free, free[0] + (each_s if each_s is not None else float("inf")))
+    return free[0]
+
+
+def fair_share(waiting: int, workers: int, most: int) -> int:
+    """How many of those that wait one worker may take at once, so that all have work.
+
+    Args:
+        waiting: how many wait.
+        workers: how many live, the one that asks included.
+        most: the most that are taken at once.
+    """
+    return min(most, -(-waiting // max(1, workers)))
+
+
+def _served(statuses: Iterable[Status]) -> dict[str, datetime]:
+    """When a run of each account last ended."""
+    found: dict[str, datetime] = {}
+    for status in statuses:
+        if status.state in _ENDED:
+            whose = _whose(status.submission)
+            found[whose] = max(status.since, found.get(whose, status.since))
+    return found
+
+
+def _rests(status: Status, now: datetime) -> bool:
+    return waits(status) and not status.due(now)
+
+
+def _since(status: Status) -> datetime:
+    """Since when it waits for its turn: a repeated try keeps the time of the first."""
+    rerun = status.scored_at is not None
+    return status.since if rerun else status.submission.received_at
+
+
+def _whose(submission: Submission) -> str:
+    """The account; what is older than accounts, or private and seen from outside, is nobody's."""
+    return submission.account or f"nobody:{submission.submission_id}"

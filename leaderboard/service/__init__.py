@@ -1,0 +1,1 @@
+"""What the site and the workers answer to programs: health, metrics, webhooks, what is live."""

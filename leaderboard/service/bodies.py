@@ -1,0 +1,31 @@
+"""What strangers send to the site, read within bounds."""
+
+from __future__ import annotations
+
+import asyncio
+
+from starlette.requests import Request
+
+HANG_UP = {"Connection": "close"}
+"""Else the server would read what is still to come, to throw it away."""
+_WITHIN_S = 10.0
+
+
+async def body_of(request: Request, most: int, *, within_s: float = _WITHIN_S) -> bytes:
+    """The body of a request, or of one that is too large so much that it shows.
+
+    Args:
+        request: whose.
+        most: bytes it may have; reading ends with the piece that goes beyond.
+        within_s: how long it may take, however slowly it comes.
+
+    Raises:
+        TimeoutError: it did not come in time.
+    """
+    content = bytearray()
+    async with asyncio.timeout(within_s):
+        async for piece in request.stream():
+            content += piece
+            if len(content) > most:
+                break
+    return bytes(content)

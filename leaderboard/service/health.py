@@ -1,0 +1,256 @@
+"""How an installation is doing: figures from what was read of it, and a verdict in words.
+
+Everything here is computed from what `leaderboard.service.looking` read, the time and the disk.
+Nothing in it is secret: submissions are counted and never named.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import Literal
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict
+
+from leaderboard.records import Status
+from leaderboard.states import IN_WORK, WAITING, State
+from leaderboard.store.live import Pulse
+
+SILENT_AFTER = timedelta(seconds=60)
+"""A worker that has not beaten for so long is taken for dead; others take over what it held."""
+DAY = timedelta(days=1)
+_ENDED = frozenset({State.PUBLISHED, State.HELD, State.FAILED})
+_LEAVES_BOARDS = frozenset({State.HIDDEN, State.SUPERSEDED, State.WITHDRAWN})
+
+
+class Level(StrEnum):
+    """How an installation is doing."""
+
+    OK = "ok"
+    DEGRADED = "degraded"
+    """It works, and somebody should look at it."""
+    DOWN = "down"
+    """It cannot do its work."""
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Problem(_Model):
+    """Something an operator should know of.
+
+    Attributes:
+        code: stable identifier in snake_case, for programs.
+        level: how bad it is by itself.
+        message: what is wrong, in a sentence.
+        remedy: what to do, in a sentence.
+    """
+
+    code: str
+    level: Level
+    message: str
+    remedy: str
+
+
+class Worker(_Model):
+    """A worker by its last pulse."""
+
+    name: str
+    heartbeat_age_s: float
+    alive: bool
+    working: bool
+    isolation_ok: bool
+    """Whether it runs strangers' code."""
+    rate_per_s: float
+    """Pairs a second, of what it works on."""
+
+
+class DiskSpace(_Model):
+    """Of the disk on which the store, or what belongs to it, lies."""
+
+    free_bytes: int
+    total_bytes: int
+
+
+class StoreHealth(_Model):
+    """Of the store; `changed_at` is the time of the newest line of the public ledger."""
+
+    version: str
+    changed_at: AwareDatetime | None
+    age_s: float | None
+    commits_left: int | None
+    """Of this hour's budget of this process; None where there is none, or it is not known."""
+
+
+class SnapshotHealth(_Model):
+    """Of what the boards show."""
+
+    built_at: AwareDatetime
+    age_s: float
+    behind_s: float
+    """Time from when it was built to the newest event that changes boards; 0: it has them all."""
+
+
+class Health(_Model):
+    """How an installation is doing."""
+
+    schema_version: Literal[1] = 1
+    status: Level
+    problems: tuple[Problem, ...] = ()
+    at: AwareDatetime
+    queue_length: int = 0
+    """Submissions that wait for a worker or a judge."""
+    oldest_wait_s: float = 0.0
+    in_work: int = 0
+    submissions: dict[str, int] = {}
+    """By state."""
+    received: int = 0
+    """Submissions ever received."""
+    scored: int = 0
+    """Of them, those that ever had results."""
+    workers: tuple[Worker, ...] = ()
+    ended_last_day: int = 0
+    """Submissions that were published, held or failed within a day, and are still so."""
+    failed_last_day: dict[str, int] = {}
+    """Of them, those that failed, by whose fault it was."""
+    failure_rate: dict[str, float] = {}
+    """The same as shares of all that ended."""
+    retrying: int = 0
+    """Submissions that wait after a fault of the world."""
+    events: dict[str, int] = {}
+    """Lines of the public ledger by what was done, from its beginning."""
+    disk: DiskSpace | None = None
+    store: StoreHealth | None = None
+    snapshot: SnapshotHealth | None = None
+
+
+@dataclass(frozen=True)
+class Boards:
+    """What the snapshot says of itself.
+
+    Attributes:
+        built_at: when it was built.
+        shown: ids of the submissions that have entries.
+    """
+
+    built_at: datetime
+    shown: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was read of a store.
+
+    Attributes:
+        version: of its public part.
+        statuses: all submissions, as everybody may see them.
+        pulses: of workers.
+        live_fault: why those cannot be read; empty where they can.
+        changed_at: time of the newest line of the ledger; None where there is none.
+        events: lines of the ledger by what was done.
+        boards: of the snapshot; None while nothing was published.
+        boards_fault: why the snapshot cannot be read; empty where it can.
+        commits_left: in this hour's budget; None where there is none.
+    """
+
+    version: str
+    statuses: tuple[Status, ...] = ()
+    pulses: tuple[Pulse, ...] = ()
+    live_fault: str = ""
+    changed_at: datetime | None = None
+    events: Mapping[str, int] = field(default_factory=dict)
+    boards: Boards | None = None
+    boards_fault: str = ""
+    commits_left: int | None = None
+
+
+def disk_of(folder: Path) -> DiskSpace | None:
+    """The disk of a folder, or of the nearest one above it; None where it cannot be asked."""
+    for place in (folder, *folder.absolute().parents):
+        try:
+            usage = shutil.disk_usage(place)
+        except OSError:
+            continue
+        return DiskSpace(free_bytes=usage.free, total_bytes=usage.total)
+    return None
+
+
+def figures(seen: Seen, now: datetime, disk: DiskSpace | None) -> Health:
+    """The figures, without a verdict.
+
+    Args:
+        seen: what was read of the store.
+        now: the store's time.
+        disk: on which this process depends; None: not known.
+    """
+    waiting = [s for s in seen.statuses if s.state in WAITING or s.to_judge]
+    ended = [s for s in seen.statuses if s.state in _ENDED and s.since > now - DAY]
+    failed = Counter(s.fault or "unknown" for s in ended if s.state is State.FAILED)
+    return Health(
+        status=Level.OK,
+        at=now,
+        queue_length=len(waiting),
+        oldest_wait_s=max((_seconds(now - s.since) for s in waiting), default=0.0),
+        in_work=sum(s.state in IN_WORK and not s.to_judge for s in seen.statuses),
+        submissions=dict(Counter(str(s.state) for s in seen.statuses)),
+        received=len(seen.statuses),
+        scored=sum(s.scored_at is not None for s in seen.statuses),
+        workers=tuple(_worker(pulse, now) for pulse in seen.pulses),
+        ended_last_day=len(ended),
+        failed_last_day=dict(failed),
+        failure_rate={fault: n / len(ended) for fault, n in failed.items()},
+        retrying=sum(s.fault == "world" for s in waiting),
+        events=dict(seen.events),
+        disk=disk,
+        store=StoreHealth(
+            version=seen.version,
+            changed_at=seen.changed_at,
+            age_s=None if seen.changed_at is None else _seconds(now - seen.changed_at),
+            commits_left=seen.commits_left,
+        ),
+        snapshot=_snapshot(seen, now),
+    )
+
+
+def last_board_event(statuses: tuple[Status, ...]) -> datetime | None:
+    """When something last came onto the boards or left them; None: never."""
+    times = [
+        s.since
+        for s in statuses
+        if s.state is State.PUBLISHED
+        or (s.state in _LEAVES_BOARDS and s.scored_at is not None and not s.submission.private)
+    ]
+    return max(times, default=None)
+
+
+def _worker(pulse: Pulse, now: datetime) -> Worker:
+    return Worker(
+        name=pulse.worker,
+        heartbeat_age_s=_seconds(now - pulse.at),
+        alive=now - pulse.at <= SILENT_AFTER,
+        working=bool(pulse.submission_id),
+        isolation_ok=pulse.isolation_ok,
+        rate_per_s=pulse.rate_per_s,
+    )
+
+
+def _snapshot(seen: Seen, now: datetime) -> SnapshotHealth | None:
+    if seen.boards is None:
+        return None
+    built, last = seen.boards.built_at, last_board_event(seen.statuses)
+    return SnapshotHealth(
+        built_at=built,
+        age_s=_seconds(now - built),
+        behind_s=0.0 if last is None else _seconds(last - built),
+    )
+
+
+def _seconds(span: timedelta) -> float:
+    """Clocks of two machines may differ by a little: nothing is younger than now."""
+    return max(0.0, span.total_seconds())

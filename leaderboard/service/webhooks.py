@@ -1,0 +1,134 @@
+"""What the Hub tells of changes: a hint to look at once, never a source of what has changed.
+
+A delivery names a repository. Whoever is told looks at the store by itself, so a delivery that is
+lost, repeated, late or forged by somebody with the secret changes nothing but when that happens.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable, Collection, Mapping
+from http import HTTPStatus
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from benchmarks.errors import SubmitterError
+from leaderboard.service.answers import Answer, in_json
+from leaderboard.service.bodies import body_of
+from leaderboard.service.health_routes import response_of
+
+HEADER = "X-Webhook-Secret"
+SECRET_VARIABLE = "ASSAY_WEBHOOK_SECRET"  # noqa: S105 (a name)
+MOST_BYTES = 64 * 1024
+SHORTEST_SECRET = 16
+_CONTENT = frozenset({"repo", "repo.content"})
+
+
+class _Part(BaseModel):
+    # The Hub adds fields as it likes; of those that count none is converted.
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+
+class _Event(_Part):
+    action: Literal["create", "delete", "update", "move"]
+    scope: str = Field(max_length=100)
+
+
+class _Repo(_Part):
+    type: str = Field(max_length=20)
+    name: str = Field(max_length=200)
+
+
+class Delivery(_Part):
+    """What is read of a delivery."""
+
+    event: _Event
+    repo: _Repo
+
+
+class Webhook:
+    """Takes deliveries.
+
+    Args:
+        secret: as it was given to the Hub.
+        repositories: dataset repositories of the store, `OWNER/NAME`.
+        effect: what a change of one of them brings about; quick, and harmless to repeat.
+
+    Raises:
+        SubmitterError: `weak_secret`.
+    """
+
+    def __init__(
+        self, secret: str, repositories: Collection[str], effect: Callable[[], None]
+    ) -> None:
+        if len(secret) < SHORTEST_SECRET:
+            raise SubmitterError(
+                "weak_secret",
+                f"{SECRET_VARIABLE} has fewer than {SHORTEST_SECRET} characters.",
+                'Make one: python -c "import secrets; print(secrets.token_urlsafe(32))"',
+            )
+        self._secret = secret.encode()
+        self._repositories = frozenset(repositories)
+        self._effect = effect
+
+    def knows(self, secret: str) -> bool:
+        """Whether this is the secret: asked before anything else of a delivery is read."""
+        return hmac.compare_digest(secret.encode(errors="replace"), self._secret)
+
+    def answer(self, secret: str, body: bytes) -> Answer:
+        """Take one delivery.
+
+        Args:
+            secret: that came with it; empty where none did.
+            body: of the request.
+        """
+        if not self.knows(secret):
+            return in_json(HTTPStatus.UNAUTHORIZED, error="wrong_secret")
+        if len(body) > MOST_BYTES:
+            return in_json(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, error="too_large")
+        try:
+            delivery = Delivery.model_validate_json(body)
+        except ValidationError:
+            return in_json(HTTPStatus.BAD_REQUEST, error="not_a_delivery")
+        ours = delivery.repo.type == "dataset" and delivery.repo.name in self._repositories
+        if not ours or delivery.event.scope not in _CONTENT:
+            return in_json(HTTPStatus.OK, accepted=False)
+        self._effect()
+        return in_json(HTTPStatus.ACCEPTED, accepted=True)
+
+
+def webhook_from(
+    environment: Mapping[str, str], repositories: Collection[str], effect: Callable[[], None]
+) -> Webhook | None:
+    """The webhook of a process; None where no secret is set, or the store is not on the Hub.
+
+    Raises:
+        SubmitterError: `weak_secret`.
+    """
+    secret = environment.get(SECRET_VARIABLE, "")
+    return Webhook(secret, repositories, effect) if secret and repositories else None
+
+
+def routes(webhook: Webhook) -> list[Route]:
+    """`/webhook` of the site.
+
+    Args:
+        webhook: takes deliveries.
+    """
+
+    async def take(request: Request) -> Response:
+        secret, body = request.headers.get(HEADER, ""), b""
+        try:
+            if webhook.knows(secret):
+                body = await body_of(request, MOST_BYTES)
+        except TimeoutError:
+            slow = in_json(HTTPStatus.REQUEST_TIMEOUT, error="too_slow")
+            return response_of(slow, hang_up=True)
+        answer = webhook.answer(secret, body)
+        return response_of(answer, hang_up=answer.status >= HTTPStatus.BAD_REQUEST)
+
+    return [Route("/webhook", take, methods=["POST"])]

@@ -1,0 +1,124 @@
+"""How many commits may still be made: the Hub takes only so many within an hour."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+
+from benchmarks.errors import SubmitterError
+
+HOUR_S = 3600.0
+PER_HOUR = "ASSAY_COMMITS_PER_HOUR"
+_DEFAULT = 100
+_MOST = 100_000
+_TICK_S = 1e-3
+"""The least wait, so that rounding never makes one of none."""
+
+
+class CommitBudget:
+    """Commits of this process within any hour: a few at once, then evenly spaced.
+
+    After `burst` commits the rest of the hour's are spread over the hour, so that whoever comes
+    last waits for the next place and not for the next hour. Several processes that share an
+    account or a repository do not share it: give each its part. Where they exceed the limit
+    together, the Hub answers 429, which is told here by `penalise`.
+
+    Args:
+        per_hour: the most commits within any hour.
+        burst: how many of them may come without a pause, after a rest.
+        clock: seconds that only grow.
+        sleep: how to wait.
+    """
+
+    def __init__(
+        self,
+        per_hour: int = 100,
+        burst: int = 20,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        if not 1 <= burst <= per_hour:
+            raise ValueError(f"a burst of {burst} is not within 1 and {per_hour} an hour")
+        self._per_hour = per_hour
+        self._burst = float(burst)
+        # Burst and refill of one hour add up to the budget of an hour.
+        self._refill_per_s = (per_hour - burst) / HOUR_S
+        self._clock = clock
+        self._sleep = sleep
+        self._lock = threading.Lock()
+        self._made: deque[float] = deque()
+        self._at_once = float(burst)
+        self._counted_at = clock()
+        self._not_before = self._counted_at
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> CommitBudget:
+        """This process's part of the Hub's commits, as `ASSAY_COMMITS_PER_HOUR` says.
+
+        Raises:
+            SubmitterError: `bad_budget`.
+        """
+        given = environment.get(PER_HOUR, "").strip() or str(_DEFAULT)
+        if not given.isdecimal() or not 1 <= int(given) <= _MOST:
+            raise SubmitterError(
+                "bad_budget", f"{PER_HOUR} is {given[:40]!r}.", f"Give a number from 1 to {_MOST}."
+            )
+        return cls(int(given), burst=max(1, int(given) // 5))
+
+    def wait(self) -> None:
+        """Wait until a commit may be made, and count it as made."""
+        while (seconds := self._take()) > 0.0:
+            self._sleep(seconds)
+
+    def ready(self, commits: int = 1) -> None:
+        """Wait until so many commits could be made at once, without counting any."""
+        while (seconds := self.delay(commits)) > 0.0:
+            self._sleep(seconds)
+
+    def delay(self, commits: int = 1) -> float:
+        """Seconds until so many commits, but for more than a burst, could be made; 0 if at once."""
+        with self._lock:
+            return self._delay(self._clock(), min(commits, int(self._burst)))
+
+    def penalise(self, seconds: float) -> None:
+        """Make no commit for so long, and no burst after it: the Hub refused one."""
+        with self._lock:
+            self._not_before = max(self._not_before, self._clock() + seconds)
+            # One commit then, and the next when it has grown from there on.
+            self._at_once, self._counted_at = 1.0, self._not_before
+
+    def left(self) -> int:
+        """How many commits of the last hour's budget were not made."""
+        with self._lock:
+            self._count(self._clock())
+            return self._per_hour - len(self._made)
+
+    def _take(self) -> float:
+        with self._lock:
+            now = self._clock()
+            seconds = self._delay(now)
+            if seconds == 0.0:
+                self._at_once = max(0.0, self._at_once - 1.0)
+                self._made.append(now)
+            return seconds
+
+    def _delay(self, now: float, commits: int = 1) -> float:
+        self._count(now)
+        seconds = self._not_before - now
+        too_many = len(self._made) + commits - self._per_hour
+        if too_many > 0:
+            seconds = max(seconds, self._made[too_many - 1] + HOUR_S - now)
+        if self._at_once < commits and self._refill_per_s:
+            seconds = max(seconds, (commits - self._at_once) / self._refill_per_s)
+        return max(seconds, _TICK_S) if seconds > 0.0 else 0.0
+
+    def _count(self, now: float) -> None:
+        """Forget what is older than an hour, and refill."""
+        if now > self._counted_at:
+            grown = (now - self._counted_at) * self._refill_per_s
+            self._at_once = min(self._burst, self._at_once + grown)
+            self._counted_at = now
+        while self._made and self._made[0] <= now - HOUR_S:
+            self._made.popleft()

@@ -1,0 +1,294 @@
+"""The Hub over HTTP, as a store uses it: bounded in time, repeated where that is safe, in our words.
+
+What the client of the Hub offers is used where it does the same; heads, listings and contents are
+asked for with its session, because it repeats, caches or follows them in ways a store must not.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+from huggingface_hub import CommitOperationAdd, HfApi, hf_hub_url
+from huggingface_hub.errors import EntryNotFoundError
+from huggingface_hub.utils import disable_progress_bars  # type: ignore[attr-defined]
+
+from benchmarks.errors import AssayError, PlatformError, TransientError
+from benchmarks.sources.client import (
+    TIMEOUT,
+    build_hf_headers,
+    get_session,
+    hf_raise_for_status,
+    httpx,
+    limit_waiting,
+)
+from leaderboard.store.hub.description import Described, described
+from leaderboard.store.hub.entries import Entry, entry_of
+from leaderboard.store.hub.faults import Asked, VersionGoneError, refused_for, told
+from leaderboard.store.hub.server_clock import ServerClock
+from leaderboard.store.hub.spending import Spending
+from leaderboard.store.hub.uploads import Operation, hush, in_rounds
+from leaderboard.store.interface import ConflictError, NotFoundError
+
+BRANCH = "main"
+LAST = ".commits/last.json"
+"""A file every repository of a store has; each commit to it changes this or the pins."""
+PAUSES_S = (0.5, 1.0, 2.0, 4.0)
+"""Seconds before each further try of what failed for now."""
+LONGEST_PAUSE_S = 60.0
+"""Where the Hub wants to be left alone for longer, whoever asked is told so."""
+
+_PATHS_AT_ONCE = 500
+_HEAD_TIMEOUT = httpx.Timeout(10.0)
+_DATASET = "dataset"
+_HOPS = 6
+_FATAL = (ConflictError, VersionGoneError)
+_T = TypeVar("_T")
+
+
+class HubClient:
+    """Dataset repositories of one Hub.
+
+    Args:
+        endpoint: address of the Hub; None for that of the environment (`HF_ENDPOINT`).
+        token: None for that of the environment (`HF_TOKEN`) or of a login.
+        spending: of commits; None for no bound of ours.
+        sleep: how to wait between tries.
+        pauses: seconds before each further try.
+    """
+
+    def __init__(
+        self,
+        endpoint: str | None = None,
+        token: str | None = None,
+        *,
+        spending: Spending | None = None,
+        sleep: Callable[[float], object] = time.sleep,
+        pauses: Sequence[float] = PAUSES_S,
+    ) -> None:
+        limit_waiting()
+        hush()
+        self._api = HfApi(endpoint=endpoint, token=token, library_name="assay")
+        self._sleep = sleep
+        self.spending = spending or Spending()
+        self.pauses = tuple(pauses)
+        self.clock = ServerClock()
+
+    def head(self, repo: str) -> str:
+        """The commit a repository is at; one small request, never answered from a cache."""
+        asked = Asked("read the version", repo)
+        url = self._address(repo, LAST, BRANCH)
+        return self.tried(asked, lambda: self._head(url))
+
+    def entries(self, repo: str, paths: Sequence[str], sha: str) -> dict[str, Entry]:
+        """What is at these paths; those at which nothing is are left out."""
+        found: dict[str, Entry] = {}
+        for start in range(0, len(paths), _PATHS_AT_ONCE):
+            part = list(paths[start : start + _PATHS_AT_ONCE])
+            asked = Asked(f"look for {part[0]!r}", repo, part[0])
+            ask = partial(self._api.get_paths_info, repo, part, revision=sha, repo_type=_DATASET)
+            for each in self.tried(asked, ask):
+                found[each.path] = entry_of(each)
+        return found
+
+    def tree(self, repo: str, folder: str, sha: str, *, recursive: bool = True) -> Iterator[Entry]:
+        """What is below a folder (empty: the repository), a thousand for each request.
+
+        Args:
+            repo: the repository.
+            folder: of it.
+            sha: the commit.
+            recursive: all files below it; else what lies in it, folders too.
+        """
+        asked = Asked(f"list {folder!r}", repo, folder)
+        url = f"{self._of(repo)}/tree/{sha}" + (f"/{quote(folder, safe='')}" if folder else "")
+        params = {"recursive": "true" if recursive else "false", "expand": "false"}
+        try:
+            for each in self._pages(asked, url, params):
+                if each["type"] == "file":
+                    oid = (each.get("lfs") or {}).get("oid") or each["oid"]
+                    yield Entry(each["path"], True, oid)
+                elif not recursive:
+                    yield Entry(each["path"], False, "")
+        except NotFoundError:
+            return
+
+    def is_private(self, repo: str) -> bool:
+        """Whether only members see a repository."""
+        asked = Asked("read the settings", repo)
+        return bool(self.call(asked, lambda api: api.dataset_info(repo, timeout=30.0)).private)
+
+    def history(self, repo: str) -> Iterator[Described]:
+        """The commits of the branch, newest first; asked for as they are taken."""
+        asked = Asked("read the history", repo)
+        for each in self._pages(asked, f"{self._of(repo)}/commits/{BRANCH}", {}):
+            yield described(each["id"], each.get("title") or "", each.get("message") or "")
+
+    @contextmanager
+    def stream(
+        self,
+        repo: str,
+        path: str,
+        sha: str,
+        headers: Mapping[str, str],
+        enough: Callable[[httpx.Response], bool],
+    ) -> Iterator[httpx.Response]:
+        """A request for a content; nothing is repeated or translated.
+
+        Args:
+            repo: the repository.
+            path: of the file.
+            sha: the commit.
+            headers: to send along.
+            enough: given each reply on the way to the content, whether to stop there.
+
+        Yields:
+            The last reply, its body unread.
+        """
+        session = get_session()
+        given = {**self._headers(), "Accept-Encoding": "identity", **headers}
+        request = session.build_request(
+            "GET", self._address(repo, path, sha), headers=given, timeout=TIMEOUT
+        )
+        for _ in range(_HOPS):
+            reply = session.send(request, stream=True, follow_redirects=False)
+            try:
+                # The client builds the request that follows, without the token for another host.
+                if enough(reply) or reply.next_request is None:
+                    yield reply
+                    return
+                request = reply.next_request
+            finally:
+                reply.close()
+        raise TransientError("store_unreachable", "The Hub sends round in circles.", "Try again.")
+
+    def upload(self, repo: str, operations: list[Operation]) -> None:
+        """Send large contents ahead of a commit; the client repeats what fails.
+
+        Raises:
+            PlatformError: `ignored_by_hub`: the repository's rules would drop a file silently.
+        """
+        additions = [each for each in operations if isinstance(each, CommitOperationAdd)]
+        asked = Asked("upload files", repo, writing=True)
+        with disable_progress_bars():
+            for part in in_rounds(additions):
+                ask = partial(
+                    self._api.preupload_lfs_files,
+                    repo,
+                    part,
+                    repo_type=_DATASET,
+                    revision=BRANCH,
+                    free_memory=False,
+                )
+                # Once more, for a connection that another thread closed; the rest it repeats itself.
+                self.tried(asked, ask, self.pauses[:1])
+        ignored = [each.path_in_repo for each in additions if each._should_ignore]
+        if ignored:
+            raise PlatformError(
+                "ignored_by_hub",
+                f"A .gitignore in {repo} keeps {ignored[0]!r} out of it.",
+                "Remove that file from the repository.",
+            )
+
+    def commit(
+        self, repo: str, operations: list[Operation], *, parent: str, title: str, description: str
+    ) -> str:
+        """Commit, once; what fails may have happened.
+
+        Raises:
+            OvertakenError: the branch is not at `parent` any more; nothing was changed.
+        """
+        with told(Asked(f"commit {title!r}", repo, writing=True)):
+            made = self._api.create_commit(
+                repo,
+                operations,
+                commit_message=title,
+                commit_description=description,
+                repo_type=_DATASET,
+                revision=BRANCH,
+                parent_commit=parent,
+            )
+        return str(made.oid)
+
+    def call(self, asked: Asked, ask: Callable[[HfApi], _T], *, again: bool = True) -> _T:
+        """What the Hub's own client answers.
+
+        Args:
+            asked: for messages.
+            ask: the call.
+            again: whether it may be repeated.
+        """
+        if again:
+            return self.tried(asked, lambda: ask(self._api))
+        with told(asked):
+            return ask(self._api)
+
+    def tried(
+        self, asked: Asked, ask: Callable[[], _T], pauses: Sequence[float] | None = None
+    ) -> _T:
+        """The answer of a question that may be asked again, as often as there are pauses."""
+        for pause in self.pauses if pauses is None else pauses:
+            try:
+                with told(asked):
+                    return ask()
+            except _FATAL:
+                raise
+            except TransientError as error:
+                self.rest(pause, error)
+        with told(asked):
+            return ask()
+
+    def rest(self, pause: float, error: AssayError) -> None:
+        """Wait before another try: as long as the Hub asks for, else about `pause`.
+
+        Raises:
+            TransientError: the error itself; the Hub wants to be left alone for too long.
+        """
+        wanted = refused_for(error)
+        if wanted is not None and wanted > LONGEST_PAUSE_S:
+            raise error
+        self._sleep(max(wanted or 0.0, pause * random.uniform(0.5, 1.5)))  # noqa: S311 (jitter)
+
+    def _head(self, url: str) -> str:
+        reply = get_session().head(url, headers=self._headers(), timeout=_HEAD_TIMEOUT)
+        self.clock.heard(reply.headers)
+        told_by = (each.headers.get("X-Repo-Commit") for each in (*reply.history, reply))
+        sha = next((found for found in told_by if found), "")
+        try:
+            hf_raise_for_status(reply)
+        except EntryNotFoundError:
+            if not sha:  # a repository that is no store yet has a version all the same
+                raise
+        if not sha:
+            raise TransientError("store_unreachable", "The Hub named no version.", "Try again.")
+        return sha
+
+    def _pages(self, asked: Asked, url: str, params: dict[str, str]) -> Iterator[dict[str, Any]]:
+        after: str | None = url
+        while after is not None:
+            reply = self.tried(asked, partial(self._page, after, params if after == url else {}))
+            yield from reply.json()
+            after = reply.links.get("next", {}).get("url")
+
+    def _page(self, url: str, params: dict[str, str]) -> httpx.Response:
+        reply = get_session().get(
+            url, params=params or None, headers=self._headers(), timeout=TIMEOUT
+        )
+        hf_raise_for_status(reply)
+        return reply
+
+    def _headers(self) -> dict[str, str]:
+        return build_hf_headers(token=self._api.token, library_name="assay")
+
+    def _of(self, repo: str) -> str:
+        return f"{self._api.endpoint}/api/datasets/{repo}"
+
+    def _address(self, repo: str, path: str, revision: str) -> str:
+        return hf_hub_url(
+            repo, path, repo_type=_DATASET, revision=revision, endpoint=self._api.endpoint
+        )

@@ -1,0 +1,200 @@
+"""What the Hub's client raises while a store is used, in the project's words.
+
+Nothing here is ever a submitter's fault: a store that fails is the world's doing, and one that
+refuses us is ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from json import JSONDecodeError
+
+from huggingface_hub.errors import (
+    EntryNotFoundError,
+    GatedRepoError,
+    HfHubHTTPError,
+    HFValidationError,
+    OfflineModeIsEnabled,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
+
+from benchmarks.errors import AssayError, PlatformError, TransientError
+from benchmarks.sources.client import httpx, parse_ratelimit_headers
+from benchmarks.sources.faults import TRANSIENT_STATUS
+from leaderboard.store.interface import ConflictError, NotFoundError
+
+_ACCESS = (
+    "Set HF_TOKEN to a token of an account that may {right} {repo} "
+    "(a fine-grained token needs the scope {scope})."
+)
+_CLOSED = "client has been closed"
+_SHOWN = 200
+
+
+class VersionGoneError(TransientError):
+    """The version that was read is not in the repository's history any more: it was squashed."""
+
+
+class OvertakenError(Exception):
+    """The branch is not at the expected parent any more (412)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What was being done, for messages.
+
+    Attributes:
+        action: to be read after "could not", e.g. `read 'queue.json'`.
+        repo: the repository.
+        path: the file, where it is about one.
+        writing: whether it needs the right to write.
+    """
+
+    action: str
+    repo: str
+    path: str = ""
+    writing: bool = False
+
+
+@contextmanager
+def told(asked: Asked) -> Iterator[None]:
+    """Turn what the client raises inside the block into the project's errors.
+
+    Args:
+        asked: what is being done.
+
+    Raises:
+        NotFoundError: there is no such file.
+        VersionGoneError: there is no such version any more.
+        OvertakenError: the Hub answered 412.
+        TransientError: the network or the Hub; trying again may help.
+        PlatformError: the Hub refuses; says what to change.
+    """
+    try:
+        yield
+    except AssayError:
+        raise
+    except (HfHubHTTPError, httpx.HTTPError, OfflineModeIsEnabled, EntryNotFoundError) as error:
+        raise _translated(error, asked) from error
+    except HFValidationError as error:
+        raise PlatformError("bad_store", f"{asked.repo!r} is no repository's name.") from error
+    except (RuntimeError, ValueError) as error:
+        raise _of_the_client(error, asked) from error
+
+
+@contextmanager
+def lost_where_gone(parent: str) -> Iterator[None]:
+    """A commit based on a version that was squashed away has lost the race.
+
+    Raises:
+        ConflictError: the version is gone.
+    """
+    try:
+        yield
+    except VersionGoneError as error:
+        raise ConflictError(parent, "a squashed one") from error
+
+
+def refused_for(error: AssayError) -> float | None:
+    """Seconds for which the Hub wants to be left alone; None where it did not say so (429)."""
+    reply = getattr(error.__cause__, "response", None)
+    if not isinstance(reply, httpx.Response):
+        return None
+    if reply.status_code == 429:
+        limit = parse_ratelimit_headers(reply.headers)
+        if limit is not None and limit.remaining == 0:
+            return limit.reset_in_seconds + 1.0
+        return _retry_after(reply) or 1.0
+    return _retry_after(reply) if reply.status_code in TRANSIENT_STATUS else None
+
+
+def _retry_after(reply: httpx.Response) -> float | None:
+    asked = reply.headers.get("Retry-After", "").strip()
+    return float(asked) if asked.isdigit() else None
+
+
+def _translated(error: Exception, asked: Asked) -> Exception:
+    reply = getattr(error, "response", None)
+    status = reply.status_code if isinstance(reply, httpx.Response) else 0
+    known = OvertakenError() if status == 412 else _by_class(error, asked)
+    if known is not None:
+        return known
+    if isinstance(error, RepositoryNotFoundError | GatedRepoError) or status in {401, 403}:
+        return _no_access(error, asked, status)
+    if status and status not in TRANSIENT_STATUS and status != 409:
+        return PlatformError(
+            "store_refused",
+            f"The Hub refused to {asked.action} in {asked.repo} ({status}: {_said(error)}).",
+            "Look at the repository's page; nothing was changed.",
+        )
+    return _unreachable(error, asked, status)
+
+
+def _by_class(error: Exception, asked: Asked) -> AssayError | None:
+    if isinstance(error, OfflineModeIsEnabled):
+        return PlatformError(
+            "offline", f"{asked.repo} cannot be reached: HF_HUB_OFFLINE is set.", "Unset it."
+        )
+    if isinstance(error, RevisionNotFoundError):
+        return VersionGoneError(
+            "version_gone",
+            f"The version of {asked.repo} that was read is gone: its history was squashed.",
+            "Read again.",
+        )
+    return NotFoundError(asked.path) if isinstance(error, EntryNotFoundError) else None
+
+
+def _no_access(error: Exception, asked: Asked, status: int) -> PlatformError:
+    right, scope = ("write to", "repo.write") if asked.writing else ("read", "repo.content.read")
+    access = _ACCESS.format(right=right, repo=asked.repo, scope=scope)
+    if isinstance(error, RepositoryNotFoundError):
+        return PlatformError(
+            "no_store",
+            f"The Hub knows no dataset {asked.repo}, or shows it to its members only.",
+            f"Create the store with `python -m evaluator store create hub:OWNER/NAME`. {access}",
+        )
+    return PlatformError(
+        "no_store_access",
+        f"The Hub does not let this account {asked.action} in {asked.repo} ({status}).",
+        access,
+    )
+
+
+def _unreachable(error: BaseException, asked: Asked, status: int) -> TransientError:
+    if status == 429:
+        return TransientError(
+            "store_busy",
+            f"The Hub takes no more requests for now; it could not {asked.action} in {asked.repo}.",
+            "Try again later; nothing was lost.",
+        )
+    why = f"it answered {status}" if status else _said(error)
+    return TransientError(
+        "store_unreachable",
+        f"The Hub cannot be reached to {asked.action} in {asked.repo} ({why}).",
+        "Try again; nothing was lost.",
+    )
+
+
+def _of_the_client(error: RuntimeError | ValueError, asked: Asked) -> Exception:
+    """The client wraps what fails in an upload, and closes its connections under our hands."""
+    cause = error.__cause__
+    if isinstance(cause, HfHubHTTPError | httpx.HTTPError):
+        return _translated(cause, asked)
+    if isinstance(cause, RuntimeError | ValueError):
+        return _of_the_client(cause, asked)
+    # A page where JSON was to come is some server on the way that fails.
+    if isinstance(cause, OSError) or isinstance(error, JSONDecodeError) or _CLOSED in str(error):
+        return _unreachable(cause or error, asked, 0)
+    return PlatformError(
+        "store_refused", f"The Hub's client could not {asked.action} in {asked.repo}: {error}."
+    )
+
+
+def _said(error: BaseException) -> str:
+    """The first line of an error, short and without control characters."""
+    told = getattr(error, "server_message", None) or str(error)
+    line = next((line for line in str(told).splitlines() if line.strip()), type(error).__name__)
+    return "".join(c if c.isprintable() else " " for c in line)[:_SHOWN].rstrip(". ")

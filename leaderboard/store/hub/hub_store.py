@@ -1,0 +1,107 @@
+"""A store on the Hub, opened: four dataset repositories as the two of a store."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from leaderboard.store.grouping import Grouping
+from leaderboard.store.hub.budget import CommitBudget
+from leaderboard.store.hub.client import PAUSES_S, HubClient
+from leaderboard.store.hub.joined import JoinedRepository
+from leaderboard.store.hub.layout import PAYLOAD, HubName, Part
+from leaderboard.store.hub.repository import HubRepository
+from leaderboard.store.hub.shelf import Shelf
+from leaderboard.store.hub.spending import Spending
+from leaderboard.store.interface import Store
+from leaderboard.store.live_opening import live_of
+
+JOBS_PER_COMMIT = 8
+LOOK_EVERY_S = 5.0
+"""A look is a request, and the Hub counts those of all workers of an account together."""
+
+
+class HubParts:
+    """The repositories of one store, one by one; nothing is asked before it is needed.
+
+    Args:
+        name: `OWNER/NAME`.
+        folder: of this machine, for what was read before.
+        endpoint: address of the Hub; None for that of the environment.
+        token: None for that of the environment or of a login.
+        fresh_for_s: for so long a version is taken to be the one last seen.
+        spending: of commits; None for no bound of ours.
+        sleep: how to wait between tries.
+        pauses: seconds before each further try.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        folder: Path,
+        *,
+        endpoint: str | None = None,
+        token: str | None = None,
+        fresh_for_s: float = 2.0,
+        spending: Spending | None = None,
+        sleep: Callable[[float], object] = time.sleep,
+        pauses: Sequence[float] = PAUSES_S,
+    ) -> None:
+        self.name = HubName(name)
+        self.client = HubClient(endpoint, token, spending=spending, sleep=sleep, pauses=pauses)
+        shelf = Shelf(folder / "contents")
+        self.repositories = {
+            part: HubRepository(self.client, self.name.of(part), shelf, fresh_for_s=fresh_for_s)
+            for part in Part
+        }
+        decisive = self.repositories[Part.REQUESTS]
+        self.client.clock.asks(decisive.fresh_head)
+        payload = {part: self.repositories[part] for part in PAYLOAD}
+        self.public = JoinedRepository(decisive, payload, self.client.clock)
+
+    @property
+    def private(self) -> HubRepository:
+        """What was uploaded."""
+        return self.repositories[Part.SUBMISSIONS]
+
+    def forget_heads(self) -> None:
+        """Ask for every version when it is wanted next."""
+        for repository in self.repositories.values():
+            repository.forget_head()
+
+
+def hub_store(
+    name: str,
+    folder: Path,
+    *,
+    endpoint: str | None = None,
+    token: str | None = None,
+    fresh_for_s: float = 2.0,
+) -> Store:
+    """The store `OWNER/NAME`; asks the Hub nothing before something is read or written.
+
+    Args:
+        name: of the store.
+        folder: where this machine keeps what belongs to it.
+        endpoint: address of the Hub; None for that of the environment (`HF_ENDPOINT`).
+        token: None for that of the environment (`HF_TOKEN`) or of a login.
+        fresh_for_s: for so long a version is taken to be the one last seen.
+    """
+    budget = CommitBudget.of(os.environ)
+    spending = Spending(budget)
+    parts = HubParts(
+        name, folder, endpoint=endpoint, token=token, fresh_for_s=fresh_for_s, spending=spending
+    )
+    return Store(
+        public=Grouping(parts.public, spending, commits=1 + len(PAYLOAD)),
+        private=Grouping(parts.private, spending),
+        live=live_of(folder, os.environ),
+        clock=parts.client.clock,
+        jobs_per_commit=JOBS_PER_COMMIT,
+        look_every_s=LOOK_EVERY_S,
+        commits_left=budget.left,
+        look_anew=parts.forget_heads,
+        cache=folder,
+    )

@@ -1,0 +1,233 @@
+"""Three dataset repositories as one, with commits that are whole or not there.
+
+One repository decides: its commit is the version, and one of its files pins the commits at which
+the others are read. A commit first goes to the others, based on their pins, and then to the one
+that decides, with the new pins. Nobody reads the others at anything but a pin, so nobody sees half
+of it; what a crash or a lost race left beyond a pin is undone by the next commit there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TypeVar
+
+from benchmarks.errors import PlatformError, TransientError
+from leaderboard.store.hub.entries import Entry
+from leaderboard.store.hub.faults import VersionGoneError, lost_where_gone
+from leaderboard.store.hub.hub_paths import check_hub_path, folders_of, is_ours
+from leaderboard.store.hub.layout import PAYLOAD, Part, part_of, parts_with
+from leaderboard.store.hub.pins import PINS, Pins, read_pins
+from leaderboard.store.hub.repository import HubRepository, without_absent
+from leaderboard.store.interface import Changes, ConflictError, NotFoundError
+from leaderboard.store.paths import check_clashes, check_path, check_prefix
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One version of the whole.
+
+    Attributes:
+        sha: the commit that decided it.
+        pins: where the others are read.
+    """
+
+    sha: str
+    pins: Pins
+
+    def of(self, part: Part) -> str:
+        """The commit a part is read at."""
+        return self.sha if part is Part.REQUESTS else self.pins[part]
+
+
+class JoinedRepository:
+    """The public side of a store on the Hub.
+
+    Args:
+        decisive: the repository whose commits are the versions.
+        payload: the others.
+        clock: of the Hub.
+    """
+
+    def __init__(
+        self,
+        decisive: HubRepository,
+        payload: Mapping[Part, HubRepository],
+        clock: Callable[[], datetime],
+    ) -> None:
+        self.decisive = decisive
+        self.payload = dict(payload)
+        self._clock = clock
+
+    def head(self) -> str:
+        """See `Repository`."""
+        return self.decisive.head()
+
+    def fresh_head(self) -> str:
+        """The version the Hub is at now."""
+        return self.decisive.fresh_head()
+
+    def read(self, path: str) -> bytes:
+        """See `Repository`."""
+        return self._at_head(path, lambda repository, sha: repository.read_at(path, sha))
+
+    def fetch(self, path: str, target: Path) -> None:
+        """See `Repository`."""
+        self._at_head(path, lambda repository, sha: repository.fetch_at(path, sha, target))
+
+    def has(self, path: str) -> bool:
+        """See `Repository`."""
+        check_path(path)
+        if not is_ours(path):
+            return False
+        return self._at_head(path, lambda repository, sha: repository.has_at(path, sha))
+
+    def list(self, prefix: str = "") -> tuple[str, ...]:
+        """See `Repository`."""
+        check_prefix(prefix)
+        return self._again(lambda: self._listed(prefix, self._version()))
+
+    def commit(self, changes: Changes, *, parent: str, message: str) -> str:
+        """See `Repository`."""
+        for path in changes:
+            check_hub_path(path)
+        touched = {part_of(path) for path in changes} | {Part.REQUESTS}
+        self.decisive.client.spending.ahead(len(touched))
+        self._check_head(parent)
+        with lost_where_gone(parent):
+            version = self.version(parent)
+            self._check_thawed(version.pins)
+            changes = self._possible(changes, version)
+            pins = version.pins.moved(self._payload_committed(changes, version, message))
+            deciding = _of(Part.REQUESTS, changes)
+            return self.decisive.commit_with(deciding, pins.note, parent, message)
+
+    def version(self, sha: str) -> Version:
+        """The version a commit decided.
+
+        Raises:
+            PlatformError: `no_store` where it has no pins, `pins_broken`.
+        """
+        try:
+            content = self.decisive.read_at(PINS, sha)
+        except NotFoundError as error:
+            raise PlatformError(
+                "no_store",
+                f"{self.decisive.name} has no {PINS}: it is no store yet.",
+                "Create it with `python -m evaluator store create hub:OWNER/NAME`.",
+            ) from error
+        pins = read_pins(content, self.decisive.name)
+        if set(PAYLOAD) - set(pins.pins):
+            raise PlatformError("pins_broken", f"{PINS} in {self.decisive.name} lacks a part.")
+        return Version(sha, pins)
+
+    def repository(self, part: Part) -> HubRepository:
+        """The repository of a part."""
+        return self.decisive if part is Part.REQUESTS else self.payload[part]
+
+    def _payload_committed(
+        self, changes: Changes, version: Version, message: str
+    ) -> dict[Part, str]:
+        """Commit what belongs to the others; returns their new pins. Nobody sees it yet."""
+        new: dict[Part, str] = {}
+        for part in PAYLOAD:
+            mine = _of(part, changes)
+            if mine:
+                new[part] = self.payload[part].commit_onto(
+                    version.pins[part], mine, message, lambda: self._check_head(version.sha)
+                )
+        return new
+
+    def _check_head(self, parent: str) -> None:
+        """Stop early where the race is lost: every commit that is not made is one to spare."""
+        head = self.decisive.fresh_head()
+        if head != parent:
+            raise ConflictError(parent, head)
+
+    def _check_thawed(self, pins: Pins) -> None:
+        if pins.frozen_until is not None and self._clock() < pins.frozen_until:
+            raise TransientError(
+                "store_squashing",
+                f"The history of the store is being squashed, until {pins.frozen_until:%H:%M:%S} "
+                "UTC at the latest.",
+                "Try again then; nothing was lost.",
+            )
+
+    def _possible(self, changes: Changes, version: Version) -> Changes:
+        found = self._found(changes, version)
+
+        def is_file(path: str) -> bool:
+            entry = found.get((part_of(path), path))
+            return entry is not None and entry.is_file
+
+        def below(path: str) -> tuple[str, ...]:
+            folders = (part for part in Part if not found.get((part, path), _A_FILE).is_file)
+            return tuple(
+                file
+                for part in folders
+                for file in self.repository(part).list_at(f"{path}/", version.of(part))
+            )
+
+        check_clashes(changes, is_file, below)
+        there = {path: entry for (part, path), entry in found.items() if part is part_of(path)}
+        return without_absent(changes, there)
+
+    def _found(self, changes: Changes, version: Version) -> dict[tuple[Part, str], Entry]:
+        """What is at all paths that matter to the changes: one request for each repository."""
+        asked: dict[Part, set[str]] = {}
+        for path, content in changes.items():
+            for each in (path, *folders_of(path)):
+                asked.setdefault(part_of(each), set()).add(each)
+            if content is not None:
+                for part in parts_with(f"{path}/"):
+                    asked.setdefault(part, set()).add(path)
+        return {
+            (part, path): entry
+            for part, paths in asked.items()
+            for path, entry in self.repository(part).entries_at(paths, version.of(part)).items()
+        }
+
+    def _listed(self, prefix: str, version: Version) -> tuple[str, ...]:
+        return tuple(
+            sorted(
+                path
+                for part in parts_with(prefix)
+                for path in self.repository(part).list_at(prefix, version.of(part))
+                if part_of(path) is part
+            )
+        )
+
+    def _at_head(self, path: str, ask: Callable[[HubRepository, str], _T]) -> _T:
+        check_path(path)
+        if not is_ours(path):
+            raise NotFoundError(path)
+        part = part_of(path)
+
+        def once() -> _T:
+            sha = self.decisive.head()
+            at = sha if part is Part.REQUESTS else self.version(sha).of(part)
+            return ask(self.repository(part), at)
+
+        return self._again(once)
+
+    def _version(self) -> Version:
+        return self.version(self.decisive.head())
+
+    def _again(self, ask: Callable[[], _T]) -> _T:
+        """The answer; once more where a squash just removed the version that was read."""
+        try:
+            return ask()
+        except VersionGoneError:
+            self.decisive.forget_head()
+            return ask()
+
+
+_A_FILE = Entry("", True, "")
+
+
+def _of(part: Part, changes: Changes) -> Changes:
+    return {path: content for path, content in changes.items() if part_of(path) is part}

@@ -1,0 +1,276 @@
+"""One dataset repository of the Hub as versioned files.
+
+The version is resolved first, by a request that fails when the Hub does; everything is then read
+at that commit. So an outage is an error and never an old file that passes for a new one.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from leaderboard.store.disk import failing
+from leaderboard.store.hub.client import LAST, HubClient
+from leaderboard.store.hub.committing import Committer, Draft
+from leaderboard.store.hub.description import new_nonce
+from leaderboard.store.hub.entries import Entry
+from leaderboard.store.hub.faults import VersionGoneError, lost_where_gone
+from leaderboard.store.hub.going_back import undone
+from leaderboard.store.hub.hub_paths import check_hub_path, folders_of, is_ours
+from leaderboard.store.hub.shelf import Shelf
+from leaderboard.store.hub.versions import Versions
+from leaderboard.store.interface import Changes, ConflictError, NotFoundError
+from leaderboard.store.paths import check_clashes, check_path, check_prefix
+
+Control = Callable[[str], Mapping[str, bytes]]
+"""The control files of a commit, given its nonce."""
+
+_ROUNDS = 12
+"""Races that a commit onto a pin may lose before it gives up."""
+_MESSAGE_CHARS = 2000
+_T = TypeVar("_T")
+
+
+def last_note(nonce: str) -> dict[str, bytes]:
+    """The control file of a repository that has no pins."""
+    return {LAST: json.dumps({"nonce": nonce}).encode()}
+
+
+class HubRepository:
+    """A dataset repository; safe among threads, processes and machines.
+
+    Args:
+        client: of the Hub.
+        name: of the repository, `OWNER/NAME`.
+        shelf: contents that were read before.
+        fresh_for_s: for so long the version is taken to be the one last seen.
+        steady: seconds that only go forward.
+    """
+
+    def __init__(
+        self,
+        client: HubClient,
+        name: str,
+        shelf: Shelf,
+        *,
+        fresh_for_s: float = 2.0,
+        steady: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.client = client
+        self.name = name
+        self._fresh_for_s = fresh_for_s
+        self._steady = steady
+        self._versions = Versions(client, name, shelf)
+        self._committer = Committer(client, name)
+        self._lock = threading.Lock()
+        self._seen: tuple[str, float] | None = None
+
+    def head(self) -> str:
+        """See `Repository`; for a moment, the version last seen."""
+        with self._lock:
+            seen = self._seen
+        if seen is not None and self._steady() - seen[1] < self._fresh_for_s:
+            return seen[0]
+        return self.fresh_head()
+
+    def fresh_head(self) -> str:
+        """The version the Hub is at now."""
+        at = self._steady()
+        sha = self.client.head(self.name)
+        self._see(sha, at)
+        return sha
+
+    def forget_head(self) -> None:
+        """Ask for the version when it is wanted next."""
+        with self._lock:
+            self._seen = None
+
+    def read(self, path: str) -> bytes:
+        """See `Repository`."""
+        _check_readable(path)
+        return self._at_head(lambda sha: self.read_at(path, sha))
+
+    def fetch(self, path: str, target: Path) -> None:
+        """See `Repository`."""
+        _check_readable(path)
+        self._at_head(lambda sha: self.fetch_at(path, sha, target))
+
+    def has(self, path: str) -> bool:
+        """See `Repository`."""
+        check_path(path)
+        return self._at_head(lambda sha: self.has_at(path, sha))
+
+    def list(self, prefix: str = "") -> tuple[str, ...]:
+        """See `Repository`."""
+        check_prefix(prefix)
+        return self._at_head(lambda sha: self.list_at(prefix, sha))
+
+    def commit(self, changes: Changes, *, parent: str, message: str) -> str:
+        """See `Repository`."""
+        for path in changes:
+            check_hub_path(path)
+        if self.head() != parent:  # it may be no version of ours at all, or a squashed one
+            found = self.fresh_head()
+            if found != parent:
+                raise ConflictError(parent, found)
+        with lost_where_gone(parent), self._asked_anew():
+            return self.commit_with(self.possible(changes, parent), last_note, parent, message)
+
+    def read_at(self, path: str, sha: str) -> bytes:
+        """The content of a file at a commit, control files included."""
+        return self._versions.read(path, sha)
+
+    def fetch_at(self, path: str, sha: str, target: Path) -> None:
+        """Copy a file at a commit to a new file of this machine, piece by piece."""
+        self._versions.fetch(path, sha, target)
+
+    def has_at(self, path: str, sha: str) -> bool:
+        """Whether there is a file of that path at a commit."""
+        return self._versions.has(path, sha)
+
+    def list_at(self, prefix: str, sha: str) -> tuple[str, ...]:
+        """Paths that begin with `prefix` at a commit, sorted."""
+        return self._versions.list(prefix, sha)
+
+    def entries_at(self, paths: Iterable[str], sha: str) -> dict[str, Entry]:
+        """The files and folders at these paths at a commit."""
+        return self._versions.entries(paths, sha)
+
+    def possible(self, changes: Changes, sha: str) -> Changes:
+        """The changes without deletions of what is not there at a commit.
+
+        Raises:
+            PlatformError: `path_clash`.
+        """
+        asked = {*changes, *(folder for path in changes for folder in folders_of(path))}
+        found = self.entries_at(asked, sha)
+
+        def below(path: str) -> tuple[str, ...]:
+            is_folder = path in found and not found[path].is_file
+            return self.list_at(f"{path}/", sha) if is_folder else ()
+
+        check_clashes(changes, lambda path: path in found and found[path].is_file, below)
+        return without_absent(changes, found)
+
+    def commit_with(self, changes: Changes, control: Control, parent: str, message: str) -> str:
+        """Commit changes that are `possible` at the parent, together with control files.
+
+        Raises:
+            ConflictError: the branch is not at the parent any more; nothing was changed.
+        """
+        return self._committed(_draft(changes, message, control), parent)
+
+    def commit_onto(
+        self,
+        base: str,
+        changes: Changes,
+        message: str,
+        wanted: Callable[[], object] = lambda: None,
+    ) -> str:
+        """Make a commit whose files are exactly those of `base`, changed.
+
+        What was committed after `base` is undone in the same commit: nobody ever saw it.
+
+        Args:
+            base: a commit of this repository.
+            changes: what is `possible` at that commit.
+            message: for the history.
+            wanted: called after each lost race; raises where the commit is of no use any more.
+
+        Returns:
+            The commit; the branch's own head, where it has these files already.
+
+        Raises:
+            ConflictError: the race was lost again and again.
+        """
+        for round_ in range(_ROUNDS):
+            head = self.fresh_head()
+            draft = self._onto(base, changes, message, head)
+            if draft is None:
+                return head
+            try:
+                return self._committed(draft, head)
+            except ConflictError as error:
+                wanted()
+                self.client.rest(0.05 * 2 ** min(round_, 5), error)
+        raise ConflictError(base, "a later one")
+
+    def _onto(self, base: str, changes: Changes, message: str, head: str) -> Draft | None:
+        """What must be committed on `head`; None where nothing must."""
+        back = {} if head == base else undone(self.client, self.name, base, head)
+        back = {path: sha for path, sha in back.items() if path not in changes}
+        todo: Changes = {**{path: None for path, sha in back.items() if sha is None}, **changes}
+        if head != base:
+            gone = [path for path, content in todo.items() if content is None]
+            todo = without_absent(todo, self.entries_at(gone, head)) if gone else todo
+        restored = {path: sha for path, sha in back.items() if sha is not None}
+        return _draft(todo, message, last_note, restored) if todo or restored else None
+
+    def _committed(self, draft: Draft, parent: str) -> str:
+        try:
+            with failing(f"send {draft.title!r}"):
+                made = self._committer.commit(draft, parent)
+        except ConflictError:
+            self.forget_head()
+            raise
+        if made.told:
+            self._versions.keep(draft, parent, made.sha)
+            self._see(made.sha, self._steady())
+        else:
+            self.forget_head()
+        return made.sha
+
+    def _at_head(self, ask: Callable[[str], _T]) -> _T:
+        """The answer at the current version; once more where a squash just removed that."""
+        try:
+            return ask(self.head())
+        except VersionGoneError:
+            self.forget_head()
+            return ask(self.head())
+
+    @contextmanager
+    def _asked_anew(self) -> Iterator[None]:
+        """Forget a version that is gone."""
+        try:
+            yield
+        except VersionGoneError:
+            self.forget_head()
+            raise
+
+    def _see(self, sha: str, at: float) -> None:
+        with self._lock:
+            if self._seen is None or self._seen[1] <= at:
+                self._seen = sha, at
+
+
+def without_absent(changes: Changes, found: Mapping[str, Entry]) -> Changes:
+    """The changes without deletions of what was not found: the Hub refuses those."""
+    return {
+        path: content
+        for path, content in changes.items()
+        if content is not None or (path in found and found[path].is_file)
+    }
+
+
+def _draft(
+    changes: Changes, message: str, control: Control, restored: Mapping[str, str] | None = None
+) -> Draft:
+    nonce, title, said = new_nonce(), _title(message), message.strip()[:_MESSAGE_CHARS]
+    whole = {**changes, **control(nonce)}
+    return Draft(whole, title, restored or {}, nonce, said if said != title else "")
+
+
+def _check_readable(path: str) -> None:
+    check_path(path)
+    if not is_ours(path):
+        raise NotFoundError(path)
+
+
+def _title(message: str) -> str:
+    line = next((line.strip() for line in message.splitlines() if line.strip()), "Changes")
+    return line if len(line) <= 120 else f"{line[:119]}…"

@@ -1,0 +1,300 @@
+"""The command `worker`: probes, webhooks, one submission alone, and a stop in good order."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from huggingface_hub import HfApi
+
+from benchmarks.errors import TransientError
+from evaluator.commands.worker_making import name_of_worker
+from evaluator.commands.worker_options import poll_of
+from evaluator.submission.receiving.desk import SubmissionDesk
+from leaderboard.desk import Gate
+from leaderboard.governance.accounts import Account, Origin
+from leaderboard.ledger.ledger import Ledger
+from leaderboard.states import State
+from leaderboard.store.folder import folder_store
+from leaderboard.store.interface import Store
+from leaderboard.store.live import MemoryLive
+from leaderboard.store.opening import StoreName
+from tests.benchmarks.toy import Toy
+from tests.evaluator.commands.submitting import SCORES, Run, id_of
+from tests.hub.server import running_hub
+from tests.leaderboard.store.hub_rig import NAME, created, parts_of
+
+SECRET = "a-secret-that-is-long-enough"
+HUB_STORE = f"hub:{NAME}"
+
+
+@pytest.fixture
+def worker(run: Run, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
+    monkeypatch.setattr("evaluator.commands.work.load_registry", lambda: {"toy": Toy()})
+    before = signal.getsignal(signal.SIGTERM)
+
+    def called(*words: object) -> Any:
+        return run("worker", "--role", "judge", *words)
+
+    yield called
+    signal.signal(signal.SIGTERM, before)
+
+
+def waiting(run: Run, folder: Path, name: str = "s") -> str:
+    path = folder / f"{name}.csv"
+    path.write_text(SCORES.replace("m,n", f"{name}1,{name}2"))
+    words = ("submit", path, "--kind", "scores", "--benchmark", "toy", "--no-wait", "--json")
+    return id_of(run(*words).json)
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def asked(
+    port: int, method: str, path: str, body: bytes = b"", **headers: str
+) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    try:
+        connection.request(method, path, body or None, headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    except OSError:  # It does not listen yet.
+        return 0, b""
+    finally:
+        connection.close()
+
+
+def until(done: Callable[[], Any], at_most_s: float = 90.0) -> Any:
+    end = time.monotonic() + at_most_s
+    while not (found := done()):
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.05)
+    return found
+
+
+@contextmanager
+def beside(what: Callable[[], None]) -> Iterator[None]:
+    """Do this while the worker works, then tell the process to end; what it raises is raised."""
+    failed: list[Exception] = []
+
+    def do() -> None:
+        try:
+            what()
+        except Exception as error:  # noqa: BLE001 (raised again where the test sees it)
+            failed.append(error)
+        finally:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    thread = threading.Thread(target=do)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+    if failed:
+        raise failed[0]
+
+
+def test_one_submission_is_worked_on_alone(run: Run, worker: Run, tmp_path: Path) -> None:
+    first, second = waiting(run, tmp_path, "s"), waiting(run, tmp_path, "t")
+    assert worker("--submission", second).code == 0
+    ledger = Ledger(folder_store(tmp_path / "store"))
+    assert ledger.status(first).state is State.QUEUED
+    assert ledger.status(second).state is State.PUBLISHED
+    again = worker("--submission", second)
+    assert again.code == 0
+    assert "published already" in again.err
+
+
+def test_one_submission_that_this_worker_may_not_have_is_told(
+    run: Run, worker: Run, tmp_path: Path
+) -> None:
+    only = waiting(run, tmp_path)
+    told = run("worker", "--role", "score", "--submission", only, "--isolation", "none")
+    assert told.code == 3
+    assert "not_claimed" in told.err
+
+
+def test_lines_are_json_and_a_submission_has_a_file_of_its_own(
+    run: Run, worker: Run, tmp_path: Path
+) -> None:
+    only = waiting(run, tmp_path)
+    told = worker("--once", "--log-format", "json", "--scratch", tmp_path / "elsewhere")
+    assert told.code == 0
+    lines = [json.loads(line) for line in told.err.splitlines()]
+    assert any(line["submission"] == only for line in lines)
+    assert len({line["worker"] for line in lines}) == 1
+    assert (tmp_path / "elsewhere" / "logs" / f"{only}.jsonl").is_file()
+    assert not (tmp_path / "store" / "scratch").exists()
+
+
+def test_a_worker_answers_probes_until_it_is_told_to_end(worker: Run, tmp_path: Path) -> None:
+    port = free_port()
+    seen: dict[str, Any] = {}
+
+    def probe() -> None:
+        status, body = until(lambda: (a := asked(port, "GET", "/health"))[0] and a)
+        seen["health"] = status, json.loads(body)
+        seen["metrics"] = asked(port, "GET", "/metrics")[1]
+        seen["webhook"] = asked(port, "POST", "/webhook", b"{}")[0]
+
+    with beside(probe):
+        told = worker("--health-port", port, "--poll", 300)
+    assert told.code == 0
+    assert "Stopped." in told.err
+    status, health = seen["health"]
+    assert status == 200
+    assert [w["alive"] for w in health["workers"]] == [True]
+    assert b"assay_workers_alive 1.0" in seen["metrics"]
+    assert seen["webhook"] == 404
+    assert asked(port, "GET", "/health") == (0, b"")
+
+
+def test_a_port_that_is_taken_is_told_before_anything_is_claimed(
+    run: Run, worker: Run, tmp_path: Path
+) -> None:
+    only = waiting(run, tmp_path)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        told = worker("--once", "--health-port", taken.getsockname()[1])
+    assert told.code == 1
+    assert "port_unavailable" in told.err
+    assert Ledger(folder_store(tmp_path / "store")).status(only).state is State.QUEUED
+
+
+def test_a_webhook_wakes_a_worker_that_would_look_in_an_hour(
+    worker: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_WEBHOOK_SECRET", SECRET)
+    port = free_port()
+    live = MemoryLive()
+
+    def store_of(folder: Path) -> Store:
+        # With a version that is believed for an hour, as long as nobody says that it changed.
+        parts = parts_of(hub, folder, fresh_for_s=3600.0)
+        return Store(
+            parts.public,
+            parts.private,
+            live,
+            lambda: datetime.now(UTC),
+            look_anew=parts.forget_heads,
+        )
+
+    def submit() -> None:
+        until(lambda: asked(port, "GET", "/health")[0] == 200)
+        until(live.pulses)
+        store = store_of(tmp_path / "author")
+        path = tmp_path / "s.csv"
+        path.write_text(SCORES)
+        ada = Account(origin=Origin.HUB, name="ada")
+        desk = SubmissionDesk(store, {"toy": Toy()}, None, lambda: Gate(True), store.clock)
+        sent = desk.submit_scores(path, benchmark="toy", account=ada).status.submission
+        body = json.dumps(
+            {
+                "event": {"action": "update", "scope": "repo.content"},
+                "repo": {"type": "dataset", "name": f"{NAME}-requests"},
+            }
+        ).encode()
+        assert asked(port, "POST", "/webhook", body)[0] == 401
+        assert asked(port, "POST", "/webhook", body, **{"X-Webhook-Secret": SECRET})[0] == 202
+
+        def published() -> bool:
+            store.look_anew()
+            return Ledger(store).status(sent.submission_id).state is State.PUBLISHED
+
+        until(published)
+
+    with running_hub() as hub:
+        created(hub, tmp_path / "maker")
+        monkeypatch.setattr(StoreName, "open", lambda _: store_of(tmp_path / "worker"))
+        monkeypatch.chdir(tmp_path)
+        with beside(submit):
+            told = worker("--store", HUB_STORE, "--health-port", port, "--poll", 3600)
+    assert told.code == 0, told.err
+    assert SECRET not in told.err
+
+
+@pytest.mark.parametrize(
+    ("store", "woken", "given", "seconds"),
+    [
+        ("folder", False, None, 1.0),
+        (HUB_STORE, False, None, 15.0),
+        (HUB_STORE, True, None, 60.0),
+        (HUB_STORE, True, 5.0, 5.0),
+    ],
+)
+def test_how_often_a_worker_looks_depends_on_what_a_look_costs(
+    store: str, woken: bool, given: float | None, seconds: float
+) -> None:
+    assert poll_of(given, StoreName(store), woken=woken) == seconds
+
+
+def test_a_worker_in_a_job_has_the_name_it_was_given() -> None:
+    assert name_of_worker({"ASSAY_WORKER": "job-1"}) == "job-1"
+    assert name_of_worker({}) != name_of_worker({})
+
+
+def test_how_many_are_claimed_at_once_can_be_chosen(
+    worker: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+    opened = replace(folder_store(tmp_path / "store"), jobs_per_commit=1)
+    monkeypatch.setattr(StoreName, "open", lambda _: opened)
+
+    def made(store: Store, *_: object, **__: object) -> None:
+        seen.append(store.jobs_per_commit)
+        raise TransientError("seen", "That is all.")
+
+    monkeypatch.setattr("evaluator.commands.worker_shift.make_worker", made)
+    assert worker("--once", "--claim", 5).code == 3
+    assert seen == [5]
+
+
+def test_jobs_need_an_image_and_a_store_they_can_reach(
+    worker: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "no_job_image" in worker("--launcher", "jobs").err
+    monkeypatch.setenv("ASSAY_JOB_TOKEN", "hf_of_the_jobs_alone")
+    told = worker("--launcher", "jobs", "--job-image", "image")
+    assert (told.code, "store_out_of_reach" in told.err) == (1, True)
+
+
+def test_a_launcher_judges_what_came_back_and_ends_where_nothing_waits(
+    run: Run, worker: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_JOB_TOKEN", "hf_of_the_jobs_alone")
+    waits = waiting(run, tmp_path)
+    opened = folder_store(tmp_path / "store")
+    monkeypatch.setattr(StoreName, "open", lambda _: opened)
+    monkeypatch.chdir(tmp_path)
+    with running_hub() as hub:
+        api = HfApi(endpoint=hub.endpoint, token=hub.token)
+        monkeypatch.setattr("evaluator.launching.hub_jobs.HfApi", lambda: api)
+        words = ("--store", HUB_STORE, "--launcher", "jobs", "--job-image", "image", "--once")
+        told = run("worker", *words)
+    assert told.code == 0, told.err
+    assert Ledger(opened).status(waits).state is State.PUBLISHED
+
+
+def test_one_submission_is_not_both_run_here_and_in_a_job(
+    worker: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_JOB_TOKEN", "hf_of_the_jobs_alone")
+    words = ("--store", HUB_STORE, "--launcher", "jobs", "--job-image", "i", "--submission", "x")
+    assert "wrong_launcher" in worker(*words).err

@@ -1,0 +1,53 @@
+"""What is in use stays, until whoever uses it is done or dead."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from evaluator.in_use import in_use, unused
+
+HOLD = """
+import sys
+from pathlib import Path
+from evaluator.in_use import in_use
+with in_use(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def free(mark: Path) -> bool:
+    with unused(mark) as is_free:
+        return is_free
+
+
+@pytest.mark.parametrize("kind", ["folder", "file"])
+def test_what_somebody_uses_is_not_unused(tmp_path: Path, kind: str) -> None:
+    mark = tmp_path / "mark"
+    if kind == "folder":
+        mark.mkdir()
+    assert free(mark)
+    with in_use(mark), in_use(mark):
+        assert not free(mark)
+    assert free(mark)
+
+
+def test_a_process_that_is_killed_uses_nothing_any_more(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).resolve().parents[2],
+    )
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "held\n"
+    assert not free(tmp_path)
+    holder.kill()
+    holder.communicate()
+    assert free(tmp_path)

@@ -1,0 +1,25 @@
+"""The test Hub, the real client on it, and one repository."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from huggingface_hub import HfApi
+
+from tests.hub.client import NAME, api_of
+from tests.hub.server import HubServer, running_hub
+
+
+@pytest.fixture
+def hub() -> Iterator[HubServer]:
+    with running_hub() as server:
+        yield server
+
+
+@pytest.fixture
+def api(hub: HubServer) -> HfApi:
+    """The real client, with the keeper's token, and `lab/board` to write to."""
+    client = api_of(hub)
+    client.create_repo(NAME, repo_type="dataset", private=True)
+    return client

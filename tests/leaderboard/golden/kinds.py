@@ -1,0 +1,164 @@
+"""The kinds of stored records: their models, and how their files are written and read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+from pydantic import BaseModel
+
+from evaluator.worker.handed_over import HandedOver, read_record
+from evaluator.worker.handed_over import record_path as handed_over_path
+from evaluator.worker.owed import Owed
+from leaderboard.governance import bans, policy
+from leaderboard.governance.bans import Ban, bans_file, read_bans
+from leaderboard.governance.policy import Policy, read_policy
+from leaderboard.ledger.batch import event_line
+from leaderboard.ledger.chronicle import Line, read_lines, segment_path
+from leaderboard.ledger.queue_file import OLD_QUEUE, QUEUE, Queue, queue_bytes, read_queue
+from leaderboard.ledger.submission_files import record_bytes
+from leaderboard.records import Event, RunResult, Status, Submission
+from leaderboard.reevaluation.history import EDITIONS, Announced, history_file, read_history
+from leaderboard.store.memory import MemoryRepository
+from tests.leaderboard.golden import samples
+
+FOLDER = Path(__file__).parent / "records"
+FIELDS = Path(__file__).parent / "fields.json"
+"""For each kind the newest file, and the fields its model had when it was written."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of record.
+
+    Attributes:
+        model: of one record.
+        sample: values of a record in which each field says something.
+        write: a file with one record, as the present code writes it.
+        read: the records of a file, as the present code reads it.
+        suffix: of its files as they are written now.
+        legible: what two files must share to be the same.
+    """
+
+    model: type[BaseModel]
+    sample: Mapping[str, Any]
+    write: Callable[[Any], bytes]
+    read: Callable[[bytes], Sequence[BaseModel]]
+    suffix: str = ".json"
+    legible: Callable[[bytes], object] = bytes
+
+    def a_record(self) -> BaseModel:
+        """One in which each field says something."""
+        return self.model.model_validate_json(json.dumps(self.sample))
+
+    def fields(self) -> dict[str, object]:
+        """Name to type of every field, those of records inside included."""
+        schema = self.model.model_json_schema()
+        parts = {self.model.__name__: schema, **schema.get("$defs", {})}
+        found: dict[str, object] = {}
+        for name, part in parts.items():
+            if "enum" in part:
+                found[name] = part["enum"]
+            for field, kind in part.get("properties", {}).items():
+                found[f"{name}.{field}"] = _bare(kind)
+        return found
+
+
+def _bare(schema: object) -> object:
+    """A schema without its words."""
+    if isinstance(schema, dict):
+        return {k: _bare(v) for k, v in schema.items() if k not in ("title", "description")}
+    return [_bare(each) for each in schema] if isinstance(schema, list) else schema
+
+
+def _holding(path: str, content: bytes) -> MemoryRepository:
+    repository = MemoryRepository()
+    repository.commit({path: content}, parent="0", message="golden")
+    return repository
+
+
+def _queue(content: bytes) -> Sequence[Status]:
+    path = QUEUE if content.startswith(b"PAR1") else OLD_QUEUE
+    repository = _holding(path, content)
+    return read_queue(repository, repository.head()).statuses
+
+
+def _handed_over(content: bytes) -> Sequence[HandedOver]:
+    named = str(samples.HANDED_OVER["submission_id"]), str(samples.HANDED_OVER["benchmark"])
+    return (read_record(_holding(handed_over_path(*named), content), *named),)
+
+
+def _table(content: bytes) -> object:
+    table = pq.read_table(BytesIO(content))
+    return table.schema.remove_metadata(), table.schema.metadata, table.to_pylist()
+
+
+def _announced(content: bytes) -> Sequence[Announced]:
+    history = read_history(_holding(EDITIONS, content))
+    return [announced for each in history.values() for announced in each]
+
+
+def _json_of(model: type[BaseModel]) -> Callable[[bytes], Sequence[BaseModel]]:
+    return lambda content: (model.model_validate_json(content),)
+
+
+def _indented(record: BaseModel) -> bytes:
+    return record.model_dump_json(indent=1).encode()
+
+
+KINDS: Mapping[str, Kind] = {
+    "submission": Kind(Submission, samples.SUBMISSION, record_bytes, _json_of(Submission)),
+    "event": Kind(
+        Event,
+        samples.EVENT,
+        lambda event: event_line(event) + b"\n",
+        lambda content: [Event.model_validate_json(line) for line in content.splitlines()],
+        ".jsonl",
+    ),
+    "queue": Kind(
+        Status,
+        samples.STATUS,
+        lambda status: queue_bytes(Queue((status,), segments=3)),
+        _queue,
+        ".parquet",
+        _table,
+    ),
+    "result": Kind(RunResult, samples.RESULT, _indented, _json_of(RunResult)),
+    "ban": Kind(
+        Ban,
+        samples.BAN,
+        lambda ban: bans_file({ban.account: ban})[bans.PATH],
+        lambda content: tuple(read_bans(_holding(bans.PATH, content)).values()),
+    ),
+    "policy": Kind(
+        Policy,
+        samples.POLICY,
+        _indented,
+        lambda content: (read_policy(_holding(policy.PATH, content)),),
+    ),
+    "line": Kind(
+        Line,
+        samples.LINE,
+        lambda line: line.model_dump_json().encode() + b"\n",
+        lambda content: read_lines(_holding(segment_path(1), content)),
+        ".jsonl",
+    ),
+    "handed_over": Kind(HandedOver, samples.HANDED_OVER, _indented, _handed_over),
+    "owed": Kind(Owed, samples.OWED, lambda owed: owed.model_dump_json().encode(), _json_of(Owed)),
+    "announced": Kind(
+        Announced,
+        samples.ANNOUNCED,
+        lambda announced: history_file({}, [announced])[EDITIONS],
+        _announced,
+    ),
+}
+
+
+def golden_files(kind: str) -> tuple[Path, ...]:
+    """Its files, oldest first."""
+    return tuple(sorted((FOLDER / kind).iterdir()))

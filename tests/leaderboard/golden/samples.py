@@ -1,0 +1,245 @@
+"""A record of every stored kind in which each field says something.
+
+Values are given by name, so that the models of older versions take those they have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin
+
+from pydantic import BaseModel
+
+M = TypeVar("M", bound=BaseModel)
+
+AT = "2026-01-02T03:04:05.678901Z"
+LATER = "2026-01-03T00:00:00Z"
+SHA = "0123456789abcdef" * 4
+
+COST = {
+    "pairs": 4,
+    "images": 2,
+    "seconds": 1.5,
+    "pairs_per_s": 2.6666666666666665,
+    "peak_memory_bytes": 1048576,
+    "calls": 3,
+    "images_decoded": 2,
+    "images_encoded": 5,
+    "texts_encoded": 6,
+}
+FINDINGS = {
+    "pairs": 4,
+    "scored": 3,
+    "unscored": {"not_finite": 1},
+    "counts": {"not_finite": 1, "tiny_image": 2},
+    "examples": [
+        {
+            "code": "not_finite",
+            "item": "pair",
+            "item_id": "000-00|000",
+            "message": "The score is «NaN».",
+            "scored": True,
+        }
+    ],
+    "environment": {"device": "cpu", "precision": "float32"},
+}
+TRUST = {
+    "benchmark": "toy",
+    "n_pairs": 4,
+    "n_images": 2,
+    "spread": 0.25,
+    "limit": 0.01,
+    "environment": {"device": "cuda"},
+    "checks": [
+        {
+            "name": "order",
+            "n_pairs": 4,
+            "mean": 0.125,
+            "largest": 0.5,
+            "n_lost": 1,
+            "passed": False,
+            "example": {"pair_id": "000-00|000", "before": 0.5, "after": None},
+        }
+    ],
+    "precision": {
+        "n_pairs": 4,
+        "mean": 0.001,
+        "largest": 0.002,
+        "n_lost": 1,
+        "reference": {"device": "cpu"},
+    },
+}
+SUBMISSION = {
+    "submission_id": "colour-reader-0123456789",
+    "kind": "metric",
+    "name": "colour reader",
+    "version": "1.2",
+    "metrics": ["colour reader"],
+    "benchmarks": ["toy", "other"],
+    "submitter": "Ada Lovelace",
+    "description": "Läuft auf «Farben».",
+    "authors": ["Ada Lovelace", "Alan Turing"],
+    "licence": "mit",
+    "links": {"paper": "https://example.org/paper"},
+    "lower_is_better": ["colour reader"],
+    "trained_on": ["other"],
+    "account": "hub:ada",
+    "private": False,
+    "same_content_as": ["grey-0123456789"],
+    "receipt": {
+        "content_sha256": SHA,
+        "versions": {"python": "3.11.7"},
+        "isolation": ["bubblewrap"],
+        "benchmark": "toy",
+        "pairs": 4,
+        "scores_sha256": SHA,
+        "checked_at": AT,
+    },
+    "models": [f"owner/name@{SHA[:40]}"],
+    "source": f"hub:ada/reader@{SHA[:40]}",
+    "content_sha256": SHA,
+    "archive": f"uploads/{SHA}.zip",
+    "entry_point": "scorer:Scorer",
+    "weights": "weights.safetensors",
+    "received_at": AT,
+}
+EVENT = {
+    "at": AT,
+    "state": "failed",
+    "by": "worker-1",
+    "reason": "It «broke».",
+    "hint": "Mend it.",
+    "code": "scorer_failed",
+    "fault": "submitter",
+    "lease_until": LATER,
+    "log": "Traceback\n  ValueError: ü\n",
+    "nonce": "f00d",
+    "benchmarks": ["other"],
+}
+STATUS = {
+    "submission": SUBMISSION,
+    "state": "scoring",
+    "since": AT,
+    "by": "worker-1",
+    "reason": "Again.",
+    "hint": "Wait.",
+    "code": "again",
+    "fault": "world",
+    "attempts": 2,
+    "lease_until": LATER,
+    "on_boards": True,
+    "scored_at": AT,
+    "again_on": ["other"],
+}
+RESULT = {
+    "submission_id": "colour-reader-0123456789",
+    "benchmark": "toy",
+    "revision": "2",
+    "protocol": 3,
+    "contract": 4,
+    "rows": [
+        {
+            "benchmark": "toy",
+            "revision": "2",
+            "metric": "colour reader",
+            "measure": "mean",
+            "value": 0.1234567890123456,
+            "n_items": 4,
+            "n_clusters": 2,
+        }
+    ],
+    "resampling_seed": 18446744073709551615,
+    "n_resamples": 1000,
+    "isolation": ["bubblewrap", "seccomp"],
+    "versions": {"numpy": "2.4.6"},
+    "sources": {"toy.csv": SHA},
+    "cost": COST,
+    "findings": FINDINGS,
+    "repaired": {"colour reader": 1},
+    "trust": TRUST,
+    "scores_sha256": {"colour reader": SHA},
+    "same_scores_as": ["grey-0123456789"],
+    "judged_at": AT,
+}
+BAN = {"account": "hub:eve", "reason": "Spam «again».", "by": "local:olga", "at": AT}
+POLICY = {
+    "period_days": 3,
+    "reevaluate": False,
+    "allowances": {
+        "metric": {"scored": 1, "unfinished": 2},
+        "scores": {"scored": 3, "unfinished": 4},
+    },
+}
+LINE = {
+    "n": 7,
+    "at": AT,
+    "by": "local:olga",
+    "action": "hidden",
+    "subject": "colour-reader-0123456789",
+    "reason": "Läuft nicht.",
+    "record": SHA,
+    "before": SHA,
+}
+HANDED_OVER = {
+    "submission_id": "colour-reader-0123456789",
+    "benchmark": "toy",
+    "revision": "2",
+    "tag": "t1",
+    "worker": "worker-1",
+    "scores_sha256": SHA,
+    "isolation": ["bubblewrap"],
+    "cost": COST,
+    "findings": FINDINGS,
+    "trust": TRUST,
+    "contract": 4,
+    "output": "scored 4 pairs\n",
+}
+OWED = {
+    "submission_id": "colour-reader-0123456789",
+    "asked_at": AT,
+    "handed_over": True,
+    "event": EVENT,
+}
+EDITION = {"revision": "2", "protocol": 3, "contract": 4}
+ANNOUNCED = {
+    "benchmark": "toy",
+    "before": {"revision": "1", "protocol": 2, "contract": 3},
+    "edition": EDITION,
+    "at": AT,
+    "by": "local:olga",
+    "reason": "New «data».",
+}
+
+
+def filled(model: type[M], values: Mapping[str, Any]) -> M:
+    """A record with those of the values that its model has, however old it is."""
+    return model.model_validate(_known(model, values))
+
+
+def _known(model: type[BaseModel], values: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: _known_value(model.model_fields[name].annotation, value)
+        for name, value in values.items()
+        if name in model.model_fields
+    }
+
+
+def _known_value(kind: object, value: Any) -> Any:
+    inner = _record_in(kind)
+    if inner is None:
+        return value
+    if isinstance(value, list):
+        return [_known(inner, each) for each in value]
+    if get_origin(kind) is dict:
+        return {name: _known(inner, each) for name, each in value.items()}
+    return _known(inner, value)
+
+
+def _record_in(kind: object) -> type[BaseModel] | None:
+    """The model of a field that is one, may be one, or has several of one."""
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return kind
+    if get_origin(kind) in (Union, UnionType, tuple, dict):
+        return next((found for each in get_args(kind) if (found := _record_in(each))), None)
+    return None

@@ -1,0 +1,89 @@
+"""Health of a store on the Hub: figures without a burst of requests, and an outage told as one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from leaderboard.service.health import DiskSpace, Level
+from leaderboard.service.looking import HealthWatch
+from leaderboard.store.interface import Store
+from leaderboard.store.memory import memory_store
+from tests.hub.server import HubServer, running_hub
+from tests.leaderboard.house import House
+from tests.leaderboard.store.hub_rig import created, parts_of
+
+ROOMY = DiskSpace(free_bytes=100 << 30, total_bytes=200 << 30)
+
+
+@pytest.fixture
+def hub() -> Iterator[HubServer]:
+    with running_hub() as server:
+        yield server
+
+
+@pytest.fixture
+def house(hub: HubServer, tmp_path: Path) -> House:
+    parts = created(hub, tmp_path / "writer")
+    store = replace(memory_store(), public=parts.public, private=parts.private)
+    return House(store, clock=lambda: datetime.now(UTC))
+
+
+def requests(hub: HubServer, ask: Callable[[], object]) -> int:
+    before = len(hub.served)
+    ask()
+    return len(hub.served) - before
+
+
+def watch_of(hub: HubServer, folder: Path) -> tuple[HealthWatch, Store]:
+    parts = parts_of(hub, folder)
+    store = Store(parts.public, parts.private, memory_store().live, lambda: datetime.now(UTC))
+    return HealthWatch(store, folder, fresh_for_s=0.0, disk=lambda _: ROOMY), store
+
+
+def test_requests_do_not_grow_with_the_store_and_are_one_where_nothing_changed(
+    hub: HubServer, house: House, tmp_path: Path
+) -> None:
+    house.done()
+    watch, _ = watch_of(hub, tmp_path / "one")
+    first = requests(hub, watch.health)
+    assert watch.health().submissions == {"published": 1}
+    assert requests(hub, watch.health) <= 1
+    for number in range(3):
+        house.done(name=f"m{number}")
+    again = requests(hub, watch.health)
+    assert watch.health().submissions == {"published": 4}
+    other, _ = watch_of(hub, tmp_path / "two")
+    assert requests(hub, other.health) <= first
+    assert again <= first <= 20
+
+
+def test_an_outage_is_told_as_one_and_old_figures_are_not_shown(
+    hub: HubServer, house: House, tmp_path: Path
+) -> None:
+    house.done()
+    watch, _ = watch_of(hub, tmp_path / "one")
+    assert watch.health().status is Level.OK
+    outage = hub.spoil("/", status=503, times=10_000)
+    down = watch.health()
+    assert down.status is Level.DOWN
+    assert down.problems[0].code == "store_unreadable"
+    assert down.submissions == {}
+    assert hub.token not in down.model_dump_json()
+    outage.times = 0
+    assert watch.health().status is Level.OK
+
+
+def test_a_hub_that_was_never_reached_is_an_outage_and_no_fault_of_whoever_looks(
+    hub: HubServer, house: House, tmp_path: Path
+) -> None:
+    parts = parts_of(hub, tmp_path / "one")
+    store = Store(parts.public, parts.private, memory_store().live, parts.client.clock)
+    watch = HealthWatch(store, tmp_path, disk=lambda _: ROOMY)
+    hub.spoil("/", status=503, times=10_000)
+    down = watch.health()
+    assert (down.status, down.problems[0].code) == (Level.DOWN, "store_unreadable")

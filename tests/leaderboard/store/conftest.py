@@ -1,0 +1,40 @@
+"""A Hub on this machine, for the stores that need one."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from leaderboard.store.hub.creating import create
+from leaderboard.store.hub.hub_store import HubParts
+from tests.hub.server import HubServer, running_hub
+from tests.leaderboard.store.hub_rig import NAME
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def hub() -> Iterator[HubServer]:
+    with running_hub() as server:
+        yield server
+
+
+@pytest.fixture
+def hub_apart(tmp_path: Path) -> Iterator[HubParts]:
+    """A new store on a Hub in a process of its own, so that its memory is not counted here."""
+    command = [sys.executable, "-m", "tests.hub.server", "--port", "0"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        told = dict(
+            server.stdout.readline().strip().removeprefix("export ").split("=", 1) for _ in range(2)
+        )
+        parts = HubParts(
+            NAME, tmp_path / "apart", endpoint=told["HF_ENDPOINT"], token=told["HF_TOKEN"]
+        )
+        list(create(parts))
+        yield parts
+        server.terminate()

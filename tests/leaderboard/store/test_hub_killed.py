@@ -1,0 +1,122 @@
+"""A process killed between any two of its requests leaves a whole store behind."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from leaderboard.store.hub.hub_store import HubParts
+from leaderboard.store.hub.layout import PAYLOAD
+from leaderboard.store.hub.squashing import squash
+from leaderboard.store.interface import Changes
+from tests.hub.server import HubServer
+from tests.leaderboard.store import hub_dying_writer
+from tests.leaderboard.store.hub_rig import NAME, created, parts_of
+
+ROOT = Path(__file__).resolve().parents[3]
+Dies = Callable[[str, int], int]
+_DONE, _KILLED = 0, -9
+_FEWEST = 12
+"""Requests of a joined commit at the least: otherwise the test would have killed nothing."""
+
+
+def test_killed_at_any_request_of_a_commit_the_store_is_whole_and_goes_on(
+    hub: HubServer, tmp_path: Path, dies: Dies
+) -> None:
+    parts = created(hub, tmp_path / "mine")
+    first, second, third = (hub_dying_writer.changes_of(n) for n in ("first", "second", "third"))
+    parts.public.commit(first, parent=parts.public.head(), message="first")
+    old = _files(first)
+    half = 0
+    for last in count(1):
+        ended = dies("second", last)
+        found = _read(parts_of(hub, tmp_path / f"reader-{last}"))
+        assert found in (old, _files(first, second)), f"half a commit after request {last}"
+        half += found == old and _unpinned(hub, parts)
+        if ended == _DONE:
+            assert found == _files(first, second)
+            break
+        assert ended == _KILLED
+        # The next one undoes what was left, and is whole itself; then all is as before.
+        after = parts_of(hub, tmp_path / f"after-{last}").public
+        after.commit(third, parent=after.head(), message="third")
+        fresh = parts_of(hub, tmp_path / f"fresh-{last}")
+        assert _read(fresh) == {**found, **_files(third)}
+        assert not _unpinned(hub, parts)
+        gone: Changes = dict.fromkeys(_read(fresh))
+        after.commit({**gone, **_files(first)}, parent=after.head(), message="as before")
+    assert last > _FEWEST
+    assert half > 3, "no kill ever left anything beyond a pin: nothing was undone"
+
+
+def test_killed_at_any_request_of_a_squash_nothing_is_lost_and_it_can_be_finished(
+    hub: HubServer, tmp_path: Path, dies: Dies
+) -> None:
+    parts = created(hub, tmp_path / "mine")
+    for name in ("first", "second", "third"):
+        changes = hub_dying_writer.changes_of(name)
+        parts.public.commit(changes, parent=parts.public.head(), message=name)
+    old = _read(parts)
+    for last in count(1):
+        ended = dies("squash", last)
+        assert _read(parts_of(hub, tmp_path / f"reader-{last}")) == old, f"after request {last}"
+        if ended == _DONE:
+            break
+        assert ended == _KILLED
+    assert last > _FEWEST
+    list(squash(parts, take_over=True))
+    public = parts.public
+    public.commit({"queue.json": b"goes on"}, parent=public.fresh_head(), message="m")
+    assert _read(parts) == {**old, "queue.json": b"goes on"}
+
+
+@pytest.fixture
+def dies(hub: HubServer, tmp_path: Path) -> Iterator[Dies]:
+    """Do something in another process, killed before one of its requests; tells how it ended."""
+    command = [sys.executable, "-m", "tests.leaderboard.store.hub_dying_writer"]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as server:
+        pipe_in, pipe_out = server.stdin, server.stdout
+        assert pipe_in is not None
+        assert pipe_out is not None
+
+        def asked(what: str, last: int) -> int:
+            folder = str(tmp_path / f"dying-{last}")
+            given = (what, last, folder, NAME, (hub.endpoint, hub.token))
+            pipe_in.write(json.dumps(given) + "\n")
+            pipe_in.flush()
+            return int(pipe_out.readline())
+
+        yield asked
+
+
+def _files(*commits: Changes) -> dict[str, bytes]:
+    files: dict[str, bytes] = {}
+    for path, content in (item for commit in commits for item in commit.items()):
+        files.pop(path, None)
+        if isinstance(content, bytes):
+            files[path] = content
+    return files
+
+
+def _read(parts: HubParts) -> dict[str, bytes]:
+    return {path: parts.public.read(path) for path in parts.public.list()}
+
+
+def _unpinned(hub: HubServer, parts: HubParts) -> bool:
+    """Whether a branch has other files than its pin."""
+    pins = parts.public.version(parts.public.fresh_head()).pins
+    trees = []
+    for part in PAYLOAD:
+        repository = hub.repositories[parts.name.of(part)]
+        for sha in (repository.branches["main"], pins[part]):
+            files = repository.files(sha)
+            trees.append({p: f.oid for p, f in files.items() if not p.startswith(".commits")})
+    return trees[0] != trees[1] or trees[2] != trees[3]
