@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BytesIO, TextIOWrapper
 from typing import Any, Literal
@@ -19,19 +18,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from benchmarks.errors import SubmitterError
+from benchmarks.score_columns import MAX_METRICS, check_columns, too_many_metrics
 from benchmarks.stored_scores import is_stored, widened
 
-MAX_METRICS = 200
-METRIC_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 MAX_CELLS = 16_000_000
 """Of one file; as text they take some hundred bytes each while they are read."""
 MAX_LINE = 1 << 20
 MAX_INFLATED = 1 << 30
 MAX_FOOTER = 4 << 20
-RESERVED_NAMES = frozenset({"pair_id", "element_id", "element_score", "score"})
-"""Columns of a scores file, which no metric may be named after."""
-NOT_METRICS = RESERVED_NAMES - {"score"}
-"""Columns that hold no metric's scores."""
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 """An index without a name, as pandas writes it; nobody meant to send it."""
 
@@ -49,27 +43,6 @@ class Cells:
     name: str
     cells: pd.DataFrame
     place: Literal["line", "row"]
-
-
-def check_metric_name(name: str, *, reserved: Collection[str] = RESERVED_NAMES) -> str:
-    """The name, if a metric may have it.
-
-    Raises:
-        SubmitterError: `bad_metric_name`.
-    """
-    if not METRIC_NAME.fullmatch(name):
-        raise SubmitterError(
-            "bad_metric_name",
-            f"{name[:80]!r} cannot name a metric.",
-            "Use letters, digits and . _ + - (at most 64), beginning with a letter or digit.",
-        )
-    if name in reserved:
-        raise SubmitterError(
-            "bad_metric_name",
-            f"{name!r} cannot name a metric: it is a column of every scores file's form.",
-            "Choose a name that says which metric it is.",
-        )
-    return name
 
 
 def read_cells(content: bytes, name: str, metric: str, most_rows: int) -> Cells:
@@ -106,7 +79,7 @@ def _read_csv(content: bytes, name: str, metric: str, most_rows: int) -> Cells:
     header = [cell.strip() for cell in next(lines, (1, []))[1]]
     if not header:
         raise ValueError("it is empty")
-    _check_columns(name, header, metric)
+    check_columns(name, header, metric)
     places: list[int] = []
     rows: list[list[str]] = []
     for number, row in lines:
@@ -155,7 +128,7 @@ def _read_parquet(content: bytes, name: str, metric: str, most_rows: int) -> Cel
     cells = table.rename_columns([c.strip() for c in columns]).to_pandas(ignore_metadata=True)
     if is_stored(columns):
         cells = widened(cells, name, MAX_CELLS)
-        _check_columns(name, list(cells.columns), metric)
+        check_columns(name, list(cells.columns), metric)
     return Cells(name, cells.set_axis(range(1, len(cells) + 1)), "row")
 
 
@@ -170,14 +143,14 @@ def _parquet_schema(content: bytes, name: str, metric: str, most_rows: int) -> A
     groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
     # A column of lists or records counts several times here.
     if file.metadata.num_columns > 2 * MAX_METRICS:
-        raise _too_many_metrics(name, file.metadata.num_columns)
+        raise too_many_metrics(name, file.metadata.num_columns)
     schema = pa.schema([f for f in file.schema_arrow if not _PANDAS_INDEX.fullmatch(f.name)])
     n_rows = max(file.metadata.num_rows, sum(group.num_rows for group in groups))
     if is_stored(schema.names):
         # Each row of this form is one cell of the other.
         _check_size(name, n_rows, 1, most_rows * MAX_METRICS)
     else:
-        _check_columns(name, [c.strip() for c in schema.names], metric)
+        check_columns(name, [c.strip() for c in schema.names], metric)
         _check_size(name, n_rows, len(schema), most_rows)
     _check_types(name, schema)
     if sum(group.total_byte_size for group in groups) > MAX_INFLATED:
@@ -236,55 +209,6 @@ def _plain(table: Any) -> Any:
     return type(table).from_arrays(arrays, names=names)
 
 
-def _check_columns(name: str, columns: Sequence[str], metric: str) -> None:
-    metrics = metric_columns(columns)
-    if len(metrics) > MAX_METRICS:
-        raise _too_many_metrics(name, len(metrics))
-    if "pair_id" not in columns:
-        raise SubmitterError(
-            "no_pair_id",
-            f"{name} has no column pair_id (its columns: {some([c[:60] for c in columns])}).",
-            "Name the first column pair_id and the others after the metrics.",
-        )
-    _check_titles(name, columns, metric)
-    if not metrics:
-        raise SubmitterError(
-            "no_scores",
-            f"{name} has no score column beside pair_id.",
-            "Add a column score, or one column per metric.",
-        )
-    odd = [c for c in metrics if not METRIC_NAME.fullmatch(c)]
-    if odd:
-        raise SubmitterError(
-            "bad_metric_name",
-            f"{name} has columns that cannot name a metric: {some([repr(c[:60]) for c in odd])}.",
-            "Use letters, digits and . _ + - (at most 64), beginning with a letter or digit.",
-        )
-    if "element_score" in columns and "element_id" not in columns:
-        raise SubmitterError(
-            "unknown_elements",
-            f"{name} has a column element_score, but no column element_id.",
-            "Say in element_id which element each row scores, or leave element_score out.",
-        )
-
-
-def _check_titles(name: str, columns: Sequence[str], metric: str) -> None:
-    counts = Counter(metric if c == "score" else c for c in columns)
-    doubled = [repr(title[:60]) for title, times in counts.items() if times > 1]
-    if doubled:
-        renamed = f" The column score is to be named {metric!r}." if "score" in columns else ""
-        raise SubmitterError(
-            "duplicate_columns",
-            f"{name} has more than one column for {some(doubled)}.{renamed}",
-            "Give every column a name of its own.",
-        )
-
-
-def metric_columns(columns: Sequence[str] | pd.Index) -> tuple[str, ...]:
-    """The columns that hold a metric's scores."""
-    return tuple(str(c) for c in columns if c not in NOT_METRICS)
-
-
 def _check_size(name: str, n_rows: int, n_columns: int, most_rows: int) -> None:
     if n_rows > most_rows:
         raise _too_many_rows(name, "more rows", most_rows)
@@ -304,24 +228,9 @@ def _too_many_rows(name: str, what: str, most: int) -> SubmitterError:
     )
 
 
-def _too_many_metrics(name: str, number: int) -> SubmitterError:
-    return SubmitterError(
-        "too_many_metrics",
-        f"{name} has {number} metric columns.",
-        f"Send at most {MAX_METRICS} metrics in one file.",
-    )
-
-
 def _inflates(name: str) -> SubmitterError:
     return SubmitterError(
         "file_too_large",
         f"{name} takes more than {MAX_INFLATED >> 20} MB when it is decompressed.",
         "Send fewer metrics in one file.",
     )
-
-
-def some(values: Sequence[object] | pd.Index, most: int = 5) -> str:
-    """The first few values, and how many more there are."""
-    shown = [str(v) for v in list(values)[:most]]
-    more = len(values) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")

@@ -21,14 +21,8 @@ import pandas as pd
 
 from benchmarks.errors import SubmitterError
 from benchmarks.schema import Answers, Benchmark, ScoreTable
-from benchmarks.score_cells import (
-    NOT_METRICS,
-    Cells,
-    check_metric_name,
-    metric_columns,
-    read_cells,
-    some,
-)
+from benchmarks.score_cells import Cells, read_cells
+from benchmarks.score_columns import NOT_METRICS, check_metric_name, metric_columns, some
 
 MAX_BYTES = 256 * 1024 * 1024
 ROWS_PER_PAIR, LEAST_ROWS = 64, 10_000

@@ -12,7 +12,7 @@ from benchmarks.evalmuse_track2.answers import MaskedScores
 from benchmarks.evalmuse_track2.arrays import read_npz
 from benchmarks.evalmuse_track2.masks import MaskFileError, resized
 from benchmarks.evalmuse_track2.pickled import read_pickle
-from benchmarks.score_cells import some
+from benchmarks.score_columns import some
 
 _HINT = (
     "Send a .npz file with the arrays images, scores and masks, or the organisers' output.pkl; "

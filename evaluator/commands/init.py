@@ -13,7 +13,7 @@ import typer
 
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import find, load_registry
-from benchmarks.score_cells import check_metric_name
+from benchmarks.score_columns import check_metric_name
 from evaluator.commands.common import DataOption, console
 from evaluator.generation.names import IMAGES
 from evaluator.generation.prompts import (

@@ -11,6 +11,7 @@ from evaluator.doctoring.rows import Row
 if TYPE_CHECKING:
     from leaderboard.store.hub.hub_store import HubParts
     from leaderboard.store.hub.layout import Part
+    from leaderboard.store.hub.repository import HubRepository
 
 _WRITERS = frozenset({"admin", "write"})
 _WRITE = "repo.write"
@@ -109,15 +110,32 @@ def _repository(parts: HubParts, part: Part) -> Row:
     return Row(f"  {name}", f"{'private' if info.private else 'open'}, at {str(info.sha)[:12]}")
 
 
+def _pin(repository: HubRepository, part: Part, pin: str) -> Row:
+    from leaderboard.store.hub.client import LAST  # noqa: PLC0415
+    from leaderboard.store.hub.faults import VersionGoneError  # noqa: PLC0415
+
+    try:
+        repository.entries_at([LAST], pin)
+    except VersionGoneError:
+        return Row(
+            f"  pin of {part}",
+            f"{pin[:12]} is gone: {repository.name} was deleted and made again, or its history "
+            "rewritten by hand",
+            "put the repository back; without that commit its files cannot be read",
+            broken=True,
+        )
+    main = repository.fresh_head()
+    moved = "" if main == pin else f"; its branch is at {main[:12]}, which nobody reads"
+    return Row(f"  pin of {part}", f"{pin[:12]}{moved}")
+
+
 def _pins(parts: HubParts) -> Iterator[Row]:
     from leaderboard.store.hub.layout import PAYLOAD  # noqa: PLC0415
 
     try:
         version = parts.public.version(parts.public.fresh_head())
         for part in PAYLOAD:
-            main, pin = parts.repositories[part].fresh_head(), version.of(part)
-            moved = "" if main == pin else f"; its branch is at {main[:12]}, which nobody reads"
-            yield Row(f"  pin of {part}", f"{pin[:12]}{moved}")
+            yield _pin(parts.repositories[part], part, version.of(part))
     except AssayError as error:
         yield Row("  pins", error.message, error.hint, broken=True)
         return

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from evaluator.launching.settings import PREFIX
+from evaluator.launching.settings import works_in_job
 from leaderboard.folding import asked_at, attempts_of
 from leaderboard.queueing import fair_order
 from leaderboard.records import Event, Kind, Status
@@ -171,6 +171,6 @@ def _precedence(by_id: dict[str, Status], job: SeenJob) -> tuple[bool, datetime,
 
 def _lost(statuses: Iterable[Status], live: set[str], now: datetime) -> Iterable[Status]:
     for status in statuses:
-        ours = status.state in _WITH_WORKER and status.by.startswith(PREFIX)
+        ours = status.state in _WITH_WORKER and works_in_job(status.by)
         if ours and status.by not in live and now - status.since > NOT_LISTED_YET:
             yield status

@@ -17,6 +17,7 @@ PREFIX = "job-"
 """Of the names of workers within jobs."""
 STORE_LABEL, SUBMISSION_LABEL, WORKER_LABEL = "assay-store", "assay-submission", "assay-worker"
 
+_JOB_WORKER = re.compile(re.escape(PREFIX) + "[0-9a-z]+")
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 
 
@@ -97,6 +98,14 @@ class JobRequest:
             SUBMISSION_LABEL: self.submission_id,
             WORKER_LABEL: self.worker,
         }
+
+
+def works_in_job(worker: str) -> bool:
+    """Whether a worker of this name is one within a job.
+
+    One elsewhere has further parts in its name, and may be on a machine called `job-7`.
+    """
+    return _JOB_WORKER.fullmatch(worker) is not None
 
 
 def store_label(settings: JobSettings) -> dict[str, str]:

@@ -123,11 +123,13 @@ class Claims:
     def check_not_banned(self, task: Task) -> None:
         """Find out whether the account was banned since its submission was claimed.
 
+        What was run before, or was scored by another worker, is finished all the same.
+
         Raises:
             TransientError: `banned`, or any other: the store fails, and nothing is known.
         """
-        again = task.status.scored_at is not None
-        if not again and task.submission.account in read_bans(self.store.public):
+        begun = task.handed_over or task.status.scored_at is not None
+        if not begun and task.submission.account in read_bans(self.store.public):
             raise TransientError(BANNED, f"{task.submission.account} was banned.")
 
     def _share(self, free: int) -> int:

@@ -15,11 +15,15 @@ from leaderboard.ledger.batch import Batch
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Event, Status
 from leaderboard.states import TO_JUDGE, State
+from leaderboard.store.interface import Changes
 
 MAX_ATTEMPTS = 3
 _LONGEST_WHY = 240
 _OURS_WHEN_WORKING = frozenset({"data_missing", "data_malformed", "images_missing"})
 """Errors about this machine's data: not the submitter's, once the submission was accepted."""
+
+Boards = Callable[[datetime, Sequence[Status]], Changes]
+"""From the time and all submissions to the files of the boards."""
 
 log = logging.getLogger(__name__)
 
@@ -32,15 +36,22 @@ class Endings:
         ledger: where they are recorded.
         clock: the current time, with a time zone.
         owed: keeps what is to be recorded later.
+        boards: makes the boards anew where an end changes who is on them.
     """
 
     def __init__(
-        self, name: str, ledger: Ledger, clock: Callable[[], datetime], owed: OwedEvents
+        self,
+        name: str,
+        ledger: Ledger,
+        clock: Callable[[], datetime],
+        owed: OwedEvents,
+        boards: Boards,
     ) -> None:
         self._name = name
         self._ledger = ledger
         self._clock = clock
         self._owed = owed
+        self._boards = boards
 
     def give_back(self, task: Task, error: TransientError, output: str) -> None:
         """Let it wait again after a fault of the world, unless that happened too often.
@@ -185,11 +196,17 @@ class Endings:
 
     def _append(self, submission_id: str, event: Event, still: Callable[[Status], bool]) -> None:
         """Append an end, unless the submission was moved meanwhile."""
+
+        def boards(after: Sequence[Status]) -> Changes:
+            same = _on_boards(after) == _on_boards(self._ledger.statuses())
+            return {} if same else self._boards(event.at, after)
+
         try:
             self._ledger.append(
                 submission_id,
                 [event],
                 still=still,
+                also=boards,
                 # Earlier results may be on the boards still, while a newer version came.
                 others=superseding(submission_id, event.at, self._name),
             )
@@ -201,6 +218,10 @@ class Endings:
 
     def _mine(self, status: Status) -> bool:
         return status.held_by(self._name)
+
+
+def _on_boards(statuses: Sequence[Status]) -> set[str]:
+    return {status.submission.submission_id for status in statuses if status.on_boards}
 
 
 def _waiting(status: Status) -> dict[str, str]:

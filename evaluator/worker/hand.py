@@ -42,6 +42,11 @@ class Hand:
         self._to_do |= {task.submission_id: task for task in tasks}
         self._told()
 
+    def postpone(self, task: Task) -> None:
+        """The others are done before it: what it needs cannot be had now."""
+        if self._to_do.pop(task.submission_id, None) is not None:
+            self._to_do[task.submission_id] = task
+
     def finish(self, task: Task) -> None:
         """It waits for nothing but the store."""
         self._to_do.pop(task.submission_id, None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import platform
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
@@ -128,5 +129,10 @@ def _without_examples(trust: TrustReport | None, benchmark: Benchmark) -> TrustR
 
 def versions() -> dict[str, str]:
     """Versions of what the figures depend on."""
-    found = {name: version(name) for name in _FIGURES_DEPEND_ON}
-    return {"python": platform.python_version(), **found}
+    return {"python": platform.python_version(), **dict(_installed())}
+
+
+@cache
+def _installed() -> tuple[tuple[str, str], ...]:
+    """Read once: it takes as long as judging a small run."""
+    return tuple((name, version(name)) for name in _FIGURES_DEPEND_ON)

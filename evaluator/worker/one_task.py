@@ -144,7 +144,8 @@ class OneTask:
     def _after_fault(self, task: Task, error: TransientError) -> None:
         """Let go of a task after a fault of the world, or keep it where it is not at fault."""
         if isinstance(error, StoreAwayError) or is_full(error):
-            raise error  # It stays in hand, and is taken up again.
+            self.hand.postpone(task)  # It is taken up again; nothing else waits for it alone.
+            raise error
         if error.code == BANNED:
             self.endings.hand_back([task], "It waits, since its account was banned.")
         elif error.code != "lost_race":

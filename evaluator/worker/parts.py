@@ -69,19 +69,15 @@ class Parts:
         self.slot = CodeSlot(at.scorers, at.role)
         self.presence = Presence(scratch / "workers", at.name)
         self.heart = Heartbeat(store.live, self.idle_pulse(), store.clock)
-        self.endings = Endings(at.name, self._ledger, store.clock, OwedEvents(scratch / "owed"))
+        publisher = Publisher(store, cards_of(at.registry))
+        owed = OwedEvents(scratch / "owed")
+        self.endings = Endings(at.name, self._ledger, store.clock, owed, publisher.snapshot_files)
         self.uploads = UploadShelf(scratch / "uploads", self._ledger.fetch_upload)
         self._handing = HandingOver(
             at.name, store, self._ledger, at.registry, at.data, at.keys, store.clock
         )
         self._results = RunPublisher(
-            at.name,
-            store,
-            self._ledger,
-            Publisher(store, cards_of(at.registry)),
-            at.registry,
-            at.data,
-            store.clock,
+            at.name, store, self._ledger, publisher, at.registry, at.data, store.clock
         )
         self.leftovers = Leftovers(
             self._ledger,

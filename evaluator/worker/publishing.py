@@ -12,7 +12,7 @@ from benchmarks.errors import TransientError
 from benchmarks.schema import Benchmark
 from evaluator.submission.agreement import agreement
 from evaluator.worker.judging import Judged, Scored, judge
-from evaluator.worker.sameness import same_among, same_scores, score_hashes
+from evaluator.worker.sameness import PublishedHashes, same_among, same_scores, score_hashes
 from evaluator.worker.tasks import Finished, begun_events
 from leaderboard.governance.versions import Further, superseding
 from leaderboard.ledger.batch import Batch
@@ -21,7 +21,7 @@ from leaderboard.ledger.tidying import tidy
 from leaderboard.publication.publisher import Publisher
 from leaderboard.publication.results import ResultFiles
 from leaderboard.records import Event, RunResult, Status, Submission
-from leaderboard.reevaluation.archive import displaced
+from leaderboard.reevaluation.archive import Displaced, displaced
 from leaderboard.states import State
 from leaderboard.store.interface import Changes, Store, transact
 
@@ -83,6 +83,11 @@ class RunPublisher:
     data: Path | None
     clock: Callable[[], datetime]
 
+    @cached_property
+    def published(self) -> PublishedHashes:
+        """Of the scores that are on the boards."""
+        return PublishedHashes(self.store)
+
     def judged(self, finished: Finished) -> JudgedRun:
         """Compute every measure of a finished submission.
 
@@ -115,7 +120,7 @@ class RunPublisher:
         """
         now = self.clock()
         flagged = self._flagged(judged)
-        self._keep_private(flagged)
+        self._keep_private(flagged, still)
         published: set[str] = set()
 
         def batch() -> Batch:
@@ -161,7 +166,7 @@ class RunPublisher:
             runs = [run.published for one in shown for run in one.runs]
             changes = {**self.publisher.snapshot_files(now, after, runs)}
             for one in shown:
-                changes |= displaced(self.store, one.submission, one.results).public
+                changes |= self._displaced(one).public
                 changes |= one.files.public
             return changes
 
@@ -176,7 +181,13 @@ class RunPublisher:
     def _is_mine(self, one: JudgedRun, still: Callable[[Status], bool]) -> bool:
         return still(self.ledger.whole_status(one.finished.submission_id))
 
-    def _keep_private(self, judged: Sequence[JudgedRun]) -> None:
+    def _displaced(self, one: JudgedRun) -> Displaced:
+        """What becomes of earlier results; nothing is looked for where there were none."""
+        if one.finished.task.status.scored_at is None:
+            return Displaced({}, {})
+        return displaced(self.store, one.submission, one.results)
+
+    def _keep_private(self, judged: Sequence[JudgedRun], still: Callable[[Status], bool]) -> None:
         kept = {one.finished.submission_id: _kept(one) for one in judged}
         kept = {name: files for name, files in kept.items() if files}
         if not kept:
@@ -185,8 +196,9 @@ class RunPublisher:
         def change() -> Changes:
             changes: dict[str, bytes | Path | None] = {}
             for one in judged:
-                if one.finished.submission_id in kept:
-                    changes |= displaced(self.store, one.submission, one.results).private
+                # What another worker has finished meanwhile is not written over.
+                if one.finished.submission_id in kept and self._is_mine(one, still):
+                    changes |= self._displaced(one).private
                     changes |= kept[one.finished.submission_id]
             return changes
 
@@ -194,14 +206,15 @@ class RunPublisher:
 
     def _flagged(self, judged: Sequence[JudgedRun]) -> list[JudgedRun]:
         """The same with what their scores are equal to: on the boards, or among themselves."""
-        statuses = self.ledger.statuses()
+        statuses, origins = self.ledger.statuses(), self.publisher.origins()
         flagged: list[JudgedRun] = []
         for one in judged:
             runs: list[Judged] = []
             for run in one.runs:
                 result = run.published.result
                 hashes = score_hashes(run.table)
-                found = same_scores(self.store, one.submission, result, hashes, statuses)
+                known = self.published.on(result, origins)
+                found = same_scores(one.submission, hashes, statuses, known)
                 earlier = [
                     (e.submission, r.published.result, score_hashes(r.table))
                     for e in flagged

@@ -5,16 +5,22 @@ Both are flags for readers, never a verdict: two people may share a baseline in 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+import pyarrow as pa
 
 from benchmarks.schema import ScoreTable
 from benchmarks.stored_scores import read_overall
 from evaluator.submission.receiving.labels import owner_of
 from leaderboard.desk import UNNAMED
 from leaderboard.governance.accounts import ASSAY
+from leaderboard.publication.origins import Origin
 from leaderboard.publication.score_hash import scores_sha256
 from leaderboard.records import Kind, RunResult, Status, Submission
 from leaderboard.store.interface import NotFoundError, Store
+
+log = logging.getLogger(__name__)
 
 
 def same_content(
@@ -49,34 +55,81 @@ def score_hashes(table: ScoreTable) -> dict[str, str]:
     return {name: scores_sha256(table.overall[name]) for name in table.metrics}
 
 
+class PublishedHashes:
+    """Hashes of the scores behind published results.
+
+    The snapshot says them of most runs, so that a publication reads no more files the more there
+    are. The others are of results whose answers are private, or that are older than that: each is
+    read once.
+
+    Args:
+        store: where results and scores are.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._read: dict[tuple[str, str, str], frozenset[str]] = {}
+
+    def on(
+        self, like: RunResult, origins: Mapping[str, Origin]
+    ) -> Callable[[Submission], frozenset[str]]:
+        """From a published submission to the hashes of its scores on the benchmark of a run.
+
+        Args:
+            like: the run; scores on another revision are other scores.
+            origins: what the published snapshot shows.
+        """
+
+        def hashes(other: Submission) -> frozenset[str]:
+            name = other.submission_id
+            if name not in origins:
+                return self._found(other, like)
+            run = origins[name].runs.get(like.benchmark)
+            if run is None or run.revision != like.revision:
+                return frozenset()
+            key = name, like.benchmark, run.sha256
+            if not run.scores and key not in self._read:
+                self._read[key] = self._found(other, like)
+            return frozenset(run.scores) or self._read[key]
+
+        return hashes
+
+    def _found(self, other: Submission, like: RunResult) -> frozenset[str]:
+        """The same from the files of a run; none where they cannot be read."""
+        try:
+            return frozenset(_published(self._store, other, like))
+        except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+            # It is another's run that is damaged, and a flag that is missing: no reason to fail.
+            log.warning("Scores of %s are not compared: %s", other.submission_id, error)
+            return frozenset()
+
+
 def same_scores(
-    store: Store,
     submission: Submission,
-    result: RunResult,
-    hashes: dict[str, str],
+    hashes: Mapping[str, str],
     statuses: Iterable[Status],
+    published: Callable[[Submission], frozenset[str]],
 ) -> tuple[str, ...]:
     """Ids of submissions by others whose published scores on this benchmark are the same.
 
     Args:
-        store: where their results are.
         submission: whose run is compared.
-        result: of that run.
         hashes: of its scores.
         statuses: all submissions, as everyone may see them.
+        published: the hashes of another's scores on the same benchmark.
 
     Returns:
         None for Assay's own, as `same_content`.
     """
     if owner_of(submission) == ASSAY.key:
         return ()
-    wanted = set(hashes.values())
+    wanted = frozenset(hashes.values())
     return tuple(
         status.submission.submission_id
         for status in statuses
         if status.on_boards
         and owner_of(status.submission) != owner_of(submission)
-        and wanted & set(_published(store, status.submission, result))
+        and wanted & published(status.submission)
     )
 
 

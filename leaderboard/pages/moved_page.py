@@ -7,6 +7,7 @@ from typing import Any
 import gradio as gr
 
 from benchmarks.errors import TransientError
+from benchmarks.schema import Card
 from leaderboard.pages.markup import text
 from leaderboard.pages.measures import skill_title, title, token
 from leaderboard.pages.moved_query import (
@@ -20,7 +21,8 @@ from leaderboard.pages.moved_view import earlier_banner, moved_view
 from leaderboard.pages.page import Context, Page
 from leaderboard.pages.widgets import QUIET, SHOW_LINK, html, on_load, run_on_load
 from leaderboard.reevaluation.comparing import standing
-from leaderboard.reevaluation.earlier_boards import Progress, progress
+from leaderboard.reevaluation.earlier_boards import EarlierBoard, Progress, progress, without
+from leaderboard.states import State
 
 _NOW = ""
 _GO_TO_PLACE = """() => setTimeout(() => {
@@ -30,10 +32,16 @@ _GO_TO_PLACE = """() => setTimeout(() => {
 
 def comparison(context: Context, asked: MovedQuery) -> Comparison | None:
     """What a query compares on this site."""
-    earlier = context.earlier
-    view = context.reader.view()
-    on_boards = standing(context.reader.statuses())
-    return compared(asked, view, context.cards, earlier.tags, earlier.board, standing=on_boards)
+    earlier, view, statuses = context.earlier, context.reader.view(), context.reader.statuses()
+    hidden = {s.submission.submission_id for s in statuses if s.state is State.HIDDEN}
+
+    def board_of(card: Card, tag: str) -> EarlierBoard | None:
+        found = earlier.board(card, tag)
+        # What an operator took away is shown nowhere; what was withdrawn did stand there.
+        return without(found, hidden) if found else None
+
+    on_boards = standing(statuses)
+    return compared(asked, view, context.cards, earlier.tags, board_of, standing=on_boards)
 
 
 def progress_of(context: Context, benchmark: str, tag: str) -> Progress | None:

@@ -24,6 +24,8 @@ class RunOrigin(BaseModel):
         protocol: version of the protocol, likewise.
         contract: version of what its scorer was given, likewise; None where no code was run.
         sha256: of its result, however its file is laid out.
+        scores: the hashes of its scores, in the order of their metrics' names; none where the
+            result does not say them, or the origin is older than that.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -32,6 +34,7 @@ class RunOrigin(BaseModel):
     protocol: int = 1
     contract: int | None = None
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    scores: tuple[str, ...] = ()
 
     @property
     def edition(self) -> Edition:
@@ -62,5 +65,9 @@ def origin_of(result: RunResult) -> RunOrigin:
     content = result.model_dump_json().encode()
     made, sha256 = Edition.of_result(result), hashlib.sha256(content).hexdigest()
     return RunOrigin(
-        revision=made.revision, protocol=made.protocol, contract=made.contract, sha256=sha256
+        revision=made.revision,
+        protocol=made.protocol,
+        contract=made.contract,
+        sha256=sha256,
+        scores=tuple(found for _, found in sorted(result.scores_sha256.items())),
     )

@@ -10,6 +10,7 @@ from benchmarks.schema import Benchmark, Card
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.publication.boards import Snapshot
 from leaderboard.publication.draws_shelf import DrawsShelf
+from leaderboard.publication.origins import Origin
 from leaderboard.publication.pairs import pairs_file, pairs_path
 from leaderboard.publication.published import Published
 from leaderboard.publication.snapshot_file import (
@@ -87,6 +88,12 @@ class Publisher:
             if self._built is None or self._built[0] != key:
                 self._built = key, self._build(built_at, shown, new)
             return self._built[1]
+
+    def origins(self) -> Mapping[str, Origin]:
+        """Submission to what of it the published snapshot shows; none where there is none."""
+        with self._lock:
+            last = self._published()
+        return last.origins if last else {}
 
     def publish_cards(self, built_at: datetime) -> None:
         """Make the boards show the benchmarks known here, if the snapshot shows others.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
 from benchmarks.schema import Card
@@ -125,6 +125,18 @@ def read_board(public: Repository, benchmark: str, tag: str) -> EarlierBoard | N
     except NotFoundError:
         return None
     return EarlierBoard(tag, found.boards[benchmark], found.entries)
+
+
+def without(earlier: EarlierBoard, submissions: Container[str]) -> EarlierBoard:
+    """An earlier board without the metrics of some submissions; ranks stay as they were."""
+    kept = {
+        entry_id for entry_id in earlier.entries if entry_id.rpartition("/")[0] not in submissions
+    }
+    if len(kept) == len(earlier.entries):
+        return earlier
+    cells = [cell for cell in earlier.board.cells if cell.entry_id in kept]
+    entries = {key: earlier.entries[key] for key in earlier.entries if key in kept}
+    return EarlierBoard(earlier.tag, Board(earlier.board.card, cells), entries)
 
 
 def earlier_tags(public: Repository, benchmark: str, now: Card | None = None) -> tuple[str, ...]:

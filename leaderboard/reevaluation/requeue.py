@@ -51,7 +51,7 @@ class Wanted:
 
     Attributes:
         benchmark: only what is outdated on this one; empty: on all.
-        scorer: all submissions of code of this name, outdated or not; empty: what is outdated.
+        scorer: all public submissions of code of this name, outdated or not; empty: what is outdated.
         by: who asks; a worker asks as Assay itself.
         reason: further words for everybody; may be empty.
     """
@@ -73,7 +73,8 @@ class Reevaluation:
 
     Attributes:
         found: every submission concerned.
-        passed_over: benchmarks whose edition here is older than the store's, in sentences.
+        passed_over: in sentences: benchmarks whose edition here is older than the store's, and
+            private submissions that were asked for by name.
         looked_at: how many submissions had their results read.
     """
 
@@ -106,7 +107,10 @@ def plan(store: Store, cards: Mapping[str, Card], wanted: Wanted | None = None) 
     found: Iterable[Outdated | None]
     if wanted.scorer:
         named = [s for s in statuses if s.submission.name == wanted.scorer]
-        found = (forced(status, known, editions_of) for status in named)
+        # The chronicle names the scorer: beside it, no private submission may be seen to move.
+        passed_over += _private_ones(named)
+        public = (status for status in named if not status.submission.private)
+        found = (forced(status, known, editions_of) for status in public)
     else:
         found = (outdated(status, known, editions_of, history) for status in statuses)
     return Reevaluation(tuple(one for one in found if one), passed_over, len(statuses))
@@ -249,6 +253,13 @@ def _not_past(
         else:
             known[name] = card
     return known, tuple(past)
+
+
+def _private_ones(named: Sequence[Status]) -> tuple[str, ...]:
+    """A sentence about submissions whose name is not public; none where there are none."""
+    held = ", ".join(s.submission.submission_id for s in named if s.submission.private)
+    how = "private, so not run again by name. Have each of them run: python -m evaluator rerun"
+    return (f"{held}: {how}",) if held else ()
 
 
 class _Editions:

@@ -19,6 +19,7 @@ from leaderboard.service.verdict import judged, unreadable
 from leaderboard.store.interface import Repository, Store, utc_now
 
 FRESH_FOR_S = 5.0
+PATIENCE_S = 5.0
 
 
 class ChronicleCounts:
@@ -101,6 +102,7 @@ class HealthWatch:
         folder: on the disk that this process depends on.
         own: name of the worker that answers; empty where none does.
         fresh_for_s: how long an answer is given again.
+        patience_s: how long to wait for another who looks.
         monotonic: seconds, for that.
         disk: says what is free where a folder lies.
     """
@@ -112,6 +114,7 @@ class HealthWatch:
         *,
         own: str = "",
         fresh_for_s: float = FRESH_FOR_S,
+        patience_s: float = PATIENCE_S,
         monotonic: Callable[[], float] = time.monotonic,
         disk: Callable[[Path], DiskSpace | None] = disk_of,
     ) -> None:
@@ -119,23 +122,33 @@ class HealthWatch:
         self._folder = folder
         self._own = own
         self._looking = Looking(store)
-        self._fresh_for_s = fresh_for_s
+        self._fresh_for_s, self._patience_s = fresh_for_s, patience_s
         self._monotonic = monotonic
         self._disk = disk
         self._lock = threading.Lock()
         self._last: tuple[float, Health] | None = None
 
     def health(self) -> Health:
-        """As it is now, or was a few seconds ago."""
-        with self._lock:  # Whoever asks meanwhile waits for the one answer.
+        """As it is now, or was a few seconds ago; down where another looks already and gets no answer.
+
+        Whoever asks meanwhile waits for that one answer, but not so long that a silent store holds
+        all the threads of a site.
+        """
+        if not self._lock.acquire(timeout=self._patience_s):
+            silent = TransientError("store_silent", f"No answer in {self._patience_s:.0f} s.")
+            return unreadable(silent, utc_now(), self._disk(self._folder))
+        try:
             if self._last is None or self._monotonic() - self._last[0] >= self._fresh_for_s:
                 self._last = self._monotonic(), self._look()
             return self._last[1]
+        finally:
+            self._lock.release()
 
     def _look(self) -> Health:
+        # This machine's time, for a store that does not even tell its own.
         disk, now = self._disk(self._folder), utc_now()
         try:
-            now = self._store.clock()  # Without it, this machine's says when nothing was to be read.
+            now = self._store.clock()
             return judged(self._looking.look(), now, disk, own=self._own)
         except AssayError as error:
             return unreadable(error, now, disk)

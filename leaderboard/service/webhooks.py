@@ -109,7 +109,7 @@ def webhook_from(
     Raises:
         SubmitterError: `weak_secret`.
     """
-    secret = environment.get(SECRET_VARIABLE, "")
+    secret = environment.get(SECRET_VARIABLE, "").strip()
     return Webhook(secret, repositories, effect) if secret and repositories else None
 
 

@@ -174,7 +174,11 @@ def transact_alone(
     attempts: int,
     sleep: Callable[[float], None],
 ) -> str:
-    """As `transact`, in a commit of its own."""
+    """As `transact`, in a commit of its own.
+
+    Raises:
+        ConflictError: the race was lost `attempts` times.
+    """
     for attempt in range(attempts):
         parent = repository.head()
         last = attempt == attempts - 1

@@ -62,7 +62,7 @@ def check_clashes(
     written = {path for path, content in changes.items() if content is not None}
     deleted = changes.keys() - written
     for path in written:
-        for folder in _folders(path):
+        for folder in folders_of(path):
             if folder in written or (folder not in deleted and is_file(folder)):
                 raise _clash(folder, path)
         for file in below(path):
@@ -77,8 +77,14 @@ def entangled(some: Iterable[str], others: Iterable[str]) -> bool:
         folder in files
         for files, paths in ((first, second), (second, first))
         for path in paths
-        for folder in _folders(path)
+        for folder in folders_of(path)
     )
+
+
+def folders_of(path: str) -> Iterable[str]:
+    """`a` and `a/b` for `a/b/c`."""
+    parts = path.split("/")
+    return ("/".join(parts[:end]) for end in range(1, len(parts)))
 
 
 def _plain(part: str) -> bool:
@@ -93,12 +99,6 @@ def _nameable(part: str) -> bool:
         return len(part.encode()) <= _PART_BYTES
     except UnicodeEncodeError:
         return False
-
-
-def _folders(path: str) -> Iterable[str]:
-    """`a` and `a/b` for `a/b/c`."""
-    parts = path.split("/")
-    return ("/".join(parts[:end]) for end in range(1, len(parts)))
 
 
 def _bad(path: str) -> PlatformError:

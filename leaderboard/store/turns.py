@@ -50,7 +50,11 @@ class Member:
         return self.gone or self.version is not None or self.error is not None
 
     def outcome(self) -> str:
-        """The version after its commit; raises what ended it."""
+        """The version after its commit.
+
+        Raises:
+            Exception: what ended it instead.
+        """
         if self.error is not None:
             raise self.error
         assert self.version is not None  # only a thread that still waits asks
@@ -63,7 +67,7 @@ class Turns:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._waiting: list[Member] = []
-        self._led = False
+        self._leader: Member | None = None
 
     def join(self, member: Member) -> None:
         """Wait with the others."""
@@ -73,7 +77,8 @@ class Turns:
     def waiting(self) -> tuple[Member, ...]:
         """All who wait, those who were asked already too."""
         with self._changed:
-            return tuple(self._waiting)
+            # A leader that was interrupted may have left one behind that has ended.
+            return tuple(member for member in self._waiting if not member.over)
 
     def take(self, member: Member, evaluate: Callable[[Repository], Answer]) -> bool:
         """Wait for what a member has to do, and evaluate its change if it is that.
@@ -82,11 +87,11 @@ class Turns:
             Whether it leads now; it must `step_down`.
         """
         with self._changed:
-            self._changed.wait_for(lambda: member.over or member.view or not self._led)
+            self._changed.wait_for(lambda: member.over or member.view or self._leader is None)
             if member.over:
                 return False
             if member.view is None:
-                self._led = True
+                self._leader = member
                 return True
             view, member.view, member.busy = member.view, None, True
         answer = None
@@ -101,20 +106,20 @@ class Turns:
     def step_down(self) -> None:
         """Leave the lead to another."""
         with self._changed:
-            self._led = False
+            self._leader = None
             self._changed.notify_all()
 
     def ask(self, member: Member, view: Repository) -> Answer | None:
         """What another thread's change comes to; None if that thread waits no more."""
         with self._changed:
             # A leader that was interrupted may have left it at work.
-            self._changed.wait_for(lambda: not member.busy)
+            self._changed.wait_for(lambda: member.over or not member.busy)
             member.view = view
             self._changed.notify_all()
             self._changed.wait_for(
-                lambda: member.gone or (member.answer is not None and member.answer[0] is view)
+                lambda: member.over or (member.answer is not None and member.answer[0] is view)
             )
-            return None if member.gone or member.answer is None else member.answer[1]
+            return None if member.over or member.answer is None else member.answer[1]
 
     def end(
         self,
@@ -132,9 +137,11 @@ class Turns:
             self._changed.notify_all()
 
     def leave(self, member: Member) -> None:
-        """Wait no more, whatever comes of it: its thread was interrupted."""
+        """Wait no more, nor lead, whatever comes of it: its thread was interrupted."""
         with self._changed:
-            if not member.over:
-                member.gone = True
+            member.gone = True
+            if member in self._waiting:
                 self._waiting.remove(member)
+            if self._leader is member:
+                self._leader = None
             self._changed.notify_all()

@@ -16,7 +16,7 @@ import pytest
 from benchmarks import score_cells
 from benchmarks.errors import SubmitterError
 from benchmarks.schema import ScoreTable
-from benchmarks.score_cells import check_metric_name
+from benchmarks.score_columns import check_metric_name
 from benchmarks.scores import parse_scores, read_scores, write_scores
 from tests.benchmarks.toy import PAIRS, Toy
 

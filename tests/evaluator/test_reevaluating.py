@@ -380,6 +380,17 @@ def test_a_changed_scorer_is_run_again_by_name_and_its_old_result_stays(rig: Rig
     assert verify(rig.store.public) == ()
 
 
+def test_asking_for_a_scorer_by_name_tells_of_no_private_submission_of_that_name(rig: Rig) -> None:
+    private = rig.send(module("grey"), private=True).submission.submission_id
+    rig.worker().run_all()
+    wanted = Wanted(scorer="grey", by=ROOT.key, reason="its checkpoint was mended")
+    before = rig.store.public.head()
+    done = requeue(rig.store, {"toy": rig.toy.card}, wanted)
+    assert rig.store.public.head() == before
+    assert status(rig, private).state is State.HELD
+    assert [private in said for said in done.passed_over] == [True], "the operator is told"
+
+
 def test_private_submissions_are_run_again_and_their_old_results_stay_private(rig: Rig) -> None:
     sent = rig.send(module("grey"), private=True)
     name = sent.submission.submission_id

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import find
 from benchmarks.schema import Benchmark, ScoreTable
-from benchmarks.score_cells import check_metric_name
+from benchmarks.score_columns import check_metric_name
 from benchmarks.scores import load_bytes, parse_scores
 from evaluator.hub.source import PREFIX, Fetched, HubSource, fetched
 from evaluator.submission.archives.content import Content

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from benchmarks.errors import SubmitterError
-from benchmarks.score_cells import RESERVED_NAMES
+from benchmarks.score_columns import RESERVED_NAMES
 from evaluator.isolation.supervising.text import plain_text
 from leaderboard.governance.accounts import ASSAY, Account
 from leaderboard.records import Submission

@@ -83,9 +83,12 @@ class CommitBudget:
             return self._delay(self._clock(), min(commits, int(self._burst)))
 
     def penalise(self, seconds: float) -> None:
-        """Make no commit for so long, and no burst after it: the Hub refused one."""
+        """Make no commit for so long, and no burst after it: the Hub refused one.
+
+        For an hour at most, whatever is asked: the Hub counts no further back.
+        """
         with self._lock:
-            self._not_before = max(self._not_before, self._clock() + seconds)
+            self._not_before = max(self._not_before, self._clock() + min(seconds, HOUR_S))
             # One commit then, and the next when it has grown from there on.
             self._at_once, self._counted_at = 1.0, self._not_before
 

@@ -149,6 +149,9 @@ class HubClient:
 
         Yields:
             The last reply, its body unread.
+
+        Raises:
+            TransientError: the replies lead nowhere.
         """
         session = get_session()
         given = {**self._headers(), "Accept-Encoding": "identity", **headers}
@@ -271,16 +274,16 @@ class HubClient:
     def _pages(self, asked: Asked, url: str, params: dict[str, str]) -> Iterator[dict[str, Any]]:
         after: str | None = url
         while after is not None:
-            reply = self.tried(asked, partial(self._page, after, params if after == url else {}))
-            yield from reply.json()
-            after = reply.links.get("next", {}).get("url")
+            page = partial(self._page, after, params if after == url else {})
+            entries, after = self.tried(asked, page)
+            yield from entries
 
-    def _page(self, url: str, params: dict[str, str]) -> httpx.Response:
+    def _page(self, url: str, params: dict[str, str]) -> tuple[list[dict[str, Any]], str | None]:
         reply = get_session().get(
             url, params=params or None, headers=self._headers(), timeout=TIMEOUT
         )
         hf_raise_for_status(reply)
-        return reply
+        return reply.json(), reply.links.get("next", {}).get("url")
 
     def _headers(self) -> dict[str, str]:
         return build_hf_headers(token=self._api.token, library_name="assay")

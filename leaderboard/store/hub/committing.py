@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 
-from benchmarks.errors import TransientError
+from benchmarks.errors import PlatformError, TransientError
 from leaderboard.store.hub.client import HubClient
 from leaderboard.store.hub.description import describe, new_nonce
 from leaderboard.store.hub.faults import OvertakenError, VersionGoneError, refused_for
@@ -89,6 +89,10 @@ class Committer:
                 raise ConflictError(parent, "a later one") from error
             except TransientError as error:
                 doubtful = error
+            except PlatformError as error:
+                if doubtful is None:
+                    raise
+                raise self._unknown(draft) from error  # An earlier try may still land.
             if found := self._looked_for(draft.nonce, parent):
                 return Made(found, told=False)
             if pause is not None:

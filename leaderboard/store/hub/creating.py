@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 
 from huggingface_hub import HfApi
 from huggingface_hub.errors import HfHubHTTPError
 
 from benchmarks.errors import PlatformError
+from leaderboard.store.hub.client import LAST
 from leaderboard.store.hub.faults import Asked
 from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.layout import PAYLOAD, Part
@@ -31,7 +32,7 @@ def create(parts: HubParts, *, private: bool = False) -> Iterator[str]:
         What was done to each repository, in one sentence.
 
     Raises:
-        PlatformError: the token may not do it, or `submissions_public`.
+        PlatformError: the token may not do it, `submissions_public`, or `pins_gone`.
     """
     for part in Part:
         hidden = private or part is Part.SUBMISSIONS
@@ -39,7 +40,9 @@ def create(parts: HubParts, *, private: bool = False) -> Iterator[str]:
     for part in (*PAYLOAD, Part.SUBMISSIONS):
         _begin(parts.repositories[part], last_note)
     decisive = parts.repositories[Part.REQUESTS]
-    if PINS not in decisive.entries_at([PINS], decisive.fresh_head()):
+    there = decisive.entries_at([PINS, LAST], decisive.fresh_head())
+    if PINS not in there:
+        _check_never_begun(decisive, there)
         pins = Pins(pins={part: parts.repositories[part].fresh_head() for part in PAYLOAD})
         _begin(decisive, lambda nonce: {**pins.note(nonce), **last_note(nonce)})
         yield f"{decisive.name}: the first version is written."
@@ -118,6 +121,16 @@ def _made(api: HfApi, name: str, *, hidden: bool) -> bool:
             return False
         raise
     return True
+
+
+def _check_never_begun(decisive: HubRepository, there: Container[str]) -> None:
+    """Refuse to pin what the branches hold now, where other pins were: it may be half a commit."""
+    if LAST in there:
+        raise PlatformError(
+            "pins_gone",
+            f"{decisive.name} is a store, but somebody removed its {PINS}.",
+            "Put back the latest version of that file from the repository's history.",
+        )
 
 
 def _begin(repository: HubRepository, control: Control) -> None:

@@ -6,6 +6,7 @@ refuses us is ours.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ _ACCESS = (
     "Set HF_TOKEN to a token of an account that may {right} {repo} "
     "(a fine-grained token needs the scope {scope})."
 )
+_SIGNED = re.compile(r"(https?://[^\s?'\"]+)\?[^\s'\"]*")
+"""An address with a query: where large files lie, that opens them to anybody."""
 _CLOSED = "client has been closed"
 _SHOWN = 200
 
@@ -194,7 +197,8 @@ def _of_the_client(error: RuntimeError | ValueError, asked: Asked) -> Exception:
 
 
 def _said(error: BaseException) -> str:
-    """The first line of an error, short and without control characters."""
+    """The first line of an error, short, without control characters and without signatures."""
     told = getattr(error, "server_message", None) or str(error)
     line = next((line for line in str(told).splitlines() if line.strip()), type(error).__name__)
+    line = _SIGNED.sub(r"\1", line)
     return "".join(c if c.isprintable() else " " for c in line)[:_SHOWN].rstrip(". ")

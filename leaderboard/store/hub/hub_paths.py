@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from benchmarks.errors import PlatformError
-from leaderboard.store.paths import CONTROL, check_path
+from leaderboard.store.paths import check_path
 
 _AT_THE_TOP = frozenset({"readme.md", ".gitattributes", ".gitignore", ".huggingface.yaml"})
 _FORBIDDEN = frozenset({".git", ".cache"})
@@ -33,12 +31,3 @@ def is_ours(path: str) -> bool:
     except PlatformError:
         return False
     return True
-
-
-def folders_of(path: str) -> Iterable[str]:
-    """`a` and `a/b` for `a/b/c`."""
-    parts = path.split("/")
-    return ("/".join(parts[:end]) for end in range(1, len(parts)))
-
-
-__all__ = ["CONTROL", "check_hub_path", "folders_of", "is_ours"]

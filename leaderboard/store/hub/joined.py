@@ -17,12 +17,12 @@ from typing import TypeVar
 from benchmarks.errors import PlatformError, TransientError
 from leaderboard.store.hub.entries import Entry
 from leaderboard.store.hub.faults import VersionGoneError, lost_where_gone
-from leaderboard.store.hub.hub_paths import check_hub_path, folders_of, is_ours
+from leaderboard.store.hub.hub_paths import check_hub_path, is_ours
 from leaderboard.store.hub.layout import PAYLOAD, Part, part_of, parts_with
 from leaderboard.store.hub.pins import PINS, Pins, read_pins
 from leaderboard.store.hub.repository import HubRepository, without_absent
 from leaderboard.store.interface import Changes, ConflictError, NotFoundError
-from leaderboard.store.paths import check_clashes, check_path, check_prefix
+from leaderboard.store.paths import check_clashes, check_path, check_prefix, folders_of
 
 _T = TypeVar("_T")
 

@@ -6,6 +6,8 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 
+ABSENT = ""
+"""In place of an id: there is no file at that path."""
 _VERSIONS = 16
 _PATHS = 50_000
 _LISTINGS = 64
@@ -16,21 +18,19 @@ class Known:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._versions: OrderedDict[str, dict[str, str | None]] = OrderedDict()
+        self._versions: OrderedDict[str, dict[str, str]] = OrderedDict()
         self._listings: OrderedDict[tuple[str, str], tuple[str, ...]] = OrderedDict()
 
-    def knows(self, sha: str, path: str) -> bool:
-        """Whether it is known what is at a path, be it nothing."""
-        with self._lock:
-            return path in self._versions.get(sha, {})
-
     def get(self, sha: str, path: str) -> str | None:
-        """The id of the content at a path; None where nothing is, or nothing is known."""
+        """The id of the content at a path, or ABSENT; None where it is not known."""
         with self._lock:
-            return self._versions.get(sha, {}).get(path)
+            if sha not in self._versions:
+                return None
+            self._versions.move_to_end(sha)
+            return self._versions[sha].get(path)
 
-    def set(self, sha: str, path: str, oid: str | None) -> None:
-        """Remember what is at a path; None for nothing."""
+    def set(self, sha: str, path: str, oid: str) -> None:
+        """Remember the id of the content at a path, or ABSENT."""
         with self._lock:
             known = self._versions.setdefault(sha, {})
             self._versions.move_to_end(sha)
@@ -40,7 +40,7 @@ class Known:
             self._drop()
 
     def carry(
-        self, parent: str, sha: str, changed: Iterable[str], written: Mapping[str, str | None]
+        self, parent: str, sha: str, changed: Iterable[str], written: Mapping[str, str]
     ) -> None:
         """Take over what a commit left as it was.
 
@@ -48,7 +48,7 @@ class Known:
             parent: what it was based on.
             sha: its own id.
             changed: every path it touched.
-            written: of these, the ones whose content's id is known.
+            written: of these, the ones of which it is known what is there now.
         """
         touched = set(changed)
         with self._lock:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Annotated
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, StringConstraints, ValidationError
 
 from benchmarks.errors import PlatformError
 from leaderboard.store.hub.layout import Part
 
 PINS = ".commits/pins.json"
+Sha = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]
+"""Of a commit. The name of a branch in its place would be another version every day."""
 
 
 class Pins(BaseModel):
@@ -23,7 +26,7 @@ class Pins(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    pins: Mapping[Part, str]
+    pins: Mapping[Part, Sha]
     nonce: str = ""
     frozen_until: AwareDatetime | None = None
 

@@ -21,11 +21,11 @@ from leaderboard.store.hub.description import new_nonce
 from leaderboard.store.hub.entries import Entry
 from leaderboard.store.hub.faults import VersionGoneError, lost_where_gone
 from leaderboard.store.hub.going_back import undone
-from leaderboard.store.hub.hub_paths import check_hub_path, folders_of, is_ours
+from leaderboard.store.hub.hub_paths import check_hub_path, is_ours
 from leaderboard.store.hub.shelf import Shelf
 from leaderboard.store.hub.versions import Versions
 from leaderboard.store.interface import Changes, ConflictError, NotFoundError
-from leaderboard.store.paths import check_clashes, check_path, check_prefix
+from leaderboard.store.paths import check_clashes, check_path, check_prefix, folders_of
 
 Control = Callable[[str], Mapping[str, bytes]]
 """The control files of a commit, given its nonce."""
@@ -69,6 +69,7 @@ class HubRepository:
         self._committer = Committer(client, name)
         self._lock = threading.Lock()
         self._seen: tuple[str, float] | None = None
+        self._forgotten_at = steady()
 
     def head(self) -> str:
         """See `Repository`; for a moment, the version last seen."""
@@ -88,7 +89,8 @@ class HubRepository:
     def forget_head(self) -> None:
         """Ask for the version when it is wanted next."""
         with self._lock:
-            self._seen = None
+            # An answer to what was asked before may still come: it is not to be remembered.
+            self._seen, self._forgotten_at = None, self._steady()
 
     def read(self, path: str) -> bytes:
         """See `Repository`."""
@@ -244,7 +246,7 @@ class HubRepository:
 
     def _see(self, sha: str, at: float) -> None:
         with self._lock:
-            if self._seen is None or self._seen[1] <= at:
+            if at >= (self._forgotten_at if self._seen is None else self._seen[1]):
                 self._seen = sha, at
 
 

@@ -28,7 +28,8 @@ class Shelf:
     """Files named by the hash of what they hold; safe among threads and processes.
 
     A content is checked whenever it is taken, so that a damaged file is as good as none. A disk
-    that cannot be written costs speed and nothing else.
+    that cannot be written costs speed and nothing else. The folder is for its owner alone: it holds
+    what people upload, too.
 
     Args:
         folder: where; made when the first content comes.
@@ -67,7 +68,7 @@ class Shelf:
         try:
             if file.exists():
                 return
-            self._folder.mkdir(parents=True, exist_ok=True)
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             draft.write_bytes(content)
             draft.replace(file)
         except OSError:

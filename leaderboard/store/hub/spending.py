@@ -35,7 +35,7 @@ class Spending:
 
     def __init__(self, budget: Budget | None = None) -> None:
         self._budget = budget
-        self._lock = threading.Lock()
+        self._lock, self._waiting = threading.Lock(), threading.Lock()
         self._paid = 0
 
     def ahead(self, commits: int) -> None:
@@ -55,10 +55,16 @@ class Spending:
             self._budget.wait()
 
     def ready(self, commits: int = 1) -> None:
-        """Wait until so many commits could be made, without counting any."""
-        missing = commits - self._paid_for()
-        if self._budget is not None and missing > 0:
-            self._budget.ready(missing)
+        """Wait until so many commits could be made, without counting any.
+
+        One after the other: else whoever needs one would always come before who needs three.
+        """
+        if self._budget is None:
+            return
+        with self._waiting:
+            missing = commits - self._paid_for()
+            if missing > 0:
+                self._budget.ready(missing)
 
     def delay(self, commits: int = 1) -> float:
         """Seconds until so many commits could be made; 0 if at once."""

@@ -14,7 +14,7 @@ from leaderboard.store.hub.committing import Draft
 from leaderboard.store.hub.downloads import Download
 from leaderboard.store.hub.entries import Entry
 from leaderboard.store.hub.hub_paths import is_ours
-from leaderboard.store.hub.known import Known
+from leaderboard.store.hub.known import ABSENT, Known
 from leaderboard.store.hub.shelf import Shelf
 from leaderboard.store.interface import NotFoundError
 
@@ -71,10 +71,12 @@ class Versions:
         """Whether there is a file of that path."""
         if not is_ours(path):
             return False
-        if not self._known.knows(sha, path):
+        oid = self._known.get(sha, path)
+        if oid is None:
             entry = self.entries([path], sha).get(path)
-            self._known.set(sha, path, entry.oid if entry and entry.is_file else None)
-        return self._known.get(sha, path) is not None
+            oid = entry.oid if entry and entry.is_file else ABSENT
+            self._known.set(sha, path, oid)
+        return oid != ABSENT
 
     def list(self, prefix: str, sha: str) -> tuple[str, ...]:
         """Paths that begin with `prefix`, sorted."""
@@ -90,10 +92,10 @@ class Versions:
 
     def keep(self, draft: Draft, parent: str, sha: str) -> None:
         """Remember what was just written, so that nobody has to ask for it."""
-        written: dict[str, str | None] = {}
+        written: dict[str, str] = {}
         for path, content in draft.changes.items():
             if content is None:
-                written[path] = None
+                written[path] = ABSENT
             elif isinstance(content, bytes) and len(content) <= self._shelf.largest:
                 oid = hashlib.sha256(content).hexdigest()
                 written[path] = oid
@@ -115,17 +117,15 @@ class Versions:
                 yield from (each.path for each in self._client.tree(self._name, each.path, sha))
 
     def _remembered(self, path: str, sha: str) -> bytes | None:
-        if not self._known.knows(sha, path):
-            return None
         oid = self._known.get(sha, path)
-        if oid is None:
+        if oid == ABSENT:
             raise NotFoundError(path)
-        return self._shelf.get(oid)
+        return None if oid is None else self._shelf.get(oid)
 
     @contextmanager
     def _noting_absence(self, path: str, sha: str) -> Iterator[None]:
         try:
             yield
         except NotFoundError:
-            self._known.set(sha, path, None)
+            self._known.set(sha, path, ABSENT)
             raise

@@ -47,6 +47,19 @@ def test_what_lies_beyond_a_pin_is_told(hub: HubServer, tmp_path: Path) -> None:
     assert "nobody reads" in rows(hub, tmp_path / "b")["pin of results"].state
 
 
+def test_a_pin_on_a_repository_that_was_made_again_is_broken(
+    hub: HubServer, tmp_path: Path
+) -> None:
+    parts = created(hub, tmp_path / "a")
+    transact(parts.public, lambda: {"results/x/y.json": b"{}"}, "a result")
+    del hub.repositories[f"{NAME}-results"]
+    created(hub, tmp_path / "again")
+    found = rows(hub, tmp_path / "b")
+    assert found["pin of results"].broken
+    assert "deleted and made again" in found["pin of results"].state
+    assert not found["pin of scores"].broken
+
+
 def test_a_token_that_may_only_read_is_broken(hub: HubServer, tmp_path: Path) -> None:
     created(hub, tmp_path / "a")
     token = hub.enroll("hf_lab_reader", Account("lab", role="read"))

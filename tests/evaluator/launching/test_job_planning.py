@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from evaluator.commands.worker_making import name_of_worker
+from evaluator.launching.launcher import new_name
 from evaluator.launching.planning import Plan, SeenJob, accounted, plan
 from leaderboard.folding import fold
 from leaderboard.records import Event, Kind, Status, Submission
@@ -67,6 +69,14 @@ def startable(found: Plan) -> list[str]:
 
 def names(statuses: tuple[Status, ...]) -> list[str]:
     return [each.submission.name for each in statuses]
+
+
+def test_a_worker_on_a_machine_that_is_called_like_a_job_is_left_in_peace(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("socket.gethostname", lambda: "job-7")
+    assert planned([status("m", *claimed(name_of_worker({})))], []).lost == ()
+    assert names(planned([status("m", *claimed(new_name()))], []).lost) == ["m"]
 
 
 def test_what_waits_gets_a_job_in_the_order_of_its_turn() -> None:

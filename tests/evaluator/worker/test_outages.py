@@ -22,7 +22,7 @@ from leaderboard.store.disk import write_durably
 from leaderboard.store.interface import Changes, Store
 from leaderboard.store.memory import memory_store
 from tests.benchmarks.toy import Toy
-from tests.evaluator.rig import ADA, ROOT, FakeBackend, Rig
+from tests.evaluator.rig import ADA, BOB, MODULE, ROOT, FakeBackend, Rig
 from tests.evaluator.worker.breaking import Breaking, published_once, results
 from tests.evaluator.worker.stock import stock
 
@@ -124,6 +124,34 @@ def test_all_that_is_claimed_is_worked_on_while_the_store_is_away(rig: Rig, outa
     until_quiet(rig, worker)
     assert all(published_once(rig.store, name) for name in names)
     assert len(rig.backend.asked) == 2 * PER_RUN
+
+
+def test_one_upload_that_cannot_be_had_keeps_nothing_else_in_hand_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig = Rig(tmp_path, store=replace(memory_store(), jobs_per_commit=2))
+    away = rig.send().submission
+    rig.clock.move(minutes=1)
+    there = rig.send({**MODULE, "assay.toml": b'name = "there"'}, account=BOB).submission
+    fetch = rig.store.private.fetch
+
+    def fails(path: str, target: Path) -> None:
+        if path == away.archive:
+            raise TransientError("hub_down", "This file does not come.")
+        fetch(path, target)
+
+    monkeypatch.setattr(rig.store.private, "fetch", fails)
+    worker = rig.worker()
+    with pytest.raises(TransientError, match="does not come"):
+        worker.run_next()
+    assert worker.run_next()
+    worker._outgoing.send()
+    assert published_once(rig.store, there.submission_id)
+    monkeypatch.undo()
+    until_quiet(rig, worker)
+    assert published_once(rig.store, away.submission_id)
+    claims = [e for e in Ledger(rig.store).events(away.submission_id) if e.state is State.CLAIMED]
+    assert len(claims) == 1
 
 
 def test_after_a_restart_what_lies_in_the_outbox_is_published_and_not_scored(

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from evaluator.worker.sameness import PublishedHashes
 from leaderboard.governance.accounts import ASSAY, Account
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import RunResult
+from leaderboard.store.interface import Repository
 from tests.benchmarks.toy import Toy
 from tests.evaluator.rig import ADA, BOB, MODULE, Rig
 
@@ -41,6 +43,19 @@ def run(rig: Rig, text: str, account: Account, name: str = "s") -> RunResult:
 
 def result_of(rig: Rig, submission_id: str) -> RunResult:
     return RunResult.model_validate_json(rig.store.public.read(f"results/{submission_id}/toy.json"))
+
+
+def paths_read(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is read of a repository from now on."""
+    found: list[str] = []
+    read = repository.read
+
+    def told(path: str) -> bytes:
+        found.append(path)
+        return read(path)
+
+    monkeypatch.setattr(repository, "read", told)
+    return found
 
 
 def test_equal_scores_of_another_account_are_flagged_by_its_submission(rig: Rig) -> None:
@@ -122,3 +137,43 @@ def test_a_new_version_takes_the_place_of_the_old_in_the_same_commit(rig: Rig) -
     assert states == {first: "superseded", second: "published"}
     assert result_of(rig, second).same_scores_as == ()
     assert result_of(rig, first).rows, "the old one stays in the history"
+
+
+def test_a_publication_reads_no_results_of_others_however_many_there_are(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for n in range(4):
+        run(rig, f"pair_id,m\na,{n}\nb,2\nc,3\n", Account(origin=BOB.origin, name=f"b{n}"))
+    text = "pair_id,m\na,2\nb,2\nc,3\n"
+    submission = rig.send_scores(text, account=ADA, name="late").submission
+    asked = paths_read(rig.store.public, monkeypatch)
+    rig.worker().run_next()
+    assert asked
+    results = [path for path in asked if path.endswith((".json", ".scores.parquet"))]
+    assert [path for path in results if path.startswith("results/")] == []
+    assert len(result_of(rig, submission.submission_id).same_scores_as) == 1
+
+
+def test_scores_behind_private_answers_are_read_once_by_each_worker(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig.toy = Secret()
+    first = run(rig, SCORES, ADA)
+    rig.send_scores(SCORES, account=BOB, name="b")
+    rig.send_scores("pair_id,m\na,7\nb,2\nc,3\n", account=BOB, name="c")
+    asked = paths_read(rig.store.private, monkeypatch)
+    rig.worker().run_all()
+    path = f"results/{first.submission_id}/toy.scores.parquet"
+    assert asked.count(path) == 1
+
+
+def test_a_damaged_result_of_another_fails_nobody(rig: Rig) -> None:
+    """It is older than the origins that say the hashes, and cannot be read any more."""
+    first = run(rig, SCORES, ADA)
+    found = PublishedHashes(rig.store).on(first, {})
+    (status,) = Ledger(rig.store).statuses()
+    assert found(status.submission) == frozenset(first.scores_sha256.values())
+    public = rig.store.public
+    path = f"results/{first.submission_id}/toy.json"
+    public.commit({path: b"{"}, parent=public.head(), message="damage")
+    assert found(status.submission) == frozenset()

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import SubmitterError, TransientError
+from evaluator.worker.roles import WorkerRole
+from evaluator.worker.tasks import Finished
 from leaderboard.governance.accounts import Account
 from leaderboard.governance.acts import Acts
 from leaderboard.ledger.ledger import Ledger
@@ -184,3 +186,34 @@ def test_what_a_ban_found_waiting_is_never_run(rig: Rig) -> None:
     assert not rig.worker().run(waiting)
     assert state(rig, waiting) is State.REJECTED
     assert rig.backend.asked == []
+
+
+def test_what_was_scored_before_a_ban_is_judged_once_after_it(rig: Rig) -> None:
+    scored = rig.send().submission.submission_id
+    rig.worker("scorer", role=WorkerRole.SCORE).run_all()
+    acts(rig).ban(ADA.key, ROOT, "spam")
+    judge = rig.worker("judge", role=WorkerRole.JUDGE)
+    rounds = 0
+    while rounds < 5 and judge.run_next():
+        rounds += 1
+    assert state(rig, scored) is State.PUBLISHED
+    assert rounds < 5, "a judge goes round and round"
+    assert len(Ledger(rig.store).events(scored)) == 7
+
+
+def test_a_worker_that_lost_a_private_submission_leaves_the_held_result_as_it_is(rig: Rig) -> None:
+    name = rig.send(private=True).submission.submission_id
+    late = rig.worker("late")
+    late._hand.take(late._claims.more())
+    rig.clock.move(hours=9)
+    second = rig.worker("second")
+    assert second.run(name)
+    assert state(rig, name) is State.HELD
+    path = f"held/{name}/results/toy.json"
+    held = rig.store.private.read(path)
+    rig.clock.move(minutes=1)
+    (task,) = late._hand.to_do
+    scored = late._parts.one.scoring.scores(task, lambda _: None)
+    late._outgoing.add(Finished(task, scored, "", rig.clock()))
+    assert late._outgoing.send()
+    assert rig.store.private.read(path) == held

@@ -8,6 +8,7 @@ import re
 
 import pytest
 
+from leaderboard.ledger.ledger import Ledger
 from leaderboard.pages.boards_page import PAGE as BOARDS
 from leaderboard.pages.moved_marks import dumbbell, moved_axis
 from leaderboard.pages.moved_page import banner, comparison, progress_of
@@ -15,8 +16,10 @@ from leaderboard.pages.moved_query import Comparison, MovedQuery, moved_address
 from leaderboard.pages.moved_view import moved_csv, moved_view
 from leaderboard.pages.page import Context, all_pages
 from leaderboard.pages.queue_page import one_submission
-from tests.leaderboard.pages.moved_fixture import BEFORE, DONE, moved_site
-from tests.leaderboard.pages.synthetic import METRICS, NASTY
+from leaderboard.records import Event
+from leaderboard.states import State
+from tests.leaderboard.pages.moved_fixture import BEFORE, DONE, moved_site, own
+from tests.leaderboard.pages.synthetic import METRICS, NASTY, NOW
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +92,18 @@ def test_the_whole_earlier_board_is_on_the_page(site: Context) -> None:
     assert "withdrawn-metric" in below
     assert "200 resamples" in below
     assert "published without" not in below
+
+
+def test_what_an_operator_hid_is_on_no_earlier_board_either() -> None:
+    site = moved_site()
+    hidden = own(0)
+    assert f"<bdi>{hidden.name}</bdi>" in html_of(site)
+    event = Event(at=NOW, state=State.HIDDEN, by="hub:olga", reason="A name that insults.")
+    Ledger(site.store).append(hidden.submission_id, [event])
+    before = found(site).then
+    assert not [name for name in before.entries if name.startswith(hidden.submission_id)]
+    html = html_of(site)
+    assert f"<bdi>{hidden.name}</bdi>" not in html[html.index('id="earlier"') :]
 
 
 def test_a_board_leads_to_its_earlier_one_and_says_what_is_missing(site: Context) -> None:

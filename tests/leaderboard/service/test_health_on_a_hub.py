@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -76,6 +77,23 @@ def test_an_outage_is_told_as_one_and_old_figures_are_not_shown(
     assert hub.token not in down.model_dump_json()
     outage.times = 0
     assert watch.health().status is Level.OK
+
+
+def test_who_asks_while_a_silent_hub_is_asked_is_told_soon(
+    hub: HubServer, house: House, tmp_path: Path
+) -> None:
+    parts = parts_of(hub, tmp_path / "one")
+    store = Store(parts.public, parts.private, memory_store().live, lambda: datetime.now(UTC))
+    watch = HealthWatch(store, tmp_path, patience_s=0.05, disk=lambda _: ROOMY)
+    silence = hub.spoil("/resolve/", wait_s=60.0)
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(watch.health)
+        while not silence.seen:
+            assert not first.done()
+        down = watch.health()
+        assert (down.status, down.problems[0].code) == (Level.DOWN, "store_unreadable")
+        silence.released.set()
+        assert first.result(20).status is Level.OK
 
 
 def test_a_hub_that_was_never_reached_is_an_outage_and_no_fault_of_whoever_looks(

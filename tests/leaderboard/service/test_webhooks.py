@@ -104,6 +104,12 @@ def test_without_a_secret_or_repositories_there_is_no_webhook(
     assert webhook_from(environment, ours, lambda: None) is None
 
 
+def test_a_line_end_after_the_secret_is_none_of_it() -> None:
+    hook = webhook_from({"ASSAY_WEBHOOK_SECRET": f"{SECRET}\n"}, OURS, lambda: None)
+    assert hook is not None
+    assert hook.answer(SECRET, delivery()).status is HTTPStatus.ACCEPTED
+
+
 @pytest.fixture
 def site() -> tuple[TestClient, Callable[[], int]]:
     woken: list[None] = []

@@ -51,6 +51,12 @@ def most_in_an_hour(times: list[float]) -> int:
     return max(bisect_left(times, at + HOUR_S) - n for n, at in enumerate(times))
 
 
+def test_no_pause_that_is_asked_for_is_longer_than_the_hub_counts_back() -> None:
+    budget, fake = a_budget()
+    budget.penalise(10**9)
+    assert spent(budget, fake, 1) == [HOUR_S]
+
+
 def test_a_few_commits_go_at_once_and_the_rest_evenly() -> None:
     times = spent(*a_budget(), 300)
     assert times[:20] == [0.0] * 20

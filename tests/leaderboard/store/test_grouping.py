@@ -24,6 +24,7 @@ from leaderboard.store.interface import (
     transact_alone,
 )
 from leaderboard.store.memory import MemoryRepository
+from leaderboard.store.turns import Member, Turns
 
 
 class Gate:
@@ -335,6 +336,35 @@ def test_a_leader_that_is_interrupted_leaves_the_lead_to_another(room: Room) -> 
         leader.result(20)
     assert {other.result(20) for other in others} == {"1"}
     assert room.store.read("log") == b"012"
+
+
+def test_a_leader_that_is_interrupted_before_it_begins_leaves_the_lead_to_another(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stopped(BaseException):
+        pass
+
+    def stop(store: Grouping, own: Member) -> None:
+        monkeypatch.undo()
+        raise Stopped
+
+    monkeypatch.setattr(Grouping, "_lead", stop)
+    with pytest.raises(Stopped):
+        transact(room.store, lambda: {"a": b"1"}, "stopped")
+    assert room.start(lambda: {"b": b"1"}).result(20) == "1"
+    assert room.store.list() == ("b",)
+
+
+@pytest.mark.parametrize("how", ["gone", "over"])
+def test_who_was_interrupted_at_work_or_has_ended_is_not_waited_for(room: Room, how: str) -> None:
+    turns, left = Turns(), Member(dict, "m", 1, lambda _: None, busy=True)
+    turns.join(left)
+    if how == "gone":
+        left.gone = True
+    else:
+        left.version = "1"
+    assert turns.waiting() == ()
+    assert room._pool.submit(turns.ask, left, room.store).result(20) is None
 
 
 def test_a_medium_that_cannot_say_its_version_fails_each_who_waits() -> None:

@@ -116,6 +116,34 @@ def test_connections_that_another_thread_closes_cost_nothing(
     assert hub.tally.commits(PRIVATE) == 2
 
 
+def test_a_refusal_after_a_try_that_may_still_land_is_no_certain_end(
+    hub: HubServer, tmp_path: Path
+) -> None:
+    repository = created(hub, tmp_path).private
+    head = repository.head()
+    hub.spoil(f"{PRIVATE}/commit/", status=403)
+    with pytest.raises(PlatformError):
+        repository.commit({"a": b"1"}, parent=head, message="refused at once")
+    hub.spoil(f"{PRIVATE}/commit/", drop=True)
+    hub.spoil(f"{PRIVATE}/commit/", status=403)
+    with pytest.raises(TransientError) as caught:
+        repository.commit({"a": b"1"}, parent=head, message="refused later")
+    assert caught.value.code == "commit_unknown"
+
+
+@pytest.mark.parametrize("target", ["tree/", "commits/"])
+def test_a_page_of_something_else_in_place_of_a_listing_is_asked_for_again(
+    hub: HubServer, tmp_path: Path, target: str
+) -> None:
+    repository = created(hub, tmp_path).private
+    repository.commit({"b/a": b"1"}, parent=repository.head(), message="m")
+    fault = hub.spoil(f"{PRIVATE}/{target}", status=200)  # with an empty body
+    other = parts_of(hub, tmp_path / "other").private
+    assert other.list("b/") == ("b/a",)
+    assert len(list(other.client.history(other.name))) == 3
+    assert len(fault.seen) == 1
+
+
 def test_a_conflict_is_told_and_changes_nothing(hub: HubServer, tmp_path: Path) -> None:
     repository = created(hub, tmp_path).private
     head = repository.head()
@@ -158,6 +186,26 @@ def test_a_version_is_remembered_for_a_moment_only(hub: HubServer, tmp_path: Pat
     now[0] = 2.5
     with pytest.raises(TransientError):
         repository.read("a")
+
+
+def test_an_answer_to_what_was_asked_before_a_change_is_not_remembered_after_it(
+    hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = created(hub, tmp_path, fresh_for_s=60.0).private
+    old, ask = repository.fresh_head(), repository.client.head
+
+    def told_meanwhile(name: str) -> str:
+        answer = ask(name)
+        other = parts_of(hub, tmp_path / "other").private
+        other.commit({"a": b"1"}, parent=other.head(), message="m")
+        repository.forget_head()  # a webhook
+        return answer
+
+    monkeypatch.setattr(repository.client, "head", told_meanwhile)
+    assert repository.fresh_head() == old
+    monkeypatch.undo()
+    assert repository.head() != old
+    assert repository.read("a") == b"1"
 
 
 @pytest.mark.parametrize("cut", [0, 1, 700_000, 1_500_000])

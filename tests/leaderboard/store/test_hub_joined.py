@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import PlatformError, TransientError
+from leaderboard.store.hub.creating import create
 from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.layout import Part, part_of, parts_with
+from leaderboard.store.hub.pins import PINS
 from leaderboard.store.interface import Changes, ConflictError, NotFoundError
+from tests.hub.contents import StoredFile
 from tests.hub.server import HubServer
 from tests.leaderboard.store.hub_rig import NAME, NOWHERE, created, parts_of
 
@@ -109,9 +112,7 @@ def test_what_lies_beyond_a_pin_is_undone_by_the_next_commit(
 ) -> None:
     parts.public.commit(FILES, parent=parts.public.head(), message="m")
     if not described:
-        monkeypatch.setattr(
-            "leaderboard.store.hub.committing.describe", lambda nonce, paths: "by hand"
-        )
+        monkeypatch.setattr("leaderboard.store.hub.committing.describe", lambda *_: "by hand")
     _left_behind(
         parts,
         {
@@ -127,6 +128,44 @@ def test_what_lies_beyond_a_pin_is_undone_by_the_next_commit(
     tree = _tree(hub, parts, Part.RESULTS, "main")
     assert tree == {**expected, "results/s3/croc.json": b"mine"}
     assert {p: public.read(p) for p in tree} == tree
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b'{"pins": {}}',
+        b'{"pins": {"scores": "main", "results": "main"}}',
+        b'{"pins": {"scores": "%s"}}' % (b"0" * 40),
+    ],
+)
+def test_damaged_pins_are_told_and_what_they_were_can_be_put_back(
+    hub: HubServer, parts: HubParts, tmp_path: Path, content: bytes
+) -> None:
+    public = parts.public
+    public.commit({"snapshot.parquet": b"s", "queue.json": b"q"}, parent=public.head(), message="m")
+    decisive = hub.repositories[f"{NAME}-requests"]
+    whole = public.decisive.read_at(PINS, public.head())
+    decisive.change({PINS: StoredFile(content, lfs=False)})
+    for broken in (public, parts_of(hub, tmp_path / "other").public):
+        with pytest.raises(PlatformError) as caught:
+            broken.read("snapshot.parquet")
+        assert caught.value.code == "pins_broken"
+        with pytest.raises(PlatformError):
+            broken.commit({"queue.json": b"2"}, parent=broken.head(), message="m")
+        assert broken.read("queue.json") == b"q"
+    decisive.change({PINS: StoredFile(whole, lfs=False)})
+    assert public.read("snapshot.parquet") == b"s"
+
+
+def test_pins_that_somebody_removed_are_not_made_up(hub: HubServer, parts: HubParts) -> None:
+    results = parts.public.payload[Part.RESULTS]
+    results.commit({"snapshot.parquet": b"half"}, parent=results.head(), message="left by a crash")
+    hub.repositories[f"{NAME}-requests"].change({PINS: None})
+    with pytest.raises(PlatformError) as caught:
+        list(create(parts))
+    assert caught.value.code == "pins_gone"
 
 
 def test_a_card_written_by_hand_is_never_undone(hub: HubServer, parts: HubParts) -> None:

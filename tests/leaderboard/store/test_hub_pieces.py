@@ -5,15 +5,19 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import threading
+from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
 
 import pytest
 
-from benchmarks.errors import SubmitterError, TransientError
+from benchmarks.errors import AssayError, SubmitterError, TransientError
+from benchmarks.sources.client import hf_raise_for_status, httpx
 from leaderboard.store.hub.budget import CommitBudget
 from leaderboard.store.hub.description import describe, describe_squashed, described, new_nonce
+from leaderboard.store.hub.faults import Asked, told
 from leaderboard.store.hub.hub_store import hub_store
 from leaderboard.store.hub.server_clock import ServerClock
 from leaderboard.store.hub.shelf import Shelf, git_blob_id
@@ -118,6 +122,25 @@ def test_the_shelf_is_bounded_and_drops_what_was_not_used_for_longest(tmp_path: 
     assert shelf.get(first) is not None
 
 
+def test_only_the_owner_can_read_what_was_read_before(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        Shelf(tmp_path / "hub" / "contents").put(git_blob_id(b"private"), b"private")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "hub" / "contents").stat().st_mode & 0o077 == 0
+
+
+def test_what_others_make_a_reader_forget_halfway_is_not_taken_for_absent(
+    hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    private = created(hub, tmp_path).private
+    private.commit({"a": b"1"}, parent=private.head(), message="m")
+    monkeypatch.setattr("leaderboard.store.hub.known._VERSIONS", 0)  # forgotten at once
+    other = parts_of(hub, tmp_path / "other").private
+    assert (other.has("a"), other.has("b"), other.read("a")) == (True, False, b"1")
+
+
 def test_a_content_that_is_too_large_is_not_kept(tmp_path: Path) -> None:
     shelf = Shelf(tmp_path, largest=10)
     shelf.put(git_blob_id(b"x" * 11), b"x" * 11)
@@ -169,6 +192,19 @@ def test_too_many_paths_are_left_out_rather_than_cut() -> None:
 def test_anybodys_message_is_taken_for_nothing(message: str) -> None:
     told = described("sha", "Update README.md", message)
     assert (told.nonces, told.paths) == (frozenset(), None)
+
+
+@pytest.mark.parametrize("status", [400, 503])
+def test_no_message_tells_an_address_that_opens_a_file_to_anybody(status: int) -> None:
+    signed = httpx.Request("PUT", "https://large.hub/ab/cd?X-Signature=0123abcd&Expires=9")
+    reply = httpx.Response(status, request=signed)
+    with pytest.raises(AssayError) as caught, told(Asked("upload files", "lab/assay")):
+        hf_raise_for_status(reply)
+    assert "Signature" not in str(caught.value)
+    with pytest.raises(TransientError) as cut, told(Asked("upload files", "lab/assay")):
+        raise httpx.ReadError(f"cut while reading {signed.url}", request=signed)
+    assert "https://large.hub/ab/cd" in str(cut.value)
+    assert "Signature" not in str(cut.value)
 
 
 # Files that go up
@@ -237,6 +273,28 @@ def test_after_a_refusal_what_was_paid_for_is_worth_nothing() -> None:
     spending.penalise(60)
     spending.one()
     assert (purse.waited, purse.asked) == (3, [60])
+
+
+def test_who_needs_three_commits_is_not_overtaken_for_ever_by_those_who_need_one() -> None:
+    arrived, on = threading.Event(), threading.Event()
+
+    class Slow(Purse):
+        def ready(self, commits: int = 1) -> None:
+            super().ready(commits)
+            arrived.set()
+            assert on.wait(20)
+
+    purse = Slow()
+    spending = Spending(purse)
+    with ThreadPoolExecutor(2) as pool:
+        three = pool.submit(spending.ready, 3)
+        assert arrived.wait(20)
+        one = pool.submit(spending.ready, 1)
+        assert not wait({one}, timeout=0.2).done
+        assert purse.asked == [3]
+        on.set()
+        assert three.result(20) is one.result(20) is None
+    assert purse.asked == [3, 1]
 
 
 def test_a_commit_to_three_repositories_is_paid_for_before_its_first_step(

@@ -1,0 +1,39 @@
+"""What every test of endurance needs: a place in memory, and a launcher of workers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.endurance.crew import Launcher, launching
+
+_MEMORY = Path("/dev/shm")
+"""A file there outlives its process as on a disk, and nobody waits for it to be written."""
+
+
+@pytest.fixture(scope="session")
+def launcher() -> Iterator[Launcher]:
+    with launching() as made:
+        yield made
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Path]:
+    """A folder that is quick, where this machine has one."""
+    if not os.access(_MEMORY, os.W_OK):
+        yield tmp_path
+        return
+    folder = Path(tempfile.mkdtemp(prefix="assay-endurance-", dir=_MEMORY))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def how_long() -> float:
+    """Times the default, from ASSAY_ENDURANCE: 20 makes thousands of kills of hundreds."""
+    return float(os.environ.get("ASSAY_ENDURANCE", "1"))

@@ -1,0 +1,186 @@
+"""Worker processes as a test has them: started, stopped for a moment, killed, and counted."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from evaluator.worker.concluding import MAX_ATTEMPTS
+from tests.endurance.stages import Board, Stage
+from tests.endurance.worker_process import Given
+
+ROOT = Path(__file__).resolve().parents[2]
+_ENVIRONMENT = {
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+    "HF_HUB_DISABLE_XET": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+}
+
+
+class Launcher:
+    """Makes processes; see `launcher`."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+        self._codes: dict[int, int] = {}
+        assert self._line() == "ready"
+
+    def start(self, given: Given) -> int:
+        """Start a worker; returns the id of its process."""
+        pid = self._asked({"start": given.as_json()})
+        assert isinstance(pid, int)
+        return pid
+
+    def code(self, pid: int) -> int | None:
+        """How a process ended; None: it runs."""
+        self._codes |= {int(k): v for k, v in self._asked({"ended": True}).items()}
+        return self._codes.get(pid)
+
+    def wait(self, pid: int, within_s: float = 120.0) -> int:
+        """Wait until a process has ended; returns how."""
+        until = time.monotonic() + within_s
+        while (code := self.code(pid)) is None:
+            assert time.monotonic() < until, f"process {pid} did not end within {within_s:.0f} s"
+            time.sleep(0.005)
+        return code
+
+    def _asked(self, question: dict[str, Any]) -> Any:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(question) + "\n")
+        self._process.stdin.flush()
+        return self._line()
+
+    def _line(self) -> Any:
+        assert self._process.stdout is not None
+        return json.loads(self._process.stdout.readline() or '"it is gone"')
+
+
+@contextmanager
+def launching() -> Iterator[Launcher]:
+    """A launcher for as long as the block runs; nothing it started outlives it."""
+    command = [sys.executable, "-m", "tests.endurance.launcher"]
+    with subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env={**os.environ, **_ENVIRONMENT},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            yield Launcher(process)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+@dataclass
+class Fell:
+    """How processes were killed: how many, and where.
+
+    Attributes:
+        at: how many fell at each stage.
+        spared: how many were let go, since it was the last attempt of a submission.
+    """
+
+    at: Counter[Stage] = field(default_factory=Counter)
+    spared: int = 0
+
+    @property
+    def kills(self) -> int:
+        return self.at.total()
+
+    def __str__(self) -> str:
+        where = ", ".join(f"{stage.name.lower()} {self.at[stage]}" for stage in Stage)
+        return f"{self.kills} kills ({where}); {self.spared} times the last attempt was spared"
+
+
+@dataclass
+class Crew:
+    """Workers on one store.
+
+    Attributes:
+        launcher: makes their processes.
+        like: what they all are, but for their names.
+        first: of the lines of the board that are theirs.
+    """
+
+    launcher: Launcher
+    like: Given
+    fell: Fell = field(default_factory=Fell)
+    _made: int = 0
+
+    def __post_init__(self) -> None:
+        self.board = Board(Path(self.like.place) / "board")
+
+    def start(self, line: int = 0, **more: Any) -> Member:
+        """One more worker."""
+        self._made += 1
+        given = replace(self.like, name=f"{self.like.name}{self._made:04d}", line=line, **more)
+        self.board.write(line, stage=Stage.BETWEEN, attempt=0, steps=0)
+        return Member(self, given, self.launcher.start(given))
+
+
+@dataclass
+class Member:
+    """One worker process."""
+
+    crew: Crew
+    given: Given
+    pid: int
+
+    @property
+    def ended(self) -> int | None:
+        """How it ended; None: it runs."""
+        return self.crew.launcher.code(self.pid)
+
+    def kill(self, *, spare: bool = True) -> bool:
+        """Kill it, unless it makes the last attempt at a submission and that is to be spared.
+
+        It is stopped before it is looked at, so that it is killed where it was seen.
+        """
+        os.kill(self.pid, signal.SIGSTOP)
+        _wait_until_stopped(self.pid)
+        stage, attempt, _ = self.crew.board.read(self.given.line)
+        if spare and attempt >= MAX_ATTEMPTS:
+            os.kill(self.pid, signal.SIGCONT)
+            self.crew.fell.spared += 1
+            return False
+        os.kill(self.pid, signal.SIGKILL)
+        self.crew.launcher.wait(self.pid)
+        self.crew.fell.at[stage] += 1
+        return True
+
+    def end(self) -> None:
+        """Tell it to stop, and see that it does in good order."""
+        os.kill(self.pid, signal.SIGTERM)
+        assert self.crew.launcher.wait(self.pid) == 0, self.said()
+
+    def said(self) -> str:
+        """The end of its log."""
+        log = Path(self.given.place) / f"{self.given.name}.log"
+        return log.read_text()[-4000:] if log.exists() else ""
+
+
+def _wait_until_stopped(pid: int) -> None:
+    state = Path(f"/proc/{pid}/stat")
+    for _ in range(2000):
+        with suppress(FileNotFoundError):
+            if state.read_text().rpartition(")")[2].split()[0] in "TtZX":
+                return
+        time.sleep(0.0005)
+    raise AssertionError(f"process {pid} does not stop")

@@ -1,0 +1,83 @@
+"""Stores on the test Hub for workers whose hours pass quickly."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from leaderboard.store.grouping import Grouping
+from leaderboard.store.hub.budget import CommitBudget
+from leaderboard.store.hub.hub_store import JOBS_PER_COMMIT, HubParts
+from leaderboard.store.hub.layout import PAYLOAD
+from leaderboard.store.hub.spending import Spending
+from leaderboard.store.interface import Store
+from leaderboard.store.live_folder import FolderLive
+
+NAME = "lab/assay"
+_LONGEST_PAUSE_S = 0.5
+
+
+def hub_store_of(
+    name: str,
+    folder: Path,
+    *,
+    live: Path,
+    endpoint: str,
+    token: str,
+    commits_per_hour: int = 0,
+    rate: float = 1.0,
+    jobs: int = 0,
+) -> Store:
+    """As `hub_store` opens it, but for the pace of its budget and its rests.
+
+    Args:
+        name: of the store.
+        folder: of this process.
+        live: where pulses are.
+        endpoint: of the Hub.
+        token: likewise.
+        commits_per_hour: the budget of this process; 0: none.
+        rate: so many seconds of the budget and of the Hub pass in one.
+        jobs: claimed in one commit; 0: as on the Hub.
+    """
+    budget = _budget(commits_per_hour, rate) if commits_per_hour else None
+    spending = Spending(budget)
+    parts = HubParts(
+        name,
+        folder,
+        endpoint=endpoint,
+        token=token,
+        fresh_for_s=0.2,
+        spending=spending,
+        sleep=_rest(rate),
+        pauses=(0.02, 0.05, 0.1, 0.2),
+    )
+    return Store(
+        public=Grouping(parts.public, spending, commits=1 + len(PAYLOAD)),
+        private=Grouping(parts.private, spending),
+        live=FolderLive(live),
+        clock=parts.client.clock,
+        jobs_per_commit=jobs or JOBS_PER_COMMIT,
+        look_every_s=0.0,
+        commits_left=budget.left if budget else None,
+        look_anew=parts.forget_heads,
+    )
+
+
+def _rest(rate: float) -> Callable[[float], None]:
+    """Rests that are shorter by as much as the hours are, and never long."""
+
+    def rest(seconds: float) -> None:
+        time.sleep(min(seconds / rate, _LONGEST_PAUSE_S))
+
+    return rest
+
+
+def _budget(per_hour: int, rate: float) -> CommitBudget:
+    return CommitBudget(
+        per_hour,
+        max(1, per_hour // 5),
+        clock=lambda: time.monotonic() * rate,
+        sleep=lambda s: time.sleep(s / rate),
+    )
