@@ -66,18 +66,6 @@ def fair_order(
     )
 
 
-def position(submission_id: str, statuses: Iterable[Status], now: datetime) -> int | None:
-    """The place of a submission among all that wait, from 1; None: it does not wait.
-
-    Args:
-        submission_id: which one.
-        statuses: all submissions, as for `fair_order`.
-        now: the current time.
-    """
-    order = (status.submission.submission_id for status in fair_order(statuses, now))
-    return next((place for place, found in enumerate(order, 1) if found == submission_id), None)
-
-
 def typical_s(measured: Iterable[float]) -> float | None:
     """What one run takes as a rule, from measured runs; None where none was measured.
 
@@ -91,7 +79,7 @@ def expected_wait(place: int, free_in_s: Sequence[float], each_s: float | None) 
     """Seconds until the submission at a place of the queue is begun; None: nobody can say.
 
     Args:
-        place: from 1, as `position` gives it.
+        place: from 1, in the order of `fair_order`.
         free_in_s: for each worker, when it is done with all it holds; 0 for one that waits.
         each_s: what a run takes (`typical_s`).
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -20,6 +21,8 @@ from benchmarks.errors import AssayError, SubmitterError, TransientError
 from benchmarks.sources.client import httpx, parse_ratelimit_headers
 
 TRANSIENT_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504})
+_SIGNED = re.compile(r"(https?://[^\s?'\"]+)\?[^\s'\"]*")
+"""An address with a query: where large files lie, that opens them to anybody."""
 _LONGEST_PAUSE_S = 300.0
 _AGAIN = "Run the same command again; what was fetched so far is kept."
 _WITH_ACCESS = "set HF_TOKEN to a token of an account that has access"
@@ -56,7 +59,7 @@ def _translated(error: Exception, what: str, repo: str, commit: str) -> AssayErr
     if isinstance(error, httpx.TimeoutException):
         return TransientError("no_answer", f"No answer in time while fetching {what}.", _AGAIN)
     return TransientError(
-        "no_network", f"The connection failed while fetching {what} ({_first(error)}).", _AGAIN
+        "no_network", f"The connection failed while fetching {what} ({in_short(error)}).", _AGAIN
     )
 
 
@@ -154,5 +157,12 @@ def pause_asked_for(error: TransientError) -> float:
     return min(float(asked), _LONGEST_PAUSE_S) if asked.isdigit() else 0.0
 
 
-def _first(error: Exception) -> str:
-    return str(error).splitlines()[0] if str(error) else type(error).__name__
+def in_short(error: BaseException, told: str = "") -> str:
+    """What an error says in its first line, without what opens a file to whoever reads it.
+
+    Args:
+        error: whose words they are; its name where it has none.
+        told: words of its own for it, in place of its text.
+    """
+    lines = (line for line in (told or str(error)).splitlines() if line.strip())
+    return _SIGNED.sub(r"\1", next(lines, type(error).__name__))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,6 +37,13 @@ DataOption = Annotated[
     typer.Option("--data", envvar="ASSAY_DATA", help="Folder of benchmark data files."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+
+
+def store_words(store: StoreName) -> str:
+    """What a command needs after it to open the same store here; nothing where it does anyway."""
+    if store.text == (os.environ.get("ASSAY_STORE") or str(DEFAULT_STORE)):
+        return ""
+    return f" --store {shlex.quote(str(store))}"
 
 
 def models_folder() -> Path:

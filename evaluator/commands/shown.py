@@ -39,6 +39,7 @@ def status_table(
         turns: submission id to its place among all that wait, and the expected wait.
     """
     table = Table("submission", "name", "state", "for", "by or place", "attempt", "reason")
+    table.columns[0].overflow = "fold"  # People copy it.
     for status in statuses:
         submission = status.submission
         cells = (

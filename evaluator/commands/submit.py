@@ -22,6 +22,7 @@ from evaluator.commands.common import (
     StoreOption,
     console,
     stopped_in_words,
+    store_words,
 )
 from evaluator.commands.isolation_option import IsolationOption
 from evaluator.commands.person import this_person
@@ -101,7 +102,7 @@ def submit(
             worker = make_worker(opened, store, registry, data, listener, isolation=isolation)
             worker.run(status.submission.submission_id)
         status = Ledger(opened).whole_status(status.submission.submission_id)
-    _report(status, as_json)
+    _report(status, as_json, store_words(store))
     if code := exit_code_of(status):
         raise typer.Exit(code)
 
@@ -204,7 +205,7 @@ def _say(accepted: Accepted) -> None:
         errors().print(Text(note))
 
 
-def _report(status: Status, as_json: bool) -> None:
+def _report(status: Status, as_json: bool, there: str) -> None:
     submission = status.submission
     if as_json:
         typer.echo(json.dumps(status.model_dump(mode="json"), indent=1))
@@ -217,11 +218,11 @@ def _report(status: Status, as_json: bool) -> None:
     if status.reason:
         out.print(Text(f"{status.reason} {status.hint}"))
     if status.state in (State.PUBLISHED, State.HELD):
-        out.print(Text(f"See all of it with: python -m evaluator report {own_id}"))
+        out.print(Text(f"See all of it with: python -m evaluator report {own_id}{there}"))
     if status.state is State.HELD:
-        out.print(Text(f"Publish it with: python -m evaluator publish {own_id}"))
+        out.print(Text(f"Publish it with: python -m evaluator publish {own_id}{there}"))
     if status.unfinished:
-        out.print(Text(f"Follow it with: python -m evaluator status {own_id} --follow"))
+        out.print(Text(f"Follow it with: python -m evaluator status {own_id} --follow{there}"))
 
 
 def _counted(metrics: Sequence[str]) -> str:

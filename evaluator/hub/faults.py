@@ -22,7 +22,7 @@ from huggingface_hub.errors import (
 
 from benchmarks.errors import AssayError, PlatformError, SubmitterError, TransientError
 from benchmarks.sources.client import httpx
-from benchmarks.sources.faults import TRANSIENT_STATUS
+from benchmarks.sources.faults import TRANSIENT_STATUS, in_short
 
 _AGAIN = "Run the same command again; what was fetched so far is kept."
 
@@ -97,7 +97,7 @@ def _translated(error: Exception, repository: str, revision: str, wording: Wordi
     status = error.response.status_code if isinstance(error, HfHubHTTPError) else 0
     if status and status not in TRANSIENT_STATUS:
         return _missing(wording, f"The Hub answered {status} for {repository} at {revision}")
-    why = f"it answered {status}" if status else str(error).split("\n")[0] or type(error).__name__
+    why = f"it answered {status}" if status else in_short(error)
     return TransientError(
         "hub_unreachable", f"The Hub cannot be reached for {repository} ({why}).", _AGAIN
     )
@@ -147,7 +147,7 @@ def _of_disk(error: OSError, repository: str, wording: Wording) -> AssayError:
             f"{where} cannot be written ({error.strerror}).",
             "Name a folder of your own with HF_HOME.",
         )
-    why = str(error).split("\n")[0]
+    why = in_short(error)
     return TransientError("hub_unreachable", f"Fetching {repository} failed ({why}).", _AGAIN)
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from benchmarks.errors import SubmitterError, TransientError
 from benchmarks.schema import Benchmark
 from evaluator.worker.code_slot import CodeSlot
-from evaluator.worker.concluding import MAX_ATTEMPTS, Endings
+from evaluator.worker.concluding import MAX_ATTEMPTS, MAX_ATTEMPTS_TO_PUBLISH, Endings
 from evaluator.worker.handing_over import HandingOver
 from evaluator.worker.liveness import Gone, Liveness, Look
 from evaluator.worker.outbox import Outbox
@@ -189,14 +189,15 @@ class Claims:
 
     def _clear(self, only: str | None) -> None:
         """End what may not be run any more, and what wore out its workers."""
-        bans = read_bans(self.store.public)
+        bans, finished_here = read_bans(self.store.public), set(self.outbox.ids())
         for one in self._free_ones(only):
             status, gone = one.status, one.gone
+            most = MAX_ATTEMPTS_TO_PUBLISH if one.submission_id in finished_here else MAX_ATTEMPTS
             ban = bans.get(status.submission.account)
             # What was scored before is run again because an operator wants it.
             if ban is not None and status.state is State.QUEUED and status.scored_at is None:
                 self.endings.refuse(status, _banned(ban), still=self._still_free)
-            elif gone is not None and gone.begun and status.attempts >= MAX_ATTEMPTS:
+            elif gone is not None and gone.begun and status.attempts >= most:
                 self.endings.give_up(status, gone.why, still=self._still_free)
 
     def _still_free(self, status: Status) -> bool:

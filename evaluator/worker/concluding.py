@@ -18,6 +18,8 @@ from leaderboard.states import TO_JUDGE, State
 from leaderboard.store.interface import Changes
 
 MAX_ATTEMPTS = 3
+MAX_ATTEMPTS_TO_PUBLISH = 10
+"""Of what lies finished on a worker's disk: its code runs no more, so it is hardly to blame."""
 _LONGEST_WHY = 240
 _OURS_WHEN_WORKING = frozenset({"data_missing", "data_malformed", "images_missing"})
 """Errors about this machine's data: not the submitter's, once the submission was accepted."""

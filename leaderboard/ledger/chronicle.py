@@ -98,16 +98,6 @@ def read_lines(public: Repository, subject: str | None = None) -> tuple[Line, ..
     return tuple(line for line in lines if subject is None or line.subject == subject)
 
 
-def latest_lines(public: Repository, most: int) -> tuple[Line, ...]:
-    """The newest lines, oldest of them first; reads no more segments than it needs."""
-    found: list[bytes] = []
-    for path in reversed(segments(public)):
-        if len(found) >= most:
-            break
-        found = [*public.read(path).splitlines(), *found]
-    return tuple(Line.model_validate_json(line) for line in found[max(0, len(found) - most) :])
-
-
 def last_hash(public: Repository) -> str:
     """Hash of the newest line, which stands for the whole chronicle; for keeping elsewhere."""
     paths = segments(public)

@@ -35,7 +35,7 @@ models = []      # "owner/name@commit" of the Hub</pre>
 <code>models</code>. The worker fetches it beforehand; the constructor's keyword <code>models</code>
 gives the folder of each. Weights must be safetensors: pickles are refused.</p></details>
 <details data-keep="terminal"><summary>From a terminal</summary>
-<pre>python -m evaluator init my-metric
+<pre>python -m evaluator init plain my-metric
 python -m evaluator check my-metric
 python -m evaluator submit my-metric</pre>
 <p><code>check</code> runs it isolated on a few pairs and writes a receipt, which may be sent along:

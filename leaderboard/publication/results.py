@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from io import BytesIO
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from benchmarks.stored_scores import write_stored
 from leaderboard.ledger.held import results_folder
 from leaderboard.publication.published import Published
 from leaderboard.ranking.draws import draws_files, read_draws
-from leaderboard.records import RunResult, Status, Submission
+from leaderboard.records import RunResult, Submission
 from leaderboard.store.interface import NotFoundError, Store
 
 
@@ -59,23 +59,6 @@ def result_files(
         **draws_files(stem, measured.resamples, measured.contributions),
     }
     return ResultFiles({**rows, **behind}, {}) if answers_public else ResultFiles(rows, behind)
-
-
-def read_published(
-    store: Store, statuses: Iterable[Status], cards: Mapping[str, Card]
-) -> list[Published]:
-    """Every published run of these submissions on the benchmarks known here, in their order."""
-    found: list[Published] = []
-    for status in statuses:
-        if not status.on_boards:
-            continue
-        # By name rather than by a listing: what else is kept beside them is not on the boards.
-        found.extend(
-            with_draws(store, status.submission, result, cards)
-            for result in read_results(store, status.submission)
-            if result.benchmark in cards
-        )
-    return found
 
 
 def with_draws(

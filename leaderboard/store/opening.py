@@ -11,6 +11,8 @@ from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import Store
 
 HUB = "hub:"
+_MISTYPED = re.compile(r"\s*|[A-Za-z][\w+-]*:.*", re.DOTALL)
+"""Nothing, or a place that is not ours; a folder with a colon is written ./a:b."""
 _ON_HUB = re.compile(r"hub:[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,79}")
 
 
@@ -37,6 +39,12 @@ class StoreName:
                 "bad_store",
                 f"{found.text[:120]!r} is no store of the Hub.",
                 "Write hub:OWNER/NAME, for example hub:my-org/assay.",
+            )
+        if not found.on_hub and _MISTYPED.fullmatch(found.text):
+            raise SubmitterError(
+                "bad_store",
+                f"{found.text[:120]!r} names no store.",
+                "Write a folder, or hub:OWNER/NAME; ./a:b where a folder has a colon.",
             )
         return found
 

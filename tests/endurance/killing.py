@@ -85,5 +85,6 @@ class Reaper:
         seconds = self.chance.uniform(0.001, self.longest_ms / 1000.0)
         if self.chance.random() < 0.5:
             return Aim(time.monotonic() + seconds)
-        after_s = self.chance.uniform(0.0, self.after_ms / 1000.0)
-        return Aim(None, self.chance.choice(_AIMED), after_s)
+        stage = self.chance.choice(_AIMED)
+        longest_ms = self.longest_ms if stage is Stage.SCORE else self.after_ms
+        return Aim(None, stage, self.chance.uniform(0.0, longest_ms / 1000.0))

@@ -6,6 +6,7 @@ A line is a JSON object: `start` (what the worker is to be) or `ended` (who has 
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import signal
@@ -19,6 +20,9 @@ from typing import Any
 from tests.endurance.stages import Board
 from tests.endurance.worker_process import Given, made, run, store_of
 from tests.evaluator.worker.stock import stock
+
+_DIE_WITH_PARENT = 1
+"""`PR_SET_PDEATHSIG`: a test run that is cut off leaves no worker behind."""
 
 
 def warm_up() -> None:
@@ -51,6 +55,7 @@ def _forked(given: dict[str, Any]) -> int:
     if child:
         return child
     try:
+        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
         sys.stdin.close()
         run(given)
         os._exit(0)

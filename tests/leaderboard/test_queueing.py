@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaderboard.queueing import expected_wait, fair_order, fair_share, position, typical_s
+from leaderboard.queueing import expected_wait, fair_order, fair_share, typical_s
 from leaderboard.records import Kind, Status, Submission
 from leaderboard.states import TO_JUDGE, State
 
@@ -124,16 +124,6 @@ def test_taking_the_first_leaves_the_order_of_the_rest(statuses: list[Status]) -
             s.model_copy(update={"state": State.CLAIMED}) if s is taken else s for s in statuses
         ]
         assert fair_order(left, NOW) == order[1:]
-
-
-def test_a_place_is_counted_from_one_and_only_while_it_waits() -> None:
-    statuses = [
-        status(0, "ada"),
-        status(1, "ada"),
-        status(2, "bob"),
-        status(3, "eve", State.FAILED),
-    ]
-    assert [position(f"metric-000{n}", statuses, NOW) for n in range(4)] == [1, 3, 2, None]
 
 
 def test_the_wait_follows_from_what_is_running_and_what_runs_take() -> None:

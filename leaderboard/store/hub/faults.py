@@ -6,7 +6,6 @@ refuses us is ours.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,15 +23,13 @@ from huggingface_hub.errors import (
 
 from benchmarks.errors import AssayError, PlatformError, TransientError
 from benchmarks.sources.client import httpx, parse_ratelimit_headers
-from benchmarks.sources.faults import TRANSIENT_STATUS
+from benchmarks.sources.faults import TRANSIENT_STATUS, in_short
 from leaderboard.store.interface import ConflictError, NotFoundError
 
 _ACCESS = (
     "Set HF_TOKEN to a token of an account that may {right} {repo} "
     "(a fine-grained token needs the scope {scope})."
 )
-_SIGNED = re.compile(r"(https?://[^\s?'\"]+)\?[^\s'\"]*")
-"""An address with a query: where large files lie, that opens them to anybody."""
 _CLOSED = "client has been closed"
 _SHOWN = 200
 
@@ -199,6 +196,5 @@ def _of_the_client(error: RuntimeError | ValueError, asked: Asked) -> Exception:
 def _said(error: BaseException) -> str:
     """The first line of an error, short, without control characters and without signatures."""
     told = getattr(error, "server_message", None) or str(error)
-    line = next((line for line in str(told).splitlines() if line.strip()), type(error).__name__)
-    line = _SIGNED.sub(r"\1", line)
+    line = in_short(error, str(told))
     return "".join(c if c.isprintable() else " " for c in line)[:_SHOWN].rstrip(". ")

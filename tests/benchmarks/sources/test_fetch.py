@@ -16,6 +16,7 @@ import pytest
 from filelock import FileLock
 
 from benchmarks.errors import SubmitterError, TransientError
+from benchmarks.sources.faults import in_short
 from benchmarks.sources.files import DataFile
 from benchmarks.sources.folder import DataFolder
 from tests.benchmarks.sources.fetching import REPO, Told, get, on_hub
@@ -433,3 +434,9 @@ def test_an_optional_file_that_is_gone_is_left_out(hub: HubServer, tmp_path: Pat
     done = get(hub, tmp_path, on_hub("remote/small.csv"), on_hub("remote/x.csv", optional=True))
     assert list(done.downloaded) == ["remote/small.csv"]
     assert "does not exist" in done.left_out["remote/x.csv"]
+
+
+def test_the_words_of_an_error_open_no_file_to_their_reader() -> None:
+    error = OSError("reset by https://files.example/ab?X-Signature=abc&Expires=9 at once\nmore")
+    assert in_short(error) == "reset by https://files.example/ab at once"
+    assert in_short(OSError()) == "OSError"

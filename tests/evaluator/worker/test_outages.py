@@ -13,6 +13,7 @@ import pytest
 from benchmarks.errors import TransientError
 from evaluator.scoring import shards
 from evaluator.worker import outbox as outbox_module
+from evaluator.worker.concluding import MAX_ATTEMPTS
 from evaluator.worker.roles import WorkerRole
 from evaluator.worker.worker import Worker
 from leaderboard.governance.acts import Acts
@@ -23,7 +24,7 @@ from leaderboard.store.interface import Changes, Store
 from leaderboard.store.memory import memory_store
 from tests.benchmarks.toy import Toy
 from tests.evaluator.rig import ADA, BOB, MODULE, ROOT, FakeBackend, Rig
-from tests.evaluator.worker.breaking import Breaking, published_once, results
+from tests.evaluator.worker.breaking import Breaking, Killed, Switch, published_once, results
 from tests.evaluator.worker.stock import stock
 
 PER_RUN = 8 * 3
@@ -392,3 +393,29 @@ def test_a_commit_whose_answer_is_lost_is_not_made_again(rig: Rig) -> None:
     assert len(lost) == 2, "the claim's and the publication's"
     assert published_once(rig.store, name)
     assert len(rig.backend.asked) == PER_RUN
+
+
+@dataclass
+class DyingAtPublication(Breaking):
+    """A process that dies whenever it is about to publish."""
+
+    def commit(self, changes: Changes, *, parent: str, message: str) -> str:
+        if any(path.startswith("results/") for path in changes):
+            raise Killed
+        return super().commit(changes, parent=parent, message=message)
+
+
+def test_a_finished_submission_outlives_more_deaths_than_one_that_runs_may_cause(rig: Rig) -> None:
+    (name,) = stock(rig.store, ["hub:ada"])
+    plain, switch = rig.store, Switch()
+    rig.store = replace(plain, public=DyingAtPublication(plain.public, switch))
+    for number in range(MAX_ATTEMPTS + 2):
+        with pytest.raises(Killed):
+            rig.worker(f"w{number}").run_all()
+        rig.clock.move(hours=9)
+    assert len(rig.backend.asked) > 0
+    asked = list(rig.backend.asked)
+    rig.store = plain
+    rig.worker("last").run_all()
+    assert published_once(plain, name)
+    assert rig.backend.asked == asked

@@ -52,7 +52,7 @@ def wait_for(happened: Callable[[], object], process: subprocess.Popen[bytes]) -
 def started(tmp_path: Path) -> Iterator[tuple[Path, Store, tuple[str, ...]]]:
     folder = tmp_path / "store"
     store = folder_store(folder)
-    ids = stock(store, [this_person().key] * 3, benchmark="demo_ts2", scorer=SLOW)
+    ids = stock(store, [this_person().key] * 2, benchmark="demo_ts2", scorer=SLOW)
     yield folder, store, ids
 
 

@@ -16,7 +16,7 @@ from benchmarks.errors import SubmitterError, TransientError
 from benchmarks.schema import Questions
 from benchmarks.stored_scores import read_overall
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.publication.results import read_published
+from leaderboard.publication.results import read_results, with_draws
 from leaderboard.publication.snapshot import Snapshot, read_snapshot
 from leaderboard.publication.updating import Update
 from leaderboard.records import Event, RunResult
@@ -75,7 +75,8 @@ def test_what_is_published_is_enough_to_compute_it_again(rig: Rig) -> None:
     assert kept == {
         ".json", ".scores.parquet", ".clusters.parquet", ".resamples.parquet", ".influence.parquet",
     }  # fmt: skip
-    (run,) = read_published(rig.store, Ledger(rig.store).statuses(), {"toy": Toy.card})
+    (result,) = read_results(rig.store, status.submission)
+    run = with_draws(rig.store, status.submission, result, {"toy": Toy.card})
     assert run.result.resampling_seed > 0
     assert run.draws is not None
     assert run.draws.resamples.shape == (1, run.result.n_resamples)

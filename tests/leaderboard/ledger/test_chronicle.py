@@ -10,7 +10,7 @@ import pytest
 from leaderboard.governance.bans import bans_file
 from leaderboard.governance.policy import Policy
 from leaderboard.ledger import chronicle, chronicle_writing
-from leaderboard.ledger.chronicle import last_hash, latest_lines, read_lines, segments, verify
+from leaderboard.ledger.chronicle import last_hash, read_lines, segments, verify
 from leaderboard.store.interface import Repository
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.house import ADA, BOB, OLGA, House
@@ -64,13 +64,6 @@ def test_a_line_is_in_the_commit_of_what_it_tells_of(house: House) -> None:
     name = house.send()
     assert int(house.store.public.head()) == before + 1
     assert [line.action for line in read_lines(house.store.public, name)] == ["received", "queued"]
-
-
-def test_the_newest_lines_are_read_without_the_older_segments(full: House) -> None:
-    lines = read_lines(full.store.public)
-    for most in (1, 5, 12, 1000):
-        assert latest_lines(full.store.public, most) == lines[-most:]
-    assert latest_lines(full.store.public, 0) == ()
 
 
 def test_an_append_reads_the_last_segment_only(full: House) -> None:
