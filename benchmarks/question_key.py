@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.errors import PlatformError
+from benchmarks.parquet import parquet_table
 from benchmarks.schema import Benchmark, Element, Pair, Questions, ScoreTable
 from benchmarks.sources.output import write_whole
 
@@ -204,7 +205,7 @@ class Key:
             PlatformError: `key_unreadable`, it is missing or not a key.
         """
         try:
-            table = pq.read_table(path, columns=list(_COLUMNS), partitioning=None)
+            table = parquet_table(path.read_bytes(), list(_COLUMNS))
             about = {name: table.schema.metadata[name.encode()].decode() for name in _ABOUT}
             rows = list(zip(*(table[name].to_pylist() for name in _COLUMNS), strict=True))
         except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:

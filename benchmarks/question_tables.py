@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 
 from benchmarks.errors import PlatformError
+from benchmarks.parquet import parquet_frame
 from benchmarks.schema import Element, Pair, Questions
 
 PAIRS = "pairs.parquet"
@@ -93,7 +94,7 @@ def _table(path: Path, digest: str) -> pd.DataFrame:
     if sha256(content) != digest:
         raise damaged(path, "its SHA-256 is another")
     try:
-        return pd.read_parquet(io.BytesIO(content))
+        return parquet_frame(content)
     except (ValueError, OSError, pa.ArrowException) as error:
         raise damaged(path, str(error)) from error
 

@@ -15,9 +15,9 @@ from typing import Any, Literal
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from benchmarks.errors import SubmitterError
+from benchmarks.parquet import parquet_file
 from benchmarks.score_columns import MAX_METRICS, check_columns, too_many_metrics
 from benchmarks.stored_scores import is_stored, widened
 
@@ -114,7 +114,7 @@ def _read_parquet(content: bytes, name: str, metric: str, most_rows: int) -> Cel
     columns = schema.names
     # Texts as dictionaries: what is repeated is held once until its full size is known.
     texts = [c for c in columns if _is_text(_value_type(schema.field(c).type))]
-    file = pq.ParquetFile(BytesIO(content), read_dictionary=texts)
+    file = parquet_file(content, texts)
     batches = [_plain(schema.empty_table())]
     size = 0
     for batch in file.iter_batches(columns=columns, use_threads=False):
@@ -139,7 +139,7 @@ def _parquet_schema(content: bytes, name: str, metric: str, most_rows: int) -> A
     """
     if content.endswith(b"PAR1") and int.from_bytes(content[-8:-4], "little") > MAX_FOOTER:
         raise ValueError(f"its footer has more than {MAX_FOOTER >> 20} MB")
-    file = pq.ParquetFile(BytesIO(content))
+    file = parquet_file(content)
     groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
     # A column of lists or records counts several times here.
     if file.metadata.num_columns > 2 * MAX_METRICS:

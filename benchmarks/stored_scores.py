@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.errors import SubmitterError
+from benchmarks.parquet import parquet_frame
 from benchmarks.schema import ScoreTable
 
 SCHEMA = pa.schema(
@@ -63,7 +64,7 @@ def read_overall(content: bytes) -> pd.DataFrame:
     Returns:
         Index `pair_id`, one column per metric, in the order of the file.
     """
-    frame = pd.read_parquet(BytesIO(content))
+    frame = parquet_frame(content)
     if is_stored(frame.columns):
         frame = widened(frame)
     if "element_id" in frame:

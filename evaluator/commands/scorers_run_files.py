@@ -16,6 +16,7 @@ from typing import Any
 import pandas as pd
 import typer
 
+from benchmarks.parquet import parquet_frame
 from benchmarks.schema import Benchmark, ScoreTable
 from benchmarks.scores import write_scores
 from evaluator.scorers.row import ScorerRow
@@ -104,7 +105,7 @@ def _scores(table: ScoreTable, suffix: str) -> bytes:
     data = write_scores(table)
     if suffix == ".parquet":
         return data
-    return pd.read_parquet(io.BytesIO(data)).to_csv(index=False).encode()
+    return parquet_frame(data).to_csv(index=False).encode()
 
 
 def _companions(column: ScoreColumn) -> Mapping[str, pd.DataFrame]:

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks.parquet import parquet_table
 from evaluator.scoring.asking import Finding
 from evaluator.scoring.parts import AnswerRow, ElementScore, Part
 
@@ -72,7 +73,7 @@ def decoded(data: bytes) -> tuple[Part, str]:
         FormatError: the bytes are not a part, or one of another version.
     """
     try:
-        table = pq.read_table(io.BytesIO(data))
+        table = parquet_table(data)
         meta = json.loads((table.schema.metadata or {})[_META])
         return _part(table, meta), str(meta["fingerprint"])
     except (pa.ArrowException, KeyError, TypeError, ValueError) as error:

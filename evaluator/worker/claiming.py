@@ -192,7 +192,9 @@ class Claims:
         bans, finished_here = read_bans(self.store.public), set(self.outbox.ids())
         for one in self._free_ones(only):
             status, gone = one.status, one.gone
-            most = MAX_ATTEMPTS_TO_PUBLISH if one.submission_id in finished_here else MAX_ATTEMPTS
+            # What was handed over lies there too, and may be what its judges die of.
+            kept = one.submission_id in finished_here and not _is_scored(status)
+            most = MAX_ATTEMPTS_TO_PUBLISH if kept else MAX_ATTEMPTS
             ban = bans.get(status.submission.account)
             # What was scored before is run again because an operator wants it.
             if ban is not None and status.state is State.QUEUED and status.scored_at is None:

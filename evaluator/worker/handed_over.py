@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from io import BytesIO
 from typing import Literal, Protocol
 
 import pandas as pd
@@ -12,6 +11,7 @@ from pandas.api.types import is_float_dtype
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from benchmarks.errors import PlatformError
+from benchmarks.parquet import parquet_frame
 from benchmarks.question_key import Key
 from benchmarks.schema import ScoreTable
 from benchmarks.scores import write_scores
@@ -129,7 +129,8 @@ def read_table(private: Readable, submission: Submission, record: HandedOver) ->
     if hashlib.sha256(content).hexdigest() != record.scores_sha256:
         raise damaged(path, "it is not the file its record names")
     try:
-        frame, metric = pd.read_parquet(BytesIO(content)), submission.metrics[0]
+        frame = parquet_frame(content)
+        metric = submission.metrics[0]
     except (pa.ArrowException, OSError, ValueError) as error:
         raise damaged(path, str(error)) from error
     parts = ["element_id", "element_score"] if "element_id" in frame else []

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from pydantic import TypeAdapter
 
 from benchmarks.errors import PlatformError, TransientError
+from benchmarks.parquet import parquet_table
 from leaderboard.records import Status
 from leaderboard.store.interface import NotFoundError, Repository
 
@@ -133,7 +134,7 @@ def from_bytes(content: bytes) -> Queue:
         PlatformError: `queue_damaged`, `queue_too_new`.
     """
     try:
-        table = pq.read_table(pa.BufferReader(content), columns=["status"], use_threads=False)
+        table = parquet_table(content, ["status"])
         facts = table.schema.metadata or {}
         if facts.get(_VERSION_KEY, b"").decode() != VERSION:
             raise _too_new(facts.get(_VERSION_KEY, b"").decode())

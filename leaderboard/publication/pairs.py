@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from benchmarks.arrays import FloatArray, IntArray
+from benchmarks.parquet import parquet_table
 from benchmarks.statistics.sign_flips import FlipTests, flip_tests, pair_tests
 from leaderboard.store.interface import NotFoundError, Repository
 
@@ -94,7 +95,7 @@ def read_pairs(
     """
     try:
         content = repository.read(pairs_path(benchmark))
-        table = pq.read_table(BytesIO(content))
+        table = parquet_table(content)
     except (NotFoundError, pa.ArrowException):
         return None  # What cannot be read is tested again.
     if table.schema.remove_metadata() != SCHEMA:

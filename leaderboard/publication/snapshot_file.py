@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 
 from benchmarks.errors import PlatformError
+from benchmarks.parquet import parquet_file
 from benchmarks.schema import Card
 from leaderboard.publication.boards import Board, Snapshot
 from leaderboard.publication.cell_columns import SCHEMA, TEXTS
@@ -107,7 +108,7 @@ def parse_snapshot(content: bytes) -> Snapshot:
         PlatformError: `snapshot_damaged`.
     """
     try:
-        metadata = pq.read_metadata(BytesIO(content))
+        metadata = parquet_file(content).metadata
         schema = metadata.schema.to_arrow_schema().remove_metadata()
         told = metadata.metadata or {}
         header = _Header.model_validate_json(told.get(METADATA, b""))
@@ -175,7 +176,7 @@ def snapshot_changes(repository: Repository, snapshot: Snapshot) -> dict[str, by
 
 
 def _table(content: bytes, first: int, groups: int) -> Any:
-    file = pq.ParquetFile(BytesIO(content), read_dictionary=list(TEXTS))
+    file = parquet_file(content, list(TEXTS))
     if not groups:
         return SCHEMA.empty_table()
     try:

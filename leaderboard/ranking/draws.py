@@ -13,10 +13,10 @@ from typing import Protocol
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from benchmarks.arrays import FloatArray
+from benchmarks.parquet import parquet_file
 from benchmarks.schema import Card
 from leaderboard.store.interface import NotFoundError, Repository, Store
 
@@ -115,10 +115,10 @@ def _columns(
         content = repository.read(f"{stem}.parquet")
     except NotFoundError:
         return {}
-    file = pq.ParquetFile(BytesIO(content))
+    file = parquet_file(content)
     known = set(file.schema_arrow.names)
     names = [str(row) for row in dict.fromkeys(rows) if str(row) in known]
-    table = file.read(columns=names)
+    table = file.read(columns=names, use_threads=False)
     return {int(name): table[name].to_numpy() for name in names}
 
 
