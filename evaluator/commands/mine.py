@@ -74,7 +74,7 @@ def withdraw(
 
     Example: python -m evaluator withdraw my-metric-0123456789
     """
-    opened = store.open()
+    opened = store.existing()
     if not yes:
         typer.confirm(f"Withdraw {submission_id} for good?", abort=True, err=True)
     say(acts_on(opened).withdraw(submission_id, this_person(), reason))
@@ -85,4 +85,4 @@ def publish(submission_id: Submission, store: StoreOption = DEFAULT_STORE) -> No
 
     Example: python -m evaluator publish private-0123456789
     """
-    say(acts_on(store.open()).publish(submission_id, this_person()))
+    say(acts_on(store.existing()).publish(submission_id, this_person()))

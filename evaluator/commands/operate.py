@@ -30,7 +30,7 @@ def rerun(submission_id: Submission, reason: Reason, store: StoreOption = DEFAUL
 
     Example: python -m evaluator rerun my-metric-0123456789 --reason "new data"
     """
-    say(acts_on(store.open()).rerun(submission_id, this_person(operator=True), reason))
+    say(acts_on(store.existing()).rerun(submission_id, this_person(operator=True), reason))
 
 
 def hide(submission_id: Submission, reason: Reason, store: StoreOption = DEFAULT_STORE) -> None:
@@ -38,7 +38,7 @@ def hide(submission_id: Submission, reason: Reason, store: StoreOption = DEFAULT
 
     Example: python -m evaluator hide my-metric-0123456789 --reason "copied"
     """
-    say(acts_on(store.open()).hide(submission_id, this_person(operator=True), reason))
+    say(acts_on(store.existing()).hide(submission_id, this_person(operator=True), reason))
 
 
 def show(
@@ -50,7 +50,7 @@ def show(
 
     Example: python -m evaluator show my-metric-0123456789
     """
-    say(acts_on(store.open()).show(submission_id, this_person(operator=True), reason))
+    say(acts_on(store.existing()).show(submission_id, this_person(operator=True), reason))
 
 
 def ban(account: AccountKey, reason: Reason, store: StoreOption = DEFAULT_STORE) -> None:
@@ -122,7 +122,7 @@ def ledger(
 
     Example: python -m evaluator ledger --subject hub:ada
     """
-    public = store.open().public
+    public = store.existing().public
     lines = [line for line in read_lines(public) if subject in ("", line.subject)]
     broken = verify(public)
     if as_json:

@@ -56,7 +56,7 @@ def report(
     """
     if revision and recompute:
         raise typer.BadParameter("old results are not computed again: leave --revision out")
-    opened = store.open()
+    opened = store.existing()
     status = visible_status(opened, submission_id)
     found = (
         visible_old_results(opened, submission_id, revision)

@@ -49,7 +49,7 @@ def status(
     """
     if follow and not submission_id:
         raise typer.BadParameter("name the submission to follow")
-    opened = store.open()
+    opened = store.existing()
     if follow:
         with stopped_in_words("The submission goes on without you."):
             last = (
@@ -78,7 +78,7 @@ def logs(
 
     Example: python -m evaluator logs my-metric-0123456789 --follow
     """
-    opened = store.open()
+    opened = store.existing()
     with stopped_in_words("The submission goes on without you."):
         telling = None
         for current in watched(opened, submission_id, follow=follow):

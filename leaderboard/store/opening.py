@@ -85,5 +85,21 @@ class StoreName:
             return hub_store(self.hub_name, self.folder)
         return folder_store(self.folder)
 
+    def existing(self) -> Store:
+        """The store itself, where somebody has made it: a mistyped name makes none.
+
+        Raises:
+            SubmitterError: `no_store`, there is none in that folder.
+            AssayError: it cannot be used; says why.
+        """
+        nothing = not self.folder.exists() or self.folder.is_dir()
+        if not self.on_hub and nothing and not (self.folder / "public").is_dir():
+            raise SubmitterError(
+                "no_store",
+                f"There is no store in {self.folder}.",
+                "Name another with --store or ASSAY_STORE; submit, worker and demo make one.",
+            )
+        return self.open()
+
     def __str__(self) -> str:
         return self.text

@@ -29,8 +29,9 @@ ODD_IDS = (
     ids=lambda words: words[0],
 )  # fmt: skip
 def test_an_id_that_is_none_is_refused_and_shown_harmlessly(
-    run: Run, words: tuple[str, ...], odd: str
+    run: Run, tmp_path: Path, words: tuple[str, ...], odd: str
 ) -> None:
+    folder_store(tmp_path / "store")
     ended = run(*words, "--", odd)
     assert (ended.code, ended.out) == (1, "")
     assert "unknown_submission" in ended.err

@@ -133,7 +133,8 @@ def test_following_ends_with_the_submission_and_its_exit_code(run: Run, tmp_path
     ]  # fmt: skip
 
 
-def test_what_is_not_there_is_an_input_error(run: Run) -> None:
+def test_what_is_not_there_is_an_input_error(run: Run, tmp_path: Path) -> None:
+    folder_store(tmp_path / "store")
     for words in (("report", "no-such-0123456789"), ("logs", "no-such-0123456789")):
         ended = run(*words)
         assert ended.code == 1, words

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from benchmarks.errors import SubmitterError
@@ -27,3 +29,12 @@ def test_a_store_of_the_hub_has_an_owner_and_a_name() -> None:
     assert StoreName.parse("hub:lab/board").hub_name == "lab/board"
     with pytest.raises(SubmitterError):
         StoreName.parse("hub:board")
+
+
+def test_a_folder_without_a_store_is_not_made_into_one_by_looking(tmp_path: Path) -> None:
+    mistyped = StoreName(str(tmp_path / "sotre"))
+    with pytest.raises(SubmitterError, match="no store in") as refused:
+        mistyped.existing()
+    assert (refused.value.code, list(tmp_path.iterdir())) == ("no_store", [])
+    mistyped.open()
+    assert mistyped.existing().public.list() == ()
