@@ -142,7 +142,7 @@ def test_scores_of_a_demo_board_can_be_sent_as_a_file(store: Path, tmp_path: Pat
         (["meta"], 2, "Missing argument"),
         (["submit", "nowhere.zip"], 1, "nowhere.zip"),
         (["submit", "x.csv", "--kind", "scores"], 2, "--benchmark"),
-        (["logs", "nobody"], 1, "nobody"),
+        (["logs", "nobody"], 1, "There is no store"),
     ],
 )
 def test_wrong_input_is_one_message_and_a_code(

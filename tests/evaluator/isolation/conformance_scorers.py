@@ -34,7 +34,8 @@ def _scorer(*lines: str, imports: str = "os, signal, struct, time") -> str:
     return f"import {imports}\nclass Scorer:\n    def score(self, images, prompts):\n{body}\n"
 
 
-_HELD = "held = bytearray(b'x' * (150 * 2**20))"
+# Written to at every page, and never held twice: each process stays below the limit by itself.
+_HELD = "held = bytearray(150 * 2**20); held[::4096] = bytes(150 * 256)"
 
 ENDINGS: Mapping[str, Ending] = {
     "exits": Ending(_scorer("os._exit(7)"), ("crashed",), "ended by itself with exit code 7"),
