@@ -48,8 +48,8 @@ from leaderboard.service.webhooks import routes as webhook_routes
 from leaderboard.service.webhooks import webhook_from
 from leaderboard.store.hub.layout import HubName, Part
 from leaderboard.store.interface import Store
-from leaderboard.store.live_opening import SECRET, live_of
-from leaderboard.store.live_wire import checked_secret
+from leaderboard.store.live.opening import SECRET, live_of
+from leaderboard.store.live.wire import checked_secret
 from leaderboard.store.opening import StoreName
 
 LONGEST_PAUSE_S = 60.0

@@ -34,9 +34,9 @@ import pandas as pd
 from benchmarks.arrays import FloatArray
 from benchmarks.rows import Row
 from benchmarks.schema import Card, MeasureInfo, Selector
-from leaderboard.pages.board_query import BoardQuery, resolve
-from leaderboard.pages.board_view import board_view, skills_view
-from leaderboard.pages.filters import Filters
+from leaderboard.pages.boards.filters import Filters
+from leaderboard.pages.boards.query import BoardQuery, resolve
+from leaderboard.pages.boards.view import board_view, skills_view
 from leaderboard.pages.reading import View, view_of
 from leaderboard.publication.snapshot import Published, Snapshot, build_snapshot
 from leaderboard.ranking.draws import Draws, draws_files

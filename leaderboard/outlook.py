@@ -11,7 +11,7 @@ from leaderboard.publication.entries import Entry
 from leaderboard.queueing import expected_wait, fair_order, typical_s
 from leaderboard.records import Kind, Status
 from leaderboard.states import IN_WORK, WAITING
-from leaderboard.store.live import Pulse
+from leaderboard.store.live.interface import Pulse
 
 ALIVE = timedelta(seconds=60)
 """A worker that has not beaten for longer is taken for gone: others take over what it held."""

@@ -16,7 +16,7 @@ from rich.progress import (
 )
 
 from benchmarks.command_line import errors
-from evaluator.worker.heartbeat import RunProgress
+from evaluator.worker.claims.heartbeat import RunProgress
 
 
 @contextmanager

@@ -48,7 +48,7 @@ from evaluator.submission.checking.dry_run import DryRun, Machine, dry_run, rece
 from evaluator.submission.checking.expected import Expectation, expectation
 from evaluator.submission.receipts import SUFFIX, written
 from evaluator.submission.validate import ScoringModule, opened_source
-from evaluator.worker.heartbeat import RunProgress
+from evaluator.worker.claims.heartbeat import RunProgress
 from leaderboard.desk import Examination
 from leaderboard.records import Receipt
 

@@ -9,7 +9,7 @@ from typing import Any
 from benchmarks.comparison import Compared
 from benchmarks.comparison_words import plural, units_of
 from benchmarks.schema import Card
-from leaderboard.pages.measures import info
+from leaderboard.pages.shown.measures import info
 
 
 def about_table(rows: Sequence[Compared], card: Card) -> str:

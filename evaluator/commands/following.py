@@ -20,8 +20,8 @@ from leaderboard.publication.snapshot import read_snapshot
 from leaderboard.records import Event, Status
 from leaderboard.states import WAITING
 from leaderboard.store.interface import Store
-from leaderboard.store.live import Pulse
-from leaderboard.store.live_text import new_lines, readable_text
+from leaderboard.store.live.interface import Pulse
+from leaderboard.store.live.text import new_lines, readable_text
 
 POLL_S = 1.0
 OUTAGE_S = 300.0

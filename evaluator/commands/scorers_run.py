@@ -47,7 +47,7 @@ from evaluator.scoring.in_process.asker import ModelSource
 from evaluator.scoring.plan import ScoringPlan
 from evaluator.scoring.progress import Listener
 from evaluator.scoring.shards import ShardFolder, run_fingerprint
-from evaluator.worker.heartbeat import RunProgress
+from evaluator.worker.claims.heartbeat import RunProgress
 
 
 def run(

@@ -24,7 +24,7 @@ from evaluator.scorers.runtime import Runtime
 from evaluator.scoring.column import ScoreColumn
 from evaluator.scoring.engine import EngineOptions
 from evaluator.scoring.in_process.device import versions
-from evaluator.worker.run_records import cost_record, findings_record
+from evaluator.worker.running.run_records import cost_record, findings_record
 
 _FORMATS = (".parquet", ".csv")
 

@@ -16,8 +16,8 @@ from leaderboard.folding import attempts_of
 from leaderboard.outlook import MOST_ATTEMPTS, Outlook, worker_of
 from leaderboard.records import Event, Status
 from leaderboard.states import IN_WORK, WAITING, State
-from leaderboard.store.live import Pulse
-from leaderboard.store.live_text import readable_text
+from leaderboard.store.live.interface import Pulse
+from leaderboard.store.live.text import readable_text
 
 _STYLES = {
     State.PUBLISHED: "green",

@@ -48,7 +48,7 @@ from evaluator.commands.worker_running import Surroundings
 from evaluator.commands.worker_shift import Shift
 from evaluator.isolation.gate import IsolationChoice
 from evaluator.worker.roles import WorkerRole
-from evaluator.worker.structured_logs import LogFormat
+from evaluator.worker.upkeep.structured_logs import LogFormat
 
 
 def worker(

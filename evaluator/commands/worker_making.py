@@ -21,11 +21,11 @@ from evaluator.isolation.plain import PlainProcess
 from evaluator.launching.settings import WORKER
 from evaluator.scoring.engines import Engine
 from evaluator.scoring.local import LocalEngine
-from evaluator.worker.disk_watch import DiskWatch
-from evaluator.worker.evictable import DiskPlaces
-from evaluator.worker.heartbeat import RunProgress
+from evaluator.worker.claims.heartbeat import RunProgress
 from evaluator.worker.roles import WorkerRole
-from evaluator.worker.scorer_role import ScorerRole
+from evaluator.worker.running.scorer_role import ScorerRole
+from evaluator.worker.upkeep.disk_watch import DiskWatch
+from evaluator.worker.upkeep.evictable import DiskPlaces
 from evaluator.worker.worker import Worker
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.store.interface import Store

@@ -10,7 +10,7 @@ import typer
 
 from benchmarks.errors import SubmitterError
 from evaluator.worker.roles import WorkerRole
-from evaluator.worker.structured_logs import LogFormat
+from evaluator.worker.upkeep.structured_logs import LogFormat
 from leaderboard.store.opening import StoreName
 
 

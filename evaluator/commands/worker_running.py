@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evaluator.commands.worker_options import poll_of
-from evaluator.worker.secrets_kept import SecretsKept
-from evaluator.worker.structured_logs import Doing, LogFormat, Logged, logging_to
+from evaluator.worker.running.secrets_kept import SecretsKept
+from evaluator.worker.upkeep.structured_logs import Doing, LogFormat, Logged, logging_to
 from evaluator.worker.worker import Worker
 from leaderboard.store.interface import Store
 from leaderboard.store.opening import StoreName
@@ -91,7 +91,7 @@ class Surroundings:
 
     def _serve(self, around: ExitStack, own: str, opened: Store, hook: Webhook | None) -> None:
         # Only where it is wanted: the command line starts without it.
-        from evaluator.worker.health_server import HealthServer  # noqa: PLC0415
+        from evaluator.worker.upkeep.health_server import HealthServer  # noqa: PLC0415
         from leaderboard.service.looking import HealthWatch  # noqa: PLC0415
 
         watch = HealthWatch(opened, self.scratch, own=own)

@@ -20,10 +20,10 @@ from evaluator.isolation.layers import Layer
 from evaluator.launching.settings import JobSettings
 from evaluator.reevaluating import reevaluate_at_start
 from evaluator.scoring.engines import Engine
-from evaluator.worker.disk_watch import DiskWatch
 from evaluator.worker.roles import WorkerRole
 from evaluator.worker.stopping import stop_on_signals
-from evaluator.worker.structured_logs import RememberedClock
+from evaluator.worker.upkeep.disk_watch import DiskWatch
+from evaluator.worker.upkeep.structured_logs import RememberedClock
 from evaluator.worker.worker import Worker
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.orphans import sweep

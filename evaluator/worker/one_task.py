@@ -11,17 +11,17 @@ from datetime import datetime, timedelta
 
 from benchmarks.errors import AssayError, TransientError
 from evaluator.isolation.supervising.failures import without_its_words
-from evaluator.worker.claiming import Claims
-from evaluator.worker.concluding import Endings, blamed, incident
-from evaluator.worker.disk_room import is_full
-from evaluator.worker.hand import Hand
-from evaluator.worker.handing_over import HandingOver
-from evaluator.worker.judging import Scored
-from evaluator.worker.outgoing import Outgoing
-from evaluator.worker.pace import Pace
-from evaluator.worker.scoring_run import Scoring, StoreAwayError
+from evaluator.worker.claims.claiming import Claims
+from evaluator.worker.claims.hand import Hand
+from evaluator.worker.claims.pace import Pace
+from evaluator.worker.claims.tasks import Finished, Task, about
+from evaluator.worker.ending.concluding import Endings, blamed, incident
+from evaluator.worker.ending.handing_over import HandingOver
+from evaluator.worker.ending.judging import Scored
+from evaluator.worker.ending.outgoing import Outgoing
+from evaluator.worker.running.scoring_run import Scoring, StoreAwayError
 from evaluator.worker.stopping import StoppedError
-from evaluator.worker.tasks import Finished, Task, about
+from evaluator.worker.upkeep.disk_room import is_full
 from leaderboard.ledger.redaction import BANNED
 from leaderboard.store.interface import Store
 

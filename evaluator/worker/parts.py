@@ -10,30 +10,30 @@ from pathlib import Path
 
 from benchmarks.errors import AssayError
 from benchmarks.schema import Benchmark
-from evaluator.worker.claiming import Claims
-from evaluator.worker.code_slot import CodeSlot
-from evaluator.worker.concluding import Endings
-from evaluator.worker.hand import Hand
-from evaluator.worker.handing_over import HandingOver
-from evaluator.worker.heartbeat import Heartbeat, RunProgress
-from evaluator.worker.leaving import Leaving
-from evaluator.worker.leftovers import Leftovers
-from evaluator.worker.liveness import Liveness
+from evaluator.worker.claims.claiming import Claims
+from evaluator.worker.claims.hand import Hand
+from evaluator.worker.claims.heartbeat import Heartbeat, RunProgress
+from evaluator.worker.claims.leaving import Leaving
+from evaluator.worker.claims.liveness import Liveness
+from evaluator.worker.claims.pace import Pace
+from evaluator.worker.claims.presence import Presence
+from evaluator.worker.ending.concluding import Endings
+from evaluator.worker.ending.handing_over import HandingOver
+from evaluator.worker.ending.outbox import Outbox
+from evaluator.worker.ending.outgoing import Outgoing
+from evaluator.worker.ending.owed import OwedEvents
+from evaluator.worker.ending.publishing import RunPublisher
+from evaluator.worker.ending.upload_shelf import UploadShelf
 from evaluator.worker.one_task import OneTask
-from evaluator.worker.outbox import Outbox
-from evaluator.worker.outgoing import Outgoing
-from evaluator.worker.owed import OwedEvents
-from evaluator.worker.pace import Pace
-from evaluator.worker.presence import Presence
-from evaluator.worker.publishing import RunPublisher
 from evaluator.worker.roles import WorkerRole
-from evaluator.worker.scorer_role import ScorerRole
-from evaluator.worker.scoring_run import Scoring
-from evaluator.worker.upload_shelf import UploadShelf
+from evaluator.worker.running.code_slot import CodeSlot
+from evaluator.worker.running.scorer_role import ScorerRole
+from evaluator.worker.running.scoring_run import Scoring
+from evaluator.worker.upkeep.leftovers import Leftovers
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.publication.publisher import Publisher, cards_of
 from leaderboard.store.interface import Store
-from leaderboard.store.live import Pulse
+from leaderboard.store.live.interface import Pulse
 
 log = logging.getLogger(__name__)
 

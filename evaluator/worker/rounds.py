@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from benchmarks.errors import TransientError
-from evaluator.worker.backoff import Backoff
-from evaluator.worker.disk_room import is_full
-from evaluator.worker.heartbeat import Heartbeat
+from evaluator.worker.claims.backoff import Backoff
+from evaluator.worker.claims.heartbeat import Heartbeat
+from evaluator.worker.upkeep.disk_room import is_full
 
 _STOP_SEEN_WITHIN_S = 0.5
 

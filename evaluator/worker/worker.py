@@ -19,14 +19,14 @@ from pathlib import Path
 
 from benchmarks.errors import TransientError
 from benchmarks.schema import Benchmark
-from evaluator.worker.disk_room import DiskWatch
-from evaluator.worker.heartbeat import RunProgress
-from evaluator.worker.liveness import SILENT_AFTER
+from evaluator.worker.claims.heartbeat import RunProgress
+from evaluator.worker.claims.liveness import SILENT_AFTER
+from evaluator.worker.claims.tasks import Task
 from evaluator.worker.parts import Parts, Setting
 from evaluator.worker.roles import WorkerRole
 from evaluator.worker.rounds import Rounds
-from evaluator.worker.scorer_role import ScorerRole
-from evaluator.worker.tasks import Task
+from evaluator.worker.running.scorer_role import ScorerRole
+from evaluator.worker.upkeep.disk_room import DiskWatch
 from leaderboard.desk import Gate
 from leaderboard.store.interface import Store
 

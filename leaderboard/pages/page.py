@@ -15,10 +15,10 @@ from leaderboard.desk import Desk
 from leaderboard.governance.accounts import Account
 from leaderboard.governance.own import Own
 from leaderboard.governance.signing_in import SignIn
-from leaderboard.pages.moved_reading import EarlierBoards
+from leaderboard.pages.moved.reading import EarlierBoards
 from leaderboard.pages.reading import Reader
 from leaderboard.store.interface import Store
-from leaderboard.store.live import Live
+from leaderboard.store.live.interface import Live
 
 MOST_VISITORS = 64
 """Whose submissions are kept in memory between two looks."""
@@ -80,18 +80,18 @@ class Page:
 
 
 def all_pages(package: str = "leaderboard.pages") -> tuple[Page, ...]:
-    """Every page: the `PAGE` of each module of the package whose name ends in `_page`.
+    """Every page: the `PAGE` of each module below the package whose name ends in `_page`.
 
     Raises:
         PlatformError: `invalid_page` where such a module defines none.
     """
     home = importlib.import_module(package)
     found: list[Page] = []
-    for module in pkgutil.iter_modules(home.__path__):
+    for module in pkgutil.walk_packages(home.__path__, f"{package}."):
         if not module.name.endswith(_SUFFIX):
             continue
-        page = getattr(importlib.import_module(f"{package}.{module.name}"), "PAGE", None)
+        page = getattr(importlib.import_module(module.name), "PAGE", None)
         if not isinstance(page, Page):
-            raise PlatformError("invalid_page", f"{package}.{module.name} does not define PAGE.")
+            raise PlatformError("invalid_page", f"{module.name} does not define PAGE.")
         found.append(page)
     return tuple(sorted(found, key=lambda page: page.order))

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from benchmarks.errors import TransientError
 from benchmarks.schema import Card, Selector
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.pages.skill_tests import SkillTests
+from leaderboard.pages.boards.skill_tests import SkillTests
 from leaderboard.publication.boards import Board, Snapshot
 from leaderboard.publication.entries import Entry
 from leaderboard.publication.results import read_results

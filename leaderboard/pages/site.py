@@ -18,9 +18,9 @@ from leaderboard.governance.signing_in import SignIn
 from leaderboard.pages.outage import LOOKED_AT_EVERY_S, band, or_as_before
 from leaderboard.pages.page import Context, Page, all_pages
 from leaderboard.pages.reading import Reader
+from leaderboard.pages.shown.widgets import KEEP_OPEN, QUIET, html, on_load, run_on_load
+from leaderboard.pages.submit.uploads import OnlyKnownUpload
 from leaderboard.pages.theme import theme
-from leaderboard.pages.uploads import OnlyKnownUpload
-from leaderboard.pages.widgets import KEEP_OPEN, QUIET, html, on_load, run_on_load
 from leaderboard.store.interface import Store
 
 MAX_UPLOAD = "1gb"

@@ -9,9 +9,9 @@ import gradio as gr
 
 from leaderboard.governance.accounts import Account
 from leaderboard.governance.signing_in import SignIn, Visit, Way, not_signed_in
-from leaderboard.pages.markup import badge, notice, submitted, text
 from leaderboard.pages.page import Context
-from leaderboard.pages.widgets import html
+from leaderboard.pages.shown.markup import badge, notice, submitted, text
+from leaderboard.pages.shown.widgets import html
 
 
 class Request(Protocol):

@@ -19,7 +19,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict
 
 from leaderboard.records import Status
 from leaderboard.states import IN_WORK, WAITING, State
-from leaderboard.store.live import Pulse
+from leaderboard.store.live.interface import Pulse
 
 SILENT_AFTER = timedelta(seconds=60)
 """A worker that has not beaten for so long is taken for dead; others take over what it held."""

@@ -17,8 +17,8 @@ from starlette.routing import Route
 from benchmarks.errors import TransientError
 from leaderboard.service.answers import NO_STORE
 from leaderboard.service.bodies import HANG_UP, body_of
-from leaderboard.store.live import KEY, Live, Pulse
-from leaderboard.store.live_wire import MOST_BYTES, PATH, SECRET_HEADER, Pulses, Told
+from leaderboard.store.live.interface import KEY, Live, Pulse
+from leaderboard.store.live.wire import MOST_BYTES, PATH, SECRET_HEADER, Pulses, Told
 
 MESSAGES_PER_S = 50.0
 """Of all workers together; each sends one a second."""

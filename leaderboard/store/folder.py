@@ -30,7 +30,7 @@ from leaderboard.store.disk import (
 )
 from leaderboard.store.folder_clock import FolderClock
 from leaderboard.store.interface import Changes, ConflictError, NotFoundError, Store
-from leaderboard.store.live_folder import FolderLive
+from leaderboard.store.live.folder import FolderLive
 from leaderboard.store.paths import CONTROL, check_clashes, check_path, check_prefix
 
 _LOCK_TIMEOUT_S = 30.0

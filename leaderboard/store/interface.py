@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from benchmarks.errors import PlatformError, TransientError
-from leaderboard.store.live import Live
+from leaderboard.store.live.interface import Live
 
 Changes = Mapping[str, bytes | Path | None]
 """Path to new content, or to a file of this machine that holds it, which the store copies; None

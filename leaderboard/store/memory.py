@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from leaderboard.store.interface import Changes, ConflictError, NotFoundError, Store, utc_now
-from leaderboard.store.live import MemoryLive
+from leaderboard.store.live.interface import MemoryLive
 from leaderboard.store.paths import check_clashes, check_path, check_prefix
 
 

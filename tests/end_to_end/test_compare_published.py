@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leaderboard.pages.board_query import BoardQuery, resolve
-from leaderboard.pages.compare_rows import shown
+from leaderboard.pages.boards.query import BoardQuery, resolve
+from leaderboard.pages.compare.rows import shown
 from leaderboard.pages.reading import Reader
 from leaderboard.publication.snapshot import read_snapshot
 from leaderboard.store.folder import folder_store

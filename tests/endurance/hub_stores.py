@@ -12,7 +12,7 @@ from leaderboard.store.hub.hub_store import JOBS_PER_COMMIT, HubParts
 from leaderboard.store.hub.layout import PAYLOAD
 from leaderboard.store.hub.spending import Spending
 from leaderboard.store.interface import Store
-from leaderboard.store.live_folder import FolderLive
+from leaderboard.store.live.folder import FolderLive
 
 NAME = "lab/assay"
 _LONGEST_PAUSE_S = 0.5

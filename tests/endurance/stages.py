@@ -10,12 +10,12 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
-from evaluator.worker.claiming import Claims
-from evaluator.worker.hand import Hand
-from evaluator.worker.leftovers import Leftovers
-from evaluator.worker.outbox import Outbox
-from evaluator.worker.publishing import RunPublisher
-from evaluator.worker.scoring_run import Scoring
+from evaluator.worker.claims.claiming import Claims
+from evaluator.worker.claims.hand import Hand
+from evaluator.worker.ending.outbox import Outbox
+from evaluator.worker.ending.publishing import RunPublisher
+from evaluator.worker.running.scoring_run import Scoring
+from evaluator.worker.upkeep.leftovers import Leftovers
 from leaderboard.ledger.batch import Batch
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.states import State

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from evaluator.worker.concluding import MAX_ATTEMPTS
+from evaluator.worker.ending.concluding import MAX_ATTEMPTS
 from leaderboard.store.folder import folder_store
 from tests.endurance.crew import Crew, Fell, Launcher
 from tests.endurance.ladder import CallLog

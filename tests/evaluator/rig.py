@@ -18,7 +18,7 @@ from evaluator.isolation.backend import IsolationStatus, Probe
 from evaluator.isolation.inside.frames import Capability
 from evaluator.isolation.limits import Limits
 from evaluator.submission.receiving.desk import SubmissionDesk
-from evaluator.worker.scorer_role import ScorerRole
+from evaluator.worker.running.scorer_role import ScorerRole
 from evaluator.worker.worker import Worker
 from leaderboard.desk import Gate
 from leaderboard.governance.accounts import Account, Origin

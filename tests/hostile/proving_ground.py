@@ -25,7 +25,7 @@ from evaluator.isolation.limits import Limits
 from evaluator.isolation.plain import PlainProcess
 from evaluator.isolation.supervising.session import ScorerSession
 from evaluator.submission.receiving.desk import SubmissionDesk
-from evaluator.worker.scorer_role import ScorerRole
+from evaluator.worker.running.scorer_role import ScorerRole
 from evaluator.worker.worker import Worker
 from leaderboard.governance.accounts import Account, Origin
 from leaderboard.ledger.ledger import Ledger

@@ -28,8 +28,8 @@ from evaluator.submission.checking.costs import Costs, measured
 from evaluator.submission.checking.drawn import Drawn
 from evaluator.submission.receipts import environment_versions
 from evaluator.submission.validate import ScoringModule
-from evaluator.worker.judging import Scored
-from evaluator.worker.runs import ModuleRun, ModuleWork
+from evaluator.worker.ending.judging import Scored
+from evaluator.worker.running.runs import ModuleRun, ModuleWork
 from leaderboard.publication.score_hash import scores_sha256
 from leaderboard.records import Kind, Receipt, Submission
 from leaderboard.trust import TrustReport

@@ -34,7 +34,7 @@ from evaluator.submission.receiving.labels import (
 )
 from evaluator.submission.receiving.reception import Reception
 from evaluator.submission.validate import examine_source, validated_source
-from evaluator.worker.sameness import same_content
+from evaluator.worker.ending.sameness import same_content
 from leaderboard.desk import Accepted, Examination, Gate
 from leaderboard.governance.accounts import ASSAY, Account
 from leaderboard.ledger.redaction import private_id

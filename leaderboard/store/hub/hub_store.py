@@ -16,7 +16,7 @@ from leaderboard.store.hub.repository import HubRepository
 from leaderboard.store.hub.shelf import Shelf
 from leaderboard.store.hub.spending import Spending
 from leaderboard.store.interface import Store
-from leaderboard.store.live_opening import live_of
+from leaderboard.store.live.opening import live_of
 
 JOBS_PER_COMMIT = 8
 LOOK_EVERY_S = 5.0

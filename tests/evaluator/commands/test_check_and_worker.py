@@ -17,7 +17,7 @@ from evaluator.isolation.backend import IsolationStatus, Probe
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.plain import PlainProcess
 from evaluator.submission.receiving.desk import SubmissionDesk
-from evaluator.worker.scorer_role import ScorerRole
+from evaluator.worker.running.scorer_role import ScorerRole
 from evaluator.worker.worker import Worker
 from leaderboard.desk import Gate
 from leaderboard.ledger.ledger import Ledger

@@ -19,12 +19,12 @@ from leaderboard.records import Event
 from leaderboard.states import State
 from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import Store
-from leaderboard.store.live import MemoryLive
+from leaderboard.store.live.interface import MemoryLive
 from leaderboard.store.memory import memory_store
 from leaderboard.store.opening import StoreName
 from tests.leaderboard.pages.failing_store import Switch, failing
-from tests.leaderboard.pages.own_submissions import QUEUED, give
-from tests.leaderboard.pages.running_submission import RUNNING, SAID, SILENT, WORKER, run_one
+from tests.leaderboard.pages.mine.own_submissions import QUEUED, give
+from tests.leaderboard.pages.queue.running_submission import RUNNING, SAID, SILENT, WORKER, run_one
 from tests.leaderboard.pages.synthetic import NASTY, NOW
 
 ADA = Account(origin=Origin.LOCAL, name="ada")

@@ -29,7 +29,7 @@ from leaderboard.ledger.ledger import Ledger
 from leaderboard.states import State
 from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import Store
-from leaderboard.store.live import MemoryLive
+from leaderboard.store.live.interface import MemoryLive
 from leaderboard.store.opening import StoreName
 from tests.benchmarks.toy import Toy
 from tests.evaluator.commands.submitting import SCORES, Run, id_of

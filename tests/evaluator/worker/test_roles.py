@@ -16,14 +16,14 @@ from benchmarks.errors import PlatformError, SubmitterError, TransientError
 from benchmarks.question_folder import QuestionFolder, export_questions
 from benchmarks.schema import Answers, Questions
 from evaluator.commands.worker_options import check_role
-from evaluator.worker.handed_over import read_record
+from evaluator.worker.ending.handed_over import read_record
 from evaluator.worker.roles import WorkerRole
 from evaluator.worker.worker import Worker
 from leaderboard.governance.acts import Acts
 from leaderboard.governance.own import Own
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.tidying import tidy_all
-from leaderboard.pages.queue_table import queue_table
+from leaderboard.pages.queue.table import queue_table
 from leaderboard.publication.snapshot import read_snapshot
 from leaderboard.records import RunResult, Status
 from leaderboard.states import State

@@ -12,9 +12,9 @@ from typing import Any
 import pyarrow.parquet as pq
 from pydantic import BaseModel
 
-from evaluator.worker.handed_over import HandedOver, read_record
-from evaluator.worker.handed_over import record_path as handed_over_path
-from evaluator.worker.owed import Owed
+from evaluator.worker.ending.handed_over import HandedOver, read_record
+from evaluator.worker.ending.handed_over import record_path as handed_over_path
+from evaluator.worker.ending.owed import Owed
 from leaderboard.governance import bans, policy
 from leaderboard.governance.bans import Ban, bans_file, read_bans
 from leaderboard.governance.policy import Policy, read_policy

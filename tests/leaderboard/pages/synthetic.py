@@ -30,7 +30,7 @@ from leaderboard.ranking.draws import Draws, draws_files
 from leaderboard.records import Cost, Event, Kind, RunResult, Status, Submission
 from leaderboard.states import State
 from leaderboard.store.interface import Store
-from leaderboard.store.live import Pulse
+from leaderboard.store.live.interface import Pulse
 from leaderboard.store.memory import memory_store
 from leaderboard.trust import TITLES, Check, CheckName, Example, TrustReport
 
@@ -400,8 +400,8 @@ def main() -> None:
     """Serve the made-up store."""
     from leaderboard.governance.signing_in import SignIn, Way
     from leaderboard.pages.site import create_app, launch_options
-    from tests.leaderboard.pages.own_submissions import give
-    from tests.leaderboard.pages.running_submission import run_one
+    from tests.leaderboard.pages.mine.own_submissions import give
+    from tests.leaderboard.pages.queue.running_submission import run_one
 
     port = int(sys.argv[1]) if len(sys.argv) > 1 else 7861
     local = SignIn(Way.LOCAL, local="ada")

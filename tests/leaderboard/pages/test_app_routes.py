@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from benchmarks.errors import SubmitterError
-from leaderboard.store.live_folder import FolderLive
-from leaderboard.store.live_relay import RelayLive
+from leaderboard.store.live.folder import FolderLive
+from leaderboard.store.live.relay import RelayLive
 from tests.leaderboard.pages.running_app import running_app
 
 SECRET = "a-secret-of-the-house"

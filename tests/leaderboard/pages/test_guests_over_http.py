@@ -13,8 +13,8 @@ from leaderboard.pages.site import create_app, launch_options
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.pages.calling import Caller, Endpoint, endpoints, session_of
+from tests.leaderboard.pages.mine.own_submissions import ADA, HELD, QUEUED, give
 from tests.leaderboard.pages.oauth_provider import CLIENT_ID, CLIENT_SECRET
-from tests.leaderboard.pages.own_submissions import ADA, HELD, QUEUED, give
 from tests.leaderboard.pages.synthetic import NOW, StubDesk, cards, fill
 
 pytestmark = pytest.mark.filterwarnings(

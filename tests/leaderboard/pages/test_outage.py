@@ -15,7 +15,7 @@ from leaderboard.governance.accounts import Account, Origin
 from leaderboard.governance.acts import Acts
 from leaderboard.governance.rights import Action
 from leaderboard.governance.signing_in import SignIn, Way
-from leaderboard.pages.mine_acts import Deed, act_on
+from leaderboard.pages.mine.acts import Deed, act_on
 from leaderboard.pages.outage import band, or_as_before, or_unread
 from leaderboard.pages.page import Context
 from leaderboard.pages.reading import RETRY_AFTER_S, Reader
@@ -23,7 +23,7 @@ from leaderboard.pages.site import create_app, launch_options
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.pages.calling import Caller, endpoints
 from tests.leaderboard.pages.failing_store import Switch, failing
-from tests.leaderboard.pages.own_submissions import NEW, QUEUED, give
+from tests.leaderboard.pages.mine.own_submissions import NEW, QUEUED, give
 from tests.leaderboard.pages.synthetic import NOW, StubDesk, cards, fill
 
 HERE = SignIn(Way.LOCAL, local="root")

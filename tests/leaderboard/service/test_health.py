@@ -17,7 +17,7 @@ from leaderboard.service.looking import ChronicleCounts, HealthWatch, Looking
 from leaderboard.service.verdict import DISK_FLOOR_BYTES, judged
 from leaderboard.states import State
 from leaderboard.store.interface import Store, transact
-from leaderboard.store.live import MemoryLive, Pulse
+from leaderboard.store.live.interface import MemoryLive, Pulse
 from tests.leaderboard.house import ADA, OLGA, T0, House
 from tests.leaderboard.service.looked import health_of
 

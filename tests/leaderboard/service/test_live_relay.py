@@ -18,13 +18,13 @@ import pytest
 from benchmarks.errors import SubmitterError, TransientError
 from benchmarks.sources.client import httpx
 from leaderboard.service.live_routes import GRACE_S, MESSAGES_PER_S, routes
-from leaderboard.store.live import MemoryLive, Pulse
-from leaderboard.store.live_folder import FolderLive
-from leaderboard.store.live_opening import live_of
-from leaderboard.store.live_outbox import Outbox
-from leaderboard.store.live_relay import RelayLive
-from leaderboard.store.live_text import SAID_BYTES
-from leaderboard.store.live_wire import MOST_BYTES, MOST_PULSES, SECRET_HEADER, Told
+from leaderboard.store.live.folder import FolderLive
+from leaderboard.store.live.interface import MemoryLive, Pulse
+from leaderboard.store.live.opening import live_of
+from leaderboard.store.live.outbox import Outbox
+from leaderboard.store.live.relay import RelayLive
+from leaderboard.store.live.text import SAID_BYTES
+from leaderboard.store.live.wire import MOST_BYTES, MOST_PULSES, SECRET_HEADER, Told
 from tests.leaderboard.service.serving import serving
 
 SECRET = "a-secret-of-the-house"
@@ -121,7 +121,7 @@ def test_a_wrong_secret_is_said_clearly_and_once(
     app: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     worker = RelayLive(app, "another-secret-altogether")
-    with caplog.at_level(logging.WARNING, "leaderboard.store.live_relay"):
+    with caplog.at_level(logging.WARNING, "leaderboard.store.live.relay"):
         worker.beat(pulse())
         wait(lambda: caplog.records)
         for _ in range(3):

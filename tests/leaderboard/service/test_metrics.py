@@ -8,7 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from leaderboard.service.health import DiskSpace, Health, Level
 from leaderboard.service.metrics import metrics_text
-from leaderboard.store.live import Pulse
+from leaderboard.store.live.interface import Pulse
 from tests.leaderboard.house import T0, House
 from tests.leaderboard.service.looked import health_of
 

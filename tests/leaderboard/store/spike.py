@@ -17,7 +17,7 @@ from leaderboard.states import State
 from leaderboard.store.grouping import Grouping
 from leaderboard.store.hub.budget import HOUR_S, CommitBudget
 from leaderboard.store.interface import Changes, Store
-from leaderboard.store.live import MemoryLive
+from leaderboard.store.live.interface import MemoryLive
 from leaderboard.store.memory import MemoryRepository
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)

@@ -21,7 +21,7 @@ from leaderboard.store.interface import (
     Store,
     transact,
 )
-from leaderboard.store.live import Pulse
+from leaderboard.store.live.interface import Pulse
 from leaderboard.store.memory import MemoryRepository, memory_store
 from tests.hub.server import HubServer
 from tests.leaderboard.store.hub_rig import NAME, created

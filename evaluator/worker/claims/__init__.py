@@ -1,0 +1,1 @@
+"""What a worker claims, holds and hands back, and how it shows that it lives."""

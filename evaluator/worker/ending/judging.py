@@ -1,0 +1,138 @@
+"""The judge role: from scores to rows.
+
+Runs no stranger's code and needs no GPU.
+"""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+from benchmarks.rows import Measured
+from benchmarks.schema import Benchmark, ScoreTable
+from evaluator.worker.ending.sameness import score_hashes
+from leaderboard.publication.results import ResultFiles, result_files
+from leaderboard.publication.snapshot import Published
+from leaderboard.ranking.draws import Draws
+from leaderboard.records import Cost, Findings, RunResult, Submission
+from leaderboard.trust import TrustReport
+
+_FIGURES_DEPEND_ON = ("numpy", "pandas", "scipy", "pillow")
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The scores of one submission on one benchmark, and how they came about.
+
+    Attributes:
+        benchmark: the benchmark's name.
+        table: the scores.
+        isolation: layers in force while the scorer ran.
+        cost: what the run used; None where no code was run.
+        findings: what is to be known of its items; None where no code was run.
+        trust: what the scorer was put through; None where no code was run.
+        tag: of the export whose opaque ids the scores are under; empty: they are under their own.
+        contract: version of what the scorer was given; None where no code was run.
+    """
+
+    benchmark: str
+    table: ScoreTable
+    isolation: tuple[str, ...]
+    cost: Cost | None = None
+    findings: Findings | None = None
+    trust: TrustReport | None = None
+    tag: str = ""
+    contract: int | None = None
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One run, ready to be published."""
+
+    published: Published
+    measured: Measured
+    table: ScoreTable
+
+    answers_public: bool
+
+    def files(self) -> ResultFiles:
+        """The files of the run."""
+        return result_files(
+            self.published.result,
+            self.measured,
+            self.table,
+            answers_public=self.answers_public,
+        )
+
+
+def judge(
+    submission: Submission,
+    scored: Scored,
+    benchmark: Benchmark,
+    data: Path | None,
+    judged_at: datetime,
+) -> Judged:
+    """Compute every measure of one run.
+
+    Raises:
+        SubmitterError: the benchmark's answers are not here.
+    """
+    answers = benchmark.answers(data)
+    plan = benchmark.plan(answers)
+    measured = benchmark.evaluate(scored.table, answers)
+    result = RunResult(
+        submission_id=submission.submission_id,
+        benchmark=benchmark.name,
+        revision=benchmark.card.revision,
+        protocol=benchmark.card.protocol,
+        contract=scored.contract,
+        rows=tuple(row.to_json() for row in measured.rows),
+        resampling_seed=plan.seed,
+        n_resamples=plan.n_resamples,
+        isolation=scored.isolation,
+        versions=versions(),
+        sources=dict(answers.sources),
+        cost=scored.cost,
+        findings=_shown(scored.findings, benchmark),
+        repaired={metric: len(pairs) for metric, pairs in scored.table.repaired.items()},
+        trust=_without_examples(scored.trust, benchmark),
+        # A hash can be guessed at: it would tell more of private questions than a measure does.
+        scores_sha256=score_hashes(scored.table) if benchmark.card.answers_public else {},
+        judged_at=judged_at,
+    )
+    return Judged(
+        Published(submission, result, Draws(measured.resamples, measured.contributions)),
+        measured,
+        scored.table,
+        benchmark.card.answers_public,
+    )
+
+
+def _shown(findings: Findings | None, benchmark: Benchmark) -> Findings | None:
+    """Examples tell of single items, which is not for all eyes where answers are private."""
+    if findings is None or benchmark.card.answers_public:
+        return findings
+    return findings.model_copy(update={"examples": ()})
+
+
+def _without_examples(trust: TrustReport | None, benchmark: Benchmark) -> TrustReport | None:
+    """As `_shown`: only pairs of this benchmark are named, and only if its answers are public."""
+    if trust is None or (trust.benchmark == benchmark.name and benchmark.card.answers_public):
+        return trust
+    checks = (check.model_copy(update={"example": None}) for check in trust.checks)
+    return trust.model_copy(update={"checks": tuple(checks)})
+
+
+def versions() -> dict[str, str]:
+    """Versions of what the figures depend on."""
+    return {"python": platform.python_version(), **dict(_installed())}
+
+
+@cache
+def _installed() -> tuple[tuple[str, str], ...]:
+    """Read once: it takes as long as judging a small run."""
+    return tuple((name, version(name)) for name in _FIGURES_DEPEND_ON)

@@ -1,0 +1,1 @@
+"""Running one submission: its code in a box, or its file."""

@@ -1,0 +1,179 @@
+"""One submission, opened for scoring: a file that is read, or a module that is asked."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from benchmarks.question_folder import QuestionFolder
+from benchmarks.schema import Benchmark, Questions, ScoreTable
+from benchmarks.scores import load_bytes, parse_scores
+from evaluator.scoring.asking import AskerSource
+from evaluator.scoring.engine import EngineOptions, ScoreColumn, run_plan
+from evaluator.scoring.engines import Engine
+from evaluator.scoring.plan import PLAN_VERSION, ScoringPlan
+from evaluator.scoring.progress import Progress
+from evaluator.scoring.shards import ShardFolder, run_fingerprint
+from evaluator.trust.checks import Trial, tried
+from evaluator.trust.sampling import sampled
+from evaluator.worker.ending.judging import Scored
+from evaluator.worker.running.run_boxes import Printing
+from evaluator.worker.running.run_records import cost_record, findings_record
+from leaderboard.records import Submission
+from leaderboard.trust import TrustReport
+
+AS_SUBMITTED = ("scores as submitted, not re-run",)
+IN_PLAN_ORDER = EngineOptions(window=1)
+"""A stranger's module sees images in the order of a keyed hash and in no other."""
+
+Tell = Callable[[Progress], None]
+
+
+class Run(Protocol):
+    """One submission, opened for scoring."""
+
+    @property
+    def log(self) -> str:
+        """What the scorer printed so far."""
+
+    def scores_of(self, benchmark: Benchmark, data: Path | None, tell: Tell) -> Scored:
+        """The scores on one benchmark."""
+
+
+@dataclass(frozen=True)
+class FileRun:
+    """A scores file: nothing is run."""
+
+    submission: Submission
+    upload: Path
+    log: str = ""
+
+    def scores_of(self, benchmark: Benchmark, data: Path | None, tell: Tell) -> Scored:
+        """See `Run`."""
+        table = parse_scores(
+            load_bytes(self.upload),
+            self.upload.name,
+            benchmark,
+            benchmark.answers(data),
+            metric=self.submission.name,
+            lower_is_better=self.submission.lower_is_better,
+        )
+        n = len(table.overall)
+        tell(Progress(done=n, total=n, rate=0.0, eta_s=0.0, stage="reading"))
+        return Scored(benchmark.name, table, AS_SUBMITTED)
+
+
+@dataclass(frozen=True)
+class ModuleWork:
+    """What is to be done with a module.
+
+    Attributes:
+        submission: whose it is.
+        layers: what isolates it.
+        shards: folder of what is finished.
+        engine: carries its batches.
+        questions: what is asked under opaque ids; None: what the benchmark itself gives.
+    """
+
+    submission: Submission
+    layers: tuple[str, ...]
+    shards: Path
+    engine: Engine
+    questions: QuestionFolder | None = None
+
+    def asked(self, benchmark: Benchmark, data: Path | None) -> Questions:
+        """The questions of a benchmark."""
+        if self.questions is None:
+            return benchmark.questions(data)
+        return self.questions.questions(benchmark)
+
+    def tag(self, benchmark: Benchmark) -> str:
+        """Of the export the questions are from; empty where they are under their own ids."""
+        return "" if self.questions is None else self.questions.about(benchmark.name).tag
+
+
+class ModuleRun:
+    """A scoring module in its box; one box serves all benchmarks of a submission.
+
+    Args:
+        work: what is to be done.
+        source: of its askers.
+        printing: the box, where it is on this machine; its log is read there.
+        trial: of askers for the trust checks; None: the same.
+    """
+
+    def __init__(
+        self,
+        work: ModuleWork,
+        source: AskerSource,
+        printing: Printing | None = None,
+        trial: AskerSource | None = None,
+    ) -> None:
+        self._work = work
+        self._source = source
+        self._printing = printing
+        self._trial = trial or source
+        self._trust: TrustReport | None = None
+
+    @property
+    def log(self) -> str:
+        """See `Run`; what a module prints on another machine stays there."""
+        return self._printing.log if self._printing else ""
+
+    def scores_of(self, benchmark: Benchmark, data: Path | None, tell: Tell) -> Scored:
+        """See `Run`."""
+        work = self._work
+        questions, tag = work.asked(benchmark, data), work.tag(benchmark)
+        total = len(questions.pairs)
+        tell(Progress(done=0, total=total, rate=0.0, eta_s=None, stage="starting"))
+        trial = None if self._trust else self._tried(questions, benchmark.name, tell)
+        column = run_plan(
+            ScoringPlan.of(questions, secrets.token_bytes(32)),
+            questions,
+            self._source,
+            ShardFolder(
+                work.shards / benchmark.name,
+                run_fingerprint(
+                    submission=self._source.fingerprint,
+                    benchmark=benchmark.name,
+                    revision=" ".join(filter(None, (benchmark.card.revision, tag))),
+                ),
+            ),
+            tell,
+            engine=work.engine,
+            options=IN_PLAN_ORDER,
+        )
+        if trial is not None:
+            self._trust = trial.after({str(pair): score for pair, score in column.overall.items()})
+        return Scored(
+            benchmark.name,
+            self._table(column),
+            work.layers,
+            cost_record(column.cost),
+            findings_record(column),
+            self._trust,
+            tag,
+            contract=PLAN_VERSION,
+        )
+
+    def _tried(self, questions: Questions, benchmark: str, tell: Tell) -> Trial:
+        """The trust checks, on pairs of the first benchmark; they stand for the whole run."""
+        total = len(questions.pairs)
+
+        def told(_done: int, _of: int) -> None:
+            tell(Progress(done=0, total=total, rate=0.0, eta_s=None, stage="checking"))
+
+        few = sampled(questions, secrets.token_bytes(32))
+        with self._trial.open() as asker:
+            return tried(asker, few, benchmark, told)
+
+    def _table(self, column: ScoreColumn) -> ScoreTable:
+        name = self._work.submission.metrics[0]
+        return ScoreTable(
+            column.overall.to_frame(name),
+            elements={} if column.elements is None else {name: column.elements},
+            directions=dict.fromkeys(self._work.submission.lower_is_better, -1),
+        )

@@ -1,0 +1,133 @@
+"""From a claimed submission to its scores, telling of it on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.errors import TransientError
+from benchmarks.schema import Benchmark
+from evaluator.scoring.progress import Progress
+from evaluator.worker.claims.heartbeat import Heartbeat, RunProgress
+from evaluator.worker.claims.tasks import Task
+from evaluator.worker.ending.judging import Scored
+from evaluator.worker.ending.upload_shelf import UploadShelf
+from evaluator.worker.running.runs import Run
+from evaluator.worker.running.said_lines import SaidLines
+from evaluator.worker.running.scorer_role import ScorerRole
+from leaderboard.ledger.redaction import public_record
+from leaderboard.records import Submission
+from leaderboard.store.live.interface import Live
+
+LOG_CHARS = 4000
+Look = Callable[[Task], None]
+
+
+class StoreAwayError(TransientError):
+    """The store does not answer; no submission is to blame, and none loses an attempt by it."""
+
+    @classmethod
+    def of(cls, error: TransientError) -> StoreAwayError:
+        """A fault that the store met."""
+        return cls(error.code, error.message, error.hint)
+
+
+@dataclass(frozen=True)
+class Told:
+    """What happens after every batch.
+
+    Attributes:
+        run: whose output is read.
+        said: passes it on.
+        look: finds out whether to go on.
+    """
+
+    run: Run
+    said: SaidLines
+    look: Look
+
+
+@dataclass
+class Scoring:
+    """Has the scorers of one worker score, one submission after another.
+
+    Attributes:
+        scorers: runs scoring modules.
+        uploads: of what is to be scored.
+        live: where output is told while it comes.
+        registry: the benchmarks known here.
+        data: folder of benchmark data, if there is one.
+        heart: shows progress.
+        listener: is told of progress.
+        output: what the last scorer printed.
+    """
+
+    scorers: ScorerRole
+    uploads: UploadShelf
+    live: Live
+    registry: Mapping[str, Benchmark]
+    data: Path | None
+    heart: Heartbeat
+    listener: Callable[[RunProgress], None]
+    output: str = ""
+
+    def scores(self, task: Task, look: Look) -> list[Scored]:
+        """The scores of a submission on each of its benchmarks.
+
+        Args:
+            task: the submission.
+            look: finds out after every batch whether it is still wanted; what it raises ends the
+                run and its box.
+
+        Raises:
+            StoreAwayError: its upload cannot be had now.
+            TransientError: `lost_race`, `stopped`, or another fault of the world.
+            AssayError: it failed.
+        """
+        submission = task.submission
+        with (
+            self.scorers.fetched(submission, self._fetch) as upload,
+            self.scorers.open(submission, upload) as run,
+        ):
+            said = SaidLines(self.live, task.submission_id, may_tell=self.may_tell(submission))
+            try:
+                return [
+                    run.scores_of(
+                        self.registry[name],
+                        self.data,
+                        self._teller(task, name, Told(run, said, look)),
+                    )
+                    for name in submission.benchmarks
+                ]
+            finally:
+                self.output = run.log
+                said.heard(lambda: self.output)
+
+    def shown_output(self, submission: Submission) -> str:
+        """The end of the scorer's output, if it may be kept: it may tell of what it was shown."""
+        return self.output[-LOG_CHARS:] if self.may_tell(submission) else ""
+
+    def may_tell(self, submission: Submission) -> bool:
+        """Whether what a scorer says may be told to its author."""
+        return all(self.registry[name].card.answers_public for name in submission.benchmarks)
+
+    def _fetch(self, submission: Submission, target: Path) -> None:
+        try:
+            self.uploads.take(submission, target)
+        except TransientError as error:
+            raise StoreAwayError.of(error) from error
+
+    def _teller(self, task: Task, benchmark: str, to: Told) -> Callable[[Progress], None]:
+        """Passes progress and output on, and stops the work where it is no longer wanted."""
+        # Everyone can see the pulse: it names a private submission as the boards do, not at all.
+        shown = public_record(task.submission)
+
+        def tell(progress: Progress) -> None:
+            told = RunProgress(shown.submission_id, shown.name, benchmark, progress)
+            to.said.heard(lambda: to.run.log)
+            self.heart.tell(told, to.said.last)
+            self.listener(told)
+            to.look(task)
+
+        return tell

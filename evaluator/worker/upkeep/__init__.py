@@ -1,0 +1,1 @@
+"""Disk, logs and health of a worker."""

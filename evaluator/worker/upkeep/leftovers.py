@@ -1,0 +1,102 @@
+"""What is left of submissions that are over, on the worker's disk and in the store; it is removed."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from benchmarks.errors import AssayError, TransientError
+from evaluator.worker.claims.tasks import Task, about
+from evaluator.worker.ending.handing_over import HandingOver
+from evaluator.worker.ending.outbox import Outbox, still_wanted
+from evaluator.worker.ending.publishing import RunPublisher
+from evaluator.worker.ending.upload_shelf import UploadShelf
+from evaluator.worker.running.scorer_role import ScorerRole
+from leaderboard.folding import asked_at
+from leaderboard.ledger.ledger import Ledger
+from leaderboard.records import Status
+from leaderboard.states import FINISHED, State
+from leaderboard.store.live.interface import Live
+
+_TAKEN_AWAY = frozenset({State.WITHDRAWN, State.HIDDEN, State.REJECTED})
+_DONE_WITH = FINISHED - {State.FAILED}
+"""What failed by a fault of ours may be run again, and goes on from its shards."""
+_OLD = timedelta(days=1)
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Leftovers:
+    """Removes what nobody needs any more.
+
+    Attributes:
+        ledger: says how submissions stand.
+        live: has what their scorers said.
+        scorers: has their shards.
+        outbox: has what was finished.
+        handing: has what was handed over.
+        results: removes results of what was taken back.
+        uploads: has uploads that were fetched in advance.
+    """
+
+    ledger: Ledger
+    live: Live
+    scorers: ScorerRole
+    outbox: Outbox
+    handing: HandingOver
+    results: RunPublisher
+    uploads: UploadShelf
+
+    def clear(self, task: Task) -> None:
+        """Remove what a task leaves, as far as its submission is over.
+
+        What waits or is in another worker's hands keeps its shards.
+        """
+        name = task.submission_id
+        self.uploads.drop(name)
+        try:
+            status = self.ledger.whole_status(name)
+            if status.unfinished:
+                if status.to_judge:
+                    self.scorers.forget(status.submission)
+                return
+            if status.state in _DONE_WITH:
+                self.scorers.forget(status.submission)
+            if status.state in _TAKEN_AWAY:
+                self.results.discard(status)
+            elif task.handed_over:
+                self.handing.remove(name)
+            self.live.forget(name)
+        except (AssayError, OSError) as error:
+            log.warning("What is left of it was not removed: %s", error, extra=about(name))
+
+    def sweep(self, now: datetime) -> None:
+        """Remove what workers before this one left on the disk and nobody needs."""
+        self.scorers.sweep(now.timestamp())
+        self.uploads.sweep(now.timestamp())
+        self.outbox.sweep((now - _OLD).timestamp())
+        try:
+            self._sweep_known()
+        except TransientError as error:
+            log.warning("What is left on the disk is looked through later: %s", error)
+
+    def _sweep_known(self) -> None:
+        # Listed first: what is written meanwhile is for a state that is not read yet.
+        finished, shards = self.outbox.ids(), self.scorers.with_shards()
+        known = {s.submission.submission_id: s for s in self.ledger.statuses()}
+        for name in finished:
+            entry, status = self.outbox.entry(name), known.get(name)
+            if entry is None or not still_wanted(entry, status, self._asked_at(name, status)):
+                log.info("What was finished is not wanted any more.", extra=about(name))
+                self.outbox.drop(name)
+        for name in shards:
+            status = known.get(name)
+            if status is not None and status.state in _DONE_WITH:
+                self.scorers.forget(status.submission)
+
+    def _asked_at(self, submission_id: str, status: Status | None) -> datetime | None:
+        if status is None or not status.unfinished:
+            return None
+        return asked_at(self.ledger.events(submission_id))

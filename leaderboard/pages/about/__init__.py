@@ -1,0 +1,1 @@
+"""What the words mean, and what is known to be wrong."""

@@ -1,0 +1,1 @@
+"""The boards of the benchmarks: their tables, heatmaps and tests between pairs."""

@@ -1,0 +1,153 @@
+"""What papers print for a measure, beside the ranking and never in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from benchmarks.published import PublishedCell, papers, published
+from benchmarks.published.cells import printed_digits
+from benchmarks.schema import Card, Selector
+from leaderboard.pages.boards.table import direction
+from leaderboard.pages.shown.markup import MISSING, link, number, section, text
+from leaderboard.pages.shown.measures import info, title
+
+MOST_DIGITS = 4
+"""Digits of a figure in a table of many; on hover it stands as printed."""
+_LEAD = (
+    "Figures as the papers print them. They were not computed here and take part in no ranking; "
+    'the data behind them may differ from this board\'s. <a href="./errata">Errata</a>'
+)
+
+
+def as_published(card: Card, selector: Selector, skill: str | None) -> str:
+    """The printed figures of one ranking as a section; empty where nothing was printed.
+
+    Args:
+        card: the benchmark.
+        selector: the measure that is shown.
+        skill: the skill that is shown; None means all.
+    """
+    cells = _once(
+        cell
+        for cell in published(card.name)
+        if cell.matches(selector.measure, selector.split, skill, selector.variant, selector.facet)
+    )
+    if not cells:
+        return ""
+    measure = info(card, selector.measure)
+    sign = -1.0 if measure.higher_is_better else 1.0
+    sources = _numbered(cells)
+    rows = "".join(
+        _row(cell, sources[cell.paper])
+        for cell in sorted(cells, key=lambda cell: (sign * cell.value, cell.metric))
+    )
+    head = (
+        f'<th scope="col">{text(measure.title)} {direction(measure)}</th>'
+        '<th scope="col">As printed</th><th scope="col">Source</th>'
+    )
+    return _section(_table(f"{measure.title} as published", head, rows), sources)
+
+
+def everything_published(card: Card) -> str:
+    """All printed figures over all skills, one table a measure; empty where nothing was printed."""
+    cells = [
+        cell
+        for cell in published(card.name)
+        if cell.model is None and cell.skill is None and cell.measure in card.measures
+    ]
+    if not cells:
+        return ""
+    selectors = tuple(dict.fromkeys(map(_selector, cells)))
+    tables = "".join(
+        f"<h3>{text(info(card, measure).title)} {direction(info(card, measure))}</h3>"
+        + _pivot(card, [s for s in selectors if s.measure == measure], cells)
+        for measure in card.measures
+        if any(s.measure == measure for s in selectors)
+    )
+    return _section(tables, _numbered(cells))
+
+
+def _pivot(card: Card, selectors: Sequence[Selector], cells: Sequence[PublishedCell]) -> str:
+    """Metrics down, the slices of one measure across."""
+    of: dict[tuple[str, Selector], list[PublishedCell]] = {}
+    for cell in cells:
+        of.setdefault((cell.metric, _selector(cell)), []).append(cell)
+    name = info(card, selectors[0].measure).title
+    head = "".join(
+        f'<th scope="col">{text(title(card, selector, selectors).removeprefix(name).strip(" ·") or name)}</th>'
+        for selector in selectors
+    )
+    metrics = dict.fromkeys(metric for metric, selector in of if selector in selectors)
+    rows = "".join(
+        f'<tr><th scope="row" class="as-c-metric">{text(metric)}</th>'
+        + "".join(_figure(of.get((metric, selector), [])) for selector in selectors)
+        + "</tr>"
+        for metric in metrics
+    )
+    return _table(f"{name} as published", head, rows)
+
+
+def _figure(cells: Sequence[PublishedCell]) -> str:
+    """The figure with the most digits; on hover whatever was printed of it, and where."""
+    if not cells:
+        return f"<td>{MISSING}</td>"
+    finest = max(cells, key=_digits)
+    printed = (f"{_printed(c)} in {papers()[c.paper].name}, {c.table}" for c in cells)
+    return (
+        f'<td title="{text("printed " + "; ".join(printed))}">'
+        f"{number(finest.value, min(_digits(finest), MOST_DIGITS))}</td>"
+    )
+
+
+def _digits(cell: PublishedCell) -> int:
+    return printed_digits(cell.printed) + (2 if cell.in_percent else 0)
+
+
+def _row(cell: PublishedCell, source: int) -> str:
+    return (
+        f'<tr><th scope="row" class="as-c-metric">{text(cell.metric)}</th>'
+        f'<td data-label="Value"><b>{number(cell.value)}</b></td>'
+        f'<td data-label="As printed">{text(_printed(cell))}</td>'
+        f'<td data-label="Source" class="as-muted">{text(cell.table)} [{source}]</td></tr>'
+    )
+
+
+def _printed(cell: PublishedCell) -> str:
+    return f"{cell.printed} %" if cell.in_percent else cell.printed
+
+
+def _selector(cell: PublishedCell) -> Selector:
+    return Selector(measure=cell.measure, split=cell.split, variant=cell.variant, facet=cell.facet)
+
+
+def _once(cells: Iterable[PublishedCell]) -> tuple[PublishedCell, ...]:
+    """Papers repeat figures from table to table: one line for each metric and figure."""
+    first: dict[tuple[str, str, str], PublishedCell] = {}
+    for cell in cells:
+        first.setdefault((cell.paper, cell.metric, cell.printed), cell)
+    return tuple(first.values())
+
+
+def _numbered(cells: Iterable[PublishedCell]) -> dict[str, int]:
+    """Number of each paper in the list of sources."""
+    return {key: place for place, key in enumerate(dict.fromkeys(c.paper for c in cells), 1)}
+
+
+def _table(caption: str, head: str, rows: str) -> str:
+    return (
+        '<div class="as-scroll"><table class="as-table as-printed">'
+        f'<caption class="as-sr">{text(caption)}</caption>'
+        f'<thead><tr><th scope="col" class="as-c-metric">Metric</th>{head}</tr></thead>'
+        f"<tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _section(body: str, sources: Mapping[str, int]) -> str:
+    lines = []
+    for key, place in sources.items():
+        paper = papers()[key]
+        note = f" {text(paper.note)}" if paper.note else ""
+        lines.append(f"[{place}] {link(paper.url, paper.citation)}.{note}")
+    listed = f'<p class="as-legend">{"<br>".join(lines)}</p>'
+    lead = f'<p class="as-lead">{_LEAD}</p>'
+    return section("As published", f"{lead}{body}{listed}", ident="as-published")

@@ -1,0 +1,1 @@
+"""Entries compared with each other."""

@@ -1,0 +1,110 @@
+"""Which two metrics are compared, and by what: from and to a link, and onto what exists."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import parse_qs, urlencode
+
+from leaderboard.pages.boards.query import BoardQuery, Choice, resolve
+from leaderboard.pages.reading import View
+from leaderboard.pages.shown.markup import clean
+
+_LONGEST_NAMED = 60
+
+
+@dataclass(frozen=True)
+class CompareQuery:
+    """The state of the page. Everything is as asked for, and may not exist.
+
+    Attributes:
+        board: benchmark, skill and measure.
+        a: entry id of the one metric; empty means the best that is not the other.
+        b: entry id of the other.
+    """
+
+    board: BoardQuery
+    a: str = ""
+    b: str = ""
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, str]) -> CompareQuery:
+        """Read from the query parameters of a request; unknown parameters are left alone."""
+        asked = BoardQuery.from_params(params)
+        board = BoardQuery(benchmark=asked.benchmark, skill=asked.skill, measure=asked.measure)
+        return cls(board, params.get("a", ""), params.get("b", ""))
+
+    @classmethod
+    def from_link(cls, query: str) -> CompareQuery:
+        """The inverse of `to_query`."""
+        return cls.from_params({k: v[-1] for k, v in parse_qs(query.removeprefix("?")).items()})
+
+    def to_query(self) -> str:
+        """The query string of the link to this state, with its question mark."""
+        given = {
+            "benchmark": self.board.benchmark,
+            "a": self.a,
+            "b": self.b,
+            "measure": self.board.measure,
+            "skill": self.board.skill,
+        }
+        return "?" + urlencode({key: value for key, value in given.items() if value}, safe="~:,")
+
+
+@dataclass(frozen=True)
+class Opponents:
+    """Two metrics on one board.
+
+    Attributes:
+        choice: board, skill and measure.
+        a: entry id of the one; None where there is none to show.
+        b: of the other.
+        options: entry ids that can be chosen, best first: those with all of the skills shown.
+        remarks: what was asked for and could not be shown, in sentences.
+    """
+
+    choice: Choice
+    a: str | None
+    b: str | None
+    options: tuple[str, ...]
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def query(self) -> CompareQuery:
+        """The exact state, for a link."""
+        return CompareQuery(self.choice.query, self.a or "", self.b or "")
+
+
+def opponents(query: CompareQuery, view: View) -> Opponents:
+    """Find what a query asks for, saying so wherever it is not there.
+
+    Raises:
+        PlatformError: `no_benchmarks` where the installation has none.
+    """
+    choice = resolve(query.board, view.boards)
+    whose = [{cell.entry_id for cell in of} for of in choice.slices()]
+    options = tuple(entry for entry in choice.entry_ids() if all(entry in of for of in whose))
+    remarks = list(choice.remarks)
+    found: list[str | None] = []
+    for asked in (query.a, query.b):
+        if not asked or asked in options:
+            found.append(asked or None)
+            continue
+        remarks.append(_absent(asked, choice, view))
+        found.append(None)
+    a, b = found
+    if not query.a:
+        a = next((one for one in options if one != query.b), None)
+    if not query.b:
+        b = next((one for one in options if one != a), None)
+    return Opponents(choice, a, b, options, tuple(remarks))
+
+
+def _absent(asked: str, choice: Choice, view: View) -> str:
+    entry = view.entries.get(asked)
+    shown = clean(entry.metric if entry else asked)
+    named = shown if len(shown) <= _LONGEST_NAMED else f"{shown[:_LONGEST_NAMED]}…"
+    if entry is None:
+        return f"There is no metric with the id “{named}” here."
+    title = choice.board.card.title
+    return f"“{named}” has no result by this measure on {title} ({choice.title})."

@@ -1,0 +1,186 @@
+"""All HTML of the page that compares two metrics, below its choosers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from urllib.parse import urlencode
+
+from benchmarks.comparison import Compared
+from benchmarks.comparison_words import (
+    correction_words,
+    effect_words,
+    evidence_words,
+    paired_words,
+    plural,
+    units_of,
+    verdict,
+)
+from benchmarks.schema import Card
+from benchmarks.statistics.resampling import seed_of
+from leaderboard.pages.boards.query import Choice
+from leaderboard.pages.boards.table import badges
+from leaderboard.pages.boards.view import SIMULATED
+from leaderboard.pages.compare.marks import tally_bar
+from leaderboard.pages.compare.query import Opponents
+from leaderboard.pages.compare.rows import Shown, shown, shown_csv
+from leaderboard.pages.compare.table import forest, measure_table
+from leaderboard.pages.reading import View
+from leaderboard.pages.shown.csv_export import download_link
+from leaderboard.pages.shown.flags import flags_legend
+from leaderboard.pages.shown.markup import count, notice, number, page, section, submitted, text
+from leaderboard.pages.shown.measures import title
+from leaderboard.pages.shown.signatures import signed_by
+from leaderboard.ranking.comparing import NO_CONTRIBUTIONS
+
+_LONGEST_NAME = 60
+_UNPUBLISHED = (
+    "<b>Nothing to test with.</b> The resamples and contributions behind these values are not "
+    "published, so there are values, but no interval of their difference and no test."
+)
+
+
+def compare_view(pair: Opponents, view: View) -> str:
+    """Remarks, the verdict, the forest of skills and the table of measures of two metrics."""
+    card = pair.choice.board.card
+    parts = ["<h1>Metric against metric</h1>"]
+    parts += [notice(SIMULATED, "warn")] if card.simulated else []
+    parts += [notice(text(remark), "info", role="status") for remark in pair.remarks]
+    if pair.choice.selector is None:
+        return page([*parts, _nothing("No metric published yet", _empty_board(card))])
+    if len(pair.options) < 2:
+        why = f"{card.title} has {count(len(pair.options), 'metric')} by this measure so far."
+        return page([*parts, _nothing("There is no pair to compare", text(why))])
+    if pair.a is None or pair.b is None:
+        said = "Choose a metric in each of the two lists above."
+        return page([*parts, _nothing("Choose two metrics", said)])
+    if pair.a == pair.b:
+        name = submitted(view.entries[pair.a].metric, limit=_LONGEST_NAME)
+        said = f"Both are {name}. Choose another metric in one of the two lists above."
+        return page([*parts, _nothing("The same metric twice", said)])
+    rows = shown(pair.choice, pair.a, pair.b, view)
+    parts.append(_head(pair, rows, view))
+    if rows.skills:
+        parts.append(section("By skill", forest(rows, pair.choice), ident="skills"))
+    if rows.measures:
+        body = measure_table(rows, pair.choice)
+        parts.append(section("By other measures", body, ident="measures"))
+    return page([*parts, _about(rows, card)])
+
+
+# The chosen measure ---------------------------------------------------------------------------
+
+
+def _head(pair: Opponents, rows: Shown, view: View) -> str:
+    choice, row = pair.choice, rows.chosen
+    entries = [view.entries[entry] for entry in (pair.a or "", pair.b or "")]
+    a, b = (submitted(entry.metric, limit=_LONGEST_NAME) for entry in entries)
+    safe = replace(row, unit=text(row.unit))
+    said = f'<p class="as-verdict">{verdict(safe, f"<b>{a}</b>", f"<b>{b}</b>")}.</p>'
+    of = correction_words(row, "pairs of the whole board, without filters")
+    tests = "; ".join(part for part in (evidence_words(row), of) if part)
+    facts = [("Test", tests), ("On the units", paired_words(row)), ("Effect", effect_words(row))]
+    listed = "".join(f"<dt>{name}</dt><dd>{_subscript(fact)}</dd>" for name, fact in facts if fact)
+    body = said + _no_draws(row) + _two_values(pair, row, view) + _tally(row, a, b)
+    body += f'<dl class="as-facts">{listed}</dl>'
+    card = choice.board.card
+    link = f'<a class="as-button" href="./boards{text(choice.query.to_query())}">To the board</a>'
+    content = shown_csv(
+        rows, choice, (pair.a or "", pair.b or ""), seed_of(card.name, card.revision)
+    )
+    aside = f"{link}{download_link(content, _file_name(choice, entries))}"
+    heading = f"{card.title}: {_measure_title(choice)} — {choice.title}"
+    return section(heading, body, aside=aside, ident="verdict")
+
+
+def _subscript(fact: str) -> str:
+    return text(fact).replace("d_z", "d<sub>z</sub>")
+
+
+def _two_values(pair: Opponents, row: Compared, view: View) -> str:
+    """Both metrics with their own values and what a reader must know of them."""
+    card = pair.choice.board.card
+    cells = {cell.entry_id: cell for of in pair.choice.slices() for cell in of}
+    lines = []
+    for side, entry_id, value in (("a", pair.a, row.value_a), ("b", pair.b, row.value_b)):
+        entry = view.entries[entry_id or ""]
+        name = submitted(entry.metric, limit=_LONGEST_NAME)
+        version = f' <span class="as-version">{submitted(entry.version, limit=20)}</span>'
+        lines.append(
+            f'<li><span class="as-key as-key-{side}" aria-hidden="true"></span>'
+            f'<span class="as-name">{name}</span>{version if entry.version else ""}'
+            f"{signed_by(entry)} "
+            f"<b>{number(value)}</b> "
+            f'<span class="as-badges">{badges(entry, cells[entry.entry_id], card)}</span></li>'
+        )
+    both = [view.entries[entry_id] for entry_id in (pair.a, pair.b) if entry_id]
+    said = " ".join(flags_legend(both, {card.name}))
+    legend = f'<p class="as-legend">{said}</p>' if said else ""
+    return f'<ul class="as-sides">{"".join(lines)}</ul>{legend}'
+
+
+def _tally(row: Compared, a: str, b: str) -> str:
+    if row.uncounted:
+        return f'<p class="as-legend">Better, tied, worse: {text(row.uncounted, limit=200)}.</p>'
+    if not row.tally:
+        return ""
+    better, tied, worse = row.tally
+    bar = tally_bar(row, row.metric_a, row.metric_b)
+    return (
+        f'<div class="as-tallied">{bar}<p class="as-legend">{a} better on '
+        f"<b>{text(plural(row.unit, better))}</b>, tied on <b>{tied:,}</b>, "
+        f"{b} better on <b>{worse:,}</b>.</p></div>"
+    )
+
+
+def _no_draws(row: Compared) -> str:
+    return notice(_UNPUBLISHED, "warn") if row.untested == NO_CONTRIBUTIONS else ""
+
+
+# Around it ------------------------------------------------------------------------------------
+
+
+def _about(rows: Shown, card: Card) -> str:
+    row = rows.chosen
+    tested = row.correction is not None
+    before = (
+        f", before the board's correction over its {count(row.n_tests, 'pair')}" if tested else ""
+    )
+    drawn = f"from {rows.n_resamples:,} joint resamples" if rows.n_resamples else "not available"
+    return section(
+        "How this is computed",
+        f"<p>Intervals: 95 %, bias-corrected and accelerated, {drawn} of the {text(card.cluster)}s, "
+        "which all metrics share. Test: the signs of the two metrics' differences are flipped "
+        f"{text(row.unit)} by {text(row.unit)}; it is the "
+        "test of the boards. Better, tied and worse count the "
+        f"{text(units_of(row.unit))} to which one metric owes more of its value "
+        "than the other; paired t and Wilcoxon's test are made on the same contributions. "
+        f"Seed {seed_of(card.name, card.revision)}.</p>"
+        f"<p>From the published scores, the same figures{before}: <code>python -m evaluator compare "
+        f"{text(card.name)} --scores A.scores.parquet B.scores.parquet</code></p>",
+        ident="how",
+    )
+
+
+def _measure_title(choice: Choice) -> str:
+    if choice.selector is None:
+        return ""
+    return title(choice.board.card, choice.selector, choice.board.every_selector())
+
+
+def _nothing(heading: str, body: str) -> str:
+    return f'<div class="as-empty"><h2>{heading}</h2><p>{body}</p></div>'
+
+
+def _empty_board(card: Card) -> str:
+    return (
+        f"There is nothing to compare on {text(card.title)} so far. "
+        f'<a href="./boards?{urlencode({"benchmark": card.name})}">To the board</a>'
+    )
+
+
+def _file_name(choice: Choice, entries: Sequence[object]) -> str:
+    names = [getattr(entry, "metric", "") for entry in entries]
+    plain = "-".join(("compare", choice.board.card.name, *names))
+    safe = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "-" for c in plain)
+    return f"{safe[:100]}.csv"

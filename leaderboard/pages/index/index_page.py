@@ -1,0 +1,165 @@
+"""One index over benchmarks; weights and order are chosen here or come with the link."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import gradio as gr
+
+from benchmarks.schema import Card
+from leaderboard.pages.index.base import IndexBase, index_base
+from leaderboard.pages.index.boards import display_order
+from leaderboard.pages.index.csv import index_csv
+from leaderboard.pages.index.marks import Strips
+from leaderboard.pages.index.query import (
+    BY_INDEX,
+    HEAVIEST,
+    ORDERS,
+    IndexChoice,
+    IndexQuery,
+    resolve_index,
+)
+from leaderboard.pages.index.view import HEADER, how_made, index_view
+from leaderboard.pages.page import Context, Page
+from leaderboard.pages.reading import View
+from leaderboard.pages.shown.markup import page
+from leaderboard.pages.shown.widgets import COPY_LINK, QUIET, SHOW_LINK, html, on_load
+
+_STEP = 0.1
+_AT_ONCE: dict[str, Any] = {**QUIET, "trigger_mode": "always_last"}
+"""While a weight moves, only its newest place is shown: no queue of old ones builds up."""
+
+_SAVE = """(content) => {
+  const anchor = document.createElement('a');
+  anchor.href = URL.createObjectURL(new Blob([content], {type: 'text/csv;charset=utf-8'}));
+  anchor.download = 'index.csv';
+  anchor.click();
+  URL.revokeObjectURL(anchor.href);
+}"""
+
+
+class Prepared:
+    """What no weight changes, kept for the latest view: a new object when the boards change."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._made: tuple[View, IndexBase, Strips] | None = None
+
+    def of(self, view: View) -> tuple[IndexBase, Strips]:
+        """Benchmarks with their resamples, and the bars of all metrics; made at the first use."""
+        # Made inside the lock: whoever comes meanwhile would only do the same work.
+        with self._lock:
+            if self._made is None or self._made[0] is not view:
+                base = index_base(view)
+                self._made = view, base, Strips.of(base)
+            return self._made[1:]
+
+
+def order_options(base: IndexBase) -> list[tuple[str, str]]:
+    """Title and value of every order."""
+    known = [(title, order) for order, title in ORDERS.items()]
+    return known + [(board.card.title, name) for name, board in base.boards.items()]
+
+
+def chosen(base: IndexBase, names: Sequence[str], given: Sequence[Any], order: str) -> IndexChoice:
+    """The choice that the controls show.
+
+    Args:
+        base: the benchmarks of the index.
+        names: benchmark of each weight.
+        given: what stands in each control; an emptied field is None and counts as 0.
+        order: as in `IndexQuery`.
+    """
+    there = dict(zip(names, given, strict=True))
+    parts = (f"{name}:{float(there.get(name) or 0.0):.6f}" for name in base.boards)
+    return resolve_index(IndexQuery(",".join(parts), order), base.boards, base.left_out)
+
+
+def _build(context: Context) -> None:
+    prepared = Prepared()
+    html(page([HEADER]))
+    cards = context.cards
+    names = [name for name in display_order(cards) if cards[name].headline_scale is not None]
+    with gr.Row(elem_classes="as-weights"):
+        weights = [_slider(cards[name]) for name in names]
+    with gr.Row(elem_classes="as-choosers as-i-choosers"):
+        order = gr.Dropdown(_options(ORDERS), value=BY_INDEX, label="Order by", scale=1)
+        equal = gr.Button("Equal weights", elem_id="as-equal", size="sm", scale=0, min_width=120)
+        save = gr.Button("Download CSV", elem_id="as-save", size="sm", scale=0, min_width=120)
+        copy = gr.Button("Copy link", elem_id="as-copy", size="sm", scale=0, min_width=110)
+    link = gr.Textbox(visible="hidden", elem_id="as-link")
+    content = gr.Textbox(visible="hidden", elem_id="as-csv")
+    shown = html()
+    made = html()
+
+    def everything(query: IndexQuery) -> tuple[Any, ...]:
+        base, strips = prepared.of(context.reader.view())
+        choice = resolve_index(query, base.boards, base.left_out)
+        controls = [_weight_shown(name, base, choice) for name in names]
+        options = gr.update(choices=order_options(base), value=choice.order)
+        query_string = choice.to_query(base.boards)
+        return *controls, options, query_string, index_view(base, strips, choice), how_made(base)
+
+    def open_page(request: gr.Request) -> tuple[Any, ...]:
+        return everything(IndexQuery.from_params(request.query_params))
+
+    def start_again(by: str | None) -> tuple[Any, ...]:
+        return everything(IndexQuery("", by or ""))
+
+    def changed(by: str | None, *given: Any) -> tuple[str, str]:
+        base, strips = prepared.of(context.reader.view())
+        choice = chosen(base, names, given, by or "")
+        return choice.to_query(base.boards), index_view(base, strips, choice)
+
+    def download(by: str | None, *given: Any) -> str:
+        view = context.reader.view()
+        base, _ = prepared.of(view)
+        return index_csv(base, chosen(base, names, given, by or ""), view.entries)
+
+    outputs = [*weights, order, link, shown, made]
+    on_load(open_page, outputs)
+    moves = [order.input, *(weight.input for weight in weights)]
+    inputs: list[Any] = [order, *weights]
+    events = [
+        gr.on(moves, changed, inputs, [link, shown], **_AT_ONCE),
+        equal.click(start_again, order, outputs, **QUIET),
+    ]
+    for event in events:
+        event.then(None, link, js=SHOW_LINK, api_visibility="private")
+    saved = save.click(download, inputs, content, **QUIET)
+    saved.then(None, content, js=_SAVE, api_visibility="private")
+    copy.click(None, link, js=COPY_LINK, api_visibility="private")
+
+
+def _slider(card: Card) -> gr.Slider:
+    return gr.Slider(
+        0.0,
+        HEAVIEST,
+        value=1.0,
+        step=_STEP,
+        label=card.title,
+        buttons=[],
+        visible=False,
+        elem_id=f"as-w-{card.name}",
+        elem_classes="as-weight",
+        min_width=200,
+    )
+
+
+def _weight_shown(name: str, base: IndexBase, choice: IndexChoice) -> dict[str, Any]:
+    board = base.boards.get(name)
+    shown: dict[str, Any] = gr.update(visible=False)
+    if board is not None:
+        why = board.why_weight
+        info = f"{why[0].upper()}{why[1:]}." if why else None
+        shown = gr.update(visible=True, value=choice.weights[name], info=info)
+    return shown
+
+
+def _options(named: dict[str, str]) -> list[tuple[str, str]]:
+    return [(title, value) for value, title in named.items()]
+
+
+PAGE = Page("Index", "index", 5, _build)

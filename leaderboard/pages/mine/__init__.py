@@ -1,0 +1,1 @@
+"""A visitor's own submissions, and what operators see and do."""

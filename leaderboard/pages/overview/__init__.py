@@ -1,0 +1,1 @@
+"""The front page: who leads, and where."""

@@ -1,0 +1,152 @@
+"""How metrics stand over all benchmarks: one matrix of all, and what was published lately."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from leaderboard.pages.boards.table import metric_name
+from leaderboard.pages.index.boards import index_boards
+from leaderboard.pages.overview.leaders import board_address, leader_cards
+from leaderboard.pages.overview.over_boards import Standing, headline_cells, standings
+from leaderboard.pages.reading import View
+from leaderboard.pages.shown.flags import flag_badges, flags_legend, flags_of
+from leaderboard.pages.shown.identities import Identity
+from leaderboard.pages.shown.marks import rank_text
+from leaderboard.pages.shown.markup import MISSING, ago, badge, count, interval, number, text
+from leaderboard.pages.shown.signatures import signature
+from leaderboard.publication.snapshot import Entry
+from leaderboard.ranking.cells import Cell
+from leaderboard.records import Kind
+
+__all__ = ["Identity", "Standing", "headline_cells", "leader_cards", "matrix", "publications",
+           "standings"]  # fmt: skip
+
+MOST_ROWS = 200
+
+
+def matrix(view: View) -> str:
+    """Metrics by benchmarks, a rank range in each cell."""
+    rows = standings(view)
+    boards = {name: board for name, board in view.boards.items() if not board.empty}
+    if not rows or not boards:
+        return '<div class="as-empty"><p>No metric has been published yet.</p></div>'
+    heads = "".join(
+        f'<th scope="col"><a href="{board_address(name)}">{text(board.card.title)}</a></th>'
+        for name, board in boards.items()
+    )
+    totals = {
+        name: sum(cell.rank is not None for cell in headline_cells(board))
+        for name, board in boards.items()
+    }
+    indexed = sum(board.weight > 0 for board in index_boards(view)[0].values())
+    body = "".join(_matrix_row(row, totals, indexed) for row in rows[:MOST_ROWS])
+    index_head = '<th scope="col"><a href="./index">Index</a></th>' if indexed else ""
+    cut = f" The first {MOST_ROWS} of {len(rows):,} metrics." if len(rows) > MOST_ROWS else ""
+    return (
+        '<div class="as-scroll" tabindex="0" role="region" aria-label="Metrics by benchmarks">'
+        '<table class="as-table as-matrix"><caption class="as-sr">Rank ranges of every metric on '
+        "every benchmark</caption>"
+        f'<thead><tr><th scope="col" class="as-c-metric">Metric</th>{index_head}{heads}'
+        f'<th scope="col">Coverage</th></tr></thead><tbody>{body}</tbody></table></div>'
+        '<p class="as-legend">Large: the rank range on the headline measure, beside it the tier (T1: '
+        "not significantly behind the first). Small: its value. "
+        f"–: not ranked there (on hover: why). {MISSING}: not run there. {_order_note(indexed)}{cut}</p>{_flags_note(rows)}"
+    )
+
+
+def publications(view: View, now: datetime, most: int = 8) -> str:
+    """What changed lately: the newest publications, one line per submission."""
+    by_submission: dict[str, list[Entry]] = {}
+    for entry in view.entries.values():
+        by_submission.setdefault(entry.submission_id, []).append(entry)
+    boards = _boards_of(view)
+    newest = sorted(by_submission.values(), key=lambda own: own[0].published_at, reverse=True)
+    lines = []
+    for own in newest[:most]:
+        first = own[0]
+        more = f" and {count(len(own) - 1, 'more metric')}" if len(own) > 1 else ""
+        titles = [view.boards[b].card.title for b in boards.get(first.submission_id, ())]
+        lines.append(
+            f"<li><span>{metric_name(first)}{more}</span>"
+            f'<span class="as-muted">{text(", ".join(titles)) or "no board"}</span>'
+            f'<span class="as-muted">by {signature(first.submitter, first.account)}, '
+            f"{ago(first.published_at, now)}</span></li>"
+        )
+    return f'<ul class="as-feed">{"".join(lines)}</ul>' if lines else ""
+
+
+def _boards_of(view: View) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, board in view.boards.items():
+        on_it = {view.entries[cell.entry_id].submission_id for cell in headline_cells(board)}
+        for submission_id in on_it:
+            found.setdefault(submission_id, []).append(name)
+    return found
+
+
+def _order_note(indexed: int) -> str:
+    if not indexed:
+        return (
+            "Metrics on the same boards stand together, the best mean place first; metrics on "
+            "different boards were never compared."
+        )
+    return (
+        'Ordered by the <a href="./index">index</a> with equal weights (0 a guess, 1 the ceilings), '
+        "most benchmarks of it first; over different benchmarks it is not compared."
+    )
+
+
+def _matrix_row(row: Standing, totals: Mapping[str, int], indexed: int) -> str:
+    cells = "".join(_matrix_cell(row.cells.get(name), total) for name, total in totals.items())
+    mark = badge("scores only", "plain", "Scores as submitted, not re-run")
+    origin = f" {mark}" if row.entry.kind is Kind.SCORES else ""
+    flags = flag_badges(flags_of(row.sent))
+    return (
+        f'<tr><th scope="row" class="as-c-metric">{metric_name(row.entry)}{origin} {flags}</th>'
+        f"{_index_cell(row, indexed) if indexed else ''}{cells}"
+        f'<td class="as-muted">{len(row.cells)} of {count(len(totals), "board")}</td></tr>'
+    )
+
+
+def _flags_note(rows: Sequence[Standing]) -> str:
+    said = flags_legend(entry for row in rows[:MOST_ROWS] for entry in row.sent)
+    return f'<p class="as-legend">{" ".join(said)}</p>' if said else ""
+
+
+def _index_cell(row: Standing, indexed: int) -> str:
+    if row.index is None:
+        hover = "It has no benchmark of the index"
+        return f'<td class="as-m-index as-blank" title="{hover}">{MISSING}</td>'
+    has = len(row.index.boards)
+    if has == indexed:
+        return f'<td class="as-m-index"><b>{number(row.index.value)}</b></td>'
+    hover = "Over the benchmarks it has: not compared with the others"
+    return (
+        f'<td class="as-m-index as-muted" title="{hover}">{number(row.index.value)}'
+        f"<small>{has} of {indexed}</small></td>"
+    )
+
+
+def _matrix_cell(cell: Cell | None, total: int) -> str:
+    if cell is None:
+        return f'<td class="as-blank">{MISSING}<span class="as-sr"> not run</span></td>'
+    hover = f"{number(cell.value)} {interval(cell.ci_low, cell.ci_high)}".strip()
+    if cell.rank is None:
+        why = cell.note or cell.why_unranked
+        shown = "undefined" if cell.value is None else number(cell.value)
+        return (
+            f'<td title="{text(f"{hover}; {why}")}"><span class="as-range as-none">–</span>'
+            f"<small>{shown}</small></td>"
+        )
+    best = " as-best" if cell.rank_low == 1 else ""
+    hover += f", rank {cell.rank} of {total}"
+    tier = ""
+    if cell.tier is not None:
+        hover += f", tier {cell.tier}"
+        tier = f'<span class="as-m-tier">T{cell.tier}</span>'
+    return (
+        f'<td class="as-place{best}" title="{text(hover)}">'
+        f'<span class="as-range">{rank_text(cell)}{tier}</span>'
+        f"<small>{number(cell.value)}</small></td>"
+    )

@@ -1,0 +1,43 @@
+"""Who signed something, with the account behind it, so that no signature poses as somebody."""
+
+from __future__ import annotations
+
+from leaderboard.governance.accounts import ASSAY
+from leaderboard.pages.shown.markup import submitted, text
+from leaderboard.publication.snapshot import Entry
+
+_LONGEST_KEY = 110
+
+
+def shown_account(key: str) -> str:
+    """The account as it is shown; empty for what is older than accounts, and for Assay's own."""
+    return "" if key == ASSAY.key else key
+
+
+def signature(signed: str, account: str, *, limit: int = 40) -> str:
+    """A signature and its account; the account alone where it is signed with its own name.
+
+    Args:
+        signed: as its author wrote it.
+        account: key of the account that sent it.
+        limit: most characters of the signature.
+    """
+    key = shown_account(account)
+    name = submitted(signed, limit=limit) if signed else ""
+    if not key:
+        return name
+    mark = f'<span class="as-account">{text(key, limit=_LONGEST_KEY)}</span>'
+    return mark if not signed or signed == key.partition(":")[2] else f"{name} {mark}"
+
+
+def signed_by(entry: Entry) -> str:
+    """Who sent an entry, beside its name; nothing of those without an account to be shown."""
+    if not shown_account(entry.account):
+        return ""
+    return f' <span class="as-by">by {signature(entry.submitter, entry.account)}</span>'
+
+
+def signature_text(entry: Entry) -> str:
+    """As plain text: `A group (hub:ada)`; not escaped."""
+    key = shown_account(entry.account)
+    return f"{entry.submitter} ({key})" if key else entry.submitter

@@ -1,0 +1,1 @@
+"""Taking submissions: the forms, the files they bring and what is answered."""

@@ -1,0 +1,1 @@
+"""The trust checks, shown."""

@@ -1,0 +1,1 @@
+"""What running workers say between commits: pulses and logs."""

@@ -1,0 +1,148 @@
+"""Heartbeats, progress and running logs: frequent, allowed to be lost, so never a commit."""
+
+from __future__ import annotations
+
+import re
+import threading
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict
+
+from leaderboard.store.live.text import SAID_BYTES, end_of, readable
+
+FORGOTTEN_AFTER = timedelta(days=1)
+"""After that, what a worker last told, and what a scorer said, is dropped."""
+MOST_SAID = 256
+"""Submissions whose running logs are kept at once; the one silent for longest goes first."""
+KEY = re.compile(r"[a-z0-9][a-z0-9_.-]{0,99}")
+"""Names of workers and of submissions: they become names of files."""
+
+
+class Pulse(BaseModel):
+    """What a worker is doing right now.
+
+    Fields that a newer worker adds are passed over, so that it is not taken for dead.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    worker: str
+    at: AwareDatetime
+    """By the medium's clock, never the worker's own machine's."""
+    isolation_ok: bool
+    isolation: str
+    """Layers in force, or the reason why strangers' code cannot be run, with the remedy."""
+    submission_id: str = ""
+    """What it works on; empty while it waits."""
+    stage: str = ""
+    done: int = 0
+    total: int = 0
+    rate_per_s: float = 0.0
+    eta_s: float | None = None
+    last_line: str = ""
+    """The last line the scorer printed: for its author and operators alone."""
+    attempt: int = 0
+    """Which of the attempts allowed this is; 0 where nothing is worked on."""
+    claimed: tuple[str, ...] = ()
+    """Public ids of all submissions it holds, the one it works on included."""
+
+    @property
+    def for_everybody(self) -> Pulse:
+        """As anyone may see it: without the scorer's words."""
+        return self.model_copy(update={"last_line": ""})
+
+
+class Live(Protocol):
+    """What the workers tell while they work.
+
+    All methods may raise OSError or TransientError where the medium can fail: what was to be told
+    is lost then, and nothing else.
+    """
+
+    def beat(self, pulse: Pulse) -> None:
+        """Replace the worker's pulse."""
+
+    def pulses(self) -> tuple[Pulse, ...]:
+        """The latest pulse of every worker that beat within a day, live or not."""
+
+    def say(self, submission_id: str, text: str) -> None:
+        """Add what the scorer of a submission printed to the end of its running log.
+
+        The text may end anywhere, within a line too. Only what its author may see is said.
+        """
+
+    def said(self, submission_id: str) -> str:
+        """The end of a submission's running log; empty where there is none.
+
+        At most 64 KiB of whole lines, the last of which may be unfinished, without anything that
+        moves a cursor or turns the reading direction. Markup is left as it is.
+        """
+
+    def forget(self, submission_id: str) -> None:
+        """Remove the running log of a submission; harmless where there is none."""
+
+
+class MemoryLive:
+    """Pulses and running logs in memory: of one process, safe among its threads."""
+
+    def __init__(self) -> None:
+        self._pulses: dict[str, Pulse] = {}
+        self._said: dict[str, bytes] = {}
+        self._lock = threading.Lock()
+
+    def beat(self, pulse: Pulse) -> None:
+        """See `Live`."""
+        checked_key(pulse.worker)
+        with self._lock:
+            if pulse.worker not in self._pulses:
+                for gone in long_gone(tuple(self._pulses.values()), pulse.at):
+                    del self._pulses[gone]
+            self._pulses[pulse.worker] = pulse
+
+    def pulses(self) -> tuple[Pulse, ...]:
+        """See `Live`."""
+        with self._lock:
+            return tuple(self._pulses.values())
+
+    def say(self, submission_id: str, text: str) -> None:
+        """See `Live`."""
+        checked_key(submission_id)
+        with self._lock:
+            before = self._said.pop(submission_id, b"")
+            # Put back last, so that the first is the one silent for longest.
+            self._said[submission_id] = end_of(before + as_bytes(text), SAID_BYTES)
+            while len(self._said) > MOST_SAID:
+                del self._said[next(iter(self._said))]
+
+    def said(self, submission_id: str) -> str:
+        """See `Live`."""
+        with self._lock:
+            found = self._said.get(submission_id, b"")
+        return readable(found)
+
+    def forget(self, submission_id: str) -> None:
+        """See `Live`."""
+        with self._lock:
+            self._said.pop(submission_id, None)
+
+
+def as_bytes(text: str) -> bytes:
+    """As running logs are kept; what cannot be written becomes question marks."""
+    return text.encode("utf-8", errors="replace")
+
+
+def checked_key(name: str) -> str:
+    """The name, if it can name a file.
+
+    Raises:
+        ValueError: it cannot.
+    """
+    if not KEY.fullmatch(name):
+        raise ValueError(f"{name[:120]!r} cannot name a worker or a submission")
+    return name
+
+
+def long_gone(pulses: tuple[Pulse, ...], now: datetime) -> tuple[str, ...]:
+    """Workers not heard of for so long that their pulses may be dropped."""
+    return tuple(pulse.worker for pulse in pulses if pulse.at < now - FORGOTTEN_AFTER)

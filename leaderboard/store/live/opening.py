@@ -1,0 +1,36 @@
+"""Where a store's pulses go: to files of this machine, or by way of the app."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from leaderboard.store.live.folder import FolderLive
+from leaderboard.store.live.interface import Live
+
+LIVE = "ASSAY_LIVE"
+SECRET = "ASSAY_LIVE_SECRET"  # noqa: S105 (the name of a variable)
+
+
+def live_of(folder: Path, environment: Mapping[str, str]) -> Live:
+    """The pulses of a store whose medium has no place for them.
+
+    Args:
+        folder: where this machine keeps what belongs to the store.
+        environment: of the process: `ASSAY_LIVE` is the address of the app, `ASSAY_LIVE_SECRET`
+            what it shares with its workers.
+
+    Returns:
+        Relayed by the app where one is named; else files below the folder, which workers and app
+        of one machine share.
+
+    Raises:
+        SubmitterError: `bad_live` or `bad_live_secret`.
+    """
+    address = environment.get(LIVE, "").strip()
+    if not address:
+        return FolderLive(folder / "live")
+    # Only here, since most stores need no client.
+    from leaderboard.store.live.relay import RelayLive  # noqa: PLC0415
+
+    return RelayLive(address, environment.get(SECRET, "").strip())

@@ -1,0 +1,421 @@
+"""A store that does not answer for a while, and a disk without room: work waits, nothing is lost."""
+
+from __future__ import annotations
+
+import errno
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.errors import TransientError
+from evaluator.scoring import shards
+from evaluator.worker.ending import outbox as outbox_module
+from evaluator.worker.ending.concluding import MAX_ATTEMPTS
+from evaluator.worker.roles import WorkerRole
+from evaluator.worker.worker import Worker
+from leaderboard.governance.acts import Acts
+from leaderboard.ledger.ledger import Ledger
+from leaderboard.states import State
+from leaderboard.store.disk import write_durably
+from leaderboard.store.interface import Changes, Store
+from leaderboard.store.memory import memory_store
+from tests.benchmarks.toy import Toy
+from tests.evaluator.rig import ADA, BOB, MODULE, ROOT, FakeBackend, Rig
+from tests.evaluator.worker.breaking import Breaking, Killed, Switch, published_once, results
+from tests.evaluator.worker.stock import stock
+
+PER_RUN = 8 * 3
+"""Answers that one run takes, the trust checks included."""
+
+
+@dataclass
+class Outage:
+    """Whether a store answers."""
+
+    away: bool = False
+
+    def step(self, _: str) -> None:
+        if self.away:
+            raise TransientError("hub_down", "The Hub does not answer.")
+
+
+@pytest.fixture
+def outage() -> Outage:
+    return Outage()
+
+
+def seen_through(store: Store, outage: Outage) -> Store:
+    return replace(
+        store,
+        public=Breaking(store.public, outage),  # type: ignore[arg-type]
+        private=Breaking(store.private, outage),  # type: ignore[arg-type]
+    )
+
+
+@pytest.fixture
+def rig(tmp_path: Path, outage: Outage) -> Rig:
+    rig = Rig(tmp_path, store=replace(memory_store(), jobs_per_commit=2))
+    rig.store = seen_through(rig.store, outage)
+    return rig
+
+
+def goes_away(rig: Rig, outage: Outage, at: int) -> FakeBackend:
+    def score(n: int, _: str) -> float:
+        outage.away = outage.away or len(rig.backend.asked) == at
+        return float(n)
+
+    return FakeBackend(score)
+
+
+def until_quiet(rig: Rig, worker: Worker) -> None:
+    """Go on as `run_forever` does, but without its pauses."""
+    for _ in range(10):
+        try:
+            if not worker.run_next():
+                return
+        except TransientError:
+            rig.clock.move(minutes=2)
+    raise AssertionError("It never came to rest.")
+
+
+def entries(rig: Rig) -> set[str]:
+    return {path.name for path in (rig.folder / "scratch" / "outbox").glob("[!.]*")}
+
+
+@pytest.mark.parametrize("role", [WorkerRole.BOTH, WorkerRole.SCORE])
+def test_a_run_goes_on_while_the_store_is_away_and_its_result_waits(
+    rig: Rig, outage: Outage, role: WorkerRole
+) -> None:
+    first, second = stock(rig.store, ["hub:ada", "hub:bob"])
+    rig.backend = goes_away(rig, outage, PER_RUN // 2)
+    worker = rig.worker(role=role)
+    assert worker.run_next()
+    assert len(rig.backend.asked) == PER_RUN
+    assert entries(rig) == {first}
+    (rig.folder / "scratch" / "uploads" / second).unlink()
+    with pytest.raises(TransientError, match="does not answer"):
+        worker.run_next()
+    outage.away = False
+    rig.clock.move(minutes=2)
+    until_quiet(rig, worker)
+    assert len(rig.backend.asked) == 2 * PER_RUN, "nothing was asked twice"
+    assert entries(rig) == set()
+    rig.worker("j1", role=WorkerRole.BOTH).run_all()
+    assert published_once(rig.store, first)
+    assert published_once(rig.store, second)
+    events = Ledger(rig.store).events(first)
+    assert [e.state for e in events].count(State.CLAIMED) == 1
+    assert State.FAILED not in {e.state for e in events}
+
+
+def test_all_that_is_claimed_is_worked_on_while_the_store_is_away(rig: Rig, outage: Outage) -> None:
+    """The uploads of what was claimed for later are on this machine by then."""
+    names = stock(rig.store, ["hub:ada", "hub:bob"])
+    rig.backend = goes_away(rig, outage, 1)
+    worker = rig.worker()
+    assert worker.run_next()
+    assert worker.run_next()
+    assert entries(rig) == set(names)
+    assert list((rig.folder / "scratch" / "uploads").iterdir()) == []
+    outage.away = False
+    rig.clock.move(minutes=2)
+    until_quiet(rig, worker)
+    assert all(published_once(rig.store, name) for name in names)
+    assert len(rig.backend.asked) == 2 * PER_RUN
+
+
+def test_one_upload_that_cannot_be_had_keeps_nothing_else_in_hand_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig = Rig(tmp_path, store=replace(memory_store(), jobs_per_commit=2))
+    away = rig.send().submission
+    rig.clock.move(minutes=1)
+    there = rig.send({**MODULE, "assay.toml": b'name = "there"'}, account=BOB).submission
+    fetch = rig.store.private.fetch
+
+    def fails(path: str, target: Path) -> None:
+        if path == away.archive:
+            raise TransientError("hub_down", "This file does not come.")
+        fetch(path, target)
+
+    monkeypatch.setattr(rig.store.private, "fetch", fails)
+    worker = rig.worker()
+    with pytest.raises(TransientError, match="does not come"):
+        worker.run_next()
+    assert worker.run_next()
+    worker._outgoing.send()
+    assert published_once(rig.store, there.submission_id)
+    monkeypatch.undo()
+    until_quiet(rig, worker)
+    assert published_once(rig.store, away.submission_id)
+    claims = [e for e in Ledger(rig.store).events(away.submission_id) if e.state is State.CLAIMED]
+    assert len(claims) == 1
+
+
+def test_after_a_restart_what_lies_in_the_outbox_is_published_and_not_scored(
+    rig: Rig, outage: Outage
+) -> None:
+    (name,) = stock(rig.store, ["hub:ada"])
+    rig.backend = goes_away(rig, outage, PER_RUN - 1)
+    rig.worker("w1").run_next()
+    assert entries(rig) == {name}
+    outage.away = False
+    rig.clock.move(hours=9)
+    rig.backend = FakeBackend(lambda *_: 1 / 0)
+    rig.worker("w2").run_all()
+    assert rig.backend.asked == []
+    assert published_once(rig.store, name)
+    assert Ledger(rig.store).events(name)[-1].by == "w2"
+    assert entries(rig) == set()
+
+
+def test_what_a_restarted_worker_publishes_is_the_same_to_the_byte(
+    rig: Rig, outage: Outage, tmp_path: Path
+) -> None:
+    (tmp_path / "plain").mkdir()
+    plain = Rig(tmp_path / "plain")
+    (name,) = stock(plain.store, ["hub:ada"])
+    plain.worker().run_all()
+    assert stock(rig.store, ["hub:ada"]) == (name,)
+    rig.backend = goes_away(rig, outage, 5)
+    rig.worker("w1").run_next()
+    outage.away = False
+    rig.clock.move(hours=9)
+    rig.worker("w2").run_all()
+    assert results(rig.store, name) == results(plain.store, name)
+
+
+def finished_in_an_outage(rig: Rig, outage: Outage) -> str:
+    (name,) = stock(rig.store, [ADA.key])
+    rig.backend = goes_away(rig, outage, 5)
+    rig.worker("w1").run_next()
+    outage.away = False
+    rig.clock.move(hours=9)
+    assert entries(rig) == {name}
+    return name
+
+
+def acts(rig: Rig) -> Acts:
+    return Acts(rig.store, {"toy": Toy.card}, rig.clock)
+
+
+def test_an_entry_of_what_was_withdrawn_meanwhile_is_dropped(rig: Rig, outage: Outage) -> None:
+    name = finished_in_an_outage(rig, outage)
+    acts(rig).withdraw(name, ADA)
+    rig.worker("w2").run_all()
+    assert entries(rig) == set()
+    assert Ledger(rig.store).status(name).state is State.WITHDRAWN
+    assert rig.store.public.list(f"results/{name}/") == ()
+
+
+def test_an_entry_of_what_another_published_meanwhile_is_dropped(rig: Rig, outage: Outage) -> None:
+    name = finished_in_an_outage(rig, outage)
+    elsewhere = replace(rig.worker("w2").scorers, scratch=rig.folder / "other" / "scratch")
+    other = Worker("w2", rig.store, registry={"toy": rig.toy}, data=None, scorers=elsewhere)
+    other.run_all()
+    assert published_once(rig.store, name)
+    assert entries(rig) == {name}, "it lies on another disk"
+    rig.worker("w3").run_all()
+    assert entries(rig) == set()
+    assert published_once(rig.store, name)
+
+
+def test_scores_of_before_a_rerun_are_not_its_results(rig: Rig, outage: Outage) -> None:
+    """It failed elsewhere meanwhile, and an operator had it run again, for example on new data."""
+    name = finished_in_an_outage(rig, outage)
+    elsewhere = replace(rig.worker("w2").scorers, scratch=rig.folder / "other" / "scratch")
+    rig.backend.score = lambda *_: 1 / 0
+    Worker("w2", rig.store, registry={"toy": rig.toy}, data=None, scorers=elsewhere).run_all()
+    assert Ledger(rig.store).status(name).state is State.FAILED
+    acts(rig).rerun(name, ROOT, "The machine was mended.")
+    rig.backend = FakeBackend(lambda n, _: n + 5.0)
+    rig.worker("w3").run_all()
+    assert published_once(rig.store, name)
+    assert len(rig.backend.asked) > 0
+
+
+def test_a_damaged_entry_is_scored_again_from_its_shards(rig: Rig, outage: Outage) -> None:
+    name = finished_in_an_outage(rig, outage)
+    scores = rig.folder / "scratch" / "outbox" / name / "toy.scores.parquet"
+    scores.write_bytes(scores.read_bytes()[:-4])
+    before = len(rig.backend.asked)
+    rig.worker("w2").run_all()
+    assert published_once(rig.store, name)
+    assert len(rig.backend.asked) - before == PER_RUN - 3, "only the trust checks are repeated"
+
+
+def test_an_end_that_was_not_recorded_survives_a_restart(rig: Rig, outage: Outage) -> None:
+    (name,) = stock(rig.store, ["hub:ada"])
+
+    def score(*_: object) -> float:
+        outage.away = True
+        raise ValueError("a defect of ours")
+
+    rig.backend = FakeBackend(score)
+    rig.worker("w1").run_next()
+    outage.away = False
+    rig.clock.move(hours=9)
+    rig.backend = FakeBackend()
+    rig.worker("w2").run_all()
+    status = Ledger(rig.store).status(name)
+    assert (status.state, status.code, status.by) == (State.FAILED, "incident", "w2")
+    assert rig.backend.asked == []
+    assert not list((rig.folder / "scratch" / "owed").iterdir())
+
+
+def full(*_: object, **__: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [(shards, "_write_whole"), (outbox_module, "write_durably")],
+    ids=["a shard", "the outbox"],
+)
+def test_a_full_disk_stops_the_work_and_fails_nothing(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, module: object, name: str
+) -> None:
+    (submission,) = stock(rig.store, ["hub:ada"])
+    worker = rig.worker()
+    with monkeypatch.context() as patch:
+        patch.setattr(module, name, full)
+        for _ in range(4):
+            with pytest.raises(TransientError) as caught:
+                worker.run_next()
+            assert caught.value.code in {"disk_failed", "disk_low"}
+    assert Ledger(rig.store).status(submission).state is State.SCORING
+    assert worker.run_next()
+    until_quiet(rig, worker)
+    assert published_once(rig.store, submission)
+    assert [e.state for e in Ledger(rig.store).events(submission)].count(State.CLAIMED) == 1
+
+
+def test_a_disk_that_fills_in_the_middle_of_a_file_leaves_no_half_of_an_entry(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (name,) = stock(rig.store, ["hub:ada"])
+    write, written = write_durably, list[Path]()
+
+    def fills(path: Path, content: bytes) -> None:
+        if written:
+            path.write_bytes(content[: len(content) // 2])
+            full()
+        written.append(path)
+        write(path, content)
+
+    worker = rig.worker()
+    with monkeypatch.context() as patch:
+        patch.setattr(outbox_module, "write_durably", fills)
+        with pytest.raises(TransientError):
+            worker.run_next()
+    assert list((rig.folder / "scratch" / "outbox").iterdir()) == []
+    until_quiet(rig, worker)
+    assert published_once(rig.store, name)
+
+
+@dataclass
+class NoRoom:
+    """A disk that has room again after a while."""
+
+    until: int
+    looked: int = 0
+
+    def check(self) -> None:
+        self.looked += 1
+        if self.looked <= self.until:
+            raise TransientError("disk_low", "There is less than 1 GiB left.")
+
+
+def test_a_worker_without_room_claims_nothing_and_goes_on_later(rig: Rig) -> None:
+    (name,) = stock(rig.store, ["hub:ada"])
+    stop, disk = threading.Event(), NoRoom(until=1)
+    worker = rig.worker(disk=disk)
+    thread = threading.Thread(target=worker.run_forever, args=(stop,), kwargs={"poll_s": 0.05})
+    thread.start()
+    wait_for(lambda: published_once(rig.store, name))
+    stop.set()
+    thread.join(20)
+    assert not thread.is_alive()
+    assert disk.looked >= 2
+
+
+def test_the_pulse_of_a_worker_that_waits_says_for_what(rig: Rig) -> None:
+    worker = rig.worker(disk=NoRoom(until=10**6))
+    with pytest.raises(TransientError):
+        worker.run_next()
+    assert worker._rounds._once(1.0) > 0.0
+    worker.heart.beat()
+    (pulse,) = rig.store.live.pulses()
+    assert pulse.stage == "waiting: the disk has no room"
+
+
+def wait_for(happened: Callable[[], bool], at_most_s: float = 30.0) -> None:
+    done = threading.Event()
+    for _ in range(int(at_most_s / 0.05)):
+        if happened():
+            return
+        done.wait(0.05)
+    raise AssertionError("It did not happen.")
+
+
+def test_a_worker_that_is_woken_looks_at_once(rig: Rig) -> None:
+    stop, wake = threading.Event(), threading.Event()
+    worker = rig.worker(wake=wake)
+    thread = threading.Thread(target=worker.run_forever, args=(stop,), kwargs={"poll_s": 3600.0})
+    thread.start()
+    wait_for(lambda: bool(rig.store.live.pulses()))
+    (name,) = stock(rig.store, ["hub:ada"])
+    wake.set()
+    wait_for(lambda: published_once(rig.store, name))
+    stop.set()
+    thread.join(20)
+    assert not thread.is_alive(), "it also sees that it is to stop"
+
+
+def test_a_commit_whose_answer_is_lost_is_not_made_again(rig: Rig) -> None:
+    (name,) = stock(rig.store, ["hub:ada"])
+    public = rig.store.public
+    commit, lost = public.commit, list[str]()
+
+    def losing(changes: Changes, *, parent: str, message: str) -> str:
+        version = commit(changes, parent=parent, message=message)
+        if message not in lost:
+            lost.append(message)
+            raise TransientError("no_answer", "The answer was lost.")
+        return version
+
+    public.commit = losing  # type: ignore[method-assign]
+    worker = rig.worker()
+    until_quiet(rig, worker)
+    assert len(lost) == 2, "the claim's and the publication's"
+    assert published_once(rig.store, name)
+    assert len(rig.backend.asked) == PER_RUN
+
+
+@dataclass
+class DyingAtPublication(Breaking):
+    """A process that dies whenever it is about to publish."""
+
+    def commit(self, changes: Changes, *, parent: str, message: str) -> str:
+        if any(path.startswith("results/") for path in changes):
+            raise Killed
+        return super().commit(changes, parent=parent, message=message)
+
+
+def test_a_finished_submission_outlives_more_deaths_than_one_that_runs_may_cause(rig: Rig) -> None:
+    (name,) = stock(rig.store, ["hub:ada"])
+    plain, switch = rig.store, Switch()
+    rig.store = replace(plain, public=DyingAtPublication(plain.public, switch))
+    for number in range(MAX_ATTEMPTS + 2):
+        with pytest.raises(Killed):
+            rig.worker(f"w{number}").run_all()
+        rig.clock.move(hours=9)
+    assert len(rig.backend.asked) > 0
+    asked = list(rig.backend.asked)
+    rig.store = plain
+    rig.worker("last").run_all()
+    assert published_once(plain, name)
+    assert rig.backend.asked == asked

@@ -1,0 +1,216 @@
+"""Pulses and running logs, in memory and in a folder."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+import threading
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from benchmarks.errors import TransientError
+from leaderboard.store.live.folder import FolderLive
+from leaderboard.store.live.interface import MOST_SAID, Live, MemoryLive, Pulse
+from leaderboard.store.live.text import SAID_BYTES, last_line, new_lines
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+REPOSITORY = Path(__file__).resolve().parents[4]
+
+
+def pulse(worker: str = "w1", at: datetime = NOON, **more: object) -> Pulse:
+    return Pulse.model_validate(
+        {"worker": worker, "at": at, "isolation_ok": True, "isolation": "x", **more}
+    )
+
+
+@pytest.fixture(params=["memory", "folder"])
+def live(request: pytest.FixtureRequest, tmp_path: Path) -> Live:
+    return MemoryLive() if request.param == "memory" else FolderLive(tmp_path / "live")
+
+
+def test_what_is_said_is_read_back_in_order_and_forgotten_on_request(live: Live) -> None:
+    assert live.said("metric-0001") == ""
+    live.say("metric-0001", "loading\nscor")
+    live.say("metric-0001", "ing\n")
+    live.say("metric-0002", "another\n")
+    assert live.said("metric-0001") == "loading\nscoring\n"
+    live.forget("metric-0001")
+    live.forget("metric-0003")
+    assert (live.said("metric-0001"), live.said("metric-0002")) == ("", "another\n")
+
+
+def test_a_log_keeps_its_end_in_whole_lines(live: Live) -> None:
+    for number in range(30_000):
+        if number % 1000 == 0:
+            live.say("metric-0001", "".join(f"line {n}\n" for n in range(number, number + 1000)))
+    found = live.said("metric-0001")
+    lines = found.splitlines()
+    assert len(found.encode()) <= SAID_BYTES
+    assert len(found.encode()) > SAID_BYTES - 100
+    assert lines[-1] == "line 29999"
+    assert lines == [f"line {n}" for n in range(30_000 - len(lines), 30_000)]
+
+
+def test_one_endless_line_is_kept_by_its_end(live: Live) -> None:
+    live.say("metric-0001", "a" * (3 * SAID_BYTES) + "end")
+    found = live.said("metric-0001")
+    assert len(found) == SAID_BYTES
+    assert found.endswith("aend")
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("\x1b[31mred\x1b[0m \x1b[2K\x1b[1;1Hhome\n", "red home\n"),
+        ("\x1b]0;title\x07a\x1b]8;;https://e.example\x1b\\link\x1b]8;;\x1b\\\n", "alink\n"),
+        ("\x9b31mred\x9b0m\n", "red\n"),
+        ("a\x1b[", "a"),
+        ("10%\r20%\r30%\n", "30%\n"),
+        ("done\r\nnext\r\n", "done\nnext\n"),
+        ("evil\u202egnp.exe\u2066\u200b\n", "evilgnp.exe\n"),
+        ("bell\x07back\x08null\x00\tend\n", "bellbacknull\tend\n"),
+        ("<script>alert(1)</script>\n", "<script>alert(1)</script>\n"),
+        ("\ud800\n", "?\n"),
+        ("\u2028\u2029Größe 漢字 🙂\n", "Größe 漢字 🙂\n"),
+    ],
+)
+def test_nothing_that_is_said_moves_a_cursor_or_turns_the_reading_order(
+    live: Live, said: str, shown: str
+) -> None:
+    live.say("metric-0001", said)
+    assert live.said("metric-0001") == shown
+
+
+def test_an_escape_sequence_said_in_two_parts_is_dropped_whole(live: Live) -> None:
+    live.say("metric-0001", "a\x1b[3")
+    live.say("metric-0001", "1mred\n")
+    assert live.said("metric-0001") == "ared\n"
+
+
+def test_no_more_than_so_many_submissions_have_a_log(live: Live) -> None:
+    for number in range(MOST_SAID + 3):
+        live.say(f"metric-{number:04d}", "x\n")
+    kept = [n for n in range(MOST_SAID + 3) if live.said(f"metric-{n:04d}")]
+    assert len(kept) == MOST_SAID
+    assert MOST_SAID + 2 in kept
+
+
+@pytest.mark.parametrize("name", ["../x", "a/b", "", ".hidden", "A", "x" * 101, "a\n"])
+def test_a_name_that_is_none_reaches_no_file(live: Live, name: str) -> None:
+    with pytest.raises(ValueError, match="cannot name"):
+        live.beat(pulse(name))
+    with pytest.raises(ValueError, match="cannot name"):
+        live.say(name, "x")
+
+
+def test_a_pulse_of_an_older_worker_and_of_a_newer_one_is_read(tmp_path: Path) -> None:
+    old = '{"worker":"old","at":"2026-01-01T12:00:00Z","isolation_ok":true,"isolation":"x"}'
+    new = old.replace('"old"', '"new"').replace('"x"', '"x","colour":"blue"')
+    (tmp_path / "old.json").write_text(old)
+    (tmp_path / "new.json").write_text(new)
+    (tmp_path / "torn.json").write_text(old[:40])
+    found = {p.worker: p for p in FolderLive(tmp_path).pulses()}
+    assert set(found) == {"old", "new"}
+    assert (found["old"].last_line, found["old"].attempt, found["old"].claimed) == ("", 0, ())
+
+
+def test_everybody_s_pulse_holds_none_of_the_scorer_s_words() -> None:
+    assert pulse(last_line="secret", done=3).for_everybody == pulse(done=3)
+
+
+def test_only_the_owner_can_read_what_lies_in_the_folder(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        live = FolderLive(tmp_path / "live")
+        live.beat(pulse())
+        live.say("metric-0001", "x\n")
+        live.say("metric-0001", "y" * (2 * SAID_BYTES))  # replaced, not added to
+    finally:
+        os.umask(before)
+    modes = {
+        path.relative_to(tmp_path).as_posix(): stat.S_IMODE(path.stat().st_mode)
+        for path in (tmp_path / "live", *(tmp_path / "live").rglob("*"))
+    }
+    assert modes == {
+        "live": 0o700, "live/said": 0o700, "live/w1.json": 0o600,
+        "live/said/metric-0001.log": 0o600, "live/said/.lock": 0o600,
+    }  # fmt: skip
+
+
+def test_a_log_silent_for_a_day_goes_when_another_begins(tmp_path: Path) -> None:
+    live = FolderLive(tmp_path)
+    live.say("metric-0001", "x\n")
+    live.say("metric-0002", "x\n")
+    day_ago = (tmp_path / "said/metric-0002.log").stat().st_mtime - 86_500
+    os.utime(tmp_path / "said/metric-0001.log", (day_ago, day_ago))
+    live.say("metric-0003", "x\n")
+    assert [live.said(f"metric-000{n}") for n in (1, 2, 3)] == ["", "x\n", "x\n"]
+
+
+def test_a_log_is_not_written_through_a_link(tmp_path: Path) -> None:
+    live = FolderLive(tmp_path)
+    live.say("metric-0001", "x\n")
+    (tmp_path / "elsewhere").write_text("mine")
+    (tmp_path / "said/metric-0002.log").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(TransientError):
+        live.say("metric-0002", "x\n")
+    assert (tmp_path / "elsewhere").read_text() == "mine"
+
+
+def test_processes_that_say_at_once_lose_no_line(tmp_path: Path) -> None:
+    script = (
+        "import sys; from pathlib import Path\n"
+        "from leaderboard.store.live.folder import FolderLive\n"
+        "live = FolderLive(Path(sys.argv[1]))\n"
+        "for n in range(150): live.say('metric-0001', f'{sys.argv[2]} {n}\\n')\n"
+    )
+    started = [
+        subprocess.Popen([sys.executable, "-c", script, str(tmp_path), who], cwd=REPOSITORY)
+        for who in "abc"
+    ]
+    assert [process.wait(60) for process in started] == [0, 0, 0]
+    lines = FolderLive(tmp_path).said("metric-0001").splitlines()
+    for who in "abc":
+        assert [one for one in lines if one.startswith(who)] == [f"{who} {n}" for n in range(150)]
+
+
+def test_a_pulse_is_never_read_half_written(tmp_path: Path) -> None:
+    live, stop, found = FolderLive(tmp_path), threading.Event(), []
+
+    def read() -> None:
+        while not stop.is_set():
+            found.append(len(live.pulses()))
+
+    live.beat(pulse())
+    reader = threading.Thread(target=read)
+    reader.start()
+    for number in range(300):
+        live.beat(pulse(isolation="x" * (number * 50), at=NOON + timedelta(seconds=number)))
+    stop.set()
+    reader.join()
+    assert set(found) == {1}
+
+
+def test_new_lines_are_told_once_though_the_start_of_a_log_goes() -> None:
+    told, before = [], ""
+    lines = [f"step {n % 7}\n" for n in range(200)]
+    for end in range(0, 201, 5):
+        window = "".join(lines[max(0, end - 30) : end]) + "unfinish"
+        new, before = new_lines(before, window)
+        told.append(new)
+    assert "".join(told) == "".join(lines)
+
+
+def test_lines_are_told_from_the_start_where_a_log_began_anew() -> None:
+    _, before = new_lines("", "first attempt\nfailed\n")
+    assert new_lines(before, "second attempt\n") == ("second attempt\n", "second attempt\n")
+
+
+def test_the_last_line_is_the_last_that_says_anything() -> None:
+    assert last_line("a\nb  \n \n") == "b"
+    assert last_line("x" * 300) == "x" * 200
+    assert last_line("") == ""
