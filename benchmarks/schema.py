@@ -376,6 +376,15 @@ class Benchmark(ABC):
         del answers
         return {}
 
+    def cases(self, answers: Any, data: Path | None) -> pd.DataFrame | None:
+        """What people said, in cases to look at; None where there is nothing to look at.
+
+        Returns:
+            One row for each pair of a case; see `benchmarks.cases.SCHEMA`.
+        """
+        del answers, data
+        return None
+
     def parse_special(
         self, content: bytes, name: str, answers: Any, metric: str
     ) -> ScoreTable | None:
