@@ -7,18 +7,22 @@ examples; the measures of a protocol are computed elsewhere and may weigh its pa
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from io import BytesIO
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks.arrays import BoolArray, FloatArray, IntArray
 from benchmarks.errors import PlatformError
 from benchmarks.parquet import parquet_frame
 
 BETWEEN_SKILLS = ";"
-"""Joins the skills of a case."""
+"""Joins the skills of a case, and the splits it is in."""
 SCHEMA = pa.schema(
     [
         pa.field("case_id", pa.string(), nullable=False),
@@ -32,9 +36,10 @@ SCHEMA = pa.schema(
         pa.field("said", pa.string(), nullable=False),
     ]
 )
-"""One row for each pair of a case. `expected` is what people say of the pair, larger where the
-image follows the prompt better; null where they say nothing. It is compared within a case alone.
-`said` is the same in words, e.g. `3.7 of 5`. A pair may be in several cases."""
+"""One row for each pair of a case. `image_id` is that of the question side. `expected` is what
+people say of the pair, larger where the image follows the prompt better; null where they say
+nothing. It is compared within a case alone. `said` is the same in words, e.g. `3.7 of 5`. A pair
+may be in several cases, and a case in several splits, joined as its skills are."""
 
 
 def cases_path(benchmark: str, revision: str) -> str:
@@ -69,6 +74,87 @@ def read_cases(content: bytes) -> pd.DataFrame:
     return found
 
 
+@dataclass(frozen=True)
+class Comparisons:
+    """The comparisons of all cases: what a metric has to get right.
+
+    Two pairs of a case are compared where they share the image or the prompt and people expect
+    different values of them.
+
+    Attributes:
+        case_ids: the C cases, in the order of their first pair.
+        of_row: shape (n,), case of each row of the cases, 0..C-1.
+        better: shape (k,), row of which people expect more, of each comparison.
+        worse: shape (k,), row of which they expect less.
+    """
+
+    case_ids: tuple[str, ...]
+    of_row: IntArray
+    better: IntArray
+    worse: IntArray
+
+    @classmethod
+    def of(cls, cases: pd.DataFrame) -> Comparisons:
+        """The comparisons of cases; of bounded memory, and without a loop over cases."""
+        case, names = pd.factorize(cases["case_id"])
+        image, prompt = (pd.factorize(cases[name])[0] for name in ("image_id", "prompt"))
+        expected = cases["expected"].to_numpy(np.float64)
+        better, worse = [], []
+        for shared, other in ((prompt, None), (image, prompt)):
+            a, b = _within(case, shared)
+            kept = _differ(expected[a], expected[b])
+            if other is not None:  # What shares both was compared before.
+                kept &= other[a] != other[b]
+            a, b = a[kept], b[kept]
+            first = expected[a] > expected[b]
+            better.append(np.where(first, a, b))
+            worse.append(np.where(first, b, a))
+        return cls(
+            tuple(map(str, names)),
+            case.astype(np.intp),
+            np.concatenate(better).astype(np.int32),
+            np.concatenate(worse).astype(np.int32),
+        )
+
+    def right(self, score: FloatArray) -> FloatArray:
+        """How each comparison comes out.
+
+        Args:
+            score: shape (n,), of each row, larger for a better match; NaN is missing.
+
+        Returns:
+            Shape (k,): 1 right, 0 wrong, a half for equal scores, NaN where one is missing.
+        """
+        above, below = score[self.better], score[self.worse]
+        found = 0.5 + 0.5 * ((above > below).astype(np.float64) - (above < below))
+        found[np.isnan(above) | np.isnan(below)] = np.nan
+        return found
+
+    def agreement(self, score: FloatArray) -> pd.DataFrame:
+        """How far a metric orders the pairs of each case as people do; as `agreement` returns it.
+
+        Args:
+            score: as for `right`.
+        """
+        outcome = self.right(score)
+        known = np.isfinite(outcome)
+        case, size = self.of_row[self.better[known]], len(self.case_ids)
+        n_compared = np.bincount(case, minlength=size)
+        n_right = np.bincount(case, weights=outcome[known], minlength=size)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share = n_right / n_compared
+        missing = np.bincount(self.of_row[np.isnan(score)], minlength=size)
+        return pd.DataFrame(
+            {
+                "case_id": self.case_ids,
+                "n_compared": n_compared,
+                "n_right": n_right,
+                "share": share,
+                "n_missing": missing,
+            }
+        )
+
+
 def agreement(cases: pd.DataFrame, scores: pd.Series) -> pd.DataFrame:
     """How far a metric orders the pairs of each case as people do.
 
@@ -85,18 +171,73 @@ def agreement(cases: pd.DataFrame, scores: pd.Series) -> pd.DataFrame:
         `n_right` (float, halves for ties), `share` (float in 0..1, NaN where nothing is compared),
         `n_missing` (int: pairs without a score).
     """
-    given = cases.assign(score=scores.reindex(cases["pair_id"]).to_numpy())
-    rows = [_of_case(str(name), case) for name, case in given.groupby("case_id", sort=False)]
-    return pd.DataFrame(rows, columns=["case_id", "n_compared", "n_right", "share", "n_missing"])
+    score = scores.reindex(cases["pair_id"]).to_numpy(np.float64)
+    return Comparisons.of(cases).agreement(score)
 
 
-def _of_case(name: str, case: pd.DataFrame) -> tuple[str, int, float, float, int]:
-    image, prompt = case["image_id"].to_numpy(), case["prompt"].to_numpy()
-    expected, score = case["expected"].to_numpy(float), case["score"].to_numpy(float)
-    a, b = np.triu_indices(len(case), 1)
-    wanted, found = np.sign(expected[a] - expected[b]), np.sign(score[a] - score[b])
-    shared = (image[a] == image[b]) | (prompt[a] == prompt[b])
-    compared = shared & (wanted != 0) & np.isfinite(wanted) & np.isfinite(found)
-    n = int(compared.sum())
-    right = float((1 + wanted[compared] * found[compared]).sum() / 2)
-    return name, n, right, right / n if n else float("nan"), int(np.isnan(score).sum())
+def image_cases(
+    pair_ids: Sequence[str],
+    prompt_ids: Sequence[str],
+    expected: FloatArray,
+    said: Sequence[str],
+    *,
+    texts: Mapping[Any, str],
+    skills: Mapping[Any, Sequence[str]] | None = None,
+    splits: Mapping[Any, str] | None = None,
+) -> pd.DataFrame:
+    """Cases of rated images: each prompt with its images is one, and a cluster.
+
+    The image of a pair has the pair's id, as in every benchmark that scores an image once.
+
+    Args:
+        pair_ids: of the n images.
+        prompt_ids: of the n images.
+        expected: shape (n,), what people say; NaN where nobody rated an image.
+        said: the same in words, of the n images.
+        texts: prompt id to the prompt; one that is not known is empty.
+        skills: prompt id to its skills.
+        splits: prompt id to its splits, joined by `;`.
+    """
+    prompts = list(prompt_ids)
+    joined = {prompt: BETWEEN_SKILLS.join(of) for prompt, of in (skills or {}).items()}
+    return pd.DataFrame(
+        {
+            "case_id": prompts,
+            "cluster": prompts,
+            "split": [(splits or {}).get(prompt, "") for prompt in prompts],
+            "skills": [joined.get(prompt, "") for prompt in prompts],
+            "pair_id": list(pair_ids),
+            "image_id": list(pair_ids),
+            "prompt": [texts.get(prompt, "") for prompt in prompts],
+            "expected": expected,
+            "said": list(said),
+        }
+    )
+
+
+def of_five(ratings: FloatArray) -> list[str]:
+    """Mean ratings in words: `3.7 of 5`; `not rated` where there is none."""
+    return ["not rated" if np.isnan(mean) else f"{mean:.1f} of 5" for mean in ratings]
+
+
+def _within(case: IntArray, shared: IntArray) -> tuple[IntArray, IntArray]:
+    """Every two rows of one case that share something, each two once."""
+    order = np.lexsort((shared, case))
+    same = (np.diff(case[order]) == 0) & (np.diff(shared[order]) == 0)
+    group = np.concatenate([[0], np.cumsum(~same)]) if len(order) else np.empty(0, np.intp)
+    first, second = [np.empty(0, np.intp)], [np.empty(0, np.intp)]
+    place, lag = np.arange(len(order)), 1
+    while True:  # Rows that are `lag` apart in the order; no more passes than the largest group.
+        place = place[place + lag < len(order)]
+        place = place[group[place] == group[place + lag]]
+        if not place.size:
+            return np.concatenate(first), np.concatenate(second)
+        first.append(order[place])
+        second.append(order[place + lag])
+        lag += 1
+
+
+def _differ(a: FloatArray, b: FloatArray) -> BoolArray:
+    """Where both are known and not the same."""
+    differ: BoolArray = np.isfinite(a) & np.isfinite(b) & (a != b)
+    return differ

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
 
 from rich.console import Console
 
 from benchmarks.errors import AssayError, PlatformError
+
+NOBODY_READS = 141
+"""As shells say of a program that a closed pipe ended: 128 and the number of SIGPIPE."""
 
 
 def errors() -> Console:
@@ -20,10 +25,26 @@ def run(app: Callable[[], object]) -> int:
     Anything else is a defect of ours: its traceback is shown and the code is 3.
 
     Returns:
-        0, 1 (their input) or 3 (ours). Wrong usage ends with 2 before this returns.
+        0, 1 (their input), 3 (ours), or 141, without a word, where whoever reads what is printed
+        has seen enough (`| head`). Wrong usage ends with 2 before this returns.
     """
     try:
+        try:
+            return _run(app)
+        finally:
+            sys.stdout.flush()
+    except (SystemExit, BrokenPipeError) as end:
+        if not _nobody_reads(end):
+            raise
+        _print_no_more()
+        return NOBODY_READS
+
+
+def _run(app: Callable[[], object]) -> int:
+    try:
         app()
+    except BrokenPipeError:
+        raise
     except AssayError as error:
         errors().print(f"[bold red]error[/] \\[{error.code}]", highlight=False, end=": ")
         errors().print(str(error), markup=False, highlight=False)
@@ -32,3 +53,15 @@ def run(app: Callable[[], object]) -> int:
         errors().print_exception()
         return PlatformError.exit_code
     return 0
+
+
+def _nobody_reads(end: BaseException) -> bool:
+    """Whether the pipe that is printed to was closed, which Typer and Rich make an exit with 1."""
+    return isinstance(end, BrokenPipeError) or isinstance(end.__context__, BrokenPipeError)
+
+
+def _print_no_more() -> None:
+    """Let what is left in buffers go nowhere when Python ends: it would complain."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.__stdout__.fileno() if sys.__stdout__ else 1)
+    os.close(nowhere)

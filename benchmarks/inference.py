@@ -7,6 +7,7 @@ import math
 import platform
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import cache
 from importlib.metadata import version
 
 import numpy as np
@@ -71,9 +72,20 @@ def plan_hash(plan: PerturbedPlan) -> str:
     return hashlib.sha256(content.encode()).hexdigest()[:12]
 
 
-def versions() -> dict[str, str]:
-    """Versions of what the figures depend on."""
-    return {"python": platform.python_version()} | {n: version(n) for n in FIGURES_DEPEND_ON}
+def versions(*more: str) -> dict[str, str]:
+    """Versions of what the figures depend on.
+
+    Args:
+        more: further packages they depend on.
+    """
+    packages = (*FIGURES_DEPEND_ON, *more)
+    return {"python": platform.python_version()} | {name: _installed(name) for name in packages}
+
+
+@cache
+def _installed(name: str) -> str:
+    """Read once: reading all takes as long as judging a small run."""
+    return version(name)
 
 
 def _members(measured: Measured, plan: PerturbedPlan) -> BoolArray:

@@ -87,12 +87,7 @@ def read_tables(folder: Path, digests: Mapping[str, str]) -> Questions:
 
 
 def _table(path: Path, digest: str) -> pd.DataFrame:
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise damaged(path, str(error.strerror or error)) from error
-    if sha256(content) != digest:
-        raise damaged(path, "its SHA-256 is another")
+    content = _checked_bytes(path, digest)
     try:
         return parquet_frame(content)
     except (ValueError, OSError, pa.ArrowException) as error:
@@ -116,7 +111,9 @@ def _readers(folder: Path, images: list[ImageRow]) -> dict[str, Callable[[], byt
             f"{len(odd)} of {len(images)} images are missing or of another size, the first is "
             f"{odd[0]}",
         )
-    return {image: partial(_read_image, folder / file, digest) for image, file, digest, _ in images}
+    return {
+        image: partial(_checked_bytes, folder / file, digest) for image, file, digest, _ in images
+    }
 
 
 def _sizes(folder: Path) -> Iterator[tuple[str, int]]:
@@ -127,7 +124,8 @@ def _sizes(folder: Path) -> Iterator[tuple[str, int]]:
         raise damaged(folder, str(error.strerror or error)) from error
 
 
-def _read_image(path: Path, digest: str) -> bytes:
+def _checked_bytes(path: Path, digest: str) -> bytes:
+    """A file that is as it was exported."""
     try:
         content = path.read_bytes()
     except OSError as error:

@@ -31,8 +31,8 @@ def fair_order(
     The second submission of an account comes after the first of every other, the third after all
     second ones, and so on; what an account has in work counts as taken. Among equals, whoever has
     waited longer comes first, counted from when the account was last served, so that sending many
-    at once gains nothing; and else whoever stands first here. What rests after a fault of the
-    world comes after all the rest.
+    at once gains nothing; and else whoever stands first here. What is run again comes after an
+    account's own new ones. What rests after a fault of the world comes after all the rest.
 
     Args:
         statuses: all submissions; accounts are told apart by their whole records.
@@ -42,10 +42,9 @@ def fair_order(
     every = tuple(statuses)
     served = _served(every)
 
-    def since(status: Status) -> tuple[bool, datetime, datetime]:
+    def since(status: Status) -> tuple[datetime, datetime]:
         waited = _since(status)
-        last = served.get(_whose(status.submission), waited)
-        return _rests(status, now), max(waited, last), waited
+        return max(waited, served.get(_whose(status.submission), waited)), waited
 
     lined_up = sorted((status for status in every if waiting(status)), key=since)
     turns = Counter(
@@ -54,7 +53,7 @@ def fair_order(
         if status.state in IN_WORK and not waiting(status)
     )
     turn_of: dict[str, int] = {}
-    for status in lined_up:
+    for status in sorted(lined_up, key=lambda status: (_rests(status, now), _again(status))):
         whose = _whose(status.submission)
         turn_of[status.submission.submission_id] = turns[whose]
         turns[whose] += 1
@@ -122,10 +121,14 @@ def _rests(status: Status, now: datetime) -> bool:
     return waits(status) and not status.due(now)
 
 
+def _again(status: Status) -> bool:
+    """Whether it had results before, so that its author waits for nothing new."""
+    return status.scored_at is not None
+
+
 def _since(status: Status) -> datetime:
     """Since when it waits for its turn: a repeated try keeps the time of the first."""
-    rerun = status.scored_at is not None
-    return status.since if rerun else status.submission.received_at
+    return status.since if _again(status) else status.submission.received_at
 
 
 def _whose(submission: Submission) -> str:

@@ -13,7 +13,9 @@ from leaderboard.states import FINISHED, IN_WORK, TO_JUDGE, State
 from leaderboard.trust import TrustReport
 
 RETRY_AFTER = timedelta(seconds=15)
-"""Rest after a fault of the world, times the number of attempts so far."""
+"""Rest after a first fault of the world; twice as long after each further one."""
+LONGEST_REST = timedelta(minutes=30)
+"""What may be tried ten times thus outlives an outage of an hour."""
 
 
 class _Record(BaseModel):
@@ -162,8 +164,13 @@ class Status(_Record):
 
     def due(self, now: datetime) -> bool:
         """Whether it waits for a worker; after a fault of the world it rests for a while."""
-        rest = RETRY_AFTER * self.attempts if self.fault == "world" else timedelta(0)
-        return (self.state is State.QUEUED or self.to_judge) and now >= self.since + rest
+        waits = self.state is State.QUEUED or self.to_judge
+        return waits and now >= self.since + self._rest()
+
+    def _rest(self) -> timedelta:
+        if self.fault != "world" or self.attempts < 1:
+            return timedelta(0)
+        return min(RETRY_AFTER * (1 << min(self.attempts - 1, 20)), LONGEST_REST)
 
     def expired(self, now: datetime) -> bool:
         """Whether a worker's lease on it has run out."""

@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from benchmarks.croc.answers import CrocAnswers, CrocHumAnswers
+from benchmarks.croc.cases import cases
 from benchmarks.croc.load import has_images, load_answers, load_prompts, load_questions
 from benchmarks.croc.protocol import FACETS, MEASURES, measure
 from benchmarks.rows import Measured
@@ -38,6 +39,11 @@ class CrocHum(Benchmark):
     def prompts(self, data: Path | None) -> pd.DataFrame:
         """Originals and contrasts, each text once; see `load_prompts`."""
         return load_prompts(self.folder(data))
+
+    def cases(self, answers: CrocAnswers, data: Path | None) -> pd.DataFrame:
+        """Contrast pairs to look at; see `benchmarks.croc.cases`."""
+        del data
+        return cases(answers)
 
     def measure(self, scores: ScoreTable, answers: CrocAnswers, plan: ResamplingPlan) -> Measured:
         """The CROC protocol."""

@@ -7,7 +7,8 @@ from pathlib import Path
 import pandas as pd
 
 from benchmarks.croc_syn.answers import CrocSynAnswers
-from benchmarks.croc_syn.load import FILES, load_answers
+from benchmarks.croc_syn.cases import cases
+from benchmarks.croc_syn.load import FILES, load_answers, prompt_pairs
 from benchmarks.croc_syn.measures import FACETS, MEASURES
 from benchmarks.croc_syn.protocol import measure
 from benchmarks.croc_syn.questions import IMAGES, load_prompts, load_questions
@@ -45,6 +46,11 @@ class CrocSyn(Benchmark):
     def prompts(self, data: Path | None) -> pd.DataFrame:
         """Originals and contrasts, each text once; see `load_prompts`."""
         return load_prompts(self.folder(data))
+
+    def cases(self, answers: CrocSynAnswers, data: Path | None) -> pd.DataFrame:
+        """Some contrast pairs to look at; see `benchmarks.croc_syn.cases`."""
+        pairs = prompt_pairs(self.folder(data))
+        return cases(answers, (pair for pair in pairs if pair.is_whole))
 
     def measure(
         self, scores: ScoreTable, answers: CrocSynAnswers, plan: ResamplingPlan

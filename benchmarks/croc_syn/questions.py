@@ -104,9 +104,10 @@ def load_prompts(folder: DataFolder) -> pd.DataFrame:
     for pair in filter(lambda p: p.is_whole, prompt_pairs(folder)):
         for text, said in zip(TEXTS, (pair.prompt, pair.contrast), strict=True):
             if said not in found:
-                found[said] = (pair.text_id(text), said, pair.parts[0], _skill(pair))
+                found[said] = (pair.text_id(text), said, pair.parts[0], skill_of(pair))
     return pd.DataFrame(found.values(), columns=["prompt_id", "prompt", "split", "skills"])
 
 
-def _skill(pair: PromptPair) -> str:
+def skill_of(pair: PromptPair) -> str:
+    """Top-level node of the property that a prompt varies; empty for other modes."""
     return (node_of(pair.parts[2]) or "") if pair.parts[0] == PROPERTIES else ""

@@ -9,13 +9,19 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
+from benchmarks.croc import cases as croc_cases
 from benchmarks.croc import protocol as croc
 from benchmarks.demo import croc_split, evalmuse_split, gecko_split, ts2_split
+from benchmarks.evalmuse import cases as evalmuse_cases
 from benchmarks.evalmuse import protocol as evalmuse
+from benchmarks.gecko import cases as gecko_cases
 from benchmarks.gecko import protocol as gecko
 from benchmarks.rows import Measured
 from benchmarks.schema import Answers, Benchmark, Card, MeasureInfo, Questions, ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
+from benchmarks.ts2 import cases as ts2_cases
 from benchmarks.ts2 import protocol as ts2
 from benchmarks.ts2.measures import MEASURES as TS2_MEASURES
 
@@ -28,6 +34,7 @@ class DemoBenchmark(Benchmark):
         answers: makes the answer side.
         questions: makes the question side.
         measure: the protocol of its family.
+        cases: makes the cases of its family, from answers and the prompt of each text id.
     """
 
     def __init__(
@@ -36,11 +43,13 @@ class DemoBenchmark(Benchmark):
         answers: Callable[[], Answers],
         questions: Callable[[], Questions],
         measure: Callable[..., Measured],
+        cases: Callable[[Any, Mapping[str, str]], pd.DataFrame],
     ) -> None:
         self.card = card
         self._answers = answers
         self._questions = questions
         self._measure = measure
+        self._cases = cases
 
     def answers(self, data: Path | None) -> Answers:
         """The answer side, worked out from the seed; `data` is not needed."""
@@ -56,6 +65,11 @@ class DemoBenchmark(Benchmark):
         """Always: they are rendered."""
         del data
         return True
+
+    def cases(self, answers: Answers, data: Path | None) -> pd.DataFrame:
+        """What the simulated ratings say; the cases of the family, unchanged."""
+        del data
+        return self._cases(answers, self._questions().texts)
 
     def measure(self, scores: ScoreTable, answers: Any, plan: ResamplingPlan) -> Measured:
         """The protocol of the family, unchanged."""
@@ -77,18 +91,27 @@ BENCHMARKS = (
         croc_split.answers,
         croc_split.questions,
         croc.measure,
+        lambda answers, _: croc_cases.cases(answers),
     ),
-    DemoBenchmark(_card("ts2", TS2_MEASURES), ts2_split.answers, ts2_split.questions, ts2.measure),
+    DemoBenchmark(
+        _card("ts2", TS2_MEASURES),
+        ts2_split.answers,
+        ts2_split.questions,
+        ts2.measure,
+        ts2_cases.cases,
+    ),
     DemoBenchmark(
         _card("evalmuse", evalmuse.MEASURES, evalmuse.FACETS),
         evalmuse_split.answers,
         evalmuse_split.questions,
         evalmuse.measure,
+        lambda answers, _: evalmuse_cases.cases(answers),
     ),
     DemoBenchmark(
         _card("gecko", gecko.MEASURES, gecko.FACETS),
         gecko_split.answers,
         gecko_split.questions,
         gecko.measure,
+        lambda answers, _: gecko_cases.cases(answers),
     ),
 )

@@ -10,6 +10,7 @@ import pandas as pd
 from benchmarks.errors import SubmitterError
 from benchmarks.evalmuse import load, load_ntire
 from benchmarks.evalmuse.answers import EvalMuseAnswers
+from benchmarks.evalmuse.cases import cases
 from benchmarks.evalmuse.facts import facts
 from benchmarks.evalmuse.measures import MEASURES
 from benchmarks.evalmuse.protocol import measure
@@ -48,6 +49,11 @@ class EvalMuse(Benchmark):
     def facts(self, answers: EvalMuseAnswers) -> Mapping[str, pd.DataFrame]:
         """What the human labels alone say; see `benchmarks.evalmuse.facts`."""
         return facts(answers)
+
+    def cases(self, answers: EvalMuseAnswers, data: Path | None) -> pd.DataFrame:
+        """Prompts to look at; see `benchmarks.evalmuse.cases`."""
+        del data
+        return cases(answers)
 
     def measure(
         self, scores: ScoreTable, answers: EvalMuseAnswers, plan: ResamplingPlan

@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from benchmarks.gecko.answers import Gecko2kAnswers
+from benchmarks.gecko.cases import cases
 from benchmarks.gecko.facts import facts
 from benchmarks.gecko.load import IMAGES, PROMPTS, load_answers, load_prompts, load_questions
 from benchmarks.gecko.load_ratings import RATINGS
@@ -49,6 +50,11 @@ class Gecko(Benchmark):
     def facts(self, answers: Gecko2kAnswers) -> Mapping[str, pd.DataFrame]:
         """What the ratings alone say; see `benchmarks.gecko.facts`."""
         return facts(answers)
+
+    def cases(self, answers: Gecko2kAnswers, data: Path | None) -> pd.DataFrame:
+        """Prompts to look at; see `benchmarks.gecko.cases`."""
+        del data
+        return cases(answers)
 
     def measure(
         self, scores: ScoreTable, answers: Gecko2kAnswers, plan: ResamplingPlan

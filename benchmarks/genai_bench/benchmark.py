@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from benchmarks.genai_bench.answers import GenAiAnswers
+from benchmarks.genai_bench.cases import cases
 from benchmarks.genai_bench.facts import facts
 from benchmarks.genai_bench.load import (
     Release,
@@ -58,6 +59,11 @@ class GenAiBench(Benchmark):
     def facts(self, answers: GenAiAnswers) -> Mapping[str, pd.DataFrame]:
         """What the ratings alone say; see `benchmarks.genai_bench.facts`."""
         return facts(answers)
+
+    def cases(self, answers: GenAiAnswers, data: Path | None) -> pd.DataFrame:
+        """Prompts to look at; see `benchmarks.genai_bench.cases`."""
+        texts = self.prompts(data).set_index("prompt_id")["prompt"]
+        return cases(answers, texts.to_dict())
 
     def measure(self, scores: ScoreTable, answers: GenAiAnswers, plan: ResamplingPlan) -> Measured:
         """The rows of `protocol.measure`."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from benchmarks.genai_ranking.answers import RankingAnswers
+from benchmarks.genai_ranking.cases import cases
 from benchmarks.genai_ranking.load import (
     RATINGS,
     has_images,
@@ -53,6 +54,11 @@ class GenAiRanking(Benchmark):
             for (model, facet), figures in chance(answers).items()
         ]
         return {"What a random choice and the best one reach": pd.DataFrame(rows)}
+
+    def cases(self, answers: RankingAnswers, data: Path | None) -> pd.DataFrame:
+        """Prompts to look at; see `benchmarks.genai_ranking.cases`."""
+        texts = self.prompts(data).set_index("prompt_id")["prompt"]
+        return cases(answers, texts.to_dict())
 
     def measure(
         self, scores: ScoreTable, answers: RankingAnswers, plan: ResamplingPlan

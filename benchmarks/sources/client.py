@@ -17,6 +17,8 @@ from huggingface_hub.utils import (  # type: ignore[attr-defined]  # exported, b
 )
 from huggingface_hub.utils._http import hf_request_event_hook  # the hook its documentation names
 
+from benchmarks.sources.origins import refuse_to_be_led_astray
+
 __all__ = [
     "TIMEOUT",
     "build_hf_headers",
@@ -35,10 +37,16 @@ _COMMIT_READ_S = 75.0
 
 @lru_cache(maxsize=1)
 def limit_waiting() -> None:
-    """Give the client's own calls a timeout; they have none, so a silent Hub would hang them."""
+    """Give the client's own calls a timeout, which they lack, and keep its token where it belongs.
+
+    Without the first a silent Hub would hang them.
+    """
     set_client_factory(
         lambda: httpx.Client(
-            event_hooks={"request": [hf_request_event_hook, _wait_for_commits]},
+            event_hooks={
+                "request": [hf_request_event_hook, _wait_for_commits],
+                "response": [refuse_to_be_led_astray],
+            },
             follow_redirects=True,
             timeout=TIMEOUT,
         )

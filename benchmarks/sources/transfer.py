@@ -16,6 +16,7 @@ from benchmarks.sources.client import (
     httpx,
 )
 from benchmarks.sources.faults import disk_told_clearly, pause_asked_for, told_clearly
+from benchmarks.sources.git_blobs import git_blob_digest
 from benchmarks.sources.hashing import sha256_of
 from benchmarks.sources.remote import PAUSES_S, Expected, Sleep, Source
 
@@ -153,8 +154,8 @@ def is_right(place: Path, expected: Expected) -> bool:
 
 
 def git_oid(place: Path) -> str:
-    """Id of a file's content as a git blob: SHA-1 over `blob <size>`, a zero byte, the content."""
-    digest = hashlib.sha1(f"blob {place.stat().st_size}\0".encode(), usedforsecurity=False)
+    """Id of a file's content as a git blob."""
+    digest = git_blob_digest(place.stat().st_size)
     with place.open("rb") as file:
         while chunk := file.read(2**20):
             digest.update(chunk)

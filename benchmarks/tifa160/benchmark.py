@@ -11,6 +11,7 @@ from benchmarks.rows import Measured
 from benchmarks.schema import Benchmark, Card, Questions, ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
 from benchmarks.tifa160.answers import Tifa160Answers
+from benchmarks.tifa160.cases import cases
 from benchmarks.tifa160.facts import facts
 from benchmarks.tifa160.load import (
     HUMAN,
@@ -66,6 +67,11 @@ class Tifa160(Benchmark):
     def facts(self, answers: Tifa160Answers) -> Mapping[str, pd.DataFrame]:
         """What the ratings alone say; see `benchmarks.tifa160.facts`."""
         return facts(answers)
+
+    def cases(self, answers: Tifa160Answers, data: Path | None) -> pd.DataFrame:
+        """Prompts to look at; see `benchmarks.tifa160.cases`."""
+        del data
+        return cases(answers)
 
     def measure(
         self, scores: ScoreTable, answers: Tifa160Answers, plan: ResamplingPlan

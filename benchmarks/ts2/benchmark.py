@@ -7,12 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
+import pandas as pd
+
 from benchmarks.rows import Measured, MeasuredBuilder
 from benchmarks.schema import Benchmark, Card, Questions, ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
 from benchmarks.ts2.answers import Ts2Answers
+from benchmarks.ts2.cases import cases
 from benchmarks.ts2.errata import add_printed_rows
-from benchmarks.ts2.load import IMAGES, METADATA, load_answers, load_questions
+from benchmarks.ts2.load import IMAGES, METADATA, load_answers, load_questions, load_texts
 from benchmarks.ts2.measures import MEASURES
 from benchmarks.ts2.protocol import add_rows, graph_values
 
@@ -38,6 +41,10 @@ class Ts2(Benchmark):
     def has_questions(self, data: Path | None) -> bool:
         """Whether the files are there; that each image is, `questions` checks."""
         return all(map(self.folder(data).has, (METADATA, IMAGES)))
+
+    def cases(self, answers: Ts2Answers, data: Path | None) -> pd.DataFrame:
+        """Graphs to look at; see `benchmarks.ts2.cases`."""
+        return cases(answers, load_texts(self.folder(data)))
 
     def measure(self, scores: ScoreTable, answers: Ts2Answers, plan: ResamplingPlan) -> Measured:
         """The rows of `protocol.measure`, and the delta cells as printed; see `errata`."""

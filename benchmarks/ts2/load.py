@@ -72,6 +72,16 @@ def load_questions(folder: DataFolder) -> Questions:
     )
 
 
+def load_texts(folder: DataFolder) -> dict[str, str]:
+    """Graph to the prompt of all its images.
+
+    Raises:
+        SubmitterError: what `load_answers` raises.
+    """
+    table = _metadata(folder)
+    return dict(zip(table["id"], table["target_prompt"], strict=True))
+
+
 def split_of(graph: int) -> str:
     """Subset of a graph by its number: `synth` 0-110, `nat` 111-135, `real` 136-164."""
     if graph <= _LAST_SYNTH:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Annotated
 
@@ -11,13 +12,13 @@ import typer
 
 from benchmarks.comparison import Compared, corrected
 from benchmarks.registry import find, load_registry
+from benchmarks.schema import Card
 from benchmarks.statistics.resampling import seed_of
 from evaluator.commands.common import DataOption, JsonOption, console
-from evaluator.commands.compare_choice import Asked, choose
+from evaluator.commands.compare_choice import Asked, Chosen, choose
 from evaluator.commands.compare_files import contenders, measured_field
 from evaluator.commands.compare_permuted import permuted
 from evaluator.commands.compare_table import field_report, pair_report
-from leaderboard.ranking.comparing import Match, compare_cells
 
 _PERMUTE_HELP = (
     "Test rows that are one correlation over a pool of images (SRCC, KRCC, Pearson) by PERM-BOTH "
@@ -88,14 +89,7 @@ def compare(
     field = measured_field(found, target, answers)
     asked = Asked(measure, variant, split, facet, tuple(skill or ()), skills, everything)
     chosen = choose(field.slices, asked, target.card)
-    names = field.names
-    if len(found) > 2:
-        places = [(a, b) for a in range(len(found)) for b in range(a + 1, len(found))]
-        matches = [Match(chosen.first, a, b) for a, b in places]
-        rows = corrected(compare_cells(matches, target.card, names), "holm")
-    else:
-        matches = [Match(one, 0, 1) for one in (chosen.first, *chosen.others)]
-        rows = each_corrected(compare_cells(matches, target.card, names))
+    rows = _rows(chosen, target.card, field.names)
     seed = seed_of(target.card.name, target.card.revision)
     second = permuted(rows, field, seed) if permute_scores else ()
     if as_json:
@@ -108,6 +102,18 @@ def compare(
     report = field_report if len(found) > 2 else pair_report
     for block in report(rows, field.facts, target.card, out.width, second):
         out.print(block)
+
+
+def _rows(chosen: Chosen, card: Card, names: Mapping[str, str]) -> tuple[Compared, ...]:
+    """Each two of several metrics on one slice, or two of them on all that were chosen."""
+    # It brings scipy.stats, which takes seconds to import and no other command needs.
+    from leaderboard.ranking.comparing import Match, compare_cells  # noqa: PLC0415
+
+    if len(names) > 2:
+        matches = [Match(chosen.first, a, b) for a, b in combinations(range(len(names)), 2)]
+        return corrected(compare_cells(matches, card, names), "holm")
+    matches = [Match(one, 0, 1) for one in (chosen.first, *chosen.others)]
+    return each_corrected(compare_cells(matches, card, names))
 
 
 def each_corrected(rows: Sequence[Compared]) -> tuple[Compared, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,10 +17,11 @@ from benchmarks.comparison import Compared
 from benchmarks.comparison_words import p_words
 from benchmarks.rows import PooledSample
 from benchmarks.schema import Selector
-from benchmarks.statistics.permutation.pair_nulls import Statistic
-from benchmarks.statistics.permutation.perm_both import perm_both
-from benchmarks.statistics.permutation.result import PermutationTests
 from evaluator.commands.compare_files import Field, Pools, SliceKey
+
+if TYPE_CHECKING:
+    from benchmarks.statistics.permutation.pair_nulls import Statistic
+    from benchmarks.statistics.permutation.result import PermutationTests
 
 N_DRAWS = 9999
 """Patterns of swaps where there are too many clusters to look at all; the least p is 0.0001."""
@@ -116,6 +117,9 @@ def _key(row: Compared) -> SliceKey:
 
 
 def _tested(measure: str, pools: Pools, seed: int) -> _Tested:
+    # It takes two seconds to import, and no other command needs it.
+    from benchmarks.statistics.permutation.perm_both import perm_both  # noqa: PLC0415
+
     samples = [sample() for sample in pools]
     first = samples[0]
     if not all(_same_images(first, other) for other in samples[1:]):

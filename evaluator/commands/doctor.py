@@ -25,10 +25,11 @@ from evaluator.commands.health import check_there
 from evaluator.doctoring.boards import boards_rows
 from evaluator.doctoring.hub_parts import hub_rows
 from evaluator.doctoring.machine import benchmark_rows, disk_rows, isolation_rows, shelf_rows
-from evaluator.doctoring.queue import health_rows
+from evaluator.doctoring.queue import broken_record_rows, health_rows
 from evaluator.doctoring.rows import Row
 from evaluator.hub.model_shelf import ModelShelf
 from evaluator.isolation.gate import machine_isolation
+from leaderboard.ledger.ledger import Ledger
 from leaderboard.publication.publisher import cards_of
 from leaderboard.service.looking import HealthWatch
 from leaderboard.store.interface import Store
@@ -77,6 +78,7 @@ def _store_rows(store: StoreName, *, rebuild: bool, repair: bool) -> Iterator[Ro
         if rebuild:  # Before health is judged: what is repaired is no problem any more.
             yield from _boards_rows(opened, repair=repair)
         yield from health_rows(HealthWatch(opened, store.folder).health(), str(store))
+        yield from broken_record_rows(Ledger(opened))
     except AssayError as error:
         yield Row(f"store {store}", error.message, error.hint, broken=error.code != "no_store")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import RenderableType
@@ -66,12 +66,7 @@ def report(
     results = _chosen(found, benchmark or [], status)
     again = [_again(opened, status, result, data) for result in results] if recompute else []
     if as_json:
-        record = {
-            "status": status.model_dump(mode="json"),
-            "results": [result.model_dump(mode="json") for result in results],
-            "recomputed": [each.to_json() for each in again],
-        }
-        typer.echo(json.dumps(record, indent=1))
+        typer.echo(json.dumps(_record(status, results, again), indent=1))
     else:
         _print(opened, status, results, skills=skills)
         for each in again:
@@ -108,6 +103,17 @@ def _chosen(
 
 def _again(opened: Store, status: Status, result: RunResult, data: Path | None) -> Recomputed:
     return recomputed(opened, status, result, load_registry(), data)
+
+
+def _record(
+    status: Status, results: Sequence[RunResult], again: Sequence[Recomputed]
+) -> dict[str, Any]:
+    """All of it, for programs."""
+    return {
+        "status": status.model_dump(mode="json"),
+        "results": [result.model_dump(mode="json") for result in results],
+        "recomputed": [each.to_json() for each in again],
+    }
 
 
 def _print(opened: Store, status: Status, results: Sequence[RunResult], *, skills: bool) -> None:

@@ -35,8 +35,10 @@ AnyStore = Annotated[
 
 def store_app() -> typer.Typer:
     """The group of commands."""
-    app = typer.Typer(help="The store: create, show, squash, cards, copy.", no_args_is_help=True)
-    for command in (create, show, squash, cards, copy):
+    app = typer.Typer(
+        help="The store: create, show, squash, cards, copy, page.", no_args_is_help=True
+    )
+    for command in (create, show, squash, cards, copy, page):
         app.command()(command)
     return app
 
@@ -159,3 +161,26 @@ def _held(name: StoreName) -> list[str]:
         for status in Ledger(store).statuses()
         if status.lease_until is not None and status.lease_until > now
     ]
+
+
+def page(
+    name: Named,
+    to: Annotated[Path, typer.Option("--to", help="File to write.")] = Path("index.html"),
+) -> None:
+    """Write the boards as one HTML file without scripts, for when the service does not answer.
+
+    Example: python -m evaluator store page .assay/store --to index.html
+    """
+    from leaderboard.pages.overview.still import still_page  # noqa: PLC0415 (starts light)
+    from leaderboard.publication.snapshot import read_snapshot  # noqa: PLC0415
+
+    snapshot = read_snapshot(name.existing().public)
+    if snapshot is None:
+        raise SubmitterError(
+            "nothing_published", f"Nothing is published in {name.text}.", "Wait for a first result."
+        )
+    content = still_page(snapshot)
+    to.write_bytes(content)
+    console().print(
+        Text(f"{to}: {len(content):,} bytes, as of {snapshot.built_at:%Y-%m-%d %H:%M}.")
+    )

@@ -107,13 +107,4 @@ class Surroundings:
             opened.look_anew()
             wake.set()
 
-        return webhook_from(environment, _repositories(self.store), woken)
-
-
-def _repositories(store: StoreName) -> tuple[str, ...]:
-    """Of a store on the Hub; a folder has none."""
-    if not store.on_hub:
-        return ()
-    from leaderboard.store.hub.layout import HubName, Part  # noqa: PLC0415
-
-    return tuple(HubName(store.hub_name).of(part) for part in Part)
+        return webhook_from(environment, self.store.repositories, woken)

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benchmarks.errors import SubmitterError, TransientError
+from benchmarks.errors import PlatformError, SubmitterError, TransientError
 from benchmarks.schema import Benchmark
 from evaluator.commands.launcher_option import launch
 from evaluator.commands.worker_making import disk_watch, make_worker, name_of_worker
@@ -155,7 +155,7 @@ class Shift:
                 disk.check()
                 self._one(made, opened, self.submission)
                 return
-            with stop_on_signals(stop, wake):
+            with stop_on_signals(stop, wake, opened.wait_no_more):
                 if self.jobs is not None:
                     self._launch(self.jobs, made, opened, stop, wake)
                 elif self.once:
@@ -202,7 +202,16 @@ class Shift:
 
     def _put_in_order(self, opened: Store) -> None:
         """Remove what was interrupted, show the benchmarks known here, run again what is stale."""
-        tidy_all(opened)
-        sweep(opened, opened.clock())
-        Publisher(opened, cards_of(self.registry)).publish_cards(opened.clock())
-        reevaluate_at_start(opened, self.registry, self.data)
+        publisher = Publisher(opened, cards_of(self.registry))
+        steps: tuple[Callable[[], object], ...] = (
+            lambda: tidy_all(opened),
+            lambda: sweep(opened, opened.clock()),
+            lambda: publisher.publish_cards(opened.clock()),
+            lambda: reevaluate_at_start(opened, self.registry, self.data),
+        )
+        for step in steps:
+            try:
+                step()
+            except PlatformError as error:
+                # A record that is broken is to stop nothing else; `doctor` lists them.
+                logging.error("Not put in order: %s", error)  # noqa: TRY400 (it names the file)

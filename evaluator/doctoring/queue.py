@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from evaluator.doctoring.rows import Row
+from leaderboard.ledger.ledger import Ledger
+from leaderboard.ledger.legible import faults
 from leaderboard.service.health import Health, Level
 
 
@@ -33,6 +35,16 @@ def health_rows(health: Health, name: str) -> Iterator[Row]:
             problem.remedy,
             broken=problem.level is Level.DOWN,
         )
+
+
+def broken_record_rows(ledger: Ledger) -> Iterator[Row]:
+    """The submissions that wait or are in work and that workers pass over.
+
+    Args:
+        ledger: of the store.
+    """
+    for name, error in faults(ledger):
+        yield Row(f"submission {name}", error.message, error.hint, broken=True)
 
 
 def ago(seconds: float) -> str:

@@ -16,14 +16,13 @@ from datetime import datetime
 from benchmarks.errors import PlatformError, TransientError
 from benchmarks.schema import Benchmark
 from evaluator.launching.hub_jobs import HubJobs, StartUnansweredError
-from evaluator.launching.outcomes import events_of_failure, last_lines, why_it_ended
-from evaluator.launching.planning import NOT_LISTED_YET, Plan, SeenJob, accounted, plan
+from evaluator.launching.outcomes import last_lines, why_it_ended
+from evaluator.launching.planning import NOT_LISTED_YET, Plan, SeenJob, accounted, by_age, plan
+from evaluator.launching.recording import Failure, record
 from evaluator.launching.settings import PREFIX, JobRequest
 from leaderboard.governance.bans import read_bans
-from leaderboard.governance.versions import superseding
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Status, Submission
-from leaderboard.states import State
 from leaderboard.store.hub.faults import refused_for
 from leaderboard.store.interface import Store
 
@@ -129,9 +128,11 @@ class JobLauncher:
         for each in found.cancel:
             log.info("Job %s is cancelled: %s.", each.job.job_id, each.why)
             self.jobs.cancel(each.job)
-        ended = sum(self._account_for_lost(status) for status in found.lost)
-        recorded, started = self._start(found)
-        return Turn(started, found.live, len(found.cancel), ended + recorded, len(self._unsure))
+        lost = self._lost(found)
+        forgotten, startable = self._looked_through(found)
+        ended = record(self._ledger, [*lost, *forgotten], now)
+        started = sum(self._start_one(submission_id) for submission_id in startable)
+        return Turn(started, found.live, len(found.cancel), ended, len(self._unsure))
 
     def _turn_or_pause(self, *, once: bool) -> tuple[Turn | None, float]:
         """One turn, or after a fault that will pass, how long the Hub wants to be left alone."""
@@ -155,32 +156,27 @@ class JobLauncher:
         told_apart = submission.submission_id not in self._unsure
         return known and told_apart and submission.account not in bans
 
-    def _start(self, found: Plan) -> tuple[int, int]:
-        """Start jobs while there is room; those that may still show up take some of it."""
-        recorded = started = 0
-        for status in found.waiting:
-            if started + len(self._unsure) >= found.room:
-                break
-            over, begun = self._start_or_account(status)
-            recorded, started = recorded + over, started + begun
-        return recorded, started
+    def _looked_through(self, found: Plan) -> tuple[list[Failure], list[str]]:
+        """Of what waits: jobs of its past that nobody recorded, and what a job may be started for.
 
-    def _start_or_account(self, status: Status) -> tuple[bool, bool]:
-        """For what waits: record a job of its past that nobody recorded, or start one.
-
-        Returns:
-            Whether an attempt was recorded, and whether a job was started.
+        Starts whose jobs may still show up take some of the room.
         """
-        submission_id = status.submission.submission_id
-        past = self.jobs.of_submission(submission_id)
-        if any(job.live for job in past):
-            return False, False  # Listed only now.
-        events = self._ledger.whole_events(submission_id)
-        forgotten = [job for job in past if not accounted(job, events)]
-        if forgotten:
-            job = forgotten[0]
-            return self._account(submission_id, job.worker, job, State.QUEUED), False
-        return False, self._start_one(submission_id)
+        forgotten: list[Failure] = []
+        startable: list[str] = []
+        for status in found.waiting:
+            if len(startable) + len(self._unsure) >= found.room:
+                break
+            submission_id = status.submission.submission_id
+            past = self.jobs.of_submission(submission_id)
+            if any(job.live for job in past):
+                continue  # Listed only now.
+            events = self._ledger.whole_events(submission_id)
+            ended = next((job for job in past if not accounted(job, events)), None)
+            if ended is None:
+                startable.append(submission_id)
+            else:
+                forgotten.append(self._failure(status, ended.worker, ended))
+        return forgotten, startable
 
     def _start_one(self, submission_id: str) -> bool:
         request = JobRequest(submission_id, self.name_worker())
@@ -190,38 +186,41 @@ class JobLauncher:
             log.warning("%s", error)
             self._unsure[submission_id] = self.store.clock()
             return False
+        if self._given_way(job):
+            return False
         log.info("Job %s was started for %s.", job.job_id, submission_id)
         return True
 
-    def _account_for_lost(self, status: Status) -> bool:
-        job = self.jobs.of_worker(status.by)
-        if job is not None and job.live:
-            return False  # Listed only now.
-        return self._account(status.submission.submission_id, status.by, job, status.state)
+    def _given_way(self, job: SeenJob) -> bool:
+        """Whether another launcher started a job for the same at the same moment, before ours.
 
-    def _account(self, submission_id: str, worker: str, job: SeenJob | None, seen: State) -> bool:
-        """Record that a job failed, unless its submission was moved meanwhile."""
-
-        def still(status: Status) -> bool:
-            return status.state is seen and (seen is State.QUEUED or status.by == worker)
-
-        status, now = self._ledger.whole_status(submission_id), self.store.clock()
-        error = why_it_ended(job, self._told_lines(status.submission, job))
-        events = events_of_failure(status, worker, error, now)
-        log.warning("%s: %s", submission_id, error.message)
+        Each looks after its start, and all of them keep the same one.
+        """
         try:
-            self._ledger.append(
-                submission_id,
-                events,
-                still=still,
-                others=superseding(submission_id, now, worker),
-            )
-        except TransientError as fault:
-            if fault.code != "lost_race":
-                raise
-            log.info("Not recorded: %s", fault)
+            rivals = [each for each in self.jobs.of_submission(job.submission_id) if each.live]
+            first = min([*rivals, job], key=by_age)
+            if first.job_id == job.job_id:
+                return False
+            log.info("Job %s is cancelled: job %s came before it.", job.job_id, first.job_id)
+            self.jobs.cancel(job)
+        except TransientError as error:
+            log.info("To be looked at in the next turn: %s", error)
             return False
         return True
+
+    def _lost(self, found: Plan) -> list[Failure]:
+        """Of what workers of jobs hold, that whose job is over."""
+        failures = []
+        for status in found.lost:
+            job = self.jobs.of_worker(status.by)
+            if job is None or not job.live:  # Else it is listed only now.
+                failures.append(self._failure(status, status.by, job))
+        return failures
+
+    def _failure(self, status: Status, worker: str, job: SeenJob | None) -> Failure:
+        submission = status.submission
+        error = why_it_ended(job, self._told_lines(submission, job))
+        return Failure(submission.submission_id, worker, status.state, error)
 
     def _told_lines(self, submission: Submission, job: SeenJob | None) -> tuple[str, ...]:
         """The end of its log; nothing where it may tell of what only a benchmark may know."""

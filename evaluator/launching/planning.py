@@ -138,6 +138,11 @@ def accounted(job: SeenJob, events: Sequence[Event]) -> bool:
     return job.worker in {attempt.by for attempt in attempts_of(events)}
 
 
+def by_age(job: SeenJob) -> tuple[datetime, str]:
+    """Puts the older of two jobs first, the same for whoever asks."""
+    return job.created_at, job.job_id
+
+
 def _waits_for_code(status: Status, now: datetime) -> bool:
     code = status.submission.kind is Kind.METRIC
     return code and status.state is State.QUEUED and status.due(now)
@@ -166,7 +171,7 @@ def _unwanted(
 def _precedence(by_id: dict[str, Status], job: SeenJob) -> tuple[bool, datetime, str]:
     """Of two jobs for one submission, the one that has it comes first, then the older one."""
     status = by_id.get(job.submission_id)
-    return status is None or status.by != job.worker, job.created_at, job.job_id
+    return (status is None or status.by != job.worker, *by_age(job))
 
 
 def _lost(statuses: Iterable[Status], live: set[str], now: datetime) -> Iterable[Status]:

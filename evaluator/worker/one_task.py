@@ -12,10 +12,11 @@ from datetime import datetime, timedelta
 from benchmarks.errors import AssayError, TransientError
 from evaluator.isolation.supervising.failures import without_its_words
 from evaluator.worker.claims.claiming import Claims
+from evaluator.worker.claims.giving_way import GivingWay
 from evaluator.worker.claims.hand import Hand
 from evaluator.worker.claims.pace import Pace
 from evaluator.worker.claims.tasks import Finished, Task, about
-from evaluator.worker.ending.concluding import Endings, blamed, incident
+from evaluator.worker.ending.concluding import MAX_ATTEMPTS_TO_PUBLISH, Endings, blamed, incident
 from evaluator.worker.ending.handing_over import HandingOver
 from evaluator.worker.ending.judging import Scored
 from evaluator.worker.ending.outgoing import Outgoing
@@ -40,6 +41,7 @@ class OneTask:
         outgoing: takes what is finished.
         scoring: runs scorers.
         hand: what this worker holds.
+        giving_way: hands back what cannot be begun in time.
         pace: is told how long runs take.
         broke: is told why no further code may run on this machine.
         stop: set when the worker is to stop after the running batch.
@@ -52,10 +54,12 @@ class OneTask:
     outgoing: Outgoing
     scoring: Scoring
     hand: Hand
+    giving_way: GivingWay
     pace: Pace
     broke: Callable[[AssayError], None]
     stop: threading.Event = field(default_factory=threading.Event)
     _looked: datetime | None = None
+    _did_not_come: set[str] = field(default_factory=set)
 
     def work(self, claimed: Task) -> None:
         """Score, and judge if that is this worker's part.
@@ -98,7 +102,8 @@ class OneTask:
             output = self.scoring.shown_output(task.submission)
             finished = Finished(task, scored, output, self.store.clock())
             took = finished.at - (task.begun_at or finished.at)
-            self.pace.took(task.submission, took.total_seconds())
+            if not task.handed_over:  # Scores of others are merely read.
+                self.pace.took(task.submission, took.total_seconds())
         self._look_now(task)
         self.outgoing.add(finished)
         self.hand.finish(task)
@@ -121,6 +126,7 @@ class OneTask:
             if error.code == "lost_race":
                 raise
             log.info("Going on unseen: %s", error, extra=about(task.submission_id))
+        self.giving_way.look(task)
         self.outgoing.send_due()
 
     def _look_now(self, task: Task) -> None:
@@ -143,15 +149,41 @@ class OneTask:
 
     def _after_fault(self, task: Task, error: TransientError) -> None:
         """Let go of a task after a fault of the world, or keep it where it is not at fault."""
-        if isinstance(error, StoreAwayError) or is_full(error):
+        away = isinstance(error, StoreAwayError) and not is_full(error)
+        if is_full(error) or (away and not self._alone_away(task)):
             self.hand.postpone(task)  # It is taken up again; nothing else waits for it alone.
             raise error
-        if error.code == BANNED:
+        if away:
+            # Others go first, here and elsewhere, while it rests.
+            self.endings.give_back(task, _files_away(error), "", most=MAX_ATTEMPTS_TO_PUBLISH)
+        elif error.code == BANNED:
             self.endings.hand_back([task], "It waits, since its account was banned.")
         elif error.code != "lost_race":
             output = self.scoring.shown_output(task.submission)
             self.endings.give_back(task, error, output)
         self.hand.let_go(task)
+
+    def _alone_away(self, task: Task) -> bool:
+        """Whether its files did not come twice, while the store answers: a first time is nothing."""
+        name = task.submission_id
+        if not self._store_answers():
+            self._did_not_come.discard(name)
+            return False
+        if name not in self._did_not_come:
+            self._did_not_come.add(name)
+            return False
+        self._did_not_come.discard(name)
+        return True
+
+    def _store_answers(self) -> bool:
+        """Whether both parts of the store are there now, whatever was known of them before."""
+        self.store.look_anew()
+        try:
+            self.store.public.head()
+            self.store.private.head()
+        except TransientError:
+            return False
+        return True
 
     def _fail(self, task: Task, error: AssayError) -> None:
         if error.code == "box_not_ended":
@@ -161,3 +193,11 @@ class OneTask:
         told = error if self.scoring.may_tell(task.submission) else without_its_words(error)
         self.endings.fail(task, told, self.scoring.shown_output(task.submission))
         self.hand.let_go(task)
+
+
+def _files_away(error: TransientError) -> TransientError:
+    return TransientError(
+        "files_away",
+        f"The store answers, but what it keeps of this submission does not come: {error.message}",
+        "Nothing is wrong with the submission; the operator can find why in the store.",
+    )

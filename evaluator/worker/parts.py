@@ -11,11 +11,13 @@ from pathlib import Path
 from benchmarks.errors import AssayError
 from benchmarks.schema import Benchmark
 from evaluator.worker.claims.claiming import Claims
+from evaluator.worker.claims.giving_way import GivingWay
 from evaluator.worker.claims.hand import Hand
 from evaluator.worker.claims.heartbeat import Heartbeat, RunProgress
 from evaluator.worker.claims.leaving import Leaving
 from evaluator.worker.claims.liveness import Liveness
 from evaluator.worker.claims.pace import Pace
+from evaluator.worker.claims.passed_over import PassedOver
 from evaluator.worker.claims.presence import Presence
 from evaluator.worker.ending.concluding import Endings
 from evaluator.worker.ending.handing_over import HandingOver
@@ -51,6 +53,7 @@ class Setting:
     role: WorkerRole
     keys: Path | None
     silent_after: timedelta
+    pace: Pace
 
 
 class Parts:
@@ -65,7 +68,7 @@ class Parts:
         self._setting = setting
         self._ledger = Ledger(store)
         self._outbox = Outbox(scratch / "outbox", at.name)
-        self._pace = Pace()
+        self._pace = at.pace
         self.slot = CodeSlot(at.scorers, at.role)
         self.presence = Presence(scratch / "workers", at.name)
         self.heart = Heartbeat(store.live, self.idle_pulse(), store.clock)
@@ -89,6 +92,9 @@ class Parts:
             self.uploads,
         )
         self.hand = Hand(self.heart.holding, self.leftovers.clear)
+        self._liveness = Liveness(
+            at.name, store.live, self.presence, self.heart.beat, store.clock, at.silent_after
+        )
         self.claims = self._made_claims()
         self.outgoing = self._made_outgoing()
         self.one = self._made_one()
@@ -116,10 +122,9 @@ class Parts:
             handing=self._handing,
             endings=self.endings,
             outbox=self._outbox,
-            liveness=Liveness(
-                at.name, store.live, self.presence, self.heart.beat, store.clock, at.silent_after
-            ),
+            liveness=self._liveness,
             pace=self._pace,
+            passed_over=PassedOver(self._ledger),
             holding=self._holds,
         )
 
@@ -153,6 +158,7 @@ class Parts:
                 at.listener,
             ),
             hand=self.hand,
+            giving_way=GivingWay(self.hand, self.endings, self._liveness, at.store.clock),
             pace=self._pace,
             broke=self._broke,
         )

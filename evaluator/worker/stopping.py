@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -21,7 +21,11 @@ class StoppedError(TransientError):
 
 
 @contextmanager
-def stop_on_signals(stop: threading.Event, wake: threading.Event | None = None) -> Iterator[None]:
+def stop_on_signals(
+    stop: threading.Event,
+    wake: threading.Event | None = None,
+    also: Callable[[], object] = lambda: None,
+) -> Iterator[None]:
     """Until this is left, the first signal to end sets the event, and the next one interrupts.
 
     Only the main thread may enter.
@@ -29,6 +33,7 @@ def stop_on_signals(stop: threading.Event, wake: threading.Event | None = None) 
     Args:
         stop: what the worker looks at after every batch.
         wake: what it waits on while there is nothing to do.
+        also: ends other waits.
 
     Raises:
         KeyboardInterrupt: at the second signal.
@@ -39,6 +44,7 @@ def stop_on_signals(stop: threading.Event, wake: threading.Event | None = None) 
         stop.set()
         if wake is not None:
             wake.set()
+        also()
 
     def told(_: int, __: FrameType | None) -> None:
         nonlocal signals

@@ -21,6 +21,7 @@ from benchmarks.errors import TransientError
 from benchmarks.schema import Benchmark
 from evaluator.worker.claims.heartbeat import RunProgress
 from evaluator.worker.claims.liveness import SILENT_AFTER
+from evaluator.worker.claims.pace import Pace
 from evaluator.worker.claims.tasks import Task
 from evaluator.worker.parts import Parts, Setting
 from evaluator.worker.roles import WorkerRole
@@ -54,6 +55,7 @@ class Worker:
         wake: set where something new may be waiting; None: it is looked for now and then.
         disk: looks after the room on the worker's disk; None: nobody does.
         silent_after: for how long another worker may be silent before it is taken for dead.
+        pace: how long runs take here; None: nothing is known yet.
     """
 
     def __init__(
@@ -70,13 +72,25 @@ class Worker:
         wake: threading.Event | None = None,
         disk: DiskWatch | None = None,
         silent_after: timedelta = SILENT_AFTER,
+        pace: Pace | None = None,
     ) -> None:
         self.name = name
         self.scorers = scorers
         self._disk = disk
         self._clock = store.clock
         parts = Parts(
-            Setting(name, store, registry, data, scorers, listener, role, keys, silent_after)
+            Setting(
+                name,
+                store,
+                registry,
+                data,
+                scorers,
+                listener,
+                role,
+                keys,
+                silent_after,
+                pace or Pace(),
+            )
         )
         self.heart = parts.heart
         self._parts = parts

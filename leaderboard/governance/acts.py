@@ -176,7 +176,8 @@ class Acts:
     def ban(self, account_key: str, by: Account, reason: str) -> Ban:
         """Bar an account from submitting. What it has waiting is rejected with the reason.
 
-        What is being worked on or published stays; it can be withdrawn or hidden.
+        What is being worked on or published stays; it can be withdrawn or hidden. What waits
+        privately fails when its turn comes: moved with the ban, it would show whose it is.
 
         Raises:
             SubmitterError: `not_signed_in`, `not_operator`, `bad_account`, `already_banned`, or
@@ -235,7 +236,10 @@ class Acts:
         return policy
 
     def _rejected(self, ban: Ban) -> dict[str, list[Event]]:
-        """What a ban does to submissions that wait and were never scored."""
+        """What a ban does to public submissions that wait and were never scored.
+
+        Of a private one a worker lets go when its turn comes (`Claims.check_not_banned`).
+        """
         event = Event(
             at=ban.at,
             state=State.REJECTED,
@@ -249,6 +253,7 @@ class Acts:
             status.submission.submission_id: [event]
             for status in self._ledger.statuses_with_records()
             if status.submission.account == ban.account
+            and not status.submission.private
             and status.state in WAITING
             and status.scored_at is None
         }

@@ -17,7 +17,7 @@ from leaderboard.ledger.chronicle_writing import Deed, appended
 from leaderboard.ledger.held import HeldRecords
 from leaderboard.ledger.queue_file import OLD_QUEUE, QUEUE, Queue, in_order, queue_bytes
 from leaderboard.ledger.redaction import public_events, public_record
-from leaderboard.ledger.submission_files import events_path
+from leaderboard.ledger.submission_files import events_path, readable
 from leaderboard.records import Event, Status, Submission
 from leaderboard.store.interface import Changes, NotFoundError, Repository
 
@@ -110,7 +110,8 @@ class Drafting:
 
     def _before(self, name: str) -> tuple[Event, ...]:
         lines = self._raw_events(name).splitlines()
-        return tuple(Event.model_validate_json(line) for line in lines)
+        with readable(events_path(name)):
+            return tuple(Event.model_validate_json(line) for line in lines)
 
     def _raw_events(self, name: str) -> bytes:
         if name not in self._raw:

@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import AwareDatetime, TypeAdapter
 
 from leaderboard.ledger.redaction import matched
-from leaderboard.ledger.submission_files import record_bytes
+from leaderboard.ledger.submission_files import readable, record_bytes
 from leaderboard.records import Event, Submission
 from leaderboard.store.interface import Changes, NotFoundError, Repository, transact
 
@@ -72,13 +72,18 @@ class HeldRecords:
         self._records: dict[str, Submission] = {}
 
     def record(self, public: Submission) -> Submission:
-        """The whole record behind a public one; it never changes, so it is read once."""
+        """The whole record behind a public one; it never changes, so it is read once.
+
+        Raises:
+            PlatformError: `record_damaged`.
+        """
         if not public.private:
             return public
         name = public.submission_id
         if name not in self._records:
             content = self._private.read(record_path(name))
-            self._records[name] = Submission.model_validate_json(content)
+            with readable(record_path(name)):
+                self._records[name] = Submission.model_validate_json(content)
         return self._records[name]
 
     def keep(self, submission: Submission, upload: bytes | Path) -> None:
@@ -103,7 +108,8 @@ class HeldRecords:
             lines = self._private.read(details_path(submission_id)).splitlines()
         except NotFoundError:
             return ()
-        return tuple(Event.model_validate_json(line) for line in lines)
+        with readable(details_path(submission_id)):
+            return tuple(Event.model_validate_json(line) for line in lines)
 
     def keep_details(
         self, submission: Submission, public: Sequence[Event], new: Sequence[Event]

@@ -19,7 +19,7 @@ from leaderboard.ledger.drafting import Drafting
 from leaderboard.ledger.held import HeldRecords
 from leaderboard.ledger.queue_file import Queue, read_queue
 from leaderboard.ledger.redaction import PRIVATE_ID, public_record, whole_events
-from leaderboard.ledger.submission_files import events_path, submission_file
+from leaderboard.ledger.submission_files import events_path, readable, submission_file
 from leaderboard.records import Event, Status, Submission
 from leaderboard.store.interface import Changes, NotFoundError, Store, transact
 
@@ -59,12 +59,17 @@ class Ledger:
         return found
 
     def events(self, submission_id: str) -> tuple[Event, ...]:
-        """The events of a submission, oldest first, as anyone may see them; none: it is unknown."""
+        """The events of a submission, oldest first, as anyone may see them; none: it is unknown.
+
+        Raises:
+            PlatformError: `record_damaged`.
+        """
         try:
             lines = self._store.public.read(events_path(submission_id)).splitlines()
         except NotFoundError:
             return ()
-        return tuple(Event.model_validate_json(line) for line in lines)
+        with readable(events_path(submission_id)):
+            return tuple(Event.model_validate_json(line) for line in lines)
 
     # Reading what only the author, operators and workers may see
 
@@ -100,10 +105,15 @@ class Ledger:
 
         A record never changes and is read once; reasons cost two more files for each.
         """
-        return tuple(
-            status.model_copy(update={"submission": self._held.record(status.submission)})
-            for status in self.statuses()
-        )
+        return tuple(map(self.with_record, self.statuses()))
+
+    def with_record(self, status: Status) -> Status:
+        """A public status with the whole record, without its reason where it is private.
+
+        Raises:
+            PlatformError: `record_damaged`, or `not_found`.
+        """
+        return status.model_copy(update={"submission": self._held.record(status.submission)})
 
     def whole_events(self, submission_id: str) -> tuple[Event, ...]:
         """The events of a submission with everything they say, oldest first."""

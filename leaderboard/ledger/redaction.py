@@ -18,8 +18,8 @@ PRIVATE_NAME = "private submission"
 AUTHOR = "its author"
 """Stands for whoever sent a private submission."""
 BANNED = "banned"
-"""Code of a submission that was rejected because its account was banned. Bans are public, so that
-code would tell whose a private submission is."""
+"""Code of a submission that was not run because its account was banned. Bans are public, so that
+code would tell whose a private submission is; and so would the state `rejected`."""
 PRIVATE_ID = re.compile(r"private-[0-9a-f]{10}")
 _ID_BYTES = 5
 _UNKNOWN_HASH = "0" * 64
@@ -76,7 +76,8 @@ def _public_event(event: Event, workers: set[str], owner: str) -> Event:
         at=event.at,
         state=event.state,
         by=event.by if known else AUTHOR,
-        code="" if event.code == BANNED else event.code,
+        # How its author's work failed is for the author; and a failure for a ban looks as any.
+        code="" if event.fault == "submitter" else event.code,
         fault=event.fault,
         lease_until=event.lease_until,
         nonce=event.nonce,
@@ -116,5 +117,9 @@ def matched(
 
 
 def _fits(submission: Submission, public: Event, detail: Event) -> bool:
-    """Whether a public event is what may be seen of a detailed one."""
-    return public == _public_event(detail, {public.by}, submission.account)
+    """Whether a public event is what may be seen of a detailed one.
+
+    Codes are left out: of faults of the submitter they were public once.
+    """
+    shown = _public_event(detail, {public.by}, submission.account)
+    return public.model_copy(update={"code": ""}) == shown.model_copy(update={"code": ""})

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from leaderboard.ranking.cells import Cell
@@ -103,6 +104,11 @@ class CellColumns:
         """The cells of one slice, in the order of the board; none where there is no such slice."""
         places = self._places.get(key)
         return () if places is None else _cells(self.table.take(places))
+
+    def of_entries(self, entry_ids: Collection[str]) -> tuple[Cell, ...]:
+        """The cells of some entries in all slices, in the order of the board."""
+        wanted = pc.is_in(self.table["entry_id"], pa.array(list(entry_ids), _TEXT))
+        return _cells(self.table.filter(wanted))
 
     def cells(self) -> tuple[Cell, ...]:
         """All cells, in the order of the board."""

@@ -79,19 +79,23 @@ def archived(
 def cards_to_show(
     public: Repository, shown: Snapshot | None, cards: Mapping[str, Card]
 ) -> dict[str, Card]:
-    """The cards for the next snapshot: what an older installation knows turns no board back.
+    """The cards for the next snapshot: what an installation does not know changes no board.
+
+    One that is older turns none back, and one that has fewer benchmarks takes none of the others
+    away.
 
     Args:
         public: where the editions of benchmarks are announced.
-        shown: the snapshot before, whose card is kept where the given one has passed.
+        shown: the snapshot before, whose card is kept where none is given, or one that has passed.
         cards: the benchmarks known here.
     """
     history = read_history(public)
     before = {name: board.card for name, board in shown.boards.items()} if shown else {}
-    return {
+    known = {
         name: before.get(name, card) if is_past(history, name, Edition.of_card(card)) else card
         for name, card in cards.items()
     }
+    return {**before, **known}
 
 
 def archived_board(

@@ -7,8 +7,6 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from scipy.stats import kendalltau
-
 from benchmarks.schema import Selector
 from leaderboard.publication.entries import Entry
 from leaderboard.ranking.cells import Cell
@@ -261,6 +259,8 @@ def _kendall(moved: Sequence[Moved]) -> float | None:
     ]
     if len(both) < 2:
         return None
+    from scipy.stats import kendalltau  # noqa: PLC0415 (takes a second to import)
+
     tau = float(kendalltau([then for then, _ in both], [now for _, now in both]).statistic)
     return None if math.isnan(tau) else tau
 

@@ -87,6 +87,10 @@ def _nothing_to_forget() -> None:
     """Of a store that is asked for its version each time."""
 
 
+def _no_waits() -> None:
+    """Of a store that lets nobody wait."""
+
+
 @dataclass(frozen=True)
 class Store:
     """The two repositories of an Assay, and the pulses of its workers.
@@ -106,6 +110,8 @@ class Store:
         look_anew: somebody says that the store has changed: forget which version it had.
         cache: folder of this machine for copies of what is far away, whose files may be removed at
             any time; None where nothing is.
+        wait_no_more: this process is to end: whoever waits for the medium is told so at once, and
+            from now on only what needs no wait is done.
     """
 
     public: Repository
@@ -117,6 +123,7 @@ class Store:
     commits_left: Callable[[], int] | None = None
     look_anew: Callable[[], None] = _nothing_to_forget
     cache: Path | None = None
+    wait_no_more: Callable[[], None] = _no_waits
 
 
 @runtime_checkable

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from benchmarks.errors import SubmitterError
 from leaderboard.store.folder import folder_store
+from leaderboard.store.hub.layout import HubName, Part
 from leaderboard.store.interface import Store
 
 HUB = "hub:"
@@ -67,6 +68,11 @@ class StoreName:
         if not self.on_hub:
             return Path(self.text)
         return Path(".assay") / "hub" / self.text.removeprefix(HUB).replace("/", "--")
+
+    @property
+    def repositories(self) -> tuple[str, ...]:
+        """The dataset repositories of a store on the Hub, `OWNER/NAME`; a folder has none."""
+        return tuple(HubName(self.hub_name).of(part) for part in Part) if self.on_hub else ()
 
     def absolute(self) -> StoreName:
         """The same store, named so that it is found from any folder."""

@@ -18,11 +18,12 @@ from evaluator.isolation.backend import IsolationStatus, Probe
 from evaluator.isolation.inside.frames import Capability
 from evaluator.isolation.limits import Limits
 from evaluator.submission.receiving.desk import SubmissionDesk
+from evaluator.worker.claims.pace import Pace
 from evaluator.worker.running.scorer_role import ScorerRole
 from evaluator.worker.worker import Worker
 from leaderboard.desk import Gate
 from leaderboard.governance.accounts import Account, Origin
-from leaderboard.records import Status
+from leaderboard.records import Kind, Status, Submission
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store
 from tests.benchmarks.toy import Toy
@@ -107,6 +108,8 @@ class Rig:
     backend: FakeBackend = field(default_factory=FakeBackend)
     isolated: bool = True
     toy: Toy = field(default_factory=Toy)
+    known_s: float | None = None
+    """What its workers know a run to take; None: they have timed none."""
 
     def __post_init__(self) -> None:
         self.store = replace(self.store, clock=self.clock)
@@ -130,6 +133,8 @@ class Rig:
             Limits(),
             questions=questions,
         )
+        if self.known_s is not None and "pace" not in more:
+            more["pace"] = self._pace(self.known_s)
         return Worker(
             name,
             self.store,
@@ -138,6 +143,23 @@ class Rig:
             scorers=role,
             **more,
         )
+
+    def _pace(self, seconds: float) -> Pace:
+        pace = Pace()
+        for kind in Kind:
+            submission = Submission(
+                submission_id="timed-before",
+                kind=kind,
+                name="timed",
+                metrics=("timed",),
+                benchmarks=("toy",),
+                submitter="ada",
+                content_sha256="0" * 64,
+                archive="a",
+                received_at=self.clock(),
+            )
+            pace.took(submission, seconds)
+        return pace
 
     def module(self, files: Files = MODULE) -> Path:
         path = self.folder / f"{len(list(self.folder.iterdir()))}.zip"

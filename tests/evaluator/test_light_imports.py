@@ -7,7 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 REPOSITORY = Path(__file__).resolve().parents[2]
+# What takes a second and more to import, and is used by a command or a page or two.
+LATER = ("scipy",)
 HEAVY = ("torch", "torchvision", "transformers", "diffusers", "open_clip", "ray", "tokenizers")
 LOOK = """
 import json, sys
@@ -31,3 +35,15 @@ def test_help_lists_and_the_site_import_no_library_of_models() -> None:
     loaded = json.loads(said.stdout.splitlines()[-1])
     assert {"app", "evaluator", "gradio"} <= set(loaded)
     assert not set(HEAVY) & set(loaded)
+
+
+@pytest.mark.parametrize("module", ["evaluator", "benchmarks"])
+def test_the_command_lines_start_without_statistics(module: str) -> None:
+    look = f"import json, sys\nimport {module}.__main__\nprint(json.dumps(sorted(sys.modules)))"
+    said = subprocess.run(
+        [sys.executable, "-c", look], cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
+    assert said.returncode == 0, said.stderr
+    loaded = json.loads(said.stdout)
+    assert f"{module}.__main__" in loaded
+    assert not {name for name in loaded if name.partition(".")[0] in (*HEAVY, *LATER)}

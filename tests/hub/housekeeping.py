@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import yaml  # type: ignore[import-untyped]  # its types are a package of their own
+import yaml
 
 from tests.hub.accounts import Account
 from tests.hub.contents import GITATTRIBUTES, StoredFile

@@ -141,7 +141,13 @@ class House:
             others=superseding(submission_id, now, self.worker),
         )
 
-    def fail(self, submission_id: str, reason: str = "It broke.", log: str = "") -> Status:
+    def fail(
+        self,
+        submission_id: str,
+        reason: str = "It broke.",
+        log: str = "",
+        code: str = "scorer_failed",
+    ) -> Status:
         """End a claimed submission with a fault of its own."""
         event = Event(
             at=self.clock(),
@@ -149,7 +155,7 @@ class House:
             by=self.worker,
             reason=reason,
             hint="Mend it.",
-            code="scorer_failed",
+            code=code,
             fault="submitter",
             log=log,
         )

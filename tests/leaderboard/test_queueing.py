@@ -72,6 +72,20 @@ def test_a_repeated_try_keeps_its_place_and_a_rerun_takes_a_new_one() -> None:
     assert ids(fair_order([rerun, again, status(2, "eve")], NOW)) == [0, 2, 1]
 
 
+def test_an_accounts_new_one_comes_before_what_is_run_again_for_it() -> None:
+    again = [
+        status(n, who, since=T0 + timedelta(minutes=n), scored_at=T0)
+        for n, who in [(0, "ada"), (1, "ada"), (2, "bob")]
+    ]
+    new = status(3600, "ada")
+    assert ids(fair_order([*again, new], NOW)) == [2, 3600, 0, 1]
+
+
+def test_what_is_run_again_does_not_come_before_anothers_new_one_of_the_same_turn() -> None:
+    again = status(0, "ada", since=T0 + timedelta(minutes=5), scored_at=T0)
+    assert ids(fair_order([again, status(1, "ada"), status(2, "bob")], NOW)) == [1, 2, 0]
+
+
 def test_what_rests_after_a_fault_lets_others_pass() -> None:
     resting = status(0, "ada", fault="world", attempts=1, since=NOW)
     assert ids(fair_order([resting, status(1, "ada"), status(2, "bob")], NOW)) == [1, 2, 0]

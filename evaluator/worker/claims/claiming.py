@@ -13,13 +13,16 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
 from benchmarks.errors import SubmitterError, TransientError
 from benchmarks.schema import Benchmark
+from evaluator.worker.claims.free import Free, is_scored
 from evaluator.worker.claims.liveness import Gone, Liveness, Look
-from evaluator.worker.claims.pace import Pace
+from evaluator.worker.claims.pace import Pace, done_soon
+from evaluator.worker.claims.passed_over import PassedOver
 from evaluator.worker.claims.tasks import Task, about
 from evaluator.worker.ending.concluding import MAX_ATTEMPTS, MAX_ATTEMPTS_TO_PUBLISH, Endings
 from evaluator.worker.ending.handing_over import HandingOver
@@ -39,18 +42,6 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class _Free:
-    """What may be claimed, and why if somebody else holds it."""
-
-    status: Status
-    gone: Gone | None
-
-    @property
-    def submission_id(self) -> str:
-        return self.status.submission.submission_id
-
-
-@dataclass(frozen=True)
 class Claims:
     """What a worker takes from the queue.
 
@@ -66,6 +57,7 @@ class Claims:
         outbox: what was finished on this disk; it is claimed first.
         liveness: judges who holds what is in work.
         pace: how long runs take.
+        passed_over: what cannot be claimed because of its records.
         holding: whether this worker has a submission in its hands already.
     """
 
@@ -80,6 +72,7 @@ class Claims:
     outbox: Outbox
     liveness: Liveness
     pace: Pace
+    passed_over: PassedOver
     holding: Callable[[str], bool]
     _tried: set[str] = field(default_factory=set)
 
@@ -121,16 +114,23 @@ class Claims:
             )
 
     def check_not_banned(self, task: Task) -> None:
-        """Find out whether the account was banned since its submission was claimed.
+        """Find out whether the account is banned, before anything of it is begun.
 
-        What was run before, or was scored by another worker, is finished all the same.
+        What was run before, or was scored by another worker, is finished all the same. A private
+        submission fails as others do that cannot be run: only a ban rejects what was accepted, and
+        bans are public, so in that state anyone could see whose it is.
 
         Raises:
+            SubmitterError: `banned`, of a private submission.
             TransientError: `banned`, or any other: the store fails, and nothing is known.
         """
         begun = task.handed_over or task.status.scored_at is not None
-        if not begun and task.submission.account in read_bans(self.store.public):
-            raise TransientError(BANNED, f"{task.submission.account} was banned.")
+        ban = None if begun else read_bans(self.store.public).get(task.submission.account)
+        if ban is None:
+            return
+        if task.submission.private:
+            raise _banned(ban)
+        raise TransientError(BANNED, f"{task.submission.account} was banned.")
 
     def _share(self, free: int) -> int:
         most = self.store.jobs_per_commit
@@ -158,14 +158,26 @@ class Claims:
             log.info("Claimed.", extra=about(task.submission_id, task.status.attempts))
         return tasks
 
-    def _first(self, free: Sequence[_Free], n: int) -> list[_Free]:
-        """The first that this machine can work on."""
-        return list(islice((one for one in free if self._can_work_on(one.status)), n))
+    def _first(self, free: Sequence[Free], n: int) -> list[Free]:
+        """The first that this machine can work on, and has done soon."""
+        found = list(islice(filter(self._can_take, free), n))
+        return found[: done_soon(map(self._expected, found))]
 
-    def _free_ones(self, only: str | None) -> list[_Free]:
+    def _can_take(self, one: Free) -> bool:
+        """Whether this machine can work on it, and the store can take the claim."""
+        claim = Event(at=self.store.clock(), state=one.claimed_as, by=self.name)
+        can = self.passed_over.doing(one.submission_id, lambda: self._can_work_on(one.status))
+        return can and self.passed_over.takes(one.status, [claim])
+
+    def _expected(self, one: Free) -> float | None:
+        job = one.status.job
+        runs_code = job.kind is Kind.METRIC and not is_scored(one.status)
+        return self.pace.timed(job, runs_code=runs_code)
+
+    def _free_ones(self, only: str | None) -> list[Free]:
         """What nobody works on, in the order in which it is to be taken."""
         now, look = self.store.clock(), self.liveness.look()
-        statuses = self.ledger.statuses_with_records()
+        statuses = self.passed_over.with_records()
         free = {s.submission.submission_id: self._free(s, look, now) for s in statuses}
         order = fair_order(statuses, now, waiting=lambda s: bool(free[s.submission.submission_id]))
         found = (free[s.submission.submission_id] for s in order)
@@ -173,11 +185,11 @@ class Claims:
         finished_here = set(self.outbox.ids())
         return sorted(wanted, key=lambda one: one.submission_id not in finished_here)
 
-    def _free(self, status: Status, look: Look, now: datetime) -> _Free | None:
+    def _free(self, status: Status, look: Look, now: datetime) -> Free | None:
         if status.state not in IN_WORK or status.to_judge:
-            return _Free(status, None) if status.due(now) else None
+            return Free(status, None) if status.due(now) else None
         gone = self._gone(status, look)
-        return _Free(status, gone) if gone else None
+        return Free(status, gone) if gone else None
 
     def _gone(self, status: Status, look: Look) -> Gone | None:
         """Why what is in work may be taken; None: it may not."""
@@ -189,18 +201,32 @@ class Claims:
 
     def _clear(self, only: str | None) -> None:
         """End what may not be run any more, and what wore out its workers."""
-        bans, finished_here = read_bans(self.store.public), set(self.outbox.ids())
+        bans = read_bans(self.store.public)
         for one in self._free_ones(only):
-            status, gone = one.status, one.gone
-            # What was handed over lies there too, and may be what its judges die of.
-            kept = one.submission_id in finished_here and not _is_scored(status)
-            most = MAX_ATTEMPTS_TO_PUBLISH if kept else MAX_ATTEMPTS
-            ban = bans.get(status.submission.account)
-            # What was scored before is run again because an operator wants it.
-            if ban is not None and status.state is State.QUEUED and status.scored_at is None:
-                self.endings.refuse(status, _banned(ban), still=self._still_free)
-            elif gone is not None and gone.begun and status.attempts >= most:
-                self.endings.give_up(status, gone.why, still=self._still_free)
+            # A private one is claimed in its turn and fails then; see `check_not_banned`.
+            private, account = one.status.submission.private, one.status.submission.account
+            ban = None if private else bans.get(account)
+            self.passed_over.doing(one.submission_id, partial(self._end_if_over, one, ban))
+
+    def _end_if_over(self, one: Free, ban: Ban | None) -> None:
+        status, gone = one.status, one.gone
+        # What was scored before is run again because an operator wants it.
+        if ban is not None and status.state is State.QUEUED and status.scored_at is None:
+            self.endings.refuse(status, _banned(ban), still=self._still_free)
+        elif gone is not None and gone.begun and status.attempts >= self._most(status):
+            self.endings.give_up(status, gone.why, still=self._still_free)
+
+    def _most(self, status: Status) -> int:
+        return MAX_ATTEMPTS_TO_PUBLISH if self._only_to_be_sent(status) else MAX_ATTEMPTS
+
+    def _only_to_be_sent(self, status: Status) -> bool:
+        """Whether it was finished on this disk, and need not be judged here any more.
+
+        Judging is done in the worker's own process, and may be what it dies of each time.
+        """
+        entry = self.outbox.entry(status.submission.submission_id)
+        to_judge = self.slot.role.judges or is_scored(status)
+        return entry is not None and (entry.judged or not to_judge)
 
     def _still_free(self, status: Status) -> bool:
         return self._free(status, self.liveness.look(), self.store.clock()) is not None
@@ -214,21 +240,21 @@ class Claims:
         # Whoever only scores does not so much as ask for answers.
         if role.judges and not all(one.has_answers(self.data) for one in benchmarks):
             return False
-        if _is_scored(status):
+        if is_scored(status):
             return role.judges and self.handing.can_take(submission)
         if submission.kind is Kind.SCORES:
             return role.judges
         asked = role.scores and all(self.slot.can_ask(one, self.data) for one in benchmarks)
         return asked and self.slot.can_run(submission)
 
-    def _events(self, chosen: Sequence[_Free], nonce: str) -> dict[str, list[Event]]:
+    def _events(self, chosen: Sequence[Free], nonce: str) -> dict[str, list[Event]]:
         """The claims; the first is begun at once, and says so."""
         now, found = self.store.clock(), dict[str, list[Event]]()
         for place, one in enumerate(chosen):
             line = [other.status.job for other in chosen[: place + 1]]
             claim = Event(
                 at=now,
-                state=State.JUDGING if _is_scored(one.status) else State.CLAIMED,
+                state=one.claimed_as,
                 by=self.name,
                 lease_until=now + self.pace.lease(line),
                 nonce=nonce,
@@ -251,18 +277,17 @@ class Claims:
             name = status.submission.submission_id
             if not self.mine(status) or self.holding(name):
                 continue
-            claims = [e.nonce for e in self.ledger.events(name) if e.lease_until is not None]
-            if claims and claims[-1] in self._tried:
-                found.append(self._task(name))
+            self.passed_over.doing(name, partial(self._find_lost, name, found))
         self._tried.clear()
         for task in found:
             log.info("Claimed before the answer was lost.", extra=about(task.submission_id))
         return tuple(found)
 
-
-def _is_scored(status: Status) -> bool:
-    """Whether its scores are in the store: left to a judge, or left behind by one."""
-    return status.to_judge or status.state is State.JUDGING
+    def _find_lost(self, submission_id: str, found: list[Task]) -> None:
+        events = self.ledger.events(submission_id)
+        claims = [event.nonce for event in events if event.lease_until is not None]
+        if claims and claims[-1] in self._tried:
+            found.append(self._task(submission_id))
 
 
 def _banned(ban: Ban) -> SubmitterError:

@@ -64,6 +64,15 @@ class Liveness:
         }
         return len(beating | {self.name})
 
+    def others_idle(self) -> bool:
+        """Whether another worker beats, may run code, and holds nothing."""
+        now = self.clock()
+        return any(
+            pulse.isolation_ok and not pulse.submission_id and not pulse.claimed
+            for pulse in self.pulses()
+            if pulse.worker != self.name and abs(now - pulse.at) <= self.silent_after
+        )
+
     def pulses(self) -> tuple[Pulse, ...]:
         """The latest of every worker; none where they cannot be read, so that leases decide."""
         try:

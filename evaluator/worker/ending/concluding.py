@@ -19,7 +19,7 @@ from leaderboard.store.interface import Changes
 
 MAX_ATTEMPTS = 3
 MAX_ATTEMPTS_TO_PUBLISH = 10
-"""Of what lies finished on a worker's disk: its code runs no more, so it is hardly to blame."""
+"""Of what was judged and is not published, or whose files do not come: its code is not to blame."""
 _LONGEST_WHY = 240
 _OURS_WHEN_WORKING = frozenset({"data_missing", "data_malformed", "images_missing"})
 """Errors about this machine's data: not the submitter's, once the submission was accepted."""
@@ -55,23 +55,30 @@ class Endings:
         self._owed = owed
         self._boards = boards
 
-    def give_back(self, task: Task, error: TransientError, output: str) -> None:
-        """Let it wait again after a fault of the world, unless that happened too often.
+    def give_back(
+        self, task: Task, error: AssayError, output: str, *, most: int = MAX_ATTEMPTS
+    ) -> bool:
+        """Let it wait again after a fault that is not its author's, unless there were too many.
 
         Args:
             task: as it was claimed.
             error: what happened.
             output: of the scorer, as far as it may be kept.
+            most: after how many attempts it fails instead.
+
+        Returns:
+            Whether it waits again.
         """
         attempt = task.status.attempts
-        if attempt >= MAX_ATTEMPTS:
+        if attempt >= most:
             text = f"Gave up after {attempt} attempts: {error.message} {self._earlier(task.status)}"
             self.fail(task, PlatformError(error.code, text.strip(), error.hint), output)
-            return
+            return False
         reason = f"Attempt {attempt} failed and will be repeated: {error.message}"
         log.warning("%s", reason, extra=about(task.submission_id, attempt))
         event = {"reason": reason, "code": error.code, "fault": "world"} | _waiting(task.status)
         self._record(task, self._event(**event))
+        return True
 
     def hand_back(self, tasks: Sequence[Task], reason: str) -> None:
         """Let them wait again where nothing failed, all in one commit.

@@ -5,13 +5,11 @@ Runs no stranger's code and needs no GPU.
 
 from __future__ import annotations
 
-import platform
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 
+from benchmarks.inference import versions
 from benchmarks.rows import Measured
 from benchmarks.schema import Benchmark, ScoreTable
 from evaluator.worker.ending.sameness import score_hashes
@@ -20,8 +18,6 @@ from leaderboard.publication.snapshot import Published
 from leaderboard.ranking.draws import Draws
 from leaderboard.records import Cost, Findings, RunResult, Submission
 from leaderboard.trust import TrustReport
-
-_FIGURES_DEPEND_ON = ("numpy", "pandas", "scipy", "pillow")
 
 
 @dataclass(frozen=True)
@@ -94,7 +90,7 @@ def judge(
         resampling_seed=plan.seed,
         n_resamples=plan.n_resamples,
         isolation=scored.isolation,
-        versions=versions(),
+        versions=versions("pillow"),  # Scorers are given what it decodes.
         sources=dict(answers.sources),
         cost=scored.cost,
         findings=_shown(scored.findings, benchmark),
@@ -125,14 +121,3 @@ def _without_examples(trust: TrustReport | None, benchmark: Benchmark) -> TrustR
         return trust
     checks = (check.model_copy(update={"example": None}) for check in trust.checks)
     return trust.model_copy(update={"checks": tuple(checks)})
-
-
-def versions() -> dict[str, str]:
-    """Versions of what the figures depend on."""
-    return {"python": platform.python_version(), **dict(_installed())}
-
-
-@cache
-def _installed() -> tuple[tuple[str, str], ...]:
-    """Read once: it takes as long as judging a small run."""
-    return tuple((name, version(name)) for name in _FIGURES_DEPEND_ON)

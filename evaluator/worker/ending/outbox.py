@@ -39,7 +39,7 @@ from evaluator.worker.ending.handed_over import handover_files, read_record, rea
 from evaluator.worker.ending.judging import Scored
 from leaderboard.records import Kind, Status
 from leaderboard.states import IN_WORK
-from leaderboard.store.disk import write_durably
+from leaderboard.store.disk import replace_durably, write_durably
 from leaderboard.store.interface import NotFoundError
 
 DISK_FAILED = "disk_failed"
@@ -67,6 +67,13 @@ class Entry(BaseModel):
     handed_over: bool
     """Whether the scores are from the store, where another worker left them to a judge."""
     output: str
+    judged: bool = False
+    """Whether its judging ended well once: until then, it may be what its workers die of."""
+
+    def of_same_run(self, other: Entry) -> bool:
+        """Whether both are of one finished run, whoever has it in hand."""
+        own = {"worker", "begun_at", "judged"}
+        return self.model_dump(exclude=own) == other.model_dump(exclude=own)
 
 
 def still_wanted(entry: Entry, status: Status | None, asked_at: object) -> bool:
@@ -108,7 +115,10 @@ class Outbox:
         """
         if finished.task.submission.kind is Kind.SCORES:
             return
-        files = {_ENTRY: _entry_of(finished, self.worker).model_dump_json(indent=1).encode()}
+        entry, known = _entry_of(finished, self.worker), self.entry(finished.submission_id)
+        if known is not None and known.of_same_run(entry):
+            return  # It was taken from there.
+        files = {_ENTRY: _bytes_of(entry)}
         for one, revision in zip(finished.scored, revisions, strict=True):
             made = handover_files(
                 finished.task.submission, one, revision, self.worker, finished.output
@@ -116,6 +126,20 @@ class Outbox:
             files |= {path.rpartition("/")[2]: content for path, content in made.items()}
         with _writing():
             self._write(finished.submission_id, files)
+
+    def judged(self, submission_id: str) -> None:
+        """Note that it was judged; harmless where there is no entry.
+
+        What cannot be noted is merely given fewer attempts.
+        """
+        entry = self.entry(submission_id)
+        if entry is None or entry.judged:
+            return
+        after = entry.model_copy(update={"judged": True})
+        try:
+            replace_durably(self.folder / submission_id / _ENTRY, _bytes_of(after))
+        except OSError as error:
+            log.warning("Not noted as judged: %s: %s", submission_id, error)
 
     def ids(self) -> tuple[str, ...]:
         """Of all entries, oldest name first."""
@@ -239,6 +263,10 @@ def _entry_of(finished: Finished, worker: str) -> Entry:
         handed_over=task.handed_over,
         output=finished.output,
     )
+
+
+def _bytes_of(entry: Entry) -> bytes:
+    return entry.model_dump_json(indent=1).encode()
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from benchmarks.errors import AssayError, TransientError
 from benchmarks.schema import Benchmark
 from evaluator.worker.claims.backoff import Backoff
 from evaluator.worker.claims.tasks import Finished, Task, about
-from evaluator.worker.ending.concluding import Endings, blamed, incident
+from evaluator.worker.ending.concluding import MAX_ATTEMPTS_TO_PUBLISH, Endings, blamed, incident
 from evaluator.worker.ending.handing_over import HandingOver
 from evaluator.worker.ending.outbox import Outbox
 from evaluator.worker.ending.publishing import JudgedRun, RunPublisher
@@ -94,6 +94,8 @@ class Outgoing:
         except Exception:
             self._outbox.drop(finished.submission_id)
             raise
+        if judged is not None:
+            self._outbox.judged(finished.submission_id)
         self._ready[finished.submission_id] = finished, judged
         self._oldest = self._oldest or self._store.clock()
 
@@ -160,7 +162,7 @@ class Outgoing:
         return self._results.publish([judged for _, judged in some if judged], self._still)
 
     def _refused(self, finished: Finished, error: Exception) -> None:
-        """End what the store's rules or a defect keep from being published."""
+        """Let wait what a defect keeps from being sent, and end what will never be sent."""
         if isinstance(error, AssayError):
             told = blamed(error)
         else:
@@ -168,14 +170,21 @@ class Outgoing:
             extra = about(finished.submission_id)
             log.error("Incident %s at sending", number, exc_info=error, extra=extra)
             told = incident(number)
+        kept = False
         try:
-            self._endings.fail(finished.task, told, finished.output)
+            if told.fault == "submitter":
+                self._endings.fail(finished.task, told, finished.output)
+            else:
+                output, most = finished.output, MAX_ATTEMPTS_TO_PUBLISH
+                kept = self._endings.give_back(finished.task, told, output, most=most)
         finally:
-            self._forget(finished.task)
+            self._forget(finished.task, keep=kept)
 
-    def _forget(self, task: Task) -> None:
+    def _forget(self, task: Task, *, keep: bool = False) -> None:
+        """It is not in this worker's hands any more; what is kept is sent by whoever claims it."""
         self._ready.pop(task.submission_id, None)
-        self._outbox.drop(task.submission_id)
+        if not keep:
+            self._outbox.drop(task.submission_id)
         self._gone(task)
 
     def _revisions(self, benchmarks: Iterable[str]) -> list[str]:

@@ -18,6 +18,7 @@ from leaderboard.governance.versions import Further, superseding
 from leaderboard.ledger.batch import Batch
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.tidying import tidy
+from leaderboard.publication.case_files import CaseFiles
 from leaderboard.publication.publisher import Publisher
 from leaderboard.publication.results import ResultFiles
 from leaderboard.records import Event, RunResult, Status, Submission
@@ -87,6 +88,11 @@ class RunPublisher:
     def published(self) -> PublishedHashes:
         """Of the scores that are on the boards."""
         return PublishedHashes(self.store)
+
+    @cached_property
+    def case_files(self) -> CaseFiles:
+        """What people said of the benchmarks that are known here, as files of the store."""
+        return CaseFiles(self.registry, self.data)
 
     def judged(self, finished: Finished) -> JudgedRun:
         """Compute every measure of a finished submission.
@@ -165,6 +171,8 @@ class RunPublisher:
                 return {}
             runs = [run.published for one in shown for run in one.runs]
             changes = {**self.publisher.snapshot_files(now, after, runs)}
+            judged = {run.result.benchmark for run in runs}
+            changes |= self.case_files.missing(self.store.public, judged)
             for one in shown:
                 changes |= self._displaced(one).public
                 changes |= one.files.public

@@ -6,7 +6,7 @@ import logging
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from benchmarks.errors import AssayError, TransientError
+from benchmarks.errors import AssayError, PlatformError, TransientError
 from evaluator.worker.claims.tasks import Task, about
 from evaluator.worker.ending.handing_over import HandingOver
 from evaluator.worker.ending.outbox import Outbox, still_wanted
@@ -87,14 +87,23 @@ class Leftovers:
         finished, shards = self.outbox.ids(), self.scorers.with_shards()
         known = {s.submission.submission_id: s for s in self.ledger.statuses()}
         for name in finished:
-            entry, status = self.outbox.entry(name), known.get(name)
-            if entry is None or not still_wanted(entry, status, self._asked_at(name, status)):
+            try:
+                wanted = self._is_wanted(name, known.get(name))
+            except PlatformError as error:  # What became of it is not known: it stays.
+                log.warning("What was finished is kept for now: %s", error, extra=about(name))
+                continue
+            if not wanted:
                 log.info("What was finished is not wanted any more.", extra=about(name))
                 self.outbox.drop(name)
         for name in shards:
             status = known.get(name)
             if status is not None and status.state in _DONE_WITH:
                 self.scorers.forget(status.submission)
+
+    def _is_wanted(self, submission_id: str, status: Status | None) -> bool:
+        entry = self.outbox.entry(submission_id)
+        asked = self._asked_at(submission_id, status)
+        return entry is not None and still_wanted(entry, status, asked)
 
     def _asked_at(self, submission_id: str, status: Status | None) -> datetime | None:
         if status is None or not status.unfinished:

@@ -8,7 +8,17 @@ from benchmarks.errata import Erratum, ErratumCell, errata
 from benchmarks.errata.entries import KINDS
 from benchmarks.published import papers
 from leaderboard.pages.page import Context, Page
-from leaderboard.pages.shown.markup import MISSING, Tone, badge, count, link, page, section, text
+from leaderboard.pages.shown.markup import (
+    MISSING,
+    Tone,
+    badge,
+    count,
+    link,
+    page,
+    scroll_box,
+    section,
+    text,
+)
 from leaderboard.pages.shown.widgets import html, run_on_load
 
 _LEAD = (
@@ -82,7 +92,7 @@ def _table(cells: Iterable[ErratumCell], heads: tuple[str, str]) -> str:
         for cell in cells
     )
     return (
-        '<div class="as-scroll"><table class="as-table as-printed"><thead><tr>'
+        f'{scroll_box("Printed and corrected figures")}<table class="as-table as-printed"><thead><tr>'
         '<th scope="col" class="as-c-metric">What</th>'
         f'<th scope="col">{heads[0]}</th><th scope="col">{heads[1]}</th></tr></thead>'
         f"<tbody>{rows}</tbody></table></div>"

@@ -7,7 +7,16 @@ from collections.abc import Iterable
 from benchmarks.schema import Card, MeasureInfo
 from benchmarks.statistics.sign_flips import ALL_DRAWS, ENUMERATED, FIRST_DRAWS
 from leaderboard.pages.boards.table import direction
-from leaderboard.pages.shown.markup import MISSING, badge, link, number, paragraphs, section, text
+from leaderboard.pages.shown.markup import (
+    MISSING,
+    badge,
+    link,
+    number,
+    paragraphs,
+    scroll_box,
+    section,
+    text,
+)
 from leaderboard.pages.shown.states_shown import legend
 from leaderboard.ranking.rank_ranges import MAX_MISSING, MIN_CLUSTERS
 
@@ -82,7 +91,7 @@ def _benchmark(card: Card) -> str:
     facts += [f"licence: {text(card.licence)}"] if card.licence else []
     cite = f'<p class="as-muted">{text(card.citation)}</p>' if card.citation else ""
     table = (
-        '<div class="as-scroll"><table class="as-table as-measures">'
+        f'{scroll_box("Measures of " + card.title)}<table class="as-table as-measures">'
         '<thead><tr><th scope="col">Measure</th><th scope="col">What it says</th>'
         '<th scope="col">Range</th><th scope="col">Chance</th><th scope="col">Source</th></tr></thead>'
         f"<tbody>{rows}</tbody></table></div>"

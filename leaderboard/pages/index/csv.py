@@ -1,19 +1,17 @@
-"""The index as CSV: for each metric a line for the index, then one for each benchmark."""
+"""The index as a table: for each metric a row for the index, then one for each benchmark."""
 
 from __future__ import annotations
 
-import csv
-import io
-import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from leaderboard.pages.index.base import IndexBase, Ranked
 from leaderboard.pages.index.query import IndexChoice
 from leaderboard.pages.index.table import in_order
-from leaderboard.pages.shown.csv_export import harmless
 from leaderboard.publication.snapshot import Entry
 from leaderboard.ranking.index import Interval
 from leaderboard.ranking.rank_ranges import RankRange
+from leaderboard.tables import Table, Type, Value, columns_of, to_csv
 
 INDEX = "index"
 """In the column `benchmark`: the line of the index itself."""
@@ -27,24 +25,51 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def index_csv(base: IndexBase, choice: IndexChoice, entries: Mapping[str, Entry]) -> str:
-    """Every metric under the chosen weights; empty fields where there is no value.
+_TYPES = {
+    Type.NUMBER: "weight chance ceiling value ci_low ci_high rescaled rescaled_low rescaled_high "
+    "p_best borda borda_low borda_high common common_low common_high",
+    Type.COUNT: "rank_low rank rank_high borda_rank_low borda_rank borda_rank_high n_present "
+    "n_missing_benchmarks seed n_resamples",
+}
+_MEANINGS = {
+    "benchmark": "index: the row of the index itself.",
+    "rescaled": "(value - chance) / (ceiling - chance); of the index: their weighted mean.",
+    "rank": "Of the index: among metrics on every benchmark with a weight.",
+    "p_best": "Share of the resamples in which it is the best, from 0 to 1.",
+    "borda": "Share of the weighted comparisons that it wins.",
+    "common": "Over the benchmarks that all have.",
+    "n_missing_benchmarks": "With a weight, and without a result of this metric.",
+}
+
+
+def index_table(
+    base: IndexBase,
+    choice: IndexChoice,
+    entries: Mapping[str, Entry],
+    about: Mapping[str, Any] | None = None,
+) -> Table:
+    """Every metric under the chosen weights, in the order of the page.
 
     Args:
         base: the benchmarks and metrics.
         choice: weights and order.
         entries: all entries by id, for what each figure is computed again from.
+        about: what the table is of.
     """
-    out = io.StringIO()
-    writer = csv.DictWriter(out, COLUMNS, restval="", lineterminator="\n")
-    writer.writeheader()
-    for row in in_order(base.standings(choice.weights), choice, base):
-        for record in (_index_line(row), *_board_lines(row, choice, base, entries)):
-            writer.writerow({key: harmless(_empty_if_nan(value)) for key, value in record.items()})
-    return out.getvalue()
+    rows = [
+        record
+        for row in in_order(base.standings(choice.weights), choice, base)
+        for record in (_index_line(row), *_board_lines(row, choice, base, entries))
+    ]
+    return Table(INDEX, columns_of(COLUMNS, _TYPES, _MEANINGS), rows, about or {})
 
 
-def _index_line(row: Ranked) -> dict[str, object]:
+def index_csv(base: IndexBase, choice: IndexChoice, entries: Mapping[str, Entry]) -> str:
+    """The same as CSV; empty fields where there is no value."""
+    return to_csv(index_table(base, choice, entries))
+
+
+def _index_line(row: Ranked) -> dict[str, Value]:
     standing = row.standing
     return {
         **_who(row),
@@ -63,11 +88,11 @@ def _index_line(row: Ranked) -> dict[str, object]:
 
 def _board_lines(
     row: Ranked, choice: IndexChoice, base: IndexBase, entries: Mapping[str, Entry]
-) -> Sequence[dict[str, object]]:
+) -> Sequence[dict[str, Value]]:
     lines = []
     for name, weight in choice.weights.items():
         board = base.boards[name]
-        line: dict[str, object] = {
+        line: dict[str, Value] = {
             **_who(row),
             "benchmark": name,
             "revision": board.card.revision,
@@ -89,7 +114,7 @@ def _board_lines(
     return lines
 
 
-def _who(row: Ranked) -> dict[str, object]:
+def _who(row: Ranked) -> dict[str, Value]:
     who = row.who
     return {
         "metric": who.metric,
@@ -100,22 +125,18 @@ def _who(row: Ranked) -> dict[str, object]:
     }
 
 
-def _provenance(entry: Entry, benchmark: str) -> dict[str, object]:
+def _provenance(entry: Entry, benchmark: str) -> dict[str, Value]:
     """What the figure is computed again from; empty for results older than the statements."""
     known = entry.provenance.get(benchmark)
-    found: dict[str, object] = {"submission_id": entry.submission_id}
+    found: dict[str, Value] = {"submission_id": entry.submission_id}
     return found if known is None else {**found, **known.model_dump()}
 
 
-def _span(name: str, value: Interval) -> dict[str, object]:
+def _span(name: str, value: Interval) -> dict[str, Value]:
     return {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
 
 
-def _ranks(name: str, rank: RankRange | None) -> dict[str, object]:
+def _ranks(name: str, rank: RankRange | None) -> dict[str, Value]:
     if rank is None:
         return {}
     return {f"{name}_low": rank.low, name: rank.rank, f"{name}_high": rank.high}
-
-
-def _empty_if_nan(value: object) -> object:
-    return None if isinstance(value, float) and math.isnan(value) else value

@@ -11,7 +11,6 @@ import gradio as gr
 from benchmarks.schema import Card
 from leaderboard.pages.index.base import IndexBase, index_base
 from leaderboard.pages.index.boards import display_order
-from leaderboard.pages.index.csv import index_csv
 from leaderboard.pages.index.marks import Strips
 from leaderboard.pages.index.query import (
     BY_INDEX,
@@ -30,14 +29,6 @@ from leaderboard.pages.shown.widgets import COPY_LINK, QUIET, SHOW_LINK, html, o
 _STEP = 0.1
 _AT_ONCE: dict[str, Any] = {**QUIET, "trigger_mode": "always_last"}
 """While a weight moves, only its newest place is shown: no queue of old ones builds up."""
-
-_SAVE = """(content) => {
-  const anchor = document.createElement('a');
-  anchor.href = URL.createObjectURL(new Blob([content], {type: 'text/csv;charset=utf-8'}));
-  anchor.download = 'index.csv';
-  anchor.click();
-  URL.revokeObjectURL(anchor.href);
-}"""
 
 
 class Prepared:
@@ -87,10 +78,8 @@ def _build(context: Context) -> None:
     with gr.Row(elem_classes="as-choosers as-i-choosers"):
         order = gr.Dropdown(_options(ORDERS), value=BY_INDEX, label="Order by", scale=1)
         equal = gr.Button("Equal weights", elem_id="as-equal", size="sm", scale=0, min_width=120)
-        save = gr.Button("Download CSV", elem_id="as-save", size="sm", scale=0, min_width=120)
         copy = gr.Button("Copy link", elem_id="as-copy", size="sm", scale=0, min_width=110)
     link = gr.Textbox(visible="hidden", elem_id="as-link")
-    content = gr.Textbox(visible="hidden", elem_id="as-csv")
     shown = html()
     made = html()
 
@@ -113,11 +102,6 @@ def _build(context: Context) -> None:
         choice = chosen(base, names, given, by or "")
         return choice.to_query(base.boards), index_view(base, strips, choice)
 
-    def download(by: str | None, *given: Any) -> str:
-        view = context.reader.view()
-        base, _ = prepared.of(view)
-        return index_csv(base, chosen(base, names, given, by or ""), view.entries)
-
     outputs = [*weights, order, link, shown, made]
     on_load(open_page, outputs)
     moves = [order.input, *(weight.input for weight in weights)]
@@ -128,8 +112,6 @@ def _build(context: Context) -> None:
     ]
     for event in events:
         event.then(None, link, js=SHOW_LINK, api_visibility="private")
-    saved = save.click(download, inputs, content, **QUIET)
-    saved.then(None, content, js=_SAVE, api_visibility="private")
     copy.click(None, link, js=COPY_LINK, api_visibility="private")
 
 

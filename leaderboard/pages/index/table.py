@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from leaderboard.pages.boards.table import is_trained_on, metric_name
+from leaderboard.pages.boards.table import is_trained_on
 from leaderboard.pages.index.base import IndexBase, Ranked
 from leaderboard.pages.index.marks import Strips, index_axis, index_whisker, strip_header
 from leaderboard.pages.index.query import BY_BORDA, BY_INDEX, BY_NAME, IndexChoice
 from leaderboard.pages.shown.flags import flag_badges, flags_of
 from leaderboard.pages.shown.marks import Axis, axis_header, rank_bar
 from leaderboard.pages.shown.markup import MISSING, badge, count, interval, number, text
+from leaderboard.pages.shown.metric_names import metric_name
 from leaderboard.pages.shown.signatures import signed_by
 from leaderboard.ranking.rank_ranges import RankRange
 from leaderboard.records import Kind

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchmarks.schema import Card
-from leaderboard.pages.boards.table import metric_name
 from leaderboard.pages.index.base import IndexBase, Ranked
 from leaderboard.pages.index.boards import NO_RESULTS, IndexBoard
 from leaderboard.pages.index.marks import Strips
 from leaderboard.pages.index.query import IndexChoice
 from leaderboard.pages.index.table import in_order, partial_table, ranked_table
+from leaderboard.pages.shown.downloads import download_links
 from leaderboard.pages.shown.flags import flags_legend
-from leaderboard.pages.shown.markup import badge, count, notice, page, section, text
+from leaderboard.pages.shown.markup import badge, count, notice, page, scroll_box, section, text
 from leaderboard.pages.shown.measures import info
+from leaderboard.pages.shown.metric_names import metric_name
 
 HEADER = (
     '<header class="as-hero"><h1>One index over benchmarks</h1>'
@@ -54,7 +55,8 @@ def index_view(base: IndexBase, strips: Strips, choice: IndexChoice) -> str:
     whole = [one for one in found if one.standing.present and not one.standing.missing]
     part = [one for one in found if one.standing.present and one.standing.missing]
     none = [one for one in found if not one.standing.present]
-    parts = [*remarks, *_warnings(base, choice), _whole(whole, choice, base, strips)]
+    data = f'<div class="as-aside as-i-data">{download_links(index_data(base, choice))}</div>'
+    parts = [*remarks, *_warnings(base, choice), data, _whole(whole, choice, base, strips)]
     if part:
         lead = (
             '<p class="as-lead">Their figures rest on different benchmarks and cannot be compared '
@@ -69,11 +71,16 @@ def index_view(base: IndexBase, strips: Strips, choice: IndexChoice) -> str:
     return page([*parts, _without_any(none)])
 
 
+def index_data(base: IndexBase, choice: IndexChoice) -> str:
+    """The address of the data of the index under the chosen weights."""
+    return f"./v1/index{choice.to_query(base.boards)}"
+
+
 def how_made(base: IndexBase) -> str:
     """The foldable part: formula, scales with their sources, and what is left out."""
     rows = "".join(_scale_row(board, base) for board in base.boards.values())
     table = (
-        '<div class="as-scroll"><table class="as-table as-scales"><thead><tr>'
+        f'{scroll_box("Scales")}<table class="as-table as-scales"><thead><tr>'
         '<th scope="col">Benchmark</th><th scope="col">Headline</th><th scope="col">Chance</th>'
         '<th scope="col">Ceiling</th><th scope="col">What the ceiling is</th>'
         '<th scope="col">Source</th></tr></thead>'

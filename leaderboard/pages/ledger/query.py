@@ -49,6 +49,10 @@ class LedgerQuery:
             asked["page"] = str(self.page)
         return f"./ledger?{urlencode(asked)}" if asked else "./ledger"
 
+    def to_data(self) -> str:
+        """The address of the same lines in the API."""
+        return f"./v1/{self.to_link().removeprefix('./')}"
+
     @property
     def filtered(self) -> bool:
         """Whether some lines are left out."""

@@ -8,8 +8,18 @@ from leaderboard.governance.accounts import is_key
 from leaderboard.ledger.chronicle import BAN, BEGAN, POLICY, UNBAN, Line
 from leaderboard.pages.ledger.query import LedgerPage, LedgerQuery
 from leaderboard.pages.ledger.reading import Known
+from leaderboard.pages.shown.downloads import download_links
 from leaderboard.pages.shown.history import moment
-from leaderboard.pages.shown.markup import badge, count, notice, page, section, submitted, text
+from leaderboard.pages.shown.markup import (
+    badge,
+    count,
+    notice,
+    page,
+    scroll_box,
+    section,
+    submitted,
+    text,
+)
 from leaderboard.pages.shown.states_shown import chip
 from leaderboard.states import State
 
@@ -18,6 +28,8 @@ _LEAD = (
     "holds the hash of the line before it and of the record it stands for. Private submissions "
     "appear by an opaque id."
 )
+WHOLE = "./v1/ledger.jsonl"
+"""Byte for byte as it is kept, so that anyone can verify the chain."""
 _STATES = frozenset(str(state) for state in State)
 _COLUMNS = ("Line", "When (UTC)", "What", "To", "By")
 
@@ -30,7 +42,9 @@ def ledger_view(found: LedgerPage, query: LedgerQuery, known: Known) -> str:
         query: what is asked for.
         known: the whole chronicle, and up to when it was verified.
     """
-    aside = f"{count(found.found, 'line')}{' found' if query.filtered else ''}"
+    whole = f'<a class="as-button" download href="{WHOLE}">Whole ledger (JSONL)</a>'
+    lines = f"<span>{count(found.found, 'line')}{' found' if query.filtered else ''}</span>"
+    aside = f"{lines}{download_links(query.to_data())}{whole}"
     body = _table(found.lines) if found.lines else _nothing(query)
     return page(
         [
@@ -105,7 +119,7 @@ def _table(lines: Iterable[Line]) -> str:
     columns = "".join(f'<th scope="col" role="columnheader">{name}</th>' for name in _COLUMNS)
     rows = "".join(map(_row, lines))
     return (
-        '<div class="as-scroll"><table class="as-table as-lines" role="table">'
+        f'{scroll_box("Lines of the ledger")}<table class="as-table as-lines" role="table">'
         '<caption class="as-sr">Lines of the ledger, newest first</caption>'
         f'<thead role="rowgroup"><tr role="row">{columns}</tr></thead>'
         f'<tbody role="rowgroup">{rows}</tbody></table></div>'

@@ -9,7 +9,15 @@ from datetime import datetime
 from leaderboard.outlook import Outlook
 from leaderboard.pages.queue.table import queue_table
 from leaderboard.pages.shown.history import history, reason
-from leaderboard.pages.shown.markup import interval, notice, number, section, submitted, text
+from leaderboard.pages.shown.markup import (
+    interval,
+    notice,
+    number,
+    scroll_box,
+    section,
+    submitted,
+    text,
+)
 from leaderboard.pages.shown.states_shown import chip
 from leaderboard.pages.shown.version_links import version_line
 from leaderboard.records import Event, RunResult, Status
@@ -147,7 +155,7 @@ def _run(run: RunResult, titles: Mapping[str, str]) -> str:
 def _rows(rows: Sequence[Mapping[str, object]]) -> str:
     body = "".join(_result(row) for row in rows)
     return (
-        '<div class="as-scroll"><table class="as-table as-own-rows"><thead><tr>'
+        f'{scroll_box("Results")}<table class="as-table as-own-rows"><thead><tr>'
         '<th scope="col">Metric</th><th scope="col">Measure</th><th scope="col">Value</th>'
         '<th scope="col">95 % interval</th><th scope="col">Clusters</th></tr></thead>'
         f"<tbody>{body}</tbody></table></div>"

@@ -10,7 +10,7 @@ from datetime import datetime
 from leaderboard.outlook import Outlook, alive, outlooks
 from leaderboard.pages.queue.live_view import attempt_of, last_line, progress, turn
 from leaderboard.pages.shown.history import flags, reason
-from leaderboard.pages.shown.markup import ago, badge, count, notice, submitted, text
+from leaderboard.pages.shown.markup import ago, badge, count, notice, scroll_box, submitted, text
 from leaderboard.pages.shown.signatures import signature
 from leaderboard.pages.shown.states_shown import chip, kind_of
 from leaderboard.records import Kind, Status
@@ -101,7 +101,7 @@ def queue_table(
     body = "".join(group.rows(most, moment) for group in _groups(statuses, found))
     columns = "".join(f'<th scope="col" role="columnheader">{name}</th>' for name in _COLUMNS)
     return (
-        f'{_summary(statuses)}<div class="as-scroll"><table class="as-table as-queue" role="table">'
+        f'{_summary(statuses)}{scroll_box("Submissions")}<table class="as-table as-queue" role="table">'
         '<caption class="as-sr">Submissions: in work, waiting, done</caption>'
         f'<thead role="rowgroup"><tr role="row">{columns}</tr></thead>'
         f'<tbody role="rowgroup">{body}</tbody></table></div>'

@@ -7,13 +7,13 @@ ARCHIVE_GUIDE = """
 <code>.safetensors</code>, may lie beside them. It runs without network, and sees nothing but
 images and prompts.</p>
 <h3><code>assay.toml</code></h3>
-<pre>name = "my-metric"
+<pre tabindex="0">name = "my-metric"
 version = "1.0"
 description = "One sentence for the boards."
 trained_on = []  # benchmarks it was tuned on
 models = []      # "owner/name@commit" of the Hub</pre>
 <h3><code>scorer.py</code></h3>
-<pre>class Scorer:
+<pre tabindex="0">class Scorer:
     def score(self, images, prompts):
         # PIL images and as many prompts
         pairs = zip(images, prompts, strict=True)
@@ -35,7 +35,7 @@ models = []      # "owner/name@commit" of the Hub</pre>
 <code>models</code>. The worker fetches it beforehand; the constructor's keyword <code>models</code>
 gives the folder of each. Weights must be safetensors: pickles are refused.</p></details>
 <details data-keep="terminal"><summary>From a terminal</summary>
-<pre>python -m evaluator init plain my-metric
+<pre tabindex="0">python -m evaluator init plain my-metric
 python -m evaluator check my-metric
 python -m evaluator submit my-metric</pre>
 <p><code>check</code> runs it isolated on a few pairs and writes a receipt, which may be sent along:
@@ -46,7 +46,7 @@ SCORES_GUIDE = """
 <p>For closed or costly metrics: a CSV or Parquet file with a column <code>pair_id</code> and one
 column of numbers per metric. An empty cell means that the metric gave no score there. Such entries
 carry the remark “scores as submitted, not re-run”.</p>
-<pre>pair_id,my-metric,my-metric-large
+<pre tabindex="0">pair_id,my-metric,my-metric-large
 000-00,0.73,0.81
 000-01,0.12,0.09</pre>
 """

@@ -7,7 +7,17 @@ from collections.abc import Iterable, Mapping
 from benchmarks.schema import Card
 from leaderboard.pages.shown.flags import flag_badges, flags_legend, flags_of
 from leaderboard.pages.shown.identities import latest_entries
-from leaderboard.pages.shown.markup import MISSING, badge, count, number, page, section, text
+from leaderboard.pages.shown.markup import (
+    MISSING,
+    badge,
+    count,
+    number,
+    page,
+    rate,
+    scroll_box,
+    section,
+    text,
+)
 from leaderboard.pages.shown.signatures import signature
 from leaderboard.publication.snapshot import Entry
 from leaderboard.records import Cost, Findings, Kind
@@ -48,18 +58,33 @@ def _failed(entry: Entry) -> bool:
     return any(report.failed for report in entry.trust.values())
 
 
-def _metric(entry: Entry, cards: Mapping[str, Card]) -> str:
-    reports = _reports(entry)
-    body = "".join(_report(report, cards) for report in reports)
+def checks_of(entry: Entry, cards: Mapping[str, Card]) -> str:
+    """What came of the checks of a metric, and what was asked again, unfolded where one failed."""
+    body = "".join(_report(report, cards) for report in _reports(entry))
     body = body or f"<p class='as-muted'>{_OLD}</p>"
-    name = f"{entry.metric} {entry.version}".strip()
-    folded = (
-        f"<details{' open' if _failed(entry) else ''}><summary>What was asked again</summary>"
-        f"{body}</details>"
+    return (
+        f"{_verdicts(entry, cards)}<details{' open' if _failed(entry) else ''}>"
+        f"<summary>What was asked again</summary>{body}</details>"
     )
+
+
+def costs_of(entry: Entry, cards: Mapping[str, Card]) -> str:
+    """What the runs of a metric used; empty where none is recorded."""
+    return _costs(entry, cards)
+
+
+def findings_of(entry: Entry, cards: Mapping[str, Card]) -> str:
+    """What was found about the items of each benchmark; empty where all went well."""
+    return _findings(entry, cards)
+
+
+def _metric(entry: Entry, cards: Mapping[str, Card]) -> str:
+    name = f"{entry.metric} {entry.version}".strip()
+    checks = _verdicts(entry, cards)
+    folded = checks_of(entry, cards).removeprefix(checks)
     return section(
         name,
-        _verdicts(entry, cards) + _costs(entry, cards) + _findings(entry, cards) + folded,
+        checks + _costs(entry, cards) + _findings(entry, cards) + folded,
         aside=f"{flag_badges(flags_of([entry]))} {signature(entry.submitter, entry.account)}",
     )
 
@@ -104,7 +129,7 @@ def _report(report: TrustReport, cards: Mapping[str, Card]) -> str:
         f"{count(report.n_images, 'image')} of {_title(report.benchmark, cards)}; scores spread by "
         f"{number(report.spread)} (sd), and {100 * report.limit:g} % of that is put down to "
         f"rounding.</p>"
-        '<div class="as-scroll"><table class="as-table as-trust"><thead><tr>'
+        f'{scroll_box("Trust checks")}<table class="as-table as-trust"><thead><tr>'
         '<th scope="col" class="as-c-metric">Asked again</th><th scope="col">Verdict</th>'
         '<th scope="col">Mean change</th><th scope="col">Largest</th>'
         f'<th scope="col">Where it shows</th></tr></thead><tbody>{rows}</tbody></table></div>'
@@ -152,10 +177,11 @@ def _costs(entry: Entry, cards: Mapping[str, Card]) -> str:
         return ""
     rows = "".join(_cost(_title(name, cards), cost) for name, cost in sorted(entry.cost.items()))
     return (
-        '<div class="as-scroll"><table class="as-table as-trust"><thead><tr>'
+        f'{scroll_box("Costs")}<table class="as-table as-trust"><thead><tr>'
         '<th scope="col" class="as-c-metric">Benchmark</th><th scope="col">Pairs</th>'
         '<th scope="col">Images</th><th scope="col">Calls</th><th scope="col">Seconds</th>'
-        '<th scope="col">Seconds per 1,000 pairs</th><th scope="col">Peak memory</th></tr></thead>'
+        '<th scope="col">Pairs/s</th><th scope="col">Seconds per 1,000 pairs</th>'
+        '<th scope="col">Peak memory</th></tr></thead>'
         f"<tbody>{rows}</tbody></table></div>"
     )
 
@@ -166,7 +192,7 @@ def _cost(title: str, cost: Cost) -> str:
     return (
         f'<tr><th scope="row">{title}</th><td>{cost.pairs:,}</td><td>{cost.images:,}</td>'
         f"<td>{f'{cost.calls:,}' if cost.calls else MISSING}</td><td>{number(cost.seconds, 1)}</td>"
-        f"<td>{number(per_thousand, 1)}</td><td>{memory}</td></tr>"
+        f"<td>{rate(cost.pairs_per_s)}</td><td>{number(per_thousand, 1)}</td><td>{memory}</td></tr>"
     )
 
 

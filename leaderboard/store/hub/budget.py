@@ -7,14 +7,35 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 
-from benchmarks.errors import SubmitterError
+from benchmarks.errors import SubmitterError, TransientError
 
 HOUR_S = 3600.0
 PER_HOUR = "ASSAY_COMMITS_PER_HOUR"
+LONGEST_WAIT_S = 300.0
+"""Nobody waits for longer: what is to be written is kept by whoever has it, and tried again."""
 _DEFAULT = 100
 _MOST = 100_000
 _TICK_S = 1e-3
 """The least wait, so that rounding never makes one of none."""
+
+
+class CommitsUsedUpError(TransientError):
+    """No commit may be made for now; none was.
+
+    Args:
+        seconds: after which one may be.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        when = f"{seconds:.0f} s" if seconds < 100.0 else f"{seconds / 60.0:.0f} minutes"
+        super().__init__(
+            "commits_used_up",
+            f"The commits that this process may make are used up; the next is possible in {when}.",
+            f"Try again then; {PER_HOUR} says how many commits it may make.",
+        )
+
+    def __reduce__(self) -> tuple[type[TransientError], tuple[str, str, str]]:
+        return TransientError, (self.code, self.message, self.hint)
 
 
 class CommitBudget:
@@ -29,7 +50,8 @@ class CommitBudget:
         per_hour: the most commits within any hour.
         burst: how many of them may come without a pause, after a rest.
         clock: seconds that only grow.
-        sleep: how to wait.
+        sleep: how to wait; true where the wait was ended, since this process is to end.
+        longest_wait_s: who would have to wait for longer is told so instead.
     """
 
     def __init__(
@@ -37,7 +59,8 @@ class CommitBudget:
         per_hour: int = 100,
         burst: int = 20,
         clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], object] = time.sleep,
+        longest_wait_s: float = LONGEST_WAIT_S,
     ) -> None:
         if not 1 <= burst <= per_hour:
             raise ValueError(f"a burst of {burst} is not within 1 and {per_hour} an hour")
@@ -47,6 +70,7 @@ class CommitBudget:
         self._refill_per_s = (per_hour - burst) / HOUR_S
         self._clock = clock
         self._sleep = sleep
+        self._longest_wait_s = longest_wait_s
         self._lock = threading.Lock()
         self._made: deque[float] = deque()
         self._at_once = float(burst)
@@ -54,8 +78,14 @@ class CommitBudget:
         self._not_before = self._counted_at
 
     @classmethod
-    def of(cls, environment: Mapping[str, str]) -> CommitBudget:
+    def of(
+        cls, environment: Mapping[str, str], sleep: Callable[[float], object] = time.sleep
+    ) -> CommitBudget:
         """This process's part of the Hub's commits, as `ASSAY_COMMITS_PER_HOUR` says.
+
+        Args:
+            environment: of the process.
+            sleep: how to wait.
 
         Raises:
             SubmitterError: `bad_budget`.
@@ -65,17 +95,23 @@ class CommitBudget:
             raise SubmitterError(
                 "bad_budget", f"{PER_HOUR} is {given[:40]!r}.", f"Give a number from 1 to {_MOST}."
             )
-        return cls(int(given), burst=max(1, int(given) // 5))
+        return cls(int(given), burst=max(1, int(given) // 5), sleep=sleep)
 
     def wait(self) -> None:
-        """Wait until a commit may be made, and count it as made."""
-        while (seconds := self._take()) > 0.0:
-            self._sleep(seconds)
+        """Wait until a commit may be made, and count it as made.
+
+        Raises:
+            TransientError: `commits_used_up`, that would take too long, or this process is to end.
+        """
+        self._wait(self._take)
 
     def ready(self, commits: int = 1) -> None:
-        """Wait until so many commits could be made at once, without counting any."""
-        while (seconds := self.delay(commits)) > 0.0:
-            self._sleep(seconds)
+        """Wait until so many commits could be made at once, without counting any.
+
+        Raises:
+            TransientError: `commits_used_up`, as of `wait`.
+        """
+        self._wait(lambda: self.delay(commits))
 
     def delay(self, commits: int = 1) -> float:
         """Seconds until so many commits, but for more than a burst, could be made; 0 if at once."""
@@ -97,6 +133,13 @@ class CommitBudget:
         with self._lock:
             self._count(self._clock())
             return self._per_hour - len(self._made)
+
+    def _wait(self, delay: Callable[[], float]) -> None:
+        began = self._clock()
+        while (seconds := delay()) > 0.0:
+            too_long = self._clock() - began + seconds > self._longest_wait_s
+            if too_long or self._sleep(seconds):
+                raise CommitsUsedUpError(seconds)
 
     def _take(self) -> float:
         with self._lock:

@@ -71,6 +71,9 @@ depend on and the hashes of the data they were made from. The scores behind them
 [{scores_name}](https://huggingface.co/datasets/{scores_name}), whose card says how to compute a row
 again.
 
+`cases/<benchmark>/<revision>.parquet` says what people said of each pair of a benchmark whose
+answers are public, in cases small enough to look at: one configuration `cases_<benchmark>` each.
+
 A rank is 1 + the number of entries with a better value; its range holds 95 % of the ranks in
 resamples of the clusters that all entries share. Entries of one tier do not differ significantly
 by a paired permutation test with Holm's correction. What rests on fewer than eight clusters, lacks
@@ -96,6 +99,19 @@ OF_SCORES = {
     "element_id": "a part of the prompt that was scored by itself; null in rows of whole pairs",
     "score": "as the metric gave it; null where it gave none, and in rows of elements",
     "element_score": "of the element; null in rows of whole pairs",
+}
+
+OF_CASES = {
+    "case_id": "what is looked at together: a prompt with its images, a contrast pair, a graph",
+    "cluster": "what is resampled, of which the case is a part",
+    "split": "parts of the benchmark that it is in, joined by `;`",
+    "skills": "skills that it is about, joined by `;`",
+    "pair_id": "the image-text pair, as in the files of scores",
+    "image_id": "the image; pairs of one image have the same",
+    "prompt": "the text of the pair",
+    "expected": "what people say, larger where the image follows the prompt better; it is compared "
+    "within a case only, and null where they say nothing",
+    "said": "the same in words",
 }
 
 OF_CELLS = {

@@ -9,6 +9,7 @@ from huggingface_hub import DatasetCardData
 
 from benchmarks.schema import Card
 from leaderboard.store.hub.card_texts import (
+    OF_CASES,
     OF_CELLS,
     OF_PAIRS,
     OF_SCORES,
@@ -36,7 +37,7 @@ _TEXTS = {
 _TABLES: dict[Part, tuple[tuple[str, Mapping[str, str]], ...]] = {
     Part.REQUESTS: (("submissions", OF_SUBMISSIONS),),
     Part.SCORES: (("each benchmark", OF_SCORES),),
-    Part.RESULTS: (("boards", OF_CELLS), ("pairs", OF_PAIRS)),
+    Part.RESULTS: (("boards", OF_CELLS), ("pairs", OF_PAIRS), ("cases", OF_CASES)),
     Part.SUBMISSIONS: (),
 }
 
@@ -59,8 +60,8 @@ def configs_of(part: Part, cards: Mapping[str, Card]) -> list[dict[str, Any]]:
 
     Args:
         part: which repository.
-        cards: the benchmarks that have boards. Scores of one whose answers are not public are in
-            no public file.
+        cards: the benchmarks that have boards. Scores and cases of one whose answers are not
+            public are in no public file.
     """
     if part is Part.REQUESTS:
         return [_config("submissions", "queue.parquet", default=True)]
@@ -68,6 +69,11 @@ def configs_of(part: Part, cards: Mapping[str, Card]) -> list[dict[str, Any]]:
         return [
             _config("boards", "snapshot.parquet", default=True),
             _config("pairs", "boards/*.pairs.parquet"),
+            *(
+                _config(f"cases_{benchmark}", f"cases/{benchmark}/*.parquet")
+                for benchmark, card in sorted(cards.items())
+                if card.answers_public
+            ),
         ]
     if part is Part.SCORES:
         return [

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, urljoin
 
 from huggingface_hub import CommitOperationAdd, HfApi, hf_hub_url
 from huggingface_hub.errors import EntryNotFoundError
@@ -27,13 +27,14 @@ from benchmarks.sources.client import (
     httpx,
     limit_waiting,
 )
+from benchmarks.sources.origins import at_home
 from leaderboard.store.hub.description import Described, described
 from leaderboard.store.hub.entries import Entry, entry_of
-from leaderboard.store.hub.faults import Asked, VersionGoneError, refused_for, told
+from leaderboard.store.hub.faults import FATAL, Asked, refused_for, told_to_who_knew
 from leaderboard.store.hub.server_clock import ServerClock
 from leaderboard.store.hub.spending import Spending
 from leaderboard.store.hub.uploads import Operation, hush, in_rounds
-from leaderboard.store.interface import ConflictError, NotFoundError
+from leaderboard.store.interface import NotFoundError
 
 BRANCH = "main"
 LAST = ".commits/last.json"
@@ -47,7 +48,6 @@ _PATHS_AT_ONCE = 500
 _HEAD_TIMEOUT = httpx.Timeout(10.0)
 _DATASET = "dataset"
 _HOPS = 6
-_FATAL = (ConflictError, VersionGoneError)
 _T = TypeVar("_T")
 
 
@@ -58,7 +58,7 @@ class HubClient:
         endpoint: address of the Hub; None for that of the environment (`HF_ENDPOINT`).
         token: None for that of the environment (`HF_TOKEN`) or of a login.
         spending: of commits; None for no bound of ours.
-        sleep: how to wait between tries.
+        sleep: how to wait between tries; true where the wait was ended.
         pauses: seconds before each further try.
     """
 
@@ -78,12 +78,15 @@ class HubClient:
         self.spending = spending or Spending()
         self.pauses = tuple(pauses)
         self.clock = ServerClock()
+        self._met: set[str] = set()
 
     def head(self, repo: str) -> str:
         """The commit a repository is at; one small request, never answered from a cache."""
         asked = Asked("read the version", repo)
         url = self._address(repo, LAST, BRANCH)
-        return self.tried(asked, lambda: self._head(url))
+        sha = self.tried(asked, lambda: self._head(url))
+        self._met.add(repo)
+        return sha
 
     def entries(self, repo: str, paths: Sequence[str], sha: str) -> dict[str, Entry]:
         """What is at these paths; those at which nothing is are left out."""
@@ -206,7 +209,7 @@ class HubClient:
         Raises:
             OvertakenError: the branch is not at `parent` any more; nothing was changed.
         """
-        with told(Asked(f"commit {title!r}", repo, writing=True)):
+        with told_to_who_knew(Asked(f"commit {title!r}", repo, writing=True), self._met):
             made = self._api.create_commit(
                 repo,
                 operations,
@@ -228,7 +231,7 @@ class HubClient:
         """
         if again:
             return self.tried(asked, lambda: ask(self._api))
-        with told(asked):
+        with told_to_who_knew(asked, self._met):
             return ask(self._api)
 
     def tried(
@@ -237,25 +240,27 @@ class HubClient:
         """The answer of a question that may be asked again, as often as there are pauses."""
         for pause in self.pauses if pauses is None else pauses:
             try:
-                with told(asked):
+                with told_to_who_knew(asked, self._met):
                     return ask()
-            except _FATAL:
+            except FATAL:
                 raise
             except TransientError as error:
                 self.rest(pause, error)
-        with told(asked):
+        with told_to_who_knew(asked, self._met):
             return ask()
 
     def rest(self, pause: float, error: AssayError) -> None:
         """Wait before another try: as long as the Hub asks for, else about `pause`.
 
         Raises:
-            TransientError: the error itself; the Hub wants to be left alone for too long.
+            TransientError: the error itself; the Hub wants to be left alone for too long, or this
+                process is to end.
         """
         wanted = refused_for(error)
         if wanted is not None and wanted > LONGEST_PAUSE_S:
             raise error
-        self._sleep(max(wanted or 0.0, pause * random.uniform(0.5, 1.5)))  # noqa: S311 (jitter)
+        if self._sleep(max(wanted or 0.0, pause * random.uniform(0.5, 1.5))):  # noqa: S311 (jitter)
+            raise error
 
     def _head(self, url: str) -> str:
         reply = get_session().head(url, headers=self._headers(), timeout=_HEAD_TIMEOUT)
@@ -283,7 +288,10 @@ class HubClient:
             url, params=params or None, headers=self._headers(), timeout=TIMEOUT
         )
         hf_raise_for_status(reply)
-        return reply.json(), reply.links.get("next", {}).get("url")
+        after = reply.links.get("next", {}).get("url")
+        if after:
+            after = at_home(urljoin(str(reply.url), after), self._api.endpoint)
+        return reply.json(), after or None
 
     def _headers(self) -> dict[str, str]:
         return build_hf_headers(token=self._api.token, library_name="assay")

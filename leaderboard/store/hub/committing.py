@@ -7,9 +7,15 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from benchmarks.errors import PlatformError, TransientError
+from leaderboard.store.hub.budget import CommitsUsedUpError
 from leaderboard.store.hub.client import HubClient
 from leaderboard.store.hub.description import describe, new_nonce
-from leaderboard.store.hub.faults import OvertakenError, VersionGoneError, refused_for
+from leaderboard.store.hub.faults import (
+    OvertakenError,
+    StoreGoneError,
+    VersionGoneError,
+    refused_for,
+)
 from leaderboard.store.hub.uploads import Operation, operations
 from leaderboard.store.interface import Changes, ConflictError
 
@@ -71,7 +77,8 @@ class Committer:
 
         Raises:
             ConflictError: the branch is not at the parent any more; nothing was changed.
-            TransientError: the Hub failed; `commit_unknown` where it may have happened.
+            TransientError: the Hub failed; `commit_unknown` where it may have happened;
+                `commits_used_up`.
             PlatformError: the Hub refuses.
         """
         todo = operations(draft.changes, draft.restored)
@@ -87,12 +94,12 @@ class Committer:
                 if found:
                     return Made(found, told=False)
                 raise ConflictError(parent, "a later one") from error
-            except TransientError as error:
-                doubtful = error
-            except PlatformError as error:
+            except (PlatformError, StoreGoneError, CommitsUsedUpError) as error:
                 if doubtful is None:
                     raise
                 raise self._unknown(draft) from error  # An earlier try may still land.
+            except TransientError as error:
+                doubtful = error
             if found := self._looked_for(draft.nonce, parent):
                 return Made(found, told=False)
             if pause is not None:

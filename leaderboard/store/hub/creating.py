@@ -9,7 +9,7 @@ from huggingface_hub.errors import HfHubHTTPError
 
 from benchmarks.errors import PlatformError
 from leaderboard.store.hub.client import LAST
-from leaderboard.store.hub.faults import Asked
+from leaderboard.store.hub.faults import Asked, VersionGoneError
 from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.layout import PAYLOAD, Part
 from leaderboard.store.hub.pins import PINS, Pins
@@ -46,6 +46,8 @@ def create(parts: HubParts, *, private: bool = False) -> Iterator[str]:
         pins = Pins(pins={part: parts.repositories[part].fresh_head() for part in PAYLOAD})
         _begin(decisive, lambda nonce: {**pins.note(nonce), **last_note(nonce)})
         yield f"{decisive.name}: the first version is written."
+        return
+    yield from _pinned_anew(parts)
 
 
 def write_cards(parts: HubParts, cards: Mapping[Part, bytes]) -> Iterator[str]:
@@ -131,6 +133,37 @@ def _check_never_begun(decisive: HubRepository, there: Container[str]) -> None:
             f"{decisive.name} is a store, but somebody removed its {PINS}.",
             "Put back the latest version of that file from the repository's history.",
         )
+
+
+def _pinned_anew(parts: HubParts) -> Iterator[str]:
+    """Pin what was deleted and made anew, since nothing else brings the store back to work."""
+    decisive = parts.repositories[Part.REQUESTS]
+    for _ in range(_ROUNDS):
+        version = parts.public.version(decisive.fresh_head())
+        payload = {part: parts.repositories[part] for part in PAYLOAD}
+        lost = [p for p, repository in payload.items() if not _knows(repository, version.of(p))]
+        if not lost:
+            return
+        pins = version.pins.moved({part: payload[part].fresh_head() for part in lost})
+        try:
+            decisive.commit_with({}, pins.note, version.sha, "What was made anew is pinned")
+        except ConflictError:
+            continue
+        for part in lost:
+            yield (
+                f"{payload[part].name}: was made anew, and what it held before is gone; run the "
+                "submissions again whose results were in it (python -m evaluator rerun)."
+            )
+        return
+    raise ConflictError("", "a later one")
+
+
+def _knows(repository: HubRepository, sha: str) -> bool:
+    try:
+        repository.entries_at([LAST], sha)
+    except VersionGoneError:
+        return False
+    return True
 
 
 def _begin(repository: HubRepository, control: Control) -> None:

@@ -9,6 +9,7 @@ from typing import BinaryIO
 
 from benchmarks.errors import TransientError
 from benchmarks.sources.client import hf_raise_for_status, httpx
+from benchmarks.sources.git_blobs import git_blob_digest
 from leaderboard.store.hub.client import HubClient
 from leaderboard.store.hub.faults import Asked
 
@@ -91,10 +92,7 @@ def _id_of(reply: httpx.Response) -> str:
 
 def _is(file: BinaryIO, oid: str) -> bool:
     size = file.seek(0, 2)
-    if len(oid) == 64:
-        digest = hashlib.sha256()
-    else:
-        digest = hashlib.sha1(f"blob {size}\0".encode(), usedforsecurity=False)
+    digest = hashlib.sha256() if len(oid) == 64 else git_blob_digest(size)
     file.seek(0)
     while piece := file.read(_PIECE):
         digest.update(piece)

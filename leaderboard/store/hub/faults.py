@@ -1,15 +1,17 @@
 """What the Hub's client raises while a store is used, in the project's words.
 
 Nothing here is ever a submitter's fault: a store that fails is the world's doing, and one that
-refuses us is ours.
+refuses us is ours. On a command line, a store that is not there or not open to us is a slip of
+whoever named it, and ends like one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from json import JSONDecodeError
+from typing import ClassVar
 
 from huggingface_hub.errors import (
     EntryNotFoundError,
@@ -21,9 +23,10 @@ from huggingface_hub.errors import (
     RevisionNotFoundError,
 )
 
-from benchmarks.errors import AssayError, PlatformError, TransientError
+from benchmarks.errors import AssayError, PlatformError, SubmitterError, TransientError
 from benchmarks.sources.client import httpx, parse_ratelimit_headers
 from benchmarks.sources.faults import TRANSIENT_STATUS, in_short
+from leaderboard.store.hub.layout import store_of
 from leaderboard.store.interface import ConflictError, NotFoundError
 
 _ACCESS = (
@@ -35,11 +38,35 @@ _SHOWN = 200
 
 
 class VersionGoneError(TransientError):
-    """The version that was read is not in the repository's history any more: it was squashed."""
+    """The version that was read is not in the repository's history any more.
+
+    It was squashed away, or the repository was deleted and made anew.
+    """
+
+
+class StoreGoneError(TransientError):
+    """A store that was there is not there now: deleted, renamed, or hidden from this account.
+
+    Whoever runs waits for it, or for another of its name, and shows what it read last meanwhile.
+    """
+
+
+class NoStoreError(PlatformError):
+    """There is no such store, or this account may not use it.
+
+    A worker and the site meet it as any fault of the platform: no submission fails by it. A command
+    ends with the code for a wrong name or token, since both are given to it.
+    """
+
+    exit_code: ClassVar[int] = SubmitterError.exit_code
 
 
 class OvertakenError(Exception):
     """The branch is not at the expected parent any more (412)."""
+
+
+FATAL = (ConflictError, VersionGoneError, StoreGoneError)
+"""What asking again in a moment does not change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +98,7 @@ def told(asked: Asked) -> Iterator[None]:
         VersionGoneError: there is no such version any more.
         OvertakenError: the Hub answered 412.
         TransientError: the network or the Hub; trying again may help.
+        NoStoreError: there is no such repository, or the token may not do this.
         PlatformError: the Hub refuses; says what to change.
     """
     try:
@@ -83,6 +111,23 @@ def told(asked: Asked) -> Iterator[None]:
         raise PlatformError("bad_store", f"{asked.repo!r} is no repository's name.") from error
     except (RuntimeError, ValueError) as error:
         raise _of_the_client(error, asked) from error
+
+
+@contextmanager
+def told_to_who_knew(asked: Asked, met: Container[str]) -> Iterator[None]:
+    """As `told`; a repository that was there before is gone, which is no wrong name.
+
+    Args:
+        asked: what is being done.
+        met: repositories that answered before.
+    """
+    try:
+        with told(asked):
+            yield
+    except NoStoreError as error:
+        if error.code == "no_store" and asked.repo in met:
+            raise gone(asked.repo) from error
+        raise
 
 
 @contextmanager
@@ -141,22 +186,44 @@ def _by_class(error: Exception, asked: Asked) -> AssayError | None:
     if isinstance(error, RevisionNotFoundError):
         return VersionGoneError(
             "version_gone",
-            f"The version of {asked.repo} that was read is gone: its history was squashed.",
+            f"The version of {asked.repo} that was asked for is not in its history any more.",
             "Read again.",
         )
     return NotFoundError(asked.path) if isinstance(error, EntryNotFoundError) else None
 
 
-def _no_access(error: Exception, asked: Asked, status: int) -> PlatformError:
+def no_store(repo: str, why: str, access: str = "") -> NoStoreError:
+    """There is no store whose repository this would be.
+
+    Args:
+        repo: the repository.
+        why: what is missing, in a sentence.
+        access: what else may help.
+    """
+    store = f"hub:{store_of(repo) or 'OWNER/NAME'}"
+    create = f"Create it with `python -m evaluator store create {store}`, or mend its name."
+    return NoStoreError(
+        "no_store", f"There is no store {store}: {why}", f"{create} {access}".strip()
+    )
+
+
+def gone(repo: str) -> StoreGoneError:
+    """What was there before is not there now."""
+    return StoreGoneError(
+        "store_gone",
+        f"The Hub does not know {repo} any more, which it knew before: it was deleted or renamed, "
+        "or this account sees it no more.",
+        "Make it again or mend the rights of HF_TOKEN; whoever waits for it goes on by itself.",
+    )
+
+
+def _no_access(error: Exception, asked: Asked, status: int) -> NoStoreError:
     right, scope = ("write to", "repo.write") if asked.writing else ("read", "repo.content.read")
     access = _ACCESS.format(right=right, repo=asked.repo, scope=scope)
     if isinstance(error, RepositoryNotFoundError):
-        return PlatformError(
-            "no_store",
-            f"The Hub knows no dataset {asked.repo}, or shows it to its members only.",
-            f"Create the store with `python -m evaluator store create hub:OWNER/NAME`. {access}",
-        )
-    return PlatformError(
+        why = f"the Hub knows no dataset {asked.repo}, or shows it to its members only."
+        return no_store(asked.repo, why, f"Where it is there: {access}")
+    return NoStoreError(
         "no_store_access",
         f"The Hub does not let this account {asked.action} in {asked.repo} ({status}).",
         access,

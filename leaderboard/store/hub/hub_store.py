@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -33,7 +34,7 @@ class HubParts:
         token: None for that of the environment or of a login.
         fresh_for_s: for so long a version is taken to be the one last seen.
         spending: of commits; None for no bound of ours.
-        sleep: how to wait between tries.
+        sleep: how to wait between tries; true where the wait was ended.
         pauses: seconds before each further try.
     """
 
@@ -89,10 +90,17 @@ def hub_store(
         token: None for that of the environment (`HF_TOKEN`) or of a login.
         fresh_for_s: for so long a version is taken to be the one last seen.
     """
-    budget = CommitBudget.of(os.environ)
+    ending = threading.Event()
+    budget = CommitBudget.of(os.environ, ending.wait)
     spending = Spending(budget)
     parts = HubParts(
-        name, folder, endpoint=endpoint, token=token, fresh_for_s=fresh_for_s, spending=spending
+        name,
+        folder,
+        endpoint=endpoint,
+        token=token,
+        fresh_for_s=fresh_for_s,
+        spending=spending,
+        sleep=ending.wait,
     )
     return Store(
         public=Grouping(parts.public, spending, commits=1 + len(PAYLOAD)),
@@ -104,4 +112,5 @@ def hub_store(
         commits_left=budget.left,
         look_anew=parts.forget_heads,
         cache=folder,
+        wait_no_more=ending.set,
     )

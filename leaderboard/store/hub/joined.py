@@ -16,9 +16,9 @@ from typing import TypeVar
 
 from benchmarks.errors import PlatformError, TransientError
 from leaderboard.store.hub.entries import Entry
-from leaderboard.store.hub.faults import VersionGoneError, lost_where_gone
+from leaderboard.store.hub.faults import VersionGoneError, gone, no_store
 from leaderboard.store.hub.hub_paths import check_hub_path, is_ours
-from leaderboard.store.hub.layout import PAYLOAD, Part, part_of, parts_with
+from leaderboard.store.hub.layout import PAYLOAD, Part, part_of, parts_with, store_of
 from leaderboard.store.hub.pins import PINS, Pins, read_pins
 from leaderboard.store.hub.repository import HubRepository, without_absent
 from leaderboard.store.interface import Changes, ConflictError, NotFoundError
@@ -62,6 +62,7 @@ class JoinedRepository:
         self.decisive = decisive
         self.payload = dict(payload)
         self._clock = clock
+        self._begun = False
 
     def head(self) -> str:
         """See `Repository`."""
@@ -98,36 +99,43 @@ class JoinedRepository:
         touched = {part_of(path) for path in changes} | {Part.REQUESTS}
         self.decisive.client.spending.ahead(len(touched))
         self._check_head(parent)
-        with lost_where_gone(parent):
-            version = self.version(parent)
-            self._check_thawed(version.pins)
-            changes = self._possible(changes, version)
-            pins = version.pins.moved(self._payload_committed(changes, version, message))
-            deciding = _of(Part.REQUESTS, changes)
-            return self.decisive.commit_with(deciding, pins.note, parent, message)
+        try:
+            return self._committed(changes, self.version(parent), message)
+        except VersionGoneError as error:
+            self._check_head(parent)  # It was squashed away, or the store was made anew.
+            raise self._lost(error) from error
 
     def version(self, sha: str) -> Version:
         """The version a commit decided.
 
         Raises:
-            PlatformError: `no_store` where it has no pins, `pins_broken`.
+            TransientError: `store_gone` where it has no pins any more.
+            PlatformError: `no_store` where it never had any; `pins_broken`.
         """
         try:
             content = self.decisive.read_at(PINS, sha)
         except NotFoundError as error:
-            raise PlatformError(
-                "no_store",
-                f"{self.decisive.name} has no {PINS}: it is no store yet.",
-                "Create it with `python -m evaluator store create hub:OWNER/NAME`.",
+            if self._begun:
+                raise gone(self.decisive.name) from error
+            raise no_store(
+                self.decisive.name, f"{self.decisive.name} has no {PINS}, so it is no store yet."
             ) from error
         pins = read_pins(content, self.decisive.name)
         if set(PAYLOAD) - set(pins.pins):
             raise PlatformError("pins_broken", f"{PINS} in {self.decisive.name} lacks a part.")
+        self._begun = True
         return Version(sha, pins)
 
     def repository(self, part: Part) -> HubRepository:
         """The repository of a part."""
         return self.decisive if part is Part.REQUESTS else self.payload[part]
+
+    def _committed(self, changes: Changes, version: Version, message: str) -> str:
+        self._check_thawed(version.pins)
+        changes = self._possible(changes, version)
+        pins = version.pins.moved(self._payload_committed(changes, version, message))
+        deciding = _of(Part.REQUESTS, changes)
+        return self.decisive.commit_with(deciding, pins.note, version.sha, message)
 
     def _payload_committed(
         self, changes: Changes, version: Version, message: str
@@ -209,21 +217,49 @@ class JoinedRepository:
 
         def once() -> _T:
             sha = self.decisive.head()
-            at = sha if part is Part.REQUESTS else self.version(sha).of(part)
-            return ask(self.repository(part), at)
+            if part is Part.REQUESTS:
+                return self._unless_unmade(sha, lambda: ask(self.decisive, sha))
+            return ask(self.repository(part), self.version(sha).of(part))
 
         return self._again(once)
+
+    def _unless_unmade(self, sha: str, ask: Callable[[], _T]) -> _T:
+        """The answer; where it is that nothing is there, only if there is a store at all.
+
+        One that is being made again is not to be taken for an empty one.
+        """
+        try:
+            found = ask()
+        except NotFoundError:
+            self.version(sha)
+            raise
+        if found is False:
+            self.version(sha)
+        return found
 
     def _version(self) -> Version:
         return self.version(self.decisive.head())
 
     def _again(self, ask: Callable[[], _T]) -> _T:
-        """The answer; once more where a squash just removed the version that was read."""
+        """The answer; once more where the version that was read is gone since."""
         try:
             return ask()
         except VersionGoneError:
             self.decisive.forget_head()
+        try:
             return ask()
+        except VersionGoneError as error:
+            raise self._lost(error) from error
+
+    def _lost(self, error: VersionGoneError) -> TransientError:
+        """What the pins name is nowhere: no squash of ours does that."""
+        return TransientError(
+            "pins_lost",
+            f"{self.decisive.name} names a version of another repository of the store that is "
+            f"not there: that one was deleted, or its history rewritten. {error.message}",
+            "Run `python -m evaluator store create "
+            f"hub:{store_of(self.decisive.name)}` to go on without what it held.",
+        )
 
 
 _A_FILE = Entry("", True, "")

@@ -14,7 +14,7 @@ class Part(StrEnum):
     SCORES = "scores"
     """Scores of pairs and what is computed from them, as Parquet."""
     RESULTS = "results"
-    """Results, the snapshot and the boards."""
+    """Results, the snapshot, the boards and the cases behind them."""
     SUBMISSIONS = "submissions"
     """What was uploaded; private."""
 
@@ -24,7 +24,7 @@ PAYLOAD = (Part.SCORES, Part.RESULTS)
 
 _MAY_HOLD: dict[Part, tuple[str, ...]] = {
     Part.SCORES: ("results/",),
-    Part.RESULTS: ("results/", "snapshot", "boards/"),
+    Part.RESULTS: ("results/", "snapshot", "boards/", "cases/"),
 }
 
 
@@ -43,13 +43,19 @@ class HubName:
         return f"{self.text}-{part.value}"
 
 
+def store_of(repository: str) -> str:
+    """The store, `OWNER/NAME`, that a repository belongs to by its name; empty where to none."""
+    name, _, ending = repository.rpartition("-")
+    return name if ending in {part.value for part in Part} else ""
+
+
 def part_of(path: str) -> Part:
     """The repository that holds a path of the public side."""
     if path.startswith("results/") and path.endswith(".parquet"):
         return Part.SCORES
     if path.startswith("results/") and path.endswith(".json"):
         return Part.RESULTS
-    if path.startswith(("snapshot", "boards/")):
+    if path.startswith(("snapshot", "boards/", "cases/")):
         return Part.RESULTS
     return Part.REQUESTS
 

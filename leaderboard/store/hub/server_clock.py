@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
-from benchmarks.errors import TransientError
+from benchmarks.errors import AssayError, TransientError
 
 _GOOD_FOR_S = 600.0
 _JITTER = timedelta(seconds=2)
@@ -58,12 +58,13 @@ class ServerClock:
         """The time of the Hub.
 
         Raises:
-            TransientError: it has never told it, and does not now.
+            AssayError: it has never told it, and does not now.
         """
         if self._ask is not None and self._silent_for() > _GOOD_FOR_S:
             try:
                 self._ask()
-            except TransientError:
+            except AssayError:
+                # Time goes on whatever became of the store.
                 if self._heard is None:
                     raise
         with self._lock:

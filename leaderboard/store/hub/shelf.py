@@ -9,10 +9,12 @@ import uuid
 from contextlib import suppress
 from pathlib import Path
 
+from benchmarks.sources.git_blobs import git_blob_digest
+
 
 def git_blob_id(content: bytes) -> str:
-    """Id of a content as git has it: SHA-1 over `blob <size>`, a zero byte and the content."""
-    digest = hashlib.sha1(f"blob {len(content)}\0".encode(), usedforsecurity=False)
+    """Id of a content as git has it."""
+    digest = git_blob_digest(len(content))
     digest.update(content)
     return digest.hexdigest()
 

@@ -24,7 +24,6 @@ from leaderboard.store.live.text import readable
 from leaderboard.store.live.wire import PATH, SECRET_HEADER, Pulses, Told, checked_secret
 
 TOLD_EVERY_S = 1.0
-"""At most so often a message goes out."""
 LONGEST_PAUSE_S = 8.0
 """Between two tries while the app does not answer: far less than the silence of a dead worker."""
 FRESH_FOR_S = 1.0
@@ -45,6 +44,7 @@ class RelayLive:
         secret: shared with the app; empty: pulses can be read, and nothing else.
         client: makes the HTTP client; passed in by tests.
         steady: seconds that only go forward.
+        every_s: at most so often a message goes out.
     """
 
     def __init__(
@@ -54,11 +54,13 @@ class RelayLive:
         *,
         client: Callable[[], httpx.Client] = lambda: httpx.Client(timeout=_TIMEOUT),
         steady: Callable[[], float] = time.monotonic,
+        every_s: float = TOLD_EVERY_S,
     ) -> None:
         self._address = checked_address(address)
         self._secret = checked_secret(secret) if secret else ""
         self._client = client()
         self._steady = steady
+        self._every_s = every_s
         self._outbox = Outbox()
         self._wake = threading.Event()
         self._asking, self._starting = threading.Lock(), threading.Lock()
@@ -130,7 +132,7 @@ class RelayLive:
         self._wake.set()
 
     def _go_on(self) -> None:
-        pause = TOLD_EVERY_S
+        pause = self._every_s
         while True:
             self._wake.wait()
             self._wake.clear()
@@ -142,7 +144,7 @@ class RelayLive:
                 log.exception("A defect in telling the app; it is tried again.")
                 self._wake.set()
                 well = False
-            pause = TOLD_EVERY_S if well else min(2 * pause, LONGEST_PAUSE_S)
+            pause = self._every_s if well else min(2 * pause, LONGEST_PAUSE_S)
             time.sleep(pause)
 
     def _tell(self, told: Told) -> bool:

@@ -53,7 +53,7 @@ def test_a_pin_on_a_repository_that_was_made_again_is_broken(
     parts = created(hub, tmp_path / "a")
     transact(parts.public, lambda: {"results/x/y.json": b"{}"}, "a result")
     del hub.repositories[f"{NAME}-results"]
-    created(hub, tmp_path / "again")
+    hub.add(f"{NAME}-results", {".gitattributes": b""})
     found = rows(hub, tmp_path / "b")
     assert found["pin of results"].broken
     assert "deleted and made again" in found["pin of results"].state

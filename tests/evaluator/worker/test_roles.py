@@ -254,7 +254,7 @@ def test_a_private_submission_ends_held_and_nothing_public_tells_of_it(rig: Rig)
     assert result.rows[0]["value"] == 1.0
     public = b"".join(rig.store.public.read(path) for path in rig.store.public.list())
     assert b"grey" not in public
-    assert b"ada" not in public
+    assert b"hub:ada" not in public
     assert handed_over(rig) == ()
 
 

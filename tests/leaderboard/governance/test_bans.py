@@ -24,8 +24,7 @@ def house() -> House:
 
 
 def test_a_ban_and_what_it_rejects_are_one_commit_with_the_reason(house: House) -> None:
-    waiting, private = house.send(), house.send(private=True)
-    working, other = house.send(name="blue"), house.send(BOB, "green")
+    waiting, working, other = house.send(), house.send(name="blue"), house.send(BOB, "green")
     published = house.done(name="red")
     house.claim(working)
     before = int(house.store.public.head())
@@ -33,16 +32,28 @@ def test_a_ban_and_what_it_rejects_are_one_commit_with_the_reason(house: House) 
     assert int(house.store.public.head()) == before + 1
     assert read_bans(house.store.public) == {ADA.key: ban}
     ledger = Ledger(house.store)
-    for name in (waiting, private):
-        status = ledger.whole_status(name)
-        assert (status.state, status.code) == (State.REJECTED, "banned")
-        assert "Sent miners." in status.reason
-    assert ledger.status(private).reason == ""
+    status = ledger.status(waiting)
+    assert (status.state, status.code) == (State.REJECTED, "banned")
+    assert "Sent miners." in status.reason
     assert house.state(working) is State.SCORING
     assert house.state(other) is State.QUEUED
     assert house.shown() == {published}
     line = read_lines(house.store.public, ADA.key)[-1]
     assert (line.action, line.by, line.reason) == ("ban", OLGA.key, "Sent miners.")
+
+
+def test_a_ban_and_its_lifting_leave_private_submissions_as_they_are(house: House) -> None:
+    """What moved in the same commit would be known to be the account's."""
+    waiting, working, held = (house.send(name=n, private=True) for n in ("red", "green", "blue"))
+    house.claim(working)
+    house.claim(held)
+    house.finish(held)
+    before = house.ledger.whole_statuses()
+    house.acts.ban(ADA.key, OLGA, "Sent miners.")
+    assert Ledger(house.store).whole_statuses() == before
+    house.acts.unban(ADA.key, OLGA, "It was a simulation.")
+    assert Ledger(house.store).whole_statuses() == before
+    assert house.state(waiting) is State.QUEUED
 
 
 def test_a_rerun_of_what_is_published_is_not_rejected(house: House) -> None:

@@ -9,7 +9,14 @@ import pytest
 from benchmarks.errors import PlatformError
 from leaderboard.ledger.chronicle import read_lines, verify
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.ledger.redaction import PRIVATE_ID, private_id, public_record
+from leaderboard.ledger.redaction import (
+    BANNED,
+    PRIVATE_ID,
+    private_id,
+    public_events,
+    public_record,
+    whole_events,
+)
 from leaderboard.records import Event, Receipt, Submission
 from leaderboard.states import State
 from leaderboard.store.interface import Changes
@@ -101,8 +108,10 @@ def test_the_public_repository_says_nothing_of_a_private_submission_in_any_state
     house.acts.withdraw(name, ADA, "secretwithdrawal")
     second = send(house)
     house.acts.ban(ADA.key, OLGA, "For reasons.")
+    assert Ledger(house.store).status(second).state is State.QUEUED
+    house.claim(second)
+    house.fail(second, "hub:ada was banned: For reasons.", code=BANNED)
     house.acts.unban(ADA.key, OLGA, "For others.")
-    assert Ledger(house.store).status(second).state is State.REJECTED
     public = everything(recorder._under)
     assert leaks(public.replace(b"hub:ada", b"")) == []  # The ban itself is public.
     assert b"banned" not in b"".join(
@@ -137,6 +146,26 @@ def test_what_was_said_while_it_was_private_stays_so_when_it_is_published() -> N
     assert leaks(everything(recorder._under)) == ["ada"]
     assert [e.log for e in house.ledger.whole_events(name) if e.log] == ["secretlog"] * 2
     assert verify(house.store.public) == ()
+
+
+def test_how_its_authors_work_failed_is_not_public_and_what_hinders_it_from_outside_is() -> None:
+    house = House()
+    name = house.send(private=True)
+    house.claim(name)
+    house.fail(name, "Out of memory.", code="out_of_memory")
+    assert [e.code for e in house.ledger.events(name)] == [""] * 5
+    assert house.ledger.whole_status(name).code == "out_of_memory"
+
+
+def test_a_failure_whose_code_was_public_once_still_has_its_reason() -> None:
+    house = House()
+    name = house.send(private=True)
+    house.claim(name)
+    house.fail(name, "It broke.")
+    whole, record = house.ledger.whole_events(name), house.ledger.whole(name)
+    *before, last = public_events(record, whole)
+    older = [*before, last.model_copy(update={"code": "scorer_failed"})]
+    assert whole_events(record, older, [whole[-1]])[-1].reason == "It broke."
 
 
 def test_whoever_may_see_it_whole_finds_every_field_and_reason_again() -> None:

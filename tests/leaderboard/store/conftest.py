@@ -12,6 +12,7 @@ import pytest
 from leaderboard.store.hub.creating import create
 from leaderboard.store.hub.hub_store import HubParts
 from tests.hub.server import HubServer, running_hub
+from tests.leaderboard.store.grouping_rig import Room
 from tests.leaderboard.store.hub_rig import NAME
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -21,6 +22,12 @@ ROOT = Path(__file__).resolve().parents[3]
 def hub() -> Iterator[HubServer]:
     with running_hub() as server:
         yield server
+
+
+@pytest.fixture
+def room() -> Room:
+    """Where transactions come together."""
+    return Room()
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import threading
 from bisect import bisect_left
@@ -35,7 +36,7 @@ class FakeTime:
 
 def a_budget(per_hour: int = 100, burst: int = 20) -> tuple[CommitBudget, FakeTime]:
     fake = FakeTime()
-    return CommitBudget(per_hour, burst, fake, fake.sleep), fake
+    return CommitBudget(per_hour, burst, fake, fake.sleep, longest_wait_s=math.inf), fake
 
 
 def spent(budget: CommitBudget, fake: FakeTime, commits: int) -> list[float]:

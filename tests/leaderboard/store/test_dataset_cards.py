@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from huggingface_hub import DatasetCard
 
+from benchmarks import cases
 from benchmarks.schema import ScoreTable
 from benchmarks.stored_scores import SCHEMA as SCORES_SCHEMA
 from benchmarks.stored_scores import write_stored
@@ -119,7 +120,13 @@ def test_cards_tell_of_every_column_there_is() -> None:
     assert list(card_texts.OF_SCORES) == SCORES_SCHEMA.names
     assert list(card_texts.OF_CELLS) == cell_columns.SCHEMA.names
     assert list(card_texts.OF_PAIRS) == pairs.SCHEMA.names
+    assert list(card_texts.OF_CASES) == cases.SCHEMA.names
     assert list(card_texts.OF_SUBMISSIONS) == queue.names
+
+
+def test_cases_of_private_answers_are_promised_to_nobody() -> None:
+    names = [config["config_name"] for config in configs_of(Part.RESULTS, CARDS)]
+    assert names == ["boards", "pairs", "cases_open"]
 
 
 def test_words_of_a_benchmark_stay_in_their_cell() -> None:
@@ -153,7 +160,7 @@ def check(house: House, found: dict[Part, dict[str, Any]]) -> None:
     tested = found[Part.RESULTS]["pairs"]
     assert {row["benchmark"] for row in tested["rows"]} == {"open", "closed"}
     assert len(tested["rows"]) == 2
-    assert found[Part.RESULTS]["configs"] == ["boards", "pairs"]
+    assert found[Part.RESULTS]["configs"] == ["boards", "pairs", "cases_open"]
 
 
 _WANTED = {

@@ -379,9 +379,10 @@ def test_a_slow_answer_is_given_up_and_the_commit_found(
 
 
 def test_a_store_that_is_not_there_is_told_with_what_to_do(hub: HubServer, tmp_path: Path) -> None:
-    with pytest.raises(PlatformError, match="store create hub:OWNER/NAME") as refused:
+    with pytest.raises(PlatformError, match=f"store create hub:{NAME}`") as refused:
         parts_of(hub, tmp_path).public.read("a")
-    assert refused.value.code == "no_store"
+    assert (refused.value.code, refused.value.exit_code) == ("no_store", 1)
+    assert f"no store hub:{NAME}" in refused.value.message
 
 
 def test_a_repository_that_is_no_store_yet_says_so(hub: HubServer, tmp_path: Path) -> None:
@@ -408,7 +409,7 @@ def test_a_token_without_the_right_is_told_which_it_needs(
     repository = parts_of(hub, tmp_path, token=token, fresh_for_s=0.0).private
     with pytest.raises(PlatformError, match=words) as refused:
         repository.commit({"a": b"1"}, parent=head, message="m")
-    assert refused.value.code == code
+    assert (refused.value.code, refused.value.exit_code) == (code, 1)
     assert "hf_" not in str(refused.value).replace("HF_", "")
 
 

@@ -38,3 +38,13 @@ def test_a_folder_without_a_store_is_not_made_into_one_by_looking(tmp_path: Path
     assert (refused.value.code, list(tmp_path.iterdir())) == ("no_store", [])
     mistyped.open()
     assert mistyped.existing().public.list() == ()
+
+
+def test_a_store_knows_the_repositories_it_is_kept_in() -> None:
+    assert StoreName.parse("hub:lab/board").repositories == (
+        "lab/board-requests",
+        "lab/board-scores",
+        "lab/board-results",
+        "lab/board-submissions",
+    )
+    assert StoreName.parse("lab/board").repositories == ()

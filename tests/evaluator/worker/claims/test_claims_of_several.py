@@ -25,7 +25,7 @@ from tests.evaluator.worker.stock import stock
 
 @pytest.fixture
 def rig(tmp_path: Path) -> Rig:
-    return Rig(tmp_path, store=replace(memory_store(), jobs_per_commit=4))
+    return Rig(tmp_path, store=replace(memory_store(), jobs_per_commit=4), known_s=20.0)
 
 
 def events(rig: Rig, submission_id: str) -> tuple[Event, ...]:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import errno
+import json
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from benchmarks.errors import TransientError
+from benchmarks.errors import PlatformError, TransientError
 from evaluator.scoring import shards
 from evaluator.worker.ending import outbox as outbox_module
-from evaluator.worker.ending.concluding import MAX_ATTEMPTS
+from evaluator.worker.ending import publishing
+from evaluator.worker.ending.concluding import MAX_ATTEMPTS, MAX_ATTEMPTS_TO_PUBLISH
+from evaluator.worker.ending.outbox import Outbox
+from evaluator.worker.ending.publishing import RunPublisher
 from evaluator.worker.roles import WorkerRole
 from evaluator.worker.worker import Worker
 from leaderboard.governance.acts import Acts
@@ -27,6 +33,7 @@ from tests.evaluator.rig import ADA, BOB, MODULE, ROOT, FakeBackend, Rig
 from tests.evaluator.worker.breaking import Breaking, Killed, Switch, published_once, results
 from tests.evaluator.worker.stock import stock
 
+SCORES = "pair_id,score\na,1\nb,2\nc,3\n"
 PER_RUN = 8 * 3
 """Answers that one run takes, the trust checks included."""
 
@@ -127,32 +134,54 @@ def test_all_that_is_claimed_is_worked_on_while_the_store_is_away(rig: Rig, outa
     assert len(rig.backend.asked) == 2 * PER_RUN
 
 
-def test_one_upload_that_cannot_be_had_keeps_nothing_else_in_hand_waiting(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rig = Rig(tmp_path, store=replace(memory_store(), jobs_per_commit=2))
-    away = rig.send().submission
-    rig.clock.move(minutes=1)
-    there = rig.send({**MODULE, "assay.toml": b'name = "there"'}, account=BOB).submission
+def does_not_come(rig: Rig, archive: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One upload cannot be had, while the store answers."""
     fetch = rig.store.private.fetch
 
     def fails(path: str, target: Path) -> None:
-        if path == away.archive:
+        if path == archive:
             raise TransientError("hub_down", "This file does not come.")
         fetch(path, target)
 
     monkeypatch.setattr(rig.store.private, "fetch", fails)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_one_upload_that_cannot_be_had_rests_with_its_reason_while_others_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int
+) -> None:
+    rig = Rig(tmp_path, store=replace(memory_store(), jobs_per_commit=jobs))
+    away = rig.send_scores(SCORES).submission
+    rig.clock.move(minutes=1)
+    there = rig.send({**MODULE, "assay.toml": b'name = "there"'}, account=BOB).submission
+    does_not_come(rig, away.archive, monkeypatch)
     worker = rig.worker()
-    with pytest.raises(TransientError, match="does not come"):
-        worker.run_next()
-    assert worker.run_next()
-    worker._outgoing.send()
-    assert published_once(rig.store, there.submission_id)
-    monkeypatch.undo()
     until_quiet(rig, worker)
+    assert published_once(rig.store, there.submission_id)
+    status = Ledger(rig.store).status(away.submission_id)
+    assert (status.state, status.fault, status.code) == (State.QUEUED, "world", "files_away")
+    assert "This file does not come." in status.reason
+    monkeypatch.undo()
+    rig.clock.move(minutes=1)
+    worker.run_all()
     assert published_once(rig.store, away.submission_id)
-    claims = [e for e in Ledger(rig.store).events(away.submission_id) if e.state is State.CLAIMED]
-    assert len(claims) == 1
+
+
+def test_an_upload_that_never_comes_ends_its_submission_by_our_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig = Rig(tmp_path)
+    away = rig.send_scores(SCORES).submission
+    does_not_come(rig, away.archive, monkeypatch)
+    began, worker = rig.clock(), rig.worker()
+    while Ledger(rig.store).status(away.submission_id).unfinished:
+        with suppress(TransientError):
+            worker.run_next()
+        rig.clock.move(seconds=15)
+    status = Ledger(rig.store).status(away.submission_id)
+    assert status.attempts == MAX_ATTEMPTS_TO_PUBLISH
+    assert (status.state, status.fault, status.code) == (State.FAILED, "platform", "files_away")
+    assert rig.clock() - began > timedelta(hours=1), "an outage of an hour ends nothing"
 
 
 def test_after_a_restart_what_lies_in_the_outbox_is_published_and_not_scored(
@@ -419,3 +448,88 @@ def test_a_finished_submission_outlives_more_deaths_than_one_that_runs_may_cause
     rig.worker("last").run_all()
     assert published_once(plain, name)
     assert rig.backend.asked == asked
+
+
+def dies_judging(*_: object) -> None:
+    raise Killed
+
+
+def test_scores_that_their_judging_does_not_survive_get_no_more_attempts_than_code(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (name,) = stock(rig.store, ["hub:ada"])
+    monkeypatch.setattr(publishing, "judge", dies_judging)
+    for number in range(MAX_ATTEMPTS):
+        with pytest.raises(Killed):
+            rig.worker(f"w{number}").run_all()
+        assert entries(rig) == {name}
+        rig.clock.move(hours=9)
+    rig.worker("last").run_all()
+    status = Ledger(rig.store).status(name)
+    assert (status.state, status.code) == (State.FAILED, "worker_lost")
+
+
+def test_what_was_judged_once_keeps_its_attempts_if_a_later_judging_is_cut_off(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (name,) = stock(rig.store, ["hub:ada"])
+    plain = rig.store
+    rig.store = replace(plain, public=DyingAtPublication(plain.public, Switch()))
+    with pytest.raises(Killed):
+        rig.worker("w0").run_all()
+    rig.store = plain
+    with monkeypatch.context() as patch:
+        patch.setattr(publishing, "judge", dies_judging)
+        for number in range(1, MAX_ATTEMPTS + 1):
+            rig.clock.move(hours=9)
+            with pytest.raises(Killed):
+                rig.worker(f"w{number}").run_all()
+    rig.clock.move(hours=9)
+    rig.worker("last").run_all()
+    assert published_once(plain, name)
+
+
+def test_an_entry_of_an_older_program_is_one_that_was_not_judged(rig: Rig, outage: Outage) -> None:
+    name = finished_in_an_outage(rig, outage)
+    file = rig.folder / "scratch" / "outbox" / name / "entry.json"
+    record = json.loads(file.read_text())
+    assert record.pop("judged") is True
+    file.write_text(json.dumps(record))
+    entry = Outbox(file.parent.parent, "w1").entry(name)
+    assert entry is not None
+    assert not entry.judged
+    rig.backend = FakeBackend(lambda *_: 1 / 0)
+    rig.worker("w2").run_all()
+    assert published_once(rig.store, name)
+
+
+def test_a_defect_at_sending_is_borne_ten_times_with_its_reason_and_nothing_is_scored_twice(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (name,) = stock(rig.store, ["hub:ada"])
+    worker = rig.worker()
+
+    def defect(*_: object) -> None:
+        raise PlatformError("snapshot_damaged", "The boards cannot be read.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RunPublisher, "publish", defect)
+        for _ in range(3):
+            worker.run_all()
+            status = Ledger(rig.store).status(name)
+            assert (status.state, status.code) == (State.QUEUED, "snapshot_damaged")
+            assert "The boards cannot be read." in status.reason
+            rig.clock.move(hours=1)
+    assert len(rig.backend.asked) == PER_RUN
+    worker.run_all()
+    assert published_once(rig.store, name)
+    assert len(rig.backend.asked) == PER_RUN
+    (other,) = stock(rig.store, ["hub:bob"])
+    monkeypatch.setattr(RunPublisher, "publish", defect)
+    while Ledger(rig.store).status(other).unfinished:
+        worker.run_next()
+        rig.clock.move(hours=1)
+    status = Ledger(rig.store).status(other)
+    assert status.attempts == MAX_ATTEMPTS_TO_PUBLISH
+    assert (status.state, status.fault) == (State.FAILED, "platform")
+    assert entries(rig) == set()

@@ -1,0 +1,50 @@
+"""Serves a made-up store as a process of its own, for measurements from outside.
+
+    python -m benchmarks_perf.made_up_site FOLDER PORT SUBMISSIONS
+
+The folder is filled and published if it is empty. A line that begins with "Serving" is printed once
+visitors may come.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks_perf.made_up_store import NOW, Size, cards_of_size, fill
+from evaluator.submission.receiving.desk import SubmissionDesk
+from leaderboard.desk import Gate
+from leaderboard.pages.site import create_app, launch_options
+from leaderboard.publication.publisher import Publisher
+from leaderboard.publication.snapshot_file import PATH
+from leaderboard.store.folder import folder_store
+
+BOARDS, SLICES = 2, 60
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Serve until terminated."""
+    folder, port, submissions = Path(arguments[0]), int(arguments[1]), int(arguments[2])
+    size = Size(submissions, BOARDS, SLICES)
+    cards, store = cards_of_size(size), folder_store(folder)
+    if not store.public.has(PATH):
+        fill(store, size)
+        Publisher(store, cards).publish_cards(NOW)
+    desk = SubmissionDesk(store, {}, None, lambda: Gate(ok=True), store.clock)
+    app = create_app(store, desk, cards, clock=store.clock)
+    app.launch(
+        server_name="127.0.0.1",
+        server_port=port,
+        prevent_thread_lock=True,
+        quiet=True,
+        **launch_options(),
+    )
+    sys.stdout.write("Serving\n")
+    sys.stdout.flush()
+    app.block_thread()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,209 @@
+"""The cases of each family say what its protocol measures, of the pairs that it scores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmarks.cases import agreement, write_cases
+from benchmarks.croc import cases as croc_cases
+from benchmarks.croc.answers import CrocAnswers, PromptPair
+from benchmarks.croc.contrasts import compare
+from benchmarks.evalmuse.benchmark import CARD as EVALMUSE
+from benchmarks.evalmuse.benchmark import EvalMuse
+from benchmarks.gecko.aggregate import template_scores
+from benchmarks.gecko.answers import GeckoAnswers
+from benchmarks.genai_bench.benchmark import CARD_527, CARD_1600, GenAiBench
+from benchmarks.registry import load_registry
+from benchmarks.schema import Answers, Benchmark, Card, ScoreTable
+from benchmarks.scores import read_scores
+from benchmarks.tifa160.benchmark import Tifa160
+from benchmarks.ts2.answers import Ts2Answers
+from benchmarks.ts2.benchmark import Ts2
+from benchmarks.ts2.protocol import graph_values
+from tests.benchmarks.cards import trial_card
+from tests.benchmarks.croc_syn import syn_tree
+from tests.benchmarks.evalmuse.evalmuse_tree import labelled_list, write_json
+from tests.benchmarks.gecko import gecko_tree
+from tests.benchmarks.genai_ranking import test_genai_ranking as ranking
+
+DEMOS = ("demo_croc", "demo_ts2", "demo_evalmuse", "demo_gecko")
+
+
+def cases_of(benchmark: Benchmark, data: Path | None) -> tuple[Answers, pd.DataFrame]:
+    answers = benchmark.answers(data)
+    found = benchmark.cases(answers, data)
+    assert found is not None
+    assert found["pair_id"].isin(answers.pair_ids).all()
+    assert found["cluster"].isin(answers.clusters).all()
+    assert not found["pair_id"].duplicated().any()
+    write_cases(found)
+    return answers, found
+
+
+def any_scores(answers: Answers, seed: int = 0) -> pd.Series:
+    values = np.random.default_rng(seed).random(len(answers.pair_ids))
+    return pd.Series(values, index=list(answers.pair_ids), name="m")
+
+
+@pytest.mark.parametrize("name", DEMOS)
+def test_a_case_has_the_images_and_prompts_that_scorers_see(name: str) -> None:
+    benchmark = load_registry()[name]
+    answers, found = cases_of(benchmark, None)
+    questions = benchmark.questions(None)
+    seen = {
+        pair.pair_id: (pair.image_id, questions.texts[pair.text_id]) for pair in questions.pairs
+    }
+    told = dict(
+        zip(found["pair_id"], zip(found["image_id"], found["prompt"], strict=True), strict=True)
+    )
+    assert told == seen
+    assert set(found["pair_id"]) == set(answers.pair_ids)
+    skills = {skill for of in found["skills"] for skill in of.split(";")}
+    assert skills <= set(benchmark.card.skills)
+
+
+def test_comparisons_of_croc_are_those_of_its_four_directions() -> None:
+    answers, found = cases_of(load_registry()["demo_croc"], None)
+    assert isinstance(answers, CrocAnswers)
+    scores = any_scores(answers)
+    directions = compare(ScoreTable(scores.to_frame()), answers).values()
+    right = np.sum([np.nan_to_num(d.accuracy[:, 0]) * d.comparisons for d in directions], axis=0)
+    n = np.sum([d.comparisons for d in directions], axis=0)
+    mine = agreement(found, scores)
+    assert mine["case_id"].tolist() == list(answers.clusters)
+    assert mine["n_compared"].tolist() == n.tolist()
+    assert mine["n_right"].to_numpy() == pytest.approx(right)
+
+
+def test_an_image_that_two_pairs_of_negation_list_is_one_image() -> None:
+    pairs = (
+        PromptPair("negation_1", "negation", "a and b", "a and no b", ("o1",), ("shared",)),
+        PromptPair(
+            "negation_2", "negation", "a and c", "a and no c", ("o2",), ("shared@negation_2",)
+        ),
+    )
+    answers = CrocAnswers((), ("negation_1", "negation_2"), pairs)
+    found = croc_cases.cases(answers)
+    assert found.loc[found["image_id"] == "shared", "pair_id"].tolist() == [
+        "shared|orig", "shared|contrast", "shared@negation_2|orig", "shared@negation_2|contrast",
+    ]  # fmt: skip
+    said = found[found["pair_id"] == "shared|contrast"].iloc[0]
+    assert (said["expected"], said["said"], said["split"]) == (1.0, "image of this prompt", "")
+
+
+def test_cases_of_ts2_order_images_by_their_errors(assay_data: Path) -> None:
+    benchmark = Ts2()
+    answers, found = cases_of(benchmark, assay_data)
+    assert isinstance(answers, Ts2Answers)
+    assert found["case_id"].nunique() == 165
+    assert set(found["split"]) == {"synth", "nat", "real"}
+    node = found[found["pair_id"] == "000-00"].iloc[0]
+    assert (node["case_id"], node["expected"]) == ("0", 0.0)
+    assert node["prompt"]
+    assert found["said"].str.fullmatch(r"(no error|\d+ errors?)( \(\w+\))?").all()
+    scores = read_scores(assay_data / "ts2" / "scores.csv", benchmark, answers)
+    oriented = scores.oriented()
+    values = graph_values(scores, answers)
+    ranks = values.values["rank", "equation"]
+    for column, metric in enumerate(scores.metrics):
+        mine = agreement(found, oriented[metric]).set_index("case_id")["share"]
+        both = pd.concat([mine, pd.Series(ranks[:, column], list(answers.clusters))], axis=1)
+        first, second = both.dropna().rank().to_numpy(float).T
+        assert np.corrcoef(first, second)[0, 1] > 0.6, metric
+
+
+@pytest.mark.parametrize("card", [CARD_527, CARD_1600], ids=lambda card: card.name)
+def test_cases_of_genai_bench_are_prompts_with_their_mean_ratings(
+    card: Card, assay_data: Path
+) -> None:
+    benchmark = GenAiBench(card)
+    answers, found = cases_of(benchmark, assay_data)
+    prompts = benchmark.prompts(assay_data).set_index("prompt_id")
+    assert found["prompt"].tolist() == prompts["prompt"].loc[found["case_id"]].tolist()
+    assert found["skills"].tolist() == prompts["skills"].loc[found["case_id"]].tolist()
+    first = found.iloc[0]
+    assert first["said"] == f"{first['expected']:.1f} of 5"
+    assert (
+        agreement(found, pd.Series(found["expected"].to_numpy(), found["pair_id"]))["share"]
+        .dropna()
+        .eq(1.0)
+        .all()
+    )
+    assert len(found) == len(answers.pair_ids)
+
+
+def test_cases_of_tifa160_have_the_ratings_of_the_headline(assay_data: Path) -> None:
+    _, found = cases_of(Tifa160(), assay_data)
+    assert found["case_id"].nunique() == 160
+    assert found.groupby("case_id").size().eq(5).all()
+    assert set(found["skills"]) == {"coco", "partiprompt", "paintskill", "drawbench"}
+    assert found["expected"].between(1, 5).all()
+
+
+def test_cases_of_the_ranking_set_are_the_nine_images_of_one_model(tmp_path: Path) -> None:
+    _, found = cases_of(ranking.small(), ranking.write(tmp_path))
+    assert found.groupby("case_id").size().eq(9).all()
+    assert found["case_id"].iloc[0] == "7/DALLE_3"
+    assert (found["cluster"] + "/" + found["split"]).equals(found["case_id"])
+    assert found["prompt"].iloc[0] == "prompt 7"
+
+
+def test_cases_of_evalmuse_have_the_skills_of_their_elements(tmp_path: Path) -> None:
+    listed = labelled_list(n_prompts=32, images=3)
+    data = write_json(tmp_path, "train_list.json", listed)
+    benchmark = EvalMuse(trial_card(EVALMUSE))
+    answers, found = cases_of(benchmark, data)
+    assert set(found["pair_id"]) == set(answers.pair_ids)
+    assert found["skills"].str.len().gt(0).all()
+    labels = {r["img_path"]: sum(r["total_score"]) / len(r["total_score"]) for r in listed}
+    expected = [labels[pair] for pair in found["pair_id"]]
+    assert found["expected"].to_numpy() == pytest.approx(expected, abs=1e-6)
+    assert set(found["split"]) <= {"real", "synth"}
+
+
+def test_cases_of_gecko_compare_ratings_of_one_template(tmp_path: Path) -> None:
+    benchmark, data = gecko_tree.gecko(), gecko_tree.write_tree(tmp_path)
+    answers, found = cases_of(benchmark, data)
+    assert isinstance(answers, GeckoAnswers)
+    likert = template_scores(answers.ratings).query("template == 'Likert'")
+    ids = likert["prompt_id"] + "/" + likert["model"]
+    rated = pd.Series(likert["score"].to_numpy(), index=ids)
+    assert found["expected"].to_numpy() == pytest.approx(
+        rated.loc[found["pair_id"]].to_numpy(), nan_ok=True
+    )
+    assert found["said"].str.endswith("of 5").any()
+    assert "s;rel;s_rel" in set(found["split"])
+
+
+def test_without_absolute_ratings_gecko_goes_by_who_wins_side_by_side(tmp_path: Path) -> None:
+    ratings = gecko_tree.ratings_table()
+    data = gecko_tree.write_tree(tmp_path, ratings=ratings[ratings["template"] == "SxS"])
+    _, found = cases_of(gecko_tree.gecko(), data)
+    totals = found.groupby("case_id")["expected"].sum()
+    assert totals.eq(0).all(), "what one image wins another loses"
+    assert found["expected"].abs().max() > 0
+    assert found["said"].str.startswith("side by side: ").all()
+
+
+def test_cases_of_croc_syn_hold_both_texts_of_each_image(tmp_path: Path) -> None:
+    line = syn_tree.line("entity_variation|||a_dog|||x", ["a dog", "two dogs"])
+    data = syn_tree.write(tmp_path, syn_tree.same_everywhere(line))
+    _, found = cases_of(syn_tree.benchmark(n_images=2), data)
+    assert len(found) == 4 * 2 * 2 * 2 * 2, "files, prompts, sides, images, texts"
+    case = found[found["case_id"] == found["case_id"].iloc[0]]
+    assert set(case["prompt"]) == {"a dog", "not a dog"}
+    assert case["expected"].sum() == len(case) / 2
+    assert set(found["split"]) == {
+        "entity_variation;entity_variation:ds", "entity_variation;entity_variation:qwen",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["evalmuse_structure", "evalmuse_track2", "evalmuse_ntire"])
+def test_where_answers_are_withheld_there_are_no_cases(name: str) -> None:
+    benchmark = load_registry()[name]
+    assert not benchmark.card.answers_public
+    assert benchmark.cases(None, None) is None

@@ -1,0 +1,36 @@
+"""`store page` writes the boards as a file that needs no service."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from evaluator.__main__ import command_line
+from leaderboard.pages.overview.still import still_page
+from leaderboard.publication.snapshot import read_snapshot
+from leaderboard.store.folder import folder_store
+from tests.leaderboard.pages.synthetic import fill
+
+
+def run(*words: str) -> tuple[int, str]:
+    done = CliRunner().invoke(command_line(), ["store", "page", *words])
+    return done.exit_code, done.output
+
+
+def test_the_boards_of_a_store_are_written_as_one_file(tmp_path: Path) -> None:
+    store = fill(folder_store(tmp_path / "store"))
+    target = tmp_path / "index.html"
+    code, said = run(str(tmp_path / "store"), "--to", str(target))
+    assert code == 0, said
+    snapshot = read_snapshot(store.public)
+    assert snapshot is not None and target.read_bytes() == still_page(snapshot)
+
+
+def test_where_nothing_is_published_nothing_is_written(tmp_path: Path) -> None:
+    folder_store(tmp_path / "store")
+    target = tmp_path / "index.html"
+    for name in ("store", "mistyped"):
+        code, _ = run(str(tmp_path / name), "--to", str(target))
+        assert code == 1
+    assert not target.exists() and not (tmp_path / "mistyped").exists()
