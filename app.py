@@ -12,7 +12,8 @@ Environment:
                  heartbeats and running logs (default: those of this machine are shown)
     ASSAY_WEBHOOK_SECRET  as given to the Hub, which tells of changes at /webhook
 
-Beside the pages it answers programs at /health, /metrics and /live/pulses.
+Beside the pages it answers programs at /v1 (docs/api.md), /mcp, /health, /metrics and
+/live/pulses.
 
 On a Space with `hf_oauth: true` people sign in with their account of the Hub. Elsewhere only
 visitors from this machine are known, as the local account; all others may read.
@@ -38,15 +39,20 @@ from benchmarks.registry import load_registry
 from evaluator.commands.person import os_user
 from evaluator.isolation.gate import isolation_gate
 from evaluator.submission.receiving.desk import SubmissionDesk
+from leaderboard.api.mcp_routes import routes as mcp_routes
+from leaderboard.api.routes import routes as api_routes
+from leaderboard.api.source import Source
 from leaderboard.desk import Gate
 from leaderboard.governance.signing_in import SignIn, read_sign_in
+from leaderboard.pages.reading import Reader
 from leaderboard.pages.site import create_app, launch_options
 from leaderboard.service.health_routes import routes as health_routes
 from leaderboard.service.live_routes import routes as live_routes
 from leaderboard.service.looking import HealthWatch
+from leaderboard.service.picture_routes import routes as picture_routes
+from leaderboard.service.pictures import Pictures
 from leaderboard.service.webhooks import routes as webhook_routes
 from leaderboard.service.webhooks import webhook_from
-from leaderboard.store.hub.layout import HubName, Part
 from leaderboard.store.interface import Store
 from leaderboard.store.live.opening import SECRET, live_of
 from leaderboard.store.live.wire import checked_secret
@@ -113,37 +119,54 @@ def open_store(settings: Settings) -> Store:
     return replace(store, live=live_of(settings.store.folder, {}))
 
 
-def build(settings: Settings, store: Store) -> gr.Blocks:
-    """The site over a store, with the evaluator's desk."""
-    registry = load_registry()
-    desk = SubmissionDesk(store, registry, settings.data, _gate, store.clock)
+def source_of(store: Store) -> Source:
+    """What pages and programs read, once for both."""
     # Boards of people's ratings come before simulated ones.
-    cards = sorted(
-        (b.card for b in registry.values()), key=lambda card: (card.simulated, card.name)
+    every = (benchmark.card for benchmark in load_registry().values())
+    cards = {card.name: card for card in sorted(every, key=lambda c: (c.simulated, c.name))}
+    return Source(Reader(store, cards, clock=store.clock), store, cards, store.clock)
+
+
+def build(settings: Settings, store: Store, source: Source | None = None) -> gr.Blocks:
+    """The site over a store, with the evaluator's desk."""
+    desk = SubmissionDesk(store, load_registry(), settings.data, _gate, store.clock)
+    read = source or source_of(store)
+    return create_app(
+        store,
+        desk,
+        read.cards,
+        clock=store.clock,
+        sign_in=settings.sign_in,
+        pictures=_pictures(settings.data),
+        reader=read.reader,
     )
-    shown = {card.name: card for card in cards}
-    return create_app(store, desk, shown, clock=store.clock, sign_in=settings.sign_in)
 
 
-def routes_of(settings: Settings, store: Store, environment: Mapping[str, str]) -> list[BaseRoute]:
+def routes_of(
+    settings: Settings,
+    store: Store,
+    environment: Mapping[str, str],
+    source: Source | None = None,
+) -> list[BaseRoute]:
     """What is served to programs, beside the pages.
 
     Raises:
         SubmitterError: `weak_secret`, of the webhook.
     """
+    read = source or source_of(store)
     watch = HealthWatch(store, settings.store.folder)
     # Told of a change, the pages see it at once and not when the version is next asked for.
-    webhook = webhook_from(environment, repositories_of(settings.store), store.look_anew)
+    webhook = webhook_from(environment, settings.store.repositories, store.look_anew)
     return [
+        # Before whatever else is below /v1: the first route that fits answers.
+        *picture_routes(_pictures(settings.data)),
         *health_routes(watch),
         *live_routes(store.live, settings.live_secret, store.clock),
         *(webhook_routes(webhook) if webhook is not None else ()),
+        # After all others below /v1: it answers whatever else is asked for there.
+        *api_routes(read),
+        *mcp_routes(read),
     ]
-
-
-def repositories_of(store: StoreName) -> tuple[str, ...]:
-    """Of a store on the Hub; a folder has none."""
-    return tuple(HubName(store.hub_name).of(part) for part in Part) if store.on_hub else ()
 
 
 def patiently(
@@ -168,8 +191,9 @@ def main() -> int:
     try:
         settings = Settings.read(os.environ, os_user())
         store = patiently(lambda: open_store(settings))
-        app = patiently(lambda: build(settings, store))
-        routes = routes_of(settings, store, os.environ)
+        source = source_of(store)
+        app = patiently(lambda: build(settings, store, source))
+        routes = routes_of(settings, store, os.environ, source)
     except AssayError as error:
         sys.stderr.write(f"error [{error.code}]: {error}\n")
         return error.exit_code
@@ -197,6 +221,12 @@ def main() -> int:
 def _gate() -> Gate:
     """Whether code can be isolated here; probed once, since a machine seldom changes."""
     return isolation_gate()
+
+
+@cache
+def _pictures(data: Path | None) -> Pictures:
+    """Of the benchmarks; the pages and the route that serves them look at the same lists."""
+    return Pictures(load_registry(), data)
 
 
 if __name__ == "__main__":

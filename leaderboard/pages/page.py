@@ -17,6 +17,7 @@ from leaderboard.governance.own import Own
 from leaderboard.governance.signing_in import SignIn
 from leaderboard.pages.moved.reading import EarlierBoards
 from leaderboard.pages.reading import Reader
+from leaderboard.service.pictures import Pictures
 from leaderboard.store.interface import Store
 from leaderboard.store.live.interface import Live
 
@@ -38,6 +39,7 @@ class Context:
         clock: the current time, with a time zone.
         store: where everything is kept; handlers act on it only for an account that may.
         sign_in: how visitors are told apart.
+        pictures: the images of benchmarks that are on this machine; none by default.
     """
 
     reader: Reader
@@ -47,6 +49,7 @@ class Context:
     clock: Callable[[], datetime]
     store: Store
     sign_in: SignIn = field(default_factory=SignIn)
+    pictures: Pictures = field(default_factory=lambda: Pictures({}, None))
 
     @cached_property
     def own(self) -> Callable[[Account], Own]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -88,6 +89,10 @@ class BoardIndex:
             self._sorted[key] = self._board.slice(selector, skill)
         return self._sorted[key]
 
+    def of_entries(self, entry_ids: Collection[str]) -> tuple[Cell, ...]:
+        """The cells of some entries in all rankings, in the order of the board."""
+        return self._board.columns.of_entries(entry_ids)
+
 
 @dataclass(frozen=True)
 class View:
@@ -98,12 +103,16 @@ class View:
         boards: benchmark name to its indexed board; benchmarks without results have empty ones.
         orders: ranks what is looked at.
         skill_tests: tests metrics within skills, and remembers it.
+        version: hash of the snapshot; empty where nothing was published.
+        built_at: when the snapshot was made; None likewise.
     """
 
     entries: Mapping[str, Entry]
     boards: Mapping[str, BoardIndex]
     orders: Orders
     skill_tests: SkillTests = field(default_factory=SkillTests, compare=False)
+    version: str = field(default="", compare=False)
+    built_at: datetime | None = field(default=None, compare=False)
 
 
 class Reader:
@@ -227,7 +236,8 @@ class Reader:
         # Most commits are events of the queue and leave the snapshot as it was.
         if content != self._content:
             snapshot = parse(content) if content else None
-            self._view = view_of(snapshot, self._cards, Orders(self._store))
+            version = hashlib.sha256(content).hexdigest() if content else ""
+            self._view = view_of(snapshot, self._cards, Orders(self._store), version)
             self._content = content
         self._statuses = self._ledger.statuses()
         self._runs = {}
@@ -241,7 +251,9 @@ class Reader:
         return None, parse_snapshot
 
 
-def view_of(snapshot: Snapshot | None, cards: Mapping[str, Card], orders: Orders) -> View:
+def view_of(
+    snapshot: Snapshot | None, cards: Mapping[str, Card], orders: Orders, version: str = ""
+) -> View:
     """The view of a snapshot; None is a store in which nothing was published."""
     published = snapshot.boards if snapshot else {}
     boards = {
@@ -249,4 +261,10 @@ def view_of(snapshot: Snapshot | None, cards: Mapping[str, Card], orders: Orders
         for name, card in cards.items()
     }
     entries = snapshot.entries if snapshot else {}
-    return View(MappingProxyType(entries), MappingProxyType(boards), orders)
+    return View(
+        MappingProxyType(entries),
+        MappingProxyType(boards),
+        orders,
+        version=version,
+        built_at=snapshot.built_at if snapshot else None,
+    )

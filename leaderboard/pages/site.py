@@ -15,12 +15,22 @@ from starlette.routing import BaseRoute
 from benchmarks.schema import Card
 from leaderboard.desk import Desk
 from leaderboard.governance.signing_in import SignIn
+from leaderboard.pages.footer import footer
+from leaderboard.pages.navigation import navigation_script
 from leaderboard.pages.outage import LOOKED_AT_EVERY_S, band, or_as_before
 from leaderboard.pages.page import Context, Page, all_pages
 from leaderboard.pages.reading import Reader
-from leaderboard.pages.shown.widgets import KEEP_OPEN, QUIET, html, on_load, run_on_load
+from leaderboard.pages.shown.widgets import (
+    KEEP_OPEN,
+    QUIET,
+    html,
+    html_on_load,
+    on_load,
+    run_on_load,
+)
 from leaderboard.pages.submit.uploads import OnlyKnownUpload
 from leaderboard.pages.theme import theme
+from leaderboard.service.pictures import Pictures
 from leaderboard.store.interface import Store
 
 MAX_UPLOAD = "1gb"
@@ -38,6 +48,8 @@ def create_app(
     *,
     clock: Callable[[], datetime],
     sign_in: SignIn | None = None,
+    pictures: Pictures | None = None,
+    reader: Reader | None = None,
 ) -> gr.Blocks:
     """Build the site; nothing is served yet.
 
@@ -47,15 +59,20 @@ def create_app(
         cards: the benchmarks, by name, in the order of display.
         clock: the current time, with a time zone.
         sign_in: how visitors are told apart; without it all are guests, who may read only.
+        pictures: the images of benchmarks; without them pages show where one would be. Whoever
+            gives some serves `service.picture_routes` as well.
+        reader: of the same store, where others read with it, so that both show and remember the
+            same.
     """
     context = Context(
-        reader=Reader(store, cards, clock=clock),
+        reader=reader or Reader(store, cards, clock=clock),
         live=store.live,
         desk=desk,
         cards=cards,
         clock=clock,
         store=store,
         sign_in=sign_in or SignIn(),
+        pictures=pictures or Pictures({}, None),
     )
     first, *others = all_pages()
     with gr.Blocks(
@@ -64,19 +81,25 @@ def create_app(
         fill_width=True,
         delete_cache=(UPLOADS_SWEPT_EVERY_S, UPLOADS_KEPT_S),
     ) as app:
-        _fill(first, context, home=first.title)
+        _fill(first, context)
     for page in others:
         with app.route(page.title, f"/{page.path}", show_in_navbar=page.in_navigation):
-            _fill(page, context, home=first.title)
+            _fill(page, context)
     return app
 
 
-def _fill(page: Page, context: Context, *, home: str) -> None:
-    gr.Navbar(main_page_name=home)
+def _fill(page: Page, context: Context) -> None:
+    gr.Navbar(visible=False)  # Ours is in the head, see `launch_options`.
     run_on_load(f"() => {{ document.title = {json.dumps(page.title + ' · Assay')}; }}")
     run_on_load(KEEP_OPEN)
     _show_outages(context)
     page.build(context)
+    html_on_load(lambda: footer(_as_of(context.reader), context.clock()))
+
+
+def _as_of(reader: Reader) -> datetime | None:
+    reader.view()
+    return reader.as_of
 
 
 def _show_outages(context: Context) -> None:
@@ -105,7 +128,7 @@ def launch_options(
     return {
         "theme": theme(),
         # Not as `css`: Gradio prefixes those rules, but not the ones inside @media, which then lose.
-        "head": f"{_DESCRIPTION}<style>{style}</style>",
+        "head": f"{_DESCRIPTION}<style>{style}</style>{navigation_script(all_pages())}",
         "footer_links": [],
         "max_file_size": MAX_UPLOAD,
         "run_history": False,

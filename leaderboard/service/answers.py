@@ -35,8 +35,8 @@ def in_json(status: HTTPStatus, **said: object) -> Answer:
 
 
 def health_answer(watch: HealthWatch) -> Answer:
-    """How the installation is doing: 200, or 503 where it is down."""
-    health = watch.health()
+    """How the installation is doing, said soon: 200, or 503 where it is down."""
+    health = watch.soon()
     down = health.status is Level.DOWN
     status = HTTPStatus.SERVICE_UNAVAILABLE if down else HTTPStatus.OK
     return Answer(status, health.model_dump_json().encode())
@@ -47,4 +47,4 @@ def metrics_answer(watch: HealthWatch) -> Answer:
     # Here, since nobody who does not scrape needs the client.
     from leaderboard.service.metrics import CONTENT_TYPE, metrics_text  # noqa: PLC0415
 
-    return Answer(HTTPStatus.OK, metrics_text(watch.health()), CONTENT_TYPE)
+    return Answer(HTTPStatus.OK, metrics_text(watch.soon()), CONTENT_TYPE)

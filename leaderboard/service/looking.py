@@ -6,12 +6,15 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 
 from benchmarks.errors import AssayError, PlatformError, TransientError
-from leaderboard.ledger.chronicle import SEGMENT_LINES, Line, segments
+from leaderboard.ledger.chronicle import SEGMENT_LINES, Line, segments, sha256
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.publication.snapshot import read_snapshot
 from leaderboard.service.health import Boards, DiskSpace, Health, Seen, disk_of
@@ -19,13 +22,34 @@ from leaderboard.service.verdict import judged, unreadable
 from leaderboard.store.interface import Repository, Store, utc_now
 
 FRESH_FOR_S = 5.0
-PATIENCE_S = 5.0
+PATIENCE_S = 4.0
+"""Less than what probes of a service commonly wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """A segment as it was read.
+
+    Attributes:
+        actions: its lines by what was done.
+        before: hash of the line before its first; empty where it has none.
+        last: hash of its last line.
+        at: time of that.
+        full: whether nothing more comes into it.
+    """
+
+    actions: Counter[str]
+    before: str
+    last: str
+    at: datetime | None
+    full: bool
 
 
 class ChronicleCounts:
     """Counts the lines of the public ledger by what was done.
 
-    A segment that is full never changes, so it is read once.
+    A segment that is full never changes, so it is read once. Where the store was deleted and made
+    anew under its name, the hashes do not chain to what was read before, and all is read again.
 
     Args:
         public: the repository with the ledger.
@@ -33,25 +57,44 @@ class ChronicleCounts:
 
     def __init__(self, public: Repository) -> None:
         self._public = public
-        self._full: dict[str, Counter[str]] = {}
+        self._full: dict[str, _Counted] = {}
 
     def read(self) -> tuple[Counter[str], datetime | None]:
         """What was done how often, and when something was done last."""
+        found = self._read()
+        if not _chained(found):
+            self._full.clear()
+            found = self._read()
         total: Counter[str] = Counter()
-        last: datetime | None = None
+        for each in found:
+            total += each.actions
+        return total, max((each.at for each in found if each.at), default=None)
+
+    def _read(self) -> list[_Counted]:
         paths = segments(self._public)
-        for path in paths:
-            if path not in self._full or path == paths[-1]:
-                raw = self._public.read(path).splitlines()
-                lines = [Line.model_validate_json(line) for line in raw]
-                last = lines[-1].at if lines else last
-                counted = Counter(line.action for line in lines)
-                if len(lines) < SEGMENT_LINES:
-                    total += counted
-                    continue
-                self._full[path] = counted
-            total += self._full[path]
-        return total, last
+        found = [
+            self._full[path]
+            if path in self._full and path != paths[-1]
+            else _counted(self._public.read(path).splitlines())
+            for path in paths
+        ]
+        self._full = {path: each for path, each in zip(paths, found, strict=True) if each.full}
+        return found
+
+
+def _counted(raw: list[bytes]) -> _Counted:
+    lines = [Line.model_validate_json(line) for line in raw]
+    return _Counted(
+        actions=Counter(line.action for line in lines),
+        before=lines[0].before if lines else "",
+        last=sha256(raw[-1]) if raw else "",
+        at=lines[-1].at if lines else None,
+        full=len(lines) >= SEGMENT_LINES,
+    )
+
+
+def _chained(found: list[_Counted]) -> bool:
+    return all(not after.before or after.before == one.last for one, after in pairwise(found))
 
 
 class Looking:
@@ -102,7 +145,7 @@ class HealthWatch:
         folder: on the disk that this process depends on.
         own: name of the worker that answers; empty where none does.
         fresh_for_s: how long an answer is given again.
-        patience_s: how long to wait for another who looks.
+        patience_s: how long whoever wants an answer `soon` waits for one.
         monotonic: seconds, for that.
         disk: says what is free where a folder lies.
     """
@@ -125,24 +168,41 @@ class HealthWatch:
         self._fresh_for_s, self._patience_s = fresh_for_s, patience_s
         self._monotonic = monotonic
         self._disk = disk
-        self._lock = threading.Lock()
+        self._lock, self._starting = threading.Lock(), threading.Lock()
         self._last: tuple[float, Health] | None = None
+        self._under_way: tuple[float, Future[Health]] | None = None
 
     def health(self) -> Health:
-        """As it is now, or was a few seconds ago; down where another looks already and gets no answer.
+        """As it is now, or was a few seconds ago, however long the store takes to say so."""
+        with self._lock:
+            if self._last is None or self._monotonic() - self._last[0] >= self._fresh_for_s:
+                found = self._look()
+                self._last = self._monotonic(), found
+            return self._last[1]
 
-        Whoever asks meanwhile waits for that one answer, but not so long that a silent store holds
-        all the threads of a site.
+    def soon(self) -> Health:
+        """As `health`, in a few seconds; down where the store has not answered by then.
+
+        One look is under way at a time, in a thread of its own, so that a silent store holds
+        neither whoever asks nor all the threads of a site.
         """
-        if not self._lock.acquire(timeout=self._patience_s):
+        since, look = self._look_under_way()
+        left = max(0.0, since + self._patience_s - self._monotonic())
+        try:
+            return look.result(left)
+        except FutureTimeout:
             silent = TransientError("store_silent", f"No answer in {self._patience_s:.0f} s.")
             return unreadable(silent, utc_now(), self._disk(self._folder))
-        try:
-            if self._last is None or self._monotonic() - self._last[0] >= self._fresh_for_s:
-                self._last = self._monotonic(), self._look()
-            return self._last[1]
-        finally:
-            self._lock.release()
+
+    def _look_under_way(self) -> tuple[float, Future[Health]]:
+        with self._starting:
+            if self._under_way is None or self._under_way[1].done():
+                look: Future[Health] = Future()
+                self._under_way = self._monotonic(), look
+                threading.Thread(
+                    target=_fulfil, args=(look, self.health), name="health", daemon=True
+                ).start()
+            return self._under_way
 
     def _look(self) -> Health:
         # This machine's time, for a store that does not even tell its own.
@@ -152,6 +212,13 @@ class HealthWatch:
             return judged(self._looking.look(), now, disk, own=self._own)
         except AssayError as error:
             return unreadable(error, now, disk)
+
+
+def _fulfil(look: Future[Health], ask: Callable[[], Health]) -> None:
+    try:
+        look.set_result(ask())
+    except Exception as error:  # noqa: BLE001 (a defect: raised by whoever waits for the answer)
+        look.set_exception(error)
 
 
 def boards_of(public: Repository) -> Boards | None:

@@ -8,13 +8,21 @@ from typing import Any
 
 import gradio as gr
 
+from leaderboard.pages.boards.arrangement import MOST_COLUMNS, Arrangement
+from leaderboard.pages.boards.columns import columns_of, every_key
 from leaderboard.pages.boards.filters import KINDS, MOST_SEARCHED, YES, Filters
 from leaderboard.pages.boards.query import BETWEEN_SKILLS, BoardQuery, Choice, resolve
-from leaderboard.pages.boards.view import board_view, skills_placeholder, skills_view
+from leaderboard.pages.boards.view import (
+    board_body,
+    board_head,
+    skills_placeholder,
+    skills_view,
+)
 from leaderboard.pages.moved.moved_page import banner
 from leaderboard.pages.outage import or_unread
 from leaderboard.pages.page import Context, Page
 from leaderboard.pages.reading import View
+from leaderboard.pages.shown.following import followable, followed_to
 from leaderboard.pages.shown.measures import skill_title, title, token
 from leaderboard.pages.shown.widgets import COPY_LINK, QUIET, SHOW_LINK, html
 
@@ -37,6 +45,13 @@ def measure_options(choice: Choice) -> list[tuple[str, str]]:
     return [(title(card, s, choice.board.every_selector()), token(s)) for s in choice.options]
 
 
+def column_options(choice: Choice) -> list[tuple[str, str]]:
+    """Title and key of every column that may stand beside the ranked one."""
+    ranked = choice.query.measure if not choice.skills else ""
+    keys = [key for key in every_key(choice.board) if key != ranked]
+    return [(column.title, column.key) for column in columns_of(choice.board, keys)]
+
+
 @dataclass(frozen=True)
 class _Controls:
     """What a visitor chooses with, and what shows the choice."""
@@ -47,9 +62,11 @@ class _Controls:
     search: gr.Textbox
     kind: gr.Dropdown
     untrained: gr.Checkbox
+    columns: gr.Dropdown
     reset: gr.Button
     copy: gr.Button
     link: gr.Textbox
+    head: gr.HTML
     shown: gr.HTML
     below: gr.HTML
 
@@ -57,17 +74,19 @@ class _Controls:
     def inputs(self) -> list[Any]:
         """In the order of `_asked`."""
         return [
-            self.benchmark, self.skills, self.measure, self.search, self.kind, self.untrained
+            self.benchmark, self.skills, self.measure, self.search, self.kind, self.untrained,
+            self.columns,
         ]  # fmt: skip
 
     @property
     def results(self) -> list[Any]:
         """In the order of `_results`."""
-        return [self.link, self.shown, self.below]
+        return [self.link, self.head, self.shown, self.below]
 
 
 def _controls(context: Context) -> _Controls:
     names = benchmark_options(context.reader.view())
+    head = html()
     with gr.Row(elem_classes="as-choosers"):
         benchmark = gr.Dropdown(names, value=names[0][1] if names else None, label="Benchmark",
                                 scale=3)  # fmt: skip
@@ -85,23 +104,41 @@ def _controls(context: Context) -> _Controls:
         kind = gr.Dropdown(every, value="", label="Entries", filterable=False, scale=2)
         untrained = gr.Checkbox(label="Hide trained on this benchmark", scale=2)
         reset = gr.Button("Reset", elem_id="as-reset", size="sm", scale=0, min_width=110)
+    with gr.Row(elem_classes="as-choosers"):
+        columns = gr.Dropdown([], value=[], multiselect=True, label="Further columns",
+                              max_choices=MOST_COLUMNS)  # fmt: skip
     link = gr.Textbox(visible="hidden", elem_id="as-link")
     return _Controls(
-        benchmark, skills, measure, search, kind, untrained, reset, copy, link, html(), html()
-    )
+        benchmark, skills, measure, search, kind, untrained, columns, reset, copy, link, head,
+        followable(), html(),
+    )  # fmt: skip
 
 
-def _asked(values: Sequence[Any]) -> BoardQuery:
-    """What the controls ask for; each may be None while it is being changed."""
-    benchmark, skills, measure, search, kind, untrained = values
+def _asked(link: str, values: Sequence[Any]) -> BoardQuery:
+    """What the controls ask for; each may be None while it is being changed.
+
+    Args:
+        link: the state before, which has the pins and the sorting.
+        values: of the controls.
+    """
+    benchmark, skills, measure, search, kind, untrained, columns = values
     filters = Filters.from_params(
         {"search": search or "", "kind": kind or "", "untrained": YES if untrained else ""}
     )
-    return BoardQuery(benchmark or "", BETWEEN_SKILLS.join(skills or ()), measure or "", filters)
+    before = BoardQuery.from_link(link).arranged
+    arranged = Arrangement(tuple(columns or ())[:MOST_COLUMNS], before.pins, before.sort)
+    return BoardQuery(
+        benchmark or "", BETWEEN_SKILLS.join(skills or ()), measure or "", filters, arranged
+    )
 
 
-def _results(choice: Choice, view: View, earlier: str) -> tuple[str, str, str]:
-    return choice.query.to_query(), board_view(choice, view, earlier), skills_placeholder(choice)
+def _results(choice: Choice, view: View, earlier: str) -> tuple[str, str, str, str]:
+    return (
+        choice.query.to_query(),
+        board_head(choice, earlier),
+        board_body(choice, view),
+        skills_placeholder(choice),
+    )
 
 
 def _everything(choice: Choice, view: View, earlier: str) -> tuple[Any, ...]:
@@ -114,6 +151,7 @@ def _everything(choice: Choice, view: View, earlier: str) -> tuple[Any, ...]:
         exact.filters.search,
         exact.filters.kind,
         exact.filters.untrained,
+        gr.update(choices=column_options(choice), value=list(choice.arranged.columns)),
         *_results(choice, view, earlier),
     )
 
@@ -127,24 +165,27 @@ class _Answers:
     def opened(self, request: gr.Request) -> tuple[Any, ...]:
         return self._show(BoardQuery.from_params(request.query_params))
 
-    def other_benchmark(self, *asked: Any) -> tuple[Any, ...]:
-        query = _asked(asked)
+    def followed(self, event: gr.EventData) -> tuple[Any, ...]:
+        return self._show(BoardQuery.from_link(followed_to(event)))
+
+    def other_benchmark(self, link: str, *asked: Any) -> tuple[Any, ...]:
+        query = _asked(link, asked)
         return self._show(BoardQuery(query.benchmark, filters=query.filters))
 
-    def other_slice(self, *asked: Any) -> tuple[Any, ...]:
-        return self._show(_asked(asked))
+    def other_slice(self, link: str, *asked: Any) -> tuple[Any, ...]:
+        return self._show(_asked(link, asked))
 
-    def other_filter(self, *asked: Any) -> tuple[str, str, str]:
+    def other_filter(self, link: str, *asked: Any) -> tuple[str, ...]:
         # The controls stay as they are: somebody may be typing in one of them.
         view = self.context.reader.view()
-        choice = resolve(_asked(asked), view.boards)
+        choice = resolve(_asked(link, asked), view.boards)
         return _results(choice, view, banner(self.context, choice.query.benchmark))
 
     def other_search(self, link: str, *asked: Any) -> tuple[Any, ...]:
         # The page itself changes the text too, when it is opened or started again.
-        if BoardQuery.from_link(link).filters == _asked(asked).filters:
-            return gr.skip(), gr.skip(), gr.skip()
-        return self.other_filter(*asked)
+        if BoardQuery.from_link(link).filters == _asked(link, asked).filters:
+            return gr.skip(), gr.skip(), gr.skip(), gr.skip()
+        return self.other_filter(link, *asked)
 
     def start_again(self, benchmark: str, measure: str | None) -> tuple[Any, ...]:
         # The bare measure: a skill may have had another variant of it than the whole has.
@@ -168,24 +209,24 @@ def _build(context: Context) -> None:
         or_unread(answers.opened, every), outputs=every, **QUIET
     )
     # Not `search.input`: Gradio does not fire that when text is pasted, cut or deleted.
+    told = [controls.link, *asked]
     searched = controls.search.change(
-        answers.other_search,
-        [controls.link, *asked],
-        results,
-        trigger_mode="always_last",
-        **QUIET,
+        answers.other_search, told, results, trigger_mode="always_last", **QUIET
     )
     reset = controls.reset.click(
         answers.start_again, [controls.benchmark, controls.measure], every, **QUIET
     )
+    followed = controls.shown.select(answers.followed, None, every, **QUIET)
     changes = [
-        controls.benchmark.input(answers.other_benchmark, asked, every, **QUIET),
-        controls.skills.input(answers.other_slice, asked, every, **QUIET),
-        controls.measure.input(answers.other_slice, asked, every, **QUIET),
-        controls.kind.input(answers.other_filter, asked, results, **QUIET),
-        controls.untrained.input(answers.other_filter, asked, results, **QUIET),
+        controls.benchmark.input(answers.other_benchmark, told, every, **QUIET),
+        controls.skills.input(answers.other_slice, told, every, **QUIET),
+        controls.measure.input(answers.other_slice, told, every, **QUIET),
+        controls.kind.input(answers.other_filter, told, results, **QUIET),
+        controls.untrained.input(answers.other_filter, told, results, **QUIET),
+        controls.columns.input(answers.other_filter, told, results, **QUIET),
         searched,
         reset,
+        followed,
     ]
     for change in changes:
         change.then(None, controls.link, js=SHOW_LINK, api_visibility="private")

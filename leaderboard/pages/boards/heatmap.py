@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from benchmarks.schema import Card, Selector
 from leaderboard.pages.boards.pair_matrix import p_stated
 from leaderboard.pages.boards.skill_tests import TestedColumn
-from leaderboard.pages.boards.table import metric_name
 from leaderboard.pages.reading import BoardIndex, View
 from leaderboard.pages.shown.marks import rank_text
 from leaderboard.pages.shown.markup import MISSING, count, interval, number, text
 from leaderboard.pages.shown.measures import info, nearest, skill_title, title
+from leaderboard.pages.shown.metric_names import metric_name
 from leaderboard.ranking.cells import Cell
 
 MOST_METRICS = 60

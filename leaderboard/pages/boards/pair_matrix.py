@@ -12,8 +12,8 @@ import numpy as np
 from benchmarks.comparison_words import digits_of_p, plural, units_of
 from benchmarks.schema import Card
 from leaderboard.pages.boards.query import Choice
-from leaderboard.pages.boards.table import metric_name
 from leaderboard.pages.shown.markup import MISSING, count, number, text
+from leaderboard.pages.shown.metric_names import metric_name
 from leaderboard.pages.shown.tiers import Basis
 from leaderboard.publication.snapshot import Entry
 from leaderboard.ranking.comparing import unit_of

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import parse_qs, urlencode
 
 from benchmarks.errors import PlatformError
 from benchmarks.schema import Card, Selector
+from leaderboard.pages.boards.arrangement import Arrangement
+from leaderboard.pages.boards.columns import every_key
 from leaderboard.pages.boards.filters import Filters
 from leaderboard.pages.reading import BoardIndex
 from leaderboard.pages.shown.markup import clean
@@ -30,12 +32,14 @@ class BoardQuery:
         measure: `measures.token` of a selector, or the bare name of a measure; empty means the
             headline.
         filters: which entries are shown.
+        arranged: further columns, pinned rows, sorting and page.
     """
 
     benchmark: str = ""
     skill: str = ""
     measure: str = ""
     filters: Filters = field(default_factory=Filters)
+    arranged: Arrangement = field(default_factory=Arrangement)
 
     @classmethod
     def from_params(cls, params: Mapping[str, str]) -> BoardQuery:
@@ -47,6 +51,7 @@ class BoardQuery:
             skill=BETWEEN_SKILLS.join(skill for skill in skills if skill),
             measure=params.get("measure", ""),
             filters=Filters.from_params(params),
+            arranged=Arrangement.from_params(params),
         )
 
     @classmethod
@@ -61,6 +66,7 @@ class BoardQuery:
             "skill": self.skill,
             "measure": self.measure,
             **self.filters.to_params(),
+            **self.arranged.to_params(),
         }
         return "?" + urlencode({key: value for key, value in given.items() if value}, safe="~:,")
 
@@ -76,6 +82,7 @@ class Choice:
         options: the measures that exist for all of those skills, headline first.
         filters: which entries are shown.
         remarks: what was asked for and could not be shown, in sentences.
+        arranged: how rows and columns are laid out.
     """
 
     board: BoardIndex
@@ -84,6 +91,7 @@ class Choice:
     options: tuple[Selector, ...]
     filters: Filters = field(default_factory=Filters)
     remarks: tuple[str, ...] = ()
+    arranged: Arrangement = field(default_factory=Arrangement)
 
     @property
     def skill(self) -> str | None:
@@ -98,6 +106,7 @@ class Choice:
             skill=BETWEEN_SKILLS.join(self.skills),
             measure=token(self.selector) if self.selector else "",
             filters=self.filters,
+            arranged=self.arranged,
         )
 
     @property
@@ -148,7 +157,25 @@ def resolve(query: BoardQuery, boards: Mapping[str, BoardIndex]) -> Choice:
     if not options:
         return Choice(board, skills, None, (), filters, tuple(remarks))
     selector, remark = _selector(query.measure, board, skills, options)
-    return Choice(board, skills, selector, options, filters, (*remarks, *remark))
+    choice = Choice(board, skills, selector, options, filters, (*remarks, *remark))
+    return _arranged(choice, query.arranged)
+
+
+def _arranged(choice: Choice, asked: Arrangement) -> Choice:
+    """With the columns and pins that exist; what is not there is said, but for rows gone since."""
+    if asked == Arrangement():
+        return choice
+    board = choice.board
+    found = asked.known(every_key(board), frozenset(choice.entry_ids()))
+    remarks = choice.remarks
+    if lost := [key for key in asked.columns if key not in found.columns]:
+        named = ", ".join(f"“{_named(key)}”" for key in lost[:_MOST_NAMED])
+        more = ", …" if len(lost) > _MOST_NAMED else ""
+        remarks += (f"No column {named}{more} on {board.card.title}.",)
+    if lost_pins := len(asked.pins) - len(found.pins):
+        gone = "A pinned metric is" if lost_pins == 1 else f"{lost_pins} pinned metrics are"
+        remarks += (f"{gone} not on this board.",)
+    return replace(choice, arranged=found, remarks=remarks)
 
 
 def _skills(asked: str, board: BoardIndex) -> tuple[tuple[str, ...], tuple[str, ...]]:

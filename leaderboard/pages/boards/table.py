@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.schema import Card, MeasureInfo
+from leaderboard.pages.boards.further import FurtherCells, better, head, meanings
+from leaderboard.pages.boards.layout import Layout, Part, window
 from leaderboard.pages.boards.legend import legend, order_notice
+from leaderboard.pages.boards.rows_shown import PinLinks, pager, pinned_bar, rank_by_link
 from leaderboard.pages.shown.flags import flag_badges, flags_legend, flags_of
 from leaderboard.pages.shown.marks import Axis, axis_for, axis_header, rank_bar, rank_text, whisker
 from leaderboard.pages.shown.markup import (
@@ -16,11 +19,12 @@ from leaderboard.pages.shown.markup import (
     interval,
     number,
     rate,
-    submitted,
+    scroll_box,
     text,
 )
-from leaderboard.pages.shown.signatures import signature_text, signed_by
-from leaderboard.pages.shown.tiers import Basis, Group, groups
+from leaderboard.pages.shown.metric_names import metric_name
+from leaderboard.pages.shown.signatures import signed_by
+from leaderboard.pages.shown.tiers import Basis
 from leaderboard.publication.snapshot import Entry
 from leaderboard.ranking.cells import Cell
 from leaderboard.records import Kind
@@ -37,7 +41,7 @@ _HEAD = (
     '<th scope="col" role="columnheader" class="as-c-axis">{axis}</th>'
     '<th scope="col" role="columnheader" class="as-c-value">{arrow}</th>'
     '<th scope="col" role="columnheader" class="as-c-n">{items}</th>'
-    '<th scope="col" role="columnheader" class="as-c-cost">Pairs/s</th>'
+    '<th scope="col" role="columnheader" class="as-c-cost">Pairs/s</th>{further}'
     "</tr></thead>"
 )
 
@@ -54,6 +58,7 @@ def board_table(
     caption: str,
     *,
     basis: Basis | None = None,
+    layout: Layout | None = None,
 ) -> str:
     """The ranking of one slice.
 
@@ -64,34 +69,34 @@ def board_table(
         info: what the measure means.
         caption: what the table shows, for those who cannot see the page around it.
         basis: what ranks and tiers were made from.
+        layout: further columns, pins, sorting and page; None: the plain ranking, without links.
     """
+    layout = layout or Layout()
     axis = axis_for(cells, info.chance)
-    found = groups(cells)
-    shown = [entries[cell.entry_id] for cell in cells]
-    board = _Board(entries, card, axis, sum(cell.rank is not None for cell in cells))
-    tiered = any(group.tier is not None for group in found)
-    bodies = "".join(_body(group, board, tiered=tiered) for group in found)
-    head = _HEAD.format(
+    rows = window(cells, layout)
+    shown = [entries[cell.entry_id] for part in rows.parts for cell in part.cells]
+    board = _Board.of(cells, entries, card, axis, layout)
+    bodies = "".join(_body(part, board) for part in rows.parts)
+    top = _HEAD.format(
         axis=f'<span class="as-sr">Dot and 95 % interval</span>{axis_header(axis)}',
-        arrow=f"{text(info.title)} {direction(info)}",
+        arrow=f"{rank_by_link(text(info.title), layout)} {direction(info)}",
         items=text(card.cluster.capitalize() + "s"),
+        further="".join(head(one.column, layout) for one in layout.columns),
     )
+    flags = flags_legend(shown, {card.name})
+    wide = " as-wide" if layout.columns else ""
     return (
-        f"{order_notice(cells, card)}"
-        '<div class="as-scroll"><table class="as-table as-board" role="table">'
+        f"{order_notice(cells, card)}{pinned_bar(layout, entries, card)}"
+        f'{scroll_box(caption)}<table class="as-table as-board{wide}" role="table">'
         f'<caption class="as-sr">{text(caption)}</caption>'
-        f"{head}{bodies}</table></div>"
-        f"{legend(axis, cells, card, basis or Basis(), flags_legend(shown, {card.name}))}"
+        f"{top}{bodies}</table></div>{pager(rows, layout)}"
+        f"{legend(axis, cells, card, basis or Basis(), flags)}{meanings(layout.columns)}"
     )
 
 
 def direction(info: MeasureInfo) -> str:
     """An arrow that says which way is better."""
-    word, arrow = ("higher", "↑") if info.higher_is_better else ("lower", "↓")
-    return (
-        f'<span class="as-arrow" title="{word} is better" role="img" '
-        f'aria-label="{word} is better">{arrow}</span>'
-    )
+    return better(info.higher_is_better)
 
 
 def is_trained_on(entry: Entry, card: Card) -> bool:
@@ -127,18 +132,6 @@ def badges(entry: Entry, cell: Cell, card: Card) -> str:
     return "".join((*found, flag_badges(flags_of([entry], {card.name}))))
 
 
-def metric_name(entry: Entry) -> str:
-    """Name and version, with submitter, account and description on hover."""
-    hover = f"{entry.metric} by {signature_text(entry)}"
-    if entry.description:
-        hover = f"{hover}: {entry.description}"
-    version = f' <span class="as-version">{submitted(entry.version, limit=20)}</span>'
-    return (
-        f'<span class="as-name" title="{text(hover, limit=300)}">{submitted(entry.metric)}</span>'
-        f"{version if entry.version else ''}"
-    )
-
-
 @dataclass(frozen=True)
 class _Board:
     """What all rows of a ranking share."""
@@ -147,17 +140,38 @@ class _Board:
     card: Card
     axis: Axis
     ranked: int
+    layout: Layout
+    further: FurtherCells
+    pins: PinLinks
+    items: str
+
+    @classmethod
+    def of(
+        cls,
+        cells: Sequence[Cell],
+        entries: Mapping[str, Entry],
+        card: Card,
+        axis: Axis,
+        layout: Layout,
+    ) -> _Board:
+        # The items of a mean over skills are those of all skills.
+        one = cells[0] if cells else None
+        skill = one.skill if one and one.row >= 0 else None
+        items = layout.items.column(skill, one.split) if layout.items and one else ""
+        ranked = sum(cell.rank is not None for cell in cells)
+        further, pins = FurtherCells(layout), PinLinks(layout)
+        return cls(entries, card, axis, ranked, layout, further, pins, items)
 
 
-def _body(group: Group, board: _Board, *, tiered: bool) -> str:
-    """A tier with its label; the label is left out where nothing has a tier."""
-    rows = "".join(_row(cell, board) for cell in group.cells)
-    if not tiered:
+def _body(part: Part, board: _Board) -> str:
+    """Rows with their label; without one where nothing has a tier."""
+    rows = "".join(_row(cell, board) for cell in part.cells)
+    if not part.label:
         return f'<tbody role="rowgroup">{rows}</tbody>'
-    label = "Without a rank" if group.tier is None else f"Tier {group.tier}"
+    span = _COLUMNS + len(board.layout.columns)
     return (
         '<tbody role="rowgroup"><tr role="row" class="as-tier">'
-        f'<th scope="rowgroup" role="rowheader" colspan="{_COLUMNS}"><span>{label}</span></th></tr>'
+        f'<th scope="rowgroup" role="rowheader" colspan="{span}"><span>{part.label}</span></th></tr>'
         f"{rows}</tbody>"
     )
 
@@ -168,20 +182,26 @@ def _row(cell: Cell, board: _Board) -> str:
     cost = entry.cost.get(card.name)
     speed = rate(cost.pairs_per_s) if cost else MISSING
     few = "" if cell.orderable else ' class="as-few"'
+    pin = board.pins.link(entry)
+    value = f"<b>{number(cell.value)}</b>"
+    if board.items and board.layout.items and cell.value is not None:
+        items = board.layout.items
+        there = items.of_entry(board.items, items.entry(cell.entry_id))
+        value = f'<a class="as-to" href="{there}" title="The items behind it">{value}</a>'
     return (
         f'<tr role="row"{few}>'
-        f'<td role="cell" class="as-c-rank">{_rank(cell, board.ranked)}</td>'
+        f'<td role="cell" class="as-c-rank">{_rank(cell, board.ranked)}{pin}</td>'
         f'<td role="cell" class="as-c-best">{_chance(cell)}</td>'
         f'<th scope="row" role="rowheader" class="as-c-metric">{metric_name(entry)}{signed_by(entry)}'
         f' <span class="as-badges">{badges(entry, cell, card)}</span>{note}</th>'
         f'<td role="cell" class="as-c-axis">{whisker(cell, board.axis)}</td>'
-        f'<td role="cell" class="as-c-value"><b>{number(cell.value)}</b>'
+        f'<td role="cell" class="as-c-value">{value}'
         f' <span class="as-ci" title="{_method(cell)}">'
         f"{interval(cell.ci_low, cell.ci_high)}</span></td>"
         f'<td role="cell" class="as-c-n" data-label="{text(card.cluster)}s" '
         f'title="{count(cell.n_items, "item")}">'
         f"{cell.n_clusters:,}</td>"
-        f'<td role="cell" class="as-c-cost">{speed}</td></tr>'
+        f'<td role="cell" class="as-c-cost">{speed}</td>{board.further.row(cell.entry_id)}</tr>'
     )
 
 

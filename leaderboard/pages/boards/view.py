@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from benchmarks.schema import Card
+from leaderboard.pages.boards.arrangement import Arrangement
 from leaderboard.pages.boards.as_published import as_published, everything_published
+from leaderboard.pages.boards.chips import filter_chips, view_address
+from leaderboard.pages.boards.columns import columns_of, values_of
+from leaderboard.pages.boards.filters import Filters
 from leaderboard.pages.boards.heatmap import has_skills, heatmap
+from leaderboard.pages.boards.layout import ItemLinks, Layout
 from leaderboard.pages.boards.pair_matrix import pair_matrix, pairs
-from leaderboard.pages.boards.query import BoardQuery, Choice
+from leaderboard.pages.boards.query import Choice
 from leaderboard.pages.boards.table import board_table, direction
 from leaderboard.pages.reading import View
-from leaderboard.pages.shown.csv_export import board_csv, download_link, file_name, pairs_csv
+from leaderboard.pages.shown.downloads import board_data, download_links
 from leaderboard.pages.shown.markup import count, notice, number, page, section, text
 from leaderboard.pages.shown.measures import info, title
-from leaderboard.pages.shown.tiers import Basis, in_tiers
+from leaderboard.pages.shown.tiers import Basis, in_tiers, kept_in_tiers
+from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.slices import Ranked
 
+KEPT_ABOVE = 60
+"""Entries of a board above which its headline is shown at once from the snapshot."""
 SIMULATED = (
     "<b>Ratings on this board are simulated.</b> They do not come from people; the board shows "
     "how a protocol works, not how good a metric is."
@@ -22,37 +33,98 @@ SIMULATED = (
 
 
 def board_view(choice: Choice, view: View, earlier: str = "") -> str:
-    """Banner, remarks, the ranking and its tests; what a board without results has to say.
+    """All of the page but what is made later: its head and its body, in one piece."""
+    return board_head(choice, earlier) + board_body(choice, view)
+
+
+def board_head(choice: Choice, earlier: str = "") -> str:
+    """Title, banner, remarks and what the board is: what stands above the choosers.
+
+    Args:
+        choice: what is shown.
+        earlier: what is said of an earlier revision, as HTML.
+    """
+    card = choice.board.card
+    parts = [f"<h1>{text(card.title)}</h1>", _intro(card)]
+    parts += [notice(SIMULATED, "warn")] if card.simulated else []
+    parts += [notice(text(remark), "info", role="status") for remark in choice.remarks]
+    return page([*parts, earlier])
+
+
+def board_body(choice: Choice, view: View) -> str:
+    """The ranking and its tests; what a board without results has to say.
 
     Args:
         choice: what is shown.
         view: what is published.
-        earlier: what is said of an earlier revision, as HTML.
     """
     card = choice.board.card
-    parts = [f"<h1>{text(card.title)}</h1>"]
-    parts += [notice(SIMULATED, "warn")] if card.simulated else []
-    parts += [notice(text(remark), "info", role="status") for remark in choice.remarks]
-    parts += [_intro(card), earlier]
     if choice.selector is None:
-        return page([*parts, _empty(card), everything_published(card)])
+        return page([_empty(card), everything_published(card)])
     everyone = choice.entry_ids()
+    if is_kept(choice):
+        cells = kept_in_tiers(choice.slices()[0])
+        return page([_ranking(choice, view, cells, _kept_basis(cells, view, card), len(everyone))])
     shown = choice.filters.kept(everyone, view.entries, card)
     if shown is not None and not shown:
-        return page([*parts, _nobody(choice, len(everyone))])
+        return page([_nobody(choice, len(everyone))])
     ranked = in_tiers(view.orders.ranked(card, choice.slices(), shown))
-    parts.append(_ranking(choice, view, ranked, len(everyone)))
-    return page([*parts, _against_each_other(choice, view, ranked)])
+    return page(
+        [
+            _ranking(choice, view, ranked.cells, Basis.of(ranked), len(everyone)),
+            _against_each_other(choice, view, ranked),
+        ]
+    )
+
+
+def is_kept(choice: Choice) -> bool:
+    """Whether a ranking is shown as it stands in the snapshot, and its pairs are made later.
+
+    It is the same ranking; to make it again, the draws of every run are read first.
+    """
+    return (
+        choice.selector == choice.board.card.headline
+        and not choice.skills
+        and not choice.filters.active
+        and len(choice.entry_ids()) > KEPT_ABOVE
+    )
+
+
+def _kept_basis(cells: Sequence[Cell], view: View, card: Card) -> Basis:
+    stated = (view.entries[cell.entry_id].provenance.get(card.name) for cell in cells)
+    resamples = [one.n_resamples for one in stated if one is not None]
+    tested = sum(cell.tier is not None for cell in cells)
+    return Basis(max(resamples, default=0), tested * (tested - 1) // 2)
+
+
+def layout_of(choice: Choice, view: View) -> Layout:
+    """How the ranking of a choice is laid out, with its links."""
+    query, arranged = choice.query, choice.arranged
+    keys = dict.fromkeys((*arranged.columns, *filter(None, (arranged.sorted_by,))))
+    columns = columns_of(choice.board, keys)
+    return Layout(
+        arranged,
+        tuple(values_of(choice.board, column, view.entries) for column in columns),
+        lambda other: view_address(replace(query, arranged=other)),
+        {"skill": query.skill, "measure": query.measure},
+        ItemLinks.of(choice.board.card),
+    )
 
 
 def skills_view(choice: Choice, view: View) -> str:
     """The heatmap and what papers print: below the ranking, and made after it."""
     if choice.selector is None:
         return ""
+    against = ""
+    if is_kept(choice):
+        ranked = in_tiers(view.orders.ranked(choice.board.card, choice.slices()))
+        against = _against_each_other(choice, view, ranked)
     # Of all entries, since the heatmap has rows for everybody, whatever skill is ranked.
     shown = choice.filters.kept(view.entries, view.entries, choice.board.card)
     by_skill = heatmap(choice.board, choice.selector, view, shown)
-    return _below(choice, section("By skill", by_skill) if by_skill else "")
+    aside = download_links(data_of(choice, "skills"), "values by skill")
+    skills = section("By skill", by_skill, aside=aside) if by_skill else ""
+    return _below(choice, against + skills)
 
 
 def skills_placeholder(choice: Choice) -> str:
@@ -61,7 +133,8 @@ def skills_placeholder(choice: Choice) -> str:
         return ""
     wait = '<p class="as-wait" role="status">Testing the metrics within each skill…</p>'
     waiting = has_skills(choice.board, choice.selector)
-    return _below(choice, section("By skill", wait) if waiting else "")
+    against = section("Metric against metric", wait) if is_kept(choice) else ""
+    return _below(choice, against + (section("By skill", wait) if waiting else ""))
 
 
 def _below(choice: Choice, by_skill: str) -> str:
@@ -74,16 +147,15 @@ def _below(choice: Choice, by_skill: str) -> str:
     return page([by_skill, printed]) if by_skill or printed else ""
 
 
-def _ranking(choice: Choice, view: View, ranked: Ranked, everyone: int) -> str:
+def _ranking(choice: Choice, view: View, cells: Sequence[Cell], basis: Basis, everyone: int) -> str:
     card, selector = choice.board.card, choice.selector
     if selector is None:
         return ""
     measure = info(card, selector.measure)
     name = title(card, selector, choice.board.every_selector())
-    cells = ranked.cells
     table = board_table(
         cells, view.entries, card, measure, f"{card.title}: {name}, {choice.title}",
-        basis=Basis.of(ranked),
+        basis=basis, layout=layout_of(choice, view),
     )  # fmt: skip
     bounds = f" From {_bound(measure.low, '−∞')} to {_bound(measure.high, '∞')}."
     mean = (
@@ -93,20 +165,14 @@ def _ranking(choice: Choice, view: View, ranked: Ranked, everyone: int) -> str:
         f'<p class="as-lead">{mean}{text(measure.meaning)} {direction(measure)}{bounds} '
         f'<a href="./about#{text(card.name)}">More</a></p>'
     )
-    csv = download_link(
-        board_csv(cells, view.entries, choice.board), file_name(cells, choice.board)
-    )
+    data = download_links(data_of(choice))
+    every = "" if choice.filters.active else f"<span>{count(everyone, 'metric')}</span>"
+    chips = filter_chips(choice, len(cells), everyone)
     return section(
         f"{name} — {choice.title}",
-        lead + table,
-        aside=f"<span>{_how_many(len(cells), everyone, choice)}</span>{csv}",
+        lead + chips + table,
+        aside=f"{every}{data}",
     )
-
-
-def _how_many(shown: int, everyone: int, choice: Choice) -> str:
-    if not choice.filters.active:
-        return count(everyone, "metric")
-    return f"<b>{shown:,} of {count(everyone, 'metric')}</b>; ranks among those shown"
 
 
 def _against_each_other(choice: Choice, view: View, ranked: Ranked) -> str:
@@ -114,12 +180,20 @@ def _against_each_other(choice: Choice, view: View, ranked: Ranked) -> str:
     matrix = pair_matrix(ranked, found, view.entries, choice)
     if not matrix:
         return ""
-    csv = download_link(
-        pairs_csv(pairs(ranked, None), view.entries),
-        file_name(ranked.cells, choice.board, "pairs"),
-        "Download pairs",
-    )
-    return section("Metric against metric", matrix, aside=csv)
+    data = download_links(data_of(choice, "pairs"), "pairs")
+    return section("Metric against metric", matrix, aside=data)
+
+
+def data_of(choice: Choice, part: str = "") -> str:
+    """The address of the data of a ranking, or of a part of it; not escaped for HTML.
+
+    Args:
+        choice: what is shown.
+        part: `pairs`, `skills`, or the ranking itself.
+    """
+    # The data are all rows in their order, however a visitor lays them out.
+    query = replace(choice.query, arranged=Arrangement())
+    return board_data(choice.board.card.name, query.to_query(), part)
 
 
 def _intro(card: Card) -> str:
@@ -138,12 +212,11 @@ def _empty(card: Card) -> str:
 
 
 def _nobody(choice: Choice, everyone: int) -> str:
-    asked = choice.query
-    whole = BoardQuery(asked.benchmark, asked.skill, asked.measure).to_query()
+    whole = view_address(replace(choice.query, filters=Filters()))
     return (
-        '<div class="as-empty"><h2>No metric fits the filter</h2>'
+        f'{filter_chips(choice, 0, everyone)}<div class="as-empty"><h2>No metric fits the filter</h2>'
         f"<p>None of {count(everyone, 'metric')} on this board does. Search for less, or show all.</p>"
-        f'<p><a class="as-button as-strong" href="./boards{text(whole)}">Show all metrics</a></p></div>'
+        f'<p><a class="as-button as-strong" href="{text(whole)}" data-go="reset">Show all metrics</a></p></div>'
     )
 
 

@@ -1,19 +1,25 @@
-"""Two metrics against each other; which, on what board and by what measure is in the link."""
+"""Two to four metrics against each other; which, on what board and by what measure is in the link."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import gradio as gr
 
 from leaderboard.pages.boards.boards_page import benchmark_options, measure_options, skill_options
 from leaderboard.pages.boards.query import BETWEEN_SKILLS, BoardQuery
+from leaderboard.pages.compare.agreement import Behind, agreement_view
+from leaderboard.pages.compare.clusters import ClusterReader
 from leaderboard.pages.compare.query import CompareQuery, Opponents, opponents
-from leaderboard.pages.compare.view import compare_view
+from leaderboard.pages.compare.view import HEADER, compare_view
+from leaderboard.pages.items.reading import ItemReader
+from leaderboard.pages.outage import or_unread
 from leaderboard.pages.page import Context, Page
 from leaderboard.pages.reading import View
 from leaderboard.pages.shown.markup import clean
-from leaderboard.pages.shown.widgets import QUIET, SHOW_LINK, html, on_load
+from leaderboard.pages.shown.widgets import QUIET, SHOW_LINK, html
 
 _LONGEST_OPTION = 60
 
@@ -32,7 +38,32 @@ def metric_options(pair: Opponents, view: View) -> list[tuple[str, str]]:
     ]
 
 
-def _build(context: Context) -> None:
+@dataclass(frozen=True)
+class _Controls:
+    """What a visitor chooses with, and what shows the choice."""
+
+    benchmark: gr.Dropdown
+    skills: gr.Dropdown
+    measure: gr.Dropdown
+    metrics: tuple[gr.Dropdown, ...]
+    swap: gr.Button
+    link: gr.Textbox
+    shown: gr.HTML
+    below: gr.HTML
+
+    @property
+    def inputs(self) -> list[Any]:
+        """In the order of `_asked`."""
+        return [self.benchmark, self.skills, self.measure, *self.metrics]
+
+    @property
+    def every(self) -> list[Any]:
+        """In the order of `_Answers.show`."""
+        return [*self.inputs, self.link, self.shown, self.below]
+
+
+def _controls(context: Context) -> _Controls:
+    html(HEADER)
     with gr.Row(elem_classes="as-choosers"):
         names = benchmark_options(context.reader.view())
         first = names[0][1] if names else None
@@ -41,62 +72,92 @@ def _build(context: Context) -> None:
                              label="Skills (none: all; several: their mean)")  # fmt: skip
         measure = gr.Dropdown([], label="Measure", scale=3)
     with gr.Row(elem_classes="as-choosers"):
-        a = gr.Dropdown([], label="Metric A", scale=4)
-        b = gr.Dropdown([], label="Metric B", scale=4)
+        metrics = tuple(
+            gr.Dropdown([], label=f"Metric {name}{more}", scale=4)
+            for name, more in (("A", ""), ("B", ""), ("C", " (optional)"), ("D", " (optional)"))
+        )
         swap = gr.Button("Swap", elem_id="as-swap", size="sm", scale=0, min_width=110)
     link = gr.Textbox(visible="hidden", elem_id="as-link")
-    shown = html()
+    return _Controls(benchmark, skills, measure, metrics, swap, link, html(), html())
 
-    def show(query: CompareQuery) -> tuple[Any, ...]:
-        view = context.reader.view()
+
+def _asked(values: Sequence[Any]) -> CompareQuery:
+    """What the controls ask for; each may be None while it is being changed."""
+    name, skills, by, a, b, *further = values
+    board = BoardQuery(name or "", BETWEEN_SKILLS.join(skills or ()), by or "")
+    return CompareQuery(board, a or "", b or "", tuple(one for one in further if one))
+
+
+@dataclass(frozen=True)
+class _Answers:
+    """What the page answers to each event; the arguments are what the controls hold."""
+
+    context: Context
+    behind: Behind
+
+    def show(self, query: CompareQuery) -> tuple[Any, ...]:
+        view = self.context.reader.view()
         pair = opponents(query, view)
-        exact = pair.query.board
-        options = metric_options(pair, view)
+        exact, options = pair.query.board, metric_options(pair, view)
+        third, fourth = (*pair.further, None, None)[:2]
+        none = ("None", "")
         return (
             gr.update(choices=benchmark_options(view), value=exact.benchmark),
             gr.update(choices=skill_options(pair.choice), value=list(pair.choice.skills)),
             gr.update(choices=measure_options(pair.choice), value=exact.measure or None),
             gr.update(choices=options, value=pair.a),
             gr.update(choices=options, value=pair.b),
+            gr.update(choices=[none, *options], value=third or ""),
+            gr.update(choices=[none, *options], value=fourth or ""),
             pair.query.to_query(),
             compare_view(pair, view),
+            "",
         )
 
-    def open_page(request: gr.Request) -> tuple[Any, ...]:
-        return show(CompareQuery.from_params(request.query_params))
+    def opened(self, request: gr.Request) -> tuple[Any, ...]:
+        return self.show(CompareQuery.from_params(request.query_params))
 
-    def asked(name: str, of: list[str] | None, by: str | None) -> BoardQuery:
-        return BoardQuery(
-            benchmark=name or "", skill=BETWEEN_SKILLS.join(of or ()), measure=by or ""
-        )
-
-    def other_benchmark(name: str, one: str | None, other: str | None) -> tuple[Any, ...]:
+    def other_benchmark(self, *values: Any) -> tuple[Any, ...]:
         # Those who stand on the other board too stay; a board of its own chooses the rest.
-        board = BoardQuery(benchmark=name or "")
-        there = opponents(CompareQuery(board), context.reader.view()).options
-        kept = [entry if entry in there else "" for entry in (one or "", other or "")]
-        return show(CompareQuery(board, *kept))
+        asked = _asked(values)
+        board = BoardQuery(benchmark=asked.board.benchmark)
+        there = opponents(CompareQuery(board), self.context.reader.view()).options
+        a, b = (entry if entry in there else "" for entry in (asked.a, asked.b))
+        return self.show(
+            CompareQuery(board, a, b, tuple(entry for entry in asked.further if entry in there))
+        )
 
-    def other(
-        name: str, of: list[str] | None, by: str | None, one: str | None, against: str | None
-    ) -> tuple[Any, ...]:
-        return show(CompareQuery(asked(name, of, by), one or "", against or ""))
+    def other(self, *values: Any) -> tuple[Any, ...]:
+        return self.show(_asked(values))
 
-    def swapped(
-        name: str, of: list[str] | None, by: str | None, one: str | None, against: str | None
-    ) -> tuple[Any, ...]:
-        return show(CompareQuery(asked(name, of, by), against or "", one or ""))
+    def swapped(self, *values: Any) -> tuple[Any, ...]:
+        asked = _asked(values)
+        return self.show(replace(asked, a=asked.b, b=asked.a))
 
-    every = [benchmark, skills, measure, a, b]
-    outputs = [*every, link, shown]
-    on_load(open_page, outputs)
+    def beneath(self, link: str) -> str:
+        view = self.context.reader.view()
+        return agreement_view(opponents(CompareQuery.from_link(link), view), view, self.behind)
+
+
+def _build(context: Context) -> None:
+    controls = _controls(context)
+    public = context.store.public
+    answers = _Answers(context, Behind(ClusterReader(public), ItemReader(public)))
+    asked, every = controls.inputs, controls.every
+    load = gr.context.Context.root_block.load(
+        or_unread(answers.opened, every), outputs=every, **QUIET
+    )
+    chosen = (controls.skills, controls.measure, *controls.metrics)
     changes = [
-        benchmark.input(other_benchmark, [benchmark, a, b], outputs, **QUIET),
-        *(one.input(other, every, outputs, **QUIET) for one in (skills, measure, a, b)),
-        swap.click(swapped, every, outputs, **QUIET),
+        controls.benchmark.input(answers.other_benchmark, asked, every, **QUIET),
+        *(one.input(answers.other, asked, every, **QUIET) for one in chosen),
+        controls.swap.click(answers.swapped, asked, every, **QUIET),
     ]
     for change in changes:
-        change.then(None, link, js=SHOW_LINK, api_visibility="private")
+        change.then(None, controls.link, js=SHOW_LINK, api_visibility="private")
+    for change in (load, *changes):
+        # The files behind the values take longer to read than the comparison, which need not wait.
+        change.then(answers.beneath, controls.link, controls.below, **QUIET)
 
 
 PAGE = Page("Compare", "compare", 15, _build)

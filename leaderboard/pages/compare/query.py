@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import parse_qs, urlencode
 
+from leaderboard.pages.boards.arrangement import Arrangement
+from leaderboard.pages.boards.filters import Filters
 from leaderboard.pages.boards.query import BoardQuery, Choice, resolve
 from leaderboard.pages.reading import View
 from leaderboard.pages.shown.markup import clean
 
+_FURTHER = ("c", "d")
 _LONGEST_NAMED = 60
 
 
@@ -21,18 +24,21 @@ class CompareQuery:
         board: benchmark, skill and measure.
         a: entry id of the one metric; empty means the best that is not the other.
         b: entry id of the other.
+        further: entry ids of a third and a fourth; none unless they are asked for.
     """
 
     board: BoardQuery
     a: str = ""
     b: str = ""
+    further: tuple[str, ...] = ()
 
     @classmethod
     def from_params(cls, params: Mapping[str, str]) -> CompareQuery:
         """Read from the query parameters of a request; unknown parameters are left alone."""
         asked = BoardQuery.from_params(params)
         board = BoardQuery(benchmark=asked.benchmark, skill=asked.skill, measure=asked.measure)
-        return cls(board, params.get("a", ""), params.get("b", ""))
+        further = tuple(params[name] for name in _FURTHER if params.get(name))
+        return cls(board, params.get("a", ""), params.get("b", ""), further)
 
     @classmethod
     def from_link(cls, query: str) -> CompareQuery:
@@ -45,6 +51,7 @@ class CompareQuery:
             "benchmark": self.board.benchmark,
             "a": self.a,
             "b": self.b,
+            **dict(zip(_FURTHER, self.further, strict=False)),
             "measure": self.board.measure,
             "skill": self.board.skill,
         }
@@ -53,7 +60,7 @@ class CompareQuery:
 
 @dataclass(frozen=True)
 class Opponents:
-    """Two metrics on one board.
+    """Two metrics on one board, and perhaps a third and a fourth.
 
     Attributes:
         choice: board, skill and measure.
@@ -61,6 +68,7 @@ class Opponents:
         b: of the other.
         options: entry ids that can be chosen, best first: those with all of the skills shown.
         remarks: what was asked for and could not be shown, in sentences.
+        further: entry ids of the third and the fourth, where they are there and no others again.
     """
 
     choice: Choice
@@ -68,11 +76,19 @@ class Opponents:
     b: str | None
     options: tuple[str, ...]
     remarks: tuple[str, ...] = ()
+    further: tuple[str, ...] = ()
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """All that are there, each once, in their order."""
+        named = (self.a, self.b, *self.further)
+        return tuple(dict.fromkeys(entry for entry in named if entry))
 
     @property
     def query(self) -> CompareQuery:
         """The exact state, for a link."""
-        return CompareQuery(self.choice.query, self.a or "", self.b or "")
+        board = replace(self.choice.query, filters=Filters(), arranged=Arrangement())
+        return CompareQuery(board, self.a or "", self.b or "", self.further)
 
 
 def opponents(query: CompareQuery, view: View) -> Opponents:
@@ -97,7 +113,15 @@ def opponents(query: CompareQuery, view: View) -> Opponents:
         a = next((one for one in options if one != query.b), None)
     if not query.b:
         b = next((one for one in options if one != a), None)
-    return Opponents(choice, a, b, options, tuple(remarks))
+    further = []
+    for asked in dict.fromkeys(query.further):
+        if asked in {a, b}:
+            continue
+        if asked in options:
+            further.append(asked)
+        else:
+            remarks.append(_absent(asked, choice, view))
+    return Opponents(choice, a, b, options, tuple(remarks), tuple(further))
 
 
 def _absent(asked: str, choice: Choice, view: View) -> str:

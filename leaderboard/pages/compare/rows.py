@@ -79,7 +79,7 @@ def shown(choice: Choice, a: str, b: str, view: View) -> Shown:
     end = 1 + len(by_skill)
     resamples = matches[0].of.draws.resamples.shape[1] if matches[0] else 0
     return Shown(
-        chosen=_as_on_the_board(first, choice, (a, b), view),
+        chosen=as_on_the_board(first, choice, (a, b), view),
         skills=corrected([row for row in placed[1:end] if row], "benjamini_hochberg"),
         measures=corrected([row for row in placed[end:] if row], "benjamini_hochberg"),
         n_resamples=resamples,
@@ -130,7 +130,7 @@ def _matches(
 ) -> list[Match | None]:
     """The two cells of each slice with their draws; None where one of the two has no cell."""
     cells = [
-        [_of_entries(choice.board.cells(selector, skill), entries) for skill in skills]
+        [of_entries(choice.board.cells(selector, skill), entries) for skill in skills]
         for selector, skills in wanted
     ]
     # Read at once: the files of a run are then read once for all of them.
@@ -148,12 +148,13 @@ def _match(parts: Sequence[Slice]) -> Match:
     return Match(mean_over_skills(parts), 0, 1)
 
 
-def _of_entries(cells: Sequence[Cell], entries: tuple[str, str]) -> tuple[Cell, ...]:
+def of_entries(cells: Sequence[Cell], entries: Sequence[str]) -> tuple[Cell, ...]:
+    """The cells of some entries, in the order of these; shorter where one has none."""
     of_entry = {cell.entry_id: cell for cell in cells}
     return tuple(of_entry[entry] for entry in entries if entry in of_entry)
 
 
-def _as_on_the_board(
+def as_on_the_board(
     row: Compared, choice: Choice, entries: tuple[str, str], view: View
 ) -> Compared:
     """With the p-value that the board corrects over all pairs of its ranking."""

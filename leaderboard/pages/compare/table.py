@@ -7,16 +7,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from benchmarks.comparison import LEVEL, Compared
-from benchmarks.comparison_words import figures, p_words
+from benchmarks.comparison_words import figures, p_words, units_of
 from benchmarks.schema import Selector
 from leaderboard.pages.boards.query import Choice
 from leaderboard.pages.boards.table import direction
 from leaderboard.pages.compare.marks import difference_axis, difference_mark, tally_bar
 from leaderboard.pages.compare.rows import Shown
+from leaderboard.pages.compare.several import Several
 from leaderboard.pages.shown.marks import Axis, axis_header
-from leaderboard.pages.shown.markup import MISSING, count, submitted, text
+from leaderboard.pages.shown.markup import MISSING, count, scroll_box, submitted, text
 from leaderboard.pages.shown.measures import info, skill_title, title
 
+Names = tuple[str, str]
+_BH, _HOLM = "p (BH)", "p (Holm)"
 _LONGEST_NAME = 60
 _LONGEST_NOTE = 200
 
@@ -69,6 +72,38 @@ def measure_table(rows: Shown, choice: Choice) -> str:
     )
 
 
+def pairs_table(found: Several) -> str:
+    """Each two of several metrics: difference, test, and on how many units each is better."""
+    axis = difference_axis(found.rows)
+    lines = "".join(
+        _line(_pair_name(row), row, axis, label=_HOLM, dominance=True) for row in found.rows
+    )
+    sides = ("second", "first") if found.rows[0].higher_is_better else ("first", "second")
+    drawn = (
+        f'<span class="as-sides-head"><span>← {sides[0]} better</span><span>{sides[1]} better →'
+        f"</span></span>{axis_header(axis)}"
+    )
+    n_tests = max(row.n_tests for row in found.rows)
+    tested = (
+        f" {_HOLM}: corrected by Holm over {count(n_tests, 'pair')} of the whole board, without "
+        "filters."
+        if any(row.correction for row in found.rows)
+        else ""
+    )
+    unit = text(units_of(found.rows[0].unit))
+    return (
+        _table(lines, drawn, "First and second metric", "Differences of each two", _HOLM)
+        + '<p class="as-legend">Difference: value of the first less that of the second, with its '
+        "95 % interval. Filled dot: told apart at "
+        f"{LEVEL * 100:.0f} % after correction; ring: not.{tested} R: dominance, the share of the "
+        f"{unit} on which the first is better, and the share on which the second is.</p>"
+    )
+
+
+def _pair_name(row: Compared) -> Names:
+    return row.metric_a, row.metric_b
+
+
 def _standardised(row: Compared) -> Compared:
     """A row whose difference is the effect in favour of its first metric."""
     favoured = replace(row, difference=row.effect, ci_low=row.effect_low, ci_high=row.effect_high)
@@ -76,14 +111,14 @@ def _standardised(row: Compared) -> Compared:
     return replace(favoured, difference=value, ci_low=low, ci_high=high)
 
 
-def _table(lines: str, drawn: str, of: str, caption: str) -> str:
+def _table(lines: str, drawn: str, of: str, caption: str, label: str = _BH) -> str:
     heads = (
         (of, "as-c-what"), (drawn, "as-c-axis"), ("Difference", "as-c-value"), ("p", "as-c-p"),
-        ("p (BH)", "as-c-p"), ("Better, tied, worse", "as-c-tally"),
+        (label, "as-c-p"), ("Better, tied, worse", "as-c-tally"),
     )  # fmt: skip
     head = "".join(f'<th scope="col" role="columnheader" class="{c}">{h}</th>' for h, c in heads)
     return (
-        '<div class="as-scroll"><table class="as-table as-compare" role="table">'
+        f'{scroll_box(caption)}<table class="as-table as-compare" role="table">'
         f'<caption class="as-sr">{caption}</caption>'
         f'<thead role="rowgroup"><tr role="row">{head}</tr></thead>'
         f'<tbody role="rowgroup">{lines}</tbody></table></div>'
@@ -91,13 +126,15 @@ def _table(lines: str, drawn: str, of: str, caption: str) -> str:
 
 
 def _line(
-    name: str,
+    name: str | Names,
     row: Compared,
     axis: Axis,
     *,
     marked: Compared | None = None,
     arrow: str = "",
     first: bool = False,
+    label: str = _BH,
+    dominance: bool = False,
 ) -> str:
     sure = ' class="as-sure"' if row.told_apart and not first else ""
     bh = MISSING if first else _p(row.p_corrected)
@@ -109,15 +146,30 @@ def _line(
     counts = ", ".join(f"{n:,}" for n in row.tally) if row.tally else MISSING
     tally = tally_bar(row, row.metric_a, row.metric_b)
     whole = ' class="as-whole"' if first else ""
+    if dominance:
+        counts += _dominance(row)
+    what = text(name) if isinstance(name, str) else _both(name)
     return (
         f'<tr role="row"{whole}>'
-        f'<th scope="row" role="rowheader" class="as-c-what">{text(name)} {arrow}{note}</th>'
+        f'<th scope="row" role="rowheader" class="as-c-what">{what} {arrow}{note}</th>'
         f'<td role="cell" class="as-c-axis">{difference_mark(marked or row, axis)}</td>'
         f'<td role="cell" class="as-c-value">{_difference(row)}</td>'
         f'<td role="cell" class="as-c-p" data-label="p">{_p(row.p_value)}</td>'
-        f'<td role="cell" class="as-c-p" data-label="p (BH)"><span{sure}>{bh}</span></td>'
+        f'<td role="cell" class="as-c-p" data-label="{label}"><span{sure}>{bh}</span></td>'
         f'<td role="cell" class="as-c-tally">{tally}<span class="as-ci">{counts}</span></td></tr>'
     )
+
+
+def _both(names: Names) -> str:
+    first, second = (submitted(name, limit=_LONGEST_NAME) for name in names)
+    return f'{first} <span class="as-muted">and</span> {second}'
+
+
+def _dominance(row: Compared) -> str:
+    if not row.tally or not row.n_units:
+        return ""
+    better, _, worse = row.tally
+    return f"; R {better / row.n_units:.2f} and {worse / row.n_units:.2f}"
 
 
 def _difference(row: Compared) -> str:

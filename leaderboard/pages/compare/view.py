@@ -18,18 +18,22 @@ from benchmarks.comparison_words import (
 )
 from benchmarks.schema import Card
 from benchmarks.statistics.resampling import seed_of
+from leaderboard.pages.boards.arrangement import Arrangement
 from leaderboard.pages.boards.query import Choice
 from leaderboard.pages.boards.table import badges
 from leaderboard.pages.boards.view import SIMULATED
 from leaderboard.pages.compare.marks import tally_bar
 from leaderboard.pages.compare.query import Opponents
 from leaderboard.pages.compare.rows import Shown, shown, shown_csv
-from leaderboard.pages.compare.table import forest, measure_table
+from leaderboard.pages.compare.several import several
+from leaderboard.pages.compare.table import forest, measure_table, pairs_table
 from leaderboard.pages.reading import View
 from leaderboard.pages.shown.csv_export import download_link
+from leaderboard.pages.shown.downloads import download_links
 from leaderboard.pages.shown.flags import flags_legend
 from leaderboard.pages.shown.markup import count, notice, number, page, section, submitted, text
 from leaderboard.pages.shown.measures import title
+from leaderboard.pages.shown.metric_names import metric_name
 from leaderboard.pages.shown.signatures import signed_by
 from leaderboard.ranking.comparing import NO_CONTRIBUTIONS
 
@@ -40,11 +44,16 @@ _UNPUBLISHED = (
 )
 
 
+HEADER = (
+    '<div class="as-page"><h1>Metric against metric</h1><p class="as-intro">Two to four metrics on '
+    "one benchmark: by how much they differ, how sure that is, and where they disagree.</p></div>"
+)
+
+
 def compare_view(pair: Opponents, view: View) -> str:
-    """Remarks, the verdict, the forest of skills and the table of measures of two metrics."""
+    """Remarks, then the comparison of two metrics, or of each two of several."""
     card = pair.choice.board.card
-    parts = ["<h1>Metric against metric</h1>"]
-    parts += [notice(SIMULATED, "warn")] if card.simulated else []
+    parts = [notice(SIMULATED, "warn")] if card.simulated else []
     parts += [notice(text(remark), "info", role="status") for remark in pair.remarks]
     if pair.choice.selector is None:
         return page([*parts, _nothing("No metric published yet", _empty_board(card))])
@@ -58,6 +67,8 @@ def compare_view(pair: Opponents, view: View) -> str:
         name = submitted(view.entries[pair.a].metric, limit=_LONGEST_NAME)
         said = f"Both are {name}. Choose another metric in one of the two lists above."
         return page([*parts, _nothing("The same metric twice", said)])
+    if len(pair.chosen) > 2:
+        return page([*parts, *_several(pair, view)])
     rows = shown(pair.choice, pair.a, pair.b, view)
     parts.append(_head(pair, rows, view))
     if rows.skills:
@@ -66,6 +77,34 @@ def compare_view(pair: Opponents, view: View) -> str:
         body = measure_table(rows, pair.choice)
         parts.append(section("By other measures", body, ident="measures"))
     return page([*parts, _about(rows, card)])
+
+
+def _several(pair: Opponents, view: View) -> list[str]:
+    """Values of each metric, and the tests of each two."""
+    choice, card = pair.choice, pair.choice.board.card
+    found = several(choice, pair.chosen, view)
+    link = f'<a class="as-button" href="./boards{text(_board_query(choice))}">To the board</a>'
+    heading = f"{card.title}: {_measure_title(choice)} — {choice.title}"
+    values = {
+        entry: value
+        for two, row in zip(found.pairs, found.rows, strict=True)
+        for entry, value in zip(two, (row.value_a, row.value_b), strict=True)
+    }
+    body = _values([(str(i), e, values[e]) for i, e in enumerate(pair.chosen)], pair, view)
+    unpublished = all(row.untested == NO_CONTRIBUTIONS for row in found.rows)
+    return [
+        section(heading, (notice(_UNPUBLISHED, "warn") if unpublished else "") + body,
+                aside=link + _data(pair), ident="verdict"),
+        section("Each two", pairs_table(found), ident="pairs"),
+    ]  # fmt: skip
+
+
+def _data(pair: Opponents) -> str:
+    return download_links(f"./v1/compare{pair.query.to_query()}", "comparison")
+
+
+def _board_query(choice: Choice) -> str:
+    return replace(choice.query, arranged=Arrangement()).to_query()
 
 
 # The chosen measure ---------------------------------------------------------------------------
@@ -84,7 +123,7 @@ def _head(pair: Opponents, rows: Shown, view: View) -> str:
     body = said + _no_draws(row) + _two_values(pair, row, view) + _tally(row, a, b)
     body += f'<dl class="as-facts">{listed}</dl>'
     card = choice.board.card
-    link = f'<a class="as-button" href="./boards{text(choice.query.to_query())}">To the board</a>'
+    link = f'<a class="as-button" href="./boards{text(_board_query(choice))}">To the board</a>'
     content = shown_csv(
         rows, choice, (pair.a or "", pair.b or ""), seed_of(card.name, card.revision)
     )
@@ -98,23 +137,28 @@ def _subscript(fact: str) -> str:
 
 
 def _two_values(pair: Opponents, row: Compared, view: View) -> str:
-    """Both metrics with their own values and what a reader must know of them."""
+    sides = [("a", pair.a or "", row.value_a), ("b", pair.b or "", row.value_b)]
+    return _values(sides, pair, view)
+
+
+def _values(sides: Sequence[tuple[str, str, float]], pair: Opponents, view: View) -> str:
+    """Metrics with their own values and what a reader must know of them.
+
+    Args:
+        sides: for each metric the key of its colour, its entry id and its value.
+        pair: where they are compared.
+        view: has the entries.
+    """
     card = pair.choice.board.card
     cells = {cell.entry_id: cell for of in pair.choice.slices() for cell in of}
-    lines = []
-    for side, entry_id, value in (("a", pair.a, row.value_a), ("b", pair.b, row.value_b)):
-        entry = view.entries[entry_id or ""]
-        name = submitted(entry.metric, limit=_LONGEST_NAME)
-        version = f' <span class="as-version">{submitted(entry.version, limit=20)}</span>'
-        lines.append(
-            f'<li><span class="as-key as-key-{side}" aria-hidden="true"></span>'
-            f'<span class="as-name">{name}</span>{version if entry.version else ""}'
-            f"{signed_by(entry)} "
-            f"<b>{number(value)}</b> "
-            f'<span class="as-badges">{badges(entry, cells[entry.entry_id], card)}</span></li>'
-        )
-    both = [view.entries[entry_id] for entry_id in (pair.a, pair.b) if entry_id]
-    said = " ".join(flags_legend(both, {card.name}))
+    lines = [
+        f'<li><span class="as-key as-key-{side}" aria-hidden="true"></span>'
+        f"{metric_name(view.entries[entry_id])}{signed_by(view.entries[entry_id])} "
+        f"<b>{number(value)}</b> "
+        f'<span class="as-badges">{badges(view.entries[entry_id], cells[entry_id], card)}</span></li>'
+        for side, entry_id, value in sides
+    ]
+    said = " ".join(flags_legend([view.entries[e] for _, e, _ in sides], {card.name}))
     legend = f'<p class="as-legend">{said}</p>' if said else ""
     return f'<ul class="as-sides">{"".join(lines)}</ul>{legend}'
 

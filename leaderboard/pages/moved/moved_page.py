@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import gradio as gr
 
@@ -15,8 +16,10 @@ from leaderboard.pages.moved.query import (
     moved_address,
     with_earlier,
 )
+from leaderboard.pages.moved.reading import EarlierBoards
 from leaderboard.pages.moved.view import earlier_banner, moved_view
 from leaderboard.pages.page import Context, Page
+from leaderboard.pages.reading import Reader
 from leaderboard.pages.shown.markup import text
 from leaderboard.pages.shown.measures import skill_title, title, token
 from leaderboard.pages.shown.widgets import QUIET, SHOW_LINK, html, on_load, run_on_load
@@ -30,7 +33,18 @@ _GO_TO_PLACE = """() => setTimeout(() => {
 }, 600)"""
 
 
-def comparison(context: Context, asked: MovedQuery) -> Comparison | None:
+class Boards(Protocol):
+    """Where the boards of now and the earlier ones are read; a `Context` is one."""
+
+    @property
+    def reader(self) -> Reader: ...  # noqa: D102
+    @property
+    def earlier(self) -> EarlierBoards: ...  # noqa: D102
+    @property
+    def cards(self) -> Mapping[str, Card]: ...  # noqa: D102
+
+
+def comparison(context: Boards, asked: MovedQuery) -> Comparison | None:
     """What a query compares on this site."""
     earlier, view, statuses = context.earlier, context.reader.view(), context.reader.statuses()
     hidden = {s.submission.submission_id for s in statuses if s.state is State.HIDDEN}

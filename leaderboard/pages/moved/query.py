@@ -166,6 +166,11 @@ def moved_address(benchmark: str, since: str = "") -> str:
     return f"./moved{MovedQuery(benchmark, since).to_query()}"
 
 
+def moved_data(query: MovedQuery) -> str:
+    """The address of the data of what moved."""
+    return f"./v1/moved{query.to_query()}"
+
+
 def board_of_query(query: MovedQuery) -> str:
     """The address of the board of now, by the same measure."""
     return f"./boards{BoardQuery(query.benchmark, query.skill, query.measure).to_query()}"

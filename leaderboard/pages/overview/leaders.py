@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from benchmarks.schema import MeasureInfo
-from leaderboard.pages.boards.table import is_trained_on, metric_name
+from leaderboard.pages.boards.table import is_trained_on
 from leaderboard.pages.overview.over_boards import headline_cells
 from leaderboard.pages.reading import BoardIndex, View
 from leaderboard.pages.shown.flags import flag_badges, flags_of
 from leaderboard.pages.shown.marks import axis_for, rank_text, whisker
 from leaderboard.pages.shown.markup import badge, count, interval, number, text
 from leaderboard.pages.shown.measures import info
+from leaderboard.pages.shown.metric_names import metric_name
 from leaderboard.pages.shown.signatures import signed_by
 from leaderboard.publication.snapshot import Entry
 from leaderboard.ranking.cells import Cell

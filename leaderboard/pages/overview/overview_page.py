@@ -1,14 +1,25 @@
-"""The first page: who leads where, how metrics stand over all boards, what changed lately."""
+"""The first page: the index, who leads where, metrics over all boards, what changed lately."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from leaderboard.pages.overview.standings import leader_cards, matrix, publications
+import gradio as gr
+
+from leaderboard.ledger.chronicle import Line
+from leaderboard.pages.index.index_page import Prepared
+from leaderboard.pages.ledger.reading import ChronicleReader
+from leaderboard.pages.moved.query import with_earlier
+from leaderboard.pages.outage import or_unread
+from leaderboard.pages.overview.index_first import index_first, waiting
+from leaderboard.pages.overview.lately import lately
+from leaderboard.pages.overview.standings import leader_cards, matrix
 from leaderboard.pages.page import Context, Page
 from leaderboard.pages.reading import View
 from leaderboard.pages.shown.markup import page, section
-from leaderboard.pages.shown.widgets import html_on_load
+from leaderboard.pages.shown.widgets import QUIET, html
+from leaderboard.pages.skills.view import skill_links
 
 _OPENING = """
 <header class="as-hero"><h1>Which text-to-image metrics can be trusted?</h1>
@@ -19,21 +30,55 @@ may hold several.</p></header>
 """
 
 
-def overview(view: View, now: datetime) -> str:
-    """The HTML of the page."""
-    parts = [
-        _OPENING,
-        section("Leaders", leader_cards(view), aside='<a href="./boards">All boards</a>'),
-        section("All metrics, all boards", matrix(view)),
-    ]
-    latest = publications(view, now)
+def opening(view: View) -> str:
+    """What the site is for, and the way in by skill."""
+    skills = skill_links(view)
+    return page([_OPENING, section("Which metric for…?", skills) if skills else ""])
+
+
+def overview(
+    view: View, now: datetime, lines: Sequence[Line] = (), earlier: Iterable[str] = ()
+) -> str:
+    """What stands below the index.
+
+    Args:
+        view: what is published.
+        now: the current time.
+        lines: of the ledger, oldest first.
+        earlier: benchmarks of which earlier boards are kept.
+    """
+    parts = [section("Leaders", leader_cards(view), aside='<a href="./boards">All boards</a>')]
+    latest = lately(view, lines, earlier, now)
     if latest:
-        parts.append(section("Lately published", latest))
-    return page(parts)
+        aside = '<a href="./ledger">Everything, in the ledger</a>'
+        parts.append(section("What changed lately", latest, aside=aside))
+    return page([*parts, section("All metrics, all boards", matrix(view))])
 
 
 def _build(context: Context) -> None:
-    html_on_load(lambda: overview(context.reader.view(), context.clock()))
+    chronicle = ChronicleReader(context.store.public, context.clock)
+    prepared = Prepared()
+    top, index, below = html(), html(), html()
+
+    def opened() -> tuple[str, str, str]:
+        view = context.reader.view()
+        indexed = any(board.card.headline_scale for board in view.boards.values())
+        earlier = with_earlier(view, context.cards, context.earlier.tags)
+        lines = chronicle.read().lines
+        return (
+            opening(view),
+            waiting() if indexed and view.entries else "",
+            overview(view, context.clock(), lines, earlier),
+        )
+
+    def weighed() -> str:
+        base, _ = prepared.of(context.reader.view())
+        return index_first(base)
+
+    outputs = [top, index, below]
+    load = gr.context.Context.root_block.load(or_unread(opened, outputs), outputs=outputs, **QUIET)
+    # The resamples of all benchmarks take longer to read than the rest, which need not wait.
+    load.then(or_unread(weighed, index), None, index, **QUIET)
 
 
 PAGE = Page("Overview", "", 0, _build)

@@ -1,11 +1,9 @@
-"""How metrics stand over all benchmarks: one matrix of all, and what was published lately."""
+"""How metrics stand over all benchmarks: one matrix of all."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 
-from leaderboard.pages.boards.table import metric_name
 from leaderboard.pages.index.boards import index_boards
 from leaderboard.pages.overview.leaders import board_address, leader_cards
 from leaderboard.pages.overview.over_boards import Standing, headline_cells, standings
@@ -13,14 +11,12 @@ from leaderboard.pages.reading import View
 from leaderboard.pages.shown.flags import flag_badges, flags_legend, flags_of
 from leaderboard.pages.shown.identities import Identity
 from leaderboard.pages.shown.marks import rank_text
-from leaderboard.pages.shown.markup import MISSING, ago, badge, count, interval, number, text
-from leaderboard.pages.shown.signatures import signature
-from leaderboard.publication.snapshot import Entry
+from leaderboard.pages.shown.markup import MISSING, badge, count, interval, number, text
+from leaderboard.pages.shown.metric_names import metric_name
 from leaderboard.ranking.cells import Cell
 from leaderboard.records import Kind
 
-__all__ = ["Identity", "Standing", "headline_cells", "leader_cards", "matrix", "publications",
-           "standings"]  # fmt: skip
+__all__ = ["Identity", "Standing", "headline_cells", "leader_cards", "matrix", "standings"]  # fmt: skip
 
 MOST_ROWS = 200
 
@@ -53,36 +49,6 @@ def matrix(view: View) -> str:
         "not significantly behind the first). Small: its value. "
         f"–: not ranked there (on hover: why). {MISSING}: not run there. {_order_note(indexed)}{cut}</p>{_flags_note(rows)}"
     )
-
-
-def publications(view: View, now: datetime, most: int = 8) -> str:
-    """What changed lately: the newest publications, one line per submission."""
-    by_submission: dict[str, list[Entry]] = {}
-    for entry in view.entries.values():
-        by_submission.setdefault(entry.submission_id, []).append(entry)
-    boards = _boards_of(view)
-    newest = sorted(by_submission.values(), key=lambda own: own[0].published_at, reverse=True)
-    lines = []
-    for own in newest[:most]:
-        first = own[0]
-        more = f" and {count(len(own) - 1, 'more metric')}" if len(own) > 1 else ""
-        titles = [view.boards[b].card.title for b in boards.get(first.submission_id, ())]
-        lines.append(
-            f"<li><span>{metric_name(first)}{more}</span>"
-            f'<span class="as-muted">{text(", ".join(titles)) or "no board"}</span>'
-            f'<span class="as-muted">by {signature(first.submitter, first.account)}, '
-            f"{ago(first.published_at, now)}</span></li>"
-        )
-    return f'<ul class="as-feed">{"".join(lines)}</ul>' if lines else ""
-
-
-def _boards_of(view: View) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for name, board in view.boards.items():
-        on_it = {view.entries[cell.entry_id].submission_id for cell in headline_cells(board)}
-        for submission_id in on_it:
-            found.setdefault(submission_id, []).append(name)
-    return found
 
 
 def _order_note(indexed: int) -> str:

@@ -1,77 +1,127 @@
-"""What is on screen as CSV, safe to open in a spreadsheet."""
+"""Boards and their tests as tables, and as CSV that is safe to open in a spreadsheet."""
 
 from __future__ import annotations
 
-import csv
-import io
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from leaderboard.pages.boards.pair_matrix import Pair
 from leaderboard.pages.reading import BoardIndex
-from leaderboard.pages.shown.markup import clean, text
+from leaderboard.pages.shown.markup import text
 from leaderboard.pages.shown.measures import token
 from leaderboard.publication.snapshot import Entry
 from leaderboard.ranking.cells import Cell
+from leaderboard.tables import Table, Type, Value, columns_of, harmless, to_csv
+
+__all__ = [
+    "COLUMNS", "PAIR_COLUMNS", "board_csv", "board_table", "download_link", "file_name",
+    "harmless", "pairs_csv", "pairs_table", "table_name",
+]  # fmt: skip
 
 COLUMNS = (
     "rank_low", "rank", "rank_high", "metric", "version", "submitter", "kind", "benchmark",
     "revision", "measure", "variant", "split", "facet", "skill", "value", "ci_low", "ci_high",
     "n_items", "n_clusters", "n_missing", "pairs_per_s", "note", "submission_id",
     "p_best", "tier_holm_5_percent", "ci_method", "seed", "n_resamples", "plan", "versions",
-    "account",
+    "account", "entry_id",
 )  # fmt: skip
 PAIR_COLUMNS = (
     "metric_a", "metric_b", "difference", "p_value", "p_holm", "n_units", "n_patterns", "exact",
     "entry_a", "entry_b",
 )  # fmt: skip
+_TYPES = {
+    Type.NUMBER: "value ci_low ci_high pairs_per_s p_best difference p_value p_holm",
+    Type.COUNT: "rank_low rank rank_high n_items n_clusters n_missing tier_holm_5_percent seed "
+    "n_resamples n_units n_patterns",
+    Type.FLAG: "exact",
+}
+_MEANINGS = {
+    "rank_low": "Best rank within the middle 95 % of the resampled ranks.",
+    "rank": "Rank among the entries of this table; missing where there is too little to order.",
+    "rank_high": "Worst rank within the middle 95 % of the resampled ranks.",
+    "kind": "metric: run by Assay; scores: as submitted, not re-run.",
+    "skill": "Missing: all skills; several joined by +: their unweighted mean.",
+    "value": "Of the measure.",
+    "ci_low": "Lower end of the 95 % interval.",
+    "ci_high": "Upper end of the 95 % interval.",
+    "n_clusters": "What is resampled and permuted.",
+    "n_missing": "Pairs without a score.",
+    "pairs_per_s": "Pairs scored per second; missing where no code was run.",
+    "p_best": "Share of the resamples in which it has the best value, from 0 to 1.",
+    "tier_holm_5_percent": "Tier: told apart at 5 % after Holm's correction.",
+    "seed": "Of resamples and tests.",
+    "plan": "Hash of the resampling plan.",
+    "difference": "Value of metric a less that of metric b.",
+    "p_value": "Paired permutation test, two-sided, before correction.",
+    "p_holm": "After Holm's correction over all pairs of this ranking.",
+    "n_units": "Clusters or blocks of them in which the two differ.",
+    "n_patterns": "Patterns of signs behind the p-value; 0 where it is an upper bound.",
+    "exact": "Whether those are all patterns.",
+}
 
-_FORMULA_STARTS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
-"""Some spreadsheets take the wide forms for the narrow ones."""
+
+def board_table(
+    cells: Iterable[Cell],
+    entries: Mapping[str, Entry],
+    board: BoardIndex,
+    about: Mapping[str, Any] | None = None,
+) -> Table:
+    """One row per entry of the slice, in board order.
+
+    Args:
+        cells: the ranking.
+        entries: entry id to entry.
+        board: what is ranked.
+        about: what the table is of.
+    """
+    found = tuple(cells)
+    rows = [_record(cell, entries[cell.entry_id], board) for cell in found]
+    columns = columns_of(COLUMNS, _TYPES, _MEANINGS)
+    return Table(table_name(found, board), columns, rows, about or {})
 
 
-def harmless(value: object) -> object:
-    """The value, with an apostrophe before any text that a spreadsheet would run as a formula."""
-    if not isinstance(value, str):
-        return value
-    # Cleaned first: a formula may hide behind characters that cleaning drops.
-    shown = clean(value)
-    starts = value.startswith(("\t", "\r")) or shown.lstrip().startswith(_FORMULA_STARTS)
-    return f"'{shown}" if starts and not _is_number(shown) else shown
+def pairs_table(
+    found: Iterable[Pair],
+    entries: Mapping[str, Entry],
+    name: str = "pairs",
+    about: Mapping[str, Any] | None = None,
+) -> Table:
+    """One row per test between two metrics: p-values as computed, and after Holm's correction.
+
+    Args:
+        found: the tests.
+        entries: entry id to entry.
+        name: of the table.
+        about: what it is of.
+    """
+    found = tuple(found)
+    ids = {entry_id for pair in found for entry_id in (pair.a, pair.b)}
+    names = {entry_id: entries[entry_id].metric for entry_id in ids}
+    rows: list[dict[str, Value]] = [
+        {
+            "metric_a": names[pair.a], "metric_b": names[pair.b], "difference": pair.difference,
+            "p_value": pair.p_value, "p_holm": pair.p_holm, "n_units": pair.n_units,
+            "n_patterns": pair.n_patterns, "exact": pair.exact,
+            "entry_a": pair.a, "entry_b": pair.b,
+        }
+        for pair in found
+    ]  # fmt: skip
+    return Table(name, columns_of(PAIR_COLUMNS, _TYPES, _MEANINGS), rows, about or {})
 
 
 def board_csv(cells: Iterable[Cell], entries: Mapping[str, Entry], board: BoardIndex) -> str:
     """One line per entry of the slice, in board order; empty fields where there is no value."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for cell in cells:
-        record = _record(cell, entries[cell.entry_id], board)
-        writer.writerow([harmless(record[column]) for column in COLUMNS])
-    return out.getvalue()
+    return to_csv(board_table(cells, entries, board))
 
 
 def pairs_csv(found: Iterable[Pair], entries: Mapping[str, Entry]) -> str:
-    """One line per test between two metrics: p-values as computed, and after Holm's correction."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(PAIR_COLUMNS)
-    found = tuple(found)
-    ids = {entry_id for pair in found for entry_id in (pair.a, pair.b)}
-    names = {entry_id: harmless(entries[entry_id].metric) for entry_id in ids}
-    shown = {entry_id: harmless(entry_id) for entry_id in ids}
-    writer.writerows(
-        (
-            names[a], names[b], difference, p_value, p_holm, n_units, n_patterns,
-            "true" if exact else "false", shown[a], shown[b],
-        )
-        for a, b, difference, p_value, p_holm, n_units, n_patterns, exact in found
-    )  # fmt: skip
-    return out.getvalue()
+    """One line per test between two metrics."""
+    return to_csv(pairs_table(found, entries))
 
 
 def download_link(content: str, file_name: str, label: str = "Download CSV") -> str:
-    """A link that carries the file itself, so that nothing is kept on the server for it."""
+    """A link that carries the file itself, for small tables that no address has."""
     # Base 64 is a hundred times faster to make than percent signs, and shorter for most tables.
     carried = b64encode(content.encode()).decode("ascii")
     return (
@@ -80,16 +130,21 @@ def download_link(content: str, file_name: str, label: str = "Download CSV") -> 
     )
 
 
-def file_name(cells: Sequence[Cell], board: BoardIndex, ending: str = "") -> str:
-    """A file name that says what is inside."""
+def table_name(cells: Sequence[Cell], board: BoardIndex, ending: str = "") -> str:
+    """A name of a file, without its ending, that says what is inside."""
     if not cells:
-        return f"{board.card.name}.csv"
+        return board.card.name
     parts = (board.card.name, cells[0].skill, token(cells[0].selector), ending)
     plain = "-".join(part for part in parts if part)
-    return "".join(c if c.isalnum() or c in "-_" else "-" for c in plain) + ".csv"
+    return "".join(c if c.isalnum() or c in "-_" else "-" for c in plain)
 
 
-def _record(cell: Cell, entry: Entry, board: BoardIndex) -> dict[str, object]:
+def file_name(cells: Sequence[Cell], board: BoardIndex, ending: str = "") -> str:
+    """A name of a CSV file that says what is inside."""
+    return f"{table_name(cells, board, ending)}.csv"
+
+
+def _record(cell: Cell, entry: Entry, board: BoardIndex) -> dict[str, Value]:
     cost = entry.cost.get(board.card.name)
     return {
         **cell.model_dump(),
@@ -107,7 +162,7 @@ def _record(cell: Cell, entry: Entry, board: BoardIndex) -> dict[str, object]:
     }
 
 
-def _provenance(entry: Entry, benchmark: str) -> dict[str, object]:
+def _provenance(entry: Entry, benchmark: str) -> dict[str, Value]:
     stated = entry.provenance.get(benchmark)
     if stated is None:
         return dict.fromkeys(("seed", "n_resamples", "plan", "versions"))
@@ -117,11 +172,3 @@ def _provenance(entry: Entry, benchmark: str) -> dict[str, object]:
         "plan": stated.plan,
         "versions": stated.versions,
     }
-
-
-def _is_number(value: str) -> bool:
-    try:
-        float(value)
-    except ValueError:
-        return False
-    return True

@@ -110,6 +110,15 @@ def section(title: str, body: str, *, aside: str = "", ident: str = "") -> str:
     )
 
 
+def scroll_box(label: str) -> str:
+    """The opening tag of a box that scrolls by itself, also by keyboard, where a table is too wide.
+
+    Args:
+        label: what is in it, for people who hear the page.
+    """
+    return f'<div class="as-scroll" tabindex="0" role="region" aria-label="{text(label)}">'
+
+
 def page(parts: Iterable[str]) -> str:
     """The parts of a page in the frame that the style sheet expects."""
     return f'<div class="as-page">{"".join(parts)}</div>'

@@ -9,7 +9,10 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from benchmarks.schema import Card
+from leaderboard.api.routes import routes
+from leaderboard.api.source import Source
 from leaderboard.governance.signing_in import SignIn, Way
+from leaderboard.pages.reading import Reader
 from leaderboard.pages.site import create_app, launch_options
 from leaderboard.store.interface import Store
 from tests.leaderboard.pages.synthetic import NOW, StubDesk
@@ -32,10 +35,15 @@ def serve() -> Iterator[Serve]:
 
     def start(store: Store, cards: Mapping[str, Card], sign_in: SignIn = LOCAL) -> str:
         desk = StubDesk(store=store)
-        app = create_app(store, desk, cards, clock=lambda: NOW, sign_in=sign_in)
+        reader = Reader(store, cards, clock=lambda: NOW)
+        app = create_app(store, desk, cards, clock=lambda: NOW, sign_in=sign_in, reader=reader)
         opened.append(app)
+        data = routes(Source(reader, store, cards, lambda: NOW))
         _, address, _ = app.launch(
-            server_name="127.0.0.1", prevent_thread_lock=True, quiet=True, **launch_options(sign_in)
+            server_name="127.0.0.1",
+            prevent_thread_lock=True,
+            quiet=True,
+            **launch_options(sign_in, data),
         )
         return str(address)
 

@@ -33,6 +33,15 @@ def test_one_process_serves_pages_health_metrics_and_what_workers_tell(tmp_path:
         # The pages read the very same files.
         assert FolderLive(tmp_path / "store" / "live").said("metric-0001") == "loading\n"
 
+        api = httpx.get(f"{address}v1/", headers={"Origin": "https://else.example"})
+        assert "demo_croc" in {one["name"] for one in api.json()["benchmarks"]}
+        assert api.headers["Access-Control-Allow-Origin"] == "*"
+        tag = {"If-None-Match": api.headers["ETag"]}
+        assert httpx.get(f"{address}v1/", headers=tag).status_code == 304
+        assert httpx.get(f"{address}v1/nothing").json()["error"]["code"] == "no_such_route"
+        assert httpx.get(f"{address}v1/images/demo/nothing").status_code == 404
+        assert httpx.get(f"{address}mcp").status_code == 405
+
         page = httpx.get(f"{address}queue")
         assert page.status_code == 200
         assert "gradio" in page.text

@@ -110,7 +110,7 @@ def test_from_signing_in_to_the_ledger(
     ]  # fmt: skip
     assert verify(public) == ()
     with page.expect_download() as download:
-        page.get_by_role("button", name="Download the whole ledger").click()
+        page.get_by_role("link", name="Whole ledger").click()
     assert download.value.suggested_filename == "ledger.jsonl"
     page.context.close()
 

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import socket
+import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from benchmarks.sources.client import httpx
 from leaderboard.service.health import DiskSpace, Level
+from leaderboard.service.health_routes import routes as health_routes
 from leaderboard.service.looking import HealthWatch
+from leaderboard.store.hub.hub_store import hub_store
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store
 from tests.hub.server import HubServer, running_hub
 from tests.leaderboard.house import House
-from tests.leaderboard.store.hub_rig import created, parts_of
+from tests.leaderboard.service.serving import serving
+from tests.leaderboard.store.hub_rig import NAME, created, parts_of
 
 ROOMY = DiskSpace(free_bytes=100 << 30, total_bytes=200 << 30)
 
@@ -38,6 +43,13 @@ def requests(hub: HubServer, ask: Callable[[], object]) -> int:
     before = len(hub.served)
     ask()
     return len(hub.served) - before
+
+
+def wait_for(done: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not done():
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 def watch_of(hub: HubServer, folder: Path) -> tuple[HealthWatch, Store]:
@@ -86,14 +98,34 @@ def test_who_asks_while_a_silent_hub_is_asked_is_told_soon(
     store = Store(parts.public, parts.private, memory_store().live, lambda: datetime.now(UTC))
     watch = HealthWatch(store, tmp_path, patience_s=0.05, disk=lambda _: ROOMY)
     silence = hub.spoil("/resolve/", wait_s=60.0)
-    with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(watch.health)
-        while not silence.seen:
-            assert not first.done()
-        down = watch.health()
+    for _ in range(3):
+        down = watch.soon()
         assert (down.status, down.problems[0].code) == (Level.DOWN, "store_unreadable")
-        silence.released.set()
-        assert first.result(20).status is Level.OK
+    assert len(silence.seen) <= 1, "one look is enough"
+    silence.released.set()
+    assert watch.health().status is Level.OK
+    wait_for(lambda: watch.soon().status is Level.OK)
+
+
+@pytest.mark.parametrize("how", ["refused", "silent"])
+def test_the_site_says_in_seconds_that_its_hub_is_away(tmp_path: Path, how: str) -> None:
+    """As it is opened by the app, with its own pauses and timeouts."""
+    with socket.socket() as away:
+        away.bind(("127.0.0.1", 0))
+        if how == "silent":
+            away.listen(50)
+        endpoint = f"http://127.0.0.1:{away.getsockname()[1]}"
+        store = hub_store(NAME, tmp_path, endpoint=endpoint, token="hf_any")
+        watch = HealthWatch(store, tmp_path, patience_s=1.0)
+        with serving(health_routes(watch)) as site:
+            began = time.monotonic()
+            for path in ("health", "metrics", "health"):
+                reply = httpx.get(f"{site}/{path}", timeout=60.0)
+                assert reply.status_code == (503 if path == "health" else 200)
+            assert time.monotonic() - began < 5.0
+        store.wait_no_more()
+    assert reply.json()["status"] == "down"
+    assert reply.json()["problems"][0]["code"] == "store_unreadable"
 
 
 def test_a_hub_that_was_never_reached_is_an_outage_and_no_fault_of_whoever_looks(

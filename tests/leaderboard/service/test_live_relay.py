@@ -14,6 +14,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
 
 from benchmarks.errors import SubmitterError, TransientError
 from benchmarks.sources.client import httpx
@@ -78,7 +81,7 @@ def post(app: str, content: bytes, secret: str = SECRET) -> httpx.Response:
 def test_what_a_worker_tells_is_known_to_the_app_by_the_app_s_time(
     app: str, memory: MemoryLive
 ) -> None:
-    worker = RelayLive(app, SECRET)
+    worker = RelayLive(app, SECRET, every_s=0.02)
     worker.say("metric-0001", "loading\n")
     worker.say("metric-0001", "scoring\n")
     worker.beat(pulse(done=3, last_line="scoring", attempt=2, claimed=("metric-0001",)))
@@ -108,6 +111,20 @@ def test_without_the_secret_nothing_is_taken(app: str, memory: MemoryLive, secre
     assert (reply.status_code, memory.pulses()) == (401, ())
 
 
+def _at_least(tried: list[httpx.Response], number: int) -> bool:
+    return len(tried) >= number
+
+
+def test_the_secret_follows_no_redirect(app: str, memory: MemoryLive) -> None:
+    async def away(_: Request) -> Response:
+        return RedirectResponse(f"{app}/live/pulses", 307)
+
+    with serving([Route("/live/pulses", away)]) as elsewhere:
+        assert RelayLive(elsewhere, SECRET).pulses() == ()
+        with pytest.raises(TransientError, match="answers 307"):
+            RelayLive(elsewhere, SECRET)._request("GET", "/pulses")
+
+
 def test_an_app_without_a_secret_takes_nothing(memory: MemoryLive) -> None:
     with serving(routes(memory, "", lambda: NOON)) as app:
         for secret in ("", SECRET):
@@ -120,13 +137,17 @@ def test_an_app_without_a_secret_takes_nothing(memory: MemoryLive) -> None:
 def test_a_wrong_secret_is_said_clearly_and_once(
     app: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    worker = RelayLive(app, "another-secret-altogether")
+    tried: list[httpx.Response] = []
+
+    def client() -> httpx.Client:
+        return httpx.Client(event_hooks={"response": [tried.append]})
+
+    worker = RelayLive(app, "another-secret-altogether", client=client, every_s=0.01)
     with caplog.at_level(logging.WARNING, "leaderboard.store.live.relay"):
-        worker.beat(pulse())
-        wait(lambda: caplog.records)
-        for _ in range(3):
+        for number in range(1, 5):
             worker.beat(pulse())
-            time.sleep(1.1)
+            wait(partial(_at_least, tried, number))
+    assert {reply.status_code for reply in tried} == {401}
     (line,) = [record.getMessage() for record in caplog.records]
     assert "refuses the secret" in line
     assert "ASSAY_LIVE_SECRET" in line
@@ -215,7 +236,7 @@ def test_an_app_that_is_away_holds_nobody_up_and_is_told_the_latest_when_it_is_b
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    worker = RelayLive(f"http://127.0.0.1:{port}", SECRET)
+    worker = RelayLive(f"http://127.0.0.1:{port}", SECRET, every_s=0.02)
     started = time.monotonic()
     for number in range(500):
         worker.beat(pulse(done=number))
@@ -298,7 +319,7 @@ def test_a_store_that_fails_is_said_and_tried_again(tmp_path: Path) -> None:
 
 def test_several_tellers_do_not_disturb_each_other(app: str, memory: MemoryLive) -> None:
     def work(name: str) -> None:
-        worker = RelayLive(app, SECRET)
+        worker = RelayLive(app, SECRET, every_s=0.02)
         for number in range(60):
             worker.say(f"metric-{name}", f"{number}\n")
             worker.beat(pulse(name, done=number))

@@ -48,7 +48,7 @@ def ranking_of(html: str) -> list[str]:
 def test_a_search_finds_any_of_its_terms_in_names_of_metrics_whatever_the_case(view: View) -> None:
     html = shown(view, BoardQuery("ratings", filters=Filters("clip, hps")))
     assert ranking_of(html) == ["CLIPScore", "HPSv2"]
-    assert "<b>2 of 12 metrics</b>; ranks among those shown" in html
+    assert "<b>2 of 12 metrics</b> shown, ranked among themselves" in html
 
 
 def test_a_search_looks_at_submitters_too(view: View) -> None:

@@ -68,7 +68,7 @@ def test_the_download_is_the_table_with_its_weights(
     page = browser.new_page()
     opened(page, f"{site}index?w=graphs:3")
     with page.expect_download() as download:
-        page.get_by_role("button", name="Download CSV").click()
+        page.get_by_role("link", name="Download CSV").click()
     assert download.value.suggested_filename == "index.csv"
     saved = tmp_path / "index.csv"
     download.value.save_as(saved)

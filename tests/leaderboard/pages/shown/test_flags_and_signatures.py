@@ -17,7 +17,8 @@ from leaderboard.pages.index.csv import index_csv
 from leaderboard.pages.index.marks import Strips
 from leaderboard.pages.index.query import IndexQuery, resolve_index
 from leaderboard.pages.index.view import index_view
-from leaderboard.pages.overview.standings import leader_cards, matrix, publications
+from leaderboard.pages.overview.lately import lately
+from leaderboard.pages.overview.standings import leader_cards, matrix
 from leaderboard.pages.queue.table import queue_table
 from leaderboard.pages.reading import View, view_of
 from leaderboard.pages.shown.csv_export import board_csv
@@ -108,7 +109,7 @@ def test_every_page_with_a_submitter_has_the_account(view: View) -> None:
     compared = opponents(CompareQuery(BoardQuery("ratings"), first, copied), view)
     pages = {
         "matrix": matrix(view),
-        "publications": publications(view, NOW, 50),
+        "lately": lately(view, (), (), NOW, 50),
         "compare": compare_view(compared, view),
         "trust": trust_page(view.entries.values(), cards()),
     }
@@ -186,8 +187,8 @@ def test_overview_comparison_and_trust_page_have_the_flags_too(view: View) -> No
     assert f">{SAME_CONTENT}</span>" in row_of(shown, COPIED)
     assert f">{LOOSE}</span>" in row_of(shown, UNSANDBOXED)
     assert f"<b>{LOOSE}:</b>" in shown
-    pair = [f"made-up-{place:04d}/{METRICS[place]}" for place in (COPIED, SAME)]
-    compared = compare_view(opponents(CompareQuery(BoardQuery("ratings"), *pair), view), view)
+    a, b = (f"made-up-{place:04d}/{METRICS[place]}" for place in (COPIED, SAME))
+    compared = compare_view(opponents(CompareQuery(BoardQuery("ratings"), a, b), view), view)
     assert f">{SAME_SCORES}</span>" in compared
     assert f"<b>{SAME_CONTENT}:</b>" in compared
     trust = trust_page(view.entries.values(), cards())

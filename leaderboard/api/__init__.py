@@ -1,0 +1,1 @@
+"""The versioned API for programs: what the pages show, with raw values."""

@@ -1,0 +1,128 @@
+"""Answers over HTTP: what their bytes are is their tag, and who has them is not sent them again."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from starlette.datastructures import Headers
+from starlette.responses import Response
+
+JSON = "application/json"
+SHARED = {
+    "Access-Control-Allow-Origin": "*",
+    "Access-Control-Expose-Headers": "ETag, Assay-As-Of, Assay-Stale, Content-Disposition",
+    "Cross-Origin-Resource-Policy": "cross-origin",
+    "X-Content-Type-Options": "nosniff",
+    "Vary": "Accept-Encoding",
+}
+"""Of every answer, refusals included: any page may read what anybody may."""
+_ASK_AGAIN = {"Cache-Control": "public, no-cache"}
+"""Kept by whoever likes, and asked about before each use: with its tag that costs next to nothing."""
+_SMALLEST = 500
+_LEVEL = 5
+_COMPRESSED = frozenset({JSON, "text/csv; charset=utf-8"})
+
+
+@dataclass(frozen=True)
+class Body:
+    """The content of an answer.
+
+    Attributes:
+        content: as it is.
+        media_type: of the content.
+        file_name: under which it is kept; empty where it is no file.
+        to_keep: whether a browser is to keep it, not to show it.
+    """
+
+    content: bytes
+    media_type: str = JSON
+    file_name: str = ""
+    to_keep: bool = False
+    tag: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        digest = hashlib.sha256(self.media_type.encode() + b"\n" + self.content).hexdigest()
+        object.__setattr__(self, "tag", digest[:40])
+
+
+def response_of(
+    body: Body, headers: Headers, as_of: datetime | None = None, *, stale: bool = False
+) -> Response:
+    """A whole answer, or that what the client has is still right.
+
+    Args:
+        body: to send.
+        headers: of the request.
+        as_of: when the store last confirmed what is said.
+        stale: whether the store does not answer now.
+    """
+    packed = body.media_type in _COMPRESSED and takes_gzip(headers.get("Accept-Encoding", ""))
+    packed = packed and len(body.content) >= _SMALLEST
+    tag = f'"{body.tag}{"-gzip" if packed else ""}"'
+    said = {**SHARED, **_ASK_AGAIN, "ETag": tag}
+    if as_of is not None:
+        said["Assay-As-Of"] = as_of.isoformat()
+    if stale:
+        said["Assay-Stale"] = "true"
+    if matches(headers.get("If-None-Match", ""), tag):
+        return Response(status_code=304, headers=said)
+    if body.file_name:
+        kind = "attachment" if body.to_keep else "inline"
+        said["Content-Disposition"] = f'{kind}; filename="{body.file_name}"'
+    content = body.content
+    if packed:
+        said["Content-Encoding"] = "gzip"
+        content = gzip.compress(content, _LEVEL, mtime=0)
+    return Response(content, headers=said, media_type=body.media_type)
+
+
+def takes_gzip(accepted: str) -> bool:
+    """Whether an `Accept-Encoding` allows gzip."""
+    allowed: dict[str, bool] = {}
+    for part in accepted.lower().split(","):
+        name, _, rest = part.strip().partition(";")
+        weight = rest.strip().removeprefix("q=").strip()
+        allowed[name.strip()] = not weight or weight.strip("0.") != ""
+    return allowed.get("gzip", allowed.get("*", False))
+
+
+def matches(asked: str, tag: str) -> bool:
+    """Whether an `If-None-Match` names a tag."""
+    named = [part.strip().removeprefix("W/") for part in asked.split(",")]
+    return tag in named or asked.strip() == "*"
+
+
+class Kept:
+    """Answers that need not be made again; the oldest go first. Safe among threads.
+
+    Args:
+        most: bytes kept.
+    """
+
+    def __init__(self, most: int = 32 << 20) -> None:
+        self._most = most
+        self._bytes = 0
+        self._lock = threading.Lock()
+        self._found: OrderedDict[Hashable, Body] = OrderedDict()
+
+    def get(self, key: Hashable) -> Body | None:
+        """What was kept under a key."""
+        with self._lock:
+            if key in self._found:
+                self._found.move_to_end(key)
+            return self._found.get(key)
+
+    def put(self, key: Hashable, body: Body) -> None:
+        """Keep an answer."""
+        with self._lock:
+            old = self._found.pop(key, None)
+            self._found[key] = body
+            self._bytes += len(body.content) - (len(old.content) if old else 0)
+            while self._bytes > self._most:
+                self._bytes -= len(self._found.popitem(last=False)[1].content)

@@ -1,0 +1,206 @@
+"""The API as an ASGI application: from a request to an answer, whatever comes."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Sequence
+from http import HTTPStatus
+
+from starlette.applications import Starlette
+from starlette.datastructures import QueryParams
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import Message, Receive, Scope, Send
+
+from benchmarks.errors import AssayError, TransientError
+from leaderboard.api.operations import FORMAT, LONGEST_QUERY, Asked, Format, Operation
+from leaderboard.api.problems import RETRY_AFTER_S, RefusedError, bad_query, problem, status_of
+from leaderboard.api.replies import JSON, SHARED, Body, Kept, response_of
+from leaderboard.api.source import Source
+from leaderboard.tables import Table, to_csv, to_json, to_parquet
+
+_log = logging.getLogger(__name__)
+_METHODS = "GET, HEAD, OPTIONS"
+_PREFLIGHT = {
+    "Allow": _METHODS,
+    "Access-Control-Allow-Methods": _METHODS,
+    "Access-Control-Allow-Headers": "If-None-Match",
+    "Access-Control-Max-Age": "86400",
+}
+Answer = Callable[[Request], Body]
+
+
+class Api:
+    """Answers tables of a source.
+
+    Args:
+        source: where everything is read.
+        kept: answers that need not be made again.
+    """
+
+    def __init__(self, source: Source, kept: Kept | None = None) -> None:
+        self._source = source
+        self._kept = kept or Kept()
+
+    def route(self, operation: Operation) -> Route:
+        """The route of an operation."""
+        path = operation.path.replace("{entry_id}", "{entry_id:path}")
+
+        def answer(request: Request) -> Body:
+            return self.body(operation, asked_of(request, operation), _format(request))
+
+        return Route(path, self.endpoint(answer), methods=["GET"], name=operation.name)
+
+    def endpoint(self, answer: Answer) -> Callable[[Request], Response]:
+        """What serves an answer; not async: it reads the store, in a thread of its own."""
+
+        def serve(request: Request) -> Response:
+            body = answer(request)
+            reader = self._source.reader
+            return response_of(body, request.headers, reader.as_of, stale=bool(reader.trouble))
+
+        return serve
+
+    def body(self, operation: Operation, asked: Asked, format_: Format) -> Body:
+        """The answer of an operation.
+
+        Raises:
+            AssayError: there is none.
+        """
+        if not operation.of_snapshot:
+            return body_of(operation.answer(self._source, asked), format_)
+        version = self._source.reader.view().version
+        query = tuple(sorted(asked.params.multi_items()))
+        key = (version, operation.name, tuple(asked.path.items()), query, format_)
+        found = self._kept.get(key)
+        if found is None:
+            found = body_of(operation.answer(self._source, asked), format_)
+            # Another version may have come meanwhile: then nobody asks for this one again.
+            if self._source.reader.view().version == version:
+                self._kept.put(key, found)
+        return found
+
+
+def asked_of(request: Request, operation: Operation) -> Asked:
+    """A request, if everything it says is known.
+
+    Raises:
+        RefusedError: `query_too_long`, `unknown_parameter`.
+    """
+    if len(request.url.query) > LONGEST_QUERY:
+        raise RefusedError(
+            HTTPStatus.REQUEST_URI_TOO_LONG,
+            "query_too_long",
+            f"The query has more than {LONGEST_QUERY:,} characters.",
+        )
+    known = [parameter.name for parameter in operation.parameters]
+    items = [(k, v) for k, v in request.query_params.multi_items() if k != FORMAT.name]
+    unknown = [name for name, _ in items if name not in known]
+    if unknown:
+        raise RefusedError(
+            HTTPStatus.BAD_REQUEST,
+            "unknown_parameter",
+            f"There is no parameter “{unknown[0][:60]}” here.",
+            f"Known: {', '.join([*known, FORMAT.name])}.",
+        )
+    return Asked(dict(request.path_params), QueryParams(items))
+
+
+def body_of(table: Table, format_: Format) -> Body:
+    """A table in a format."""
+    name = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "-" for c in table.name)
+    file_name = f"{name[:100]}.{format_}"
+    if format_ is Format.CSV:
+        return Body(to_csv(table).encode(), "text/csv; charset=utf-8", file_name, to_keep=True)
+    if format_ is Format.PARQUET:
+        kind = "application/vnd.apache.parquet"
+        return Body(to_parquet(table), kind, file_name, to_keep=True)
+    return Body(to_json(table).encode(), JSON, file_name)
+
+
+def json_body(content: object) -> Body:
+    """A document."""
+    return Body(json.dumps(content).encode())
+
+
+def application(routes: Sequence[BaseRoute]) -> Starlette:
+    """The routes, and one shape for everything that is no answer."""
+    return Starlette(
+        routes=list(routes),
+        exception_handlers={
+            HTTPException: _on_http,
+            AssayError: _on_ours,
+            Exception: _on_defect,
+        },
+    )
+
+
+class Preflights:
+    """Answers `OPTIONS` for an application, whatever the address.
+
+    Args:
+        app: answers everything else.
+    """
+
+    def __init__(self, app: Starlette) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] == "http" and scope["method"] == "OPTIONS":
+            answer = Response(status_code=204, headers=SHARED | _PREFLIGHT)
+            await answer(scope, receive, send)
+            return
+        await self._app(scope, receive, _without_body(send) if _is_head(scope) else send)
+
+
+def _is_head(scope: Scope) -> bool:
+    return bool(scope["type"] == "http" and scope["method"] == "HEAD")
+
+
+def _without_body(send: Send) -> Send:
+    async def send_head(message: Message) -> None:
+        if message["type"] == "http.response.body":
+            message = {**message, "body": b""}
+        await send(message)
+
+    return send_head
+
+
+def _format(request: Request) -> Format:
+    given = request.query_params.getlist(FORMAT.name)
+    try:
+        return Format(given[-1]) if given else Format.JSON
+    except ValueError:
+        known = ", ".join(Format)
+        raise bad_query("There is no such format.", f"One of: {known}.") from None
+
+
+async def _on_http(_: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    if status == HTTPStatus.METHOD_NOT_ALLOWED:
+        said = problem("method_not_allowed", "This is only read.", f"Use one of: {_METHODS}.")
+        return JSONResponse(said, status, headers=SHARED | {"Allow": _METHODS})
+    said = problem("no_such_route", "There is nothing at this address.", "See /v1/ for what is.")
+    return JSONResponse(said, status, headers=SHARED)
+
+
+async def _on_ours(_: Request, error: Exception) -> Response:
+    if not isinstance(error, AssayError):  # The handlers are chosen by class.
+        raise error
+    status = status_of(error)
+    headers = SHARED | {"Cache-Control": "no-store"}
+    if isinstance(error, TransientError):
+        headers |= {"Retry-After": str(RETRY_AFTER_S)}
+    if status == HTTPStatus.INTERNAL_SERVER_ERROR:
+        _log.error("%s: %s", error.code, error)
+    return JSONResponse(problem(error.code, error.message, error.hint), status, headers=headers)
+
+
+async def _on_defect(_: Request, __: Exception) -> Response:
+    # The server logs it: what went wrong may say more of the machine than strangers need to know.
+    said = problem("defect", "Something went wrong here.", "Please report what you asked for.")
+    return JSONResponse(said, 500, headers=SHARED | {"Cache-Control": "no-store"})

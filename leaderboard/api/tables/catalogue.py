@@ -1,0 +1,205 @@
+"""What there is: benchmarks with their measures, and entries with all of their results."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from benchmarks.schema import Selector
+from benchmarks.statistics.resampling import seed_of
+from leaderboard.api.operations import PAGING, Asked, Operation, Parameter
+from leaderboard.api.problems import bad_query, not_found
+from leaderboard.api.source import Source
+from leaderboard.api.tables.boards import BENCHMARK, as_of
+from leaderboard.pages.reading import BoardIndex, View
+from leaderboard.pages.shown.addresses import metric_address
+from leaderboard.pages.shown.measures import in_order, info, skill_title, title, token
+from leaderboard.publication.entries import Entry
+from leaderboard.ranking.cells import Cell
+from leaderboard.tables import Table, Type, Value, columns_of
+
+_BENCHMARKS = (
+    "name", "title", "family", "summary", "revision", "protocol", "simulated", "answers_public",
+    "cluster", "headline", "headline_title", "chance", "ceiling", "licence", "n_entries", "seed",
+)  # fmt: skip
+_MEASURES = (
+    "measure", "token", "title", "variant", "split", "facet", "skill", "skill_title", "meaning",
+    "higher_is_better", "low", "high", "chance", "headline", "n_entries",
+)  # fmt: skip
+_ENTRIES = (
+    "entry_id", "submission_id", "metric", "version", "kind", "submitter", "account", "description",
+    "trained_on", "benchmarks", "received_at", "published_at",
+)  # fmt: skip
+_RESULTS = (
+    "benchmark", "revision", "measure", "variant", "split", "facet", "skill", "value", "ci_low",
+    "ci_high", "ci_method", "n_items", "n_clusters", "n_missing", "rank_low", "rank", "rank_high",
+    "p_best", "tier_holm_5_percent", "why_unranked", "note",
+)  # fmt: skip
+_TYPES = {
+    Type.NUMBER: "chance ceiling low high value ci_low ci_high p_best",
+    Type.COUNT: "protocol n_entries seed n_items n_clusters n_missing rank_low rank rank_high "
+    "tier_holm_5_percent",
+    Type.FLAG: "simulated answers_public higher_is_better headline",
+}
+_HEADLINE_TYPES = {Type.NUMBER: "chance ceiling", Type.COUNT: "protocol n_entries seed",
+                   Type.FLAG: "simulated answers_public"}  # fmt: skip
+_MEANINGS = {
+    "simulated": "Ratings do not come from people.",
+    "cluster": "What is resampled.",
+    "token": "Names exactly this measure in queries.",
+    "skill": "Missing: all skills.",
+    "chance": "What a guess gets.",
+    "trained_on": "As its author declares, parted by commas.",
+    "benchmarks": "With results on the board, parted by commas.",
+    "rank": "On the published board; missing where there is too little to order.",
+    "tier_holm_5_percent": "Tier by tests of the headline; other measures have none here.",
+    "why_unranked": "Why it has no rank.",
+}
+
+
+def benchmarks(source: Source, _: Asked) -> Table:
+    """All benchmarks, in the order of the pages."""
+    view = source.reader.view()
+    on = Counter(name for entry in view.entries.values() for name in entry.provenance)
+    rows = [_benchmark(board, on[name]) for name, board in view.boards.items()]
+    columns = columns_of(_BENCHMARKS, _HEADLINE_TYPES, _MEANINGS)
+    return Table("benchmarks", columns, rows, {"as_of": as_of(view)})
+
+
+def benchmark(source: Source, asked: Asked) -> Table:
+    """What is measured on a benchmark, and its card.
+
+    Raises:
+        RefusedError: `unknown_benchmark`.
+    """
+    view = source.reader.view()
+    board = view.boards.get(asked.path["benchmark"])
+    if board is None:
+        raise not_found(
+            "unknown_benchmark", "There is no such benchmark here.", "See /v1/benchmarks."
+        )
+    card = board.card
+    rows = [
+        _measure(board, selector, skill)
+        for skill in (None, *board.skills())
+        for selector in in_order(card, board.selectors(skill))
+    ]
+    about = {"as_of": as_of(view), "card": card.model_dump(mode="json")}
+    return Table(card.name, columns_of(_MEASURES, _TYPES, _MEANINGS), rows, about)
+
+
+def entries(source: Source, asked: Asked) -> Table:
+    """The metrics on the boards, newest first.
+
+    Raises:
+        RefusedError: `bad_query`.
+    """
+    view = source.reader.view()
+    wanted = asked.params.get("benchmark", "")
+    if wanted and wanted not in view.boards:
+        raise bad_query("There is no such benchmark here.", "See /v1/benchmarks.")
+    found = [e for e in view.entries.values() if not wanted or wanted in e.provenance]
+    found.sort(key=lambda entry: (entry.published_at, entry.entry_id), reverse=True)
+    number, size = asked.page(100)
+    rows = [_entry(one) for one in found[(number - 1) * size : number * size]]
+    about = {"as_of": as_of(view), "found": len(found), "page": number, "per_page": size}
+    return Table("entries", columns_of(_ENTRIES, _TYPES, _MEANINGS), rows, about)
+
+
+def entry(source: Source, asked: Asked) -> Table:
+    """Everything published of one metric: its values, and what was found about it.
+
+    Raises:
+        RefusedError: `unknown_entry`.
+    """
+    view = source.reader.view()
+    found = view.entries.get(asked.path["entry_id"])
+    if found is None:
+        raise not_found(
+            "unknown_entry", "There is no such entry on the boards.", "See /v1/entries."
+        )
+    rows = [
+        _result(cell, board)
+        for name, board in view.boards.items()
+        if name in found.provenance
+        for cell in _cells(found, view, name)
+    ]
+    about = {
+        "as_of": as_of(view),
+        "entry": found.model_dump(mode="json"),
+        "page": metric_address(found.entry_id),
+    }
+    return Table("entry", columns_of(_RESULTS, _TYPES, _MEANINGS), rows, about)
+
+
+def _cells(found: Entry, view: View, benchmark_name: str) -> tuple[Cell, ...]:
+    return view.boards[benchmark_name].of_entries([found.entry_id])
+
+
+def _benchmark(board: BoardIndex, n_entries: int) -> dict[str, Value]:
+    card = board.card
+    scale = card.headline_scale
+    return {
+        **card.model_dump(include=set(_BENCHMARKS) - {"headline"}),
+        "headline": token(card.headline),
+        "headline_title": info(card, card.headline.measure).title,
+        "chance": scale.chance if scale else None,
+        "ceiling": scale.ceiling if scale else None,
+        "n_entries": n_entries,
+        "seed": seed_of(card.name, card.revision),
+    }
+
+
+def _measure(board: BoardIndex, selector: Selector, skill: str | None) -> dict[str, Value]:
+    card = board.card
+    return {
+        **info(card, selector.measure).model_dump(),
+        **selector.model_dump(),
+        "token": token(selector),
+        "title": title(card, selector, board.every_selector()),
+        "skill": skill,
+        "skill_title": skill_title(card, skill),
+        "headline": skill is None and selector == card.headline,
+        "n_entries": len(board.cells(selector, skill)),
+    }
+
+
+def _entry(found: Entry) -> dict[str, Value]:
+    return {
+        **found.model_dump(include=set(_ENTRIES) - {"trained_on", "received_at", "published_at"}),
+        "kind": found.kind.value,
+        "trained_on": ", ".join(found.trained_on),
+        "benchmarks": ", ".join(found.provenance),
+        "received_at": found.received_at.isoformat(),
+        "published_at": found.published_at.isoformat(),
+    }
+
+
+def _result(cell: Cell, board: BoardIndex) -> dict[str, Value]:
+    return {
+        **cell.model_dump(),
+        "benchmark": board.card.name,
+        "revision": board.card.revision,
+        "tier_holm_5_percent": cell.tier,
+        "why_unranked": cell.why_unranked if cell.rank is None else "",
+    }
+
+
+OPERATIONS = (
+    Operation("/benchmarks", "benchmarks", "All benchmarks of this installation.", benchmarks),
+    Operation(
+        "/benchmarks/{benchmark}", "benchmark",
+        "What is measured on a benchmark, for all skills and each; `about.card` says what it is.",
+        benchmark, (), (BENCHMARK,),
+    ),
+    Operation(
+        "/entries", "entries", "The metrics on the boards, newest first.",
+        entries, (Parameter("benchmark", "Only those with results on it.", "demo_croc"), *PAGING),
+    ),
+    Operation(
+        "/entries/{entry_id}", "entry",
+        "Every published value of one metric; `about.entry` has cost, findings and trust checks.",
+        entry, (),
+        (Parameter("entry_id", "`<submission id>/<metric>`; the slash may stand as it is.",
+                   "grey-0123456789/grey"),),
+    ),
+)  # fmt: skip

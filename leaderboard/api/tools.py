@@ -1,0 +1,125 @@
+"""What programs and assistants ask by name: a few questions, each answered from the API's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.datastructures import QueryParams
+
+from benchmarks.errors import SubmitterError
+from leaderboard.api.operations import Asked
+from leaderboard.api.source import Source
+from leaderboard.api.tables import boards, catalogue, comparisons
+from leaderboard.pages.shown.markup import clean
+from leaderboard.pages.shown.measures import skill_title
+from leaderboard.tables import Table
+
+MOST_ROWS = 100
+_LONGEST_WORDS = 100
+_MOST_BOARDS = 5
+Answer = dict[str, Any]
+
+
+class Tools:
+    """Read-only questions; nothing here changes anything.
+
+    Args:
+        source: where everything is read.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    def benchmarks(self) -> Answer:
+        """Lists the benchmarks on which text-to-image metrics are tested.
+
+        `simulated` marks those whose ratings do not come from people.
+        """
+        found = catalogue.benchmarks(self._source, Asked({}, QueryParams()))
+        answer = _answer(found, MOST_ROWS)
+        for row in answer["rows"]:
+            board = self._source.reader.view().boards[row["name"]]
+            row["skills"] = {s: skill_title(board.card, s) for s in board.skills() if ":" not in s}
+        return answer
+
+    def board(self, benchmark: str, skill: str = "", measure: str = "", limit: int = 20) -> Answer:
+        """The ranking of metrics on a benchmark, best first, with intervals and rank ranges.
+
+        Args:
+            benchmark: its name, as `benchmarks` lists it.
+            skill: key of a skill; empty: all skills together.
+            measure: name of a measure; empty: the headline.
+            limit: rows to return, at most 100.
+        """
+        asked = _asked({"benchmark": benchmark}, skill=skill, measure=measure)
+        return _answer(boards.board(self._source, asked), limit)
+
+    def compare(self, benchmark: str, a: str, b: str, skill: str = "", measure: str = "") -> Answer:
+        """Two metrics against each other: difference, interval, corrected p-value, by skill too.
+
+        Args:
+            benchmark: whose board.
+            a: entry id of the one metric, as `board` gives it.
+            b: entry id of the other.
+            skill: key of a skill; empty: all skills together.
+            measure: name of a measure; empty: the headline.
+        """
+        asked = _asked({}, benchmark=benchmark, a=a, b=b, skill=skill, measure=measure)
+        return _answer(comparisons.compare(self._source, asked), MOST_ROWS)
+
+    def metrics_for_skill(self, skill: str) -> Answer:
+        """Which metrics judge a skill best: on each benchmark that has it, those not told apart.
+
+        Args:
+            skill: key or name of a skill, or a part of it, such as `counting`.
+        """
+        wanted = clean(skill)[:_LONGEST_WORDS].casefold().strip()
+        if not wanted:
+            raise SubmitterError("no_skill", "No skill was named.", "Name one, such as counting.")
+        view = self._source.reader.view()
+        rows: list[Mapping[str, Any]] = []
+        searched = 0
+        for name, board in view.boards.items():
+            card = board.card
+            titles = {s: skill_title(card, s) for s in board.skills() if ":" not in s}
+            found = [s for s, title in titles.items() if wanted in f"{s}\n{title}".casefold()]
+            if not found or searched == _MOST_BOARDS:
+                continue
+            searched += 1
+            table = boards.board_skills(self._source, Asked({"benchmark": name}, QueryParams()))
+            rows += [
+                {"benchmark": name, "simulated": card.simulated, **row}
+                for row in _answer(table, len(table.rows))["rows"]
+                if row.get("skill") in found and row["maybe_best"]
+            ]
+        if not searched:
+            raise SubmitterError(
+                "unknown_skill", "No benchmark with results has such a skill.",
+                "The answer of `benchmarks` lists the skills.",
+            )  # fmt: skip
+        return {"about": {"as_of": boards.as_of(view), "skill": wanted}, "rows": rows[:MOST_ROWS]}
+
+    def entry(self, entry_id: str) -> Answer:
+        """Everything published of one metric: its values, cost, findings and trust checks.
+
+        Args:
+            entry_id: as `board` gives it.
+        """
+        found = catalogue.entry(self._source, Asked({"entry_id": entry_id}, QueryParams()))
+        return _answer(found, MOST_ROWS)
+
+
+def _asked(path: Mapping[str, str], **params: str) -> Asked:
+    return Asked(path, QueryParams([(name, value) for name, value in params.items() if value]))
+
+
+def _answer(table: Table, limit: int) -> Answer:
+    """The first rows as JSON values; what is missing is left out."""
+    most = max(1, min(limit, max(MOST_ROWS, len(table.rows) if limit > MOST_ROWS else 0)))
+    rows = []
+    for row in table.rows[:most]:
+        values = {one.name: table.value(row, one) for one in table.columns}
+        rows.append({name: v for name, v in values.items() if v is not None and v == v})  # noqa: PLR0124
+    about = {**table.about, "rows": len(table.rows)}
+    return {"about": about, "rows": rows}

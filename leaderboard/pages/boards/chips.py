@@ -1,0 +1,55 @@
+"""What is filtered, as chips that are undone one by one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from leaderboard.pages.boards.filters import KINDS, Filters
+from leaderboard.pages.boards.query import BoardQuery, Choice
+from leaderboard.pages.boards.rows_shown import chip
+from leaderboard.pages.shown.markup import count, text
+
+
+def view_address(query: BoardQuery) -> str:
+    """The address of a state of the boards page; not escaped for HTML."""
+    return f"./boards{query.to_query()}"
+
+
+def without(filters: Filters) -> tuple[tuple[str, Filters], ...]:
+    """Each part of a filter in words, with the filter that is left when it is taken away."""
+    found = [
+        (f"“{term}”", replace(filters, search=", ".join(t for t in filters.terms if t != term)))
+        for term in dict.fromkeys(filters.terms)
+    ]
+    if filters.kind in KINDS:
+        found.append((KINDS[filters.kind], replace(filters, kind="")))
+    if filters.untrained:
+        found.append(("not trained on this benchmark", replace(filters, untrained=False)))
+    return tuple(found)
+
+
+def filter_chips(choice: Choice, shown: int, everyone: int) -> str:
+    """How many of all are shown, each active filter, and a way to show all; empty without any.
+
+    Args:
+        choice: the view.
+        shown: entries that the filter keeps.
+        everyone: entries of the board.
+    """
+    if not choice.filters.active:
+        return ""
+    query = _first_page(choice)
+    chips = "".join(
+        chip(text(label), view_address(replace(query, filters=left)), f"filter {label}", label)
+        for label, left in without(choice.filters)
+    )
+    whole = text(view_address(replace(query, filters=Filters())))
+    return (
+        '<div class="as-chips" role="group" aria-label="Filters">'
+        f"<span><b>{shown:,} of {count(everyone, 'metric')}</b> shown, ranked among themselves</span>"
+        f'{chips}<a href="{whole}" data-go="reset">reset</a></div>'
+    )
+
+
+def _first_page(choice: Choice) -> BoardQuery:
+    return replace(choice.query, arranged=replace(choice.arranged, page=1))

@@ -1,0 +1,1 @@
+"""The item browser: what people said and what metrics scored, case by case."""

@@ -1,0 +1,115 @@
+"""The items behind a result: which images a metric misjudges, and who else does."""
+
+from __future__ import annotations
+
+import gradio as gr
+
+from benchmarks.schema import Card
+from leaderboard.pages.items.cases import CaseSet
+from leaderboard.pages.items.choosing import difference, listed, summary
+from leaderboard.pages.items.query import PER_PAGE, Choice, ItemsQuery, board_of, resolve
+from leaderboard.pages.items.reading import ItemReader
+from leaderboard.pages.items.tiles import MOST_TILES_ALONE, case_shown, verdict
+from leaderboard.pages.items.view import Everyone, Listed, Names, items_view
+from leaderboard.pages.page import Context, Page
+from leaderboard.pages.reading import View
+from leaderboard.pages.shown.markup import notice, page
+from leaderboard.pages.shown.widgets import html, on_load
+
+MOST_ENTRIES = 40
+"""Metrics whose scores are read to say who failed on one case, those that rank first."""
+
+
+class Items:
+    """Answers what the page is asked for.
+
+    Args:
+        context: what every page may use.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._reader = ItemReader(context.store.public)
+
+    def answer(self, query: ItemsQuery) -> str:
+        """The page of a query, as HTML.
+
+        Raises:
+            TransientError: the store cannot be read.
+        """
+        view = self._context.reader.view()
+        board, remark = board_of(query, view)
+        if board is None:
+            return page([notice("This installation has no benchmarks.")])
+        public = self._is_public(board.card)
+        cases = self._reader.cases(board.card) if public else None
+        choice = resolve(query, board, cases, [remark] if remark else [])
+        found = None if cases is None else self._found(choice, cases, view)
+        options = [(one.card.title, name) for name, one in view.boards.items()]
+        return items_view(
+            choice,
+            found,
+            _names(choice, view),
+            options,
+            pictures=found is not None and self._context.pictures.has(choice.card.name),
+            public=public,
+        )
+
+    def _is_public(self, card: Card) -> bool:
+        """Whether its answers are: by the card that is published, and by the one that is here."""
+        here = self._context.cards.get(card.name, card)
+        return card.answers_public and here.answers_public
+
+    def _found(self, choice: Choice, cases: CaseSet, view: View) -> Listed:
+        entries = [view.entries[entry] for entry in choice.metrics]
+        standings = self._reader.standings(entries, cases, self._lower())
+        if choice.query.case:
+            case = cases.place(choice.query.case)
+            shown = case_shown(cases, case, standings, MOST_TILES_ALONE)
+            return Listed((shown,), 1, 1, everyone=self._everyone(choice, cases, case, view))
+        chosen = cases.within(choice.query.skill, choice.query.split)
+        order = listed(choice.show, cases, standings, chosen)
+        number = min(choice.query.page, max(1, -(-len(order) // PER_PAGE)))
+        on_page = order[(number - 1) * PER_PAGE : number * PER_PAGE]
+        return Listed(
+            shown=tuple(case_shown(cases, int(case), standings) for case in on_page),
+            total=len(order),
+            page=number,
+            summaries=tuple(summary(cases, one, chosen) for one in standings),
+            gap=difference(cases, *standings, chosen) if len(standings) == 2 else None,
+        )
+
+    def _everyone(self, choice: Choice, cases: CaseSet, case: int, view: View) -> Everyone:
+        looked_at = dict.fromkeys([*choice.metrics, *choice.entries[:MOST_ENTRIES]])
+        entries = [view.entries[entry] for entry in looked_at]
+        standings = self._reader.standings(entries, cases, self._lower())
+        names = _names(choice, view)
+        rows = [(one.entry_id, names(one.entry_id), verdict(cases, case, one)) for one in standings]
+        # Who scored nothing here did not fail by an order; they come last.
+        worst = sorted(rows, key=lambda row: (not row[2].came.compared, row[2].came.share))
+        return Everyone(tuple(worst), len(choice.entries))
+
+    def _lower(self) -> dict[str, tuple[str, ...]]:
+        """Submission to those of its metrics whose smaller scores mean a better match."""
+        submissions = (status.submission for status in self._context.reader.statuses())
+        return {one.submission_id: one.lower_is_better for one in submissions}
+
+
+def _names(choice: Choice, view: View) -> Names:
+    found = {}
+    for entry_id in choice.entries:
+        entry = view.entries[entry_id]
+        found[entry_id] = f"{entry.metric} {entry.version}".strip()
+    return Names(found)
+
+
+def _build(context: Context) -> None:
+    items, shown = Items(context), html()
+
+    def open_page(request: gr.Request) -> str:
+        return items.answer(ItemsQuery.from_params(request.query_params))
+
+    on_load(open_page, shown)
+
+
+PAGE = Page("Items", "items", 16, _build)

@@ -1,0 +1,145 @@
+"""How the item browser reads cases and scores: once each, within bounds of memory."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+
+from benchmarks.arrays import FloatArray
+from benchmarks.cases import cases_path, read_cases
+from benchmarks.parquet import parquet_file
+from benchmarks.schema import Card
+from benchmarks.stored_scores import is_stored, read_overall
+from leaderboard.pages.items.cases import CaseSet, Standing
+from leaderboard.publication.entries import Entry
+from leaderboard.store.interface import NotFoundError, Repository
+
+CASES_KEPT_BYTES = 192 << 20
+SCORES_KEPT_BYTES = 64 << 20
+READ_AT_ONCE = 4
+"""Files of scores read at the same time; on the Hub each is a download."""
+_COLUMNS = ["metric", "pair_id", "element_id", "score"]
+
+
+class Kept:
+    """What was asked for last, within so many bytes. Several threads may share one."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most = most_bytes
+        self._lock = threading.Lock()
+        self._held: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._bytes = 0
+
+    def get(self, key: Hashable, make: Callable[[], Any], size: Callable[[Any], int]) -> Any:
+        """What is kept under a key, or is made and kept now; None is made again each time."""
+        with self._lock:
+            if key in self._held:
+                self._held.move_to_end(key)
+                return self._held[key][0]
+        made = make()
+        if made is not None:
+            self._keep(key, made, size(made))
+        return made
+
+    def _keep(self, key: Hashable, made: Any, size: int) -> None:
+        with self._lock:
+            self._bytes += size - self._held.pop(key, (None, 0))[1]
+            self._held[key] = made, size
+            # The newest stays, however large it is: it is being looked at.
+            while self._bytes > self._most and len(self._held) > 1:
+                _, (_, gone) = self._held.popitem(last=False)
+                self._bytes -= gone
+
+
+class ItemReader:
+    """Reads cases, and scores in the order of their rows.
+
+    Args:
+        public: the public repository.
+    """
+
+    def __init__(self, public: Repository) -> None:
+        self._public = public
+        self._cases = Kept(CASES_KEPT_BYTES)
+        self._scores = Kept(SCORES_KEPT_BYTES)
+
+    def cases(self, card: Card) -> CaseSet | None:
+        """The cases of a benchmark; None where none are published or its answers are withheld."""
+        if not card.answers_public:
+            return None
+        key = (card.name, card.revision)
+        found: CaseSet | None = self._cases.get(
+            key, lambda: self._read_cases(card), lambda made: made.bytes
+        )
+        return found
+
+    def standing(self, entry: Entry, cases: CaseSet, lower_is_better: bool) -> Standing:
+        """How a metric does on the cases; where it has no scores, all are missing.
+
+        Args:
+            entry: the metric.
+            cases: of the benchmark.
+            lower_is_better: whether its smaller scores mean a better match.
+        """
+        # A result that is published again has another date, and scores of its own.
+        key = (entry.entry_id, entry.published_at, cases.benchmark, cases.revision)
+        score: FloatArray = self._scores.get(
+            key, lambda: self._read_scores(entry, cases), lambda made: made.nbytes
+        )
+        return Standing.of(entry.entry_id, cases, -score if lower_is_better else score)
+
+    def standings(
+        self, entries: Sequence[Entry], cases: CaseSet, lower: Mapping[str, Sequence[str]]
+    ) -> tuple[Standing, ...]:
+        """As `standing`, of several.
+
+        Args:
+            entries: the metrics.
+            cases: of the benchmark.
+            lower: submission to those of its metrics whose smaller scores are better.
+        """
+
+        def one(entry: Entry) -> Standing:
+            turned = entry.metric in lower.get(entry.submission_id, ())
+            return self.standing(entry, cases, turned)
+
+        if len(entries) < 2:
+            return tuple(map(one, entries))
+        with ThreadPoolExecutor(READ_AT_ONCE) as pool:
+            return tuple(pool.map(one, entries))
+
+    def _read_cases(self, card: Card) -> CaseSet | None:
+        try:
+            content = self._public.read(cases_path(card.name, card.revision))
+        except NotFoundError:
+            return None
+        return CaseSet.of(card.name, card.revision, read_cases(content))
+
+    def _read_scores(self, entry: Entry, cases: CaseSet) -> FloatArray:
+        path = f"results/{entry.submission_id}/{cases.benchmark}.scores.parquet"
+        try:
+            found = scores_of(self._public.read(path), entry.metric)
+        except NotFoundError:
+            found = {}
+        pairs = cases.frame["pair_id"]
+        return np.array([found.get(pair, np.nan) for pair in pairs], np.float64)
+
+
+def scores_of(content: bytes, metric: str) -> dict[str, float]:
+    """Pair id to the score of one metric in a stored file; those that are missing are left out."""
+    file = parquet_file(content)
+    if not is_stored(file.schema_arrow.names):
+        overall = read_overall(content)
+        if metric not in overall:
+            return {}
+        return {str(pair): float(score) for pair, score in overall[metric].dropna().items()}
+    table = file.read(columns=_COLUMNS, use_threads=False)
+    whole = pc.and_(pc.equal(table["metric"], metric), pc.is_null(table["element_id"]))
+    rows = table.filter(pc.and_(whole, pc.is_valid(table["score"])))
+    return dict(zip(rows["pair_id"].to_pylist(), rows["score"].to_pylist(), strict=True))

@@ -1,0 +1,1 @@
+"""The skill explorer: which metric for counting, and at what cost."""

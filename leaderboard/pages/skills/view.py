@@ -1,0 +1,249 @@
+"""All HTML of the skill explorer but its controls and its chart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from leaderboard.pages.boards.query import BoardQuery
+from leaderboard.pages.reading import View
+from leaderboard.pages.shown.addresses import board_address, skills_address
+from leaderboard.pages.shown.csv_export import download_link
+from leaderboard.pages.shown.flags import flags_legend
+from leaderboard.pages.shown.markup import (
+    badge,
+    count,
+    notice,
+    number,
+    page,
+    scroll_box,
+    section,
+    text,
+)
+from leaderboard.pages.shown.measures import info, skill_title, title
+from leaderboard.pages.skills.answer import remarks
+from leaderboard.pages.skills.base import Measured
+from leaderboard.pages.skills.csv import skills_csv
+from leaderboard.pages.skills.found import Found
+from leaderboard.pages.skills.names import Skill, common_names, skills_of
+from leaderboard.pages.skills.query import SkillsChoice
+from leaderboard.pages.skills.table import (
+    front_table,
+    list_table,
+    part_table,
+)
+
+HEADER = (
+    '<header class="as-hero"><h1>Which metric for what?</h1><p>Benchmarks test skills under names '
+    "of their own. Choose one, and see which metrics people agree with there, how sure that is, "
+    "what they cost and where they fail.</p></header>"
+    '<form class="as-asking" method="get" action="./skills" role="search"><label><span>Type what '
+    'matters to you</span><input name="skill" maxlength="120" placeholder="how many, left of, '
+    'letters" autocomplete="off"></label><button type="submit" class="as-plain">Find</button>'
+    "</form>"
+)
+_MOST_LINKS = 14
+
+
+def skill_links(view: View, most: int = _MOST_LINKS) -> str:
+    """Links to the skills for other pages; empty where no skill has results.
+
+    Args:
+        view: what is published.
+        most: how many; those with a common name come first.
+    """
+    known = skills_of(view.boards)
+    shown = list(known.values())[:most]
+    if not shown:
+        return ""
+    links = "".join(f"<li>{_link(skill)}</li>" for skill in shown)
+    more = (
+        f'<li><a href="{text(skills_address())}">all {len(known)}</a></li>'
+        if len(known) > len(shown)
+        else ""
+    )
+    return f'<ul class="as-skill-links" aria-label="Which metric for…">{links}{more}</ul>'
+
+
+def chooser_view(choice: SkillsChoice, view: View) -> str:
+    """In place of everything else while no skill is chosen."""
+    if not choice.known:
+        return page([*remarks(choice), _empty()])
+    named = [skill for key, skill in choice.known.items() if key in common_names()]
+    own = [skill for key, skill in choice.known.items() if key not in common_names()]
+    rest = (
+        f'<details class="as-own-skills"><summary>{count(len(own), "skill")} of single benchmarks'
+        f"</summary>{_cards(own, view)}</details>"
+        if own
+        else ""
+    )
+    return page([*remarks(choice), section("Skills", _cards(named, view)), rest])
+
+
+def front_view(choice: SkillsChoice, found: Found) -> str:
+    """The front as a table beside the chart, and what both leave out."""
+    if not found.placed:
+        return ""
+    best = found.affordable(choice.budget)
+    left = len(found.placed) - len(found.points)
+    lacks = (
+        f" {count(left, 'metric has', 'metrics have')} no recorded cost (scores files are not run) "
+        "and "
+        f"{'is' if left == 1 else 'are'} not on the chart."
+        if left
+        else ""
+    )
+    about = (
+        f'<p class="as-legend">Dotted stair: the best that each cost buys; a metric on it is marked '
+        "by a diamond and beaten by nothing cheaper. Bars: 95 % intervals, so a lead on the stair "
+        "may be chance: see the rank ranges. Seconds and memory are those of the workers that ran "
+        f"the metrics, on the hardware named on hover. FLOPs are not recorded.{lacks}</p>"
+    )
+    table = (
+        front_table(found.front, found, choice.cost, best)
+        if found.front
+        else ('<p class="as-muted">No metric with every benchmark has a recorded cost.</p>')
+    )
+    return page([f"<h3>The front</h3>{table}{about}"])
+
+
+def list_view(choice: SkillsChoice, found: Found) -> str:
+    """The recommended list with its download."""
+    if not found.placed:
+        return ""
+    whole = found.ranked
+    rest = [one for one in found.placed if one.standing.rank is None]
+    spent = dict(zip((one.who for one in found.placed), found.spent, strict=True))
+    body = _about_list(found)
+    if whole:
+        body += list_table(whole, [spent[one.who] for one in whole], found)
+    if rest:
+        body += (
+            f'<details class="as-rest"{"" if whole else " open"}><summary>'
+            f"{count(len(rest), 'metric lacks', 'metrics lack')} a benchmark, and "
+            f"{'has' if len(rest) == 1 else 'have'} a value without a rank</summary>"
+            f"{list_table(rest, [spent[one.who] for one in rest], found)}</details>"
+        )
+    flags = flags_legend(entry for one in found.placed for entry in found.base.sent[one.who])
+    body += f'<p class="as-legend">{" ".join(flags)}</p>' if flags else ""
+    csv = download_link(skills_csv(choice, found), f"skills-{choice.skills[0].key}.csv")
+    return page(
+        [section("Recommended, best first", body, aside=f"{count(len(whole), 'metric')}{csv}")]
+    )
+
+
+def parts_view(choice: SkillsChoice, found: Found, view: View) -> str:
+    """Each benchmark by itself: measure, rank ranges, tiers."""
+    blocks = "".join(
+        _part(found.base.measured[part.name], found.weights.get(part.name), choice, view)
+        for part in choice.parts
+    )
+    how = section("How the list is made", _how(found), ident="how")
+    return page([section("Benchmark by benchmark", f'<div class="as-parts">{blocks}</div>'), how])
+
+
+# The answer ----------------------------------------------------------------------------------
+
+
+# Around it -----------------------------------------------------------------------------------
+
+
+def _empty() -> str:
+    return (
+        '<div class="as-empty"><h2>No skill has results yet</h2><p>It takes a published metric on a '
+        'benchmark that names skills.</p><p><a class="as-button as-strong" href="./submit">Submit a '
+        "metric</a></p></div>"
+    )
+
+
+def _cards(skills: Iterable[Skill], view: View) -> str:
+    cards = []
+    for skill in skills:
+        boards = list(dict.fromkeys(part.benchmark for part in skill.parts))
+        named = ", ".join(text(view.boards[name].card.title) for name in boards)
+        cards.append(
+            f'<li class="as-card"><h3>{_link(skill)}</h3><p class="as-muted">{named}</p></li>'
+        )
+    return f'<ul class="as-cards as-skills">{"".join(cards)}</ul>'
+
+
+def _link(skill: Skill) -> str:
+    return f'<a href="{text(skills_address(skill.key))}">{text(skill.title)}</a>'
+
+
+def _about_list(found: Found) -> str:
+    used = [found.base.measured[name] for name, weight in found.weights.items() if weight]
+    joined = ", ".join(
+        f"{text(one.card.title)} ({number(found.weights[one.part.name], 1)})" for one in used
+    )
+    unjoined = "".join(
+        notice(
+            f"<b>No joint resamples of {text(found.base.measured[name].card.title)}</b>: {text(why)}, "
+            "so metrics that have it are shown without an interval.",
+            "warn",
+        )
+        for name, why in found.base.unjoined.items()
+        if found.weights.get(name)
+    )
+    return (
+        f'<p class="as-lead">The mean of rescaled values, 0 a guess and 1 the ceiling, over {joined}, '
+        "weights in brackets. Ranks are among metrics that have them all.</p>" + unjoined
+    )
+
+
+def _part(one: Measured, weight: float | None, choice: SkillsChoice, view: View) -> str:
+    card = one.card
+    every = view.boards[card.name].every_selector()
+    to = board_address(card.name, skill=one.part.key)
+    marks = badge("simulated ratings", "warn") if card.simulated else ""
+    marks += badge(f"weight {weight:g}", "plain") if weight is not None else ""
+    marks += badge(f"not in the list: {one.why_out}", "warn") if one.why_out else ""
+    why = (choice.why or {}).get(card.name, "")
+    note = f'<p class="as-legend">Begins with weight 0: {text(why)}.</p>' if why else ""
+    return (
+        f'<article class="as-part-of"><header><h3><a href="{text(to)}">{text(card.title)}</a> '
+        f'<span class="as-muted">{text(skill_title(card, one.part.key))}</span></h3>'
+        f'<span class="as-badges">{marks}</span></header>'
+        f'<p class="as-muted">{text(title(card, one.selector, every))}: '
+        f"{text(info(card, one.selector.measure).meaning)}</p>{note}{part_table(one, view)}</article>"
+    )
+
+
+def _how(found: Found) -> str:
+    rows = "".join(_scale_row(one) for one in found.base.measured.values())
+    head = "".join(
+        f'<th scope="col">{name}</th>'
+        for name in ("Benchmark", "Measure", "Chance", "Ceiling", "What the ceiling is")
+    )
+    table = (
+        f'{scroll_box("Scales")}<table class="as-table as-scales"><caption class="as-sr">What values '
+        f"are rescaled with</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+    )
+    return (
+        "<p>Each benchmark shows the skill by the measure nearest to its headline. A value becomes "
+        "(value − chance) / (ceiling − chance), with the headline’s chance and ceiling where the "
+        "skill is measured as the headline is; those are of the whole benchmark, not of the skill. "
+        "The mean is weighted by skill times benchmark. Resample b of a metric joins resample b of "
+        "all its benchmarks, so ranges and intervals are of paired draws, as on the "
+        f'<a href="./index">index</a>.</p>{table}'
+    )
+
+
+def _scale_row(one: Measured) -> str:
+    scale = one.scale
+    card = one.card
+    name = f'<a href="./boards{text(BoardQuery(card.name, one.part.key).to_query())}">{text(card.title)}</a>'
+    measure = text(info(card, one.selector.measure).title)
+    if scale is None:
+        return f'<tr><th scope="row">{name}</th><td>{measure}</td><td colspan="3">{text(one.why_out)}</td></tr>'
+    of = "" if one.own_scale else " Not the headline’s measure."
+    return (
+        f'<tr><th scope="row">{name}</th><td data-label="Measure">{measure}</td>'
+        f'<td data-label="Chance">{_exact(scale.chance)}</td>'
+        f'<td data-label="Ceiling">{_exact(scale.ceiling)}</td>'
+        f'<td data-label="What the ceiling is">{text(scale.ceiling_is)}{of}</td></tr>'
+    )
+
+
+def _exact(value: float) -> str:
+    return f"{value:.6g}".replace("-", "−") if math.isfinite(value) else ""

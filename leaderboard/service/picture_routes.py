@@ -1,0 +1,120 @@
+"""Where pages and programs find the images of benchmarks, as thumbnails."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from leaderboard.service.pictures import Pictures
+from leaderboard.service.thumbnails import MEDIA_TYPE, WIDTHS, thumbnail, width_for
+
+PATH = "/v1/images"
+KEPT_BYTES = 64 << 20
+"""Of thumbnails in memory; what was not asked for longest makes way."""
+AT_ONCE = 2
+"""Images that are decoded at the same time: each may take as much memory as it has pixels."""
+_PATIENCE_S = 20.0
+_KEPT_BY_BROWSERS = "public, max-age=86400"
+_Key = tuple[str, str, int]
+
+
+def routes(pictures: Pictures) -> list[Route]:
+    """The route of all images: `/v1/images/<benchmark>/<image_id>?w=320`.
+
+    Args:
+        pictures: finds them.
+    """
+    shown = _Thumbnails(pictures)
+    return [Route(f"{PATH}/{{benchmark}}/{{image_id:path}}", shown.answer, methods=["GET"])]
+
+
+class _BusyError(Exception):
+    """Too many images are being made at the moment."""
+
+
+class _Thumbnails:
+    """Makes thumbnails and keeps the latest ones."""
+
+    def __init__(self, pictures: Pictures) -> None:
+        self._pictures = pictures
+        self._lock = threading.Lock()
+        self._at_once = threading.BoundedSemaphore(AT_ONCE)
+        self._kept: OrderedDict[_Key, bytes] = OrderedDict()
+        self._bytes = 0
+
+    async def answer(self, request: Request) -> Response:
+        """A thumbnail, or what is wrong."""
+        asked = request.query_params.get("w", "320")
+        if not (asked.isascii() and asked.isdecimal() and len(asked) < 6):
+            hint = f"Ask for one of {', '.join(map(str, WIDTHS))}."
+            return _problem(400, "bad_width", "The parameter w is no number of pixels.", hint)
+        key = (
+            request.path_params["benchmark"],
+            request.path_params["image_id"],
+            width_for(int(asked)),
+        )
+        try:
+            found = await run_in_threadpool(self._thumbnail, key)
+        except _BusyError:
+            return _problem(503, "busy", "Too many images are asked for.", "Try again soon.")
+        except OSError:
+            return _problem(503, "unread", "The image cannot be read now.", "Try again soon.")
+        except ValueError:
+            return _problem(404, "unreadable", "This image cannot be shown.", "")
+        if found is None:
+            hint = "Images are shown where they are on this machine and answers are public."
+            return _problem(404, "no_image", "There is no such image here.", hint)
+        return _with_etag(request, found)
+
+    def _thumbnail(self, key: _Key) -> bytes | None:
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        if not self._at_once.acquire(timeout=_PATIENCE_S):
+            raise _BusyError
+        try:
+            benchmark, image_id, width = key
+            content = self._pictures(benchmark, image_id)
+            made = None if content is None else thumbnail(content, width)
+        finally:
+            self._at_once.release()
+        if made is not None:
+            self._keep(key, made)
+        return made
+
+    def _keep(self, key: _Key, made: bytes) -> None:
+        with self._lock:
+            self._bytes += len(made) - len(self._kept.pop(key, b""))
+            self._kept[key] = made
+            while self._bytes > KEPT_BYTES:
+                _, oldest = self._kept.popitem(last=False)
+                self._bytes -= len(oldest)
+
+
+def _with_etag(request: Request, content: bytes) -> Response:
+    tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+    headers = {
+        "ETag": tag,
+        "Cache-Control": _KEPT_BY_BROWSERS,
+        "X-Content-Type-Options": "nosniff",
+        "Content-Security-Policy": "default-src 'none'",
+    }
+    known = {part.strip() for part in request.headers.get("if-none-match", "").split(",")}
+    if tag in known or f"W/{tag}" in known:
+        return Response(status_code=304, headers=headers)
+    return Response(content, media_type=MEDIA_TYPE, headers=headers)
+
+
+def _problem(status: int, code: str, message: str, hint: str) -> Response:
+    headers = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+    if status == 503:
+        headers["Retry-After"] = "5"
+    body = {"error": {"code": code, "message": message, "hint": hint}}
+    return JSONResponse(body, status, headers=headers)

@@ -1,0 +1,70 @@
+"""The images of benchmarks that are on this machine, for whoever may see them."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from benchmarks.errors import SubmitterError
+from benchmarks.schema import Benchmark
+
+log = logging.getLogger(__name__)
+
+MOST_BENCHMARKS = 4
+"""Whose lists of images are kept in memory between two looks."""
+_Readers = Mapping[str, Callable[[], bytes]]
+
+
+class Pictures:
+    """Finds images by benchmark and image id. Several threads may share one.
+
+    An id is looked up among those of the question side, and never becomes a part of a path. What
+    belongs to a benchmark whose answers are withheld is shown to nobody.
+
+    Args:
+        registry: the benchmarks known here.
+        data: folder of benchmark data, if there is one.
+    """
+
+    def __init__(self, registry: Mapping[str, Benchmark], data: Path | None) -> None:
+        self._registry = registry
+        self._data = data
+        self._lock = threading.Lock()
+        self._readers: OrderedDict[object, _Readers] = OrderedDict()
+
+    def has(self, benchmark: str) -> bool:
+        """Whether the images of a benchmark are here and may be shown."""
+        found = self._registry.get(benchmark)
+        return found is not None and found.card.answers_public and found.has_questions(self._data)
+
+    def __call__(self, benchmark: str, image_id: str) -> bytes | None:
+        """An image as it is kept; None where there is none, or none that may be shown.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        if not self.has(benchmark):
+            return None
+        read = self._of(self._registry[benchmark]).get(image_id)
+        return read() if read is not None else None
+
+    def _of(self, benchmark: Benchmark) -> _Readers:
+        # Under the lock, so that many who ask at once do not list the same folder many times.
+        with self._lock:
+            key = (benchmark.name, benchmark.folder(self._data).signature())
+            if key not in self._readers:
+                self._readers[key] = self._listed(benchmark)
+            self._readers.move_to_end(key)
+            while len(self._readers) > MOST_BENCHMARKS:
+                self._readers.popitem(last=False)
+            return self._readers[key]
+
+    def _listed(self, benchmark: Benchmark) -> _Readers:
+        try:
+            return benchmark.questions(self._data).images
+        except SubmitterError as error:
+            log.warning("No images of %s are shown: %s", benchmark.name, error)
+            return {}

@@ -1,0 +1,221 @@
+"""The API answers what the pages show for the same query, with the very same figures."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from typing import Any
+from urllib.parse import quote
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from benchmarks.statistics.resampling import seed_of
+from leaderboard.api.routes import OPERATIONS
+from leaderboard.pages.boards.heatmap import heatmap
+from leaderboard.pages.boards.pair_matrix import pairs
+from leaderboard.pages.boards.query import BoardQuery, resolve
+from leaderboard.pages.compare.query import CompareQuery, opponents
+from leaderboard.pages.compare.rows import shown, shown_csv
+from leaderboard.pages.index.csv import index_csv
+from leaderboard.pages.index.query import IndexQuery, resolve_index
+from leaderboard.pages.queue.table import queue_table
+from leaderboard.pages.shown.csv_export import board_csv, pairs_csv
+from leaderboard.pages.shown.tiers import in_tiers
+from leaderboard.store.memory import memory_store
+from tests.leaderboard.api.asking import Asking, asking
+from tests.leaderboard.pages.index import index_fixture
+from tests.leaderboard.pages.synthetic import METRICS, NOW
+
+QUERIES = (
+    "",
+    "measure=accuracy~paper",
+    "skill=counting",
+    "skill=counting,colour&measure=accuracy~assay",
+    "skill=counting&skill=colour",
+    "kind=scores",
+    "search=clip,tifa",
+    "untrained=1&search=clip",
+    "search=nobody-is-called-so",
+)
+
+
+@pytest.fixture(scope="module")
+def api() -> Asking:
+    return asking()
+
+
+def csv_of(api: Asking, address: str) -> str:
+    answer = api.client.get(f"{address}{'&' if '?' in address else '?'}format=csv")
+    assert answer.status_code == 200, answer.text
+    return answer.text
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_board_is_the_one_that_the_page_offers_for_the_same_query(
+    api: Asking, query: str
+) -> None:
+    view = api.source.reader.view()
+    choice = resolve(BoardQuery.from_link(f"?benchmark=ratings&{query.replace('&skill=', ',')}"),
+                     view.boards)  # fmt: skip
+    everyone = choice.entry_ids()
+    kept = choice.filters.kept(everyone, view.entries, choice.board.card)
+    ranked = in_tiers(view.orders.ranked(choice.board.card, choice.slices(), kept))
+    of_page = board_csv(ranked.cells, view.entries, choice.board)
+    assert csv_of(api, f"/v1/boards/ratings?{query}") == of_page
+    tests = pairs_csv(pairs(ranked, None), view.entries)
+    assert csv_of(api, f"/v1/boards/ratings/pairs?{query}") == tests
+
+
+def test_the_values_by_skill_are_those_of_the_heatmap(api: Asking) -> None:
+    view = api.source.reader.view()
+    choice = resolve(BoardQuery("ratings"), view.boards)
+    assert choice.selector is not None
+    drawn = heatmap(choice.board, choice.selector, view)
+    rows = api.table("/v1/boards/ratings/skills")["rows"]
+    cells = re.findall(r'<td( class="as-best")? style="[^"]*" title="([^"]*)">([^<]*)</td>', drawn)
+    values = [row for row in rows if row["value"] is not None]
+    assert len(cells) == len(values) > 30
+    shown_values = sorted(value.replace("−", "-") for _, _, value in cells)
+    assert shown_values == sorted(f"{row['value']:.2f}" for row in values)
+    assert sum(bool(best) for best, _, _ in cells) == sum(row["maybe_best"] for row in values)
+
+
+def test_a_comparison_has_the_rows_of_its_page(api: Asking) -> None:
+    view = api.source.reader.view()
+    pair = opponents(CompareQuery(BoardQuery("ratings")), view)
+    assert pair.a is not None and pair.b is not None
+    card = pair.choice.board.card
+    of_page = shown_csv(shown(pair.choice, pair.a, pair.b, view), pair.choice, (pair.a, pair.b),
+                        seed_of(card.name, card.revision))  # fmt: skip
+    of_api = csv_of(api, "/v1/compare?benchmark=ratings")
+    one, other = (pd.read_csv(io.StringIO(content)) for content in (of_page, of_api))
+    pd.testing.assert_frame_equal(one, other, check_dtype=False)
+
+
+def test_of_four_metrics_each_two_are_compared(api: Asking) -> None:
+    ids = [row["entry_id"] for row in api.table("/v1/boards/ratings")["rows"][:4]]
+    query = "&".join(f"{name}={one}" for name, one in zip("abcd", ids, strict=True))
+    rows = api.table(f"/v1/compare?benchmark=ratings&{query}")["rows"]
+    chosen = {(row["entry_a"], row["entry_b"]) for row in rows if row["shown_as"] == "chosen"}
+    assert len(chosen) == 6
+
+
+@pytest.mark.parametrize("query", ["", "w=rated:2,scaled:1&order=borda", "order=name"])
+def test_the_index_is_the_one_of_the_page_under_the_same_weights(query: str) -> None:
+    api = asking(index_fixture.fill(memory_store()), index_fixture.cards())
+    view = api.source.reader.view()
+    base, _ = api.source.prepared.of(view)
+    first, second = list(base.boards)[:2]
+    query = query.replace("rated", first).replace("scaled", second)
+    params = dict(part.split("=") for part in query.split("&") if part)
+    choice = resolve_index(IndexQuery.from_params(params), base.boards, base.left_out)
+    assert not choice.remarks
+    of_api = csv_of(api, f"/v1/index?{query}")
+    assert of_api == index_csv(base, choice, view.entries)
+    assert of_api.count("\n") > 5
+
+
+def test_benchmarks_and_entries_lead_to_everything_that_is_published(api: Asking) -> None:
+    view = api.source.reader.view()
+    rows = api.table("/v1/benchmarks")["rows"]
+    assert [row["name"] for row in rows] == list(view.boards)
+    known = {row["entry_id"] for row in api.table("/v1/entries?per_page=1000")["rows"]}
+    assert known == set(view.entries)
+    assert {row["n_entries"] for row in rows if row["name"] == "unused"} == {0}
+    for entry_id in known:
+        about = api.table(f"/v1/entries/{quote(entry_id, safe='')}")["about"]
+        assert about["entry"]["entry_id"] == entry_id
+    first = next(iter(view.entries))
+    whole = api.table(f"/v1/entries/{first}")
+    assert whole["about"]["entry"]["metric"] == view.entries[first].metric
+    values = {
+        (row["benchmark"], row["measure"], row["variant"], row["split"], row["skill"]): row["value"]
+        for row in whole["rows"]
+    }
+    for name, board in view.boards.items():
+        for skill in (None, *board.skills()):
+            for selector in board.selectors(skill):
+                for cell in board.cells(selector, skill):
+                    if cell.entry_id == first:
+                        key = (name, cell.measure, cell.variant, cell.split, cell.skill)
+                        assert values.pop(key) == cell.value
+    assert values == {}
+
+
+def test_every_token_of_a_benchmark_chooses_the_measure_it_names(api: Asking) -> None:
+    rows = api.table("/v1/benchmarks/graphs")["rows"]
+    assert len(rows) == 9 and sum(row["headline"] for row in rows) == 1
+    for row in rows:
+        about = api.table(f"/v1/boards/graphs?measure={row['token']}")["about"]
+        assert about["measure"] == row["token"] and about["measure_title"] == row["title"]
+
+
+def test_the_queue_is_listed_in_the_order_of_the_page(api: Asking) -> None:
+    found = api.table("/v1/queue")
+    states = [row["state"] for row in found["rows"]]
+    assert states == ["scoring", "queued", "rejected", "failed", "published"]
+    statuses = api.source.reader.statuses()
+    page = queue_table(statuses, api.source.store.live.pulses(), {}, NOW)
+    of_page = list(dict.fromkeys(re.findall(r"submission=(made-up-[0-9]+)", page)))
+    assert [row["submission_id"] for row in found["rows"]] == of_page
+    waiting = found["rows"][1]
+    assert (waiting["place"], waiting["of"]) == (1, 1)
+    only = api.table("/v1/queue?state=failed")["rows"]
+    assert [row["state"] for row in only] == ["failed"]
+
+
+def test_the_ledger_can_be_verified_from_what_is_answered(api: Asking) -> None:
+    import hashlib
+
+    found = api.table("/v1/ledger?per_page=1000")
+    raw = api.client.get("/v1/ledger.jsonl").content.splitlines()
+    assert hashlib.sha256(raw[-1]).hexdigest() == found["about"]["head"]
+    assert len(raw) == found["about"]["found"] == len(found["rows"]) > 10
+    newest, before = found["rows"][:2]
+    assert newest["before"] == hashlib.sha256(raw[-2]).hexdigest()
+    assert newest["n"] == before["n"] + 1
+    some = api.table(f"/v1/ledger?subject={newest['subject']}")["rows"]
+    assert {row["subject"] for row in some} == {newest["subject"]}
+
+
+def test_every_format_of_a_table_has_the_same_values(api: Asking) -> None:
+    for address in ("/v1/boards/ratings", "/v1/boards/ratings/skills", "/v1/compare", "/v1/queue"):
+        table = api.table(address)
+        binary = api.client.get(f"{address}?format=parquet").content
+        frame = pq.read_table(io.BytesIO(binary))
+        assert frame.column_names == [column["name"] for column in table["columns"]]
+        of_json = [[_plain(v) for v in row.values()] for row in table["rows"]]
+        of_parquet = [[_plain(v) for v in row.values()] for row in frame.to_pylist()]
+        assert of_parquet == of_json
+        as_csv = pd.read_csv(io.StringIO(csv_of(api, address)), keep_default_na=False)
+        assert len(as_csv) == len(of_json)
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def test_each_answer_says_as_of_when_it_is_and_means_every_column(api: Asking) -> None:
+    for operation in OPERATIONS:
+        if operation.name in {"moved", "entry", "index"}:
+            continue
+        path = operation.path.replace("{benchmark}", "ratings")
+        table = api.table(f"/v1{path}")
+        assert table["about"]["as_of"], operation.name
+        assert {type(value) for row in table["rows"] for value in row.values()} <= {
+            str, int, float, bool, type(None),
+        }  # fmt: skip
+        assert all(set(row) == {c["name"] for c in table["columns"]} for row in table["rows"])
+        answer = api.client.get(f"/v1{path}")
+        assert answer.headers["Assay-As-Of"].startswith("2026-03-01T12:00")
+
+
+def test_names_of_strangers_are_no_formula_in_csv_and_escaped_in_json(api: Asking) -> None:
+    answer = api.client.get("/v1/boards/ratings")
+    assert "\u202e" not in answer.text and "\x1b" not in answer.text
+    names = {row["metric"] for row in answer.json()["rows"]}
+    assert set(METRICS) & names == names
+    assert "\u202e" not in csv_of(api, "/v1/boards/ratings")

@@ -1,0 +1,114 @@
+"""Assistants ask by the Model Context Protocol, with the client of its SDK over HTTP."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+from mcp import ClientSession
+from mcp.client.streamable_http import streamablehttp_client
+
+from leaderboard.api.mcp_routes import MOST_BYTES, routes
+from tests.leaderboard.api.asking import Asking, asking
+from tests.leaderboard.service.serving import serving
+
+TOOLS = {"list_benchmarks", "board", "compare", "metrics_for_skill", "entry"}
+
+
+@pytest.fixture(scope="module")
+def api() -> Asking:
+    return asking()
+
+
+@pytest.fixture(scope="module")
+def address(api: Asking) -> Iterator[str]:
+    with serving(routes(api.source)) as found:
+        yield f"{found}/mcp"
+
+
+def ask(address: str, *calls: tuple[str, dict[str, Any]]) -> list[Any]:
+    """The answers to some calls; without calls, the tools."""
+
+    async def go() -> list[Any]:
+        async with streamablehttp_client(address) as (read, write, _):  # noqa: SIM117
+            async with ClientSession(read, write) as session:
+                await session.initialize()
+                if not calls:
+                    return list((await session.list_tools()).tools)
+                return [await session.call_tool(name, given) for name, given in calls]
+
+    return anyio.run(go)
+
+
+def test_there_are_only_tools_that_read_and_each_says_what_it_does(address: str) -> None:
+    tools = ask(address)
+    assert {tool.name for tool in tools} == TOOLS
+    for tool in tools:
+        assert tool.annotations.readOnlyHint is True
+        assert len(tool.description) > 40
+        for name in tool.inputSchema["properties"]:
+            assert f"{name}: " in tool.description
+
+
+def test_an_assistant_finds_the_metrics_for_a_skill_and_compares_them(
+    address: str, api: Asking
+) -> None:
+    found, board = ask(
+        address,
+        ("metrics_for_skill", {"skill": "Counting"}),
+        ("board", {"benchmark": "ratings", "limit": 3}),
+    )
+    best = found.structuredContent["rows"]
+    drawn = api.table("/v1/boards/ratings/skills")["rows"]
+    expected = [r["entry_id"] for r in drawn if r["skill"] == "counting" and r["maybe_best"]]
+    assert [row["entry_id"] for row in best] == expected != []
+    rows = board.structuredContent["rows"]
+    every = api.table("/v1/boards/ratings")["rows"]
+    assert [row["value"] for row in rows] == [row["value"] for row in every[:3]]
+    a, b = rows[0]["entry_id"], rows[1]["entry_id"]
+    compared, entry = ask(
+        address,
+        ("compare", {"benchmark": "ratings", "a": a, "b": b}),
+        ("entry", {"entry_id": a}),
+    )
+    chosen = compared.structuredContent["rows"][0]
+    assert chosen["difference"] == pytest.approx(rows[0]["value"] - rows[1]["value"])
+    assert entry.structuredContent["about"]["entry"]["entry_id"] == a
+    assert json.loads(entry.content[0].text) == entry.structuredContent
+
+
+def test_benchmarks_are_listed_with_their_skills(address: str) -> None:
+    (found,) = ask(address, ("list_benchmarks", {}))
+    rows = {row["name"]: row for row in found.structuredContent["rows"]}
+    assert rows["ratings"]["simulated"] is True
+    assert rows["ratings"]["skills"]["counting"] == "Counting"
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "code"),
+    [
+        ("board", {"benchmark": "nothing"}, "unknown_benchmark"),
+        ("board", {"benchmark": "ratings", "measure": "nothing"}, "bad_query"),
+        ("entry", {"entry_id": "nothing/x"}, "unknown_entry"),
+        ("metrics_for_skill", {"skill": "nothing like it"}, "unknown_skill"),
+        ("metrics_for_skill", {"skill": " "}, "no_skill"),
+        ("compare", {"benchmark": "ratings", "a": "x", "b": "y"}, "bad_query"),
+    ],
+)
+def test_an_error_says_what_is_wrong(
+    address: str, tool: str, given: dict[str, Any], code: str
+) -> None:
+    (answer,) = ask(address, (tool, given))
+    assert answer.isError and f"[{code}]" in answer.content[0].text
+
+
+def test_no_stream_is_held_open_and_no_request_is_large(address: str) -> None:
+    assert httpx.get(address, headers={"Accept": "text/event-stream"}).status_code == 405
+    assert httpx.delete(address).status_code == 405
+    large = httpx.post(address, content=b" " * (MOST_BYTES + 1))
+    assert large.status_code == 413 and large.json()["error"]["code"] == "too_large"
+    assert httpx.post(address, content=b"{").status_code in {400, 406}

@@ -1,0 +1,86 @@
+"""A made-up site whose ratings board has cases and scores to look at."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.cases import cases_path, image_cases, of_five, write_cases
+from benchmarks.schema import ScoreTable
+from benchmarks.stored_scores import write_stored
+from leaderboard.pages.items.cases import CaseSet
+from leaderboard.pages.page import Context
+from leaderboard.pages.reading import Reader
+from leaderboard.store.interface import Store
+from leaderboard.store.memory import memory_store
+from tests.leaderboard.pages.synthetic import METRICS, NASTY, NOW, SKILLS, StubDesk, cards, fill
+
+REVISION = "2024-12-01"
+N_PROMPTS, N_IMAGES = 30, 4
+RIGHT, NOISY, TURNED, LACKS = 0, 2, 3, 5
+"""Places of metrics: always right, often wrong, upside down, and with few scores."""
+
+
+def entry_id(place: int) -> str:
+    return f"made-up-{place:04d}/{METRICS[place]}"
+
+
+def rated() -> pd.DataFrame:
+    """Prompts with four images each; one prompt is hostile."""
+    rng = np.random.default_rng(5)
+    prompts = [f"p{k}" for k in range(N_PROMPTS) for _ in range(N_IMAGES)]
+    pairs = [f"{prompt}/m{k % N_IMAGES}" for k, prompt in enumerate(prompts)]
+    ratings = rng.permuted(np.tile([1.0, 2.5, 4.0, 5.0], (N_PROMPTS, 1)), axis=1).ravel()
+    skills, names = list(SKILLS), dict.fromkeys(prompts)
+    return image_cases(
+        pairs,
+        prompts,
+        ratings,
+        of_five(ratings),
+        texts={prompt: NASTY if prompt == "p3" else f"a cup, {prompt}" for prompt in names},
+        skills={prompt: [skills[k % 3]] for k, prompt in enumerate(names)},
+        splits={prompt: "real" if k % 2 else "synth" for k, prompt in enumerate(names)},
+    )
+
+
+def scores_of(cases: pd.DataFrame, place: int) -> pd.Series:
+    """What a made-up metric scored."""
+    people = cases["expected"].to_numpy(float)
+    found = {
+        RIGHT: people / 5,
+        NOISY: people + np.random.default_rng(1).normal(0, 2, len(people)),
+        TURNED: -people,
+        LACKS: np.where(np.arange(len(people)) < 8, people, np.nan),
+    }[place]
+    return pd.Series(found, index=pd.Index(cases["pair_id"], name="pair_id"), name=METRICS[place])
+
+
+def case_set(cases: pd.DataFrame | None = None) -> CaseSet:
+    return CaseSet.of("ratings", REVISION, rated() if cases is None else cases)
+
+
+def filled(*, with_cases: bool = True) -> Store:
+    """The synthetic store, with cases and scores of four metrics."""
+    store, cases = fill(memory_store()), rated()
+    files: dict[str, bytes] = {}
+    if with_cases:
+        files[cases_path("ratings", REVISION)] = write_cases(cases)
+    for place in (RIGHT, NOISY, TURNED, LACKS):
+        own = f"made-up-{place:04d}"
+        files[f"results/{own}/ratings.scores.parquet"] = write_stored(
+            ScoreTable(scores_of(cases, place).to_frame()),
+            submission_id=own,
+            benchmark="ratings",
+            revision=REVISION,
+        )
+    store.public.commit(files, parent=store.public.head(), message="to look at")
+    return store
+
+
+def context(store: Store | None = None, *, withheld: bool = False) -> Context:
+    """The site; with answers withheld if it is to be so."""
+    store = store or filled()
+    shown = cards()
+    if withheld:
+        shown["ratings"] = shown["ratings"].model_copy(update={"answers_public": False})
+    return Context(Reader(store, shown), store.live, StubDesk(), shown, lambda: NOW, store)
