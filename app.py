@@ -138,7 +138,8 @@ def build(settings: Settings, store: Store, source: Source | None = None) -> gr.
         clock=store.clock,
         sign_in=settings.sign_in,
         pictures=_pictures(settings.data),
-        reader=read.reader,
+        source=read,
+        hub=settings.store.hub_name if settings.store.on_hub else "",
     )
 
 

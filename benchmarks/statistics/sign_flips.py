@@ -69,6 +69,17 @@ class FlipTests:
             exact=self.exact[square],
         )
 
+    @property
+    def nbytes(self) -> int:
+        """What they take in memory."""
+        return (
+            self.difference.nbytes
+            + self.p_value.nbytes
+            + self.n_units.nbytes
+            + self.n_patterns.nbytes
+            + self.exact.nbytes
+        )
+
 
 def flip_tests(contributions: ArrayLike, seed: int) -> FlipTests:
     """Test each two metrics.
@@ -245,8 +256,55 @@ def _hits(shares: FloatArray, pairs: _Pairs, seed: int, begin: int, end: int) ->
     step = max(_PAIR_CELLS // AT_A_TIME, 1)
     for signs in sign_patterns(shares.shape[1], seed, begin, end):
         sums = shares[used] @ signs
+        work = _Work.of(step, signs.shape[1])
         for start in range(0, found.size, step):
             part = slice(start, start + step)
-            moved = np.abs(sums[first[part]] - sums[second[part]])
-            found[part] += np.count_nonzero(moved >= pairs.least[part, None], axis=1)
+            found[part] += work.reached(sums, first[part], second[part], pairs.least[part])
     return found
+
+
+@dataclass(frozen=True)
+class _Work:
+    """Memory in which sums of pairs are compared, taken once: it stays in the cache.
+
+    Attributes:
+        moved: shape (p, k), differences of the sums.
+        other: shape (p, k), sums of the second of each pair.
+        hit: shape (p, 8 w) with 8 w >= k and w <= 255, one byte for each pattern; none beyond k.
+    """
+
+    moved: FloatArray
+    other: FloatArray
+    hit: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, n_pairs: int, n_patterns: int) -> _Work:
+        """For so many pairs and patterns at a time; patterns <= 2,040."""
+        shape = (n_pairs, n_patterns)
+        return cls(
+            np.empty(shape), np.empty(shape), np.zeros((n_pairs, -(-n_patterns // 8) * 8), bool)
+        )
+
+    def reached(
+        self, sums: FloatArray, first: IntArray, second: IntArray, least: FloatArray
+    ) -> IntArray:
+        """In how many patterns two sums differ by `least`, shape (p,).
+
+        Args:
+            sums: shape (R, k).
+            first: shape (p,), a row of each pair.
+            second: shape (p,), the other.
+            least: shape (p,).
+        """
+        n = first.size
+        moved, other, hit = self.moved[:n], self.other[:n], self.hit[:n]
+        # `clip` writes to the memory given; the default would go through a copy.
+        np.take(sums, first, axis=0, out=moved, mode="clip")
+        np.take(sums, second, axis=0, out=other, mode="clip")
+        np.subtract(moved, other, out=moved)
+        np.abs(moved, out=moved)
+        np.greater_equal(moved, least[:, None], out=hit[:, : moved.shape[1]])
+        # Eight counts in one sum of words: none of them exceeds a byte.
+        eight = hit.view(np.uint64).sum(axis=1, dtype=np.uint64)
+        counts: IntArray = eight.view(np.uint8).reshape(n, 8).sum(axis=1, dtype=np.intp)
+        return counts

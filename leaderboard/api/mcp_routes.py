@@ -12,7 +12,6 @@ from collections.abc import Callable
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Route
@@ -61,7 +60,9 @@ class McpApp:
         # Here, since its import takes half a second and most sites are never asked.
         from mcp.server.fastmcp import FastMCP  # noqa: PLC0415
 
-        return _listed(FastMCP("Assay", instructions=_INSTRUCTIONS), self._tools)
+        # It sets up logging for the whole process: no line for each request of a stranger.
+        server = FastMCP("Assay", instructions=_INSTRUCTIONS, log_level="WARNING")
+        return _listed(server, self._tools)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -112,26 +113,27 @@ def _listed(server: FastMCP, tools: Tools) -> FastMCP:
     """The server with every question as a tool."""
     from mcp.types import ToolAnnotations  # noqa: PLC0415
 
+    told = partial(_told, tools)
     hints = ToolAnnotations(readOnlyHint=True, destructiveHint=False, openWorldHint=False)
 
     async def list_benchmarks() -> dict[str, Any]:
-        return await _told(tools.benchmarks)
+        return await told(tools.benchmarks)
 
     async def board(
         benchmark: str, skill: str = "", measure: str = "", limit: int = 20
     ) -> dict[str, Any]:
-        return await _told(partial(tools.board, benchmark, skill, measure, limit))
+        return await told(partial(tools.board, benchmark, skill, measure, limit))
 
     async def compare(
         benchmark: str, a: str, b: str, skill: str = "", measure: str = ""
     ) -> dict[str, Any]:
-        return await _told(partial(tools.compare, benchmark, a, b, skill, measure))
+        return await told(partial(tools.compare, benchmark, a, b, skill, measure))
 
     async def metrics_for_skill(skill: str) -> dict[str, Any]:
-        return await _told(partial(tools.metrics_for_skill, skill))
+        return await told(partial(tools.metrics_for_skill, skill))
 
     async def entry(entry_id: str) -> dict[str, Any]:
-        return await _told(partial(tools.entry, entry_id))
+        return await told(partial(tools.entry, entry_id))
 
     documented: tuple[tuple[Callable[..., Any], Callable[..., Any]], ...] = (
         (list_benchmarks, tools.benchmarks), (board, tools.board), (compare, tools.compare),
@@ -142,11 +144,11 @@ def _listed(server: FastMCP, tools: Tools) -> FastMCP:
     return server
 
 
-async def _told(question: Callable[[], Answer]) -> Answer:
-    """The answer, made in a thread of its own; an error as the protocol tells it."""
+async def _told(tools: Tools, question: Callable[[], Answer]) -> Answer:
+    """The answer, made in a thread of the source; an error as the protocol tells it."""
     from mcp.server.fastmcp.exceptions import ToolError  # noqa: PLC0415
 
     try:
-        return await run_in_threadpool(question)
+        return await tools.source.in_thread(question)
     except AssayError as error:
         raise ToolError(f"[{error.code}] {error}") from error

@@ -14,7 +14,7 @@ from leaderboard.api.operations import Operation
 from leaderboard.api.replies import Body
 from leaderboard.api.serving import Api, Preflights, application, json_body
 from leaderboard.api.source import Source
-from leaderboard.api.tables import boards, catalogue, comparisons, doings
+from leaderboard.api.tables import boards, catalogue, comparisons, doings, items, skills
 from leaderboard.api.tables.boards import as_of
 
 PATH = "/v1"
@@ -22,6 +22,8 @@ OPERATIONS: tuple[Operation, ...] = (
     *catalogue.OPERATIONS,
     *boards.OPERATIONS,
     *comparisons.OPERATIONS,
+    *skills.OPERATIONS,
+    *items.OPERATIONS,
     *doings.OPERATIONS,
 )
 DOCUMENTS = {

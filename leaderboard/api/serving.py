@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from http import HTTPStatus
 
 from starlette.applications import Starlette
@@ -54,15 +55,18 @@ class Api:
 
         return Route(path, self.endpoint(answer), methods=["GET"], name=operation.name)
 
-    def endpoint(self, answer: Answer) -> Callable[[Request], Response]:
-        """What serves an answer; not async: it reads the store, in a thread of its own."""
+    def endpoint(self, answer: Answer) -> Callable[[Request], Awaitable[Response]]:
+        """What serves an answer, which reads the store, in a thread of the source."""
 
         def serve(request: Request) -> Response:
             body = answer(request)
             reader = self._source.reader
             return response_of(body, request.headers, reader.as_of, stale=bool(reader.trouble))
 
-        return serve
+        async def served(request: Request) -> Response:
+            return await self._source.in_thread(partial(serve, request))
+
+        return served
 
     def body(self, operation: Operation, asked: Asked, format_: Format) -> Body:
         """The answer of an operation.
@@ -73,7 +77,7 @@ class Api:
         if not operation.of_snapshot:
             return body_of(operation.answer(self._source, asked), format_)
         version = self._source.reader.view().version
-        query = tuple(sorted(asked.params.multi_items()))
+        query = tuple(asked.params.multi_items())  # In its order: of what comes twice, one counts.
         key = (version, operation.name, tuple(asked.path.items()), query, format_)
         found = self._kept.get(key)
         if found is None:

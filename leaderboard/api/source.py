@@ -8,18 +8,31 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
+from typing import TypeVar
+
+from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
 
 from benchmarks.errors import TransientError
 from benchmarks.schema import Card
 from leaderboard.api.problems import BusyError
-from leaderboard.pages.index.index_page import Prepared
+from leaderboard.pages.index.prepared import Prepared
+from leaderboard.pages.items.reading import ItemReader
 from leaderboard.pages.ledger.reading import ChronicleReader, Known
 from leaderboard.pages.moved.reading import EarlierBoards
 from leaderboard.pages.reading import Reader
+from leaderboard.pages.skills.found import Prepared as PreparedSkills
 from leaderboard.store.interface import Store
 
+_Answer = TypeVar("_Answer")
 AT_ONCE = 2
 """Answers that are being computed; the others wait for their turn."""
+IN_LINE = 8
+"""Answers that wait for it, each in a thread: fewer than there are, so that some stay for others."""
+THREADS = 12
+"""Requests that have a thread. The pages and `/health` share others, which wait for nothing here."""
+MOST_WAITING = 100
+"""Requests that wait for a thread; further ones are told to come back."""
 WAIT_S = 20.0
 
 
@@ -33,6 +46,7 @@ class Source:
         cards: the benchmarks, in the order of display.
         clock: the current time, with a time zone.
         wait_s: how long a request waits while others are computed.
+        threads: in which requests are answered.
     """
 
     reader: Reader
@@ -40,8 +54,16 @@ class Source:
     cards: Mapping[str, Card]
     clock: Callable[[], datetime]
     wait_s: float = WAIT_S
+    threads: CapacityLimiter = field(
+        default_factory=lambda: CapacityLimiter(THREADS), repr=False, compare=False
+    )
     _turns: threading.BoundedSemaphore = field(
         default_factory=lambda: threading.BoundedSemaphore(AT_ONCE), repr=False, compare=False
+    )
+    _line: threading.BoundedSemaphore = field(
+        default_factory=lambda: threading.BoundedSemaphore(AT_ONCE + IN_LINE),
+        repr=False,
+        compare=False,
     )
 
     @cached_property
@@ -55,23 +77,49 @@ class Source:
         return Prepared()
 
     @cached_property
+    def items(self) -> ItemReader:
+        """Cases and scores; the pages may have the same."""
+        return ItemReader(self.store.public)
+
+    @cached_property
+    def skills(self) -> PreparedSkills:
+        """What of the skills no weight changes."""
+        return PreparedSkills()
+
+    @cached_property
     def chronicle(self) -> Chronicle:
         """The public ledger."""
         return Chronicle(ChronicleReader(self.store.public, self.clock))
+
+    async def in_thread(self, answer: Callable[[], _Answer]) -> _Answer:
+        """What is answered in one of its threads.
+
+        Raises:
+            BusyError: `busy`, where too many wait already.
+        """
+        if self.threads.statistics().tasks_waiting >= MOST_WAITING:
+            raise BusyError("busy", "Too much is asked for at once.", "Ask again in a moment.")
+        return await run_sync(answer, limiter=self.threads)
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[None]:
         """For what takes long: few at a time.
 
         Raises:
-            BusyError: `busy`, where it is nobody's turn for too long.
+            BusyError: `busy`, where many wait already or it is nobody's turn for too long.
         """
-        if not self._turns.acquire(timeout=self.wait_s):
-            raise BusyError("busy", "Other tables are being computed.", "Ask again in a moment.")
+        busy = BusyError("busy", "Other tables are being computed.", "Ask again in a moment.")
+        if not self._line.acquire(blocking=False):
+            raise busy
         try:
-            yield
+            if not self._turns.acquire(timeout=self.wait_s):
+                raise busy
+            try:
+                yield
+            finally:
+                self._turns.release()
         finally:
-            self._turns.release()
+            self._line.release()
 
 
 class Chronicle:

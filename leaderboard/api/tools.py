@@ -29,17 +29,17 @@ class Tools:
     """
 
     def __init__(self, source: Source) -> None:
-        self._source = source
+        self.source = source
 
     def benchmarks(self) -> Answer:
         """Lists the benchmarks on which text-to-image metrics are tested.
 
         `simulated` marks those whose ratings do not come from people.
         """
-        found = catalogue.benchmarks(self._source, Asked({}, QueryParams()))
+        found = catalogue.benchmarks(self.source, Asked({}, QueryParams()))
         answer = _answer(found, MOST_ROWS)
         for row in answer["rows"]:
-            board = self._source.reader.view().boards[row["name"]]
+            board = self.source.reader.view().boards[row["name"]]
             row["skills"] = {s: skill_title(board.card, s) for s in board.skills() if ":" not in s}
         return answer
 
@@ -53,7 +53,7 @@ class Tools:
             limit: rows to return, at most 100.
         """
         asked = _asked({"benchmark": benchmark}, skill=skill, measure=measure)
-        return _answer(boards.board(self._source, asked), limit)
+        return _answer(boards.board(self.source, asked), min(limit, MOST_ROWS))
 
     def compare(self, benchmark: str, a: str, b: str, skill: str = "", measure: str = "") -> Answer:
         """Two metrics against each other: difference, interval, corrected p-value, by skill too.
@@ -66,7 +66,7 @@ class Tools:
             measure: name of a measure; empty: the headline.
         """
         asked = _asked({}, benchmark=benchmark, a=a, b=b, skill=skill, measure=measure)
-        return _answer(comparisons.compare(self._source, asked), MOST_ROWS)
+        return _answer(comparisons.compare(self.source, asked), MOST_ROWS)
 
     def metrics_for_skill(self, skill: str) -> Answer:
         """Which metrics judge a skill best: on each benchmark that has it, those not told apart.
@@ -77,7 +77,7 @@ class Tools:
         wanted = clean(skill)[:_LONGEST_WORDS].casefold().strip()
         if not wanted:
             raise SubmitterError("no_skill", "No skill was named.", "Name one, such as counting.")
-        view = self._source.reader.view()
+        view = self.source.reader.view()
         rows: list[Mapping[str, Any]] = []
         searched = 0
         for name, board in view.boards.items():
@@ -87,7 +87,7 @@ class Tools:
             if not found or searched == _MOST_BOARDS:
                 continue
             searched += 1
-            table = boards.board_skills(self._source, Asked({"benchmark": name}, QueryParams()))
+            table = boards.board_skills(self.source, Asked({"benchmark": name}, QueryParams()))
             rows += [
                 {"benchmark": name, "simulated": card.simulated, **row}
                 for row in _answer(table, len(table.rows))["rows"]
@@ -106,7 +106,7 @@ class Tools:
         Args:
             entry_id: as `board` gives it.
         """
-        found = catalogue.entry(self._source, Asked({"entry_id": entry_id}, QueryParams()))
+        found = catalogue.entry(self.source, Asked({"entry_id": entry_id}, QueryParams()))
         return _answer(found, MOST_ROWS)
 
 

@@ -15,6 +15,8 @@ from leaderboard.desk import Desk
 from leaderboard.governance.accounts import Account
 from leaderboard.governance.own import Own
 from leaderboard.governance.signing_in import SignIn
+from leaderboard.pages.index.prepared import Prepared
+from leaderboard.pages.items.reading import ItemReader
 from leaderboard.pages.moved.reading import EarlierBoards
 from leaderboard.pages.reading import Reader
 from leaderboard.service.pictures import Pictures
@@ -40,6 +42,8 @@ class Context:
         store: where everything is kept; handlers act on it only for an account that may.
         sign_in: how visitors are told apart.
         pictures: the images of benchmarks that are on this machine; none by default.
+        items: reads cases and scores, where others read with it; None: the item browser alone does.
+        hub: `OWNER/NAME` of a store on the Hub; empty for any other.
     """
 
     reader: Reader
@@ -50,6 +54,8 @@ class Context:
     store: Store
     sign_in: SignIn = field(default_factory=SignIn)
     pictures: Pictures = field(default_factory=lambda: Pictures({}, None))
+    items: ItemReader | None = None
+    hub: str = ""
 
     @cached_property
     def own(self) -> Callable[[Account], Own]:
@@ -61,6 +67,11 @@ class Context:
     def earlier(self) -> EarlierBoards:
         """The boards of earlier revisions."""
         return EarlierBoards(self.store.public)
+
+    @cached_property
+    def prepared(self) -> Prepared:
+        """The index before its weights; one for all pages that show it."""
+        return Prepared()
 
 
 @dataclass(frozen=True)

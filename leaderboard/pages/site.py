@@ -13,8 +13,10 @@ from starlette.middleware import Middleware
 from starlette.routing import BaseRoute
 
 from benchmarks.schema import Card
+from leaderboard.api.source import Source
 from leaderboard.desk import Desk
 from leaderboard.governance.signing_in import SignIn
+from leaderboard.pages.api_tools import add_endpoints
 from leaderboard.pages.footer import footer
 from leaderboard.pages.navigation import navigation_script
 from leaderboard.pages.outage import LOOKED_AT_EVERY_S, band, or_as_before
@@ -50,6 +52,8 @@ def create_app(
     sign_in: SignIn | None = None,
     pictures: Pictures | None = None,
     reader: Reader | None = None,
+    source: Source | None = None,
+    hub: str = "",
 ) -> gr.Blocks:
     """Build the site; nothing is served yet.
 
@@ -63,9 +67,12 @@ def create_app(
             gives some serves `service.picture_routes` as well.
         reader: of the same store, where others read with it, so that both show and remember the
             same.
+        source: the same for programs, which then read with it as the pages do.
+        hub: `OWNER/NAME` of a store on the Hub, to tell visitors; empty for any other.
     """
+    read = source or Source(reader or Reader(store, cards, clock=clock), store, cards, clock)
     context = Context(
-        reader=reader or Reader(store, cards, clock=clock),
+        reader=read.reader,
         live=store.live,
         desk=desk,
         cards=cards,
@@ -73,6 +80,8 @@ def create_app(
         store=store,
         sign_in=sign_in or SignIn(),
         pictures=pictures or Pictures({}, None),
+        items=read.items,
+        hub=hub,
     )
     first, *others = all_pages()
     with gr.Blocks(
@@ -82,6 +91,7 @@ def create_app(
         delete_cache=(UPLOADS_SWEPT_EVERY_S, UPLOADS_KEPT_S),
     ) as app:
         _fill(first, context)
+        add_endpoints(read)
     for page in others:
         with app.route(page.title, f"/{page.path}", show_in_navbar=page.in_navigation):
             _fill(page, context)

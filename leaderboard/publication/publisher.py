@@ -8,6 +8,7 @@ from datetime import datetime
 
 from benchmarks.schema import Benchmark, Card
 from leaderboard.ledger.ledger import Ledger
+from leaderboard.pages.overview.still import STILL_PATH, still_page
 from leaderboard.publication.boards import Snapshot
 from leaderboard.publication.draws_shelf import DrawsShelf
 from leaderboard.publication.origins import Origin
@@ -33,12 +34,15 @@ def cards_of(registry: Mapping[str, Benchmark]) -> dict[str, Card]:
 def changes_of(public: Repository, update: Update, built: Snapshot) -> dict[str, bytes | None]:
     """What to commit so that a repository shows a snapshot, and the tests behind its tiers.
 
+    The boards as one page lie beside it, for when the service does not answer.
+
     Args:
         public: the repository.
         update: what made the snapshot.
         built: the snapshot.
     """
     changes = snapshot_changes(public, built)
+    changes[STILL_PATH] = still_page(built)
     for name, pairs in update.ranked.items():
         if pairs is not None:
             changes[pairs_path(name)] = pairs_file(name, pairs)

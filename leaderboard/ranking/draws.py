@@ -7,9 +7,10 @@ something is ranked anew: inside a filter, over several skills, or metric agains
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from io import BytesIO
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
@@ -22,6 +23,11 @@ from leaderboard.store.interface import NotFoundError, Repository, Store
 
 RESAMPLES = "resamples"
 CONTRIBUTIONS = "influence"
+_AT_A_TIME = 8
+"""Runs read together: where the store is far away, a file is mostly waiting."""
+_FEW_RUNS = 4
+"""So few are read one after the other."""
+_Columns = dict[int, NDArray[np.floating]]
 
 
 class Value(Protocol):
@@ -78,8 +84,44 @@ def draws_files(
     }
 
 
+class RowDraws(NamedTuple):
+    """What stands behind one value.
+
+    Attributes:
+        resamples: shape (B,); None where there are none.
+        contributions: shape (G,); None likewise.
+    """
+
+    resamples: NDArray[np.float32] | None
+    contributions: FloatArray | None
+
+    @property
+    def nbytes(self) -> int:
+        """What they take in memory."""
+        return sum(one.nbytes for one in self if one is not None)
+
+
 def read_draws(store: Store, card: Card, values: Sequence[Value]) -> Draws:
     """The draws of values on one benchmark, each run's files read once.
+
+    Args:
+        store: where they are.
+        card: the benchmark.
+        values: any cells of its board.
+    """
+    return joined(read_rows(store, card, values))
+
+
+def joined(rows: Sequence[RowDraws]) -> Draws:
+    """The draws of several values in one piece; see `stacked`."""
+    return Draws(
+        resamples=stacked([row.resamples for row in rows]).astype(np.float32),
+        contributions=stacked([row.contributions for row in rows]),
+    )
+
+
+def read_rows(store: Store, card: Card, values: Sequence[Value]) -> list[RowDraws]:
+    """The draws of each value, each run's files read once and several at a time.
 
     Args:
         store: where they are.
@@ -90,33 +132,36 @@ def read_draws(store: Store, card: Card, values: Sequence[Value]) -> Draws:
     wanted: dict[str, list[int]] = {}
     for value in values:
         wanted.setdefault(value.entry_id.rpartition("/")[0], []).append(value.row)
-    found = {
-        name: {
-            submission: _columns(repository, f"results/{submission}/{card.name}.{name}", rows)
-            for submission, rows in wanted.items()
-        }
-        for name in (RESAMPLES, CONTRIBUTIONS)
-    }
-    runs = [value.entry_id.rpartition("/")[0] for value in values]
-    places = list(zip(runs, (value.row for value in values), strict=True))
-    return Draws(
-        # Published in single precision, so nothing is lost.
-        resamples=stacked([found[RESAMPLES][run].get(row) for run, row in places]).astype(
-            np.float32
-        ),
-        contributions=stacked([found[CONTRIBUTIONS][run].get(row) for run, row in places]),
+
+    def of_run(run: str) -> tuple[_Columns, _Columns]:
+        stem = f"results/{run}/{card.name}"
+        resamples = _columns(repository, f"{stem}.{RESAMPLES}", wanted[run])
+        return resamples, _columns(repository, f"{stem}.{CONTRIBUTIONS}", wanted[run])
+
+    if len(wanted) < _FEW_RUNS:
+        found = {run: of_run(run) for run in wanted}
+    else:
+        with ThreadPoolExecutor(_AT_A_TIME, thread_name_prefix="draws") as readers:
+            found = dict(zip(wanted, readers.map(of_run, wanted), strict=True))
+    return [_row(*found[value.entry_id.rpartition("/")[0]], value.row) for value in values]
+
+
+def _row(resamples: _Columns, contributions: _Columns, row: int) -> RowDraws:
+    drawn, shares = resamples.get(row), contributions.get(row)
+    # Resamples are published in single precision, so nothing is lost.
+    return RowDraws(
+        None if drawn is None else drawn.astype(np.float32),
+        None if shares is None else shares.astype(np.float64),
     )
 
 
-def _columns(
-    repository: Repository, stem: str, rows: Sequence[int]
-) -> dict[int, NDArray[np.floating]]:
+def _columns(repository: Repository, stem: str, rows: Sequence[int]) -> _Columns:
     try:
         content = repository.read(f"{stem}.parquet")
     except NotFoundError:
         return {}
     file = parquet_file(content)
-    known = set(file.schema_arrow.names)
+    known = set(file.schema.names)
     names = [str(row) for row in dict.fromkeys(rows) if str(row) in known]
     table = file.read(columns=names, use_threads=False)
     return {int(name): table[name].to_numpy() for name in names}

@@ -2,46 +2,54 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Collection, Hashable, Sequence
-from typing import TypeVar, cast
+from collections.abc import Collection, Hashable, Sequence
 
 import numpy as np
 
 from benchmarks.schema import Card
-from leaderboard.ranking.cells import Cell
-from leaderboard.ranking.draws import read_draws
+from benchmarks.statistics.sign_flips import FlipTests
+from leaderboard.ranking.cells import Cell, best_first
+from leaderboard.ranking.draws import RowDraws, joined, read_rows
+from leaderboard.ranking.known_tests import KnownTests
+from leaderboard.ranking.remembered import Remembered
 from leaderboard.ranking.slices import Ranked, Slice, mean_over_skills, ranked
 from leaderboard.store.interface import Store
 
-_KEPT_BYTES = 256 << 20
-"""Draws of slices and rankings kept at a time: a slice of thirty metrics takes about 200 KB, one of
-forty skills together 8 MB."""
+_SLICES_BYTES = 256 << 20
+"""Draws of slices: one of five hundred metrics takes 3 MB, sixty of them 180 MB."""
+_RANKED_BYTES = 128 << 20
+"""Rankings with their tests: one of thirty metrics takes 200 KB, one of five hundred 15 MB."""
+_ROWS_BYTES = 64 << 20
+"""Draws of single values, 6 KB each, for selections of them."""
 _KEPT = 512
 """However small they are: some have no draws at all."""
+_ROWS = 1 << 16
 _AGREEMENT = 1e-6
 """A value's contributions add up to it; where they do not, they are of another publication."""
-
-_Found = TypeVar("_Found", Slice, Ranked)
 
 
 class Orders:
     """Ranks what is looked at, and remembers it; one object for one version of the snapshot.
 
     Args:
-        store: where the draws are.
+        store: where the draws and the published tests are.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[Hashable, Slice | Ranked] = OrderedDict()
+        self._slices: Remembered[Slice] = Remembered(_SLICES_BYTES, _KEPT, _slice_bytes)
+        self._ranked: Remembered[Ranked] = Remembered(_RANKED_BYTES, _KEPT, _ranked_bytes)
+        self._rows: Remembered[RowDraws] = Remembered(_ROWS_BYTES, _ROWS, _row_bytes)
+        self._tests = KnownTests(store.public)
+
+    @property
+    def nbytes(self) -> int:
+        """What is remembered, in bytes."""
+        return self._slices.nbytes + self._ranked.nbytes + self._rows.nbytes + self._tests.nbytes
 
     def slice(self, card: Card, cells: Sequence[Cell]) -> Slice:
         """The cells of one slice with their draws."""
-        key = ("slice", card.name, tuple((cell.entry_id, cell.row) for cell in cells))
-        return self._remembered(key, lambda: self._read(card, cells))
+        return self._slices.of(("slice", *_key(card, [cells])), lambda: self._read(card, cells))
 
     def slices(self, card: Card, slices: Sequence[Sequence[Cell]]) -> list[Slice]:
         """Several slices of one benchmark; the files of a run are read once for all of them."""
@@ -66,47 +74,106 @@ class Orders:
             skills: the cells of one measure, of one skill or of several; the mean of several is
                 ranked.
             entry_ids: those that take part; None: all. Ranks, ranges, P(best), tests and tiers are
-                those of the selection.
+                those of the selection. Only the draws of these are read, and only the tests
+                between these are made, as far as none are published.
         """
         chosen = None if entry_ids is None else frozenset(entry_ids)
-        cells = tuple((cell.entry_id, cell.row) for of_skill in skills for cell in of_skill)
-        key = ("ranked", card.name, len(skills), cells, chosen)
-        return self._remembered(key, lambda: self._rank(card, skills, chosen))
+        key = ("ranked", len(skills), chosen, *_key(card, skills))
+        return self._ranked.of(key, lambda: self._rank(card, skills, chosen))
 
     def _rank(
         self, card: Card, skills: Sequence[Sequence[Cell]], chosen: frozenset[str] | None
     ) -> Ranked:
-        if chosen is None:
-            return ranked(mean_over_skills(self.slices(card, skills)), card).best_first(card)
-        # A selection is ranked anew and corrected anew, but its pairs were tested before.
-        whole = self.ranked(card, skills)
-        kept = np.array([i for i, c in enumerate(whole.cells) if c.entry_id in chosen], np.intp)
-        one = Slice(tuple(whole.cells[i] for i in kept), whole.draws.of(kept))
-        tests = whole.ordering.tests
-        return ranked(one, card, tests=tests.of(kept) if tests else None).best_first(card)
+        one = None if chosen is None else self._selection(card, skills, chosen)
+        if one is None:
+            one = mean_over_skills(self.slices(card, skills))
+        if chosen is not None:
+            one = _part(one, card, chosen)
+        tests: FlipTests | None = None
+        if one.draws.contributions.shape[1]:
+            tests = self._tests.of(card, skills, one)
+        # A selection is ranked anew and corrected anew, from tests that may be older.
+        return ranked(one, card, tests=tests).best_first(card)
+
+    def _selection(
+        self, card: Card, skills: Sequence[Sequence[Cell]], chosen: frozenset[str]
+    ) -> Slice | None:
+        """The draws of a selection alone; None where they depend on those of the others.
+
+        Which plan of resamples counts is for the whole slice to say. Values that have a chance to
+        be best in the snapshot are of that plan, so where all of them are, nobody else is asked.
+        """
+        some = [[cell for cell in cells if cell.entry_id in chosen] for cells in skills]
+        for cells in some:
+            fit = [cell for cell in cells if cell.rank is not None]
+            if not fit or any(cell.p_best is None for cell in fit):
+                return None
+        rows = self._rows_of(card, [cell for cells in some for cell in cells])
+        for lengths in (
+            {0 if row.resamples is None else row.resamples.size for row in rows},
+            {0 if row.contributions is None else row.contributions.size for row in rows},
+        ):
+            if len(lengths) != 1 or 0 in lengths:
+                return None
+        ends = np.cumsum([len(cells) for cells in some])[:-1]
+        parts = np.split(np.arange(len(rows)), ends)
+        return mean_over_skills(
+            [
+                _with_draws(cells, [rows[i] for i in part])
+                for cells, part in zip(some, parts, strict=True)
+            ]
+        )
 
     def _read(self, card: Card, cells: Sequence[Cell]) -> Slice:
-        found = read_draws(self._store, card, cells)
-        values = np.array([np.nan if cell.value is None else cell.value for cell in cells])
-        with np.errstate(invalid="ignore"):
-            off = np.abs(found.contributions.sum(axis=1) - values)
-            stale = off > _AGREEMENT * np.maximum(1.0, np.abs(values))
-        found.contributions[stale] = np.nan
-        found.resamples[stale] = np.nan
-        return Slice(tuple(cells), found)
+        return _with_draws(cells, read_rows(self._store, card, cells))
 
-    def _remembered(self, key: Hashable, make: Callable[[], _Found]) -> _Found:
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return cast(_Found, self._kept[key])
-        # Made outside the lock: two readers of one new slice may both make it, none waits long.
-        made = make()
-        with self._lock:
-            self._kept[key] = made
-            while len(self._kept) > _KEPT or self._bytes() > _KEPT_BYTES:
-                self._kept.popitem(last=False)
-        return made
+    def _rows_of(self, card: Card, cells: Sequence[Cell]) -> list[RowDraws]:
+        """The draws of each cell; those not remembered are read together."""
+        keys = [(card.name, card.revision, cell.entry_id, cell.row) for cell in cells]
+        found = {key: self._rows.get(key) for key in keys}
+        new = [cell for key, cell in zip(keys, cells, strict=True) if found[key] is None]
+        for cell, row in zip(new, read_rows(self._store, card, new), strict=True):
+            key = (card.name, card.revision, cell.entry_id, cell.row)
+            found[key] = row
+            self._rows.put(key, row)
+        return [one for key in keys if (one := found[key]) is not None]
 
-    def _bytes(self) -> int:
-        return sum(one.draws.nbytes for one in self._kept.values())
+
+def _key(card: Card, skills: Sequence[Sequence[Cell]]) -> tuple[Hashable, ...]:
+    cells = tuple((cell.entry_id, cell.row) for cells in skills for cell in cells)
+    return card.name, card.revision, cells
+
+
+def _with_draws(cells: Sequence[Cell], rows: Sequence[RowDraws]) -> Slice:
+    """Cells with their draws; those of another publication than the value are left out."""
+    found = joined(rows)
+    values = np.array([np.nan if cell.value is None else cell.value for cell in cells])
+    with np.errstate(invalid="ignore"):
+        off = np.abs(found.contributions.sum(axis=1) - values)
+        stale = off > _AGREEMENT * np.maximum(1.0, np.abs(values))
+    found.contributions[stale] = np.nan
+    found.resamples[stale] = np.nan
+    return Slice(tuple(cells), found)
+
+
+def _part(one: Slice, card: Card, chosen: frozenset[str]) -> Slice:
+    """Those of a slice that take part, in the order of the whole board."""
+    rises = not one.cells or card.higher_is_better(one.cells[0].measure)
+    place = {cell.entry_id: i for i, cell in enumerate(one.cells)}
+    kept = best_first(
+        (cell for cell in one.cells if cell.entry_id in chosen), higher_is_better=rises
+    )
+    places = np.array([place[cell.entry_id] for cell in kept], np.intp)
+    return Slice(kept, one.draws.of(places))
+
+
+def _slice_bytes(one: Slice) -> int:
+    return one.draws.nbytes
+
+
+def _ranked_bytes(one: Ranked) -> int:
+    return one.draws.nbytes + one.ordering.nbytes
+
+
+def _row_bytes(one: RowDraws) -> int:
+    return one.nbytes

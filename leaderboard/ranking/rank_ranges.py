@@ -64,6 +64,12 @@ class Ordering:
             tiers=tuple(self.tiers[i] for i in order),
         )
 
+    @property
+    def nbytes(self) -> int:
+        """What its arrays take in memory."""
+        tests = 0 if self.tests is None else self.tests.nbytes
+        return tests + self.corrected.nbytes + self.p_best.nbytes
+
 
 def ordering(
     values: FloatArray,

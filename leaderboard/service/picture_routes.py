@@ -6,7 +6,8 @@ import hashlib
 import threading
 from collections import OrderedDict
 
-from starlette.concurrency import run_in_threadpool
+from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -19,6 +20,8 @@ KEPT_BYTES = 64 << 20
 """Of thumbnails in memory; what was not asked for longest makes way."""
 AT_ONCE = 2
 """Images that are decoded at the same time: each may take as much memory as it has pixels."""
+_THREADS = 8
+"""Requests that have a thread: the pages share others, which wait for no image."""
 _PATIENCE_S = 20.0
 _KEPT_BY_BROWSERS = "public, max-age=86400"
 _Key = tuple[str, str, int]
@@ -45,6 +48,7 @@ class _Thumbnails:
         self._pictures = pictures
         self._lock = threading.Lock()
         self._at_once = threading.BoundedSemaphore(AT_ONCE)
+        self._threads = CapacityLimiter(_THREADS)
         self._kept: OrderedDict[_Key, bytes] = OrderedDict()
         self._bytes = 0
 
@@ -60,7 +64,7 @@ class _Thumbnails:
             width_for(int(asked)),
         )
         try:
-            found = await run_in_threadpool(self._thumbnail, key)
+            found = await run_sync(self._thumbnail, key, limiter=self._threads)
         except _BusyError:
             return _problem(503, "busy", "Too many images are asked for.", "Try again soon.")
         except OSError:

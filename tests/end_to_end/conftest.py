@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
+from playwright.sync_api import Page, sync_playwright
 
 from tests.end_to_end.commands import evaluator
 
@@ -35,3 +37,12 @@ def store(demo: Path, tmp_path: Path) -> Path:
     copy = tmp_path / "store"
     shutil.copytree(demo, copy)
     return copy
+
+
+@pytest.fixture
+def page(chromium: str) -> Iterator[Page]:
+    """A page of a desk, in a browser without a window."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser.new_page(viewport={"width": 1280, "height": 900})
+        browser.close()

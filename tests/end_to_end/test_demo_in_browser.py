@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import signal
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
-from tests.end_to_end.commands import REPOSITORY, environment
+from tests.end_to_end.commands import REPOSITORY
+from tests.end_to_end.serving import answers, served
 
 pytestmark = [pytest.mark.browser, pytest.mark.isolation]
 
@@ -39,54 +32,6 @@ def module(path: Path, name: str, source: str) -> Path:
         archive.writestr("assay.toml", f'name = "{name}"\nversion = "2"\n')
         archive.writestr("scorer.py", source)
     return path
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def answers(address: str) -> bool:
-    try:
-        with urllib.request.urlopen(address, timeout=2) as reply:
-            return bool(reply.status == 200)
-    except OSError:
-        return False
-
-
-@contextmanager
-def served(store: Path, log: Path) -> Iterator[str]:
-    """The app and its worker, as `make demo` starts them a second time."""
-    port = free_port()
-    address = f"http://127.0.0.1:{port}"
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "evaluator", "demo", "--serve", "--store", str(store)],
-            cwd=REPOSITORY,
-            env=environment(PORT=port),
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
-        try:
-            deadline = time.monotonic() + 90
-            while not answers(address):
-                assert process.poll() is None, log.read_text()
-                assert time.monotonic() < deadline, log.read_text()
-                time.sleep(0.2)
-            yield address
-        finally:
-            process.send_signal(signal.SIGTERM)
-            process.wait(timeout=40)
-
-
-@pytest.fixture
-def page(chromium: str) -> Iterator[Page]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield browser.new_page(viewport={"width": 1280, "height": 900})
-        browser.close()
 
 
 def keep(page: Page, name: str) -> None:

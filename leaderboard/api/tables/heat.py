@@ -47,8 +47,10 @@ def heat_table(
         same = [s for s in board.selectors(skill) if selector and s.measure == selector.measure]
         if selector and same:
             slices.append((skill, board.cells(nearest(selector, same, board.card), skill)))
-    tested = view.skill_tests.columns(
-        view.orders, board.card, [cells for _, cells in slices], entry_ids
+    columns = [cells for _, cells in slices]
+    # A board without results has no columns, and nothing to test.
+    tested = (
+        view.skill_tests.columns(view.orders, board.card, columns, entry_ids) if columns else ()
     )
     rows = [
         {**_row(cell, column, view), "skill_title": skill_title(board.card, skill)}
@@ -56,8 +58,7 @@ def heat_table(
         for cell in cells
         if entry_ids is None or cell.entry_id in entry_ids
     ]
-    columns = columns_of(COLUMNS, _TYPES, _MEANINGS)
-    return Table(f"{board.card.name}-skills", columns, rows, about)
+    return Table(f"{board.card.name}-skills", columns_of(COLUMNS, _TYPES, _MEANINGS), rows, about)
 
 
 def _row(cell: Cell, column: TestedColumn, view: View) -> dict[str, Value]:

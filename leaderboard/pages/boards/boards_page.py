@@ -22,9 +22,10 @@ from leaderboard.pages.moved.moved_page import banner
 from leaderboard.pages.outage import or_unread
 from leaderboard.pages.page import Context, Page
 from leaderboard.pages.reading import View
+from leaderboard.pages.shown.copying import COPY_AND_GO, root_of
 from leaderboard.pages.shown.following import followable, followed_to
 from leaderboard.pages.shown.measures import skill_title, title, token
-from leaderboard.pages.shown.widgets import COPY_LINK, QUIET, SHOW_LINK, html
+from leaderboard.pages.shown.widgets import COPY_LINK, QUIET, SHOW_LINK, folded, html, run_on_load
 
 
 def benchmark_options(view: View) -> list[tuple[str, str]]:
@@ -94,7 +95,8 @@ def _controls(context: Context) -> _Controls:
                              label="Skills (none: all; several: their mean)")  # fmt: skip
         measure = gr.Dropdown([], label="Measure", scale=3)
         copy = gr.Button("Copy link", elem_id="as-copy", size="sm", scale=0, min_width=110)
-    with gr.Row(elem_classes=["as-choosers", "as-filters"]):
+    folded("Filters and further columns")
+    with gr.Row(elem_classes=["as-choosers", "as-filters", "as-further"]):
         search = gr.Textbox(label="Metrics or submitters (any of, by commas)", scale=3,
                             max_length=MOST_SEARCHED, max_lines=1)  # fmt: skip
         every = [
@@ -102,9 +104,9 @@ def _controls(context: Context) -> _Controls:
             *((name[:1].upper() + name[1:], key) for key, name in KINDS.items()),
         ]
         kind = gr.Dropdown(every, value="", label="Entries", filterable=False, scale=2)
-        untrained = gr.Checkbox(label="Hide trained on this benchmark", scale=2)
+        untrained = gr.Checkbox(label="Hide trained on this benchmark", scale=2, min_width=260)
         reset = gr.Button("Reset", elem_id="as-reset", size="sm", scale=0, min_width=110)
-    with gr.Row(elem_classes="as-choosers"):
+    with gr.Row(elem_classes=["as-choosers", "as-further"]):
         columns = gr.Dropdown([], value=[], multiselect=True, label="Further columns",
                               max_choices=MOST_COLUMNS)  # fmt: skip
     link = gr.Textbox(visible="hidden", elem_id="as-link")
@@ -191,9 +193,10 @@ class _Answers:
         # The bare measure: a skill may have had another variant of it than the whole has.
         return self._show(BoardQuery(benchmark, "", (measure or "").partition("~")[0]))
 
-    def by_skill(self, link: str) -> str:
+    def by_skill(self, link: str, request: gr.Request) -> str:
         view = self.context.reader.view()
-        return skills_view(resolve(BoardQuery.from_link(link), view.boards), view)
+        choice = resolve(BoardQuery.from_link(link), view.boards)
+        return skills_view(choice, view, root_of(request.headers), self.context.hub)
 
     def _show(self, query: BoardQuery) -> tuple[Any, ...]:
         view = self.context.reader.view()
@@ -233,6 +236,7 @@ def _build(context: Context) -> None:
     for change in (load, *changes):
         # The heatmap's tests take longer than the ranking, which need not wait for them.
         change.then(answers.by_skill, controls.link, controls.below, **QUIET)
+    run_on_load(COPY_AND_GO)
     controls.copy.click(None, controls.link, js=COPY_LINK, api_visibility="private")
 
 

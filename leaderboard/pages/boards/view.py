@@ -20,6 +20,7 @@ from leaderboard.pages.reading import View
 from leaderboard.pages.shown.downloads import board_data, download_links
 from leaderboard.pages.shown.markup import count, notice, number, page, section, text
 from leaderboard.pages.shown.measures import info, title
+from leaderboard.pages.shown.snippets import use_from_python
 from leaderboard.pages.shown.tiers import Basis, in_tiers, kept_in_tiers
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.slices import Ranked
@@ -111,8 +112,15 @@ def layout_of(choice: Choice, view: View) -> Layout:
     )
 
 
-def skills_view(choice: Choice, view: View) -> str:
-    """The heatmap and what papers print: below the ranking, and made after it."""
+def skills_view(choice: Choice, view: View, site: str = "", hub: str = "") -> str:
+    """The heatmap, what papers print, and programs: below the ranking, and made after it.
+
+    Args:
+        choice: what is shown.
+        view: what is published.
+        site: address of the site as the visitor sees it; empty where it is not known.
+        hub: `OWNER/NAME` of the store on the Hub; empty where it is kept elsewhere.
+    """
     if choice.selector is None:
         return ""
     against = ""
@@ -124,7 +132,8 @@ def skills_view(choice: Choice, view: View) -> str:
     by_skill = heatmap(choice.board, choice.selector, view, shown)
     aside = download_links(data_of(choice, "skills"), "values by skill")
     skills = section("By skill", by_skill, aside=aside) if by_skill else ""
-    return _below(choice, against + skills)
+    programs = use_from_python(choice, data_of(choice), site, hub)
+    return _below(choice, against + skills) + (page([programs]) if programs else "")
 
 
 def skills_placeholder(choice: Choice) -> str:

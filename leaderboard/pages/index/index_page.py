@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any
 
 import gradio as gr
 
 from benchmarks.schema import Card
-from leaderboard.pages.index.base import IndexBase, index_base
+from leaderboard.pages.index.base import IndexBase
 from leaderboard.pages.index.boards import display_order
-from leaderboard.pages.index.marks import Strips
 from leaderboard.pages.index.query import (
     BY_INDEX,
     HEAVIEST,
@@ -22,30 +20,12 @@ from leaderboard.pages.index.query import (
 )
 from leaderboard.pages.index.view import HEADER, how_made, index_view
 from leaderboard.pages.page import Context, Page
-from leaderboard.pages.reading import View
 from leaderboard.pages.shown.markup import page
 from leaderboard.pages.shown.widgets import COPY_LINK, QUIET, SHOW_LINK, html, on_load
 
 _STEP = 0.1
 _AT_ONCE: dict[str, Any] = {**QUIET, "trigger_mode": "always_last"}
 """While a weight moves, only its newest place is shown: no queue of old ones builds up."""
-
-
-class Prepared:
-    """What no weight changes, kept for the latest view: a new object when the boards change."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._made: tuple[View, IndexBase, Strips] | None = None
-
-    def of(self, view: View) -> tuple[IndexBase, Strips]:
-        """Benchmarks with their resamples, and the bars of all metrics; made at the first use."""
-        # Made inside the lock: whoever comes meanwhile would only do the same work.
-        with self._lock:
-            if self._made is None or self._made[0] is not view:
-                base = index_base(view)
-                self._made = view, base, Strips.of(base)
-            return self._made[1:]
 
 
 def order_options(base: IndexBase) -> list[tuple[str, str]]:
@@ -69,7 +49,7 @@ def chosen(base: IndexBase, names: Sequence[str], given: Sequence[Any], order: s
 
 
 def _build(context: Context) -> None:
-    prepared = Prepared()
+    prepared = context.prepared
     html(page([HEADER]))
     cards = context.cards
     names = [name for name in display_order(cards) if cards[name].headline_scale is not None]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gradio as gr
 
-from benchmarks.schema import Card
 from leaderboard.pages.items.cases import CaseSet
-from leaderboard.pages.items.choosing import difference, listed, summary
+from leaderboard.pages.items.choosing import difference, summary
+from leaderboard.pages.items.looking import answers_are_public, look, lower_is_better
 from leaderboard.pages.items.query import PER_PAGE, Choice, ItemsQuery, board_of, resolve
 from leaderboard.pages.items.reading import ItemReader
 from leaderboard.pages.items.tiles import MOST_TILES_ALONE, case_shown, verdict
@@ -29,7 +29,7 @@ class Items:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._reader = ItemReader(context.store.public)
+        self._reader = context.items or ItemReader(context.store.public)
 
     def answer(self, query: ItemsQuery) -> str:
         """The page of a query, as HTML.
@@ -41,7 +41,7 @@ class Items:
         board, remark = board_of(query, view)
         if board is None:
             return page([notice("This installation has no benchmarks.")])
-        public = self._is_public(board.card)
+        public = answers_are_public(board.card, self._context.cards)
         cases = self._reader.cases(board.card) if public else None
         choice = resolve(query, board, cases, [remark] if remark else [])
         found = None if cases is None else self._found(choice, cases, view)
@@ -55,28 +55,21 @@ class Items:
             public=public,
         )
 
-    def _is_public(self, card: Card) -> bool:
-        """Whether its answers are: by the card that is published, and by the one that is here."""
-        here = self._context.cards.get(card.name, card)
-        return card.answers_public and here.answers_public
-
     def _found(self, choice: Choice, cases: CaseSet, view: View) -> Listed:
-        entries = [view.entries[entry] for entry in choice.metrics]
-        standings = self._reader.standings(entries, cases, self._lower())
+        looked = look(choice, cases, view, self._reader, self._lower())
+        standings, order = looked.standings, looked.order
         if choice.query.case:
             case = cases.place(choice.query.case)
             shown = case_shown(cases, case, standings, MOST_TILES_ALONE)
             return Listed((shown,), 1, 1, everyone=self._everyone(choice, cases, case, view))
-        chosen = cases.within(choice.query.skill, choice.query.split)
-        order = listed(choice.show, cases, standings, chosen)
         number = min(choice.query.page, max(1, -(-len(order) // PER_PAGE)))
         on_page = order[(number - 1) * PER_PAGE : number * PER_PAGE]
         return Listed(
             shown=tuple(case_shown(cases, int(case), standings) for case in on_page),
             total=len(order),
             page=number,
-            summaries=tuple(summary(cases, one, chosen) for one in standings),
-            gap=difference(cases, *standings, chosen) if len(standings) == 2 else None,
+            summaries=tuple(summary(cases, one, looked.chosen) for one in standings),
+            gap=difference(cases, *standings, looked.chosen) if len(standings) == 2 else None,
         )
 
     def _everyone(self, choice: Choice, cases: CaseSet, case: int, view: View) -> Everyone:
@@ -90,9 +83,7 @@ class Items:
         return Everyone(tuple(worst), len(choice.entries))
 
     def _lower(self) -> dict[str, tuple[str, ...]]:
-        """Submission to those of its metrics whose smaller scores mean a better match."""
-        submissions = (status.submission for status in self._context.reader.statuses())
-        return {one.submission_id: one.lower_is_better for one in submissions}
+        return lower_is_better(self._context.reader.statuses())
 
 
 def _names(choice: Choice, view: View) -> Names:

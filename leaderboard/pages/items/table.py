@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from benchmarks.cases import BETWEEN_SKILLS
 from leaderboard.pages.items.cases import CaseSet, Standing
@@ -18,13 +19,19 @@ _OF_CASE = (
 _SIDES = ("a", "b")
 
 
-def table_of(cases: CaseSet, standings: Sequence[Standing], order: Iterable[int]) -> Table:
+def table_of(
+    cases: CaseSet,
+    standings: Sequence[Standing],
+    order: Iterable[int],
+    about: Mapping[str, Any] | None = None,
+) -> Table:
     """What the item browser lists, with all of its pages.
 
     Args:
         cases: of the benchmark.
         standings: of metric A, and of metric B where there is one.
         order: positions of the cases that are listed.
+        about: what the table says of itself beside benchmark and metrics.
     """
     sides = list(zip(_SIDES, standings, strict=False))
     return Table(
@@ -32,6 +39,7 @@ def table_of(cases: CaseSet, standings: Sequence[Standing], order: Iterable[int]
         columns=(*_OF_CASE, *(column for side, _ in sides for column in _of_metric(side))),
         rows=[_row(cases, sides, int(case)) for case in order],
         about={
+            **(about or {}),
             "benchmark": cases.benchmark,
             "revision": cases.revision,
             **{side: standing.entry_id for side, standing in sides},

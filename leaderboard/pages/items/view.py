@@ -14,6 +14,7 @@ from leaderboard.pages.items.query import PER_PAGE, Choice
 from leaderboard.pages.items.summary_view import summary_table
 from leaderboard.pages.items.tiles import CaseShown, Verdict
 from leaderboard.pages.shown.addresses import board_address, compare_address, metric_address
+from leaderboard.pages.shown.downloads import download_links, items_data
 from leaderboard.pages.shown.markup import (
     count,
     notice,
@@ -175,7 +176,9 @@ def _list(choice: Choice, found: Listed, labels: Sequence[str], *, pictures: boo
     if not found.shown:
         return section(_TITLES[show], f'<div class="as-empty"><p>{_NONE[show]}</p></div>')
     cards = "".join(case_card(one, choice, labels, pictures=pictures) for one in found.shown)
-    aside = f"<span>{count(found.total, 'case')}</span>"
+    link = choice.query.to_link(page=1)
+    data = download_links(items_data(link[link.index("?") :]))
+    aside = f"<span>{count(found.total, 'case')}</span>{data}"
     return section(
         _TITLES[show], f'<div class="as-cases">{cards}</div>{_pager(choice, found)}', aside=aside
     )

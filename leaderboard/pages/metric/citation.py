@@ -13,9 +13,11 @@ _CITATION = re.compile(r"(?P<authors>[^:.\d]+(?: et al\.)?): (?P<title>.+?)\. (?
 _ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
 _YEAR = re.compile(r"\b(20\d\d)\b")
 _SPECIAL = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%", "$": r"\$",
+    "\\": r"\textbackslash{}", "{": r"\textbraceleft{}", "}": r"\textbraceright{}", "&": r"\&",
+    "%": r"\%", "$": r"\$",
     "#": r"\#", "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
 }  # fmt: skip
+"""Braces by name: BibTeX counts those with a backslash too, and a lone one would end the field."""
 _LONGEST = 300
 
 

@@ -11,6 +11,7 @@ from leaderboard.pages.metric.commands import commands_for
 from leaderboard.pages.metric.hub_results import FILE, hub_results
 from leaderboard.pages.metric.query import Shown
 from leaderboard.pages.metric.results import OnBoard
+from leaderboard.pages.shown.copying import copyable
 from leaderboard.pages.shown.markup import (
     scroll_box,
     text,
@@ -31,20 +32,6 @@ class Around:
     statuses: Sequence[Status]
     moved: Mapping[str, str]
     url: str = ""
-
-
-def copyable(content: str, label: str) -> str:
-    """A block of text with a button that copies it.
-
-    Args:
-        content: as it is copied; escaped here.
-        label: what it is, for the button's name.
-    """
-    return (
-        '<div class="as-copyable"><button type="button" class="as-copy-text" data-copy '
-        f'aria-label="Copy {text(label)}">Copy</button>'
-        f'<pre tabindex="0" aria-label="{text(label)}">{text(content, lines=True)}</pre></div>'
-    )
 
 
 def provenance(shown: Shown, found: Sequence[OnBoard]) -> str:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-
 import gradio as gr
 
 from leaderboard.pages.metric.absent import gone_view, unknown_view
@@ -14,37 +11,8 @@ from leaderboard.pages.metric.view import metric_view
 from leaderboard.pages.moved.query import moved_address
 from leaderboard.pages.page import Context, Page
 from leaderboard.pages.shown.addresses import metric_address
+from leaderboard.pages.shown.copying import COPY_AND_GO, root_of
 from leaderboard.pages.shown.widgets import html, on_load, run_on_load
-
-_HOST = re.compile(r"[A-Za-z0-9.-]{1,200}(?::[0-9]{1,5})?")
-
-_COPY_AND_GO = """() => {
-  if (window.asCopies) return;
-  window.asCopies = true;
-  document.addEventListener('click', async (event) => {
-    const place = event.target.closest?.('[data-place]');
-    if (place) {
-      event.preventDefault();
-      const part = document.getElementById(place.dataset.place);
-      part?.scrollIntoView();
-      part?.setAttribute('tabindex', '-1');
-      part?.focus({ preventScroll: true });
-      return;
-    }
-    const button = event.target.closest?.('[data-copy]');
-    const content = button?.parentElement.querySelector('pre')?.textContent;
-    if (!content) return;
-    try {
-      await navigator.clipboard.writeText(content);
-      button.textContent = 'Copied';
-      setTimeout(() => { button.textContent = 'Copy'; }, 1500);
-    } catch {
-      getSelection().selectAllChildren(button.parentElement.querySelector('pre'));
-    }
-  });
-}"""
-"""Copies what stands beside a button, or marks it where the browser does not let us; and goes to a
-part of the page, since a fragment would lead to the root of the site."""
 
 
 def shown_page(context: Context, query: MetricQuery, root: str = "") -> str:
@@ -67,15 +35,6 @@ def shown_page(context: Context, query: MetricQuery, root: str = "") -> str:
     return metric_view(found, view, around)
 
 
-def root_of(headers: Mapping[str, str]) -> str:
-    """Address of the site by the headers of a request; empty where they do not say it plainly."""
-    host = headers.get("x-forwarded-host") or headers.get("host", "")
-    scheme = headers.get("x-forwarded-proto", "http").partition(",")[0].strip()
-    if scheme not in {"http", "https"} or not _HOST.fullmatch(host):
-        return ""
-    return f"{scheme}://{host}/"
-
-
 def _moved(context: Context, found: Shown) -> dict[str, str]:
     """Title of a benchmark of the metric to what moved there, where an earlier board is kept."""
     names = dict.fromkeys(name for entry in found.entries for name in entry.provenance)
@@ -94,7 +53,7 @@ def _build(context: Context) -> None:
         return shown_page(context, query, root_of(request.headers))
 
     on_load(opened, shown)
-    run_on_load(_COPY_AND_GO)
+    run_on_load(COPY_AND_GO)
 
 
 PAGE = Page("Metric", "metric", 16, _build, in_navigation=False)

@@ -16,7 +16,7 @@ from leaderboard.pages.metric.tables import (
     skill_table,
 )
 from leaderboard.pages.reading import View
-from leaderboard.pages.shown.addresses import skills_address
+from leaderboard.pages.shown.addresses import metric_address, skills_address
 from leaderboard.pages.shown.flags import flag_badges, flags_legend, flags_of
 from leaderboard.pages.shown.history import moment
 from leaderboard.pages.shown.markup import (
@@ -186,7 +186,7 @@ def _costs(shown: Shown, cards: Mapping[str, Card]) -> str:
 def _history(shown: Shown, around: Around) -> str:
     entry, status = shown.entry, shown.status
     others = "".join(
-        f'<li><a href="./metric?id={text(other.entry_id)}">{submitted(other.metric)} '
+        f'<li><a href="{text(metric_address(other.entry_id))}">{submitted(other.metric)} '
         f"{submitted(other.version, limit=40)}</a> in {text(other.submission_id)}, "
         f"{moment(other.published_at)} UTC</li>"
         for other in shown.others

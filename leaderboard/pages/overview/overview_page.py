@@ -8,7 +8,6 @@ from datetime import datetime
 import gradio as gr
 
 from leaderboard.ledger.chronicle import Line
-from leaderboard.pages.index.index_page import Prepared
 from leaderboard.pages.ledger.reading import ChronicleReader
 from leaderboard.pages.moved.query import with_earlier
 from leaderboard.pages.outage import or_unread
@@ -57,7 +56,7 @@ def overview(
 
 def _build(context: Context) -> None:
     chronicle = ChronicleReader(context.store.public, context.clock)
-    prepared = Prepared()
+    prepared = context.prepared
     top, index, below = html(), html(), html()
 
     def opened() -> tuple[str, str, str]:

@@ -22,6 +22,8 @@ from leaderboard.publication.boards import Board, Snapshot
 from leaderboard.publication.entries import Entry
 from leaderboard.ranking.cells import Cell
 
+STILL_PATH = "index.html"
+"""Where the page is, beside the snapshot it is made from."""
 MOST_ROWS = 50
 """Of each board; the page is to stay small."""
 _STYLE = (

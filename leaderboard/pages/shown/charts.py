@@ -7,6 +7,7 @@ their colours from the style sheet, so that a chart is readable in light, in dar
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ OKABE_ITO = {
 left out, which vanish on a dark or a white ground."""
 GREY = "#7d8a97"
 _LONGEST = 40
+_MOST_TICKS = 13
 _FONT = "system-ui, -apple-system, Segoe UI, Roboto, Helvetica Neue, sans-serif"
 
 
@@ -81,8 +83,35 @@ def scatter(series: Sequence[Series], *, x: str, y: str, log_x: bool = False) ->
     figure = graph_objects.Figure()
     for one in series:
         figure.add_trace(graph_objects.Scatter(**_trace(one)))
-    figure.update_layout(**_layout(x, y, log_x=log_x))
+    layout = _layout(x, y)
+    if log_x:
+        layout["xaxis"] |= {"type": "log", **_ticks([place for one in series for place in one.x])}
+    figure.update_layout(**layout)
     return figure
+
+
+def decade_ticks(low: float, high: float) -> list[float]:
+    """1, 2 and 5 times the powers of ten, from the last below `low` to the first above `high`.
+
+    Args:
+        low: the smallest place, positive.
+        high: the greatest place.
+    """
+    powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1)
+    every = [float(f"{digit}e{power}") for power in powers for digit in (1, 2, 5)]
+    first = max(tick for tick in every if tick <= low)
+    last = min((tick for tick in every if tick >= high), default=every[-1])
+    return [tick for tick in every if first <= tick <= last]
+
+
+def _ticks(places: Sequence[float]) -> dict[str, Any]:
+    """Plotly's own labels of such ticks are bare digits: 2 for 2, 20 and 200."""
+    if not places:
+        return {}
+    at = decade_ticks(min(places), max(places))
+    # Of very many only the powers of ten, or the labels would run into each other.
+    shown = at if len(at) <= _MOST_TICKS else [tick for tick in at if f"{tick:e}"[0] == "1"]
+    return {"tickmode": "array", "tickvals": shown, "ticktext": [f"{tick:,g}" for tick in shown]}
 
 
 def _trace(one: Series) -> dict[str, Any]:
@@ -93,7 +122,8 @@ def _trace(one: Series) -> dict[str, Any]:
         "y": list(one.y),
         "mode": "+".join(modes),
         "text": list(one.labels) or None,
-        "textposition": "top center",
+        # On the left a label is clear of the stair, but the first would leave the chart there.
+        "textposition": ["top right", *["top left"] * (len(one.x) - 1)],
         "textfont": {"size": 12},
         "customdata": list(one.hover),
         "hovertemplate": "%{customdata}<extra></extra>",
@@ -110,20 +140,19 @@ def _trace(one: Series) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _layout(x: str, y: str, *, log_x: bool) -> dict[str, Any]:
+def _layout(x: str, y: str) -> dict[str, Any]:
     axis = {
         "gridcolor": "rgba(125,138,151,0.22)", "zerolinecolor": "rgba(125,138,151,0.55)",
         "linecolor": GREY, "tickcolor": GREY, "ticks": "outside", "automargin": True,
     }  # fmt: skip
-    # Powers of ten with 2 and 5 between them: a log axis of one decade has ticks as well.
-    across = {"type": "log", "dtick": "D2"} if log_x else {}
+    titled = {"font": {"size": 12.5}}
     return {
         "template": "none",
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"family": _FONT, "size": 12.5, "color": GREY},
-        "xaxis": {**axis, **across, "title": {"text": x}},
-        "yaxis": {**axis, "title": {"text": y}},
+        "xaxis": {**axis, "title": {"text": x, **titled}},
+        "yaxis": {**axis, "title": {"text": y, **titled}},
         "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
         "margin": {"l": 8, "r": 16, "t": 36, "b": 8},
         "height": 430,

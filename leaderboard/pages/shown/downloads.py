@@ -37,6 +37,24 @@ def download_links(address: str, what: str = "") -> str:
     )
 
 
+def items_data(query: str) -> str:
+    """The address of the data of a list of cases.
+
+    Args:
+        query: of the page, with its question mark.
+    """
+    return f"./v1/items{query}"
+
+
+def skills_data(query: str) -> str:
+    """The address of the data of a recommended list.
+
+    Args:
+        query: of the page, as `SkillsQuery.to_query` gives it.
+    """
+    return f"./v1/skills{query}"
+
+
 def board_data(benchmark: str, query: str, part: str = "") -> str:
     """The address of a ranking's data.
 

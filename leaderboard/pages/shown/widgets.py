@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from html import escape
 from typing import Any
 
 import gradio as gr
@@ -34,6 +35,21 @@ def html(value: str = "", **options: Any) -> gr.HTML:
     """A piece of finished HTML, without Gradio's own styles and click handler."""
     classes = ["as-html", *options.pop("elem_classes", [])]
     return gr.HTML(value, apply_default_css=False, js_on_load=None, elem_classes=classes, **options)
+
+
+def folded(title: str) -> None:
+    """A line that unfolds the rows of controls after it, those of the class `as-further`.
+
+    It is there on narrow screens only; on wide ones these rows are always shown. It needs no
+    script: the style sheet looks whether it is open.
+
+    Args:
+        title: what the rows hold.
+    """
+    html(
+        f"<details><summary>{escape(title)}</summary></details>",
+        elem_classes=["as-fold"],
+    )
 
 
 def html_on_load(build: Callable[[], str], **options: Any) -> gr.HTML:

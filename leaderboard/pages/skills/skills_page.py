@@ -27,6 +27,7 @@ from leaderboard.pages.skills.query import (
 from leaderboard.pages.skills.scatter import cost_chart
 from leaderboard.pages.skills.view import (
     HEADER,
+    WAITING,
     chooser_view,
     front_view,
     list_view,
@@ -194,16 +195,17 @@ def _slider(label: str, ident: str) -> gr.Slider:
 
 def _controls(context: Context) -> _Controls:
     html(page([HEADER]))
-    with gr.Row(elem_classes="as-choosers as-s-choosers"):
+    with gr.Row(elem_classes=["as-choosers", "as-s-choosers"]):
         skills = gr.Dropdown([], value=[], multiselect=True, scale=4,
                              max_choices=MOST_SKILLS, elem_id="as-skill",
                              label="Skills (one, or several together)")  # fmt: skip
-        cost = gr.Radio([(title, key) for key, title in COSTS.items()], value=SECONDS,
-                        label="Cost", scale=3, visible=False)  # fmt: skip
-        budget = gr.Number(label="Most it may cost (empty: no matter)", value=None, minimum=0,
-                           scale=2, elem_id="as-budget", visible=False)  # fmt: skip
         reset = gr.Button("Reset", elem_id="as-reset", size="sm", scale=0, min_width=90)
         copy = gr.Button("Copy link", elem_id="as-copy", size="sm", scale=0, min_width=110)
+    with gr.Row(elem_classes=["as-choosers", "as-s-choosers", "as-s-costs"]):
+        cost = gr.Radio([(title, key) for key, title in COSTS.items()], value=SECONDS,
+                        label="Cost", scale=0, min_width=380, visible=False)  # fmt: skip
+        budget = gr.Number(label="At most (empty: any cost)", value=None, minimum=0,
+                           scale=0, min_width=220, elem_id="as-budget", visible=False)  # fmt: skip
     with (
         gr.Accordion("Weights", open=False, visible=False, elem_classes="as-unfold") as weights,
         gr.Row(elem_classes="as-weights"),
@@ -213,7 +215,7 @@ def _controls(context: Context) -> _Controls:
             name: _slider(card.title, f"as-w-{name}") for name, card in context.cards.items()
         }
     link = gr.Textbox(visible="hidden", elem_id="as-link")
-    answer = html()
+    answer = html(WAITING)
     chart = gr.Plot(
         label="Accuracy against cost", show_label=False, visible=False, elem_id="as-cost-chart",
         elem_classes="as-chart",

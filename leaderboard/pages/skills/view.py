@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from leaderboard.pages.boards.query import BoardQuery
 from leaderboard.pages.reading import View
 from leaderboard.pages.shown.addresses import board_address, skills_address
-from leaderboard.pages.shown.csv_export import download_link
+from leaderboard.pages.shown.downloads import download_links, skills_data
 from leaderboard.pages.shown.flags import flags_legend
 from leaderboard.pages.shown.markup import (
     badge,
@@ -23,7 +23,6 @@ from leaderboard.pages.shown.markup import (
 from leaderboard.pages.shown.measures import info, skill_title, title
 from leaderboard.pages.skills.answer import remarks
 from leaderboard.pages.skills.base import Measured
-from leaderboard.pages.skills.csv import skills_csv
 from leaderboard.pages.skills.found import Found
 from leaderboard.pages.skills.names import Skill, common_names, skills_of
 from leaderboard.pages.skills.query import SkillsChoice
@@ -42,6 +41,8 @@ HEADER = (
     'letters" autocomplete="off"></label><button type="submit" class="as-plain">Find</button>'
     "</form>"
 )
+WAITING = page(['<p class="as-wait" role="status">Looking up the skills…</p>'])
+"""In place of the answer until it is there."""
 _MOST_LINKS = 14
 
 
@@ -108,7 +109,7 @@ def front_view(choice: SkillsChoice, found: Found) -> str:
 
 
 def list_view(choice: SkillsChoice, found: Found) -> str:
-    """The recommended list with its download."""
+    """The recommended list with its downloads."""
     if not found.placed:
         return ""
     whole = found.ranked
@@ -126,10 +127,9 @@ def list_view(choice: SkillsChoice, found: Found) -> str:
         )
     flags = flags_legend(entry for one in found.placed for entry in found.base.sent[one.who])
     body += f'<p class="as-legend">{" ".join(flags)}</p>' if flags else ""
-    csv = download_link(skills_csv(choice, found), f"skills-{choice.skills[0].key}.csv")
-    return page(
-        [section("Recommended, best first", body, aside=f"{count(len(whole), 'metric')}{csv}")]
-    )
+    data = download_links(skills_data(choice.query.to_query()))
+    aside = f"<span>{count(len(whole), 'metric')}</span>{data}"
+    return page([section("Recommended, best first", body, aside=aside)])
 
 
 def parts_view(choice: SkillsChoice, found: Found, view: View) -> str:

@@ -14,7 +14,7 @@ class Part(StrEnum):
     SCORES = "scores"
     """Scores of pairs and what is computed from them, as Parquet."""
     RESULTS = "results"
-    """Results, the snapshot, the boards and the cases behind them."""
+    """Results, the snapshot, its page, the boards and the cases behind them."""
     SUBMISSIONS = "submissions"
     """What was uploaded; private."""
 
@@ -24,7 +24,7 @@ PAYLOAD = (Part.SCORES, Part.RESULTS)
 
 _MAY_HOLD: dict[Part, tuple[str, ...]] = {
     Part.SCORES: ("results/",),
-    Part.RESULTS: ("results/", "snapshot", "boards/", "cases/"),
+    Part.RESULTS: ("results/", "snapshot", "index.html", "boards/", "cases/"),
 }
 
 
@@ -55,7 +55,7 @@ def part_of(path: str) -> Part:
         return Part.SCORES
     if path.startswith("results/") and path.endswith(".json"):
         return Part.RESULTS
-    if path.startswith(("snapshot", "boards/", "cases/")):
+    if path == "index.html" or path.startswith(("snapshot", "boards/", "cases/")):
         return Part.RESULTS
     return Part.REQUESTS
 

@@ -12,8 +12,8 @@ from leaderboard.api.routes import routes
 from leaderboard.api.source import Source
 from leaderboard.pages.reading import Reader
 from leaderboard.store.interface import Store
-from leaderboard.store.memory import memory_store
-from tests.leaderboard.pages.synthetic import NOW, cards, fill
+from tests.leaderboard.pages.items.looked_at import filled
+from tests.leaderboard.pages.synthetic import NOW, cards
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,13 @@ class Asking:
 
 
 def asking(store: Store | None = None, of: dict[str, Any] | None = None) -> Asking:
-    """An API over a store; without one, over the made-up one.
+    """An API over a store; without one, over the made-up one with cases.
 
     Args:
         store: what is read.
         of: its benchmarks by name.
     """
-    store = fill(memory_store()) if store is None else store
+    store = filled() if store is None else store
     shown = cards() if of is None else of
     source = Source(Reader(store, shown, clock=lambda: NOW), store, shown, lambda: NOW, wait_s=0.2)
     app = Starlette(routes=routes(source))

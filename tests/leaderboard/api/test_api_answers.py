@@ -219,3 +219,8 @@ def test_names_of_strangers_are_no_formula_in_csv_and_escaped_in_json(api: Askin
     names = {row["metric"] for row in answer.json()["rows"]}
     assert set(METRICS) & names == names
     assert "\u202e" not in csv_of(api, "/v1/boards/ratings")
+
+
+@pytest.mark.parametrize("part", ["", "/pairs", "/skills"])
+def test_a_board_without_results_is_an_empty_table(part: str) -> None:
+    assert asking().table(f"/v1/boards/unused{part}")["rows"] == []

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import gzip
+from dataclasses import replace
 from typing import Any
 
+import anyio
+import httpx
 import jsonschema
 import pytest
 from fastapi.openapi.models import OpenAPI
 from hypothesis import given
 from hypothesis import strategies as st
+from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import Route
 
 from leaderboard.api.openapi import openapi
 from leaderboard.api.replies import Body, Kept, matches, takes_gzip
-from leaderboard.api.routes import DOCUMENTS, OPERATIONS
+from leaderboard.api.routes import DOCUMENTS, OPERATIONS, routes
+from leaderboard.api.source import IN_LINE
 from leaderboard.publication.snapshot import PATH
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.api.asking import Asking, asking
@@ -205,6 +212,41 @@ def test_what_is_too_much_work_is_refused_or_waits_for_its_turn() -> None:
     assert api.client.get(f"{BOARD}?skill=style").status_code == 200
 
 
+def test_however_much_is_asked_for_the_rest_of_the_site_answers() -> None:
+    source = replace(asking().source, wait_s=30.0)
+    health = Route("/health", lambda _: Response("well"))  # In a thread, as the one of the site.
+    app = Starlette(routes=[health, *routes(source)])
+
+    async def go() -> list[int]:
+        found: list[int] = []
+        transport = httpx.ASGITransport(app=app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://made.up") as client:
+
+            async def ask(number: int) -> None:
+                answer = await client.get(f"{BOARD}?skill=style&search=a,{number}")
+                found.append(answer.status_code)
+
+            async with anyio.create_task_group() as group:
+                with source.turn(), source.turn():
+                    for number in range(60):
+                        group.start_soon(ask, number)
+                    # Those who find the line full are told so; the line waits for its turn.
+                    with anyio.fail_after(20):
+                        assert (await client.get("/health")).text == "well"
+                        assert (await client.get("/v1/entries")).status_code == 200
+        return found
+
+    answered = anyio.run(go)
+    assert sorted(answered) == [200] * IN_LINE + [503] * (60 - IN_LINE)
+
+
+def test_who_would_wait_behind_too_many_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("leaderboard.api.source.MOST_WAITING", 0)
+    answer = asking().client.get(BOARD)
+    assert answer.status_code == 503 and answer.headers["Retry-After"] == "5"
+    assert answer.json()["error"]["code"] == "busy"
+
+
 def test_of_very_many_entries_only_what_the_snapshot_holds_is_answered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -221,6 +263,14 @@ def test_of_very_many_entries_only_what_the_snapshot_holds_is_answered(
     stored = api.table(BOARD)["rows"]
     told = ("entry_id", "value", "rank_low", "rank", "rank_high", "p_best", "tier_holm_5_percent")
     assert [[r[k] for k in told] for r in stored] == [[r[k] for k in told] for r in every]
+
+
+def test_of_a_parameter_that_comes_twice_the_same_one_counts_however_often_it_is_asked() -> None:
+    api = asking()
+    for _ in range(2):
+        for first, last in (("srcc", "accuracy"), ("accuracy", "srcc")):
+            found = api.table(f"{BOARD}?measure={first}&measure={last}")
+            assert found["about"]["measure"] == f"{last}~paper"
 
 
 @given(st.lists(st.binary(max_size=40), max_size=30))

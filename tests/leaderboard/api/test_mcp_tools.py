@@ -13,6 +13,7 @@ from mcp import ClientSession
 from mcp.client.streamable_http import streamablehttp_client
 
 from leaderboard.api.mcp_routes import MOST_BYTES, routes
+from leaderboard.api.tools import Tools
 from tests.leaderboard.api.asking import Asking, asking
 from tests.leaderboard.service.serving import serving
 
@@ -112,3 +113,8 @@ def test_no_stream_is_held_open_and_no_request_is_large(address: str) -> None:
     large = httpx.post(address, content=b" " * (MOST_BYTES + 1))
     assert large.status_code == 413 and large.json()["error"]["code"] == "too_large"
     assert httpx.post(address, content=b"{").status_code in {400, 406}
+
+
+def test_no_answer_has_more_rows_than_it_says(api: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("leaderboard.api.tools.MOST_ROWS", 3)
+    assert len(Tools(api.source).board("ratings", limit=10**9)["rows"]) == 3

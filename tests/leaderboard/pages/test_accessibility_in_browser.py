@@ -7,14 +7,25 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from leaderboard.pages.page import all_pages
-from leaderboard.store.memory import memory_store
+from leaderboard.pages.shown.addresses import compare_address, items_address, metric_address
 from tests.leaderboard.pages.conftest import Serve
-from tests.leaderboard.pages.synthetic import cards, fill
+from tests.leaderboard.pages.items.looked_at import LACKS, NOISY, RIGHT, TURNED, entry_id, filled
+from tests.leaderboard.pages.synthetic import cards
 
 pytestmark = pytest.mark.browser
 
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 SETTLED_MS = 600
+PATIENCE_MS = 30_000
+FURTHER = {
+    "skills?skill=spatial": ".as-skill-list",
+    "boards?benchmark=ratings&columns=plcc~paper&search=s": ".as-board",
+    metric_address(entry_id(NOISY)): ".as-m-boards",
+    items_address("ratings", a=entry_id(NOISY), b=entry_id(RIGHT)): ".as-case",
+    items_address("ratings", a=entry_id(LACKS), case="p3"): ".as-case",
+    compare_address("ratings", *map(entry_id, (RIGHT, NOISY, TURNED))): "h2:has-text('Agreement')",
+}
+"""Pages with something chosen in them, and what is there when they are complete."""
 FOCUSED = """() => {
   const at = document.activeElement, style = getComputedStyle(at);
   const seen = style.outlineStyle !== 'none' || style.boxShadow !== 'none';
@@ -25,15 +36,19 @@ FOCUSED = """() => {
 
 @pytest.fixture(scope="module")
 def site(serve: Serve) -> str:
-    return serve(fill(memory_store()), cards())
+    return serve(filled(), cards())
 
 
-def opened(browser: Browser, address: str, width: int, scheme: str) -> Page:
+def opened(browser: Browser, address: str, width: int, scheme: str, shown: str = "h1") -> Page:
     page = browser.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)  # type: ignore[arg-type]
     page.goto(address)
-    expect(page.locator("h1").first).to_be_visible()
+    expect(page.locator(shown).first).to_be_visible(timeout=PATIENCE_MS)
     page.wait_for_timeout(SETTLED_MS)
     return page
+
+
+EVERY = {**{page.path: "h1" for page in all_pages()}, **FURTHER}
+"""Each page as it is first seen, then those with something chosen; what shows they are there."""
 
 
 def broken_rules(page: Page) -> list[str]:
@@ -48,16 +63,13 @@ def broken_rules(page: Page) -> list[str]:
 @pytest.mark.parametrize(
     ("width", "scheme"), [(1280, "light"), (390, "light"), (1280, "dark"), (390, "dark")]
 )
+@pytest.mark.parametrize("path", EVERY)
 def test_no_page_breaks_a_rule_of_accessibility(
-    site: str, browser: Browser, width: int, scheme: str
+    site: str, browser: Browser, path: str, width: int, scheme: str
 ) -> None:
-    broken: dict[str, list[str]] = {}
-    for path in (page.path for page in all_pages()):
-        page = opened(browser, f"{site}{path}", width, scheme)
-        if found := broken_rules(page):
-            broken[path] = found
-        page.close()
-    assert broken == {}
+    page = opened(browser, f"{site}{path}", width, scheme, EVERY[path])
+    assert broken_rules(page) == []
+    page.close()
 
 
 def test_every_page_has_one_main_heading_and_says_which_page_it_is(
@@ -68,6 +80,10 @@ def test_every_page_has_one_main_heading_and_says_which_page_it_is(
         assert page.locator("h1").count() == 1, known.path
         assert page.locator("html").get_attribute("lang"), known.path
         assert known.title in page.title(), known.path
+        page.close()
+    for path, shown in FURTHER.items():
+        page = opened(browser, f"{site}{path}", 1280, "light", shown)
+        assert page.locator("h1").count() == 1, path
         page.close()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,15 @@ from tests.leaderboard.pages.conftest import Serve
 from tests.leaderboard.pages.index.index_fixture import cards, fill
 
 pytestmark = pytest.mark.browser
+PATIENCE_MS = 20_000
+"""Gradio's own scripts take seconds to start where other tests use the machine."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def patient() -> Iterator[None]:
+    expect.set_options(timeout=PATIENCE_MS)
+    yield
+    expect.set_options(timeout=5_000)
 
 
 @pytest.fixture(scope="module")

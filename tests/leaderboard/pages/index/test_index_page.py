@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from leaderboard.pages.index.base import IndexBase, index_base
 from leaderboard.pages.index.boards import index_boards, plain_index, rescaled
 from leaderboard.pages.index.csv import INDEX, index_csv
-from leaderboard.pages.index.index_page import Prepared, chosen, order_options
+from leaderboard.pages.index.index_page import chosen, order_options
 from leaderboard.pages.index.marks import Strips
+from leaderboard.pages.index.prepared import Prepared
 from leaderboard.pages.index.query import HEAVIEST, IndexChoice, IndexQuery, resolve_index
 from leaderboard.pages.index.view import how_made, index_view
 from leaderboard.pages.reading import View, view_of

@@ -13,11 +13,12 @@ from benchmarks.schema import Card
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.pages.metric.citation import benchmark_bibtex, latex
 from leaderboard.pages.metric.hub_results import dataset_of, hub_results
-from leaderboard.pages.metric.metric_page import root_of, shown_page
+from leaderboard.pages.metric.metric_page import shown_page
 from leaderboard.pages.metric.query import Gone, MetricQuery, Shown, Unknown, resolve
 from leaderboard.pages.metric.results import on_boards, profile
 from leaderboard.pages.page import Context
 from leaderboard.pages.reading import Reader
+from leaderboard.pages.shown.copying import root_of
 from leaderboard.records import Event
 from leaderboard.states import State
 from leaderboard.store.memory import memory_store
@@ -222,7 +223,17 @@ def test_citations_of_the_real_cards_are_taken_apart() -> None:
 
 
 def test_bibtex_takes_a_name_for_nothing_but_text() -> None:
-    assert latex("a}b{\\x%\u202e") == r"a\}b\{\textbackslash{}x\%"
+    assert latex("a}b{\\x%\u202e") == r"a\textbraceright{}b\textbraceleft{}\textbackslash{}x\%"
+
+
+def test_no_name_ends_a_field_of_bibtex() -> None:
+    # BibTeX counts braces, those with a backslash before them too.
+    made = latex("x}, url = {https://example.org/elsewhere}, note = {y")
+    depth = 0
+    for char in made:
+        depth += {"{": 1, "}": -1}.get(char, 0)
+        assert depth >= 0
+    assert depth == 0
 
 
 def test_the_address_is_taken_from_plain_headers_only() -> None:

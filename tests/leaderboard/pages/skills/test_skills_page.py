@@ -15,9 +15,9 @@ from leaderboard.pages.shown.charts import said
 from leaderboard.pages.skills.answer import answer_view
 from leaderboard.pages.skills.base import NO_SCALE, TOO_FEW, skills_base
 from leaderboard.pages.skills.costs import affordable
-from leaderboard.pages.skills.csv import skills_csv
 from leaderboard.pages.skills.found import Found, found_for
 from leaderboard.pages.skills.query import SkillsChoice, SkillsQuery, resolve
+from leaderboard.pages.skills.rows import skills_table
 from leaderboard.pages.skills.scatter import cost_chart
 from leaderboard.pages.skills.view import (
     chooser_view,
@@ -26,6 +26,7 @@ from leaderboard.pages.skills.view import (
     parts_view,
     skill_links,
 )
+from leaderboard.tables import to_csv
 from tests.leaderboard.pages.skills.skills_fixture import NASTY, skills_view_of
 
 
@@ -271,7 +272,7 @@ def test_nothing_submitted_is_markup(view: View) -> None:
 
 def test_the_file_has_every_metric_with_its_parts(view: View) -> None:
     choice, found = chosen(view, skill="counting")
-    lines = list(csv.DictReader(io.StringIO(skills_csv(choice, found))))
+    lines = list(csv.DictReader(io.StringIO(to_csv(skills_table(choice, found)))))
     assert lines[0]["metric"] == found.placed[0].who.metric
     assert len(lines) == len(found.placed)
     assert float(lines[0]["gecko/count weight"]) == 1.0

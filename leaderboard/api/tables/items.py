@@ -1,0 +1,81 @@
+"""Cases of a benchmark, and what metrics make of them: as the item browser lists them."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+from leaderboard.api.operations import Asked, Operation, Parameter
+from leaderboard.api.problems import bad_query, not_found
+from leaderboard.api.source import Source
+from leaderboard.api.tables.boards import as_of, refuse
+from leaderboard.pages.items.cases import CaseSet
+from leaderboard.pages.items.looking import answers_are_public, look, lower_is_better
+from leaderboard.pages.items.query import Choice, ItemsQuery, Show, board_of, resolve
+from leaderboard.pages.items.table import table_of
+from leaderboard.pages.reading import BoardIndex, View
+from leaderboard.tables import Table
+
+
+def items(source: Source, asked: Asked) -> Table:
+    """The cases that the item browser lists for the same query, all of its pages at once.
+
+    Raises:
+        RefusedError: `answers_withheld`, `no_cases`, `bad_query`.
+    """
+    view = source.reader.view()
+    query = ItemsQuery.from_params(asked.params)
+    board, remark = board_of(query, view)
+    if board is None:
+        raise bad_query("This installation has no benchmarks.")
+    refuse([remark] if remark else [])
+    cases = _cases(source, board)
+    choice = resolve(query, board, cases)
+    refuse(choice.remarks)
+    with source.turn():
+        lower = lower_is_better(source.reader.statuses())
+        found = look(choice, cases, view, source.items, lower)
+    order = [cases.place(choice.query.case)] if choice.query.case else found.order
+    return table_of(cases, found.standings, order, _about(choice, view))
+
+
+def _cases(source: Source, board: BoardIndex) -> CaseSet:
+    card = board.card
+    if not answers_are_public(card, source.cards):
+        raise not_found(
+            "answers_withheld", f"The answers of {card.name} are withheld, and with them its items.",
+            "Its board has the measures.",
+        )  # fmt: skip
+    cases = source.items.cases(card)
+    if cases is None:
+        raise not_found(
+            "no_cases", f"No cases of {card.name} are published yet.",
+            "They are published with the next result on it.",
+        )  # fmt: skip
+    return cases
+
+
+def _about(choice: Choice, view: View) -> dict[str, Any]:
+    card, query = choice.card, choice.query
+    return {
+        "as_of": as_of(view), "simulated": card.simulated, "licence": card.licence,
+        "skill": query.skill, "split": query.split, "show": choice.show if choice.a else "all",
+    }  # fmt: skip
+
+
+OPERATIONS = (
+    Operation(
+        "/items", "items",
+        "The cases of a benchmark whose answers are public, and how one or two metrics order them.",
+        items,
+        (
+            Parameter("benchmark", "Whose cases; without: the first with results.", "demo_croc"),
+            Parameter("skill", "Key of a skill; without: all."),
+            Parameter("split", "Key of a split; without: all."),
+            Parameter("a", "Entry id; without: the metric that ranks first."),
+            Parameter("b", "Entry id of a metric to hold against it; without: none."),
+            Parameter("show", "Which cases.", "failures", get_args(Show)),
+            Parameter("case", "Id of the one case to list."),
+        ),
+        of_snapshot=False,
+    ),
+)  # fmt: skip

@@ -1,0 +1,78 @@
+"""The only public endpoints of the site's own client API: three questions, answered as `/v1` does.
+
+All events of pages are private; what a program may call is named here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import gradio as gr
+from starlette.datastructures import QueryParams
+
+from benchmarks.errors import AssayError
+from leaderboard.api.operations import Asked
+from leaderboard.api.source import Source
+from leaderboard.api.tables import boards, catalogue
+from leaderboard.pages.boards.filters import YES
+from leaderboard.tables import Table, to_json
+
+_AT_ONCE = 4
+_LONGEST = 2000
+"""Characters of any argument; no name or search is as long."""
+
+
+def add_endpoints(source: Source) -> None:
+    """Add them to the Blocks that are being made.
+
+    Args:
+        source: where everything is read.
+    """
+
+    def benchmarks() -> dict[str, Any]:
+        return _told(lambda: catalogue.benchmarks(source, _asked({})))
+
+    def board(  # noqa: PLR0917 (clients name them as they like)
+        benchmark: str,
+        skill: str = "",
+        measure: str = "",
+        kind: str = "",
+        untrained: bool = False,
+        search: str = "",
+    ) -> dict[str, Any]:
+        query = {"skill": skill, "measure": measure, "kind": kind, "search": search}
+        query["untrained"] = YES if untrained else ""
+        return _told(lambda: boards.board(source, _asked({"benchmark": benchmark}, query)))
+
+    def entry(entry_id: str) -> dict[str, Any]:
+        return _told(lambda: catalogue.entry(source, _asked({"entry_id": entry_id})))
+
+    documented: tuple[tuple[Callable[..., Any], str], ...] = (
+        (benchmarks, "All benchmarks on which metrics are tested, as /v1/benchmarks has them."),
+        (board, "A ranking, best first: skills by key joined by commas, a measure by name or "
+         "token, and which entries; as /v1/boards/{benchmark} has it."),
+        (entry, "Every value of one metric by its entry id, as /v1/entries/{entry_id} has it."),
+    )  # fmt: skip
+    for question, said in documented:
+        gr.api(
+            question, api_name=question.__name__, api_description=said, concurrency_limit=_AT_ONCE
+        )
+
+
+def _asked(path: dict[str, str], query: dict[str, str] | None = None) -> Asked:
+    for value in (*path.values(), *(query or {}).values()):
+        # Gradio passes on whatever came; types are only told to those who ask for them.
+        if not isinstance(value, str) or len(value) > _LONGEST:
+            raise gr.Error("[bad_query] An argument is no text, or too long.")
+    return Asked(path, QueryParams([(k, v) for k, v in (query or {}).items() if v]))
+
+
+def _told(question: Callable[[], Table]) -> dict[str, Any]:
+    """A table as `/v1` answers it; an error as clients of Gradio are told one."""
+    try:
+        found: dict[str, Any] = json.loads(to_json(question()))
+    except AssayError as error:
+        raise gr.Error(f"[{error.code}] {error}") from error
+    return found

@@ -1,0 +1,183 @@
+"""Programs on the boards page do as they stand what `/v1` answers; nothing else may be called."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from gradio_client import Client
+from gradio_client.exceptions import AppError
+
+from leaderboard.api.routes import routes
+from leaderboard.api.source import Source
+from leaderboard.pages.boards.query import BoardQuery, resolve
+from leaderboard.pages.boards.view import data_of, skills_view
+from leaderboard.pages.reading import Reader
+from leaderboard.pages.shown.snippets import snippets
+from leaderboard.pages.site import create_app, launch_options
+from leaderboard.publication.snapshot import PATH
+from leaderboard.store.hub.cards import configs_of
+from leaderboard.store.hub.layout import Part
+from leaderboard.store.memory import memory_store
+from tests.leaderboard.pages.synthetic import NOW, StubDesk, cards, fill
+
+HUB = "made-up-owner/assay"
+QUERIES = {
+    "the headline": "?benchmark=ratings",
+    "a skill by another measure": "?benchmark=ratings&skill=spatial&measure=srcc",
+    "the mean of skills": "?benchmark=ratings&skill=spatial,counting",
+    "some entries": "?benchmark=ratings&kind=metric&untrained=1&search=clip,%F0%9F%98%80'%5C",
+}
+ON_HUB = list(QUERIES)[:2]
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[tuple[Source, str]]:
+    store, shown = fill(memory_store()), cards()
+    source = Source(Reader(store, shown, clock=lambda: NOW), store, shown, lambda: NOW)
+    app = create_app(store, StubDesk(), shown, clock=lambda: NOW, source=source)
+    _, address, _ = app.launch(
+        server_name="127.0.0.1", prevent_thread_lock=True, quiet=True,
+        **launch_options(None, routes(source)),
+    )  # fmt: skip
+    yield source, address
+    app.close()
+
+
+_RUN = """
+import json, sys
+found = {}
+for name, code in json.load(sys.stdin).items():
+    own = {}
+    exec(compile(code, name, "exec"), own)
+    found[name] = json.loads(own["board"].to_json(orient="records", double_precision=15))
+print(json.dumps(found))
+"""
+
+
+def ran(programs: dict[str, str], folder: Path) -> dict[str, list[dict[str, Any]]]:
+    """The rows of `board` after each program, in a process that knows nothing of the project."""
+    kept = {k: v for k, v in os.environ.items() if k in {"PATH", "LANG", "SSL_CERT_FILE"}}
+    home = {"HOME": str(folder), "HF_HOME": str(folder / "hf"), "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", _RUN], cwd=folder, env=kept | home, text=True,
+        input=json.dumps(programs), capture_output=True, timeout=200, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found: dict[str, list[dict[str, Any]]] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def shown_on(source: Source, address: str, query: str, hub: str) -> dict[str, str]:
+    """Title to program, as the page shows them."""
+    view = source.reader.view()
+    choice = resolve(BoardQuery.from_link(query), view.boards)
+    page = skills_view(choice, view, address, hub)
+    block = page[page.index("as-snippets") :]
+    titles, codes = (
+        re.findall(r"<h3>(.+?)</h3>", block),
+        re.findall(r"(?s)<pre.*?>(.+?)</pre>", block),
+    )
+    told = dict(zip(titles, map(html.unescape, codes), strict=True))
+    assert told == {s.title: s.code for s in snippets(choice, data_of(choice), address, hub)}
+    return told
+
+
+def told_by_api(address: str, source: Source, query: str) -> list[dict[str, Any]]:
+    choice = resolve(BoardQuery.from_link(query), source.reader.view().boards)
+    rows = httpx.get(f"{address}{data_of(choice).removeprefix('./')}").json()["rows"]
+    return [{k: row[k] for k in ("entry_id", "value", "ci_low")} for row in rows]
+
+
+@pytest.fixture(scope="module")
+def results(
+    site: tuple[Source, str], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, list[dict[str, Any]]]:
+    """What every program reads: `title of query`, and `hub of query`."""
+    (source, address), place = site, tmp_path_factory.mktemp("programs")
+    # A folder of that name is what the library takes first: the repository as it would be.
+    folder = place / f"{HUB}-results"
+    folder.mkdir(parents=True)
+    (folder / PATH).write_bytes(source.store.public.read(PATH))
+    configs = [one for one in configs_of(Part.RESULTS, {}) if one["config_name"] == "boards"]
+    (folder / "README.md").write_text(f"---\nconfigs: {json.dumps(configs)}\n---\n")
+    programs = {}
+    for name, query in QUERIES.items():
+        for title, code in shown_on(source, address, query, "").items():
+            programs[f"{title} of {name}"] = code
+        if name in ON_HUB:
+            programs[f"hub of {name}"] = shown_on(source, address, query, HUB)["datasets"]
+            assert address not in programs[f"hub of {name}"]
+    return ran(programs, place)
+
+
+@pytest.mark.parametrize("title", ["pandas", "gradio_client", "datasets"])
+@pytest.mark.parametrize("name", QUERIES)
+def test_a_program_reads_exactly_the_view_it_stands_on(
+    site: tuple[Source, str], results: dict[str, list[dict[str, Any]]], name: str, title: str
+) -> None:
+    source, address = site
+    rows, expected = results[f"{title} of {name}"], told_by_api(address, source, QUERIES[name])
+    assert [row["entry_id"] for row in rows] == [row["entry_id"] for row in expected]
+    for row, right in zip(rows, expected, strict=True):
+        assert row["value"] == pytest.approx(right["value"], abs=1e-12)
+        assert row["ci_low"] == pytest.approx(right["ci_low"], abs=1e-12)
+    assert rows
+
+
+@pytest.mark.parametrize("name", ON_HUB)
+def test_of_a_store_on_the_hub_the_dataset_itself_is_read(
+    site: tuple[Source, str], results: dict[str, list[dict[str, Any]]], name: str
+) -> None:
+    source, address = site
+    expected = told_by_api(address, source, QUERIES[name])
+    assert {row["entry_id"]: row["value"] for row in results[f"hub of {name}"]} == pytest.approx(
+        {row["entry_id"]: row["value"] for row in expected}
+    )
+
+
+def test_views_that_the_dataset_does_not_hold_are_read_from_the_site(
+    site: tuple[Source, str],
+) -> None:
+    source, address = site
+    for query in list(QUERIES.values())[2:]:
+        assert address in shown_on(source, address, query, HUB)["datasets"]
+
+
+def test_three_endpoints_are_public_and_no_event_of_a_page(site: tuple[Source, str]) -> None:
+    _, address = site
+    info = httpx.get(f"{address}gradio_api/info").json()
+    assert set(info["named_endpoints"]) == {"/benchmarks", "/board", "/entry"}
+    assert not info["unnamed_endpoints"]
+    names = [one["parameter_name"] for one in info["named_endpoints"]["/board"]["parameters"]]
+    assert names == ["benchmark", "skill", "measure", "kind", "untrained", "search"]
+
+
+def test_the_endpoints_answer_as_the_api_does_and_refuse_in_words(site: tuple[Source, str]) -> None:
+    source, address = site
+    client = Client(address, verbose=False)
+    told = httpx.get(f"{address}v1/benchmarks").json()
+    assert client.predict(api_name="/benchmarks") == told
+    entry = next(iter(source.reader.view().entries))
+    found = client.predict(entry, api_name="/entry")
+    assert found == httpx.get(f"{address}v1/entries/{entry}").json()
+    for wrong in ("nothing", "x" * 3000, 7):
+        with pytest.raises(AppError, match=r"\[(unknown_benchmark|bad_query)\]"):
+            client.predict(wrong, api_name="/board")
+
+
+def test_nothing_is_shown_where_the_address_of_the_site_is_not_known(
+    site: tuple[Source, str],
+) -> None:
+    view = site[0].reader.view()
+    choice = resolve(BoardQuery(), view.boards)
+    assert "as-snippets" not in skills_view(choice, view)
