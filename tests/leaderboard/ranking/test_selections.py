@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
 
 from benchmarks.schema import Card, MeasureInfo, Selector
 from benchmarks.statistics.resampling import seed_of
-from benchmarks.statistics.sign_flips import flip_tests
-from leaderboard.publication import pairs
+from benchmarks.statistics.sign_flips import flip_tests, pair_tests
 from leaderboard.publication.pairs import Pairs, pairs_file, pairs_path
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.draws import draws_files, read_draws
@@ -145,13 +145,13 @@ def test_a_headline_with_published_tests_is_ranked_without_making_any(
 ) -> None:
     made = board(card, 1, odd=False)
     tested: list[int] = []
-    inner = pairs.pair_tests
+    inner = pair_tests
 
-    def counted(shares: object, first: np.ndarray, *rest: object) -> object:
+    def counted(shares: Any, first: np.ndarray, *rest: Any) -> Any:
         tested.append(first.size)
         return inner(shares, first, *rest)
 
-    monkeypatch.setattr(pairs, "pair_tests", counted)
+    monkeypatch.setattr("leaderboard.publication.pairs.pair_tests", counted)
     orders = Orders(made.store)
     orders.ranked(card, [made.skills[0]], {"run-1/m", "run-2/m", "run-3/m"})
     orders.ranked(card, [made.skills[0]])
