@@ -18,7 +18,7 @@ RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 SETTLED_MS = 600
 PATIENCE_MS = 30_000
 FURTHER = {
-    "skills?skill=spatial": ".as-skill-list",
+    "skills?skill=spatial": "#as-cost-chart .js-plotly-plot .main-svg",
     "boards?benchmark=ratings&columns=plcc~paper&search=s": ".as-board",
     metric_address(entry_id(NOISY)): ".as-m-boards",
     items_address("ratings", a=entry_id(NOISY), b=entry_id(RIGHT)): ".as-case",
