@@ -132,7 +132,8 @@ def tests_of(
     n = len(entry_ids)
     able: NDArray[np.bool_] = np.asarray(np.isfinite(contributions).all(axis=1))
     place = {entry_id: i for i, entry_id in enumerate(known.entry_ids)}
-    at = np.array([place.get(e, -1) if ok else -1 for e, ok in zip(entry_ids, able, strict=True)])
+    places = (place.get(e, -1) if ok else -1 for e, ok in zip(entry_ids, able, strict=True))
+    at = np.fromiter(places, np.intp, n)
     a, b = np.triu_indices(n, 1)
     tested = able[a] & able[b]
     a, b = a[tested], b[tested]

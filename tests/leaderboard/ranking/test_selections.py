@@ -140,6 +140,13 @@ def test_random_selections_are_ranked_as_parts_of_the_whole(
         assert_same(orders.ranked(card, cells), whole)
 
 
+@pytest.mark.parametrize("published", [False, True])
+def test_a_selection_of_nobody_is_empty(card: Card, published: bool) -> None:
+    made = board(card, 1, odd=False, published=published)
+    found = Orders(made.store).ranked(card, [made.skills[0]], set())
+    assert found.cells == ()
+
+
 def test_a_headline_with_published_tests_is_ranked_without_making_any(
     card: Card, monkeypatch: pytest.MonkeyPatch
 ) -> None:
