@@ -7,6 +7,7 @@ from datetime import datetime
 
 import gradio as gr
 
+from benchmarks.errors import TransientError
 from leaderboard.ledger.chronicle import Line
 from leaderboard.pages.ledger.reading import ChronicleReader
 from leaderboard.pages.moved.query import with_earlier
@@ -54,6 +55,16 @@ def overview(
     return page([*parts, section("All metrics, all boards", matrix(view))])
 
 
+def _kept(
+    context: Context, chronicle: ChronicleReader, view: View
+) -> tuple[Sequence[Line], Iterable[str]]:
+    """What is read beside the snapshot; nothing during an outage, which the page's band tells."""
+    try:
+        return chronicle.read().lines, with_earlier(view, context.cards, context.earlier.tags)
+    except TransientError:
+        return (), ()
+
+
 def _build(context: Context) -> None:
     chronicle = ChronicleReader(context.store.public, context.clock)
     prepared = context.prepared
@@ -62,8 +73,7 @@ def _build(context: Context) -> None:
     def opened() -> tuple[str, str, str]:
         view = context.reader.view()
         indexed = any(board.card.headline_scale for board in view.boards.values())
-        earlier = with_earlier(view, context.cards, context.earlier.tags)
-        lines = chronicle.read().lines
+        lines, earlier = _kept(context, chronicle, view)
         return (
             opening(view),
             waiting() if indexed and view.entries else "",
