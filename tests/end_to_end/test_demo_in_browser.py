@@ -66,7 +66,7 @@ def test_a_module_goes_from_the_submit_page_through_the_queue_to_the_board(
 
         page.goto(f"{address}/boards?benchmark=demo_croc")
         board = page.locator(".as-board").first
-        expect(board.get_by_text("brightness")).to_be_visible(timeout=20_000)
+        expect(board.get_by_text("brightness", exact=True)).to_be_visible(timeout=20_000)
         expect(board.get_by_text("two-tower")).to_be_visible()
         keep(page, "3-board")
 
