@@ -66,8 +66,10 @@ def test_a_module_goes_from_the_submit_page_through_the_queue_to_the_board(
 
         page.goto(f"{address}/boards?benchmark=demo_croc")
         board = page.locator(".as-board").first
-        expect(board.get_by_text("brightness", exact=True)).to_be_visible(timeout=20_000)
-        expect(board.get_by_text("two-tower")).to_be_visible()
+        expect(board.get_by_role("link", name="brightness", exact=True)).to_be_visible(
+            timeout=20_000
+        )
+        expect(board.get_by_role("link", name="two-tower", exact=True)).to_be_visible()
         keep(page, "3-board")
 
         submit(page, address, broken)
@@ -83,7 +85,8 @@ def test_a_module_goes_from_the_submit_page_through_the_queue_to_the_board(
         expect(page.get_by_text("neither a zip nor a tar archive")).to_be_visible(timeout=20_000)
         keep(page, "5-refused")
         page.goto(f"{address}/boards?benchmark=demo_croc")
-        expect(page.locator(".as-board").first.get_by_text("two-tower")).to_be_visible()
+        board = page.locator(".as-board").first
+        expect(board.get_by_role("link", name="two-tower", exact=True)).to_be_visible()
 
 
 def test_stopping_the_demo_leaves_no_process(store: Path, tmp_path: Path) -> None:
