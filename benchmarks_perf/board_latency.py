@@ -50,8 +50,8 @@ from leaderboard.pages.boards.filters import Filters
 from leaderboard.pages.boards.query import BoardQuery, resolve
 from leaderboard.pages.boards.view import board_body
 from leaderboard.pages.reading import View
-from leaderboard.publication.pairs import Pairs, pairs_file, pairs_path
 from leaderboard.publication.snapshot import build_snapshot, parse_snapshot, snapshot_bytes
+from leaderboard.ranking.pairs import Pairs, pairs_file, pairs_path
 
 INTERACTION, LOADING = 0.25, 5.0
 _SKILLS_OF_RESULTS = 59

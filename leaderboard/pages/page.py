@@ -19,6 +19,7 @@ from leaderboard.pages.index.prepared import Prepared
 from leaderboard.pages.items.reading import ItemReader
 from leaderboard.pages.moved.reading import EarlierBoards
 from leaderboard.pages.reading import Reader
+from leaderboard.pages.skills.found import Prepared as PreparedSkills
 from leaderboard.service.pictures import Pictures
 from leaderboard.store.interface import Store
 from leaderboard.store.live.interface import Live
@@ -44,6 +45,8 @@ class Context:
         pictures: the images of benchmarks that are on this machine; none by default.
         items: reads cases and scores, where others read with it; None: the item browser alone does.
         hub: `OWNER/NAME` of a store on the Hub; empty for any other.
+        prepared: the index before its weights; one for all that show or answer it.
+        prepared_skills: the skills before their weights, likewise.
     """
 
     reader: Reader
@@ -56,6 +59,8 @@ class Context:
     pictures: Pictures = field(default_factory=lambda: Pictures({}, None))
     items: ItemReader | None = None
     hub: str = ""
+    prepared: Prepared = field(default_factory=Prepared)
+    prepared_skills: PreparedSkills = field(default_factory=PreparedSkills)
 
     @cached_property
     def own(self) -> Callable[[Account], Own]:
@@ -67,11 +72,6 @@ class Context:
     def earlier(self) -> EarlierBoards:
         """The boards of earlier revisions."""
         return EarlierBoards(self.store.public)
-
-    @cached_property
-    def prepared(self) -> Prepared:
-        """The index before its weights; one for all pages that show it."""
-        return Prepared()
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,8 @@ def create_app(
         pictures=pictures or Pictures({}, None),
         items=read.items,
         hub=hub,
+        prepared=read.prepared,
+        prepared_skills=read.skills,
     )
     first, *others = all_pages()
     with gr.Blocks(

@@ -12,7 +12,6 @@ from leaderboard.pages.overview.still import STILL_PATH, still_page
 from leaderboard.publication.boards import Snapshot
 from leaderboard.publication.draws_shelf import DrawsShelf
 from leaderboard.publication.origins import Origin
-from leaderboard.publication.pairs import pairs_file, pairs_path
 from leaderboard.publication.published import Published
 from leaderboard.publication.snapshot_file import (
     PATH,
@@ -21,6 +20,7 @@ from leaderboard.publication.snapshot_file import (
     snapshot_changes,
 )
 from leaderboard.publication.updating import Update
+from leaderboard.ranking.pairs import pairs_file, pairs_path
 from leaderboard.records import Status
 from leaderboard.reevaluation.earlier_boards import archived, cards_to_show
 from leaderboard.store.interface import NotFoundError, Repository, Store, transact

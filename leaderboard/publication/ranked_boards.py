@@ -13,9 +13,9 @@ from benchmarks.schema import Card
 from benchmarks.statistics.resampling import seed_of
 from leaderboard.publication.boards import Board
 from leaderboard.publication.cell_columns import SliceKey, key_of
-from leaderboard.publication.pairs import Pairs, tests_of
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.draws import Draws, stacked
+from leaderboard.ranking.pairs import Pairs, tests_of
 from leaderboard.ranking.slices import Slice, ranked
 
 

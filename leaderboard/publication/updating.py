@@ -12,11 +12,11 @@ from leaderboard.publication.boards import Board, Snapshot
 from leaderboard.publication.draws_shelf import DrawsShelf
 from leaderboard.publication.entries import StoredEntries, entries_of, stored
 from leaderboard.publication.origins import Origin, RunOrigin, origin_of
-from leaderboard.publication.pairs import Pairs, read_pairs
 from leaderboard.publication.published import Published
 from leaderboard.publication.ranked_boards import BoardRun, RunDraws, ranked_board
 from leaderboard.publication.results import read_result
 from leaderboard.ranking.cells import Cell
+from leaderboard.ranking.pairs import Pairs, read_pairs
 from leaderboard.records import RunResult, Status, Submission
 from leaderboard.reevaluation.editions import Edition
 from leaderboard.store.interface import Store

@@ -9,8 +9,8 @@ import numpy as np
 from benchmarks.schema import Card
 from benchmarks.statistics.resampling import seed_of
 from benchmarks.statistics.sign_flips import FlipTests
-from leaderboard.publication.pairs import Pairs, read_pairs, tests_of
 from leaderboard.ranking.cells import Cell
+from leaderboard.ranking.pairs import Pairs, read_pairs, tests_of
 from leaderboard.ranking.remembered import Remembered
 from leaderboard.ranking.slices import Slice
 from leaderboard.store.interface import Repository

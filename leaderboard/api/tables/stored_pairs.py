@@ -8,7 +8,7 @@ from benchmarks.statistics.multiplicity import holm_of_pairs
 from leaderboard.pages.boards.pair_matrix import Pair
 from leaderboard.pages.boards.query import Choice
 from leaderboard.pages.shown.tiers import kept_in_tiers
-from leaderboard.publication.pairs import read_pairs
+from leaderboard.ranking.pairs import read_pairs
 from leaderboard.store.interface import Store
 
 

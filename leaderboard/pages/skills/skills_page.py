@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import gradio as gr
@@ -14,7 +14,7 @@ from leaderboard.pages.page import Context, Page
 from leaderboard.pages.shown.markup import page
 from leaderboard.pages.shown.widgets import COPY_LINK, QUIET, SHOW_LINK, html
 from leaderboard.pages.skills.answer import answer_view
-from leaderboard.pages.skills.found import Found, Prepared, found_for
+from leaderboard.pages.skills.found import Found, found_for
 from leaderboard.pages.skills.query import (
     COSTS,
     HEAVIEST,
@@ -99,7 +99,6 @@ class _Answers:
 
     context: Context
     names: tuple[str, ...]
-    prepared: Prepared = field(default_factory=Prepared)
 
     def opened(self, request: gr.Request) -> tuple[Any, ...]:
         return self.everything(SkillsQuery.from_params(request.query_params))
@@ -133,7 +132,9 @@ class _Answers:
         return resolve(query, self.context.reader.view().boards)
 
     def found(self, choice: SkillsChoice) -> Found:
-        return found_for(choice, self.prepared.of(self.context.reader.view(), choice.parts))
+        return found_for(
+            choice, self.context.prepared_skills.of(self.context.reader.view(), choice.parts)
+        )
 
     def results(self, choice: SkillsChoice) -> tuple[Any, ...]:
         query = choice.query.to_query()

@@ -13,13 +13,14 @@ import numpy as np
 import pytest
 
 from benchmarks.statistics import sign_flips
-from leaderboard.publication import pairs, ranked_boards, updating
+from leaderboard.publication import ranked_boards, updating
 from leaderboard.publication.boards import Snapshot
 from leaderboard.publication.draws_shelf import DrawsShelf
 from leaderboard.publication.publisher import Publisher
 from leaderboard.publication.rebuilding import differences, queue_differences, rebuilt
 from leaderboard.publication.snapshot_file import OLD_PATH, PATH, read_snapshot
 from leaderboard.publication.updating import Update
+from leaderboard.ranking import pairs
 from leaderboard.store.grouping import Grouping
 from leaderboard.store.interface import transact
 from leaderboard.store.memory import memory_store

@@ -11,10 +11,10 @@ import pytest
 from benchmarks.schema import Card, MeasureInfo, Selector
 from benchmarks.statistics.resampling import seed_of
 from benchmarks.statistics.sign_flips import flip_tests, pair_tests
-from leaderboard.publication.pairs import Pairs, pairs_file, pairs_path
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.draws import draws_files, read_draws
 from leaderboard.ranking.orders import Orders
+from leaderboard.ranking.pairs import Pairs, pairs_file, pairs_path
 from leaderboard.ranking.slices import Ranked, Slice, mean_over_skills, ranked
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store
@@ -158,7 +158,7 @@ def test_a_headline_with_published_tests_is_ranked_without_making_any(
         tested.append(first.size)
         return inner(shares, first, *rest)
 
-    monkeypatch.setattr("leaderboard.publication.pairs.pair_tests", counted)
+    monkeypatch.setattr("leaderboard.ranking.pairs.pair_tests", counted)
     orders = Orders(made.store)
     orders.ranked(card, [made.skills[0]], {"run-1/m", "run-2/m", "run-3/m"})
     orders.ranked(card, [made.skills[0]])

@@ -22,7 +22,8 @@ from benchmarks.schema import ScoreTable
 from benchmarks.stored_scores import SCHEMA as SCORES_SCHEMA
 from benchmarks.stored_scores import write_stored
 from leaderboard.ledger.queue_file import Queue, queue_bytes
-from leaderboard.publication import cell_columns, pairs
+from leaderboard.publication import cell_columns
+from leaderboard.ranking import pairs
 from leaderboard.store.hub import card_texts
 from leaderboard.store.hub.cards import card_files, configs_of
 from leaderboard.store.hub.creating import create, write_cards
