@@ -114,8 +114,8 @@ class HubClient:
         try:
             for each in self._pages(asked, url, params):
                 if each["type"] == "file":
-                    oid = (each.get("lfs") or {}).get("oid") or each["oid"]
-                    yield Entry(each["path"], True, oid)
+                    oid = (each.get("lfs") or {}).get("oid")
+                    yield Entry(each["path"], True, oid or each["oid"], large=bool(oid))
                 elif not recursive:
                     yield Entry(each["path"], False, "")
         except NotFoundError:

@@ -11,14 +11,18 @@ from leaderboard.store.hub.budget import CommitsUsedUpError
 from leaderboard.store.hub.client import HubClient
 from leaderboard.store.hub.description import describe, new_nonce
 from leaderboard.store.hub.faults import (
+    FATAL,
     OvertakenError,
     StoreGoneError,
     VersionGoneError,
     refused_for,
+    was_asked,
 )
 from leaderboard.store.hub.uploads import Operation, operations
 from leaderboard.store.interface import Changes, ConflictError
 
+_COMMIT = "/commit/"
+"""In the address of the request that makes a commit."""
 _SEARCHED = 2000
 """Commits that are looked through for one of ours."""
 
@@ -86,7 +90,7 @@ class Committer:
         doubtful: TransientError | None = None
         for pause in (*self._client.pauses, None):
             try:
-                return Made(self._once(todo, draft, parent), told=True)
+                return Made(self._sent(todo, draft, parent), told=True)
             except VersionGoneError:
                 raise  # what was to be put back is there no more
             except OvertakenError as error:
@@ -97,31 +101,50 @@ class Committer:
             except (PlatformError, StoreGoneError, CommitsUsedUpError) as error:
                 if doubtful is None:
                     raise
-                raise self._unknown(draft) from error  # An earlier try may still land.
+                raise self._unknown(draft, error) from error  # An earlier try may still land.
             except TransientError as error:
+                if doubtful is None and not was_asked(error, _COMMIT):
+                    raise
                 doubtful = error
             if found := self._looked_for(draft.nonce, parent):
                 return Made(found, told=False)
             if pause is not None:
                 self._client.rest(pause, doubtful)
-        raise self._unknown(draft) from doubtful
+        raise self._unknown(draft, doubtful) from doubtful
 
     def _overtaken_by(self, draft: Draft, parent: str) -> str:
         """Our own commit, if it is among those that came after the parent."""
         try:
             return self._landed(draft.nonce, parent)
         except TransientError as error:
-            raise self._unknown(draft) from error
+            raise self._unknown(draft, error) from error
 
-    def _unknown(self, draft: Draft) -> TransientError:
+    def _unknown(self, draft: Draft, last: Exception | None) -> TransientError:
         return TransientError(
             "commit_unknown",
-            f"The Hub did not tell whether it took the commit {draft.title!r} to {self._repo}.",
+            f"The Hub did not tell whether it took the commit {draft.title!r} to {self._repo}; "
+            f"at the last try: {last}",
             "Look before trying again: it may have been made.",
         )
 
-    def _once(self, todo: list[Operation], draft: Draft, parent: str) -> str:
+    def _sent(self, todo: list[Operation], draft: Draft, parent: str) -> str:
+        """Send it once. What the client asks before that is repeated: it changes nothing.
+
+        A commit that puts many files back asks for each of them.
+        """
         self._client.spending.one()
+        for pause in self._client.pauses[:2]:  # most of it the client repeats itself
+            try:
+                return self._once(todo, draft, parent)
+            except FATAL:
+                raise
+            except TransientError as error:
+                if was_asked(error, _COMMIT):
+                    raise
+                self._client.rest(pause, error)
+        return self._once(todo, draft, parent)
+
+    def _once(self, todo: list[Operation], draft: Draft, parent: str) -> str:
         text = describe(draft.nonce, {*draft.changes, *draft.restored}, draft.message)
         try:
             return self._client.commit(

@@ -15,15 +15,19 @@ class Entry:
         path: its path.
         is_file: whether it is a file.
         oid: id of the content: SHA-256 of a large file, else that of the git blob.
+        large: whether the content lies in the Hub's store of large files.
     """
 
     path: str
     is_file: bool
     oid: str
+    large: bool = False
 
 
 def entry_of(found: RepoFile | RepoFolder) -> Entry:
     """As the client of the Hub tells it."""
     if not isinstance(found, RepoFile):
         return Entry(found.path, False, "")
-    return Entry(found.path, True, found.lfs.sha256 if found.lfs else found.blob_id)
+    if found.lfs:
+        return Entry(found.path, True, found.lfs.sha256, large=True)
+    return Entry(found.path, True, found.blob_id)

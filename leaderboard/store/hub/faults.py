@@ -156,6 +156,26 @@ def refused_for(error: AssayError) -> float | None:
     return _retry_after(reply) if reply.status_code in TRANSIENT_STATUS else None
 
 
+def was_asked(error: AssayError, of_path: str) -> bool:
+    """Whether what failed may have been the request of an address with this text in it.
+
+    Args:
+        error: as `told` raises it.
+        of_path: e.g. `/commit/`.
+
+    Returns:
+        False only where it is known that another request failed.
+    """
+    cause = error.__cause__
+    if isinstance(cause, RuntimeError) and cause.__cause__ is not None:
+        cause = cause.__cause__
+    if isinstance(cause, HfHubHTTPError):
+        return of_path in cause.response.request.url.path
+    if isinstance(cause, httpx.RequestError) and cause._request is not None:
+        return of_path in cause.request.url.path
+    return True
+
+
 def _retry_after(reply: httpx.Response) -> float | None:
     asked = reply.headers.get("Retry-After", "").strip()
     return float(asked) if asked.isdigit() else None
@@ -253,11 +273,16 @@ def _of_the_client(error: RuntimeError | ValueError, asked: Asked) -> Exception:
     if isinstance(cause, RuntimeError | ValueError):
         return _of_the_client(cause, asked)
     # A page where JSON was to come is some server on the way that fails.
-    if isinstance(cause, OSError) or isinstance(error, JSONDecodeError) or _CLOSED in str(error):
+    if isinstance(cause, OSError) or isinstance(error, JSONDecodeError) or _cut(error):
         return _unreachable(cause or error, asked, 0)
     return PlatformError(
         "store_refused", f"The Hub's client could not {asked.action} in {asked.repo}: {error}."
     )
+
+
+def _cut(error: RuntimeError | ValueError) -> bool:
+    """Whether another thread closed the connections all share, before or amid the answer."""
+    return isinstance(error, httpx.StreamError) or _CLOSED in str(error)
 
 
 def _said(error: BaseException) -> str:

@@ -6,14 +6,15 @@ from collections.abc import Iterable
 from itertools import islice
 
 from leaderboard.store.hub.client import HubClient
+from leaderboard.store.hub.entries import Entry
 from leaderboard.store.hub.hub_paths import is_ours
 
 _COMMITS = 200
 """Beyond so many commits, trees are compared."""
 
 
-def undone(client: HubClient, repo: str, base: str, head: str) -> dict[str, str | None]:
-    """Path to the commit whose version of it is put back; None where it is to be deleted.
+def undone(client: HubClient, repo: str, base: str, head: str) -> dict[str, Entry | None]:
+    """Path to what was there and is put back; None where it is to be deleted.
 
     Args:
         client: of the Hub.
@@ -23,13 +24,13 @@ def undone(client: HubClient, repo: str, base: str, head: str) -> dict[str, str 
     """
     told = _told_paths(client, repo, base, head)
     if told is None:
-        before = {each.path: each.oid for each in client.tree(repo, "", base)}
-        after = {each.path: each.oid for each in client.tree(repo, "", head)}
+        before = {each.path: each for each in client.tree(repo, "", base)}
+        after = {each.path: each for each in client.tree(repo, "", head)}
     else:
         before = _files_among(client, repo, told, base)
         after = _files_among(client, repo, told, head)
     return {
-        path: base if path in before else None
+        path: before.get(path)
         for path in sorted(before.keys() | after.keys())
         if is_ours(path) and before.get(path) != after.get(path)
     }
@@ -50,6 +51,6 @@ def _told_paths(client: HubClient, repo: str, base: str, head: str) -> list[str]
     return None
 
 
-def _files_among(client: HubClient, repo: str, paths: Iterable[str], sha: str) -> dict[str, str]:
+def _files_among(client: HubClient, repo: str, paths: Iterable[str], sha: str) -> dict[str, Entry]:
     found = client.entries(repo, list(paths), sha)
-    return {path: entry.oid for path, entry in found.items() if entry.is_file}
+    return {path: entry for path, entry in found.items() if entry.is_file}

@@ -205,13 +205,24 @@ class HubRepository:
     def _onto(self, base: str, changes: Changes, message: str, head: str) -> Draft | None:
         """What must be committed on `head`; None where nothing must."""
         back = {} if head == base else undone(self.client, self.name, base, head)
-        back = {path: sha for path, sha in back.items() if path not in changes}
-        todo: Changes = {**{path: None for path, sha in back.items() if sha is None}, **changes}
+        back = {path: entry for path, entry in back.items() if path not in changes}
+        todo: Changes = {**self._small_ones(back, base), **changes}
         if head != base:
             gone = [path for path, content in todo.items() if content is None]
             todo = without_absent(todo, self.entries_at(gone, head)) if gone else todo
-        restored = {path: sha for path, sha in back.items() if sha is not None}
+        restored = {path: base for path, entry in back.items() if entry and entry.large}
         return _draft(todo, message, last_note, restored) if todo or restored else None
+
+    def _small_ones(self, back: Mapping[str, Entry | None], base: str) -> Changes:
+        """What is to be deleted or sent again: small contents, which the Hub does not copy.
+
+        The client would read them itself, each once only, amid the commit.
+        """
+        return {
+            path: None if entry is None else self._versions.read(path, base)
+            for path, entry in back.items()
+            if entry is None or not entry.large
+        }
 
     def _committed(self, draft: Draft, parent: str) -> str:
         try:

@@ -131,6 +131,54 @@ def test_a_refusal_after_a_try_that_may_still_land_is_no_certain_end(
     assert caught.value.code == "commit_unknown"
 
 
+def test_a_commit_that_puts_many_files_back_survives_a_hub_that_fails_a_third_of_all_reads(
+    hub: HubServer, tmp_path: Path
+) -> None:
+    results = created(hub, tmp_path).repositories[Part.RESULTS]
+    files = {f"results/{n}/a.json": f"{n}".encode() for n in range(30)}
+    large = {"results/0/a.scores.parquet": b"large"}
+    base = results.commit({**files, **large}, parent=results.head(), message="base")
+    half = dict.fromkeys((*files, *large), b"half")
+    results.commit_onto(base, {**half, "results/new/a.json": b"half"}, "half")
+    fresh = parts_of(hub, tmp_path / "fresh", pauses=[0.01] * 8).repositories[Part.RESULTS]
+    weather = hub.faults.weather(Weather(0.33, seed=1))
+    made = fresh.commit_onto(base, {"results/mine/a.json": b"1"}, "mine")
+    assert weather.failed > 10
+    hub.faults.clear()
+    assert {path: fresh.read_at(path, made) for path in (*files, *large)} == {**files, **large}
+    assert not fresh.has_at("results/new/a.json", made)
+
+
+@pytest.mark.parametrize("fault", [{"status": 503}, {"drop": True}], ids=["503", "dropped"])
+def test_what_fails_before_a_commit_is_sent_leaves_no_doubt_and_costs_no_commit(
+    hub: HubServer, tmp_path: Path, fault: dict[str, object]
+) -> None:
+    class Counted:
+        made = 0
+
+        def wait(self) -> None:
+            self.made += 1
+
+        def ready(self, commits: int = 1) -> None: ...
+
+        def delay(self, commits: int = 1) -> float:
+            return 0.0
+
+        def penalise(self, seconds: float) -> None: ...
+
+    name, path = f"{NAME}-results", "results/0/a.scores.parquet"
+    results = created(hub, tmp_path).repositories[Part.RESULTS]
+    base = results.commit({path: b"whole"}, parent=results.head(), message="base")
+    results.commit_onto(base, {path: b"half"}, "half")
+    before, budget = hub.tally.commits(name), Counted()
+    mine = parts_of(hub, tmp_path / "mine", budget=budget).repositories[Part.RESULTS]
+    hub.spoil(f"{name}/paths-info/main", times=500, **fault)
+    with pytest.raises(TransientError) as caught:
+        mine.commit_onto(base, {"results/1/a.json": b"1"}, "mine")
+    assert caught.value.code == "store_unreachable"
+    assert (hub.tally.commits(name), budget.made) == (before, 1)
+
+
 @pytest.mark.parametrize("target", ["tree/", "commits/"])
 def test_a_page_of_something_else_in_place_of_a_listing_is_asked_for_again(
     hub: HubServer, tmp_path: Path, target: str
