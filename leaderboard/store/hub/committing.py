@@ -11,7 +11,6 @@ from leaderboard.store.hub.budget import CommitsUsedUpError
 from leaderboard.store.hub.client import HubClient
 from leaderboard.store.hub.description import describe, new_nonce
 from leaderboard.store.hub.faults import (
-    FATAL,
     OvertakenError,
     StoreGoneError,
     VersionGoneError,
@@ -88,9 +87,12 @@ class Committer:
         todo = operations(draft.changes, draft.restored)
         self._client.upload(self._repo, todo)
         doubtful: TransientError | None = None
+        paid = False
         for pause in (*self._client.pauses, None):
             try:
-                return Made(self._sent(todo, draft, parent), told=True)
+                if not paid:
+                    self._client.spending.one()
+                return Made(self._once(todo, draft, parent), told=True)
             except VersionGoneError:
                 raise  # what was to be put back is there no more
             except OvertakenError as error:
@@ -103,14 +105,15 @@ class Committer:
                     raise
                 raise self._unknown(draft, error) from error  # An earlier try may still land.
             except TransientError as error:
-                if doubtful is None and not was_asked(error, _COMMIT):
-                    raise
-                doubtful = error
-            if found := self._looked_for(draft.nonce, parent):
-                return Made(found, told=False)
+                last = error
+            paid = not was_asked(last, _COMMIT)  # the client failed before it sent the commit
+            if not paid:
+                doubtful = last
+                if found := self._looked_for(draft.nonce, parent):
+                    return Made(found, told=False)
             if pause is not None:
-                self._client.rest(pause, doubtful)
-        raise self._unknown(draft, doubtful) from doubtful
+                self._client.rest(pause, last)
+        raise self._unknown(draft, last) if doubtful else last
 
     def _overtaken_by(self, draft: Draft, parent: str) -> str:
         """Our own commit, if it is among those that came after the parent."""
@@ -126,23 +129,6 @@ class Committer:
             f"at the last try: {last}",
             "Look before trying again: it may have been made.",
         )
-
-    def _sent(self, todo: list[Operation], draft: Draft, parent: str) -> str:
-        """Send it once. What the client asks before that is repeated: it changes nothing.
-
-        A commit that puts many files back asks for each of them.
-        """
-        self._client.spending.one()
-        for pause in self._client.pauses[:2]:  # most of it the client repeats itself
-            try:
-                return self._once(todo, draft, parent)
-            except FATAL:
-                raise
-            except TransientError as error:
-                if was_asked(error, _COMMIT):
-                    raise
-                self._client.rest(pause, error)
-        return self._once(todo, draft, parent)
 
     def _once(self, todo: list[Operation], draft: Draft, parent: str) -> str:
         text = describe(draft.nonce, {*draft.changes, *draft.restored}, draft.message)

@@ -298,7 +298,7 @@ def test_a_hub_that_fails_a_fifth_of_all_requests_loses_and_doubles_nothing(
     hub.faults.weather(Weather(0.2, seed=3))
 
     def add(worker: int) -> None:
-        public = parts_of(hub, tmp_path / str(worker), pauses=[0.01] * 8).public
+        public = parts_of(hub, tmp_path / str(worker), pauses=[0.01] * 20).public
         for turn in range(4):
             name = f"results/{worker}-{turn}"
 
