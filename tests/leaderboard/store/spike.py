@@ -8,18 +8,21 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from hashlib import sha256
+from typing import TypeVar
 
 from leaderboard.ledger.batch import Batch
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Event, Kind, Submission
 from leaderboard.states import State
 from leaderboard.store.grouping import Grouping
-from leaderboard.store.hub.budget import HOUR_S, CommitBudget
+from leaderboard.store.hub.budget import HOUR_S, CommitBudget, CommitsUsedUpError
 from leaderboard.store.interface import Changes, Store
 from leaderboard.store.live.interface import MemoryLive
 from leaderboard.store.memory import MemoryRepository
 
+_T = TypeVar("_T")
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 LATENCY_S = 2.0
 """Of one commit to the Hub."""
@@ -169,6 +172,7 @@ class Spike:
     budgets: tuple[CommitBudget, CommitBudget]
     sent: list[float] = field(default_factory=list)
     waited: list[float] = field(default_factory=list)
+    turned_away: int = 0
 
     def __post_init__(self) -> None:
         self.public = Counted(self.sent, self.time, three_parts)
@@ -212,8 +216,17 @@ class Spike:
             asked = self.time()
             submission = a_submission(number, self._clock())
             events = [self._event(state, "ada") for state in (State.RECEIVED, State.QUEUED)]
-            ledger.receive(submission, b"upload", events)
+            self._patiently(partial(ledger.receive, submission, b"upload", events))
             self.waited.append(self.time() - asked)
+
+    def _patiently(self, ask: Callable[[], _T]) -> _T:
+        """Whoever is told to come later comes later."""
+        while True:
+            try:
+                return ask()
+            except CommitsUsedUpError:
+                self.turned_away += 1
+                self.time.sleep(POLL_S)
 
     def _work(self, name: str) -> None:
         ledger = Ledger(self._workers)
@@ -240,7 +253,7 @@ class Spike:
                 }
             )
 
-        return tuple(ledger.write(batch, f"claimed by {name}"))
+        return tuple(self._patiently(lambda: ledger.write(batch, f"claimed by {name}")))
 
     def _publish(self, ledger: Ledger, name: str, claimed: Sequence[str]) -> None:
         states = (State.SCORED, State.JUDGING, State.PUBLISHED)
@@ -256,7 +269,7 @@ class Spike:
             events = {one: [self._event(state, name) for state in states] for one in claimed}
             return Batch(events, files=lambda _: files)
 
-        ledger.write(batch, f"published by {name}")
+        self._patiently(lambda: ledger.write(batch, f"published by {name}"))
 
     def _event(self, state: State, by: str, **more: object) -> Event:
         return Event.model_validate({"at": self._clock(), "state": state, "by": by, **more})

@@ -141,7 +141,8 @@ def test_a_commit_that_puts_many_files_back_survives_a_hub_that_fails_a_third_of
     half = dict.fromkeys((*files, *large), b"half")
     results.commit_onto(base, {**half, "results/new/a.json": b"half"}, "half")
     fresh = parts_of(hub, tmp_path / "fresh", pauses=[0.01] * 8).repositories[Part.RESULTS]
-    weather = hub.faults.weather(Weather(0.33, seed=1))
+    weather = Weather(0.33, seed=1)
+    hub.faults.weather(weather)
     made = fresh.commit_onto(base, {"results/mine/a.json": b"1"}, "mine")
     assert weather.failed > 10
     hub.faults.clear()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -194,11 +194,9 @@ def test_concurrent_transactions_lose_no_update(repository: Repository) -> None:
                 attempts=1000,
             )
 
-    threads = [threading.Thread(target=add_five) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as pool:
+        for adding in [pool.submit(add_five) for _ in range(4)]:
+            adding.result()
     assert repository.read("n") == b"20"
 
 
