@@ -204,7 +204,7 @@ def main() -> int:
             server_port=settings.port,
             prevent_thread_lock=True,
             quiet=True,
-            **launch_options(settings.sign_in, routes),
+            **launch_options(settings.sign_in, routes, source),
         )
     except OSError as error:
         sys.stderr.write(

@@ -14,8 +14,6 @@ The gate: the board is there within one and a half times the bare Gradio page.
 from __future__ import annotations
 
 import argparse
-import socket
-import subprocess
 import sys
 import tempfile
 import threading
@@ -31,6 +29,7 @@ import gradio as gr
 import pandas as pd
 from playwright.sync_api import Browser, sync_playwright
 
+from benchmarks_perf.made_up_site import free_port, served
 from leaderboard.publication.snapshot import read_snapshot
 from leaderboard.store.folder import folder_store
 
@@ -57,34 +56,16 @@ def table_of(folder: Path) -> pd.DataFrame:
     )
 
 
-def free_port() -> int:
-    """A port that nobody listens at."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
-@contextmanager
-def our_site(folder: Path, submissions: int) -> Iterator[str]:
-    """The site, in a process of its own."""
-    port = free_port()
-    words = [sys.executable, "-m", "benchmarks_perf.made_up_site", str(folder), str(port)]
-    with subprocess.Popen([*words, str(submissions)], stdout=subprocess.PIPE, text=True) as site:
-        assert site.stdout is not None
-        if not site.stdout.readline().startswith("Serving"):
-            raise RuntimeError("the site did not start")
-        yield f"http://127.0.0.1:{port}/boards"
-        site.terminate()
-
-
 @contextmanager
 def bare_page(table: pd.DataFrame) -> Iterator[str]:
     """A Gradio page with the table and nothing else."""
     with gr.Blocks(analytics_enabled=False) as app:
         gr.Dataframe(table)
     _, address, _ = app.launch(prevent_thread_lock=True, quiet=True, server_port=free_port())
-    yield address
-    app.close()
+    try:
+        yield address
+    finally:
+        app.close()
 
 
 class _Silent(SimpleHTTPRequestHandler):
@@ -99,8 +80,10 @@ def static_page(table: pd.DataFrame, folder: Path) -> Iterator[str]:
     handler = partial(_Silent, directory=str(folder))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/index.html"
-        server.shutdown()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/index.html"
+        finally:
+            server.shutdown()
 
 
 def seen_after(browser: Browser, address: str, figure: str) -> float:
@@ -145,11 +128,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         folder = given.store or scratch / "store"
-        ours = stack.enter_context(our_site(folder, given.submissions))
+        site, _ = stack.enter_context(served(folder, given.submissions))
+        ours = f"{site}/boards"
         table = table_of(folder)
         pages = {
             "our board": (ours, ".as-board tbody td"),
-            "bare Gradio page": (stack.enter_context(bare_page(table)), "td"),
+            "bare Gradio page": (stack.enter_context(bare_page(table)), "td:visible"),
             "static page": (stack.enter_context(static_page(table, scratch)), "td"),
         }
         playwright = stack.enter_context(sync_playwright())

@@ -8,8 +8,11 @@ visitors may come.
 
 from __future__ import annotations
 
+import socket
+import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks_perf.made_up_store import NOW, Size, cards_of_size, fill
@@ -21,6 +24,36 @@ from leaderboard.publication.snapshot_file import PATH
 from leaderboard.store.folder import folder_store
 
 BOARDS, SLICES = 2, 60
+
+
+def free_port() -> int:
+    """A port that nobody listens at."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+@contextmanager
+def served(folder: Path, submissions: int) -> Iterator[tuple[str, int]]:
+    """The site in a process of its own: its address and the id of the process.
+
+    Args:
+        folder: of the store; filled if it is empty.
+        submissions: how many it gets then.
+
+    Raises:
+        RuntimeError: it did not start.
+    """
+    port = free_port()
+    words = [sys.executable, "-m", "benchmarks_perf.made_up_site", str(folder), str(port)]
+    with subprocess.Popen([*words, str(submissions)], stdout=subprocess.PIPE, text=True) as site:
+        assert site.stdout is not None
+        try:
+            if not site.stdout.readline().startswith("Serving"):
+                raise RuntimeError("the site did not start")
+            yield f"http://127.0.0.1:{port}", site.pid
+        finally:
+            site.terminate()
 
 
 def main(arguments: Sequence[str]) -> int:

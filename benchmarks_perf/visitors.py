@@ -18,8 +18,6 @@ import asyncio
 import json
 import random
 import re
-import socket
-import subprocess
 import sys
 import tempfile
 import time
@@ -31,6 +29,8 @@ from typing import Any
 
 import httpx
 import numpy as np
+
+from benchmarks_perf.made_up_site import served
 
 MEMORY_MB = 600
 PAUSE_S = (0.5, 1.5)
@@ -160,21 +160,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--submissions", type=int, default=800)
     parser.add_argument("--store", type=Path, default=None)
     given = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory() as scratch, socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-        free.close()
+    with tempfile.TemporaryDirectory() as scratch:
         folder = given.store or Path(scratch) / "store"
-        command = [sys.executable, "-m", "benchmarks_perf.made_up_site"]
-        words = [str(folder), str(port), str(given.submissions)]
-        with subprocess.Popen([*command, *words], stdout=subprocess.PIPE, text=True) as site:
-            assert site.stdout is not None
-            if not site.stdout.readline().startswith("Serving"):
-                return 3
-            before = memory_mb(site.pid)
-            address = f"http://127.0.0.1:{port}"
-            seen, most = asyncio.run(visited(address, given.visitors, given.seconds, site.pid))
-            site.terminate()
+        with served(folder, given.submissions) as (address, pid):
+            before = memory_mb(pid)
+            seen, most = asyncio.run(visited(address, given.visitors, given.seconds, pid))
     for what, waits in sorted(seen.waits.items()):
         middle, late = np.percentile(waits, [50, 95])
         print(f"{what:28} {len(waits):6d} times  median {middle:6.2f} s  95 % {late:6.2f} s")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
@@ -16,6 +16,9 @@ RETRY_AFTER = timedelta(seconds=15)
 """Rest after a first fault of the world; twice as long after each further one."""
 LONGEST_REST = timedelta(minutes=30)
 """What may be tried ten times thus outlives an outage of an hour."""
+
+
+Flops = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class _Record(BaseModel):
@@ -79,6 +82,9 @@ class Submission(_Record):
     """Earlier submissions by others with the very same content: a flag, not a verdict."""
     receipt: Receipt | None = None
     """Of the author's own `check`, if they sent it along."""
+    flops_per_pair: dict[str, Flops] = Field(default_factory=dict)
+    """Metric to the floating-point operations of one pair, as its author declares them: nobody has
+    measured it. Absent where nothing is declared."""
     models: tuple[str, ...] = ()
     """Models of the Hub the module needs, as `owner/name@commit`."""
     source: str = ""

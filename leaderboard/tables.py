@@ -27,6 +27,8 @@ ABOUT = b"assay"
 
 _FORMULA_STARTS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 """Some spreadsheets take the wide forms for the narrow ones."""
+_PASSED_OVER = "".join(char for char in map(chr, range(0x3001)) if char.isspace()) + '"'
+"""What may stand before a formula: spaces, and quotes where a line is split within them."""
 
 
 class Type(StrEnum):
@@ -105,12 +107,23 @@ def columns_of(
 
 
 def harmless(value: object) -> object:
-    """The value, with an apostrophe before any text that a spreadsheet would run as a formula."""
+    """The value, with an apostrophe before any text that a spreadsheet would run as a formula.
+
+    Where a comma is part of numbers, spreadsheets split lines at semicolons, whatever is quoted: so
+    a formula behind one of those gets its apostrophe as well.
+    """
     if not isinstance(value, str):
         return value
+    first, *others = value.split(";")
+    return ";".join([_harmless(first), *map(_harmless, others)]) if others else _harmless(first)
+
+
+def _harmless(value: str) -> str:
     # Cleaned first: a formula may hide behind characters that cleaning drops.
     shown = clean(value)
-    starts = value.startswith(("\t", "\r")) or shown.lstrip().startswith(_FORMULA_STARTS)
+    starts = value.startswith(("\t", "\r")) or shown.lstrip(_PASSED_OVER).startswith(
+        _FORMULA_STARTS
+    )
     return f"'{shown}" if starts and not _is_number(shown) else shown
 
 
@@ -118,7 +131,7 @@ def to_csv(table: Table) -> str:
     """With a line of column names; an empty field where there is no value."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([column.name for column in table.columns])
+    writer.writerow([harmless(column.name) for column in table.columns])
     writer.writerows(
         [_field(table.value(row, column)) for column in table.columns] for row in table.rows
     )

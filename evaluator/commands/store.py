@@ -171,15 +171,20 @@ def page(
 
     Example: python -m evaluator store page .assay/store --to index.html
     """
-    from leaderboard.pages.overview.still import still_page  # noqa: PLC0415 (starts light)
+    from leaderboard.pages.index.base import index_base  # noqa: PLC0415 (starts light)
+    from leaderboard.pages.overview.still import still_page  # noqa: PLC0415
+    from leaderboard.pages.reading import view_of  # noqa: PLC0415
     from leaderboard.publication.snapshot import read_snapshot  # noqa: PLC0415
+    from leaderboard.ranking.orders import Orders  # noqa: PLC0415
 
-    snapshot = read_snapshot(name.existing().public)
+    store = name.existing()
+    snapshot = read_snapshot(store.public)
     if snapshot is None:
         raise SubmitterError(
             "nothing_published", f"Nothing is published in {name.text}.", "Wait for a first result."
         )
-    content = still_page(snapshot)
+    cards = {board: of.card for board, of in snapshot.boards.items()}
+    content = still_page(snapshot, index_base(view_of(snapshot, cards, Orders(store))))
     to.write_bytes(content)
     console().print(
         Text(f"{to}: {len(content):,} bytes, as of {snapshot.built_at:%Y-%m-%d %H:%M}.")

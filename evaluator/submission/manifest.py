@@ -17,6 +17,8 @@ _MODEL = re.compile(
 )
 _NOT_IN_REPOSITORIES = ("--", "..")
 MAX_MODELS = 8
+LEAST_FLOPS, MOST_FLOPS = 1.0, 1e21
+"""Of one pair. No scorer lies outside, and a number that does would flatten everybody's chart."""
 
 
 class Manifest(NamedManifest):
@@ -40,6 +42,10 @@ class Manifest(NamedManifest):
     """Smallest and largest score the module can give, where it has bounds."""
     trained_on: tuple[str, ...] = ()
     """Benchmarks whose data the scorer was trained or tuned on; they need not be known here."""
+    flops_per_pair: float | None = None
+    """Floating-point operations of scoring one pair, such as 9.9e10, counted by its author (a
+    multiplication with its addition is two; where it depends on the prompt, one of 20 tokens). It is
+    shown as declared, not measured."""
     models: tuple[str, ...] = ()
     """Public models of the Hub that it loads, each as `owner/name@commit` with the forty digits of
     the commit; at most eight."""
@@ -77,6 +83,18 @@ class Manifest(NamedManifest):
                 )
         return value
 
+    @field_validator("flops_per_pair", mode="before")
+    @classmethod
+    def _flops(cls, value: object) -> object:
+        # As written, since pydantic would take true for 1 and read numbers in strings.
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if value is not None and not (number and LEAST_FLOPS <= value <= MOST_FLOPS):
+            raise ValueError(
+                f"must be a number from {LEAST_FLOPS:g} to {MOST_FLOPS:g}: the floating-point "
+                "operations of scoring one pair"
+            )
+        return value
+
     @field_validator("benchmarks")
     @classmethod
     def _benchmarks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
@@ -95,6 +113,11 @@ class Manifest(NamedManifest):
             if repositories.count(repository) > 1:
                 raise ValueError(f"{repository!r} is named more than once")
         return value
+
+    @property
+    def flops_of_metrics(self) -> dict[str, float]:
+        """What it declares of its one metric, as records keep it; empty where it does not."""
+        return {} if self.flops_per_pair is None else {self.name: self.flops_per_pair}
 
     @property
     def module_file(self) -> str:

@@ -25,6 +25,7 @@ from leaderboard.service.bodies import HANG_UP, body_of
 
 if TYPE_CHECKING:
     from mcp.server.fastmcp import FastMCP
+    from mcp.server.lowlevel import Server
 
 PATH = "/mcp"
 MOST_BYTES = 64 * 1024
@@ -56,13 +57,19 @@ class McpApp:
         self._tools = tools
 
     @cached_property
-    def _server(self) -> FastMCP:
+    def _server(self) -> Server[Any, Any]:
         # Here, since its import takes half a second and most sites are never asked.
-        from mcp.server.fastmcp import FastMCP  # noqa: PLC0415
+        from mcp.server.lowlevel import Server  # noqa: PLC0415
 
-        # It sets up logging for the whole process: no line for each request of a stranger.
-        server = FastMCP("Assay", instructions=_INSTRUCTIONS, log_level="WARNING")
-        return _listed(server, self._tools)
+        # `FastMCP.streamable_http_app` would do all of this, but its manager is started once, with
+        # the application that it makes: routes within another's have nothing that starts it. And
+        # it answers to no name of a host but those of this machine.
+        named = _listed(self._tools)
+        server: Server[Any, Any] = Server("Assay", instructions=_INSTRUCTIONS)
+        server.list_tools()(named.list_tools)
+        # `call_tool` checks what is given by itself.
+        server.call_tool(validate_input=False)(named.call_tool)
+        return server
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -88,9 +95,7 @@ class McpApp:
             StreamableHTTPSessionManager,
         )
 
-        manager = StreamableHTTPSessionManager(
-            self._server._mcp_server, json_response=True, stateless=True
-        )
+        manager = StreamableHTTPSessionManager(self._server, json_response=True, stateless=True)
         async with manager.run():
             await manager.handle_request(scope, receive, send)
 
@@ -109,10 +114,13 @@ def _again(content: bytes) -> Receive:
     return receive
 
 
-def _listed(server: FastMCP, tools: Tools) -> FastMCP:
-    """The server with every question as a tool."""
+def _listed(tools: Tools) -> FastMCP:
+    """Every question as a tool, with the schema of its arguments."""
+    from mcp.server.fastmcp import FastMCP  # noqa: PLC0415
     from mcp.types import ToolAnnotations  # noqa: PLC0415
 
+    # It sets up logging for the whole process: no line for each request of a stranger.
+    server = FastMCP("Assay", log_level="WARNING")
     told = partial(_told, tools)
     hints = ToolAnnotations(readOnlyHint=True, destructiveHint=False, openWorldHint=False)
 

@@ -12,7 +12,8 @@ from leaderboard.api.problems import bad_query
 from leaderboard.api.source import Source
 from leaderboard.tables import Table
 
-LONGEST_QUERY = 4096
+LONGEST_QUERY = 8192
+"""Characters; a page with all the columns it can have stays below."""
 MOST_PER_PAGE = 1000
 _MOST_PAGE = 10**6
 

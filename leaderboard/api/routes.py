@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from leaderboard.api.openapi import VERSION, openapi
 from leaderboard.api.operations import Operation
 from leaderboard.api.replies import Body
-from leaderboard.api.serving import Api, Preflights, application, json_body
+from leaderboard.api.serving import Api, OnlyRead, application, json_body
 from leaderboard.api.source import Source
 from leaderboard.api.tables import boards, catalogue, comparisons, doings, items, skills
 from leaderboard.api.tables.boards import as_of
@@ -58,8 +58,8 @@ def routes(source: Source, further: Sequence[Operation] = ()) -> list[BaseRoute]
         *(api.route(operation) for operation in every),
     ]
     return [
-        Route(PATH, _with_slash, methods=["GET"]),
-        Mount(PATH, app=Preflights(application(own))),
+        Route(PATH, OnlyRead(application([Route(PATH, _with_slash, methods=["GET"])]))),
+        Mount(PATH, app=OnlyRead(application(own))),
     ]
 
 

@@ -21,10 +21,12 @@ from leaderboard.api.operations import FORMAT, LONGEST_QUERY, Asked, Format, Ope
 from leaderboard.api.problems import RETRY_AFTER_S, RefusedError, bad_query, problem, status_of
 from leaderboard.api.replies import JSON, SHARED, Body, Kept, response_of
 from leaderboard.api.source import Source
+from leaderboard.service.bodies import HANG_UP
 from leaderboard.tables import Table, to_csv, to_json, to_parquet
 
 _log = logging.getLogger(__name__)
 _METHODS = "GET, HEAD, OPTIONS"
+_READING = ("GET", "HEAD")
 _PREFLIGHT = {
     "Allow": _METHODS,
     "Access-Control-Allow-Methods": _METHODS,
@@ -142,11 +144,11 @@ def application(routes: Sequence[BaseRoute]) -> Starlette:
     )
 
 
-class Preflights:
-    """Answers `OPTIONS` for an application, whatever the address.
+class OnlyRead:
+    """Answers every method but `GET` and `HEAD` for an application, whatever the address.
 
     Args:
-        app: answers everything else.
+        app: answers those two.
     """
 
     def __init__(self, app: Starlette) -> None:
@@ -154,9 +156,13 @@ class Preflights:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        if scope["type"] == "http" and scope["method"] == "OPTIONS":
+        method = scope["method"] if scope["type"] == "http" else "GET"
+        if method == "OPTIONS":
             answer = Response(status_code=204, headers=SHARED | _PREFLIGHT)
             await answer(scope, receive, send)
+            return
+        if method not in _READING:
+            await _not_allowed()(scope, receive, send)
             return
         await self._app(scope, receive, _without_body(send) if _is_head(scope) else send)
 
@@ -183,11 +189,15 @@ def _format(request: Request) -> Format:
         raise bad_query("There is no such format.", f"One of: {known}.") from None
 
 
+def _not_allowed() -> Response:
+    said = problem("method_not_allowed", "This is only read.", f"Use one of: {_METHODS}.")
+    # Nothing is read of what else was sent.
+    headers = SHARED | HANG_UP | {"Allow": _METHODS, "Cache-Control": "no-store"}
+    return JSONResponse(said, HTTPStatus.METHOD_NOT_ALLOWED, headers=headers)
+
+
 async def _on_http(_: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
-    if status == HTTPStatus.METHOD_NOT_ALLOWED:
-        said = problem("method_not_allowed", "This is only read.", f"Use one of: {_METHODS}.")
-        return JSONResponse(said, status, headers=SHARED | {"Allow": _METHODS})
     said = problem("no_such_route", "There is nothing at this address.", "See /v1/ for what is.")
     return JSONResponse(said, status, headers=SHARED)
 

@@ -22,6 +22,7 @@ from leaderboard.pages.ledger.reading import ChronicleReader, Known
 from leaderboard.pages.moved.reading import EarlierBoards
 from leaderboard.pages.reading import Reader
 from leaderboard.pages.skills.found import Prepared as PreparedSkills
+from leaderboard.service.still_copy import StillCopy
 from leaderboard.store.interface import Store
 
 _Answer = TypeVar("_Answer")
@@ -85,6 +86,11 @@ class Source:
     def skills(self) -> PreparedSkills:
         """What of the skills no weight changes."""
         return PreparedSkills()
+
+    @cached_property
+    def still(self) -> StillCopy:
+        """The boards as one static page."""
+        return StillCopy(self.reader, self.store.public)
 
     @cached_property
     def chronicle(self) -> Chronicle:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from starlette.datastructures import QueryParams
@@ -11,6 +11,8 @@ from benchmarks.errors import SubmitterError
 from leaderboard.api.operations import Asked
 from leaderboard.api.source import Source
 from leaderboard.api.tables import boards, catalogue, comparisons
+from leaderboard.api.tables.heat import heat_table
+from leaderboard.pages.reading import View
 from leaderboard.pages.shown.markup import clean
 from leaderboard.pages.shown.measures import skill_title
 from leaderboard.tables import Table
@@ -78,27 +80,50 @@ class Tools:
         if not wanted:
             raise SubmitterError("no_skill", "No skill was named.", "Name one, such as counting.")
         view = self.source.reader.view()
-        rows: list[Mapping[str, Any]] = []
-        searched = 0
+        having: dict[str, list[str]] = {}
         for name, board in view.boards.items():
-            card = board.card
-            titles = {s: skill_title(card, s) for s in board.skills() if ":" not in s}
-            found = [s for s, title in titles.items() if wanted in f"{s}\n{title}".casefold()]
-            if not found or searched == _MOST_BOARDS:
-                continue
-            searched += 1
-            table = boards.board_skills(self.source, Asked({"benchmark": name}, QueryParams()))
-            rows += [
-                {"benchmark": name, "simulated": card.simulated, **row}
-                for row in _answer(table, len(table.rows))["rows"]
-                if row.get("skill") in found and row["maybe_best"]
-            ]
-        if not searched:
+            titles = {s: skill_title(board.card, s) for s in board.skills() if ":" not in s}
+            if found := [s for s, title in titles.items() if wanted in f"{s}\n{title}".casefold()]:
+                having[name] = found
+        if not having:
             raise SubmitterError(
                 "unknown_skill", "No benchmark with results has such a skill.",
                 "The answer of `benchmarks` lists the skills.",
             )  # fmt: skip
-        return {"about": {"as_of": boards.as_of(view), "skill": wanted}, "rows": rows[:MOST_ROWS]}
+        rows, remarks = self._best(view, having)
+        about: Answer = {"as_of": boards.as_of(view), "skill": wanted, "rows": len(rows)}
+        return {
+            "about": about | ({"remarks": remarks} if remarks else {}),
+            "rows": rows[:MOST_ROWS],
+        }
+
+    def _best(
+        self, view: View, having: Mapping[str, Sequence[str]]
+    ) -> tuple[list[Mapping[str, Any]], list[str]]:
+        """Who may be best at skills, by benchmark, and what of it is left out or not tested."""
+        rows: list[Mapping[str, Any]] = []
+        looked_at, left = list(having)[:_MOST_BOARDS], list(having)[_MOST_BOARDS:]
+        remarks = [f"Not looked at: {', '.join(left)}. Ask `board` for them."] if left else []
+        for name in looked_at:
+            found = boards.chosen(self.source, Asked({"benchmark": name}, QueryParams()))
+            many = len(found.choice.entry_ids())
+            if many > boards.MOST_IN_SKILLS:
+                table = heat_table(found.choice, view, None, found.about(), tested=False)
+                remarks.append(
+                    f"{name} has {many} metrics, too many to test for an answer: those are listed "
+                    "whose published range of ranks begins at 1."
+                )
+            else:
+                asked = Asked({"benchmark": name}, QueryParams())
+                table = boards.board_skills(self.source, asked)
+            rows += [
+                {"benchmark": name, "simulated": view.boards[name].card.simulated, **row}
+                for row in _answer(table, len(table.rows))["rows"]
+                if row.get("skill") in having[name] and row["maybe_best"]
+            ]
+        if len(rows) > MOST_ROWS:
+            remarks.append(f"The first {MOST_ROWS} of {len(rows)} rows; name a narrower skill.")
+        return rows, remarks
 
     def entry(self, entry_id: str) -> Answer:
         """Everything published of one metric: its values, cost, findings and trust checks.

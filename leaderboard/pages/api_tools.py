@@ -41,8 +41,11 @@ def add_endpoints(source: Source) -> None:
         kind: str = "",
         untrained: bool = False,
         search: str = "",
+        columns: str = "",
+        sort: str = "",
     ) -> dict[str, Any]:
         query = {"skill": skill, "measure": measure, "kind": kind, "search": search}
+        query |= {"columns": columns, "sort": sort}
         query["untrained"] = YES if untrained else ""
         return _told(lambda: boards.board(source, _asked({"benchmark": benchmark}, query)))
 
@@ -52,7 +55,8 @@ def add_endpoints(source: Source) -> None:
     documented: tuple[tuple[Callable[..., Any], str], ...] = (
         (benchmarks, "All benchmarks on which metrics are tested, as /v1/benchmarks has them."),
         (board, "A ranking, best first: skills by key joined by commas, a measure by name or "
-         "token, and which entries; as /v1/boards/{benchmark} has it."),
+         "token, which entries, further columns and what to sort by; as /v1/boards/{benchmark} "
+         "has it."),
         (entry, "Every value of one metric by its entry id, as /v1/entries/{entry_id} has it."),
     )  # fmt: skip
     for question, said in documented:

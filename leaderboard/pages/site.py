@@ -18,6 +18,7 @@ from leaderboard.desk import Desk
 from leaderboard.governance.signing_in import SignIn
 from leaderboard.pages.api_tools import add_endpoints
 from leaderboard.pages.footer import footer
+from leaderboard.pages.heads.serving import Described, share_route
 from leaderboard.pages.navigation import navigation_script
 from leaderboard.pages.outage import LOOKED_AT_EVERY_S, band, or_as_before
 from leaderboard.pages.page import Context, Page, all_pages
@@ -33,14 +34,13 @@ from leaderboard.pages.shown.widgets import (
 from leaderboard.pages.submit.uploads import OnlyKnownUpload
 from leaderboard.pages.theme import theme
 from leaderboard.service.pictures import Pictures
+from leaderboard.service.still_copy import StillCopy, still_address, still_route
 from leaderboard.store.interface import Store
 
 MAX_UPLOAD = "1gb"
 UPLOADS_SWEPT_EVERY_S = 3600
 UPLOADS_KEPT_S = 7200
 """What was submitted is in the store by then; anyone can upload and never submit."""
-
-_DESCRIPTION = '<meta name="description" content="Assay tests text-to-image metrics.">'
 
 
 def create_app(
@@ -92,21 +92,27 @@ def create_app(
         fill_width=True,
         delete_cache=(UPLOADS_SWEPT_EVERY_S, UPLOADS_KEPT_S),
     ) as app:
-        _fill(first, context)
+        _fill(first, context, read.still)
         add_endpoints(read)
     for page in others:
         with app.route(page.title, f"/{page.path}", show_in_navbar=page.in_navigation):
-            _fill(page, context)
+            _fill(page, context, read.still)
     return app
 
 
-def _fill(page: Page, context: Context) -> None:
+def _fill(page: Page, context: Context, still: StillCopy) -> None:
     gr.Navbar(visible=False)  # Ours is in the head, see `launch_options`.
     run_on_load(f"() => {{ document.title = {json.dumps(page.title + ' · Assay')}; }}")
     run_on_load(KEEP_OPEN)
     _show_outages(context)
     page.build(context)
-    html_on_load(lambda: footer(_as_of(context.reader), context.clock()))
+
+    def last_lines() -> str:
+        said = footer(_as_of(context.reader), context.clock(), still_address(context.hub))
+        still.keep()
+        return said
+
+    html_on_load(last_lines)
 
 
 def _as_of(reader: Reader) -> datetime | None:
@@ -127,7 +133,9 @@ def _show_outages(context: Context) -> None:
 
 
 def launch_options(
-    sign_in: SignIn | None = None, routes: Sequence[BaseRoute] = ()
+    sign_in: SignIn | None = None,
+    routes: Sequence[BaseRoute] = (),
+    source: Source | None = None,
 ) -> dict[str, Any]:
     """What `Blocks.launch` needs to serve the site as designed, host and port excepted.
 
@@ -135,12 +143,15 @@ def launch_options(
         sign_in: as given to `create_app`; without it nobody may upload.
         routes: what else is served at the same address. They come before Gradio's own, the last of
             which takes every path.
+        source: as given to `create_app`: what a link says where it is shared is read from it.
+            Without it a page says the same of itself whatever is looked at.
     """
+    pages = all_pages()
     style = resources.files("leaderboard.pages").joinpath("style.css").read_text(encoding="utf-8")
     return {
         "theme": theme(),
         # Not as `css`: Gradio prefixes those rules, but not the ones inside @media, which then lose.
-        "head": f"{_DESCRIPTION}<style>{style}</style>{navigation_script(all_pages())}",
+        "head": f"<style>{style}</style>{navigation_script(pages)}",
         "footer_links": [],
         "max_file_size": MAX_UPLOAD,
         "run_history": False,
@@ -150,7 +161,14 @@ def launch_options(
         "mcp_server": False,
         "enable_monitoring": False,
         "app_kwargs": {
-            "middleware": [Middleware(OnlyKnownUpload, sign_in or SignIn())],
-            "routes": list(routes),
+            "middleware": [
+                Middleware(OnlyKnownUpload, sign_in or SignIn()),
+                Middleware(Described, pages, source),
+            ],
+            "routes": [*routes, *(_further_routes(pages, source) if source else ())],
         },
     }
+
+
+def _further_routes(pages: tuple[Page, ...], source: Source) -> tuple[BaseRoute, ...]:
+    return share_route(pages, source), still_route(source.still, source.in_thread)

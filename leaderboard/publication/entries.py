@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
-from leaderboard.records import Cost, Findings, Kind, Provenance, RunResult, Submission
+from leaderboard.records import Cost, Findings, Flops, Kind, Provenance, RunResult, Submission
 from leaderboard.trust import TrustReport
 
 EXAMPLES_SHOWN = 5
@@ -29,6 +29,9 @@ class Entry(BaseModel):
     """Key of the account behind the signature; empty where it is older than accounts."""
     description: str = ""
     trained_on: tuple[str, ...] = ()
+    flops_per_pair: Flops | None = None
+    """Floating-point operations of one pair as its author declares them, not measured; None where
+    they do not."""
     isolation: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     """Benchmark to the layers in force while it was scored."""
     cost: dict[str, Cost] = Field(default_factory=dict)
@@ -120,6 +123,7 @@ def entries_of(submission: Submission, results: Sequence[RunResult]) -> dict[str
             account=submission.account,
             description=submission.description,
             trained_on=submission.trained_on,
+            flops_per_pair=submission.flops_per_pair.get(metric),
             isolation={r.benchmark: r.isolation for r in results},
             cost={r.benchmark: r.cost for r in results if r.cost is not None},
             findings={r.benchmark: _in_short(r.findings) for r in results if r.findings},

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from benchmarks.arrays import BoolArray, FloatArray
 from benchmarks.schema import Scale
+from benchmarks.statistics.flip_bound import squared_differences
 from leaderboard.ranking.borda import borda_points
 
 
@@ -22,6 +23,8 @@ class Headlines:
         metrics: names, each once, in any order; n of them.
         values: shape (n,); NaN where the headline is undefined, which counts as missing.
         resamples: shape (n, B), resamples that the metrics share; NaN where undefined.
+        contributions: shape (n, G), see `statistics.influence`; a row with NaN is not tested. None:
+            nobody is.
 
     Raises:
         ValueError: a metric comes twice, the shapes do not fit, or a number is infinite.
@@ -32,6 +35,7 @@ class Headlines:
     metrics: tuple[str, ...]
     values: FloatArray
     resamples: NDArray[np.floating]
+    contributions: FloatArray | None = None
 
     def __post_init__(self) -> None:
         n, b = len(self.metrics), self.resamples.shape[-1]
@@ -42,6 +46,8 @@ class Headlines:
                 f"{n} metrics on {self.benchmark} need values of shape ({n},) and resamples of "
                 f"shape ({n}, B), B > 0, not {self.values.shape} and {self.resamples.shape}"
             )
+        if self.contributions is not None and len(self.contributions) != n:
+            raise ValueError(f"{n} metrics on {self.benchmark} need as many contributions")
         if np.isinf(self.values).any() or np.isinf(self.resamples).any():
             raise ValueError(f"an infinite headline on {self.benchmark} has no place on a scale")
 
@@ -55,12 +61,15 @@ class AlignedBoard:
         rescaled: shape (M, 1 + B), rescaled headlines; 0 where missing, NaN where undefined.
         points: shape (M, 1 + B), Borda points, likewise.
         met: shape (1 + B,), how many others each of its metrics meets.
+        squares: shape (M, M), squared differences of the rescaled contributions, in single
+            precision to save memory; NaN where two metrics cannot be tested. None: nobody can.
     """
 
     present: BoolArray
     rescaled: FloatArray
     points: FloatArray
     met: FloatArray
+    squares: NDArray[np.float32] | None = None
 
     @classmethod
     def of(cls, board: Headlines, metrics: tuple[str, ...]) -> AlignedBoard:
@@ -79,4 +88,16 @@ class AlignedBoard:
         rescaled, points = np.zeros((2, len(metrics), drawn.shape[1]))
         rescaled[rows] = scaled
         points[rows], met = borda_points(scaled)
-        return cls(present, rescaled, points, met)
+        return cls(present, rescaled, points, met, _squares(board, rows, defined, len(metrics)))
+
+
+def _squares(
+    board: Headlines, rows: NDArray[np.intp], defined: BoolArray, n_metrics: int
+) -> NDArray[np.float32] | None:
+    """Squared differences between the metrics of a comparison, whose rows these are."""
+    if board.contributions is None or not board.contributions.shape[1]:
+        return None
+    length = board.scale.ceiling - board.scale.chance
+    found = np.full((n_metrics, n_metrics), np.nan, np.float32)
+    found[np.ix_(rows, rows)] = squared_differences(board.contributions[defined] / length)
+    return found

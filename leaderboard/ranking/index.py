@@ -20,7 +20,7 @@ may choose could choose the easy ones. Hence only metrics with all selected benc
 Resample b of a metric joins resample b of all its benchmarks. All metrics share the resamples of a
 benchmark, so differences between metrics are paired. Benchmarks must be independent, as they are
 where they share no images: of two that do (genai_527 and genai_1600) one is to have weight 0, or
-intervals are too narrow.
+intervals are too narrow. Tiers are in `index_tiers`.
 """
 
 from __future__ import annotations
@@ -31,12 +31,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.arrays import BoolArray, FloatArray
 from benchmarks.rows import notes
 from benchmarks.statistics.intervals import percentile
 from leaderboard.ranking.borda import borda_share, sum_weighted
 from leaderboard.ranking.headlines import AlignedBoard, Headlines
+from leaderboard.ranking.index_tiers import index_tiers
 from leaderboard.ranking.rank_ranges import RankRange, chances_to_be_best, rank_ranges
 
 __all__ = ["Comparison", "Headlines", "Interval", "Standing"]
@@ -78,6 +80,8 @@ class Standing:
         present: selected benchmarks it has.
         missing: selected benchmarks it lacks: in no sum, and never zero.
         note: why something is absent; empty where nothing is.
+        tier: of the index among the ranked metrics, 1 is the best; None without a rank or where
+            it was not tested.
     """
 
     metric: str
@@ -90,6 +94,7 @@ class Standing:
     present: tuple[str, ...]
     missing: tuple[str, ...]
     note: str
+    tier: int | None = None
 
 
 class Comparison:
@@ -175,6 +180,7 @@ def _standings(
         _ranks(borda, full),
         chances_to_be_best(index[:, 1:], full),
     )
+    tiers = _tiers(index[:, 0], [part.squares for part in parts], weights, full)
     found = []
     for i, metric in enumerate(metrics):
         has = tuple(name for name, there in zip(chosen, present[i], strict=True) if there)
@@ -182,7 +188,9 @@ def _standings(
         of = indices[i], commons[i], bordas[i]
         note = _note(*of, has=has, lacks=lacks)
         places = ranks[i], borda_ranks[i], float(best[i])
-        found.append(Standing(metric, *of, *places, present=has, missing=lacks, note=note))
+        found.append(
+            Standing(metric, *of, *places, present=has, missing=lacks, note=note, tier=tiers[i])
+        )
     return tuple(sorted(found, key=_order))
 
 
@@ -203,6 +211,23 @@ def _ranks(draws: FloatArray, full: BoolArray) -> list[RankRange | None]:
     """Ranks among the metrics with full coverage."""
     ranked = iter(rank_ranges(np.round(draws[full, 0], _DIGITS), draws[full, 1:]))
     return [next(ranked) if whole else None for whole in full]
+
+
+def _tiers(
+    index: FloatArray,
+    squares: Sequence[NDArray[np.float32] | None],
+    weights: FloatArray,
+    full: BoolArray,
+) -> list[int | None]:
+    """Tiers among the metrics with full coverage."""
+    ranked = np.flatnonzero(full)
+    found: list[int | None] = [None] * len(full)
+    known = [of[np.ix_(ranked, ranked)] for of in squares if of is not None]
+    if len(known) == len(squares):  # else nobody can be tested on one of the benchmarks
+        tiers = index_tiers(np.round(index[full], _DIGITS), known, weights)
+        for place, tier in zip(ranked, tiers, strict=True):
+            found[place] = tier
+    return found
 
 
 def _note(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -178,7 +179,8 @@ def tiers(
 
     Down the board, an entry opens a new tier if it differs significantly from any entry of the
     current one; else it belongs to that tier. So no two entries of a tier differ significantly (as
-    the WMT metrics shared tasks assign ranks to significance clusters: Freitag et al. 2023).
+    the WMT metrics shared tasks assign ranks to significance clusters: Freitag et al. 2023). Equal
+    values move together, so that the order in which they are given has no say.
 
     Args:
         values: shape (M,), higher is better; NaN takes no part.
@@ -194,9 +196,11 @@ def tiers(
     tested = [i for i in order if len(order) == 1 or np.isfinite(corrected[i]).any()]
     tier = 0
     members: list[int] = []
-    for place in tested:
-        if not members or bool((corrected[members, place] < level).any()):
+    for _, equal in groupby(tested, key=lambda i: values[i]):
+        places = [int(place) for place in equal]
+        if not members or bool((corrected[np.ix_(members, places)] < level).any()):
             tier, members = tier + 1, []
-        members.append(int(place))
-        found[place] = tier
+        members += places
+        for place in places:
+            found[place] = tier
     return tuple(found)

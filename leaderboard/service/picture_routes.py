@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from leaderboard.api.replies import SHARED, matches
 from leaderboard.service.pictures import Pictures
 from leaderboard.service.thumbnails import MEDIA_TYPE, WIDTHS, thumbnail, width_for
 
@@ -104,20 +105,18 @@ class _Thumbnails:
 
 def _with_etag(request: Request, content: bytes) -> Response:
     tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
-    headers = {
+    headers = SHARED | {
         "ETag": tag,
         "Cache-Control": _KEPT_BY_BROWSERS,
-        "X-Content-Type-Options": "nosniff",
         "Content-Security-Policy": "default-src 'none'",
     }
-    known = {part.strip() for part in request.headers.get("if-none-match", "").split(",")}
-    if tag in known or f"W/{tag}" in known:
+    if matches(request.headers.get("If-None-Match", ""), tag):
         return Response(status_code=304, headers=headers)
     return Response(content, media_type=MEDIA_TYPE, headers=headers)
 
 
 def _problem(status: int, code: str, message: str, hint: str) -> Response:
-    headers = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+    headers = SHARED | {"Cache-Control": "no-store"}
     if status == 503:
         headers["Retry-After"] = "5"
     body = {"error": {"code": code, "message": message, "hint": hint}}

@@ -23,7 +23,7 @@ from tests.hostile.proving_ground import BENCHMARK, Ground, Marked
 
 _NOW = datetime(2026, 1, 2, tzinfo=UTC)
 _CARDS = {BENCHMARK: Marked.card}
-_HARMLESS_LINKS = ("./", "#", "https://", "http://", "data:text/csv;")
+_HARMLESS_LINKS = ("./", "#", "https://", "http://")
 _LIVELY_TAGS = frozenset(
     {"script", "img", "iframe", "object", "embed", "form", "base", "meta", "link", "style"}
 )

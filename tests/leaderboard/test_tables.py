@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import re
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -92,14 +93,41 @@ def test_csv_keeps_every_value_and_runs_none(rows: list[dict[str, Any]]) -> None
         assert after["flag"] == {None: "", True: "true", False: "false"}[before["flag"]]
         missing = number is None or math.isnan(number)
         assert after["number"] == "" if missing else float(after["number"]) == number
-        assert after["text"].removeprefix("'") == clean(before["text"] or "").removeprefix("'")
+        assert unmarked(after["text"]) == unmarked(clean(before["text"] or ""))
         assert not after["text"].startswith(("=", "@", "\t", "\r"))
+        # Opened by a spreadsheet that splits at semicolons.
+        assert not any(
+            part.lstrip('" ').startswith(("=", "@")) for part in after["text"].split(";")
+        )
+
+
+def unmarked(text: str) -> str:
+    return re.sub(r"(^|;)'", r"\1", text)
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t=", "\r=", " =", "\u202e=", "＝", "＠"])
 def test_a_formula_is_a_text_whatever_it_hides_behind(start: str) -> None:
     shown = str(harmless(f"{start}HYPERLINK(1)"))
     assert shown.startswith("'")
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("x;=1+1", "x;'=1+1"), ("x; =1+1", "x;' =1+1"), ('x";=1+1', "x\";'=1+1"),
+        ('x;"=1+1', "x;'\"=1+1"), (";;@SUM(1)", ";;'@SUM(1)"), ("a;-1;-b", "a;-1;'-b"),
+        ("a;\t=1", "a;' =1"), ("a;\r=1", "a;'=1"), ("counting;text", "counting;text"),
+    ],
+)  # fmt: skip
+def test_a_formula_behind_a_semicolon_is_a_text_too(value: str, shown: str) -> None:
+    assert harmless(value) == shown
+
+
+def test_a_name_of_a_column_is_no_formula_either() -> None:
+    names = ("=1+1", "x;=1+1", "\t=1", "\r=1", "plain")
+    found = to_csv(Table("t", tuple(Column(name, Type.TEXT) for name in names)))
+    (head,) = csv.reader(io.StringIO(found, newline=""))
+    assert head == ["'=1+1", "x;'=1+1", "' =1", "'=1", "plain"]
 
 
 @pytest.mark.parametrize("plain", ["-0.5", "+3", "1e-9", "clip", "a=b", "", -0.5, None, True])

@@ -234,6 +234,7 @@ def _as_submission(module: ScoringModule, benchmarks: Sequence[Drawn], now: date
         submitter="",
         lower_is_better=(manifest.name,) if lower else (),
         trained_on=manifest.trained_on,
+        flops_per_pair=manifest.flops_of_metrics,
         models=manifest.models,
         content_sha256=module.content.sha256,
         archive="",

@@ -86,6 +86,7 @@ def module_record(
             "links": manifest.links,
             "lower_is_better": (manifest.name,) if lower else (),
             "trained_on": manifest.trained_on,
+            "flops_per_pair": manifest.flops_of_metrics,
             "models": manifest.models,
             "entry_point": manifest.entry_point,
             "weights": manifest.weights,

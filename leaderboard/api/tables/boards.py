@@ -13,8 +13,10 @@ from leaderboard.api.source import Source
 from leaderboard.api.tables.heat import heat_table
 from leaderboard.api.tables.stored_pairs import stored_pairs
 from leaderboard.pages.boards.filters import KINDS
+from leaderboard.pages.boards.layout import in_shown_order
 from leaderboard.pages.boards.pair_matrix import Pair, pairs
 from leaderboard.pages.boards.query import BoardQuery, Choice, resolve
+from leaderboard.pages.boards.view import layout_of
 from leaderboard.pages.reading import View
 from leaderboard.pages.shown.csv_export import board_table, pairs_table, table_name
 from leaderboard.pages.shown.measures import title, token
@@ -44,6 +46,12 @@ _FILTERS = (
     Parameter("untrained", "1: without those trained on the benchmark.", "1", ("1",)),
     Parameter("search", "Only metrics or submitters with one of these texts, parted by commas."),
 )
+_LAYOUT = (
+    Parameter("columns", "Further columns by key, joined by commas: a token, then @ and a skill "
+              "where it is of one; or cost:pairs_per_s, cost:seconds, "
+              "cost:gflops_declared, cost:memory_gib."),
+    Parameter("sort", "Key of a column, after - where the worst come first. Without: by rank."),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -130,8 +138,13 @@ def refuse(remarks: Collection[str]) -> None:
 def board(source: Source, asked: Asked) -> Table:
     """The ranking that the boards page shows for the same query."""
     found = chosen(source, asked)
-    cells = _cells(source, found)
-    return board_table(cells, found.view.entries, found.choice.board, found.about())
+    layout = layout_of(found.choice, found.view)
+    cells = in_shown_order(_cells(source, found), layout)
+    # A column may be sorted by without being shown.
+    keys = found.choice.arranged.columns
+    further = [values for values in layout.columns if values.column.key in keys]
+    about = found.about() | {"sort": found.choice.arranged.sort or None}
+    return board_table(cells, found.view.entries, found.choice.board, about, further)
 
 
 def board_pairs(source: Source, asked: Asked) -> Table:
@@ -212,7 +225,7 @@ OPERATIONS = (
     Operation(
         "/boards/{benchmark}", "board",
         "The ranking of a benchmark by one measure, best first, with intervals and rank ranges.",
-        board, (*SLICE, *_FILTERS, BENCHMARK), _OF_BOARD,
+        board, (*SLICE, *_FILTERS, *_LAYOUT, BENCHMARK), _OF_BOARD,
     ),
     Operation(
         "/boards/{benchmark}/pairs", "board_pairs",

@@ -10,6 +10,9 @@ from leaderboard.api.operations import PAGING, Asked, Operation, Parameter
 from leaderboard.api.problems import bad_query, not_found
 from leaderboard.api.source import Source
 from leaderboard.api.tables.boards import BENCHMARK, as_of
+from leaderboard.pages.boards.filters import YES
+from leaderboard.pages.metric.query import Shown, others_of
+from leaderboard.pages.metric.results import on_boards
 from leaderboard.pages.reading import BoardIndex, View
 from leaderboard.pages.shown.addresses import metric_address
 from leaderboard.pages.shown.measures import in_order, info, skill_title, title, token
@@ -27,15 +30,16 @@ _MEASURES = (
 )  # fmt: skip
 _ENTRIES = (
     "entry_id", "submission_id", "metric", "version", "kind", "submitter", "account", "description",
-    "trained_on", "benchmarks", "received_at", "published_at",
+    "trained_on", "flops_per_pair", "benchmarks", "received_at", "published_at",
 )  # fmt: skip
 _RESULTS = (
     "benchmark", "revision", "measure", "variant", "split", "facet", "skill", "value", "ci_low",
     "ci_high", "ci_method", "n_items", "n_clusters", "n_missing", "rank_low", "rank", "rank_high",
     "p_best", "tier_holm_5_percent", "why_unranked", "note",
+    "entry_id", "kind",
 )  # fmt: skip
 _TYPES = {
-    Type.NUMBER: "chance ceiling low high value ci_low ci_high p_best",
+    Type.NUMBER: "chance ceiling low high value ci_low ci_high p_best flops_per_pair",
     Type.COUNT: "protocol n_entries seed n_items n_clusters n_missing rank_low rank rank_high "
     "tier_holm_5_percent",
     Type.FLAG: "simulated answers_public higher_is_better headline",
@@ -49,11 +53,19 @@ _MEANINGS = {
     "skill": "Missing: all skills.",
     "chance": "What a guess gets.",
     "trained_on": "As its author declares, parted by commas.",
+    "flops_per_pair": "As its author declares, not measured; empty: not declared.",
     "benchmarks": "With results on the board, parted by commas.",
     "rank": "On the published board; missing where there is too little to order.",
     "tier_holm_5_percent": "Tier by tests of the headline; other measures have none here.",
     "why_unranked": "Why it has no rank.",
+    "entry_id": "`<submission id>/<metric>`.",
+    "kind": "metric: run by Assay; scores: as submitted, not re-run.",
 }
+_ELSEWHERE = Parameter(
+    "elsewhere",
+    "1: where it has no value itself, those of the same metric's other submissions, as on its page.",
+    options=(YES,),
+)
 
 
 def benchmarks(source: Source, _: Asked) -> Table:
@@ -109,7 +121,7 @@ def entry(source: Source, asked: Asked) -> Table:
     """Everything published of one metric: its values, and what was found about it.
 
     Raises:
-        RefusedError: `unknown_entry`.
+        RefusedError: `unknown_entry`, `bad_query`.
     """
     view = source.reader.view()
     found = view.entries.get(asked.path["entry_id"])
@@ -117,11 +129,12 @@ def entry(source: Source, asked: Asked) -> Table:
         raise not_found(
             "unknown_entry", "There is no such entry on the boards.", "See /v1/entries."
         )
+    if asked.params.get(_ELSEWHERE.name, YES) != YES:
+        raise bad_query(f"“{_ELSEWHERE.name}” is {YES} or not there.")
     rows = [
-        _result(cell, board)
-        for name, board in view.boards.items()
-        if name in found.provenance
-        for cell in _cells(found, view, name)
+        _result(cell, board, view.entries[cell.entry_id])
+        for board, cells in _of_metric(found, view, elsewhere=_ELSEWHERE.name in asked.params)
+        for cell in cells
     ]
     about = {
         "as_of": as_of(view),
@@ -131,8 +144,12 @@ def entry(source: Source, asked: Asked) -> Table:
     return Table("entry", columns_of(_RESULTS, _TYPES, _MEANINGS), rows, about)
 
 
-def _cells(found: Entry, view: View, benchmark_name: str) -> tuple[Cell, ...]:
-    return view.boards[benchmark_name].of_entries([found.entry_id])
+def _of_metric(
+    found: Entry, view: View, *, elsewhere: bool
+) -> list[tuple[BoardIndex, tuple[Cell, ...]]]:
+    """The boards a metric stands on with its rows, in the order of its page."""
+    others = others_of(found, view) if elsewhere else ()
+    return [(one.board, one.cells) for one in on_boards(Shown(found, None, others), view)]
 
 
 def _benchmark(board: BoardIndex, n_entries: int) -> dict[str, Value]:
@@ -174,9 +191,10 @@ def _entry(found: Entry) -> dict[str, Value]:
     }
 
 
-def _result(cell: Cell, board: BoardIndex) -> dict[str, Value]:
+def _result(cell: Cell, board: BoardIndex, entry: Entry) -> dict[str, Value]:
     return {
         **cell.model_dump(),
+        "kind": entry.kind.value,
         "benchmark": board.card.name,
         "revision": board.card.revision,
         "tier_holm_5_percent": cell.tier,
@@ -198,7 +216,7 @@ OPERATIONS = (
     Operation(
         "/entries/{entry_id}", "entry",
         "Every published value of one metric; `about.entry` has cost, findings and trust checks.",
-        entry, (),
+        entry, (_ELSEWHERE,),
         (Parameter("entry_id", "`<submission id>/<metric>`; the slash may stand as it is.",
                    "grey-0123456789/grey"),),
     ),

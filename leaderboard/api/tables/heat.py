@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from leaderboard.pages.boards.query import Choice
@@ -31,7 +31,12 @@ _MEANINGS = {
 
 
 def heat_table(
-    choice: Choice, view: View, entry_ids: Collection[str] | None, about: Mapping[str, Any]
+    choice: Choice,
+    view: View,
+    entry_ids: Collection[str] | None,
+    about: Mapping[str, Any],
+    *,
+    tested: bool = True,
 ) -> Table:
     """Metrics by skills for one measure; skills without the measure have no rows.
 
@@ -40,6 +45,8 @@ def heat_table(
         view: has the entries and makes the tests.
         entry_ids: those that are shown; None: all.
         about: what the table is of.
+        tested: whether to test the metrics of each skill; else the published rank ranges say which
+            may be best, which takes no time however many there are.
     """
     board, selector = choice.board, choice.selector
     slices: list[tuple[str | None, tuple[Cell, ...]]] = []
@@ -49,12 +56,12 @@ def heat_table(
             slices.append((skill, board.cells(nearest(selector, same, board.card), skill)))
     columns = [cells for _, cells in slices]
     # A board without results has no columns, and nothing to test.
-    tested = (
-        view.skill_tests.columns(view.orders, board.card, columns, entry_ids) if columns else ()
-    )
+    tests: Sequence[TestedColumn] = [TestedColumn(None, {})] * len(columns)
+    if tested and columns:
+        tests = view.skill_tests.columns(view.orders, board.card, columns, entry_ids)
     rows = [
         {**_row(cell, column, view), "skill_title": skill_title(board.card, skill)}
-        for (skill, cells), column in zip(slices, tested, strict=True)
+        for (skill, cells), column in zip(slices, tests, strict=True)
         for cell in cells
         if entry_ids is None or cell.entry_id in entry_ids
     ]

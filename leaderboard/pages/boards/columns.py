@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from benchmarks.schema import Card, Selector
 from leaderboard.pages.reading import BoardIndex
+from leaderboard.pages.shown.flops import GIGA
 from leaderboard.pages.shown.measures import in_order, info, skill_title, title, token
 from leaderboard.publication.snapshot import Entry
 from leaderboard.ranking.cells import Cell
@@ -36,6 +37,7 @@ class Column:
     skill: str | None = None
 
 
+FLOPS = "cost:gflops_declared"
 COSTS = {
     "cost:pairs_per_s": Column(
         "cost:pairs_per_s", "Pairs/s", "Pairs scored in a second of the run here.", True
@@ -43,11 +45,17 @@ COSTS = {
     "cost:seconds": Column(
         "cost:seconds", "Seconds", "Time spent in the scorer on this benchmark.", False
     ),
+    FLOPS: Column(
+        FLOPS,
+        "GFLOPs/pair, declared",
+        "Floating-point operations of one pair as its author declares them, not measured.",
+        False,
+    ),
     "cost:memory_gib": Column(
         "cost:memory_gib", "Memory, GiB", "Most memory the scorer held at a time.", False
     ),
 }
-"""Columns of what a run used; empty for scores that were not computed here."""
+"""Columns of what a run used, empty for scores that were not computed here; and what is declared."""
 
 
 def key_of(selector: Selector, skill: str | None) -> str:
@@ -115,6 +123,9 @@ def values_of(board: BoardIndex, column: Column, entries: Mapping[str, Entry]) -
     if column.selector is not None:
         cells = board.cells(column.selector, column.skill)
         return Values(column, {cell.entry_id: cell for cell in cells}, {})
+    if column.key == FLOPS:
+        declared = ((entry_id, entry.flops_per_pair) for entry_id, entry in entries.items())
+        return Values(column, {}, {e: flops / GIGA for e, flops in declared if flops is not None})
     known = ((entry_id, entry.cost.get(board.card.name)) for entry_id, entry in entries.items())
     costs = {entry_id: _cost(cost, column.key) for entry_id, cost in known if cost is not None}
     return Values(column, {}, {e: cost for e, cost in costs.items() if cost is not None})

@@ -126,6 +126,16 @@ def window(cells: Sequence[Cell], layout: Layout, rows: int = PAGE_ROWS) -> Wind
     return Window(tuple(parts), first, start + len(shown), len(labelled), page, pages)
 
 
+def in_shown_order(cells: Sequence[Cell], layout: Layout) -> tuple[Cell, ...]:
+    """All rows as they are shown where nothing is pinned.
+
+    Args:
+        cells: of the ranking, in the order of `tiers.in_tiers`.
+        layout: has what they are sorted by.
+    """
+    return tuple(cell for _, cell in _in_order(cells, layout))
+
+
 def _in_order(cells: Sequence[Cell], layout: Layout) -> list[tuple[str, Cell]]:
     """Every row with its label, in the order in which rows are shown."""
     column = next(

@@ -172,6 +172,9 @@ def _arranged(choice: Choice, asked: Arrangement) -> Choice:
         named = ", ".join(f"“{_named(key)}”" for key in lost[:_MOST_NAMED])
         more = ", …" if len(lost) > _MOST_NAMED else ""
         remarks += (f"No column {named}{more} on {board.card.title}.",)
+    if asked.sort and not found.sort:
+        named = _named(asked.sorted_by)
+        remarks += (f"No column “{named}” to sort by on {board.card.title}; sorted by rank.",)
     if lost_pins := len(asked.pins) - len(found.pins):
         gone = "A pinned metric is" if lost_pins == 1 else f"{lost_pins} pinned metrics are"
         remarks += (f"{gone} not on this board.",)

@@ -200,8 +200,10 @@ def data_of(choice: Choice, part: str = "") -> str:
         choice: what is shown.
         part: `pairs`, `skills`, or the ranking itself.
     """
-    # The data are all rows in their order, however a visitor lays them out.
-    query = replace(choice.query, arranged=Arrangement())
+    # The data are all rows, in the order that is shown; pins and pages are for the eye alone.
+    asked = choice.arranged
+    arranged = Arrangement() if part else Arrangement(asked.columns, sort=asked.sort)
+    query = replace(choice.query, arranged=arranged)
     return board_data(choice.board.card.name, query.to_query(), part)
 
 

@@ -12,12 +12,15 @@ from benchmarks.comparison_words import plural
 from benchmarks.schema import Card
 from leaderboard.pages.compare.cluster_marks import scatter
 from leaderboard.pages.compare.clusters import ClusterReader, ClusterValues
+from leaderboard.pages.compare.pair_scores import MOST_PAIRS, PairScoreReader
 from leaderboard.pages.compare.query import Opponents
+from leaderboard.pages.items.looking import answers_are_public
 from leaderboard.pages.items.reading import ItemReader
 from leaderboard.pages.reading import View
 from leaderboard.pages.shown.addresses import items_address
 from leaderboard.pages.shown.markup import (
     MISSING,
+    count,
     number,
     page,
     scroll_box,
@@ -33,6 +36,7 @@ MOST_ALIKE = 12
 MOST_CLUSTERS = 10
 """Clusters that are listed where two metrics disagree."""
 _LONGEST_NAME = 60
+_ALIKE = "Agreement between metrics"
 
 
 @dataclass(frozen=True)
@@ -42,10 +46,16 @@ class Behind:
     Attributes:
         clusters: the value of every cluster.
         items: the cases that clusters are in.
+        scores: those of pairs, for measures without values of clusters.
+        here: the cards of this installation; what one of them withholds is not shown either.
+        lower: submission to those of its metrics whose smaller scores are better.
     """
 
     clusters: ClusterReader
     items: ItemReader
+    scores: PairScoreReader
+    here: Mapping[str, Card]
+    lower: Callable[[], Mapping[str, Sequence[str]]]
 
 
 def agreement_view(pair: Opponents, view: View, behind: Behind) -> str:
@@ -58,22 +68,50 @@ def agreement_view(pair: Opponents, view: View, behind: Behind) -> str:
     if len(chosen) < 2 or choice.selector is None or len(choice.skills) > 1:
         return ""
     card = choice.board.card
+    if not answers_are_public(card, behind.here):
+        return page([section("Agreement", _withheld(card), ident="agreement")])
     wanted = tuple(dict.fromkeys((*chosen, *pair.options)))[:MOST_ALIKE]
     cells = {cell.entry_id: cell for cell in choice.slices()[0]}
     found = behind.clusters.values(card, [cells[entry] for entry in wanted], view.version)
     if found is None:
-        return page([section("Agreement", _none(card), ident="agreement")])
-    parts = [section("Agreement between metrics", heatmap(found, view.entries, card, chosen))]
+        return page([_by_pairs(wanted, pair, view, behind)])
+    over = text(plural(card.cluster, len(found.clusters)))
+    parts = [section(_ALIKE, heatmap(found, view.entries, over, chosen))]
     if {chosen[0], chosen[1]} <= set(found.entries):
         two = found.of(chosen[0], chosen[1])
         parts.append(section("Where they disagree", _disagreement(two, pair, view, behind)))
     return page(parts)
 
 
+def _by_pairs(wanted: Sequence[str], pair: Opponents, view: View, behind: Behind) -> str:
+    """The heatmap over scores of pairs, where the measure has no values of clusters."""
+    card = pair.choice.board.card
+    entries = [view.entries[entry] for entry in wanted]
+    found = behind.scores.values(card, entries, behind.lower())
+    if found is None:
+        return section("Agreement", _none(card), ident="agreement")
+    over = f"{count(len(found.clusters), 'pair')} of an image and a prompt"
+    chosen = [entry for entry in pair.chosen if entry in found.entries]
+    said = (
+        f"<p>This measure has no value for a single {text(card.cluster)}. So this compares the "
+        "published scores themselves, over pairs of the whole benchmark, whatever skill or split is "
+        f"chosen; at most {MOST_PAIRS:,} pairs, the same of every metric, and of them those that "
+        "both have.</p>"
+    )
+    return section(_ALIKE, said + heatmap(found, view.entries, over, chosen), ident="agreement")
+
+
 def heatmap(
-    found: ClusterValues, entries: Mapping[str, Entry], card: Card, chosen: Sequence[str]
+    found: ClusterValues, entries: Mapping[str, Entry], over: str, chosen: Sequence[str]
 ) -> str:
-    """Kendall's tau-b between each two metrics as a coloured table with its values."""
+    """Kendall's tau-b between each two metrics as a coloured table with its values.
+
+    Args:
+        found: what is compared.
+        entries: entry id to entry.
+        over: how many of what it is, escaped.
+        chosen: the metrics that a visitor chose.
+    """
     taus = found.taus()
     off = taus[~np.eye(len(taus), dtype=bool)]
     low = float(np.nanmin(off)) if np.isfinite(off).any() else 0.0
@@ -96,7 +134,7 @@ def heatmap(
         f'<thead><tr><th scope="col" class="as-c-metric">Metric</th>{heads}</tr></thead>'
         f"<tbody>{rows}</tbody></table></div>"
         '<p class="as-legend">Kendall’s τ<sub>b</sub> between the values of two metrics over '
-        f"{text(plural(card.cluster, len(found.clusters)))}: 1 where both order them alike, 0 where "
+        f"{over}: 1 where both order them alike, 0 where "
         f"the order of one says nothing about the other’s. The stronger, the more alike.{others}</p>"
     )
 
@@ -176,14 +214,15 @@ def _signed(value: float) -> str:
     return f"+{number(value)}" if value > 0 else number(value)
 
 
-def _none(card: Card) -> str:
-    if not card.answers_public:
-        return (
-            f"<p>The values of single {text(card.cluster)}s are not published, since the answers of "
-            "this benchmark are not.</p>"
-        )
+def _withheld(card: Card) -> str:
     return (
-        f"<p>This measure has no value for a single {text(card.cluster)} that is published for two "
-        "metrics, so their agreement cannot be shown. Measures that are means over "
-        f"{text(card.cluster)}s have one.</p>"
+        f"<p>The values of single {text(card.cluster)}s are not published, since the answers of "
+        "this benchmark are not.</p>"
+    )
+
+
+def _none(card: Card) -> str:
+    return (
+        f"<p>This measure has no value for a single {text(card.cluster)}, and no scores of pairs are "
+        "published for two of these metrics, so their agreement cannot be shown.</p>"
     )

@@ -12,8 +12,10 @@ from leaderboard.pages.boards.boards_page import benchmark_options, measure_opti
 from leaderboard.pages.boards.query import BETWEEN_SKILLS, BoardQuery
 from leaderboard.pages.compare.agreement import Behind, agreement_view
 from leaderboard.pages.compare.clusters import ClusterReader
+from leaderboard.pages.compare.pair_scores import PairScoreReader
 from leaderboard.pages.compare.query import CompareQuery, Opponents, opponents
 from leaderboard.pages.compare.view import HEADER, compare_view
+from leaderboard.pages.items.looking import lower_is_better
 from leaderboard.pages.items.reading import ItemReader
 from leaderboard.pages.outage import or_unread
 from leaderboard.pages.page import Context, Page
@@ -139,10 +141,20 @@ class _Answers:
         return agreement_view(opponents(CompareQuery.from_link(link), view), view, self.behind)
 
 
+def _behind(context: Context) -> Behind:
+    public = context.store.public
+    return Behind(
+        clusters=ClusterReader(public),
+        items=context.items or ItemReader(public),
+        scores=PairScoreReader(public),
+        here=context.cards,
+        lower=lambda: lower_is_better(context.reader.statuses()),
+    )
+
+
 def _build(context: Context) -> None:
     controls = _controls(context)
-    public = context.store.public
-    answers = _Answers(context, Behind(ClusterReader(public), ItemReader(public)))
+    answers = _Answers(context, _behind(context))
     asked, every = controls.inputs, controls.every
     load = gr.context.Context.root_block.load(
         or_unread(answers.opened, every), outputs=every, **QUIET

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,7 +12,6 @@ from benchmarks.comparison import Compared, corrected
 from benchmarks.schema import Selector
 from leaderboard.pages.boards.query import Choice
 from leaderboard.pages.reading import View
-from leaderboard.pages.shown.csv_export import harmless
 from leaderboard.pages.shown.measures import in_order, nearest
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.comparing import Match, compare_cells
@@ -84,30 +81,6 @@ def shown(choice: Choice, a: str, b: str, view: View) -> Shown:
         measures=corrected([row for row in placed[end:] if row], "benjamini_hochberg"),
         n_resamples=resamples,
     )
-
-
-def shown_csv(rows: Shown, choice: Choice, entries: tuple[str, str], seed: int) -> str:
-    """One line per comparison, in the order of the page; empty fields where there is no number."""
-    card = choice.board.card
-    facts = {
-        "entry_a": entries[0],
-        "entry_b": entries[1],
-        "benchmark": card.name,
-        "revision": card.revision,
-        "seed": seed,
-        "n_resamples": rows.n_resamples,
-    }
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    parts: Iterable[tuple[str, Sequence[Compared]]] = (
-        ("chosen", [rows.chosen]), ("skill", rows.skills), ("measure", rows.measures),
-    )  # fmt: skip
-    for part, of_part in parts:
-        for row in of_part:
-            record = {"shown_as": part, **facts, **row.to_json()}
-            writer.writerow([harmless(record[column]) for column in COLUMNS])
-    return out.getvalue()
 
 
 def _by_skill(choice: Choice, wanted: Selector) -> list[tuple[Selector, str]]:

@@ -24,11 +24,10 @@ from leaderboard.pages.boards.table import badges
 from leaderboard.pages.boards.view import SIMULATED
 from leaderboard.pages.compare.marks import tally_bar
 from leaderboard.pages.compare.query import Opponents
-from leaderboard.pages.compare.rows import Shown, shown, shown_csv
+from leaderboard.pages.compare.rows import Shown, shown
 from leaderboard.pages.compare.several import several
 from leaderboard.pages.compare.table import forest, measure_table, pairs_table
 from leaderboard.pages.reading import View
-from leaderboard.pages.shown.csv_export import download_link
 from leaderboard.pages.shown.downloads import download_links
 from leaderboard.pages.shown.flags import flags_legend
 from leaderboard.pages.shown.markup import count, notice, number, page, section, submitted, text
@@ -122,14 +121,9 @@ def _head(pair: Opponents, rows: Shown, view: View) -> str:
     listed = "".join(f"<dt>{name}</dt><dd>{_subscript(fact)}</dd>" for name, fact in facts if fact)
     body = said + _no_draws(row) + _two_values(pair, row, view) + _tally(row, a, b)
     body += f'<dl class="as-facts">{listed}</dl>'
-    card = choice.board.card
     link = f'<a class="as-button" href="./boards{text(_board_query(choice))}">To the board</a>'
-    content = shown_csv(
-        rows, choice, (pair.a or "", pair.b or ""), seed_of(card.name, card.revision)
-    )
-    aside = f"{link}{download_link(content, _file_name(choice, entries))}"
-    heading = f"{card.title}: {_measure_title(choice)} — {choice.title}"
-    return section(heading, body, aside=aside, ident="verdict")
+    heading = f"{choice.board.card.title}: {_measure_title(choice)} — {choice.title}"
+    return section(heading, body, aside=link + _data(pair), ident="verdict")
 
 
 def _subscript(fact: str) -> str:
@@ -221,10 +215,3 @@ def _empty_board(card: Card) -> str:
         f"There is nothing to compare on {text(card.title)} so far. "
         f'<a href="./boards?{urlencode({"benchmark": card.name})}">To the board</a>'
     )
-
-
-def _file_name(choice: Choice, entries: Sequence[object]) -> str:
-    names = [getattr(entry, "metric", "") for entry in entries]
-    plain = "-".join(("compare", choice.board.card.name, *names))
-    safe = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "-" for c in plain)
-    return f"{safe[:100]}.csv"

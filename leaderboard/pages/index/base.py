@@ -14,6 +14,7 @@ from leaderboard.pages.index.boards import IndexBoard, index_boards, rescaled
 from leaderboard.pages.reading import View
 from leaderboard.pages.shown.identities import Identity, entries_of_each, latest_entries
 from leaderboard.publication.snapshot import Entry
+from leaderboard.ranking.draws import Draws
 from leaderboard.ranking.headlines import Headlines
 from leaderboard.ranking.index import Comparison, Interval, Standing
 
@@ -79,9 +80,9 @@ def index_base(view: View) -> IndexBase:
     latest = latest_entries(view.entries.values())
     keys = {who: _key(who) for board in boards.values() for who in board.cells}
     draws = {name: _draws(board, view) for name, board in boards.items()}
-    length, unjoined = _joint(draws)
+    length, unjoined = _joint({name: of.resamples for name, of in draws.items()})
     headlines = [
-        _headlines(board, keys, draws[name] if name not in unjoined else None, length)
+        _headlines(board, keys, draws[name], length, joined=name not in unjoined)
         for name, board in boards.items()
     ]
     return IndexBase(
@@ -112,35 +113,34 @@ def _key(who: Identity) -> str:
     return "\x1f".join(parts)
 
 
-def _draws(board: IndexBoard, view: View) -> NDArray[np.floating]:
-    """Shape (metrics, B) in the order of the cells of the board; B is 0 where there are none."""
-    return view.orders.slice(board.card, tuple(board.cells.values())).draws.resamples
+def _draws(board: IndexBoard, view: View) -> Draws:
+    """In the order of the cells of the board."""
+    return view.orders.slice(board.card, tuple(board.cells.values())).draws
 
 
-def _joint(draws: Mapping[str, NDArray[np.floating]]) -> tuple[int, dict[str, str]]:
+def _joint(resamples: Mapping[str, NDArray[np.floating]]) -> tuple[int, dict[str, str]]:
     """How many resamples are joined, and the benchmarks that have another number of them."""
-    lengths = [of.shape[1] for of in draws.values() if of.shape[1]]
+    lengths = [of.shape[1] for of in resamples.values() if of.shape[1]]
     length = Counter(lengths).most_common(1)[0][0] if lengths else 0
     unjoined = {
         name: OTHER_PLAN if of.shape[1] else NO_DRAWS
-        for name, of in draws.items()
+        for name, of in resamples.items()
         if of.shape[1] != length or not length
     }
     return length, unjoined
 
 
 def _headlines(
-    board: IndexBoard,
-    keys: Mapping[Identity, str],
-    draws: NDArray[np.floating] | None,
-    length: int,
+    board: IndexBoard, keys: Mapping[Identity, str], draws: Draws, length: int, *, joined: bool
 ) -> Headlines:
     cells: Sequence[float | None] = [cell.value for cell in board.cells.values()]
     missing = np.full((len(cells), max(length, 1)), np.nan)
+    drawn = draws.resamples
     return Headlines(
         benchmark=board.card.name,
         scale=board.scale,
         metrics=tuple(keys[who] for who in board.cells),
         values=np.array([math.nan if value is None else value for value in cells]),
-        resamples=missing if draws is None else np.where(np.isfinite(draws), draws, np.nan),
+        resamples=np.where(np.isfinite(drawn), drawn, np.nan) if joined else missing,
+        contributions=draws.contributions,
     )

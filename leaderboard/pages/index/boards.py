@@ -6,11 +6,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import fmean
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from benchmarks.schema import Card, Scale
-from leaderboard.pages.reading import BoardIndex, View
+from leaderboard.pages.reading import BoardIndex
 from leaderboard.pages.shown.identities import Identity, latest_cells
+from leaderboard.publication.entries import Entry
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.index import Interval
 
@@ -25,6 +26,18 @@ NO_RESULTS = "no metric published yet"
 NO_SCALE = "its card states no chance level and ceiling"
 NO_HEADLINE = "no metric has a value of its headline measure over all skills"
 NO_RANKS = "no metric has a rank on its headline measure: too few items, or values undefined"
+
+
+class BoardsShown(Protocol):
+    """What of a view the index looks at."""
+
+    @property
+    def boards(self) -> Mapping[str, BoardIndex]:
+        """The boards by benchmark."""
+
+    @property
+    def entries(self) -> Mapping[str, Entry]:
+        """The entries by id."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +71,7 @@ def rescaled(cell: Cell, scale: Scale) -> Interval:
     return Interval(value, min(one, other), max(one, other))
 
 
-def index_boards(view: View) -> tuple[dict[str, IndexBoard], dict[str, str]]:
+def index_boards(view: BoardsShown) -> tuple[dict[str, IndexBoard], dict[str, str]]:
     """The benchmarks of the index in the order of display, and those left out with the reason."""
     boards: dict[str, IndexBoard] = {}
     left_out: dict[str, str] = {}
@@ -96,7 +109,7 @@ def plain_index(boards: Mapping[str, IndexBoard]) -> dict[Identity, PlainIndex]:
     return {who: PlainIndex(fmean(own.values()), tuple(own)) for who, own in values.items()}
 
 
-def _board(board: BoardIndex, view: View) -> IndexBoard | str:
+def _board(board: BoardIndex, view: BoardsShown) -> IndexBoard | str:
     """The benchmark, or why it is left out."""
     if board.empty:
         return NO_RESULTS

@@ -18,7 +18,7 @@ INDEX = "index"
 COLUMNS = (
     "metric", "version", "submitter", "kind", "benchmark", "revision", "measure", "weight",
     "chance", "ceiling", "value", "ci_low", "ci_high", "rescaled", "rescaled_low", "rescaled_high",
-    "rank_low", "rank", "rank_high", "p_best", "borda", "borda_low", "borda_high",
+    "rank_low", "rank", "rank_high", "tier", "p_best", "borda", "borda_low", "borda_high",
     "borda_rank_low", "borda_rank", "borda_rank_high", "common", "common_low", "common_high",
     "n_present", "n_missing_benchmarks", "note", "seed", "n_resamples", "plan", "versions",
     "submission_id", "account",
@@ -28,13 +28,14 @@ COLUMNS = (
 _TYPES = {
     Type.NUMBER: "weight chance ceiling value ci_low ci_high rescaled rescaled_low rescaled_high "
     "p_best borda borda_low borda_high common common_low common_high",
-    Type.COUNT: "rank_low rank rank_high borda_rank_low borda_rank borda_rank_high n_present "
+    Type.COUNT: "rank_low rank rank_high tier borda_rank_low borda_rank borda_rank_high n_present "
     "n_missing_benchmarks seed n_resamples",
 }
 _MEANINGS = {
     "benchmark": "index: the row of the index itself.",
     "rescaled": "(value - chance) / (ceiling - chance); of the index: their weighted mean.",
     "rank": "Of the index: among metrics on every benchmark with a weight.",
+    "tier": "1 is the best; within one no two differ significantly. Empty: not tested.",
     "p_best": "Share of the resamples in which it is the best, from 0 to 1.",
     "borda": "Share of the weighted comparisons that it wins.",
     "common": "Over the benchmarks that all have.",
@@ -76,6 +77,7 @@ def _index_line(row: Ranked) -> dict[str, Value]:
         "benchmark": INDEX,
         **_span("rescaled", standing.index),
         **_ranks("rank", standing.rank),
+        "tier": standing.tier,
         "p_best": standing.p_best,
         **_span("borda", standing.borda),
         **_ranks("borda_rank", standing.borda_rank),
@@ -108,7 +110,7 @@ def _board_lines(
             line |= _span("rescaled", base.values[name][row.who])
             line |= {"value": cell.value, "ci_low": cell.ci_low, "ci_high": cell.ci_high}
             line |= {"rank_low": cell.rank_low, "rank": cell.rank, "rank_high": cell.rank_high}
-            line |= {"p_best": cell.p_best, "note": cell.note}
+            line |= {"tier": cell.tier, "p_best": cell.p_best, "note": cell.note}
             line |= _provenance(entries[cell.entry_id], name)
         lines.append(line)
     return lines

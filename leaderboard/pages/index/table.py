@@ -9,6 +9,7 @@ from leaderboard.pages.boards.table import is_trained_on
 from leaderboard.pages.index.base import IndexBase, Ranked
 from leaderboard.pages.index.marks import Strips, index_axis, index_whisker, strip_header
 from leaderboard.pages.index.query import BY_BORDA, BY_INDEX, BY_NAME, IndexChoice
+from leaderboard.pages.index.tiers_said import tier_cell
 from leaderboard.pages.shown.flags import flag_badges, flags_of
 from leaderboard.pages.shown.marks import Axis, axis_header, rank_bar
 from leaderboard.pages.shown.markup import MISSING, badge, count, interval, number, text
@@ -46,6 +47,7 @@ def ranked_table(
     axis = index_axis(row.standing.index for row in rows)
     heads = (
         ("as-i-rank", "Rank range"),
+        ("as-i-tier", "Tier"),
         ("as-i-metric", "Metric"),
         ("as-i-axis", f'<span class="as-sr">Index and 95 % interval</span>{axis_header(axis)}'),
         ("as-i-value", "Index"),
@@ -56,7 +58,7 @@ def ranked_table(
     ranked = len(rows)
     body = "".join(
         "<tr>"
-        f'<td class="as-i-rank">{_rank(row.standing.rank, ranked)}</td>'
+        f'<td class="as-i-rank">{_rank(row.standing.rank, ranked)}</td>{tier_cell(row)}'
         f"{_common(row, axis, choice, base, strips)}"
         f'<td class="as-i-borda" title="Share of the comparisons won: '
         f'{text(_span(row.standing.borda))}"><span class="as-range">'

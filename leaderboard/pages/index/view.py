@@ -10,6 +10,7 @@ from leaderboard.pages.index.boards import NO_RESULTS, IndexBoard
 from leaderboard.pages.index.marks import Strips
 from leaderboard.pages.index.query import IndexChoice
 from leaderboard.pages.index.table import in_order, partial_table, ranked_table
+from leaderboard.pages.index.tiers_said import about_tiers
 from leaderboard.pages.shown.downloads import download_links
 from leaderboard.pages.shown.flags import flags_legend
 from leaderboard.pages.shown.markup import badge, count, notice, page, scroll_box, section, text
@@ -35,6 +36,14 @@ all metrics share the resamples of a benchmark, so that differences between them
 interval holds the middle 95 % of the resampled values (percentile interval), the rank range the
 middle 95 % of the resampled ranks.
 <b>P(best)</b> is the share of the resamples in which a metric has the highest index.</p>
+<p><b>Tiers.</b> A value is the sum of the contributions of its clusters, so the difference of two
+indices is one sum over the clusters of all benchmarks. Were two metrics exchangeable, each term could
+as well have the other sign: the boards’ paired permutation test, stratified by benchmark. Because
+weights may change at any moment no signs are drawn; the p-value is the Gaussian bound of Bentkus and
+Dzindzalieta 2015, 3.178 · P(|Z| ≥ |difference| / √Σ d²), which that of the test never exceeds. Then
+Holm’s correction over all pairs, 5 %, and the boards’ rule: a metric opens a new tier if it differs
+from one of the tier above. Metrics that differ on single benchmarks in opposite directions are tested
+with less power, never with more.</p>
 <p><b>Borda</b> counts how many others a metric beats on each benchmark, not by how much: the share
 of the weighted comparisons that it wins, ties half, and the rank range of that share.</p>
 <p><b>What a metric lacks.</b> Where a metric was not run, has no value or lacks too many scores for a
@@ -105,6 +114,7 @@ def _whole(rows: Sequence[Ranked], choice: IndexChoice, base: IndexBase, strips:
         '<p class="as-legend">Dot: index. Line: 95 % interval. Dashes: a guess. Bars: the rescaled '
         "headline of each benchmark with its interval, from a guess (line below) to the ceiling "
         "(dots above); figures on hover, faint where the weight is 0.</p>"
+        f'<p class="as-legend">{about_tiers(rows)}</p>'
         f"{_flags_note(rows, base)}"
     )
     aside = f"<span>{count(len(rows), 'metric')} {on}</span>"

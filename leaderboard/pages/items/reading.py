@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -34,17 +34,35 @@ class Kept:
         self._most = most_bytes
         self._lock = threading.Lock()
         self._held: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._making: dict[Hashable, Future[Any]] = {}
         self._bytes = 0
 
     def get(self, key: Hashable, make: Callable[[], Any], size: Callable[[Any], int]) -> Any:
-        """What is kept under a key, or is made and kept now; None is made again each time."""
+        """What is kept under a key, or is made and kept now; None is made again each time.
+
+        Of those who ask for the same at once one makes it, and the others wait for what it gets,
+        be that an error.
+        """
         with self._lock:
             if key in self._held:
                 self._held.move_to_end(key)
                 return self._held[key][0]
-        made = make()
-        if made is not None:
-            self._keep(key, made, size(made))
+            awaited = self._making.get(key)
+            if awaited is None:
+                begun = self._making[key] = Future()
+        if awaited is not None:
+            return awaited.result()
+        try:
+            made = make()
+            if made is not None:
+                self._keep(key, made, size(made))
+            begun.set_result(made)
+        except BaseException as error:
+            begun.set_exception(error)
+            raise
+        finally:
+            with self._lock:
+                del self._making[key]
         return made
 
     def _keep(self, key: Hashable, made: Any, size: int) -> None:

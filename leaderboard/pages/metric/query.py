@@ -96,12 +96,7 @@ def resolve(query: MetricQuery, view: View, statuses: Sequence[Status]) -> Shown
     entry_id = asked if asked in view.entries else _only(ident, view) if not metric else ""
     if entry_id:
         entry = view.entries[entry_id]
-        who = Identity.of(entry)
-        others = tuple(
-            other for other in view.entries.values()
-            if Identity.of(other) == who and other.entry_id != entry_id
-        )  # fmt: skip
-        return Shown(entry, known.get(entry.submission_id), others)
+        return Shown(entry, known.get(entry.submission_id), others_of(entry, view))
     status = known.get(ident)
     if status is not None and (not metric or metric in status.submission.metrics):
         return Gone(metric or status.submission.name, status)
@@ -109,6 +104,15 @@ def resolve(query: MetricQuery, view: View, statuses: Sequence[Status]) -> Shown
     if asked and not query.search and not matches:
         matches = _matching("", view)
     return Unknown(asked, query.search, matches[:MOST_FOUND], len(matches))
+
+
+def others_of(entry: Entry, view: View) -> tuple[Entry, ...]:
+    """The other published entries of the same metric."""
+    who = Identity.of(entry)
+    return tuple(
+        other for other in view.entries.values()
+        if Identity.of(other) == who and other.entry_id != entry.entry_id
+    )  # fmt: skip
 
 
 def _only(ident: str, view: View) -> str:

@@ -17,7 +17,9 @@ from leaderboard.pages.metric.tables import (
 )
 from leaderboard.pages.reading import View
 from leaderboard.pages.shown.addresses import metric_address, skills_address
+from leaderboard.pages.shown.downloads import download_links, metric_data
 from leaderboard.pages.shown.flags import flag_badges, flags_legend, flags_of
+from leaderboard.pages.shown.flops import DECLARED, GIGA, NOT_DECLARED, gigaflops_text
 from leaderboard.pages.shown.history import moment
 from leaderboard.pages.shown.markup import (
     badge,
@@ -43,10 +45,12 @@ def metric_view(shown: Shown, view: View, around: Around) -> str:
     """Everything about a metric that stands on a board."""
     found = on_boards(shown, view)
     cards = {name: board.card for name, board in view.boards.items()}
+    data = download_links(metric_data(shown.entry.entry_id), "results") if found else ""
     parts = [
         _head(shown, cards),
         _contents(),
-        section("Results on every benchmark", _results(found, shown), ident="results"),
+        section("Results on every benchmark", _results(found, shown), aside=data,
+                ident="results"),
         section("Profile over skills", _profile(found, view), ident="profile"),
         section("Trust checks", _trust(shown, cards), ident="trust"),
         section("Cost", _costs(shown, cards), ident="cost"),
@@ -54,7 +58,7 @@ def metric_view(shown: Shown, view: View, around: Around) -> str:
         section("Computed again", provenance(shown, found), ident="again"),
         section("Citation", citation(shown, found, around), ident="cite"),
         section("Results for the Hub", hub(shown, found, around), ident="hub"),
-    ]
+    ]  # fmt: skip
     return page(parts)
 
 
@@ -175,12 +179,12 @@ def _trust(shown: Shown, cards: Mapping[str, Card]) -> str:
 
 def _costs(shown: Shown, cards: Mapping[str, Card]) -> str:
     found = costs_of(shown.entry, cards)
+    flops = shown.entry.flops_per_pair
+    said = NOT_DECLARED if flops is None else f"{gigaflops_text(flops / GIGA)}, {DECLARED}"
+    declared = f'<p class="as-legend">FLOPs per pair: {said}.</p>'
     if not found:
-        return '<p class="as-muted">No run of it is recorded: nothing was run here.</p>'
-    return (
-        f"{found}<p class='as-legend'>On the hardware of the worker that ran it; FLOPs are not "
-        "recorded.</p>"
-    )
+        return '<p class="as-muted">No run of it is recorded: nothing was run here.</p>' + declared
+    return f"{found}<p class='as-legend'>On the hardware of the worker that ran it.</p>{declared}"
 
 
 def _history(shown: Shown, around: Around) -> str:

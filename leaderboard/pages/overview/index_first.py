@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from leaderboard.pages.index.base import IndexBase, Ranked
 from leaderboard.pages.index.marks import index_axis, index_whisker
+from leaderboard.pages.index.tiers_said import IN_SHORT, about_tiers, is_tested, tier_cell
 from leaderboard.pages.shown.marks import Axis, axis_header, rank_bar
 from leaderboard.pages.shown.markup import badge, count, interval, number, page, scroll_box, section
 from leaderboard.pages.shown.metric_names import metric_name
@@ -14,7 +15,7 @@ from leaderboard.records import Kind
 MOST_ROWS = 8
 _MEANS = (
     '<p class="as-lead">The mean of each benchmark’s headline, 0 for a guess and 1 for its ceiling. '
-    "Metrics whose rank ranges overlap are not told apart by the data.</p>"
+    "Metrics whose rank ranges overlap are not told apart by the data.{tiers}</p>"
 )
 
 
@@ -30,18 +31,20 @@ def index_first(base: IndexBase) -> str:
     table = (
         f'{scroll_box("Best of the index")}<table class="as-table as-first">'
         '<caption class="as-sr">The best metrics by the index, with intervals</caption>'
-        '<thead><tr><th scope="col" class="as-i-rank">Rank range</th><th scope="col">Metric</th>'
+        '<thead><tr><th scope="col" class="as-i-rank">Rank range</th>'
+        '<th scope="col" class="as-i-tier">Tier</th><th scope="col">Metric</th>'
         f'<th scope="col" class="as-i-axis"><span class="as-sr">Index and 95 % interval</span>'
         f'{axis_header(axis)}</th><th scope="col">Index</th></tr></thead>'
         f"<tbody>{rows}</tbody></table></div>"
     )
+    means = _MEANS.format(tiers=f" {IN_SHORT if is_tested(ranked) else about_tiers(ranked)}")
     on = sum(weight > 0 for weight in weights.values())
     aside = (
         f"<span>{count(len(ranked), 'metric')} on {'the' if on == 1 else 'all'} "
         f"{count(on, 'benchmark')}</span>"
         '<a href="./index">Whole index, other weights</a>'
     )
-    return page([section("Index over benchmarks", _MEANS + table, aside=aside)])
+    return page([section("Index over benchmarks", means + table, aside=aside)])
 
 
 def waiting() -> str:
@@ -55,7 +58,7 @@ def _row(one: Ranked, axis: Axis, ranked: int) -> str:
     mark = badge("scores only", "plain", "Scores as submitted, not re-run")
     origin = f" {mark}" if entry.kind is Kind.SCORES else ""
     return (
-        f'<tr><td class="as-i-rank">{_rank(one.standing.rank, ranked)}</td>'
+        f'<tr><td class="as-i-rank">{_rank(one.standing.rank, ranked)}</td>{tier_cell(one)}'
         f'<th scope="row">{metric_name(entry)}{signed_by(entry)}{origin}</th>'
         f'<td class="as-i-axis">{index_whisker(index, axis)}</td>'
         f'<td class="as-c-value"><b>{number(index.value)}</b> '

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from benchmarks.schema import Card
 from leaderboard.pages.boards.filters import KINDS
+from leaderboard.pages.index.base import IndexBase
+from leaderboard.pages.overview.still_index import still_index
 from leaderboard.pages.shown.markup import (
     MISSING,
     count,
@@ -35,11 +37,12 @@ _STYLE = (
 )
 
 
-def still_page(snapshot: Snapshot) -> bytes:
+def still_page(snapshot: Snapshot, base: IndexBase | None = None) -> bytes:
     """The page of a snapshot.
 
     Args:
         snapshot: what is published.
+        base: its index with all draws; None: the index is shown without what is made from them.
     """
     at = snapshot.built_at
     boards = [board for _, board in sorted(snapshot.boards.items(), key=_order)]
@@ -54,6 +57,7 @@ def still_page(snapshot: Snapshot) -> bytes:
         f'<time datetime="{at.isoformat()}">{at:%Y-%m-%d %H:%M} UTC</time>; '
         f"{count(len(snapshot.entries), 'metric')}. This page is kept for when the service does not "
         "answer; the service has every measure, skill and test.</p>"
+        f"{still_index(snapshot, base)}"
         '<div class="box" tabindex="0" role="region" aria-label="Benchmarks"><table>'
         "<caption>Benchmarks by their headline</caption><thead><tr>"
         '<th scope="col">Benchmark</th><th scope="col">Headline</th><th scope="col">Metrics</th>'

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from leaderboard.pages.boards.columns import Values
 from leaderboard.pages.boards.pair_matrix import Pair
 from leaderboard.pages.reading import BoardIndex
-from leaderboard.pages.shown.markup import text
 from leaderboard.pages.shown.measures import token
 from leaderboard.publication.snapshot import Entry
 from leaderboard.ranking.cells import Cell
-from leaderboard.tables import Table, Type, Value, columns_of, harmless, to_csv
+from leaderboard.tables import Column, Table, Type, Value, columns_of, harmless, to_csv
 
 __all__ = [
-    "COLUMNS", "PAIR_COLUMNS", "board_csv", "board_table", "download_link", "file_name",
-    "harmless", "pairs_csv", "pairs_table", "table_name",
+    "COLUMNS", "PAIR_COLUMNS", "board_csv", "board_table", "harmless", "pairs_csv", "pairs_table",
+    "table_name",
 ]  # fmt: skip
 
 COLUMNS = (
@@ -30,6 +29,7 @@ PAIR_COLUMNS = (
     "metric_a", "metric_b", "difference", "p_value", "p_holm", "n_units", "n_patterns", "exact",
     "entry_a", "entry_b",
 )  # fmt: skip
+_ENDS = ("ci_low", "ci_high")
 _TYPES = {
     Type.NUMBER: "value ci_low ci_high pairs_per_s p_best difference p_value p_holm",
     Type.COUNT: "rank_low rank rank_high n_items n_clusters n_missing tier_holm_5_percent seed "
@@ -66,19 +66,26 @@ def board_table(
     entries: Mapping[str, Entry],
     board: BoardIndex,
     about: Mapping[str, Any] | None = None,
+    further: Sequence[Values] = (),
 ) -> Table:
-    """One row per entry of the slice, in board order.
+    """One row per entry of the slice, in the order of the cells.
 
     Args:
         cells: the ranking.
         entries: entry id to entry.
         board: what is ranked.
         about: what the table is of.
+        further: columns that a visitor put beside the ranked one; they come last, each under the
+            key that a link names it by.
     """
     found = tuple(cells)
-    rows = [_record(cell, entries[cell.entry_id], board) for cell in found]
+    rows = [
+        _record(cell, entries[cell.entry_id], board) | _further(cell.entry_id, further)
+        for cell in found
+    ]
     columns = columns_of(COLUMNS, _TYPES, _MEANINGS)
-    return Table(table_name(found, board), columns, rows, about or {})
+    added = tuple(column for values in further for column in _further_columns(values))
+    return Table(table_name(found, board), (*columns, *added), rows, about or {})
 
 
 def pairs_table(
@@ -120,16 +127,6 @@ def pairs_csv(found: Iterable[Pair], entries: Mapping[str, Entry]) -> str:
     return to_csv(pairs_table(found, entries))
 
 
-def download_link(content: str, file_name: str, label: str = "Download CSV") -> str:
-    """A link that carries the file itself, for small tables that no address has."""
-    # Base 64 is a hundred times faster to make than percent signs, and shorter for most tables.
-    carried = b64encode(content.encode()).decode("ascii")
-    return (
-        f'<a class="as-button" download="{text(file_name)}" '
-        f'href="data:text/csv;charset=utf-8;base64,{carried}">{text(label)}</a>'
-    )
-
-
 def table_name(cells: Sequence[Cell], board: BoardIndex, ending: str = "") -> str:
     """A name of a file, without its ending, that says what is inside."""
     if not cells:
@@ -137,11 +134,6 @@ def table_name(cells: Sequence[Cell], board: BoardIndex, ending: str = "") -> st
     parts = (board.card.name, cells[0].skill, token(cells[0].selector), ending)
     plain = "-".join(part for part in parts if part)
     return "".join(c if c.isalnum() or c in "-_" else "-" for c in plain)
-
-
-def file_name(cells: Sequence[Cell], board: BoardIndex, ending: str = "") -> str:
-    """A name of a CSV file that says what is inside."""
-    return f"{table_name(cells, board, ending)}.csv"
 
 
 def _record(cell: Cell, entry: Entry, board: BoardIndex) -> dict[str, Value]:
@@ -160,6 +152,29 @@ def _record(cell: Cell, entry: Entry, board: BoardIndex) -> dict[str, Value]:
         "tier_holm_5_percent": cell.tier,
         **_provenance(entry, board.card.name),
     }
+
+
+def _further_columns(values: Values) -> tuple[Column, ...]:
+    """The value of a further column, and the ends of its interval where it is a measure."""
+    one = values.column
+    found = (Column(one.key, Type.NUMBER, f"{one.title}: {one.meaning}"),)
+    if one.selector is None:
+        return found
+    ends = zip(_ENDS, ("Lower", "Upper"), strict=True)
+    return found + tuple(
+        Column(f"{one.key}.{name}", Type.NUMBER, f"{end} end of the 95 % interval of {one.title}.")
+        for name, end in ends
+    )
+
+
+def _further(entry_id: str, further: Sequence[Values]) -> dict[str, Value]:
+    found: dict[str, Value] = {}
+    for values in further:
+        key, cell = values.column.key, values.cells.get(entry_id)
+        found[key] = values.of(entry_id)
+        if cell is not None:
+            found |= {f"{key}.{name}": getattr(cell, name) for name in _ENDS}
+    return found
 
 
 def _provenance(entry: Entry, benchmark: str) -> dict[str, Value]:

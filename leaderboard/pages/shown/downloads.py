@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 from leaderboard.pages.shown.markup import text
 
 FORMATS = {"csv": "CSV", "parquet": "Parquet", "json": "JSON"}
@@ -53,6 +55,15 @@ def skills_data(query: str) -> str:
         query: of the page, as `SkillsQuery.to_query` gives it.
     """
     return f"./v1/skills{query}"
+
+
+def metric_data(entry_id: str) -> str:
+    """The address of the data of a metric's page.
+
+    Args:
+        entry_id: whose page.
+    """
+    return f"./v1/entries/{quote(entry_id)}?elsewhere=1"
 
 
 def board_data(benchmark: str, query: str, part: str = "") -> str:

@@ -61,9 +61,11 @@ def use_from_python(choice: Choice, data: str, site: str, hub: str = "") -> str:
 
 def _client(choice: Choice, site: str) -> str:
     query, filters = choice.query, choice.query.filters
+    laid_out = choice.arranged.to_params()
     given: dict[str, str] = {
         "skill": query.skill, "measure": query.measure, "kind": filters.kind,
-        "search": filters.search,
+        "search": filters.search, "columns": laid_out.get("columns", ""),
+        "sort": laid_out.get("sort", ""),
     }  # fmt: skip
     arguments = [f"    {_string(query.benchmark)},"]
     arguments += [f"    {name}={_string(value)}," for name, value in given.items() if value]
@@ -79,9 +81,11 @@ def _client(choice: Choice, site: str) -> str:
 def _dataset(choice: Choice, parquet: str, hub: str) -> str:
     """From the dataset of the Hub, where that has the ranking.
 
-    The mean of several skills and ranks among some entries only are not in it.
+    The mean of several skills, ranks among some entries only and other columns are not in it.
     """
-    if not hub or len(choice.skills) > 1 or choice.filters.active or choice.selector is None:
+    arranged = choice.arranged.columns or choice.arranged.sort
+    several = len(choice.skills) > 1
+    if not hub or several or choice.filters.active or arranged or choice.selector is None:
         # Not `load_dataset`: for an address it needs packages that may not be there.
         return (
             "import pandas as pd\nfrom datasets import Dataset\n\n"

@@ -16,13 +16,14 @@ from leaderboard.pages.shown.metric_names import metric_name
 from leaderboard.pages.skills.base import Placed
 from leaderboard.pages.skills.costs import Point, for_less
 from leaderboard.pages.skills.found import Found
-from leaderboard.pages.skills.query import MEMORY, SkillsChoice
+from leaderboard.pages.skills.query import FLOPS, MEMORY, SECONDS, SkillsChoice
 from leaderboard.pages.skills.scatter import cost_text
 from leaderboard.pages.skills.table import (
     first_failures,
 )
 
 _MOST_EXAMPLES = 3
+_UNITS = {SECONDS: " per 1,000 pairs", FLOPS: " per pair (declared, not measured)", MEMORY: ""}
 
 
 def answer_view(choice: SkillsChoice, found: Found) -> str:
@@ -102,7 +103,7 @@ def _affordable_title(choice: SkillsChoice) -> str:
 
 
 def _affordable(choice: SkillsChoice, point: Point) -> str:
-    unit = "" if choice.cost == MEMORY else " per 1,000 pairs"
+    unit = _UNITS[choice.cost]
     why = (
         "the cheapest whose rank range reaches the first place"
         if choice.budget is None

@@ -1,4 +1,4 @@
-"""What metrics cost, and which of them nothing cheaper beats."""
+"""What metrics cost, measured or declared, and which of them nothing cheaper beats."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from leaderboard.pages.shown.flops import GIGA
 from leaderboard.pages.skills.base import Placed
-from leaderboard.pages.skills.query import MEMORY
+from leaderboard.pages.skills.query import FLOPS, MEMORY
 from leaderboard.publication.entries import Entry
 
 _GIB = 2**30
@@ -15,23 +16,25 @@ _GIB = 2**30
 
 @dataclass(frozen=True)
 class Spent:
-    """What the runs of a metric used.
+    """What the runs of a metric used, and what its author declares.
 
     Attributes:
         seconds: in the scorer, for a thousand pairs; None where that is not known.
         memory: peak, in GiB; None where it was not recorded.
         devices: what it ran on, as the runs say.
         elsewhere: whether no run on the chosen benchmarks is recorded, but one on others is.
+        gigaflops: of one pair, as declared by its author, not measured; None where it is not.
     """
 
     seconds: float | None
     memory: float | None
     devices: tuple[str, ...] = ()
     elsewhere: bool = False
+    gigaflops: float | None = None
 
     def by(self, cost: str) -> float | None:
         """The figure that is asked for; only a positive one has a place on a log axis."""
-        found = self.memory if cost == MEMORY else self.seconds
+        found = {MEMORY: self.memory, FLOPS: self.gigaflops}.get(cost, self.seconds)
         return found if found is not None and found > 0 else None
 
 
@@ -60,11 +63,16 @@ def spent(entries: Iterable[Entry], benchmarks: Collection[str]) -> Spent | None
     Args:
         entries: all of the metric.
         benchmarks: those that are looked at.
+
+    Returns:
+        None where no run is recorded and nothing is declared.
     """
+    entries = tuple(entries)
+    gigaflops = _declared(entries)
     found = [(entry, name) for entry in entries for name in entry.cost]
     chosen = [(entry, name) for entry, name in found if name in benchmarks]
     if not found:
-        return None
+        return None if gigaflops is None else Spent(None, None, gigaflops=gigaflops)
     used = chosen or found
     costs = [entry.cost[name] for entry, name in used]
     pairs = sum(cost.pairs for cost in costs)
@@ -76,6 +84,7 @@ def spent(entries: Iterable[Entry], benchmarks: Collection[str]) -> Spent | None
         memory=memory / _GIB if memory else None,
         devices=tuple(devices),
         elsewhere=not chosen,
+        gigaflops=gigaflops,
     )
 
 
@@ -118,6 +127,13 @@ def for_less(front: Sequence[Point], than: Point) -> Point | None:
     """The best of the front that costs less than a point of it; None: it is the cheapest."""
     place = front.index(than)
     return front[place - 1] if place else None
+
+
+def _declared(entries: Sequence[Entry]) -> float | None:
+    """As the latest entry that says anything of it declares."""
+    said = [one for one in entries if one.flops_per_pair is not None]
+    latest = max(said, key=lambda one: (one.published_at, one.entry_id), default=None)
+    return None if latest is None or latest.flops_per_pair is None else latest.flops_per_pair / GIGA
 
 
 def _device(entry: Entry, benchmark: str) -> str:

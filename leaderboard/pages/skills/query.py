@@ -13,9 +13,12 @@ from leaderboard.pages.reading import BoardIndex
 from leaderboard.pages.shown.markup import clean
 from leaderboard.pages.skills.names import Part, Skill, found_by, skills_of
 
-SECONDS, MEMORY = "seconds", "memory"
-COSTS = {SECONDS: "Seconds per 1,000 pairs", MEMORY: "Peak memory (GiB)"}
-NOT_RECORDED = "flops"
+SECONDS, FLOPS, MEMORY = "seconds", "flops", "memory"
+COSTS = {
+    SECONDS: "Seconds per 1,000 pairs",
+    FLOPS: "GFLOPs per pair (declared)",
+    MEMORY: "Peak memory (GiB)",
+}
 HEAVIEST = 5.0
 MOST_SKILLS = 6
 """Asked for at once."""
@@ -143,7 +146,7 @@ def resolve(query: SkillsQuery, boards: Mapping[str, BoardIndex]) -> SkillsChoic
     began = {name: 0.0 if name in why else 1.0 for name in ordered}
     cost = query.cost or SECONDS
     if cost not in COSTS:
-        remarks.append(_no_cost(cost))
+        remarks.append(f"There is no cost “{_named(cost)}”; shown instead: seconds.")
         cost = SECONDS
     return SkillsChoice(
         known=known,
@@ -201,12 +204,6 @@ def _why_not(names: list[str], boards: Mapping[str, BoardIndex]) -> dict[str, st
                 f"its prompts are inside {boards[whole].card.title}, and would count twice"
             )
     return found
-
-
-def _no_cost(cost: str) -> str:
-    if cost == NOT_RECORDED:
-        return "FLOPs are not recorded by any run, so cost is shown in seconds."
-    return f"There is no cost “{_named(cost)}”; shown instead: seconds."
 
 
 def _budget(asked: str, remarks: list[str]) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from leaderboard.pages.shown.flops import GIGA
 from leaderboard.pages.skills.base import Placed
 from leaderboard.pages.skills.costs import Spent
 from leaderboard.pages.skills.found import Found
@@ -14,12 +15,13 @@ from leaderboard.tables import Column, Table, Type, Value, columns_of
 COLUMNS = (
     "skills", "metric", "version", "submitter", "account", "kind", "mean", "ci_low", "ci_high",
     "rank_low", "rank", "rank_high", "p_best", "parts", "missing", "seconds_per_1000_pairs",
-    "peak_memory_gib", "devices", "on_front", "entry_id",
+    "flops_per_pair_declared", "peak_memory_gib", "devices", "on_front", "entry_id",
 )  # fmt: skip
 PART_COLUMNS = ("weight", "rescaled", "ci_low", "ci_high")
 """Of each part, after its name."""
 _TYPES = {
-    Type.NUMBER: "mean ci_low ci_high p_best seconds_per_1000_pairs peak_memory_gib",
+    Type.NUMBER: "mean ci_low ci_high p_best seconds_per_1000_pairs flops_per_pair_declared "
+    "peak_memory_gib",
     Type.COUNT: "rank_low rank rank_high",
     Type.FLAG: "on_front",
 }
@@ -31,6 +33,7 @@ _MEANINGS = {
     "parts": "What it has values of, joined by ;",
     "missing": "What it lacks, joined by ;",
     "seconds_per_1000_pairs": "Where it was recorded, on `devices`.",
+    "flops_per_pair_declared": "Declared by its author, not measured; empty: not declared.",
     "on_front": "Whether nothing that costs less is as good.",
 }
 
@@ -84,10 +87,15 @@ def _of_metric(one: Placed, used: Spent | None) -> dict[str, Value]:
         "parts": ";".join(standing.present),
         "missing": ";".join(standing.missing),
         "seconds_per_1000_pairs": used.seconds if used else None,
+        "flops_per_pair_declared": _flops(used),
         "peak_memory_gib": used.memory if used else None,
         "devices": ";".join(used.devices) if used else "",
         "entry_id": one.entry.entry_id,
     }
+
+
+def _flops(used: Spent | None) -> float | None:
+    return None if used is None or used.gigaflops is None else used.gigaflops * GIGA
 
 
 def _of_parts(one: Placed, found: Found) -> dict[str, Value]:

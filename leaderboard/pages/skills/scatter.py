@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from leaderboard.pages.shown.charts import GREY, OKABE_ITO, Series, said, scatter
+from leaderboard.pages.shown.flops import DECLARED, gigaflops_text
 from leaderboard.pages.shown.markup import interval, number
 from leaderboard.pages.skills.costs import Point
-from leaderboard.pages.skills.query import COSTS, MEMORY
+from leaderboard.pages.skills.query import COSTS, FLOPS, MEMORY, SECONDS
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -38,9 +39,11 @@ def cost_chart(found: Sequence[Point], front: Sequence[Point], cost: str) -> Fig
 
 
 def cost_text(value: float | None, cost: str) -> str:
-    """A cost for people: `0.21 GiB`, `12.5 s`."""
+    """A cost for people: `0.21 GiB`, `98.6 GFLOPs`, `12.5 s`."""
     if value is None:
         return number(None)
+    if cost == FLOPS:
+        return gigaflops_text(value)
     digits = 0 if value >= 100 else 1 if value >= 10 else 2
     return f"{value:,.{digits}f} {'GiB' if cost == MEMORY else 's'}"
 
@@ -80,8 +83,11 @@ def _hover(point: Point) -> str:
     lines = [
         f"<b>{said(who.metric)}</b> {said(who.version, limit=20)}".strip(),
         f"{number(index.value)} {interval(index.low, index.high)}".strip(),
-        f"{cost_text(used.seconds, '')} per 1,000 pairs",
     ]
+    if used.seconds is not None:
+        lines.append(f"{cost_text(used.seconds, SECONDS)} per 1,000 pairs")
+    if used.gigaflops is not None:
+        lines.append(f"{gigaflops_text(used.gigaflops)} per pair, {DECLARED}")
     if used.memory is not None:
         lines.append(f"{cost_text(used.memory, MEMORY)} at most")
     if used.devices:

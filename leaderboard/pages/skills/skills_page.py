@@ -204,7 +204,7 @@ def _controls(context: Context) -> _Controls:
         copy = gr.Button("Copy link", elem_id="as-copy", size="sm", scale=0, min_width=110)
     with gr.Row(elem_classes=["as-choosers", "as-s-choosers", "as-s-costs"]):
         cost = gr.Radio([(title, key) for key, title in COSTS.items()], value=SECONDS,
-                        label="Cost", scale=0, min_width=380, visible=False)  # fmt: skip
+                        label="Cost", scale=0, min_width=560, visible=False)  # fmt: skip
         budget = gr.Number(label="At most (empty: any cost)", value=None, minimum=0,
                            scale=0, min_width=220, elem_id="as-budget", visible=False)  # fmt: skip
     with (

@@ -10,6 +10,7 @@ from leaderboard.pages.index.marks import index_axis, index_whisker
 from leaderboard.pages.reading import View
 from leaderboard.pages.shown.addresses import board_address, items_address
 from leaderboard.pages.shown.flags import flag_badges, flags_of
+from leaderboard.pages.shown.flops import DECLARED, NOT_DECLARED, gigaflops_text
 from leaderboard.pages.shown.marks import Axis, axis_header, rank_bar, rank_text
 from leaderboard.pages.shown.markup import (
     MISSING,
@@ -27,7 +28,7 @@ from leaderboard.pages.shown.tiers import in_tiers
 from leaderboard.pages.skills.base import Measured, Placed
 from leaderboard.pages.skills.costs import Point, Spent
 from leaderboard.pages.skills.found import Found
-from leaderboard.pages.skills.query import COSTS, MEMORY, SECONDS
+from leaderboard.pages.skills.query import COSTS, FLOPS, MEMORY, SECONDS
 from leaderboard.pages.skills.scatter import cost_text
 from leaderboard.ranking.rank_ranges import RankRange
 from leaderboard.records import Kind
@@ -58,6 +59,7 @@ def list_table(placed: Sequence[Placed], spent: Sequence[Spent | None], found: F
             ("as-s-axis", f'<span class="as-sr">Mean and interval</span>{axis_header(axis)}'),
             ("as-s-value", "Weighted mean"),
             ("as-s-cost", "Seconds per 1,000 pairs"),
+            ("as-s-cost as-s-flops", "FLOPs per pair, declared"),
             ("as-s-cost as-s-memory", "Peak memory"),
             ("as-s-items", "Where it fails"),
         )
@@ -166,6 +168,7 @@ def _list_row(one: Placed, used: Spent | None, found: Found, axis: Axis, ranked:
         f'<td class="as-s-value"><b>{number(index.value)}</b> '
         f'<span class="as-ci">{_interval(one)}</span></td>'
         f'<td class="as-s-cost">{_cost(used, SECONDS)}</td>'
+        f'<td class="as-s-cost as-s-flops">{_flops(used)}</td>'
         f'<td class="as-s-cost as-s-memory">{_cost(used, MEMORY)}</td>'
         f'<td class="as-s-items">{failures(one, found)}</td></tr>'
     )
@@ -208,6 +211,13 @@ def _cost(used: Spent | None, cost: str) -> str:
     return (
         f'<span title="{text(f"Measured {where}{on}", limit=200)}">{cost_text(figure, cost)}</span>'
     )
+
+
+def _flops(used: Spent | None) -> str:
+    figure = used.by(FLOPS) if used else None
+    if figure is None:
+        return f'<span class="as-none">{NOT_DECLARED}</span>'
+    return f'<span title="{DECLARED.capitalize()}">{gigaflops_text(figure)}</span>'
 
 
 def _items(one: Measured, entry_id: str) -> str:

@@ -21,11 +21,12 @@ from leaderboard.pages.shown.markup import (
     text,
 )
 from leaderboard.pages.shown.measures import info, skill_title, title
+from leaderboard.pages.shown.metric_names import metric_name
 from leaderboard.pages.skills.answer import remarks
 from leaderboard.pages.skills.base import Measured
 from leaderboard.pages.skills.found import Found
 from leaderboard.pages.skills.names import Skill, common_names, skills_of
-from leaderboard.pages.skills.query import SkillsChoice
+from leaderboard.pages.skills.query import FLOPS, SkillsChoice
 from leaderboard.pages.skills.table import (
     front_table,
     list_table,
@@ -44,6 +45,7 @@ HEADER = (
 WAITING = page(['<p class="as-wait" role="status">Looking up the skills…</p>'])
 """In place of the answer until it is there."""
 _MOST_LINKS = 14
+_MOST_NAMED = 12
 
 
 def skill_links(view: View, most: int = _MOST_LINKS) -> str:
@@ -86,24 +88,15 @@ def front_view(choice: SkillsChoice, found: Found) -> str:
     if not found.placed:
         return ""
     best = found.affordable(choice.budget)
-    left = len(found.placed) - len(found.points)
-    lacks = (
-        f" {count(left, 'metric has', 'metrics have')} no recorded cost (scores files are not run) "
-        "and "
-        f"{'is' if left == 1 else 'are'} not on the chart."
-        if left
-        else ""
-    )
     about = (
-        f'<p class="as-legend">Dotted stair: the best that each cost buys; a metric on it is marked '
+        '<p class="as-legend">Dotted stair: the best that each cost buys; a metric on it is marked '
         "by a diamond and beaten by nothing cheaper. Bars: 95 % intervals, so a lead on the stair "
-        "may be chance: see the rank ranges. Seconds and memory are those of the workers that ran "
-        f"the metrics, on the hardware named on hover. FLOPs are not recorded.{lacks}</p>"
+        f"may be chance: see the rank ranges. {_where_from(choice, found)}</p>"
     )
     table = (
         front_table(found.front, found, choice.cost, best)
         if found.front
-        else ('<p class="as-muted">No metric with every benchmark has a recorded cost.</p>')
+        else ('<p class="as-muted">No metric with every benchmark has such a cost.</p>')
     )
     return page([f"<h3>The front</h3>{table}{about}"])
 
@@ -169,6 +162,31 @@ def _cards(skills: Iterable[Skill], view: View) -> str:
 
 def _link(skill: Skill) -> str:
     return f'<a href="{text(skills_address(skill.key))}">{text(skill.title)}</a>'
+
+
+def _where_from(choice: SkillsChoice, found: Found) -> str:
+    """What the costs are, and who has none: nobody is left out unsaid."""
+    shown = {point.placed.who for point in found.points}
+    without = [one for one in found.placed if one.who not in shown]
+    names = ", ".join(metric_name(one.entry) for one in without[:_MOST_NAMED])
+    more = f" and {len(without) - _MOST_NAMED:,} more" if len(without) > _MOST_NAMED else ""
+    listed = f": {names}{more}" if without else ""
+    if choice.cost == FLOPS:
+        said = (
+            "<b>FLOPs are declared by the authors, not measured.</b> They count the operations of "
+            "one pair and say nothing of speed on any device."
+        )
+        left = f" {count(len(without), 'metric')} not on the chart, FLOPs not declared{listed}."
+    else:
+        said = (
+            "Seconds and memory are those of the workers that ran the metrics, on the hardware named "
+            "on hover."
+        )
+        left = (
+            f" {count(len(without), 'metric has', 'metrics have')} no recorded cost (scores files "
+            f"are not run), so not on the chart{listed}."
+        )
+    return said + (left if without else "")
 
 
 def _about_list(found: Found) -> str:

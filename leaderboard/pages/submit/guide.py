@@ -11,6 +11,7 @@ images and prompts.</p>
 version = "1.0"
 description = "One sentence for the boards."
 trained_on = []  # benchmarks it was tuned on
+flops_per_pair = 9.9e10  # optional; shown as declared
 models = []      # "owner/name@commit" of the Hub</pre>
 <h3><code>scorer.py</code></h3>
 <pre tabindex="0">class Scorer:

@@ -152,6 +152,21 @@ def test_lower_is_better_turns_a_metric_round(compare: Compare, score_files: Pat
     assert compare(*words).records[0]["value_a"] == pytest.approx(-turned["value_a"])
 
 
+@pytest.mark.parametrize("name", ["-error", "--json", "-"])
+def test_a_name_that_begins_as_an_option_is_taken_as_a_name_and_refused_in_words(
+    compare: Compare, score_files: Path, name: str
+) -> None:
+    words = ("rated", "--scores", score_files / "good.csv", score_files / "poor.csv")
+    for given in (("--lower-is-better", name), (f"--lower-is-better={name}",)):
+        for told in (compare(*words, *given), compare(words[0], *given, *words[1:])):
+            assert told.code == 1 and f"'{name}'" in told.err and "good, poor" in told.err
+    pd.DataFrame({"pair_id": PAIRS, name: SCORES["good"]}).to_csv(
+        score_files / "dashed.csv", index=False
+    )
+    column = compare("rated", "--scores", score_files / "dashed.csv", score_files / "poor.csv")
+    assert column.code == 1 and "bad_metric_name" in column.err
+
+
 def test_the_mean_of_several_skills_is_compared_as_on_the_board(
     compare: Compare, score_files: Path
 ) -> None:

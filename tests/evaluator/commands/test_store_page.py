@@ -7,9 +7,13 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from evaluator.__main__ import command_line
+from leaderboard.pages.index.base import index_base
 from leaderboard.pages.overview.still import still_page
+from leaderboard.pages.reading import view_of
 from leaderboard.publication.snapshot import read_snapshot
+from leaderboard.ranking.orders import Orders
 from leaderboard.store.folder import folder_store
+from tests.leaderboard.pages.index import index_fixture
 from tests.leaderboard.pages.synthetic import fill
 
 
@@ -24,7 +28,21 @@ def test_the_boards_of_a_store_are_written_as_one_file(tmp_path: Path) -> None:
     code, said = run(str(tmp_path / "store"), "--to", str(target))
     assert code == 0, said
     snapshot = read_snapshot(store.public)
-    assert snapshot is not None and target.read_bytes() == still_page(snapshot)
+    assert snapshot is not None
+    cards = {name: board.card for name, board in snapshot.boards.items()}
+    base = index_base(view_of(snapshot, cards, Orders(store)))
+    assert target.read_bytes() == still_page(snapshot, base)
+
+
+def test_the_written_page_has_the_index_with_tiers(tmp_path: Path) -> None:
+    index_fixture.fill(folder_store(tmp_path / "store"))
+    target = tmp_path / "index.html"
+    code, said = run(str(tmp_path / "store"), "--to", str(target))
+    assert code == 0, said
+    index = target.read_text().partition('<section id="index">')[2].partition("</section>")[0]
+    assert "<b>Tiers:</b> paired tests of the index itself" in index
+    first = index.partition("<tbody>")[2].partition("</tr>")[0]
+    assert '<td class="n">1</td><td class="n">1</td>' in first and "VQAScore" in first
 
 
 def test_where_nothing_is_published_nothing_is_written(tmp_path: Path) -> None:

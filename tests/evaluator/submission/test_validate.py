@@ -238,6 +238,24 @@ def test_what_it_was_trained_on_has_the_form_of_a_name(place: Path) -> None:
     assert "'<b>'" in in_manifest(place, 'name = "m"\ntrained_on = ["<b>"]', 2)
 
 
+def test_flops_of_a_pair_may_be_declared_and_need_not_be(place: Path) -> None:
+    assert accepted(module(place, 'name = "m"\nflops_per_pair = 9.9e10')).flops_of_metrics == {
+        "m": 9.9e10
+    }
+    assert accepted(module(place, 'name = "m"\nflops_per_pair = 4000000000')).flops_per_pair == 4e9
+    assert accepted(module(place, 'name = "m"')).flops_of_metrics == {}
+
+
+@pytest.mark.parametrize(
+    "flops",
+    ["nan", "inf", "-inf", "-1", "0", "0.5", "-0.0", "1e400", "-1e400", "1e22", "1" + "0" * 400,
+     "'9.9e10'", "true", "false", "[1e9]", "{m = 1e9}", "1979-05-27"],
+)  # fmt: skip
+def test_flops_that_are_no_such_number_are_refused(place: Path, flops: str) -> None:
+    said = in_manifest(place, f'name = "m"\nflops_per_pair = {flops}', 2)
+    assert "flops_per_pair: must be a number from 1 to 1e+21: the floating-point operations" in said
+
+
 def test_models_of_the_hub_are_named_with_their_commit(place: Path) -> None:
     wanted = f"openai/clip-vit-base-patch32@{COMMIT}"
     assert accepted(module(place, f'name = "m"\nmodels = ["{wanted}"]')).models == (wanted,)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import re
+from html import unescape
 from typing import Any
 from urllib.parse import quote
 
@@ -12,17 +13,22 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks.statistics.resampling import seed_of
+from leaderboard.api.operations import LONGEST_QUERY
 from leaderboard.api.routes import OPERATIONS
+from leaderboard.pages.boards.arrangement import MOST_COLUMNS, Arrangement
+from leaderboard.pages.boards.columns import columns_of, values_of
 from leaderboard.pages.boards.heatmap import heatmap
 from leaderboard.pages.boards.pair_matrix import pairs
-from leaderboard.pages.boards.query import BoardQuery, resolve
+from leaderboard.pages.boards.query import BoardQuery, Choice, resolve
+from leaderboard.pages.boards.view import board_body
 from leaderboard.pages.compare.query import CompareQuery, opponents
-from leaderboard.pages.compare.rows import shown, shown_csv
+from leaderboard.pages.compare.rows import COLUMNS, shown
 from leaderboard.pages.index.csv import index_csv
 from leaderboard.pages.index.query import IndexQuery, resolve_index
 from leaderboard.pages.queue.table import queue_table
+from leaderboard.pages.shown.addresses import metric_address
 from leaderboard.pages.shown.csv_export import board_csv, pairs_csv
+from leaderboard.pages.shown.markup import text
 from leaderboard.pages.shown.tiers import in_tiers
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.api.asking import Asking, asking
@@ -69,6 +75,80 @@ def test_a_board_is_the_one_that_the_page_offers_for_the_same_query(
     assert csv_of(api, f"/v1/boards/ratings/pairs?{query}") == tests
 
 
+FURTHER = "plcc~paper,srcc~assay@counting,cost:seconds"
+
+
+def laid_out(api: Asking, query: str) -> tuple[Choice, list[str], list[dict[str, Any]]]:
+    """The choice of the page, the metrics in the order of its table, and the rows of the API."""
+    view = api.source.reader.view()
+    choice = resolve(BoardQuery.from_link(f"?benchmark=ratings&{query}"), view.boards)
+    page = board_body(choice, view)
+    places = {e: page.find(text(metric_address(e))) for e in choice.entry_ids()}
+    on_page = sorted((e for e, place in places.items() if place > 0), key=lambda e: places[e])
+    linked = re.search(r'href="\./(v1/boards/ratings\?[^"]*format=json)"', page)
+    assert linked is not None
+    return choice, on_page, api.table(f"/{unescape(linked[1])}")["rows"]
+
+
+@pytest.mark.parametrize("sort", ["", "plcc~paper", "-plcc~paper", "srcc~assay@counting",
+                                  "cost:seconds", "-cost:seconds"])  # fmt: skip
+@pytest.mark.parametrize("more", ["", "&kind=metric", "&search=clip,tifa"])
+def test_what_is_downloaded_has_the_columns_and_the_order_that_are_on_the_page(
+    api: Asking, sort: str, more: str
+) -> None:
+    query = f"columns={FURTHER}{more}" + (f"&sort={sort}" if sort else "")
+    choice, on_page, rows = laid_out(api, query)
+    assert [row["entry_id"] for row in rows] == on_page
+    view, board = api.source.reader.view(), choice.board
+    shown_ = [values_of(board, one, view.entries) for one in columns_of(board, FURTHER.split(","))]
+    assert len(shown_) == 3
+    for values in shown_:
+        key = values.column.key
+        for row in rows:
+            assert row[key] == values.of(row["entry_id"])
+            cell = values.cells.get(row["entry_id"])
+            if cell is not None:
+                assert (row[f"{key}.ci_low"], row[f"{key}.ci_high"]) == (cell.ci_low, cell.ci_high)
+    assert "cost:seconds.ci_low" not in rows[0]
+
+
+def test_chosen_columns_come_last_in_every_format_and_say_what_they_mean(api: Asking) -> None:
+    address = f"/v1/boards/ratings?columns={FURTHER}"
+    names = csv_of(api, address).splitlines()[0].split(",")
+    added = ["plcc~paper", "plcc~paper.ci_low", "plcc~paper.ci_high", "srcc~assay@counting",
+             "srcc~assay@counting.ci_low", "srcc~assay@counting.ci_high", "cost:seconds"]  # fmt: skip
+    assert names[-len(added) :] == added
+    parquet = pq.read_table(io.BytesIO(api.client.get(f"{address}&format=parquet").content))
+    assert parquet.column_names == names
+    assert "Pearson r" in parquet.schema.field("plcc~paper").metadata[b"meaning"].decode()
+    assert parquet["cost:seconds"].type == "double"
+    assert "columns" not in api.table(f"/v1/boards/ratings?columns={FURTHER}")["about"]["filters"]
+
+
+def test_pins_and_pages_are_for_the_eye_and_leave_the_data_as_they_are(api: Asking) -> None:
+    pin = "pin=made-up-0003/PickScore,made-up-0002/VQAScore"
+    _, on_page, rows = laid_out(api, pin)
+    assert [e.rpartition("/")[2] for e in on_page[:2]] == ["PickScore", "VQAScore"]
+    assert rows == api.table("/v1/boards/ratings")["rows"]
+    assert api.refused(f"/v1/boards/ratings?{pin}", 400) == "unknown_parameter"
+
+
+@pytest.mark.parametrize("query", ["columns=nothing", "sort=nothing", "sort=-nothing"])
+def test_a_column_that_is_not_there_is_refused_and_named_on_the_page(
+    api: Asking, query: str
+) -> None:
+    assert api.refused(f"/v1/boards/ratings?{query}", 400) == "bad_query"
+    view = api.source.reader.view()
+    choice = resolve(BoardQuery.from_link(f"?benchmark=ratings&{query}"), view.boards)
+    assert "No column “nothing”" in choice.remarks[0]
+
+
+def test_as_many_columns_as_a_page_may_have_fit_into_the_address_of_its_data(api: Asking) -> None:
+    longest = ["accuracy~as_printed~held_out~direction@" + "x" * 40 for _ in range(MOST_COLUMNS)]
+    query = BoardQuery("ratings", arranged=Arrangement(columns=tuple(longest)))
+    assert len(query.to_query()) < LONGEST_QUERY
+
+
 def test_the_values_by_skill_are_those_of_the_heatmap(api: Asking) -> None:
     view = api.source.reader.view()
     choice = resolve(BoardQuery("ratings"), view.boards)
@@ -87,12 +167,17 @@ def test_a_comparison_has_the_rows_of_its_page(api: Asking) -> None:
     view = api.source.reader.view()
     pair = opponents(CompareQuery(BoardQuery("ratings")), view)
     assert pair.a is not None and pair.b is not None
-    card = pair.choice.board.card
-    of_page = shown_csv(shown(pair.choice, pair.a, pair.b, view), pair.choice, (pair.a, pair.b),
-                        seed_of(card.name, card.revision))  # fmt: skip
-    of_api = csv_of(api, "/v1/compare?benchmark=ratings")
-    one, other = (pd.read_csv(io.StringIO(content)) for content in (of_page, of_api))
-    pd.testing.assert_frame_equal(one, other, check_dtype=False)
+    on_page = shown(pair.choice, pair.a, pair.b, view)
+    rows = api.table("/v1/compare?benchmark=ratings")["rows"]
+    of_page = (on_page.chosen, *on_page.skills, *on_page.measures)
+    assert [row["shown_as"] for row in rows] == ["chosen", *["skill"] * 5, *["measure"] * 2]
+    for row, right in zip(rows, of_page, strict=True):
+        assert set(row) == set(COLUMNS)
+        for name, value in right.to_json().items():
+            if name not in row:
+                continue
+            known = None if isinstance(value, float) and not math.isfinite(value) else value
+            assert row[name] == known, name
 
 
 def test_of_four_metrics_each_two_are_compared(api: Asking) -> None:

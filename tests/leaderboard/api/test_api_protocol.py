@@ -16,12 +16,15 @@ from hypothesis import strategies as st
 from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.testclient import TestClient
 
 from leaderboard.api.openapi import openapi
 from leaderboard.api.replies import Body, Kept, matches, takes_gzip
 from leaderboard.api.routes import DOCUMENTS, OPERATIONS, routes
 from leaderboard.api.source import IN_LINE
 from leaderboard.publication.snapshot import PATH
+from leaderboard.service import picture_routes
+from leaderboard.service.pictures import Pictures
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.api.asking import Asking, asking
 from tests.leaderboard.pages.failing_store import Switch, failing
@@ -124,10 +127,28 @@ def test_any_page_may_read_and_none_may_write(api: Asking) -> None:
     before = api.client.options(BOARD, headers=asked)
     assert before.status_code == 204
     assert before.headers["Access-Control-Allow-Methods"] == "GET, HEAD, OPTIONS"
-    for method in ("POST", "PUT", "DELETE", "PATCH"):
-        answer = api.client.request(method, BOARD)
-        assert answer.status_code == 405 and answer.headers["Allow"] == "GET, HEAD, OPTIONS"
-        assert answer.json()["error"]["code"] == "method_not_allowed"
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "TRACE", "PROPFIND"])
+def test_nothing_can_be_written_at_any_address(api: Asking, method: str) -> None:
+    # In the order of the site, where images come first.
+    site = Starlette(routes=[*picture_routes.routes(Pictures({}, None)), *routes(api.source)])
+    client = TestClient(site, "http://made.up")
+    further = ["/v1", "/v1/", "/v1/nothing", "/v1/images", "/v1/images/ratings/a%2Fb"]
+    for address in (*addresses(api), *further):
+        answer = client.request(method, address)
+        assert answer.status_code == 405, address
+        assert answer.headers["Allow"] == "GET, HEAD, OPTIONS"
+        assert answer.headers["Access-Control-Allow-Origin"] == "*"
+        error = answer.json()["error"]
+        assert set(error) == {"code", "message", "hint"} and error["code"] == "method_not_allowed"
+
+
+def test_an_image_that_is_not_there_is_told_to_pages_of_any_origin(api: Asking) -> None:
+    client = TestClient(Starlette(routes=picture_routes.routes(Pictures({}, None))))
+    answer = client.get("/v1/images/ratings/a")
+    assert answer.status_code == 404 and answer.json()["error"]["code"] == "no_image"
+    assert answer.headers["Access-Control-Allow-Origin"] == "*"
 
 
 @pytest.mark.parametrize(
@@ -155,7 +176,7 @@ def test_any_page_may_read_and_none_may_write(api: Asking) -> None:
         ("/v1/queue?per_page=1001", 400, "bad_query"),
         ("/v1/ledger?page=nine", 400, "bad_query"),
         ("/v1/entries?benchmark=nothing", 400, "bad_query"),
-        (f"{BOARD}?search={'x' * 5000}", 414, "query_too_long"),
+        (f"{BOARD}?search={'x' * 9000}", 414, "query_too_long"),
     ],
 )
 def test_what_cannot_be_answered_is_refused_in_one_shape(

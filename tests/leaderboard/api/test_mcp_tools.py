@@ -11,8 +11,12 @@ import httpx
 import pytest
 from mcp import ClientSession
 from mcp.client.streamable_http import streamablehttp_client
+from starlette.datastructures import QueryParams
 
 from leaderboard.api.mcp_routes import MOST_BYTES, routes
+from leaderboard.api.operations import Asked
+from leaderboard.api.problems import RefusedError
+from leaderboard.api.tables.boards import board_skills
 from leaderboard.api.tools import Tools
 from tests.leaderboard.api.asking import Asking, asking
 from tests.leaderboard.service.serving import serving
@@ -87,6 +91,53 @@ def test_benchmarks_are_listed_with_their_skills(address: str) -> None:
     rows = {row["name"]: row for row in found.structuredContent["rows"]}
     assert rows["ratings"]["simulated"] is True
     assert rows["ratings"]["skills"]["counting"] == "Counting"
+
+
+def test_nothing_but_tools_is_offered(address: str) -> None:
+    async def go() -> Any:
+        async with streamablehttp_client(address) as (read, write, _):  # noqa: SIM117
+            async with ClientSession(read, write) as session:
+                return await session.initialize()
+
+    offered = anyio.run(go)
+    assert offered.instructions.startswith("Assay tests metrics")
+    assert offered.capabilities.tools is not None
+    assert offered.capabilities.resources is None and offered.capabilities.prompts is None
+
+
+def test_a_site_is_asked_under_whatever_name_it_has(address: str) -> None:
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    headers = {"Host": "assay.example.org", "Accept": "application/json, text/event-stream"}
+    answer = httpx.post(address, json=call, headers=headers)
+    assert {tool["name"] for tool in answer.json()["result"]["tools"]} == TOOLS
+
+
+def test_of_a_board_with_very_many_metrics_those_are_told_that_may_be_best(
+    api: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("leaderboard.api.tables.boards.MOST_IN_SKILLS", 5)
+    with pytest.raises(RefusedError, match="too many"):
+        board_skills(api.source, Asked({"benchmark": "ratings"}, QueryParams()))
+    found = Tools(api.source).metrics_for_skill("counting")
+    (said,) = found["about"]["remarks"]
+    assert said.startswith("ratings has 10 metrics, too many to test")
+    board = api.source.reader.view().boards["ratings"]
+    cells = board.cells(board.selectors("counting")[0], "counting")
+    listed = [row["entry_id"] for row in found["rows"] if row["benchmark"] == "ratings"]
+    assert listed == [cell.entry_id for cell in cells if cell.rank_low == 1] != []
+    assert all(row["skill"] == "counting" for row in found["rows"])
+
+
+def test_what_is_cut_or_left_out_is_said(api: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = Tools(api.source).metrics_for_skill("t")
+    assert "remarks" not in whole["about"] and whole["about"]["rows"] == len(whole["rows"]) > 1
+    monkeypatch.setattr("leaderboard.api.tools.MOST_ROWS", 1)
+    cut = Tools(api.source).metrics_for_skill("t")
+    assert len(cut["rows"]) == 1 and cut["about"]["rows"] == len(whole["rows"])
+    assert any(f"1 of {len(whole['rows'])}" in said for said in cut["about"]["remarks"])
+    monkeypatch.setattr("leaderboard.api.tools._MOST_BOARDS", 0)
+    none = Tools(api.source).metrics_for_skill("counting")
+    assert "ratings" in none["about"]["remarks"][0] and not none["rows"]
 
 
 @pytest.mark.parametrize(

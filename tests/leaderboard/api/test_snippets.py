@@ -36,6 +36,8 @@ QUERIES = {
     "a skill by another measure": "?benchmark=ratings&skill=spatial&measure=srcc",
     "the mean of skills": "?benchmark=ratings&skill=spatial,counting",
     "some entries": "?benchmark=ratings&kind=metric&untrained=1&search=clip,%F0%9F%98%80'%5C",
+    "further columns, sorted": "?benchmark=ratings&columns=plcc~paper,srcc~assay@counting"
+    "&sort=-plcc~paper",
 }
 ON_HUB = list(QUERIES)[:2]
 
@@ -159,7 +161,8 @@ def test_three_endpoints_are_public_and_no_event_of_a_page(site: tuple[Source, s
     assert set(info["named_endpoints"]) == {"/benchmarks", "/board", "/entry"}
     assert not info["unnamed_endpoints"]
     names = [one["parameter_name"] for one in info["named_endpoints"]["/board"]["parameters"]]
-    assert names == ["benchmark", "skill", "measure", "kind", "untrained", "search"]
+    assert names == ["benchmark", "skill", "measure", "kind", "untrained", "search",
+                     "columns", "sort"]  # fmt: skip
 
 
 def test_the_endpoints_answer_as_the_api_does_and_refuse_in_words(site: tuple[Source, str]) -> None:

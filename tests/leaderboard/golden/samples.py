@@ -84,6 +84,7 @@ SUBMISSION = {
     "links": {"paper": "https://example.org/paper"},
     "lower_is_better": ["colour reader"],
     "trained_on": ["other"],
+    "flops_per_pair": {"colour reader": 98600000000.0},
     "account": "hub:ada",
     "private": False,
     "same_content_as": ["grey-0123456789"],

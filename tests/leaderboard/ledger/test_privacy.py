@@ -33,6 +33,7 @@ SECRETS = {
     "links": {"code": "https://secretlink.example"},
     "lower_is_better": ("secretmetric",),
     "trained_on": ("secrettraining",),
+    "flops_per_pair": {"secretmetric": 5.551212e10},
     "same_content_as": ("secretother-0000000000",),
     "models": (f"secretowner/secretmodel@{'a' * 40}",),
     "source": f"hub:secretowner/secretrepo@{'b' * 40}",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from html import unescape
 from urllib.parse import parse_qsl
@@ -15,7 +13,7 @@ from benchmarks.comparison_words import figures
 from leaderboard.pages.boards.query import BoardQuery
 from leaderboard.pages.compare.compare_page import metric_options
 from leaderboard.pages.compare.query import CompareQuery, Opponents, opponents
-from leaderboard.pages.compare.rows import COLUMNS, shown, shown_csv
+from leaderboard.pages.compare.rows import shown
 from leaderboard.pages.compare.view import compare_view
 from leaderboard.pages.reading import BoardIndex, Reader, View, view_of
 from leaderboard.publication.snapshot import Board
@@ -137,14 +135,22 @@ def test_missing_scores_leave_dashes_where_clusters_would_be_counted(view: View)
     assert "as-tally" not in page.replace('class="as-c-tally"', "")
 
 
-def test_the_csv_has_a_line_for_every_comparison_and_no_formula(view: View) -> None:
-    pair = asked(view, "ratings", FIRST, STRANGER)
-    rows = shown(pair.choice, FIRST, STRANGER, view)
-    read = list(csv.DictReader(io.StringIO(shown_csv(rows, pair.choice, (FIRST, STRANGER), 7))))
-    assert tuple(read[0]) == COLUMNS
-    assert [line["shown_as"] for line in read] == ["chosen", *["skill"] * 5, *["measure"] * 2]
-    assert float(read[0]["p_value"]) == rows.chosen.p_value
-    assert read[0]["n_resamples"] == "200"
+@pytest.mark.parametrize("others", [(), ("made-up-0003/PickScore",)])
+def test_all_that_is_shown_is_linked_as_data_in_every_format(
+    view: View, others: tuple[str, ...]
+) -> None:
+    query = CompareQuery(BoardQuery("ratings", "counting"), FIRST, STRANGER, others)
+    page = compare_view(opponents(query, view), view)
+    links = [
+        unescape(one) for one in re.findall(r'<a class="as-button" download href="([^"]+)"', page)
+    ]
+    assert [one.rpartition("=")[2] for one in links] == ["csv", "parquet", "json"]
+    for one in links:
+        address, _, asked_for = one.partition("?")
+        assert address == "./v1/compare"
+        assert CompareQuery.from_params(dict(parse_qsl(asked_for))).a == FIRST
+        assert opponents(CompareQuery.from_link(asked_for), view).further == others
+    assert "data:" not in page
 
 
 # Links.
@@ -288,8 +294,8 @@ def test_choosing_another_metric_and_swapping_change_view_and_address(
     page.get_by_role("option", name="Error graphs").click()
     expect(page.locator("#verdict h2")).to_contain_text("Error graphs")
     with page.expect_download() as download:
-        page.get_by_text("Download CSV").click()
-    assert download.value.suggested_filename.startswith("compare-graphs-")
+        page.get_by_role("link", name="Download CSV of comparison").click()
+    assert download.value.suggested_filename == "graphs-compare.csv"
     page.close()
 
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import html as escaping
 import re
+from collections.abc import Mapping
 from itertools import combinations
 
 import numpy as np
 import pytest
 
+from benchmarks.schema import Card
 from benchmarks.statistics.correlation import kendall
 from leaderboard.pages.boards.query import BoardQuery
 from leaderboard.pages.compare.agreement import MOST_CLUSTERS, Behind, agreement_view
 from leaderboard.pages.compare.clusters import ClusterReader
+from leaderboard.pages.compare.pair_scores import PairScoreReader
 from leaderboard.pages.compare.query import CompareQuery, Opponents, opponents
 from leaderboard.pages.compare.rows import shown
 from leaderboard.pages.compare.several import several
@@ -37,7 +40,15 @@ def view(store: Store) -> View:
 
 @pytest.fixture(scope="module")
 def behind(store: Store) -> Behind:
-    return Behind(ClusterReader(store.public), ItemReader(store.public))
+    return behind_of(store)
+
+
+def behind_of(store: Store, here: Mapping[str, Card] | None = None) -> Behind:
+    public = store.public
+    return Behind(
+        ClusterReader(public), ItemReader(public), PairScoreReader(public),
+        cards() if here is None else here, dict,
+    )  # fmt: skip
 
 
 def chosen(view: View, *metrics: str, board: str = "ratings", skill: str = "") -> Opponents:
@@ -152,6 +163,7 @@ def test_the_largest_disagreements_come_first_and_lead_to_the_items(
 def test_a_measure_without_values_of_single_clusters_says_so(view: View, behind: Behind) -> None:
     html = agreement_view(chosen(view, "CLIPScore", "VQAScore"), view, behind)
     assert "has no value for a single prompt pair" in html
+    assert "no scores of pairs are published" in html
     assert "<table" not in html
 
 
@@ -159,6 +171,18 @@ def test_where_answers_are_not_public_nothing_is_read(view: View, behind: Behind
     pair = chosen(view, "CLIPScore", "BLIP2-ITM", board="graphs")
     card = pair.choice.board.card.model_copy(update={"answers_public": False})
     assert behind.clusters.values(card, pair.choice.slices()[0], "one") is None
+    entries = [view.entries[entry] for entry in pair.options]
+    assert behind.scores.values(card, entries, {}) is None
+
+
+def test_what_the_card_of_this_server_withholds_is_not_shown_either(
+    view: View, store: Store
+) -> None:
+    pair = chosen(view, "CLIPScore", "BLIP2-ITM", board="graphs")
+    here = {**cards(), "graphs": cards()["graphs"].model_copy(update={"answers_public": False})}
+    html = agreement_view(pair, view, behind_of(store, here))
+    assert "the answers of this benchmark are not" in html
+    assert "<table" not in html and "<svg" not in html and "./items" not in html
 
 
 def test_the_clusters_of_a_run_are_read_once_for_one_version(view: View) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
+from html import unescape
 from pathlib import Path
+from urllib.parse import quote
 
+import numpy as np
 import pytest
 import yaml
 from huggingface_hub import parse_eval_result_entries
@@ -19,9 +23,13 @@ from leaderboard.pages.metric.results import on_boards, profile
 from leaderboard.pages.page import Context
 from leaderboard.pages.reading import Reader
 from leaderboard.pages.shown.copying import root_of
+from leaderboard.pages.shown.downloads import metric_data
+from leaderboard.publication.snapshot import PATH, build_snapshot, snapshot_bytes
 from leaderboard.records import Event
 from leaderboard.states import State
 from leaderboard.store.memory import memory_store
+from tests.leaderboard.api.asking import asking
+from tests.leaderboard.pages import synthetic
 from tests.leaderboard.pages.skills.skills_fixture import (
     NASTY,
     NOW,
@@ -104,6 +112,47 @@ def test_every_published_row_is_on_the_page(context: Context) -> None:
             if cell.entry_id == SIGLIP
         ]
         assert set(direct) == set(one.cells)
+
+
+def test_the_page_links_its_results_as_data_in_every_format(context: Context) -> None:
+    nasty = next(entry for entry in context.reader.view().entries if entry.endswith(NASTY))
+    for entry_id in (SIGLIP, nasty):
+        links = re.findall(
+            r'<a class="as-button" download href="([^"]+)"', page_of(context, entry_id)
+        )
+        assert [unescape(one) for one in links] == [
+            f"./v1/entries/{quote(entry_id)}?elsewhere=1&format={kind}"
+            for kind in ("csv", "parquet", "json")
+        ]
+    assert "download href" not in page_of(context, "made-up-0040/Withdrawn-1")
+
+
+def test_the_data_are_all_rows_of_the_page_those_of_other_submissions_too() -> None:
+    store, rng = memory_store(), np.random.default_rng(3)
+    runs = [
+        synthetic.published(synthetic.submission(place, "Twice", (name,)), name, 2, rng)
+        for place, name in ((9, "ratings"), (13, "graphs"))
+    ]
+    built = build_snapshot(runs, synthetic.cards(), NOW)
+    store.public.commit({PATH: snapshot_bytes(built)}, parent=store.public.head(), message="made")
+    api = asking(store, synthetic.cards())
+    view = api.source.reader.view()
+    one = resolve(MetricQuery("made-up-0009/Twice"), view, ())
+    assert isinstance(one, Shown)
+    address = metric_data(one.entry.entry_id).removeprefix(".")
+    names = ("measure", "variant", "split", "facet", "skill", "value", "ci_low", "entry_id")
+    assert [(row["benchmark"], *(row[n] for n in names)) for row in api.table(address)["rows"]] == [
+        (board.card.name, *(getattr(cell, n) for n in names))
+        for board in on_boards(one, view)
+        for cell in board.cells
+    ]
+    whose = [row["entry_id"] for row in api.table(address)["rows"]]
+    assert dict.fromkeys(whose) == dict.fromkeys(["made-up-0009/Twice", "made-up-0013/Twice"])
+    own = api.table(address.partition("?")[0])["rows"]
+    assert {(row["entry_id"], row["benchmark"], row["kind"]) for row in own} == {
+        ("made-up-0009/Twice", "ratings", "scores")
+    }
+    assert api.refused(address.replace("=1", "=2"), 400) == "bad_query"
 
 
 def test_the_profile_is_rescaled_beside_median_and_best(context: Context) -> None:

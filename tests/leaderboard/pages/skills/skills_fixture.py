@@ -39,6 +39,9 @@ SPEED = {"VQAScore": 210.0, "CLIPScore": 2.1, "BLIP2-ITM": 14.0, "PickScore": 2.
 """Metric to the seconds it takes for a thousand pairs; others are scores files."""
 WORTH = {"VQAScore": 0.80, "BLIP2-ITM": 0.66, "SigLIP-2": 0.62, "ImageReward": 0.52, "CLIPScore":
          0.45, "PickScore": 0.40, NASTY: 0.30, "Closed-API": 0.83, "always-half": 0.02}  # fmt: skip
+FLOPS = {"VQAScore": 5.1e12, "CLIPScore": 1.6e10, "BLIP2-ITM": 9.86e11, "SigLIP-2": 2.4e10,
+         "Closed-API": 8e14}  # fmt: skip
+"""Metric to what its author declares for a pair; others say nothing."""
 AGAINST = ("gecko", "BLIP2-ITM", 1.2)
 """On this benchmark a metric is worth something quite different."""
 LACKS = ("PickScore", "gecko")
@@ -113,6 +116,7 @@ def submission(place: int, name: str, boards: tuple[str, ...]) -> Submission:
         licence="Apache-2.0" if scored else "",
         links={"code": "https://example.org/code", "bad": "javascript:alert(1)"} if scored else {},
         trained_on=("croc",) if name == "ImageReward" else (),
+        flops_per_pair={name: FLOPS[name]} if name in FLOPS else {},
         content_sha256=digest,
         archive=f"uploads/{digest}.zip",
         received_at=NOW - timedelta(hours=place + 1),

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from leaderboard.pages.reading import View
 from leaderboard.pages.shown.charts import said
 from leaderboard.pages.skills.answer import answer_view
 from leaderboard.pages.skills.base import NO_SCALE, TOO_FEW, skills_base
-from leaderboard.pages.skills.costs import affordable
+from leaderboard.pages.skills.costs import affordable, spent
 from leaderboard.pages.skills.found import Found, found_for
 from leaderboard.pages.skills.query import SkillsChoice, SkillsQuery, resolve
 from leaderboard.pages.skills.rows import skills_table
@@ -27,7 +28,7 @@ from leaderboard.pages.skills.view import (
     skill_links,
 )
 from leaderboard.tables import to_csv
-from tests.leaderboard.pages.skills.skills_fixture import NASTY, skills_view_of
+from tests.leaderboard.pages.skills.skills_fixture import FLOPS, NASTY, skills_view_of
 
 
 @pytest.fixture(scope="module")
@@ -177,10 +178,44 @@ def test_scores_files_have_no_cost_and_the_page_says_so(view: View) -> None:
     assert "1 metric has no recorded cost" in front_view(choice, found)
 
 
-def test_flops_are_said_not_to_be_recorded(view: View) -> None:
-    choice, _ = chosen(view, skill="counting", cost="flops")
-    assert choice.cost == "seconds"
-    assert "FLOPs are not recorded" in choice.remarks[0]
+def test_flops_are_those_that_authors_declare_and_are_said_to_be(view: View) -> None:
+    choice, found = chosen(view, skill="counting", cost="flops")
+    assert choice.cost == "flops" and choice.query.cost == "flops" and choice.remarks == ()
+    costs = {point.placed.who.metric: point.cost for point in found.points}
+    assert costs == pytest.approx({name: flops / 1e9 for name, flops in FLOPS.items()})
+    assert {point.placed.who.metric for point in found.front} <= set(FLOPS)
+    front = front_view(choice, found)
+    assert "declared by the authors, not measured" in front
+    assert "GFLOPs per pair (declared)" in front and "16.0 GFLOPs" in front
+    assert "per pair (declared, not measured)" in answer_view(choice, found)
+
+
+def test_a_budget_of_flops_is_in_thousands_of_millions(view: View) -> None:
+    _, found = chosen(view, skill="counting", cost="flops", budget="1000")
+    best = found.affordable(1000.0)
+    assert best is not None and best.placed.who.metric == "BLIP2-ITM"
+
+
+def test_metrics_without_declared_flops_are_named_and_stay_in_the_list(view: View) -> None:
+    choice, found = chosen(view, skill="counting", cost="flops")
+    silent = [one for one in found.placed if one.who.metric not in FLOPS]
+    assert {"PickScore", "ImageReward", "always-half"} <= {one.who.metric for one in silent}
+    said = front_view(choice, found).partition("FLOPs not declared:")[2]
+    assert "PickScore" in said and "ImageReward" in said and "CLIPScore" not in said
+    assert list_view(choice, found).count("not declared") == len(silent)
+    rows = skills_table(choice, found).rows
+    declared = {row["metric"]: row["flops_per_pair_declared"] for row in rows}
+    assert declared["PickScore"] is None
+    assert declared["CLIPScore"] == pytest.approx(1.6e10)
+
+
+def test_of_several_versions_the_latest_that_declares_flops_counts(view: View) -> None:
+    entry = next(e for e in view.entries.values() if e.metric == "CLIPScore")
+    later = {"published_at": entry.published_at + timedelta(days=1), "entry_id": "b/CLIPScore"}
+    other = entry.model_copy(update={**later, "flops_per_pair": 2e10})
+    silent = entry.model_copy(update={**later, "flops_per_pair": None})
+    of = [spent(pair, ["croc"]) for pair in ((other, entry), (entry, silent), (silent,))]
+    assert [one.gigaflops for one in of if one is not None] == [20.0, 16.0, None]
 
 
 def test_the_chart_draws_every_point_and_runs_nothing(view: View) -> None:
