@@ -87,13 +87,15 @@ class Manifest(NamedManifest):
     @classmethod
     def _flops(cls, value: object) -> object:
         # As written, since pydantic would take true for 1 and read numbers in strings.
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if value is not None and not (number and LEAST_FLOPS <= value <= MOST_FLOPS):
-            raise ValueError(
-                f"must be a number from {LEAST_FLOPS:g} to {MOST_FLOPS:g}: the floating-point "
-                "operations of scoring one pair"
-            )
-        return value
+        if value is None:
+            return value
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            if LEAST_FLOPS <= value <= MOST_FLOPS:
+                return value
+        raise ValueError(
+            f"must be a number from {LEAST_FLOPS:g} to {MOST_FLOPS:g}: the floating-point "
+            "operations of scoring one pair"
+        )
 
     @field_validator("benchmarks")
     @classmethod

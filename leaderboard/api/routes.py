@@ -14,13 +14,14 @@ from leaderboard.api.operations import Operation
 from leaderboard.api.replies import Body
 from leaderboard.api.serving import Api, OnlyRead, application, json_body
 from leaderboard.api.source import Source
-from leaderboard.api.tables import boards, catalogue, comparisons, doings, items, skills
+from leaderboard.api.tables import boards, catalogue, comparisons, doings, items, printed, skills
 from leaderboard.api.tables.boards import as_of
 
 PATH = "/v1"
 OPERATIONS: tuple[Operation, ...] = (
     *catalogue.OPERATIONS,
     *boards.OPERATIONS,
+    *printed.OPERATIONS,
     *comparisons.OPERATIONS,
     *skills.OPERATIONS,
     *items.OPERATIONS,

@@ -20,6 +20,7 @@ from leaderboard.pages.moved.moved_page import comparison
 from leaderboard.pages.moved.query import MovedQuery
 from leaderboard.pages.moved.view import moved_table
 from leaderboard.pages.reading import View
+from leaderboard.publication.entries import Entry
 from leaderboard.tables import Table, Type, Value, columns_of
 
 _FURTHER = ("c", "d")
@@ -35,6 +36,8 @@ _MEANINGS = {
     "difference": "Value of a less that of b.",
     "p_value": "Paired permutation test, two-sided, before correction.",
     "p_corrected": "See correction and n_tests.",
+    "kind_a": "metric: run by Assay; scores: as submitted, not re-run.",
+    "kind_b": "Likewise.",
     "effect": "d_z: mean over standard deviation of the units' differences.",
 }
 
@@ -60,7 +63,8 @@ def compare(source: Source, asked: Asked) -> Table:
     rows: list[Mapping[str, Value]] = []
     with source.turn():
         for a, b in combinations(named, 2):
-            rows += _rows(shown(pair.choice, a, b, view), pair.choice, (a, b))
+            rows += _rows(shown(pair.choice, a, b, view), pair.choice, (view.entries[a],
+                          view.entries[b]))  # fmt: skip
     about = {
         "as_of": as_of(view), "benchmark": pair.choice.board.card.name,
         "revision": pair.choice.board.card.revision,
@@ -70,10 +74,11 @@ def compare(source: Source, asked: Asked) -> Table:
     return Table(name, columns_of(COLUMNS, _TYPES, _MEANINGS), rows, about)
 
 
-def _rows(found: Shown, choice: Choice, entries: tuple[str, str]) -> list[Mapping[str, Value]]:
+def _rows(found: Shown, choice: Choice, entries: tuple[Entry, Entry]) -> list[Mapping[str, Value]]:
     card = choice.board.card
     facts: dict[str, Value] = {
-        "entry_a": entries[0], "entry_b": entries[1], "benchmark": card.name,
+        "entry_a": entries[0].entry_id, "entry_b": entries[1].entry_id,
+        "kind_a": entries[0].kind.value, "kind_b": entries[1].kind.value, "benchmark": card.name,
         "revision": card.revision, "seed": seed_of(card.name, card.revision),
         "n_resamples": found.n_resamples,
     }  # fmt: skip

@@ -15,7 +15,7 @@ from leaderboard.tables import Table, Type, Value, columns_of
 COLUMNS = (
     "metric", "version", "entry_id", "skill", "skill_title", "measure", "variant", "split", "facet",
     "value", "ci_low", "ci_high", "n_items", "n_clusters", "n_missing", "rank_low", "rank",
-    "rank_high", "maybe_best", "p_against_best", "note",
+    "rank_high", "maybe_best", "p_against_best", "note", "kind",
 )  # fmt: skip
 _TYPES = {
     Type.NUMBER: "value ci_low ci_high p_against_best",
@@ -24,6 +24,7 @@ _TYPES = {
 }
 _MEANINGS = {
     "skill": "Missing: all skills.",
+    "kind": "metric: run by Assay; scores: as submitted, not re-run.",
     "variant": "Skills may have another variant of the measure than the whole.",
     "maybe_best": "The best of its skill, or not told apart from it at 5 %; bold on the page.",
     "p_against_best": "After Benjamini and Hochberg's correction over all pairs of all columns.",
@@ -78,6 +79,7 @@ def _row(cell: Cell, column: TestedColumn, view: View) -> dict[str, Value]:
         **cell.model_dump(),
         "metric": entry.metric,
         "version": entry.version,
+        "kind": entry.kind.value,
         "maybe_best": best,
         "p_against_best": column.corrected.get(cell.entry_id),
     }

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from benchmarks.errata import errata
 from benchmarks.published import PublishedCell, papers, published
 from benchmarks.published.cells import printed_digits
 from benchmarks.schema import Card, Selector
 from leaderboard.pages.boards.table import direction
-from leaderboard.pages.shown.markup import MISSING, link, number, section, text
-from leaderboard.pages.shown.measures import info, title
+from leaderboard.pages.shown.addresses import address
+from leaderboard.pages.shown.downloads import download_links
+from leaderboard.pages.shown.markup import MISSING, count, link, number, section, text
+from leaderboard.pages.shown.measures import info, title, token
 
 MOST_DIGITS = 4
 """Digits of a figure in a table of many; on hover it stands as printed."""
@@ -27,34 +30,49 @@ def as_published(card: Card, selector: Selector, skill: str | None) -> str:
         selector: the measure that is shown.
         skill: the skill that is shown; None means all.
     """
+    cells = printed_of(card, selector, skill)
+    if not cells:
+        return ""
+    measure = info(card, selector.measure)
+    sources = _numbered(cells)
+    rows = "".join(_row(cell, sources[cell.paper]) for cell in cells)
+    head = (
+        f'<th scope="col">{text(measure.title)} {direction(measure)}</th>'
+        '<th scope="col">As printed</th><th scope="col">Source</th>'
+    )
+    asked = {"measure": token(selector), "skill": skill or ""}
+    return _section(_table(f"{measure.title} as published", head, rows), sources, card, asked)
+
+
+def printed_of(card: Card, selector: Selector, skill: str | None) -> tuple[PublishedCell, ...]:
+    """The printed figures of one ranking, the best first.
+
+    Args:
+        card: the benchmark.
+        selector: the measure.
+        skill: the skill; None means all.
+    """
     cells = _once(
         cell
         for cell in published(card.name)
         if cell.matches(selector.measure, selector.split, skill, selector.variant, selector.facet)
     )
-    if not cells:
-        return ""
-    measure = info(card, selector.measure)
-    sign = -1.0 if measure.higher_is_better else 1.0
-    sources = _numbered(cells)
-    rows = "".join(
-        _row(cell, sources[cell.paper])
-        for cell in sorted(cells, key=lambda cell: (sign * cell.value, cell.metric))
+    sign = -1.0 if info(card, selector.measure).higher_is_better else 1.0
+    return tuple(sorted(cells, key=lambda cell: (sign * cell.value, cell.metric)))
+
+
+def all_printed(card: Card) -> tuple[PublishedCell, ...]:
+    """All printed figures over all skills, as the papers have them."""
+    return tuple(
+        cell
+        for cell in published(card.name)
+        if cell.model is None and cell.skill is None and cell.measure in card.measures
     )
-    head = (
-        f'<th scope="col">{text(measure.title)} {direction(measure)}</th>'
-        '<th scope="col">As printed</th><th scope="col">Source</th>'
-    )
-    return _section(_table(f"{measure.title} as published", head, rows), sources)
 
 
 def everything_published(card: Card) -> str:
     """All printed figures over all skills, one table a measure; empty where nothing was printed."""
-    cells = [
-        cell
-        for cell in published(card.name)
-        if cell.model is None and cell.skill is None and cell.measure in card.measures
-    ]
+    cells = all_printed(card)
     if not cells:
         return ""
     selectors = tuple(dict.fromkeys(map(_selector, cells)))
@@ -64,7 +82,7 @@ def everything_published(card: Card) -> str:
         for measure in card.measures
         if any(s.measure == measure for s in selectors)
     )
-    return _section(tables, _numbered(cells))
+    return _section(tables, _numbered(cells), card)
 
 
 def _pivot(card: Card, selectors: Sequence[Selector], cells: Sequence[PublishedCell]) -> str:
@@ -142,12 +160,22 @@ def _table(caption: str, head: str, rows: str) -> str:
     )
 
 
-def _section(body: str, sources: Mapping[str, int]) -> str:
+def _section(
+    body: str, sources: Mapping[str, int], card: Card, asked: Mapping[str, str] | None = None
+) -> str:
     lines = []
     for key, place in sources.items():
         paper = papers()[key]
         note = f" {text(paper.note)}" if paper.note else ""
-        lines.append(f"[{place}] {link(paper.url, paper.citation)}.{note}")
+        wrong = sum(one.paper == key for one in errata())
+        known = (
+            f' <a href="./errata#{text(key)}">{count(wrong, "erratum", "errata")}</a>.'
+            if wrong
+            else ""
+        )
+        lines.append(f"[{place}] {link(paper.url, paper.citation)}.{note}{known}")
     listed = f'<p class="as-legend">{"<br>".join(lines)}</p>'
     lead = f'<p class="as-lead">{_LEAD}</p>'
-    return section("As published", f"{lead}{body}{listed}", ident="as-published")
+    data = download_links(address(f"v1/boards/{card.name}/published", **(asked or {})),
+                          "figures as published")  # fmt: skip
+    return section("As published", f"{lead}{body}{listed}", aside=data, ident="as-published")

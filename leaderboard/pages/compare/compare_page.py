@@ -21,7 +21,7 @@ from leaderboard.pages.outage import or_unread
 from leaderboard.pages.page import Context, Page
 from leaderboard.pages.reading import View
 from leaderboard.pages.shown.markup import clean
-from leaderboard.pages.shown.widgets import QUIET, SHOW_LINK, html
+from leaderboard.pages.shown.widgets import QUIET, SHOW_LINK, folded, html
 
 _LONGEST_OPTION = 60
 
@@ -66,19 +66,19 @@ class _Controls:
 
 def _controls(context: Context) -> _Controls:
     html(HEADER)
+    names = benchmark_options(context.reader.view())
     with gr.Row(elem_classes="as-choosers"):
-        names = benchmark_options(context.reader.view())
-        first = names[0][1] if names else None
-        benchmark = gr.Dropdown(names, value=first, label="Benchmark", scale=3)
-        skills = gr.Dropdown([], value=[], multiselect=True, scale=3,
-                             label="Skills (none: all; several: their mean)")  # fmt: skip
-        measure = gr.Dropdown([], label="Measure", scale=3)
-    with gr.Row(elem_classes="as-choosers"):
-        metrics = tuple(
-            gr.Dropdown([], label=f"Metric {name}{more}", scale=4)
-            for name, more in (("A", ""), ("B", ""), ("C", " (optional)"), ("D", " (optional)"))
-        )
+        benchmark = gr.Dropdown(names, value=names[0][1] if names else None, label="Benchmark",
+                                scale=4)  # fmt: skip
+        first = [gr.Dropdown([], label=f"Metric {name}", scale=4) for name in "AB"]
         swap = gr.Button("Swap", elem_id="as-swap", size="sm", scale=0, min_width=110)
+    folded("Skills, measure, and more metrics")
+    with gr.Row(elem_classes=["as-choosers", "as-further"]):
+        skills = gr.Dropdown([], value=[], multiselect=True, scale=4,
+                             label="Skills (none: all; several: their mean)")  # fmt: skip
+        measure = gr.Dropdown([], label="Measure", scale=4)
+        more = [gr.Dropdown([], label=f"Metric {name} (optional)", scale=4) for name in "CD"]
+    metrics = (*first, *more)
     link = gr.Textbox(visible="hidden", elem_id="as-link")
     return _Controls(benchmark, skills, measure, metrics, swap, link, html(), html())
 

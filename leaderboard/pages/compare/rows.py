@@ -24,6 +24,7 @@ COLUMNS = (
     "p_corrected", "correction", "n_tests", "n_patterns", "exact", "n_differing", "unit",
     "n_units", "n_better_a", "n_tied", "n_better_b", "t", "t_p", "wilcoxon_w", "wilcoxon_p",
     "effect", "effect_low", "effect_high", "seed", "n_resamples", "untested", "uncounted",
+    "kind_a", "kind_b",
 )  # fmt: skip
 
 

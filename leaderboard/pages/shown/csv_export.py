@@ -27,7 +27,7 @@ COLUMNS = (
 )  # fmt: skip
 PAIR_COLUMNS = (
     "metric_a", "metric_b", "difference", "p_value", "p_holm", "n_units", "n_patterns", "exact",
-    "entry_a", "entry_b",
+    "entry_a", "entry_b", "kind_a", "kind_b",
 )  # fmt: skip
 _ENDS = ("ci_low", "ci_high")
 _TYPES = {
@@ -58,6 +58,8 @@ _MEANINGS = {
     "n_units": "Clusters or blocks of them in which the two differ.",
     "n_patterns": "Patterns of signs behind the p-value; 0 where it is an upper bound.",
     "exact": "Whether those are all patterns.",
+    "kind_a": "metric: run by Assay; scores: as submitted, not re-run.",
+    "kind_b": "Likewise.",
 }
 
 
@@ -105,12 +107,14 @@ def pairs_table(
     found = tuple(found)
     ids = {entry_id for pair in found for entry_id in (pair.a, pair.b)}
     names = {entry_id: entries[entry_id].metric for entry_id in ids}
+    kinds = {entry_id: entries[entry_id].kind.value for entry_id in ids}
     rows: list[dict[str, Value]] = [
         {
             "metric_a": names[pair.a], "metric_b": names[pair.b], "difference": pair.difference,
             "p_value": pair.p_value, "p_holm": pair.p_holm, "n_units": pair.n_units,
             "n_patterns": pair.n_patterns, "exact": pair.exact,
-            "entry_a": pair.a, "entry_b": pair.b,
+            "entry_a": pair.a, "entry_b": pair.b, "kind_a": kinds[pair.a],
+            "kind_b": kinds[pair.b],
         }
         for pair in found
     ]  # fmt: skip

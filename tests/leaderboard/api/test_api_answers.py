@@ -180,6 +180,21 @@ def test_a_comparison_has_the_rows_of_its_page(api: Asking) -> None:
             assert row[name] == known, name
 
 
+def test_every_row_says_whether_its_scores_were_computed_here(api: Asking) -> None:
+    kinds = {
+        entry.entry_id: entry.kind.value for entry in api.source.reader.view().entries.values()
+    }
+    assert set(kinds.values()) == {"metric", "scores"}
+    for part in ("", "/skills"):
+        rows = api.table(f"/v1/boards/ratings{part}")["rows"]
+        assert {row["kind"] for row in rows} == {"metric", "scores"}
+        assert all(row["kind"] == kinds[row["entry_id"]] for row in rows)
+    for address in ("/v1/boards/ratings/pairs", "/v1/compare?benchmark=ratings"):
+        for row in api.table(address)["rows"]:
+            assert row["kind_a"] == kinds[row["entry_a"]]
+            assert row["kind_b"] == kinds[row["entry_b"]]
+
+
 def test_of_four_metrics_each_two_are_compared(api: Asking) -> None:
     ids = [row["entry_id"] for row in api.table("/v1/boards/ratings")["rows"][:4]]
     query = "&".join(f"{name}={one}" for name, one in zip("abcd", ids, strict=True))

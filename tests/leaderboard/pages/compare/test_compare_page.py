@@ -315,3 +315,24 @@ def test_hostile_names_neither_run_nor_widen_the_page(
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert problems == []
     page.close()
+
+
+@pytest.mark.browser
+def test_on_a_phone_the_result_comes_early_and_the_other_choosers_unfold(
+    site: str, browser: Browser
+) -> None:
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    page.goto(f"{site}compare?benchmark=ratings")
+    verdict = page.locator(".as-verdict")
+    expect(verdict).to_be_visible()
+    box = verdict.bounding_box()
+    assert box is not None and box["y"] < 844, "the result begins below the first screen"
+    expect(page.get_by_label("Metric B")).to_be_visible()
+    expect(page.get_by_label("Metric C (optional)")).to_be_hidden()
+    page.get_by_text("Skills, measure, and more metrics").click()
+    expect(page.get_by_label("Metric C (optional)")).to_be_visible()
+    page.get_by_role("combobox", name="Measure").click()
+    page.get_by_role("option", name="Pearson r").click()
+    expect(page.locator("#verdict h2")).to_contain_text("Pearson r")
+    expect(page.get_by_label("Metric D (optional)")).to_be_visible()
+    page.close()
