@@ -127,7 +127,12 @@ def source_of(store: Store) -> Source:
     return Source(Reader(store, cards, clock=store.clock), store, cards, store.clock)
 
 
-def build(settings: Settings, store: Store, source: Source | None = None) -> gr.Blocks:
+def build(
+    settings: Settings,
+    store: Store,
+    source: Source | None = None,
+    watch: HealthWatch | None = None,
+) -> gr.Blocks:
     """The site over a store, with the evaluator's desk."""
     desk = SubmissionDesk(store, load_registry(), settings.data, _gate, store.clock)
     read = source or source_of(store)
@@ -140,6 +145,7 @@ def build(settings: Settings, store: Store, source: Source | None = None) -> gr.
         pictures=_pictures(settings.data),
         source=read,
         hub=settings.store.hub_name if settings.store.on_hub else "",
+        watch=watch,
     )
 
 
@@ -148,6 +154,7 @@ def routes_of(
     store: Store,
     environment: Mapping[str, str],
     source: Source | None = None,
+    watch: HealthWatch | None = None,
 ) -> list[BaseRoute]:
     """What is served to programs, beside the pages.
 
@@ -155,13 +162,12 @@ def routes_of(
         SubmitterError: `weak_secret`, of the webhook.
     """
     read = source or source_of(store)
-    watch = HealthWatch(store, settings.store.folder)
     # Told of a change, the pages see it at once and not when the version is next asked for.
     webhook = webhook_from(environment, settings.store.repositories, store.look_anew)
     return [
         # Before whatever else is below /v1: the first route that fits answers.
         *picture_routes(_pictures(settings.data)),
-        *health_routes(watch),
+        *health_routes(watch or HealthWatch(store, settings.store.folder)),
         *live_routes(store.live, settings.live_secret, store.clock),
         *(webhook_routes(webhook) if webhook is not None else ()),
         # After all others below /v1: it answers whatever else is asked for there.
@@ -192,9 +198,9 @@ def main() -> int:
     try:
         settings = Settings.read(os.environ, os_user())
         store = patiently(lambda: open_store(settings))
-        source = source_of(store)
-        app = patiently(lambda: build(settings, store, source))
-        routes = routes_of(settings, store, os.environ, source)
+        source, watch = source_of(store), HealthWatch(store, settings.store.folder)
+        app = patiently(lambda: build(settings, store, source, watch))
+        routes = routes_of(settings, store, os.environ, source, watch)
     except AssayError as error:
         sys.stderr.write(f"error [{error.code}]: {error}\n")
         return error.exit_code

@@ -65,13 +65,13 @@ def main(arguments: Sequence[str]) -> int:
         fill(store, size)
         Publisher(store, cards).publish_cards(NOW)
     desk = SubmissionDesk(store, {}, None, lambda: Gate(ok=True), store.clock)
-    app = create_app(store, desk, cards, clock=store.clock)
+    app = create_app(store, desk, cards, clock=store.clock, source=source)
     app.launch(
         server_name="127.0.0.1",
         server_port=port,
         prevent_thread_lock=True,
         quiet=True,
-        **launch_options(),
+        **launch_options(source=source),
     )
     sys.stdout.write("Serving\n")
     sys.stdout.flush()

@@ -35,7 +35,7 @@ from benchmarks_perf.made_up_site import served
 MEMORY_MB = 600
 PAUSE_S = (0.5, 1.5)
 """A visitor looks at what came for so long."""
-PAGES = ("", "boards", "compare", "index", "skills", "queue", "ledger", "trust", "about")
+PAGES = ("", "boards", "compare", "index", "skills", "queue", "ledger", "status", "trust", "about")
 QUERIES: dict[str, tuple[str, ...]] = {
     "boards": (
         "",

@@ -36,7 +36,10 @@ BOUND = 1.0 / (1.0 + ALL_DRAWS)
 is given instead and nothing is drawn."""
 
 _SLACK = 1e-9  # share of the size of both sides within which two sums are equal but for rounding
-_PAIR_CELLS = 1 << 14  # pairs times patterns compared at a time
+_PAIR_CELLS = 1 << 17
+"""Pairs times patterns compared at a time: with fewer, the calls cost more than the comparing."""
+_PAIRS_AT_A_TIME = 128
+"""Pairs whose differences are taken at a time; they stay in the cache."""
 
 
 @dataclass(frozen=True)
@@ -197,9 +200,12 @@ class _Pairs:
     def of(cls, shares: FloatArray, first: IntArray, second: IntArray) -> _Pairs:
         n_units = np.zeros(first.size, np.intp)
         least, bound = np.zeros(first.size), np.ones(first.size)
-        for begin in range(0, first.size, 512):
-            part = slice(begin, begin + 512)
-            d = _differences(shares[first[part]], shares[second[part]])
+        largest = np.abs(shares).max(axis=1, initial=0.0)
+        for begin in range(0, first.size, _PAIRS_AT_A_TIME):
+            part = slice(begin, begin + _PAIRS_AT_A_TIME)
+            one, other = first[part], second[part]
+            size = np.maximum(largest[one], largest[other])
+            d = _differences(shares[one], shares[other], size[:, None])
             n_units[part] = np.count_nonzero(d, axis=1)
             total, square = d.sum(axis=1), np.square(d).sum(axis=1)
             least[part] = np.abs(total) - _SLACK * np.abs(d).sum(axis=1)
@@ -220,16 +226,17 @@ class _Pairs:
         )
 
 
-def _differences(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Of a less b; zero where they differ by rounding only."""
+def _differences(a: FloatArray, b: FloatArray, size: FloatArray) -> FloatArray:
+    """Of a less b; zero where they differ by rounding only, which their largest share tells."""
     d: FloatArray = a - b
-    size = np.maximum(np.abs(a), np.abs(b)).max(axis=-1, keepdims=True, initial=0.0)
-    return np.where(np.abs(d) <= _SLACK * size, 0.0, d)
+    d[np.abs(d) <= _SLACK * size] = 0.0
+    return d
 
 
 def _enumerate_few(shares: FloatArray, pairs: _Pairs) -> FloatArray:
+    largest = np.abs(shares).max(axis=1, initial=0.0)
     found = [
-        _enumerated(_differences(shares[a], shares[b]))
+        _enumerated(_differences(shares[a], shares[b], np.maximum(largest[a], largest[b])))
         for a, b in zip(pairs.first, pairs.second, strict=True)
     ]
     return np.array(found, np.float64)

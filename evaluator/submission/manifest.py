@@ -89,9 +89,9 @@ class Manifest(NamedManifest):
         # As written, since pydantic would take true for 1 and read numbers in strings.
         if value is None:
             return value
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            if LEAST_FLOPS <= value <= MOST_FLOPS:
-                return value
+        number = value if isinstance(value, int | float) and not isinstance(value, bool) else 0
+        if LEAST_FLOPS <= number <= MOST_FLOPS:
+            return number
         raise ValueError(
             f"must be a number from {LEAST_FLOPS:g} to {MOST_FLOPS:g}: the floating-point "
             "operations of scoring one pair"

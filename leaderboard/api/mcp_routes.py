@@ -8,6 +8,8 @@ what is wrong. No session is kept: every request is answered by itself.
 from __future__ import annotations
 
 import asyncio
+import json
+import logging
 from collections.abc import Callable
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from mcp.server.fastmcp import FastMCP
     from mcp.server.lowlevel import Server
 
+_log = logging.getLogger(__name__)
 PATH = "/mcp"
 MOST_BYTES = 64 * 1024
 _INSTRUCTIONS = (
@@ -76,7 +79,7 @@ class McpApp:
         request = Request(scope, receive)
         if request.method != "POST":
             said = problem("method_not_allowed", "No stream is kept open here.", "Use POST.")
-            await JSONResponse(said, 405, headers={"Allow": "POST"})(scope, receive, send)
+            await JSONResponse(said, 405, headers=HANG_UP | {"Allow": "POST"})(scope, receive, send)
             return
         try:
             content = await body_of(request, MOST_BYTES)
@@ -88,6 +91,10 @@ class McpApp:
             said = problem("too_large", f"A request has at most {MOST_BYTES:,} bytes.")
             await JSONResponse(said, 413, headers=HANG_UP)(scope, receive, send)
             return
+        if not _is_json(content):
+            said = problem("not_json", "This is no JSON.", "Send it in UTF-8 and uncompressed.")
+            await JSONResponse(said, 400)(scope, receive, send)
+            return
         await self._answer(scope, _again(content), send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -98,6 +105,15 @@ class McpApp:
         manager = StreamableHTTPSessionManager(self._server, json_response=True, stateless=True)
         async with manager.run():
             await manager.handle_request(scope, receive, send)
+
+
+def _is_json(content: bytes) -> bool:
+    """Whether it can be read: what the library cannot parse it takes for a defect of its own."""
+    try:
+        json.loads(content)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _again(content: bytes) -> Receive:
@@ -119,8 +135,10 @@ def _listed(tools: Tools) -> FastMCP:
     from mcp.server.fastmcp import FastMCP  # noqa: PLC0415
     from mcp.types import ToolAnnotations  # noqa: PLC0415
 
-    # It sets up logging for the whole process: no line for each request of a stranger.
+    # It sets up logging for the whole process: no line for each request of a stranger. What is wrong
+    # with one is told to them, not to the log; what is wrong with an answer, `_told` logs.
     server = FastMCP("Assay", log_level="WARNING")
+    logging.getLogger("mcp").setLevel(logging.CRITICAL)
     told = partial(_told, tools)
     hints = ToolAnnotations(readOnlyHint=True, destructiveHint=False, openWorldHint=False)
 
@@ -160,3 +178,7 @@ async def _told(tools: Tools, question: Callable[[], Answer]) -> Answer:
         return await tools.source.in_thread(question)
     except AssayError as error:
         raise ToolError(f"[{error.code}] {error}") from error
+    except Exception as error:
+        # Strangers need not know more of it: what went wrong may say something of the machine.
+        _log.exception("A tool could not answer.")
+        raise ToolError("[defect] Something went wrong here.") from error

@@ -26,6 +26,9 @@ _ASK_AGAIN = {"Cache-Control": "public, no-cache"}
 """Kept by whoever likes, and asked about before each use: with its tag that costs next to nothing."""
 _SMALLEST = 500
 _LEVEL = 5
+_OF_ONE = 2000
+"""Bytes that keeping an answer takes beside key and content, at most."""
+_WIDEST_CHARACTER = 4
 _COMPRESSED = frozenset({JSON, "text/csv; charset=utf-8"})
 
 
@@ -102,27 +105,33 @@ class Kept:
     """Answers that need not be made again; the oldest go first. Safe among threads.
 
     Args:
-        most: bytes kept.
+        most: bytes kept, keys included: a query may be longer than its answer.
     """
 
     def __init__(self, most: int = 32 << 20) -> None:
         self._most = most
         self._bytes = 0
         self._lock = threading.Lock()
-        self._found: OrderedDict[Hashable, Body] = OrderedDict()
+        self._found: OrderedDict[Hashable, tuple[Body, int]] = OrderedDict()
+
+    @property
+    def nbytes(self) -> int:
+        """What is kept now."""
+        return self._bytes
 
     def get(self, key: Hashable) -> Body | None:
         """What was kept under a key."""
         with self._lock:
-            if key in self._found:
-                self._found.move_to_end(key)
-            return self._found.get(key)
+            if key not in self._found:
+                return None
+            self._found.move_to_end(key)
+            return self._found[key][0]
 
     def put(self, key: Hashable, body: Body) -> None:
         """Keep an answer."""
+        size = _OF_ONE + _WIDEST_CHARACTER * len(repr(key)) + len(body.content)
         with self._lock:
-            old = self._found.pop(key, None)
-            self._found[key] = body
-            self._bytes += len(body.content) - (len(old.content) if old else 0)
+            self._bytes += size - self._found.pop(key, (None, 0))[1]
+            self._found[key] = body, size
             while self._bytes > self._most:
-                self._bytes -= len(self._found.popitem(last=False)[1].content)
+                self._bytes -= self._found.popitem(last=False)[1][1]

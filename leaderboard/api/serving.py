@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Future
 from functools import partial
 from http import HTTPStatus
 
@@ -34,6 +37,7 @@ _PREFLIGHT = {
     "Access-Control-Max-Age": "86400",
 }
 Answer = Callable[[Request], Body]
+_Serve = Callable[[Request], Awaitable[Response]]
 
 
 class Api:
@@ -55,9 +59,12 @@ class Api:
         def answer(request: Request) -> Body:
             return self.body(operation, asked_of(request, operation), _format(request))
 
-        return Route(path, self.endpoint(answer), methods=["GET"], name=operation.name)
+        serve = self.endpoint(answer)
+        if operation.of_snapshot:
+            serve = _one_first(serve)
+        return Route(path, serve, methods=["GET"], name=operation.name)
 
-    def endpoint(self, answer: Answer) -> Callable[[Request], Awaitable[Response]]:
+    def endpoint(self, answer: Answer) -> _Serve:
         """What serves an answer, which reads the store, in a thread of the source."""
 
         def serve(request: Request) -> Response:
@@ -79,8 +86,10 @@ class Api:
         if not operation.of_snapshot:
             return body_of(operation.answer(self._source, asked), format_)
         version = self._source.reader.view().version
-        query = tuple(asked.params.multi_items())  # In its order: of what comes twice, one counts.
-        key = (version, operation.name, tuple(asked.path.items()), query, format_)
+        query = tuple(asked.params.multi_items())  # In its order, which may count.
+        said = (version, operation.name, tuple(asked.path.items()), query, format_)
+        # A query of a thousand parts takes more memory than its answer.
+        key = hashlib.sha256(repr(said).encode(errors="backslashreplace")).digest()
         found = self._kept.get(key)
         if found is None:
             found = body_of(operation.answer(self._source, asked), format_)
@@ -88,6 +97,30 @@ class Api:
             if self._source.reader.view().version == version:
                 self._kept.put(key, found)
         return found
+
+
+def _one_first(serve: _Serve) -> _Serve:
+    """Of requests that are the same at once one is served, then the others: from what was kept.
+
+    They wait without a thread and without a place in the line, so those are left for others.
+    """
+    under_way: dict[str, Future[None]] = {}
+
+    async def served(request: Request) -> Response:
+        key = f"{request.url.path}?{request.url.query}"
+        first = under_way.get(key)
+        if first is not None:
+            # Shielded: who hangs up meanwhile ends no waiting but their own.
+            await asyncio.shield(asyncio.wrap_future(first))
+            return await serve(request)
+        done = under_way[key] = Future()
+        try:
+            return await serve(request)
+        finally:
+            under_way.pop(key, None)
+            done.set_result(None)
+
+    return served
 
 
 def asked_of(request: Request, operation: Operation) -> Asked:
@@ -134,7 +167,7 @@ def json_body(content: object) -> Body:
 
 def application(routes: Sequence[BaseRoute]) -> Starlette:
     """The routes, and one shape for everything that is no answer."""
-    return Starlette(
+    app = Starlette(
         routes=list(routes),
         exception_handlers={
             HTTPException: _on_http,
@@ -142,6 +175,9 @@ def application(routes: Sequence[BaseRoute]) -> Starlette:
             Exception: _on_defect,
         },
     )
+    # It would lead to the name of the host that the request gave, and around a proxy's https.
+    app.router.redirect_slashes = False
+    return app
 
 
 class OnlyRead:

@@ -20,7 +20,7 @@ def footer(as_of: datetime | None, now: datetime, still: str = "") -> str:
     """
     copy = (
         f' <a href="{text(still)}" title="One page without scripts, to keep for when this service '
-        'does not answer">Static copy</a>'
+        'is away">Static copy</a>'
         if still
         else ""
     )

@@ -20,6 +20,7 @@ from leaderboard.pages.items.reading import ItemReader
 from leaderboard.pages.moved.reading import EarlierBoards
 from leaderboard.pages.reading import Reader
 from leaderboard.pages.skills.found import Prepared as PreparedSkills
+from leaderboard.service.looking import HealthWatch
 from leaderboard.service.pictures import Pictures
 from leaderboard.store.interface import Store
 from leaderboard.store.live.interface import Live
@@ -47,6 +48,7 @@ class Context:
         hub: `OWNER/NAME` of a store on the Hub; empty for any other.
         prepared: the index before its weights; one for all that show or answer it.
         prepared_skills: the skills before their weights, likewise.
+        watch: looks at the health of the installation; None: who shows it looks itself.
     """
 
     reader: Reader
@@ -61,6 +63,7 @@ class Context:
     hub: str = ""
     prepared: Prepared = field(default_factory=Prepared)
     prepared_skills: PreparedSkills = field(default_factory=PreparedSkills)
+    watch: HealthWatch | None = None
 
     @cached_property
     def own(self) -> Callable[[Account], Own]:

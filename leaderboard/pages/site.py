@@ -33,6 +33,7 @@ from leaderboard.pages.shown.widgets import (
 )
 from leaderboard.pages.submit.uploads import OnlyKnownUpload
 from leaderboard.pages.theme import theme
+from leaderboard.service.looking import HealthWatch
 from leaderboard.service.pictures import Pictures
 from leaderboard.service.still_copy import StillCopy, still_address, still_route
 from leaderboard.store.interface import Store
@@ -54,6 +55,7 @@ def create_app(
     reader: Reader | None = None,
     source: Source | None = None,
     hub: str = "",
+    watch: HealthWatch | None = None,
 ) -> gr.Blocks:
     """Build the site; nothing is served yet.
 
@@ -69,6 +71,7 @@ def create_app(
             same.
         source: the same for programs, which then read with it as the pages do.
         hub: `OWNER/NAME` of a store on the Hub, to tell visitors; empty for any other.
+        watch: looks at the health of the installation, for programs too.
     """
     read = source or Source(reader or Reader(store, cards, clock=clock), store, cards, clock)
     context = Context(
@@ -84,6 +87,7 @@ def create_app(
         hub=hub,
         prepared=read.prepared,
         prepared_skills=read.skills,
+        watch=watch,
     )
     first, *others = all_pages()
     with gr.Blocks(

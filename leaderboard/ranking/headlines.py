@@ -71,6 +71,12 @@ class AlignedBoard:
     met: FloatArray
     squares: NDArray[np.float32] | None = None
 
+    @property
+    def nbytes(self) -> int:
+        """What its arrays take in memory."""
+        arrays = (self.present, self.rescaled, self.points, self.met, self.squares)
+        return sum(array.nbytes for array in arrays if array is not None)
+
     @classmethod
     def of(cls, board: Headlines, metrics: tuple[str, ...]) -> AlignedBoard:
         """Rescale the headlines of a benchmark and count its Borda points, once for all weights.

@@ -121,6 +121,11 @@ class Comparison:
         self.metrics = tuple(sorted({metric for board in boards for metric in board.metrics}))
         self._parts = {board.benchmark: AlignedBoard.of(board, self.metrics) for board in ordered}
 
+    @property
+    def nbytes(self) -> int:
+        """What it takes in memory, about."""
+        return sum(part.nbytes for part in self._parts.values())
+
     def standings(self, weights: Mapping[str, float] | None = None) -> tuple[Standing, ...]:
         """Everybody's standing under these weights.
 

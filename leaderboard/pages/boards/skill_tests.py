@@ -8,8 +8,6 @@ tests alone would depend on which metric came out best on the same data, and fin
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -24,10 +22,14 @@ from benchmarks.statistics.sign_flips import pair_tests
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.orders import Orders
 from leaderboard.ranking.rank_ranges import LEVEL
+from leaderboard.ranking.remembered import Remembered
 from leaderboard.ranking.slices import Slice
 
 _KEPT = 1024
-"""Columns remembered; one of thirty metrics takes about 7 KB."""
+"""Columns remembered; one of thirty metrics takes about 7 KB, one of a thousand 8 MB."""
+_BYTES = 48 << 20
+_OF_KEY = 150
+"""Bytes of what names an entry in the key of a column, about."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +79,12 @@ class SkillTests:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[Hashable, FloatArray] = OrderedDict()
+        self._kept: Remembered[FloatArray] = Remembered(_BYTES, _KEPT, _bytes)
+
+    @property
+    def nbytes(self) -> int:
+        """What is remembered, in bytes."""
+        return self._kept.nbytes
 
     def columns(
         self,
@@ -109,24 +115,12 @@ class SkillTests:
 
     def _p_values(self, columns: Sequence[_Column], seed: int) -> list[FloatArray]:
         """Between each two entries of each column, from memory or made together."""
-        known = [self._remembered(column.key) for column in columns]
+        known = [self._kept.get(column.key) for column in columns]
         new = [i for i, p in enumerate(known) if p is None]
         for i, made in zip(new, _tested([columns[i] for i in new], seed), strict=True):
             known[i] = made
-            self._remember(columns[i].key, made)
+            self._kept.put(columns[i].key, made)
         return [np.zeros((0, 0)) if p is None else p for p in known]
-
-    def _remembered(self, key: Hashable) -> FloatArray | None:
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-            return self._kept.get(key)
-
-    def _remember(self, key: Hashable, p_values: FloatArray) -> None:
-        with self._lock:
-            self._kept[key] = p_values
-            while len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
 
 
 def _column(one: Slice, card: Card, entry_ids: Collection[str] | None) -> _Column:
@@ -185,3 +179,8 @@ def _tested(columns: Sequence[_Column], seed: int) -> list[FloatArray]:
         matrix[a, b] = matrix[b, a] = of_column
         made.append(matrix)
     return made
+
+
+def _bytes(p_values: FloatArray) -> int:
+    """Of the tests of a column; its key names every entry."""
+    return p_values.nbytes + _OF_KEY * len(p_values)

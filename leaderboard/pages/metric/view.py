@@ -133,8 +133,8 @@ def _one_board(one: OnBoard) -> str:
         else ""
     )
     return (
-        f'<div class="as-m-more">{by_skill}<details><summary>{text(one.card.title)}: all '
-        f"{count(len(one.cells), 'row')} of every measure</summary>{measure_table(one)}"
+        f'<div class="as-m-more">{by_skill}<details><summary>{text(one.card.title)}: every '
+        f"measure, {count(len(one.cells), 'row')}</summary>{measure_table(one)}"
         "</details></div>"
     )
 

@@ -31,6 +31,8 @@ TOO_FEW = "too few items to order metrics by it"
 NOBODY = "no metric has a rank on it"
 OTHER_PLAN = "its resamples cannot be joined with those of the others"
 NO_DRAWS = "its resamples are not at hand"
+_OF_METRIC = 1000
+"""Bytes that a metric of a part takes beside its resamples, about."""
 
 
 @dataclass(frozen=True)
@@ -113,8 +115,11 @@ class SkillsBase:
 
     @property
     def nbytes(self) -> int:
-        """About what it takes in memory."""
-        return sum(4 * drawn.nbytes + drawn.nbytes for _, drawn in self.draws.values())
+        """About what it takes in memory, apart from what the view holds anyway."""
+        arrays = sum(drawn.nbytes for _, drawn in self.draws.values())
+        arrays += self.comparison.nbytes if self.comparison else 0
+        metrics = sum(len(one.cells) for one in self.measured.values()) + len(self.sent)
+        return arrays + _OF_METRIC * metrics
 
 
 def skills_base(view: View, parts: Sequence[Part]) -> SkillsBase:

@@ -98,9 +98,11 @@ class Prepared:
             if parts not in self._kept:
                 self._kept[parts] = skills_base(view, parts)
             self._kept.move_to_end(parts)
-            while len(self._kept) > 1 and (len(self._kept) > _KEPT or self._bytes() > _KEPT_BYTES):
+            while len(self._kept) > 1 and (len(self._kept) > _KEPT or self.nbytes > _KEPT_BYTES):
                 self._kept.popitem(last=False)
             return self._kept[parts]
 
-    def _bytes(self) -> int:
+    @property
+    def nbytes(self) -> int:
+        """What is kept now, about."""
         return sum(base.nbytes for base in self._kept.values())

@@ -15,12 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.applications import Starlette
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.testclient import TestClient
 
 from leaderboard.api.openapi import openapi
 from leaderboard.api.replies import Body, Kept, matches, takes_gzip
 from leaderboard.api.routes import DOCUMENTS, OPERATIONS, routes
+from leaderboard.api.serving import Api, application
 from leaderboard.api.source import IN_LINE
 from leaderboard.publication.snapshot import PATH
 from leaderboard.service import picture_routes
@@ -296,11 +297,45 @@ def test_of_a_parameter_that_comes_twice_the_same_one_counts_however_often_it_is
 
 @given(st.lists(st.binary(max_size=40), max_size=30))
 def test_no_more_is_kept_than_may_be(contents: list[bytes]) -> None:
-    kept = Kept(most=100)
+    most = 3 * 2100
+    kept = Kept(most)
     for place, content in enumerate(contents):
         kept.put(place % 7, Body(content))
-        assert sum(len(b.content) for b in kept._found.values()) == kept._bytes <= 100
+        held = [body for key in range(7) if (body := kept.get(key))]
+        assert sum(len(body.content) for body in held) < kept.nbytes <= most
         assert kept.get(place % 7) == Body(content)
+
+
+def test_long_queries_with_small_answers_are_bounded_too() -> None:
+    kept, long = Kept(100_000), "ä" * 8000
+    for number in range(100):
+        kept.put((number, long), Body(b"{}"))
+    assert kept.nbytes <= 100_000
+    assert sum(kept.get((number, long)) is not None for number in range(100)) == 2
+
+
+def test_queries_of_very_many_parts_are_kept_within_the_same_bound(api: Asking) -> None:
+    kept = Kept(1 << 20)
+    client = TestClient(Starlette(routes=routes_with(api, kept)), "http://made.up")
+    plain = client.get(f"{BOARD}?kind=metric&search=clip")
+    for number in range(12):
+        query = "&".join([f"search={number}"] * 700)
+        answer = client.get(f"{BOARD}?{query}&search=clip&kind=metric")
+        assert answer.content == plain.content
+        assert len(plain.content) < kept.nbytes <= 1 << 20
+    assert all(len(key) == 32 for key in kept._found)
+
+
+def routes_with(api: Asking, kept: Kept) -> list[BaseRoute]:
+    one = next(operation for operation in OPERATIONS if operation.name == "board")
+    return [Mount("/v1", application([Api(api.source, kept).route(one)]))]
+
+
+@pytest.mark.parametrize("address", [f"{BOARD}/", "/v1/openapi.json/", "/v1/benchmarks/", "/v1//"])
+def test_no_request_is_sent_to_the_host_that_it_names_itself(api: Asking, address: str) -> None:
+    answer = api.client.get(address, headers={"Host": "evil.example"}, follow_redirects=False)
+    assert answer.status_code == 404 and "Location" not in answer.headers
+    assert answer.json()["error"]["code"] in {"no_such_route", "unknown_benchmark"}
 
 
 # The document.

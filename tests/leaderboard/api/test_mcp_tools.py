@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -120,7 +121,7 @@ def test_of_a_board_with_very_many_metrics_those_are_told_that_may_be_best(
         board_skills(api.source, Asked({"benchmark": "ratings"}, QueryParams()))
     found = Tools(api.source).metrics_for_skill("counting")
     (said,) = found["about"]["remarks"]
-    assert said.startswith("ratings has 10 metrics, too many to test")
+    assert said.startswith("ratings has 12 metrics, too many to test")
     board = api.source.reader.view().boards["ratings"]
     cells = board.cells(board.selectors("counting")[0], "counting")
     listed = [row["entry_id"] for row in found["rows"] if row["benchmark"] == "ratings"]
@@ -164,6 +165,65 @@ def test_no_stream_is_held_open_and_no_request_is_large(address: str) -> None:
     large = httpx.post(address, content=b" " * (MOST_BYTES + 1))
     assert large.status_code == 413 and large.json()["error"]["code"] == "too_large"
     assert httpx.post(address, content=b"{").status_code in {400, 406}
+
+
+HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+
+
+def called(address: str, name: str, **given: object) -> dict[str, Any]:
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": name, "arguments": given}}  # fmt: skip
+    answer = httpx.post(address, content=json.dumps(call), headers=HEADERS)
+    assert answer.status_code == 200
+    found: dict[str, Any] = answer.json()["result"]
+    return found
+
+
+@pytest.mark.parametrize(
+    "content",
+    [gzip.compress(b"0" * 1_000_000), b"[" * 60_000, b"\xff\xfe{}", b'{"id":', b"", b"\x00"],
+    ids=["bomb", "deep", "not utf-8", "half", "nothing", "nul"],
+)
+def test_what_is_no_json_is_refused_and_fills_no_log(
+    address: str, content: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    packed = {"Content-Encoding": "gzip"} if content.startswith(b"\x1f") else {}
+    answer = httpx.post(address, content=content, headers=HEADERS | packed)
+    assert answer.status_code == 400 and answer.json()["error"]["code"] == "not_json"
+    assert not caplog.records
+
+
+def test_odd_calls_are_answered_in_words_and_fill_no_log(
+    address: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    for given in (
+        {"limit": "x"},
+        {"limit": [1]},
+        {"skill": "\x00" * 1000},
+        {"benchmark": "\ud800"},
+    ):
+        assert called(address, "board", **{"benchmark": "ratings", **given})["isError"]
+    assert called(address, "nothing")["isError"]
+    for limit in (-5, 0, 10**30):
+        assert len(called(address, "board", benchmark="ratings", limit=limit)["content"]) == 1
+    odd: object
+    for odd in ({"jsonrpc": "2.0", "id": 1, "method": "nothing/at"}, [], 7, {"id": 1}):
+        answer = httpx.post(address, content=json.dumps(odd), headers=HEADERS)
+        assert answer.status_code < 500 and "error" in answer.json()
+    assert not [record for record in caplog.records if record.name.startswith("mcp")]
+
+
+def test_a_defect_is_logged_and_says_nothing_of_the_machine(
+    address: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise RuntimeError("/root/secret/path")
+
+    monkeypatch.setattr("leaderboard.api.tables.catalogue.entry", fails)
+    found = called(address, "entry", entry_id="a/b")
+    assert found["isError"] and "[defect]" in found["content"][0]["text"]
+    assert "secret" not in json.dumps(found)
+    assert "/root/secret/path" in caplog.text
 
 
 def test_no_answer_has_more_rows_than_it_says(api: Asking, monkeypatch: pytest.MonkeyPatch) -> None:

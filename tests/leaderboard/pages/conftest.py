@@ -36,14 +36,14 @@ def serve() -> Iterator[Serve]:
     def start(store: Store, cards: Mapping[str, Card], sign_in: SignIn = LOCAL) -> str:
         desk = StubDesk(store=store)
         reader = Reader(store, cards, clock=lambda: NOW)
-        app = create_app(store, desk, cards, clock=lambda: NOW, sign_in=sign_in, reader=reader)
+        source = Source(reader, store, cards, lambda: NOW)
+        app = create_app(store, desk, cards, clock=lambda: NOW, sign_in=sign_in, source=source)
         opened.append(app)
-        data = routes(Source(reader, store, cards, lambda: NOW))
         _, address, _ = app.launch(
             server_name="127.0.0.1",
             prevent_thread_lock=True,
             quiet=True,
-            **launch_options(sign_in, data),
+            **launch_options(sign_in, routes(source), source),
         )
         return str(address)
 

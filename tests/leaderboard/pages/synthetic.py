@@ -426,7 +426,10 @@ def _status(own: Submission) -> Status:
 
 def main() -> None:
     """Serve the made-up store."""
+    from leaderboard.api.routes import routes
+    from leaderboard.api.source import Source
     from leaderboard.governance.signing_in import SignIn, Way
+    from leaderboard.pages.reading import Reader
     from leaderboard.pages.site import create_app, launch_options
     from tests.leaderboard.pages.mine.own_submissions import give
     from tests.leaderboard.pages.queue.running_submission import run_one
@@ -435,8 +438,13 @@ def main() -> None:
     local = SignIn(Way.LOCAL, local="ada")
     ada = Account(origin=Origin.LOCAL, name="ada")
     store = run_one(give(fill(memory_store()), ada), ada)
-    app = create_app(store, StubDesk(store=store), cards(), clock=lambda: NOW, sign_in=local)
-    app.launch(server_name="127.0.0.1", server_port=port, **launch_options(local))
+    shown = cards()
+    source = Source(Reader(store, shown, clock=lambda: NOW), store, shown, lambda: NOW)
+    app = create_app(
+        store, StubDesk(store=store), shown, clock=lambda: NOW, sign_in=local, source=source
+    )
+    options = launch_options(local, routes(source), source)
+    app.launch(server_name="127.0.0.1", server_port=port, **options)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ SETTLED_MS = 600
 PATIENCE_MS = 30_000
 FURTHER = {
     "skills?skill=spatial": "#as-cost-chart .js-plotly-plot .main-svg",
-    "boards?benchmark=ratings&columns=plcc~paper&search=s": "th.as-c-more:has-text('Pearson r')",
+    "boards?benchmark=ratings&columns=plcc~paper&search=s": "td.as-c-more[data-label='Pearson r']",
     metric_address(entry_id(NOISY)): ".as-m-boards",
     items_address("ratings", a=entry_id(NOISY), b=entry_id(RIGHT)): ".as-case",
     items_address("ratings", a=entry_id(LACKS), case="p3"): ".as-case",

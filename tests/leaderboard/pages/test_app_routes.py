@@ -45,6 +45,11 @@ def test_one_process_serves_pages_health_metrics_and_what_workers_tell(tmp_path:
         page = httpx.get(f"{address}queue")
         assert page.status_code == 200
         assert "gradio" in page.text
+        assert page.text.count('property="og:title"') == 1
+        shared = httpx.get(f"{address}share.png?page=boards")
+        assert shared.headers["Content-Type"] == "image/png"
+        # Nothing is published in a new store, and the route says so itself.
+        assert httpx.get(f"{address}as-of").text == "Nothing is published yet.\n"
         assert httpx.get(f"{address}config").json()["enable_queue"] is True
         assert httpx.post(f"{address}live/told", content=b"{}").status_code == 401
         assert httpx.get(f"{address}gradio_api/upload").status_code in {403, 404, 405}

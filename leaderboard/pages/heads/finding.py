@@ -1,0 +1,61 @@
+"""Which head a request gets: that of its view, or the page's own."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from benchmarks.errors import AssayError
+from leaderboard.api.source import Source
+from leaderboard.pages.heads.head import Head
+from leaderboard.pages.heads.of_boards import board_head, compare_head
+from leaderboard.pages.heads.of_metrics import (
+    index_head,
+    items_head,
+    metric_head,
+    moved_head,
+    skills_head,
+)
+from leaderboard.pages.heads.own import own_head
+from leaderboard.pages.page import Page
+
+log = logging.getLogger(__name__)
+_Of = Callable[[Mapping[str, str], Source], Head | None]
+
+
+def _overview(_: Mapping[str, str], source: Source) -> Head | None:
+    found = index_head({}, source)
+    return found and replace(found, title="Metrics for text-to-image models")
+
+
+OF_VIEW: Mapping[str, _Of] = {
+    "": _overview,
+    "index": index_head,
+    "boards": lambda params, source: board_head(params, source.reader.view()),
+    "compare": lambda params, source: compare_head(params, source.reader.view()),
+    "metric": metric_head,
+    "skills": skills_head,
+    "items": lambda params, source: items_head(params, source.reader.view()),
+    "moved": lambda params, source: moved_head(params, source.reader.view()),
+}
+"""Path of a page to what says something of a view of it; other pages have one view."""
+
+
+def head_of(page: Page, params: Mapping[str, str], source: Source | None) -> Head:
+    """What a view says of itself; what its page says, where there is no such view.
+
+    Args:
+        page: that was asked for.
+        params: of its query; nothing in them is trusted.
+        source: where everything is read; None: the page's own.
+    """
+    describe = OF_VIEW.get(page.path)
+    if source is None or describe is None:
+        return own_head(page)
+    try:
+        return describe(params, source) or own_head(page)
+    except AssayError as error:
+        # The page itself says what is wrong.
+        log.info("No summary of /%s: %s", page.path, error.code)
+        return own_head(page)

@@ -1,0 +1,153 @@
+"""What the pages of one metric, of all metrics and of items say of themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from starlette.datastructures import QueryParams
+
+from leaderboard.api.operations import Asked
+from leaderboard.api.source import Source
+from leaderboard.api.tables import comparisons, skills
+from leaderboard.pages.heads.head import Head, Line
+from leaderboard.pages.heads.of_boards import MOST_LINES, as_of, name_of
+from leaderboard.pages.index.csv import INDEX
+from leaderboard.pages.items.query import ItemsQuery
+from leaderboard.pages.metric.query import MetricQuery, Shown, resolve
+from leaderboard.pages.metric.results import OnBoard, on_boards
+from leaderboard.pages.moved.query import MovedQuery
+from leaderboard.pages.reading import View
+from leaderboard.pages.shown.markup import clean, count, interval, number
+from leaderboard.pages.shown.measures import info, skill_title
+from leaderboard.pages.skills.query import SkillsQuery
+from leaderboard.pages.skills.query import resolve as resolve_skills
+from leaderboard.records import Kind
+
+_LONGEST = 60
+_SHOWS = {"": "fails", "failures": "fails", "disagreements": "and people disagree", "all": ""}
+
+
+def metric_head(params: Mapping[str, str], source: Source) -> Head | None:
+    """Of a metric on the boards; None for any other."""
+    view = source.reader.view()
+    found = resolve(MetricQuery.from_params(params), view, source.reader.statuses())
+    if not isinstance(found, Shown):
+        return None
+    entry = found.entry
+    boards = [one for one in on_boards(found, view) if one.headline is not None]
+    lines = tuple(_on_board(one) for one in boards)
+    results = "; ".join(_result(one, line) for one, line in zip(boards, lines, strict=True))
+    kind = "scores as submitted, not re-run" if entry.kind is Kind.SCORES else "run by Assay"
+    by = clean(entry.submitter)[:_LONGEST]
+    said = [f"By {by}; {kind}." if by else f"{kind.capitalize()}.",
+            f"{results}." if results else "", as_of(view)]  # fmt: skip
+    title = name_of(entry.entry_id, view)
+    return Head(title, " ".join(filter(None, said)), lines[:MOST_LINES],
+                note=as_of(view))  # fmt: skip
+
+
+def index_head(params: Mapping[str, str], source: Source) -> Head | None:
+    """Of the index under the weights of a query.
+
+    Raises:
+        AssayError: it cannot be answered.
+    """
+    asked = _asked(params, "w", "order")
+    table = comparisons.index(source, asked)
+    rows = [row for row in table.rows if row["benchmark"] == INDEX]
+    lines = tuple(_row(row, "rescaled") for row in rows[:MOST_LINES])
+    boards = count(len(cast("Mapping[str, Any]", table.about["weights"])), "benchmark")
+    own = " under weights of its own" if asked.params.get("w") else ""
+    said = f"{count(len(rows), 'metric')} over {boards}{own}."
+    view = source.reader.view()
+    if not rows:
+        return None
+    return Head("Index", _sentences(said, lines, view), lines, "Index", as_of(view))
+
+
+def skills_head(params: Mapping[str, str], source: Source) -> Head | None:
+    """Of the metrics for the skills of a query; None where it names none.
+
+    Raises:
+        AssayError: it cannot be answered.
+    """
+    view = source.reader.view()
+    choice = resolve_skills(SkillsQuery.from_params(params), view.boards)
+    if choice.remarks or not choice.skills:
+        return None
+    table = skills.skills(source, _asked(params, "skill", "w", "cost", "budget"))
+    lines = tuple(_row(row, "mean", "ci_low", "ci_high") for row in table.rows[:MOST_LINES])
+    said = f"{count(len(table.rows), 'metric')} for {choice.title}, by rescaled values."
+    return Head(f"Metrics for {choice.title}", _sentences(said, lines, view), lines,
+                choice.title, as_of(view))  # fmt: skip
+
+
+def items_head(params: Mapping[str, str], view: View) -> Head | None:
+    """Of the items of a benchmark; None where the query names none that is there."""
+    query = ItemsQuery.from_params(params)
+    board = view.boards.get(query.benchmark)
+    named = [entry for entry in (query.a, query.b) if entry]
+    if board is None or any(entry not in view.entries for entry in named):
+        return None
+    if query.skill and query.skill not in board.skills():
+        return None
+    skill = f", {skill_title(board.card, query.skill)}" if query.skill else ""
+    where = f"{board.card.title}{skill}"
+    if not named or query.show not in _SHOWS:
+        title = f"Items of {where}"
+    else:
+        names = " and ".join(name_of(entry, view) for entry in named)
+        title = (
+            f"Where {names} disagree: {where}" if len(named) > 1
+            else f"Where {names} {_SHOWS[query.show]}".rstrip() + f": {where}"
+        )  # fmt: skip
+    said = "Prompts, images and scores, and what people said of them."
+    return Head(title, " ".join(filter(None, (said, as_of(view)))))
+
+
+def moved_head(params: Mapping[str, str], view: View) -> Head | None:
+    """Of what moved on a benchmark; None where the query names none that is there."""
+    board = view.boards.get(MovedQuery.from_params(params).benchmark)
+    if board is None:
+        return None
+    said = "Which metrics rose and fell between two revisions, and which values changed."
+    return Head(f"What moved on {board.card.title}", " ".join((said, as_of(view))))
+
+
+def _asked(params: Mapping[str, str], *names: str) -> Asked:
+    return Asked({}, QueryParams([(name, params[name]) for name in names if params.get(name)]))
+
+
+def _sentences(said: str, lines: Sequence[Line], view: View) -> str:
+    first = ""
+    if lines and lines[0].value is not None:
+        one = lines[0]
+        rank = f", rank {one.ranks}" if one.ranks else ""
+        value = f"{number(one.value)} {interval(one.low, one.high)}".strip()
+        first = f"First: {one.name} {value}{rank}."
+    return " ".join(filter(None, (said, first, as_of(view))))
+
+
+def _row(row: Mapping[str, Any], value: str, low: str = "", high: str = "") -> Line:
+    name = " ".join(clean(f"{row['metric']} {row['version'] or ''}").split())[:_LONGEST]
+    if row["kind"] == Kind.SCORES.value:
+        name = f"{name} (as submitted)"
+    ends = (row.get(low or f"{value}_low"), row.get(high or f"{value}_high"))
+    return Line(name, row.get(value), *ends, row.get("rank_low"), row.get("rank_high"))
+
+
+def _on_board(one: OnBoard) -> Line:
+    cell = one.headline
+    if cell is None:
+        return Line(one.card.title)
+    ends = (cell.ci_low, cell.ci_high)
+    return Line(one.card.title, cell.value, *ends, cell.rank_low, cell.rank_high)
+
+
+def _result(one: OnBoard, line: Line) -> str:
+    measure = info(one.card, one.card.headline.measure).title
+    rank = f", rank {line.ranks} of {one.ranked}" if line.ranks else ""
+    simulated = " (simulated ratings)" if one.card.simulated else ""
+    value = f"{number(line.value)} {interval(line.low, line.high)}".strip()
+    return f"{line.name}{simulated}: {measure} {value}{rank}"

@@ -1,0 +1,38 @@
+"""What each page says of itself, whatever is looked at."""
+
+from __future__ import annotations
+
+from leaderboard.pages.heads.head import Head
+from leaderboard.pages.page import Page
+
+DESCRIPTIONS = {
+    "": "Metrics for text-to-image models, tested against what people say of images: one index "
+    "with intervals and rank ranges, and who leads on each benchmark.",
+    "index": "One figure per metric over all benchmarks, with intervals, rank ranges and tiers, "
+    "under weights that you set.",
+    "boards": "Rankings of text-to-image metrics on each benchmark, with intervals, rank ranges, "
+    "tiers and tests between any two of them.",
+    "skills": "Which metric for counting, for spatial relations, for text in images? Skills "
+    "across benchmarks, and what accuracy costs.",
+    "compare": "Two to four metrics on one benchmark: by how much they differ, how sure that is, "
+    "and where they disagree.",
+    "items": "The images and prompts behind the figures: where a metric fails and where two of "
+    "them disagree.",
+    "metric": "Everything about one metric: its results on all benchmarks, trust checks, cost, "
+    "history and citation.",
+    "submit": "Submit a metric, or its scores, to be tested on the benchmarks.",
+    "mine": "What became of your submissions.",
+    "queue": "Which submissions are waiting, in work and done.",
+    "status": "How the service is doing: its workers, its queue and its store.",
+    "ledger": "The public record of everything that was done, chained by hashes.",
+    "trust": "How runs are isolated, what is checked about each metric, and what was found.",
+    "about": "How metrics are tested here: benchmarks, measures, intervals, ranks and tiers.",
+    "errata": "What is wrong in the papers and their data, and how it is dealt with here.",
+    "moved": "What moved on a benchmark between two of its revisions.",
+}
+"""Path of a page to a sentence."""
+
+
+def own_head(page: Page) -> Head:
+    """What a page says where there is nothing more to be said."""
+    return Head(page.title, DESCRIPTIONS.get(page.path, "Assay tests text-to-image metrics."))

@@ -1,0 +1,107 @@
+"""The boards as one static page, served beside the pages: from the store, or as it was last read.
+
+The file is published beside the snapshot. It needs nothing of the site, so that somebody who kept
+its address has the boards while the store does not answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Awaitable, Callable
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from benchmarks.errors import TransientError
+from leaderboard.api.replies import Body, response_of
+from leaderboard.pages.overview.still import STILL_PATH
+from leaderboard.pages.reading import Reader
+from leaderboard.store.hub.layout import HubName, Part
+from leaderboard.store.interface import NotFoundError, Repository
+
+ADDRESS = "as-of"
+"""Below the root of the site."""
+_HUB = "https://huggingface.co/datasets"
+_NOTHING_FROM_ELSEWHERE = (
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+)
+
+
+class StillCopy:
+    """The page as it was last read. Safe among threads.
+
+    Args:
+        reader: says which snapshot is published.
+        public: where the page is beside it.
+    """
+
+    def __init__(self, reader: Reader, public: Repository) -> None:
+        self._reader, self._public = reader, public
+        self._lock = threading.Lock()
+        self._version: str | None = None
+        self._content: bytes | None = None
+
+    def keep(self) -> None:
+        """Read it if another snapshot is published than when it was read last."""
+        with contextlib.suppress(TransientError, NotFoundError):
+            self._read()
+
+    def content(self) -> bytes | None:
+        """The page; None where none is published.
+
+        Raises:
+            TransientError: the store cannot be read, and it never was.
+        """
+        try:
+            self._read()
+        except NotFoundError:
+            return None
+        except TransientError:
+            if self._content is None:
+                raise
+        return self._content
+
+    def _read(self) -> None:
+        version = self._reader.view().version
+        with self._lock:
+            if version != self._version or self._content is None:
+                self._content = self._public.read(STILL_PATH)
+                self._version = version
+
+
+def still_route(
+    copy: StillCopy, in_thread: Callable[[Callable[[], bytes | None]], Awaitable[bytes | None]]
+) -> Route:
+    """The route of the page.
+
+    Args:
+        copy: has it.
+        in_thread: runs what reads it.
+    """
+
+    async def serve(request: Request) -> Response:
+        try:
+            content = await in_thread(copy.content)
+        except TransientError:
+            said = "The store cannot be read at the moment. Try again soon.\n"
+            return PlainTextResponse(said, 503, headers={"Retry-After": "5"})
+        if content is None:
+            return PlainTextResponse("Nothing is published yet.\n", 404)
+        answer = response_of(Body(content, "text/html; charset=utf-8"), request.headers)
+        answer.headers["Content-Security-Policy"] = _NOTHING_FROM_ELSEWHERE
+        return answer
+
+    return Route(f"/{ADDRESS}", serve, methods=["GET", "HEAD"])
+
+
+def still_address(hub: str) -> str:
+    """Where visitors find the page.
+
+    Args:
+        hub: `OWNER/NAME` of a store on the Hub, where the page outlives this service; else empty.
+    """
+    if not hub:
+        return f"./{ADDRESS}"
+    return f"{_HUB}/{HubName(hub).of(Part.RESULTS)}/resolve/main/{STILL_PATH}"

@@ -1,0 +1,369 @@
+"""What a link says where it is shared: there in the first answer, of the view, and only as text."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import time
+from collections.abc import Iterator
+from html import unescape
+from html.parser import HTMLParser
+from urllib.parse import quote, urlencode
+
+import httpx
+import pytest
+from PIL import Image
+from starlette.applications import Starlette
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+from starlette.testclient import TestClient
+
+from benchmarks.errors import TransientError
+from leaderboard.api.source import Source
+from leaderboard.ledger.ledger import Ledger
+from leaderboard.pages.heads.finding import OF_VIEW, head_of
+from leaderboard.pages.heads.head import HEIGHT, WIDTH, Head, Line, tags, with_tags
+from leaderboard.pages.heads.own import DESCRIPTIONS, own_head
+from leaderboard.pages.heads.picture import drawable, picture
+from leaderboard.pages.heads.serving import LONGEST_QUERY, Described
+from leaderboard.pages.page import Page, all_pages
+from leaderboard.pages.reading import Reader
+from leaderboard.pages.shown.markup import clean
+from leaderboard.pages.site import create_app, launch_options
+from leaderboard.records import Event
+from leaderboard.states import State
+from leaderboard.store.interface import Store
+from leaderboard.store.memory import memory_store
+from tests.leaderboard.pages.failing_store import Switch, failing
+from tests.leaderboard.pages.synthetic import NASTY, NOW, StubDesk, cards, fill, submission
+
+PAGES = {page.path: page for page in all_pages()}
+FIRST, SECOND = "made-up-0000/CLIPScore", "made-up-0001/BLIP2-ITM"
+STRANGER = f"made-up-0010/{NASTY}"
+
+
+def source_of(store: Store) -> Source:
+    return Source(Reader(store, cards(), clock=lambda: NOW), store, cards(), lambda: NOW)
+
+
+@pytest.fixture(scope="module")
+def source() -> Source:
+    return source_of(fill(memory_store()))
+
+
+@pytest.fixture(scope="module")
+def site(source: Source) -> Iterator[str]:
+    app = create_app(source.store, StubDesk(), cards(), clock=lambda: NOW, source=source)
+    _, address, _ = app.launch(
+        server_name="127.0.0.1", prevent_thread_lock=True, quiet=True,
+        **launch_options(source=source),
+    )  # fmt: skip
+    yield str(address)
+    app.close()
+
+
+class _Tags(HTMLParser):
+    """The title and the named contents of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: dict[str, list[str]] = {}
+        self.started: list[str] = []
+        self._title = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        of = dict(attrs)
+        self.started.append(tag)
+        self._title = tag == "title"
+        if tag == "meta" and (name := of.get("property") or of.get("name")):
+            self.found.setdefault(name, []).append(of.get("content") or "")
+
+    def handle_data(self, data: str) -> None:
+        if self._title:
+            self.found.setdefault("title", []).append(data)
+            self._title = False
+
+
+def read(page: str) -> dict[str, list[str]]:
+    parser = _Tags()
+    parser.feed(page[: page.index("<script")])
+    return parser.found
+
+
+def asked(source: Source, path: str, **params: str) -> Head:
+    return head_of(PAGES[path], params, source)
+
+
+# What a view says ------------------------------------------------------------------------------
+
+
+def test_every_page_says_something_of_its_own() -> None:
+    assert set(DESCRIPTIONS) == set(PAGES) and set(OF_VIEW) < set(PAGES)
+    said = [own_head(page).description for page in PAGES.values()]
+    assert len(set(said)) == len(said)
+    assert all(20 < len(one) <= 200 and one.endswith((".", "?")) for one in said)
+
+
+def test_a_ranking_says_what_it_ranks_by_who_is_first_and_how_sure_that_is(source: Source) -> None:
+    head = asked(source, "boards", benchmark="ratings")
+    first = source.reader.view().boards["ratings"].card
+    cell = max(
+        source.reader.view().boards["ratings"].cells(first.headline, None),
+        key=lambda c: c.value if c.value is not None else -1.0,
+    )
+    assert head.title == "Ratings: Spearman ρ · as in the paper, All skills"
+    assert head.description.startswith(
+        "12 metrics by Spearman ρ · as in the paper (higher is better)"
+    )
+    assert f"First: CLIPScore 1.0 {cell.value:.3f} [{cell.ci_low:.3f}, {cell.ci_high:.3f}]" in (
+        head.description
+    )
+    assert f"rank {cell.rank_low}–{cell.rank_high};" in head.description
+    assert head.description.endswith("Ratings are simulated. As of 2026-03-01 12:00 UTC.")
+    assert [line.name for line in head.lines[:2]] == ["CLIPScore 1.0", "BLIP2-ITM (as submitted)"]
+
+
+def test_a_skill_another_measure_and_a_filter_are_told_apart(source: Source) -> None:
+    skill = asked(source, "boards", benchmark="ratings", skill="counting", measure="accuracy")
+    assert "Pairwise accuracy" in skill.title and "Counting" in skill.title
+    few = asked(source, "boards", benchmark="ratings", kind="scores")
+    assert few.description.startswith("3 of 12 metrics")
+    assert all(line.name.endswith("(as submitted)") for line in few.lines)
+    # Ranks among some entries only are not stored, and are not made for this.
+    assert not any(line.ranks for line in few.lines)
+    mean = asked(source, "boards", benchmark="ratings", skill="counting,colour")
+    assert "mean of Counting and Colour" in mean.title and not mean.lines
+
+
+def test_a_comparison_names_its_metrics_with_their_values(source: Source) -> None:
+    head = asked(source, "compare", benchmark="ratings", a=FIRST, b=SECOND)
+    assert head.title == "CLIPScore 1.0 and BLIP2-ITM (as submitted) on Ratings"
+    assert len(re.findall(r"0\.\d{3} \[0\.\d{3}, 0\.\d{3}\]", head.description)) == 2
+
+
+def test_a_metric_says_its_results_on_every_benchmark(source: Source) -> None:
+    head = asked(source, "metric", id=FIRST)
+    assert head.title == "CLIPScore 1.0"
+    for words in ("By A group; run by Assay.", "Ratings (simulated ratings): Spearman ρ 0.720",
+                  "Error graphs: Rank order", "Tiny: RMSE"):  # fmt: skip
+        assert words in head.description
+    submitted = asked(source, "metric", id=SECOND)
+    assert "scores as submitted, not re-run" in submitted.description
+
+
+def test_skills_and_items_say_what_is_looked_for(source: Source) -> None:
+    head = asked(source, "skills", skill="counting")
+    assert head.title == "Metrics for Counting" and "First: VQAScore 1.2" in head.description
+    items = asked(source, "items", benchmark="ratings", a=FIRST, skill="counting")
+    assert items.title == "Where CLIPScore 1.0 fails: Ratings, Counting"
+    assert asked(source, "moved", benchmark="ratings").title == "What moved on Ratings"
+
+
+@pytest.mark.parametrize(
+    ("path", "params"),
+    [
+        ("boards", {"benchmark": "nothing"}),
+        ("boards", {"benchmark": "ratings", "skill": "nothing"}),
+        ("boards", {"benchmark": "unused"}),
+        ("compare", {"benchmark": "ratings", "a": "nobody/knows"}),
+        ("compare", {"benchmark": "ratings", "a": FIRST, "b": FIRST}),
+        ("metric", {"id": "nobody/knows"}),
+        ("metric", {}),
+        ("skills", {"skill": "nothing-like-it"}),
+        ("skills", {}),
+        ("items", {"benchmark": "ratings", "a": "nobody/knows"}),
+        ("items", {"benchmark": "ratings", "skill": "nothing"}),
+        ("index", {"w": "nothing:3"}),
+        ("moved", {}),
+        ("queue", {"submission": "made-up-0001"}),
+    ],
+)
+def test_a_view_that_is_not_there_says_what_its_page_says(
+    source: Source, path: str, params: dict[str, str]
+) -> None:
+    assert asked(source, path, **params) == own_head(PAGES[path])
+
+
+def test_nothing_is_said_of_a_submission_that_stands_on_no_board(source: Source) -> None:
+    on_boards = {entry.submission_id for entry in source.reader.view().entries.values()}
+    waiting = submission(50, NASTY, ("ratings",))
+    Ledger(source.store).receive(
+        waiting, b"upload", [Event(at=NOW, state=State.RECEIVED, by="desk")]
+    )
+    assert waiting.submission_id in {s.submission.submission_id for s in source.reader.statuses()}
+    assert waiting.submission_id not in on_boards
+    for ident in (waiting.submission_id, f"{waiting.submission_id}/{NASTY}"):
+        assert asked(source, "metric", id=ident) == own_head(PAGES["metric"])
+
+
+# As tags ---------------------------------------------------------------------------------------
+
+
+def test_a_hostile_name_stays_text_in_every_tag(source: Source) -> None:
+    for head in (
+        asked(source, "metric", id=STRANGER),
+        asked(source, "compare", benchmark="ratings", a=STRANGER, b=FIRST),
+        Head(NASTY, NASTY, (Line(NASTY),)),
+    ):
+        made = tags(
+            head, f"https://else.example/metric?id={NASTY}", f"https://else.example/{NASTY}"
+        )
+        parser = _Tags()
+        parser.feed(made)
+        assert set(parser.started) == {"title", "meta"}
+        assert "<img" not in made and "${" not in made and "{{" not in made
+        assert "\u202e" not in made and "\x1b" not in made
+        for name in ("og:title", "twitter:title", "title"):
+            assert parser.found[name] == [head.full_title]
+        assert clean(NASTY)[:20] in parser.found["og:title"][0]
+
+
+def test_long_names_are_cut_and_not_the_name_of_the_site() -> None:
+    found = read(f"{tags(Head('x' * 900, 'y' * 900))}<script")
+    assert found["title"][0].endswith("… · Assay") and len(found["title"][0]) < 130
+    assert len(found["description"][0]) == 300
+
+
+def test_gradios_own_tags_give_way_and_its_scripts_stay_as_they_are() -> None:
+    script = b'<script>window.x = \'<meta property="og:title" content="kept">\';</script>'
+    page = (
+        b'<html><head>\n<meta charset="utf-8" />\n<base href="./" />\n<meta\n property="og:image"\n'
+        b' content="https://else.example/x.jpg"\n/><meta name="twitter:creator" content="@x" />'
+        b'<meta name="viewport" content="width=device-width" />' + script + b"</head></html>"
+    )
+    after = with_tags(page, tags(Head("Title", "Said")))
+    assert b"else.example" not in after and b"twitter:creator" not in after
+    assert script in after and b'name="viewport"' in after and b'<base href="./" />' in after
+    assert after.index(b"charset") < after.index(b"<title>")
+    assert with_tags(b"<p>no head</p>", "<title>x</title>") == b"<p>no head</p>"
+
+
+# As served -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", sorted(PAGES))
+def test_the_first_answer_of_every_page_has_each_tag_once(site: str, path: str) -> None:
+    found = read(httpx.get(f"{site}{path}").text)
+    for name in ("title", "description", "og:title", "og:description", "og:url", "og:image",
+                 "og:type", "twitter:card", "twitter:title", "twitter:description"):  # fmt: skip
+        assert len(found[name]) == 1 and found[name][0], name
+    assert found["title"][0].endswith(" · Assay")
+    assert "twitter:creator" not in found
+    assert not any("Gradio" in one for values in found.values() for one in values)
+    assert found["og:url"] == [f"{site}{path}"]
+
+
+def test_an_answer_is_of_its_view_and_its_addresses_lead_back_to_it(
+    site: str, source: Source
+) -> None:
+    query = urlencode({"benchmark": "ratings", "a": STRANGER, "b": FIRST})
+    found = read(httpx.get(f"{site}compare?{query}").text)
+    head = asked(source, "compare", benchmark="ratings", a=STRANGER, b=FIRST)
+    assert found["title"] == [head.full_title]
+    again = read(httpx.get(unescape(found["og:url"][0])).text)
+    assert again["title"] == found["title"]
+    shown = httpx.get(found["og:image"][0])
+    assert shown.headers["Content-Type"] == "image/png"
+    assert Image.open(io.BytesIO(shown.content)).size == (WIDTH, HEIGHT)
+    tag = {"If-None-Match": shown.headers["ETag"]}
+    assert httpx.get(found["og:image"][0], headers=tag).status_code == 304
+    assert httpx.get(f"{site}share.png?page=nothing").status_code == 404
+
+
+def test_a_page_is_packed_for_those_who_take_it_and_has_its_own_length(site: str) -> None:
+    plain = httpx.get(f"{site}boards", headers={"Accept-Encoding": "identity"})
+    assert int(plain.headers["Content-Length"]) == len(plain.content)
+    assert "Content-Encoding" not in plain.headers
+    assert "Accept-Encoding" in plain.headers["Vary"]
+    with httpx.stream("GET", f"{site}boards", headers={"Accept-Encoding": "gzip"}) as packed:
+        raw = b"".join(packed.iter_raw())
+        assert packed.headers["Content-Encoding"] == "gzip"
+        assert int(packed.headers["Content-Length"]) == len(raw) < len(plain.content) / 3
+    assert gzip.decompress(raw) == plain.content
+    hostile = httpx.get(f"{site}boards", headers={"X-Forwarded-Host": 'x"><script>alert(1)'})
+    # Gradio's own script has the address too, as JSON.
+    head = hostile.text.partition("<style")[0]
+    assert "alert(1)" not in head and "og:url" not in read(hostile.text)
+
+
+def test_a_query_too_long_to_look_at_gets_the_page(site: str) -> None:
+    found = read(httpx.get(f"{site}boards?benchmark=ratings&search={'x' * LONGEST_QUERY}").text)
+    assert found["description"] == [DESCRIPTIONS["boards"]]
+    assert found["og:url"] == [f"{site}boards"]
+
+
+def _served(source: Source | None, patience_s: float = 2.0) -> TestClient:
+    def page(_: object) -> HTMLResponse:
+        return HTMLResponse("<html><head><meta charset='utf-8'/></head><body>page</body></html>")
+
+    def other(_: object) -> Response:
+        return Response("{}", 200, media_type="application/json")
+
+    inner = Starlette(routes=[Route("/boards", page), Route("/queue", other)])
+    pages = tuple(PAGES.values())
+    return TestClient(Described(inner, pages, source, patience_s), "http://made.up")
+
+
+def test_a_store_that_cannot_be_read_leaves_the_page_and_what_it_says_of_itself() -> None:
+    switch = Switch()
+    switch.out = True
+    source = source_of(failing(fill(memory_store()), switch))
+    with pytest.raises(TransientError):
+        source.reader.view()
+    answer = _served(source).get("/boards?benchmark=ratings")
+    assert answer.status_code == 200 and "page</body>" in answer.text
+    assert DESCRIPTIONS["boards"] in answer.text
+
+
+def test_a_store_that_hangs_does_not_keep_the_page_waiting(
+    source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hanging(page: Page, *_: object) -> Head:
+        time.sleep(3)
+        return own_head(page)
+
+    monkeypatch.setattr("leaderboard.pages.heads.serving.head_of", hanging)
+    before = time.monotonic()
+    answer = _served(source, patience_s=0.1).get("/boards")
+    assert DESCRIPTIONS["boards"] in answer.text
+    assert time.monotonic() - before < 2.5
+
+
+def test_without_a_store_each_page_says_what_it_is_and_other_answers_pass_untouched() -> None:
+    client = _served(None)
+    assert DESCRIPTIONS["boards"] in client.get("/boards").text
+    assert "og:image" not in client.get("/boards").text
+    assert client.get("/queue").text == "{}"
+    assert client.get("/elsewhere").status_code == 404
+
+
+# As a picture ----------------------------------------------------------------------------------
+
+
+def test_equal_heads_make_equal_pictures_of_the_expected_size(source: Source) -> None:
+    head = asked(source, "boards", benchmark="ratings")
+    made = picture(head)
+    assert made == picture(head) and len(made) < 60_000
+    shown = Image.open(io.BytesIO(made))
+    assert shown.size == (WIDTH, HEIGHT) and shown.format == "PNG"
+    assert made != picture(asked(source, "boards", benchmark="graphs"))
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        Head("", ""),
+        Head(NASTY * 20, NASTY * 40, (Line(NASTY * 5, float("nan"), None, float("inf")),), "ρ"),
+        Head("One", "value", (Line("x", 0.5),), "axis"),
+        Head("Wide", "values", (Line("x", -1e300, -1e300, 1e300),) * 9, "axis"),
+        Head("字" * 300, "字" * 900),
+    ],
+)
+def test_whatever_is_said_can_be_drawn(head: Head) -> None:
+    assert Image.open(io.BytesIO(picture(head))).size == (WIDTH, HEIGHT)
+
+
+def test_letters_the_font_lacks_are_spelt_or_marked() -> None:
+    assert drawable("Spearman ρ 0.5–0.7 é 字 −1…") == "Spearman rho 0.5-0.7 e ? -1..."
+    assert quote(drawable(NASTY), safe="").isascii()
