@@ -17,7 +17,9 @@ from pathlib import Path
 
 from benchmarks_perf.made_up_store import NOW, Size, cards_of_size, fill
 from evaluator.submission.receiving.desk import SubmissionDesk
+from leaderboard.api.source import Source
 from leaderboard.desk import Gate
+from leaderboard.pages.reading import Reader
 from leaderboard.pages.site import create_app, launch_options
 from leaderboard.publication.publisher import Publisher
 from leaderboard.publication.snapshot_file import PATH
@@ -65,6 +67,7 @@ def main(arguments: Sequence[str]) -> int:
         fill(store, size)
         Publisher(store, cards).publish_cards(NOW)
     desk = SubmissionDesk(store, {}, None, lambda: Gate(ok=True), store.clock)
+    source = Source(Reader(store, cards, clock=store.clock), store, cards, store.clock)
     app = create_app(store, desk, cards, clock=store.clock, source=source)
     app.launch(
         server_name="127.0.0.1",
