@@ -399,7 +399,7 @@ def test_pages_are_found_by_their_file_names_in_the_order_of_the_navigation() ->
     titles = [page.title for page in all_pages() if page.in_navigation]
     assert titles == [
         *("Overview", "Index", "Boards", "Skills", "Compare", "Items", "Submit"),
-        *("My submissions", "Queue", "Ledger", "Trust", "About"),
+        *("My submissions", "Queue", "Ledger", "Trust", "Status", "About"),
     ]
 
 
