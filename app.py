@@ -49,6 +49,7 @@ from leaderboard.pages.site import create_app, launch_options
 from leaderboard.service.health_routes import routes as health_routes
 from leaderboard.service.live_routes import routes as live_routes
 from leaderboard.service.looking import HealthWatch
+from leaderboard.service.memory import keep_small
 from leaderboard.service.picture_routes import routes as picture_routes
 from leaderboard.service.pictures import Pictures
 from leaderboard.service.webhooks import routes as webhook_routes
@@ -195,6 +196,7 @@ def patiently(
 
 def main() -> int:
     """Serve until interrupted."""
+    keep_small()
     try:
         settings = Settings.read(os.environ, os_user())
         store = patiently(lambda: open_store(settings))

@@ -23,6 +23,7 @@ from leaderboard.pages.reading import Reader
 from leaderboard.pages.site import create_app, launch_options
 from leaderboard.publication.publisher import Publisher
 from leaderboard.publication.snapshot_file import PATH
+from leaderboard.service.memory import keep_small
 from leaderboard.store.folder import folder_store
 
 BOARDS, SLICES = 2, 60
@@ -60,6 +61,7 @@ def served(folder: Path, submissions: int) -> Iterator[tuple[str, int]]:
 
 def main(arguments: Sequence[str]) -> int:
     """Serve until terminated."""
+    keep_small()
     folder, port, submissions = Path(arguments[0]), int(arguments[1]), int(arguments[2])
     size = Size(submissions, BOARDS, SLICES)
     cards, store = cards_of_size(size), folder_store(folder)

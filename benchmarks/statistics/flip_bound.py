@@ -74,6 +74,18 @@ def flip_bound(difference: FloatArray, squares: FloatArray) -> FloatArray:
     return np.asarray(bound, np.float64)
 
 
+def tightened(hoeffding: FloatArray) -> FloatArray:
+    """The smaller of the bound above and Hoeffding's, 2 exp(-t² / 2), given the latter.
+
+    Args:
+        hoeffding: in (0, 2].
+    """
+    from scipy.special import erfc  # noqa: PLC0415 (pages start without it)
+
+    gauss = FACTOR * erfc(np.sqrt(np.maximum(-np.log(hoeffding / 2.0), 0.0)))
+    return np.asarray(np.minimum(np.minimum(hoeffding, gauss), 1.0), np.float64)
+
+
 def _one_by_one(one: FloatArray, other: FloatArray) -> FloatArray:
     size = np.maximum(np.abs(one), np.abs(other)).max(axis=1, keepdims=True, initial=0.0)
     d = one - other

@@ -164,7 +164,8 @@ def _columns(repository: Repository, stem: str, rows: Sequence[int]) -> _Columns
     known = set(file.schema.names)
     names = [str(row) for row in dict.fromkeys(rows) if str(row) in known]
     table = file.read(columns=names, use_threads=False)
-    return {int(name): table[name].to_numpy() for name in names}
+    # Copied, or each would hold on to the whole content of its file.
+    return {int(name): np.array(table[name].to_numpy()) for name in names}
 
 
 def stacked(found: Sequence[NDArray[np.floating] | None]) -> FloatArray:

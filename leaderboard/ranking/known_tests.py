@@ -8,14 +8,14 @@ import numpy as np
 
 from benchmarks.schema import Card
 from benchmarks.statistics.resampling import seed_of
-from benchmarks.statistics.sign_flips import FlipTests
+from benchmarks.statistics.sign_flips import MOST_DRAWN, FlipTests
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.pairs import Pairs, read_pairs, tests_of
 from leaderboard.ranking.remembered import Remembered
 from leaderboard.ranking.slices import Slice
 from leaderboard.store.interface import Repository
 
-_BYTES = 96 << 20
+_BYTES = 48 << 20
 """Tests of slices: one of five hundred entries takes 10 MB."""
 _KEPT = 512
 _OF_PAIRS = ("p_value", "n_units", "n_patterns", "exact")
@@ -27,6 +27,8 @@ class KnownTests:
 
     A pair's test depends on that pair and the seed of the board alone, so those of any selection
     hold in any other. A published test is used for entries whose draws are those of their values.
+    Where too many pairs would have to be drawn for while somebody waits, their p-values are upper
+    bounds, until a smaller selection draws for them.
 
     Args:
         public: where the tests of headlines are published.
@@ -55,7 +57,8 @@ class KnownTests:
         fit = np.array([cell.fit and cell.value is not None for cell in one.cells], bool)
         shares = np.where(fit[:, None], one.draws.contributions, np.nan)
         ids = tuple(cell.entry_id for cell in one.cells)
-        tests = tests_of(ids, shares, seed_of(card.name, card.revision), known)
+        seed = seed_of(card.name, card.revision)
+        tests = tests_of(ids, shares, seed, known, MOST_DRAWN)
         grown = _grown(known, ids, tests)
         if grown is not known:
             self._kept.put(key, grown)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection, Hashable, Sequence
 
 import numpy as np
@@ -15,11 +16,11 @@ from leaderboard.ranking.remembered import Remembered
 from leaderboard.ranking.slices import Ranked, Slice, mean_over_skills, ranked
 from leaderboard.store.interface import Store
 
-_SLICES_BYTES = 256 << 20
-"""Draws of slices: one of five hundred metrics takes 3 MB, sixty of them 180 MB."""
-_RANKED_BYTES = 128 << 20
+_SLICES_BYTES = 64 << 20
+"""Draws of slices: one of five hundred metrics takes 3 MB."""
+_RANKED_BYTES = 64 << 20
 """Rankings with their tests: one of thirty metrics takes 200 KB, one of five hundred 15 MB."""
-_ROWS_BYTES = 64 << 20
+_ROWS_BYTES = 24 << 20
 """Draws of single values, 6 KB each, for selections of them."""
 _KEPT = 512
 """However small they are: some have no draws at all."""
@@ -41,6 +42,8 @@ class Orders:
         self._ranked: Remembered[Ranked] = Remembered(_RANKED_BYTES, _KEPT, _ranked_bytes)
         self._rows: Remembered[RowDraws] = Remembered(_ROWS_BYTES, _ROWS, _row_bytes)
         self._tests = KnownTests(store.public)
+        # A large board takes 100 MB while it is ranked, and numpy all processors: one at a time.
+        self._turn = threading.Lock()
 
     @property
     def nbytes(self) -> int:
@@ -79,7 +82,12 @@ class Orders:
         """
         chosen = None if entry_ids is None else frozenset(entry_ids)
         key = ("ranked", len(skills), chosen, *_key(card, skills))
-        return self._ranked.of(key, lambda: self._rank(card, skills, chosen))
+
+        def made() -> Ranked:
+            with self._turn:
+                return self._rank(card, skills, chosen)
+
+        return self._ranked.of(key, made)
 
     def _rank(
         self, card: Card, skills: Sequence[Sequence[Cell]], chosen: frozenset[str] | None

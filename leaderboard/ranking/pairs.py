@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.parquet import parquet_table
-from benchmarks.statistics.sign_flips import FlipTests, flip_tests, pair_tests
+from benchmarks.statistics.sign_flips import BOUND, FlipTests, flip_tests, pair_tests
 from leaderboard.store.interface import NotFoundError, Repository
 
 SCHEMA = pa.schema(
@@ -117,7 +117,11 @@ def _places(ids: Any, known: Sequence[str]) -> IntArray:
 
 
 def tests_of(
-    entry_ids: Sequence[str], contributions: FloatArray, seed: int, known: Pairs | None
+    entry_ids: Sequence[str],
+    contributions: FloatArray,
+    seed: int,
+    known: Pairs | None,
+    most_drawn: int | None = None,
 ) -> FlipTests:
     """The tests between each two entries; only those that are not known are made.
 
@@ -125,7 +129,8 @@ def tests_of(
         entry_ids: the entries, each once.
         contributions: shape (M, G), one row for each; a row with NaN is not tested.
         seed: of the board.
-        known: tests of some of them, with the same seed.
+        known: tests of some of them, with the same seed; a bound in place of a draw is none.
+        most_drawn: see `sign_flips.pair_tests`.
     """
     if known is None or not contributions.shape[1]:
         return flip_tests(contributions, seed)
@@ -139,7 +144,9 @@ def tests_of(
     a, b = a[tested], b[tested]
     before = known.tests.p_value[at[a], at[b]] if known.entry_ids else np.full(len(a), np.nan)
     old = (at[a] >= 0) & (at[b] >= 0) & np.isfinite(before)
-    fresh = pair_tests(contributions, a[~old], b[~old], seed)
+    if known.entry_ids:
+        old &= (known.tests.n_patterns[at[a], at[b]] > 0) | (before < BOUND)
+    fresh = pair_tests(contributions, a[~old], b[~old], seed, most_drawn=most_drawn)
     found: dict[str, NDArray[Any]] = {}
     for name in _TESTED:
         of_known, own = getattr(known.tests, name), getattr(fresh, name)

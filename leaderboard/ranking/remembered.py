@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from concurrent.futures import Future
 from typing import Generic, TypeVar
 
 _Kept = TypeVar("_Kept")
@@ -23,6 +24,7 @@ class Remembered(Generic[_Kept]):
         self._most_bytes, self._most, self._size = most_bytes, most, size
         self._lock = threading.Lock()
         self._kept: OrderedDict[Hashable, tuple[_Kept, int]] = OrderedDict()
+        self._making: dict[Hashable, Future[_Kept]] = {}
         self._bytes = 0
 
     @property
@@ -52,13 +54,30 @@ class Remembered(Generic[_Kept]):
     def of(self, key: Hashable, make: Callable[[], _Kept]) -> _Kept:
         """The value of a key, made where none is kept.
 
-        Made outside the lock: two readers of one new value may both make it, none waits long.
+        Of those who want the same at once one makes it, and the others wait for what it gets, be
+        that an error.
         """
         found = self.get(key)
-        if found is None:
-            found = make()
-            self.put(key, found)
-        return found
+        if found is not None:
+            return found
+        with self._lock:
+            awaited = self._making.get(key)
+            if awaited is None:
+                begun: Future[_Kept] = Future()
+                self._making[key] = begun
+        if awaited is not None:
+            return awaited.result()
+        try:
+            made = make()
+            self.put(key, made)
+            begun.set_result(made)
+        except BaseException as error:
+            begun.set_exception(error)
+            raise
+        finally:
+            with self._lock:
+                del self._making[key]
+        return made
 
     def _drop(self, key: Hashable) -> None:
         _, size = self._kept.pop(key, (None, 0))

@@ -164,7 +164,7 @@ def _tests(found: Found, seed: int) -> dict[str, BoolArray]:
     """Tests of each repetition, which of them reject, shape (R,) each."""
     rows = np.arange(0, len(found.value), 2)
     flips, corrected = (
-        pair_tests(shares, rows, rows + 1, seed, FIRST_DRAWS).p_value
+        pair_tests(shares, rows, rows + 1, seed, most_draws=FIRST_DRAWS).p_value
         for shares in (found.shares, found.corrected)
     )
     pseudo = (found.shares * found.shares.shape[1]).reshape(rows.size, 2, -1)

@@ -8,9 +8,9 @@ tests alone would depend on which metric came out best on the same data, and fin
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.schema import Card
 from benchmarks.statistics.multiplicity import benjamini_hochberg
 from benchmarks.statistics.resampling import seed_of
-from benchmarks.statistics.sign_flips import pair_tests
+from benchmarks.statistics.sign_flips import MOST_DRAWN, pair_tests
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.orders import Orders
 from leaderboard.ranking.rank_ranges import LEVEL
@@ -27,7 +27,7 @@ from leaderboard.ranking.slices import Slice
 
 _KEPT = 1024
 """Columns remembered; one of thirty metrics takes about 7 KB, one of a thousand 8 MB."""
-_BYTES = 48 << 20
+_BYTES = 32 << 20
 _OF_KEY = 150
 """Bytes of what names an entry in the key of a column, about."""
 
@@ -80,6 +80,7 @@ class SkillTests:
 
     def __init__(self) -> None:
         self._kept: Remembered[FloatArray] = Remembered(_BYTES, _KEPT, _bytes)
+        self._turn = threading.Lock()
 
     @property
     def nbytes(self) -> int:
@@ -105,22 +106,30 @@ class SkillTests:
         slices = orders.slices(card, columns)
         found = [_column(one, card, entry_ids) for one in slices]
         p_values = self._p_values(found, seed_of(card.name, card.revision))
-        pairs = [list(combinations(column.shown, 2)) for column in found]
-        flat = [p[pair] for p, of in zip(p_values, pairs, strict=True) for pair in of]
-        corrected = iter(benjamini_hochberg(np.array(flat)).tolist() if flat else ())
+        flat = [_upper(p, column.shown) for p, column in zip(p_values, found, strict=True)]
+        ends = np.cumsum([of_column.size for of_column in flat])
+        corrected = benjamini_hochberg(np.concatenate(flat)) if flat and ends[-1] else np.empty(0)
         return tuple(
-            _tested_column(column, {pair: next(corrected) for pair in of})
-            for column, of in zip(found, pairs, strict=True)
+            _tested_column(column, of_column)
+            for column, of_column in zip(found, np.split(corrected, ends[:-1]), strict=True)
         )
 
     def _p_values(self, columns: Sequence[_Column], seed: int) -> list[FloatArray]:
         """Between each two entries of each column, from memory or made together."""
         known = [self._kept.get(column.key) for column in columns]
+        if any(p is None for p in known):
+            with self._turn:  # Heatmaps of a large board at once would fill the memory.
+                self._make(columns, known, seed)
+        return [np.zeros((0, 0)) if p is None else p for p in known]
+
+    def _make(self, columns: Sequence[_Column], known: list[FloatArray | None], seed: int) -> None:
+        """Fill in what is not known; another may have made it meanwhile."""
+        for i, column in enumerate(columns):
+            known[i] = self._kept.get(column.key) if known[i] is None else known[i]
         new = [i for i, p in enumerate(known) if p is None]
         for i, made in zip(new, _tested([columns[i] for i in new], seed), strict=True):
             known[i] = made
             self._kept.put(columns[i].key, made)
-        return [np.zeros((0, 0)) if p is None else p for p in known]
 
 
 def _column(one: Slice, card: Card, entry_ids: Collection[str] | None) -> _Column:
@@ -145,15 +154,23 @@ def _column(one: Slice, card: Card, entry_ids: Collection[str] | None) -> _Colum
     )
 
 
-def _tested_column(column: _Column, corrected: Mapping[tuple[int, int], float]) -> TestedColumn:
-    """What is shown of a column; `corrected` holds the p-value of each two places of `shown`."""
-    if not corrected:
+def _upper(p_values: FloatArray, shown: Sequence[int]) -> FloatArray:
+    """The p-values of each two places, those of the first place first; shape (k (k - 1) / 2,)."""
+    places = np.array(shown, np.intp)
+    a, b = np.triu_indices(places.size, 1)
+    return p_values[places[a], places[b]]
+
+
+def _tested_column(column: _Column, corrected: FloatArray) -> TestedColumn:
+    """What is shown of a column; `corrected` is in the order of `_upper`."""
+    if not corrected.size:
         return TestedColumn(None, {})
     best, *others = column.shown
+    against_best = corrected[: len(others)].tolist()
     return TestedColumn(
         best=column.entries[best],
-        corrected={column.entries[i]: corrected[best, i] for i in others},
-        n_tests=len(corrected),
+        corrected={column.entries[i]: p for i, p in zip(others, against_best, strict=True)},
+        n_tests=corrected.size,
     )
 
 
@@ -169,7 +186,7 @@ def _tested(columns: Sequence[_Column], seed: int) -> list[FloatArray]:
         start += len(column.entries)
     shares = np.concatenate([column.contributions for column in columns])
     first, second = (np.concatenate(side) for side in zip(*sides, strict=True))
-    p = pair_tests(shares, first, second, seed).p_value
+    p = pair_tests(shares, first, second, seed, most_drawn=MOST_DRAWN).p_value
     made: list[FloatArray] = []
     for column, of_column in zip(
         columns, np.split(p, np.cumsum([a.size for a, _ in sides])[:-1]), strict=True

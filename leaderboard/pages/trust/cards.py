@@ -35,16 +35,46 @@ _NOTHING = "No metric has been run yet."
 _OLD = "Scored before there were trust checks."
 
 
-def trust_page(entries: Iterable[Entry], cards: Mapping[str, Card]) -> str:
-    """The HTML of the page: one part per metric whose code was run, those that failed first."""
+PER_PAGE = 25
+"""Metrics; the tables of five hundred are four megabytes."""
+
+
+def trust_page(entries: Iterable[Entry], cards: Mapping[str, Card], wanted: int = 1) -> str:
+    """The HTML of the page: one part per metric whose code was run, those that failed first.
+
+    Args:
+        entries: of all boards.
+        cards: the benchmarks.
+        wanted: which page of them, from 1; the last one where it lies beyond.
+    """
     latest = [e for e in latest_entries(entries).values() if e.kind is Kind.METRIC]
     latest.sort(key=lambda entry: (not _failed(entry), entry.metric.casefold()))
     parts = [f"<h1>Trust and cost</h1><p class='as-intro'>{_LEAD}</p>"]
-    parts += [_metric(entry, cards) for entry in latest]
+    pages = max(1, -(-len(latest) // PER_PAGE))
+    at = min(max(wanted, 1), pages)
+    shown = latest[(at - 1) * PER_PAGE : at * PER_PAGE]
+    parts += [_metric(entry, cards) for entry in shown]
+    parts.append(_pager(at, pages, len(latest)))
     if not latest:
         parts.append(f"<p class='as-muted'>{_NOTHING}</p>")
     parts.append(f"<p class='as-muted'>{' '.join((_FILES, *flags_legend(latest)))}</p>")
     return page(parts)
+
+
+def _pager(at: int, pages: int, metrics: int) -> str:
+    """The way to the other pages; nothing where there is one."""
+    if pages == 1:
+        return ""
+    before = _step(at - 1, "Before", "prev") if at > 1 else ""
+    after = _step(at + 1, "After", "next") if at < pages else ""
+    return (
+        f'<nav class="as-pager" aria-label="Pages">{before}<span>Page {at:,} of {pages:,}, '
+        f"{count(metrics, 'metric')}; those that failed a check first</span>{after}</nav>"
+    )
+
+
+def _step(page_: int, label: str, rel: str) -> str:
+    return f'<a class="as-button" rel="{rel}" href="./trust?page={page_}">{label}</a>'
 
 
 def _reports(entry: Entry) -> tuple[TrustReport, ...]:

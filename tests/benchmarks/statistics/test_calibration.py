@@ -79,7 +79,7 @@ def test_the_bands_notice_when_clusters_are_ignored(scenario: Scenario) -> None:
     covered = (ends.low <= true.value[0]) & (true.value[0] <= ends.high)
     assert not within(float(covered.mean()), COVERAGE_BAND)
     rows = np.arange(0, 200, 2)
-    p_values = pair_tests(found.shares, rows, rows + 1, 1, FIRST_DRAWS).p_value
+    p_values = pair_tests(found.shares, rows, rows + 1, 1, most_draws=FIRST_DRAWS).p_value
     assert not within(float((p_values <= 0.05).mean()), REJECTION_BAND)
 
 

@@ -154,9 +154,9 @@ def test_a_headline_with_published_tests_is_ranked_without_making_any(
     tested: list[int] = []
     inner = pair_tests
 
-    def counted(shares: Any, first: np.ndarray, *rest: Any) -> Any:
+    def counted(shares: Any, first: np.ndarray, *rest: Any, **more: Any) -> Any:
         tested.append(first.size)
-        return inner(shares, first, *rest)
+        return inner(shares, first, *rest, **more)
 
     monkeypatch.setattr("leaderboard.ranking.pairs.pair_tests", counted)
     orders = Orders(made.store)

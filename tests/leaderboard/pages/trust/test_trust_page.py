@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
-from leaderboard.pages.trust.cards import trust_page
+from leaderboard.pages.trust.cards import PER_PAGE, trust_page
 from leaderboard.publication.snapshot import build_snapshot
 from leaderboard.records import FindingExample, Findings
 from tests.leaderboard.pages.synthetic import METRICS, NASTY, NOW, cards, runs_of, trust
@@ -48,6 +49,27 @@ def test_metrics_that_failed_come_first_with_the_check_and_the_pair_that_shows_i
     assert row.index("differs") < row.index("</tr>")
     assert "0.400 → 0.610" in row[: row.index("</tr>")]
     assert "162 % of sd" in row[: row.index("</tr>")]
+
+
+def test_many_metrics_are_shown_page_by_page_and_none_is_lost() -> None:
+    one = next(iter(build_snapshot(runs_of(), cards(), NOW).entries.values()))
+    many = [
+        one.model_copy(
+            update={"submission_id": f"s{n}", "metric": f"metric-{n:03d}", "name": f"n{n}"}
+        )
+        for n in range(2 * PER_PAGE + 1)
+    ]
+    pages = [trust_page(many, cards(), number) for number in (1, 2, 3)]
+    found = [re.findall(r"<h2>(metric-[0-9]{3})", html) for html in pages]
+    assert [len(names) for names in found] == [PER_PAGE, PER_PAGE, 1]
+    assert sorted(name for names in found for name in names) == [
+        f"metric-{n:03d}" for n in range(2 * PER_PAGE + 1)
+    ]
+    assert "Page 2 of 3, 51 metrics" in pages[1]
+    assert './trust?page=1"' in pages[1]
+    assert './trust?page=3"' in pages[1]
+    assert trust_page(many, cards(), 999) == pages[2]
+    assert trust_page(many, cards(), 0) == pages[0]
 
 
 def test_the_one_pixel_change_is_shown_as_measured() -> None:
