@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.statistics.flip_bound import flip_bound, tightened
-from benchmarks.statistics.sign_flips import BOUND, ENUMERATED, flip_tests, pair_tests
-from leaderboard.ranking import pairs
-from leaderboard.ranking.pairs import Pairs
+from benchmarks.statistics.sign_flips import ENUMERATED, pair_tests
 
 SEED = 3
 
@@ -56,12 +54,3 @@ def test_the_two_bounds_are_one_formula() -> None:
     hoeffding = 2.0 * np.exp(-(sizes**2) / 2.0)
     gauss = flip_bound(sizes, np.ones_like(sizes))
     np.testing.assert_allclose(tightened(hoeffding), np.minimum(np.minimum(hoeffding, gauss), 1.0))
-
-
-def test_a_bound_in_place_of_a_draw_is_bettered_once_few_are_asked_for(board: np.ndarray) -> None:
-    ids = tuple(f"m{n}" for n in range(12))
-    bounded = pairs.tests_of(ids, board, SEED, Pairs("1", (), flip_tests(board[:0], SEED)), 5)
-    assert ((bounded.n_patterns == 0) & (bounded.p_value >= BOUND) & (bounded.p_value < 1)).any()
-    known = Pairs("1", ids, bounded)
-    few = pairs.tests_of(ids[:3], board[:3], SEED, known, 5)
-    np.testing.assert_array_equal(few.p_value, flip_tests(board[:3], SEED).p_value)
