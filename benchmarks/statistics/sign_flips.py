@@ -76,6 +76,12 @@ class FlipTests:
         )
 
     @property
+    def bounded(self) -> NDArray[np.bool_]:
+        """Where the p-value is an upper bound that drawing would better, shape (M, M)."""
+        loose: NDArray[np.bool_] = (self.n_patterns == 0) & (self.n_units > 0)
+        return loose & (self.p_value >= BOUND)
+
+    @property
     def nbytes(self) -> int:
         """What they take in memory."""
         return (

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.parquet import parquet_table
-from benchmarks.statistics.sign_flips import BOUND, FlipTests, flip_tests, pair_tests
+from benchmarks.statistics.sign_flips import FlipTests, flip_tests, pair_tests
 from leaderboard.store.interface import NotFoundError, Repository
 
 SCHEMA = pa.schema(
@@ -145,7 +145,7 @@ def tests_of(
     before = known.tests.p_value[at[a], at[b]] if known.entry_ids else np.full(len(a), np.nan)
     old = (at[a] >= 0) & (at[b] >= 0) & np.isfinite(before)
     if known.entry_ids:
-        old &= (known.tests.n_patterns[at[a], at[b]] > 0) | (before < BOUND)
+        old &= ~known.tests.bounded[at[a], at[b]]
     fresh = pair_tests(contributions, a[~old], b[~old], seed, most_drawn=most_drawn)
     found: dict[str, NDArray[Any]] = {}
     for name in _TESTED:

@@ -80,5 +80,14 @@ def _about_tiers(cells: Sequence[Cell], card: Card, basis: Basis) -> str:
         f"<b>Tiers:</b> paired permutation tests by {text(card.cluster)}, Holm's correction over the "
         f"{count(basis.n_pairs, 'pair')} shown, 5 %. A metric opens a new tier if it differs from one "
         "of the tier above. Tiers are stricter than rank ranges: they allow for the number of pairs."
-        f"{left_out}"
+        f"{left_out}{_about_bounds(basis)}"
+    )
+
+
+def _about_bounds(basis: Basis) -> str:
+    if not basis.n_bounded:
+        return ""
+    return (
+        f" For {count(basis.n_bounded, 'pair')} of so many, the p-value is an upper bound (Bentkus and "
+        "Dzindzalieta 2015), so tiers are if anything too few; a smaller selection is tested in full."
     )

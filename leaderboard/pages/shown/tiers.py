@@ -21,11 +21,13 @@ class Basis:
         n_resamples: resamples behind rank ranges and P(best); 0 where none are stored.
         n_pairs: pairs of metrics that were tested.
         kept: whether it is of a board that is kept as it was, where only the headline was tested.
+        n_bounded: pairs whose p-value is an upper bound because too many would be drawn for.
     """
 
     n_resamples: int = 0
     n_pairs: int = 0
     kept: bool = False
+    n_bounded: int = 0
 
     @classmethod
     def of_kept(cls, cells: Sequence[Cell], n_resamples: int) -> Basis:
@@ -43,10 +45,12 @@ class Basis:
         """The basis of a ranking."""
         size = len(ranked.cells)
         upper = np.triu_indices(size, 1)
+        tests = ranked.ordering.tests
         drawn = np.isfinite(ranked.draws.resamples).any(axis=0)
         return cls(
             n_resamples=int(np.count_nonzero(drawn)),
             n_pairs=int(np.isfinite(ranked.ordering.corrected[upper]).sum()),
+            n_bounded=0 if tests is None else int(tests.bounded[upper].sum()),
         )
 
 

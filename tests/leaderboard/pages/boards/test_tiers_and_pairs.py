@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from benchmarks.statistics.multiplicity import holm
+from benchmarks.statistics.sign_flips import flip_tests
 from leaderboard.pages.boards.heatmap import heatmap
+from leaderboard.pages.boards.legend import legend
 from leaderboard.pages.boards.pair_matrix import (
     Pair,
     p_stated,
@@ -26,11 +28,14 @@ from leaderboard.pages.boards.table import board_table, percent
 from leaderboard.pages.boards.view import board_view
 from leaderboard.pages.reading import View, view_of
 from leaderboard.pages.shown.csv_export import board_csv, pairs_csv
+from leaderboard.pages.shown.marks import axis_for
 from leaderboard.pages.shown.measures import info
 from leaderboard.pages.shown.tiers import Basis, groups, in_tiers
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.draws import Draws
 from leaderboard.ranking.orders import Orders
+from leaderboard.ranking.pairs import Pairs
+from leaderboard.ranking.pairs import tests_of as made_tests
 from leaderboard.ranking.slices import Ranked, Slice, ranked
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store
@@ -93,6 +98,22 @@ def test_the_legend_names_the_test_the_correction_and_how_many_pairs(view: View)
     assert "Holm's correction over the 45 pairs shown, 5 %" in html  # ten of twelve are ranked
     assert "200 resamples by prompt pair" in html
     assert "Tiers are stricter than rank ranges: they allow for the number of pairs." in html
+
+
+def test_the_legend_says_for_how_many_pairs_the_p_value_is_a_bound() -> None:
+    drawn = made([0.5, 0.49, 0.1], noise=0.01)
+    shares = drawn.draws.contributions
+    none = Pairs("1", (), flip_tests(shares[:0], 1))
+    bounded = made_tests(["a", "b", "c"], shares, 1, none, most_drawn=0)
+    assert Basis.of(drawn).n_bounded == 0
+    one = Slice(drawn.cells, drawn.draws)
+    basis = Basis.of(ranked(one, CARD, tests=bounded))
+    assert basis.n_bounded > 0
+    axis = axis_for(drawn.cells, None)
+    told = legend(axis, drawn.cells, CARD, basis)
+    assert f"For {basis.n_bounded} pair" in told
+    assert "the p-value is an upper bound" in told
+    assert "upper bound" not in legend(axis, drawn.cells, CARD, Basis.of(drawn))
 
 
 def test_tiers_are_in_one_piece_even_where_rank_ranges_would_part_them() -> None:
