@@ -198,9 +198,9 @@ def test_a_new_entry_is_tested_against_the_others_and_they_are_not_tested_again(
     made: list[int] = []
     test = sign_flips.pair_tests
 
-    def noted(shares: Any, first: Any, *words: Any) -> Any:
+    def noted(shares: Any, first: Any, *words: Any, **more: Any) -> Any:
         made.append(len(first))
-        return test(shares, first, *words)
+        return test(shares, first, *words, **more)
 
     monkeypatch.setattr(pairs, "pair_tests", noted)
     house.done(name="newcomer", benchmarks=("open",))
