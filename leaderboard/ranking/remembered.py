@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future
 from typing import Generic, TypeVar
+
+from leaderboard.together import Together
 
 _Kept = TypeVar("_Kept")
 
@@ -24,7 +25,7 @@ class Remembered(Generic[_Kept]):
         self._most_bytes, self._most, self._size = most_bytes, most, size
         self._lock = threading.Lock()
         self._kept: OrderedDict[Hashable, tuple[_Kept, int]] = OrderedDict()
-        self._making: dict[Hashable, Future[_Kept]] = {}
+        self._together: Together[_Kept] = Together()
         self._bytes = 0
 
     @property
@@ -58,26 +59,14 @@ class Remembered(Generic[_Kept]):
         that an error.
         """
         found = self.get(key)
-        if found is not None:
-            return found
-        with self._lock:
-            awaited = self._making.get(key)
-            if awaited is None:
-                begun: Future[_Kept] = Future()
-                self._making[key] = begun
-        if awaited is not None:
-            return awaited.result()
-        try:
-            made = make()
-            self.put(key, made)
-            begun.set_result(made)
-        except BaseException as error:
-            begun.set_exception(error)
-            raise
-        finally:
-            with self._lock:
-                del self._making[key]
-        return made
+        return self._together.of(key, lambda: self._made(key, make)) if found is None else found
+
+    def _made(self, key: Hashable, make: Callable[[], _Kept]) -> _Kept:
+        found = self.get(key)  # by another, since it was looked for
+        if found is None:
+            found = make()
+            self.put(key, found)
+        return found
 
     def _drop(self, key: Hashable) -> None:
         _, size = self._kept.pop(key, (None, 0))

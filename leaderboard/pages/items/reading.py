@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from benchmarks.stored_scores import is_stored, read_overall
 from leaderboard.pages.items.cases import CaseSet, Standing
 from leaderboard.publication.entries import Entry
 from leaderboard.store.interface import NotFoundError, Repository
+from leaderboard.together import Together
 
 CASES_KEPT_BYTES = 192 << 20
 SCORES_KEPT_BYTES = 64 << 20
@@ -34,7 +35,7 @@ class Kept:
         self._most = most_bytes
         self._lock = threading.Lock()
         self._held: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
-        self._making: dict[Hashable, Future[Any]] = {}
+        self._together: Together[Any] = Together()
         self._bytes = 0
 
     def get(self, key: Hashable, make: Callable[[], Any], size: Callable[[Any], int]) -> Any:
@@ -43,27 +44,24 @@ class Kept:
         Of those who ask for the same at once one makes it, and the others wait for what it gets,
         be that an error.
         """
+
+        def kept_or_made() -> Any:
+            held = self._get(key)
+            if held is None:
+                held = make()
+                if held is not None:
+                    self._keep(key, held, size(held))
+            return held
+
+        found = self._get(key)
+        return self._together.of(key, kept_or_made) if found is None else found
+
+    def _get(self, key: Hashable) -> Any:
         with self._lock:
-            if key in self._held:
-                self._held.move_to_end(key)
-                return self._held[key][0]
-            awaited = self._making.get(key)
-            if awaited is None:
-                begun = self._making[key] = Future()
-        if awaited is not None:
-            return awaited.result()
-        try:
-            made = make()
-            if made is not None:
-                self._keep(key, made, size(made))
-            begun.set_result(made)
-        except BaseException as error:
-            begun.set_exception(error)
-            raise
-        finally:
-            with self._lock:
-                del self._making[key]
-        return made
+            if key not in self._held:
+                return None
+            self._held.move_to_end(key)
+            return self._held[key][0]
 
     def _keep(self, key: Hashable, made: Any, size: int) -> None:
         with self._lock:

@@ -41,7 +41,7 @@ def waiting(monkeypatch: pytest.MonkeyPatch) -> threading.Semaphore:
             waits.release()
             return super().result(timeout)
 
-    monkeypatch.setattr("leaderboard.pages.items.reading.Future", Counted)
+    monkeypatch.setattr("leaderboard.together.Future", Counted)
     return waits
 
 
