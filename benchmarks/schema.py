@@ -286,6 +286,11 @@ class Benchmark(ABC):
         """Registry name, e.g. `ts2`."""
         return self.card.name
 
+    @property
+    def track(self) -> Literal["metrics", "models"]:
+        """What is ranked on it: metrics, or text-to-image models (a `prompt_sets.PromptSet`)."""
+        return "metrics"
+
     @abstractmethod
     def answers(self, data: Path | None) -> Answers:
         """Load the answer side.

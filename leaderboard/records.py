@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from benchmarks.rows import Row
+from leaderboard.models.model_card import ImagesSeen, ModelCard
 from leaderboard.states import FINISHED, IN_WORK, TO_JUDGE, State
 from leaderboard.trust import TrustReport
 
@@ -30,6 +31,7 @@ class Kind(StrEnum):
 
     METRIC = "metric"
     SCORES = "scores"
+    GENERATIONS = "generations"
 
 
 class Receipt(_Record):
@@ -94,6 +96,10 @@ class Submission(_Record):
     """Path of the upload in the private repository."""
     entry_point: str = ""
     weights: str = ""
+    model_card: ModelCard | None = None
+    """Of generations: how they were made."""
+    images: ImagesSeen | None = None
+    """Of generations: what was found in them."""
     received_at: AwareDatetime
 
 
@@ -240,6 +246,31 @@ class Provenance(_Record):
     """Of the packages the figures depend on."""
 
 
+class JudgeRun(_Record):
+    """One metric that scored the images of a text-to-image model."""
+
+    submission_id: str
+    """Of the metric."""
+    metric: str
+    version: str = ""
+    lower_is_better: bool = False
+    isolation: tuple[str, ...] = ()
+    """Layers in force while it scored."""
+    cost: Cost | None = None
+    unscored: dict[str, int] = Field(default_factory=dict)
+    """Code of a finding to the number of images without a score for that reason."""
+    contract: int | None = None
+    """Version of what it was given for a pair."""
+    perturbed: int = 0
+    """Images that were scored again after the one-pixel change of Re-Thinking."""
+    mean_change: float | None = None
+    """Mean absolute change of their scores, in units of the score."""
+    max_change: float | None = None
+    failed: str = ""
+    """Why it gave no scores; empty where it gave them."""
+    scored_at: AwareDatetime
+
+
 class RunResult(_Record):
     """Everything published about one submission on one benchmark revision."""
 
@@ -273,6 +304,9 @@ class RunResult(_Record):
     ids; what two entries share here is one metric under two names."""
     same_scores_as: tuple[str, ...] = ()
     """Earlier submissions by others with the very same scores: a flag, not a verdict."""
+    judges: dict[str, JudgeRun] = Field(default_factory=dict)
+    """Of generations: entry id (`<submission>/<metric>`) to the run of each metric that scored
+    them. Its scores are in the column of that name."""
     judged_at: AwareDatetime
 
     def as_rows(self) -> tuple[Row, ...]:

@@ -1,0 +1,1 @@
+"""Prompts that text-to-image models draw: one file for each set."""

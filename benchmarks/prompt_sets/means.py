@@ -1,0 +1,104 @@
+"""Scores of one model's images as values by prompt, and their means by skill."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.arrays import FloatArray, IntArray
+from benchmarks.rows import MeasuredBuilder, Row
+from benchmarks.schema import ScoreTable
+from benchmarks.statistics.resampling import ResamplingPlan, mean_of_defined, resampled_mean
+
+if TYPE_CHECKING:
+    from benchmarks.prompt_sets.prompt_set import SetPrompt
+
+
+def by_seed(scores: pd.Series, prompts: Sequence[str]) -> tuple[tuple[int, ...], FloatArray]:
+    """Scores of one metric for one model, arranged.
+
+    Args:
+        scores: index pair ids of `prompt_set.pair_id`; those of perturbed images are passed over.
+        prompts: ids of the set, in its order.
+
+    Returns:
+        The seeds, ascending, and an array of shape (seeds, prompts); NaN where there is no score.
+    """
+    pairs = scores.index.astype(str)
+    plain = ~pairs.str.endswith("+")
+    parts = pairs[plain].str.rsplit("/", n=1)
+    ids, seeds = parts.str[0], parts.str[1].astype("int64")
+    distinct = np.unique(seeds)
+    found = np.full((len(distinct), len(prompts)), np.nan)
+    columns = pd.Index(prompts).get_indexer(ids)
+    known = columns >= 0
+    rows = np.searchsorted(distinct, seeds)
+    found[rows[known], columns[known]] = scores.to_numpy(np.float64)[plain][known]
+    return tuple(int(seed) for seed in distinct), found
+
+
+def skills_of(prompts: Sequence[SetPrompt]) -> tuple[str, ...]:
+    """Skills and sub-skills of the prompts, in order of first appearance."""
+    return tuple(dict.fromkeys(skill for one in prompts for skill in one.skills))
+
+
+def add_means(
+    builder: MeasuredBuilder,
+    blank: Row,
+    scores: ScoreTable,
+    prompts: Sequence[SetPrompt],
+    plan: ResamplingPlan,
+) -> None:
+    """Rows of the mean score over all prompts and over those of each skill, for every metric.
+
+    A prompt's value is the mean over its images that have a score; of a metric for which lower is
+    better, the negated one.
+
+    Args:
+        builder: takes the rows.
+        blank: a row with the names that all of them share.
+        scores: of one model: a column for each metric that scored it.
+        prompts: of the set, in the plan's order.
+        plan: resamples of the prompts.
+    """
+    ids = [one.prompt_id for one in prompts]
+    slices: list[tuple[str | None, IntArray]] = [(None, np.arange(len(prompts)))]
+    for named in skills_of(prompts):
+        tested = [place for place, one in enumerate(prompts) if named in one.skills]
+        slices.append((named, np.array(tested, np.intp)))
+    for metric in scores.metrics:
+        sign = scores.directions.get(metric, 1)
+        seeds, images = by_seed(sign * scores.overall[metric], ids)
+        values = mean_of_defined(images, axis=0) if seeds else np.full(len(ids), np.nan)
+        for skill, places in slices:
+            row = replace(blank, metric=metric, facet=metric, skill=skill)
+            _add_mean(builder, row, values[places], images[:, places], (ids, places, plan))
+
+
+def _add_mean(
+    builder: MeasuredBuilder,
+    row: Row,
+    values: FloatArray,
+    images: FloatArray,
+    at: tuple[Sequence[str], IntArray, ResamplingPlan],
+) -> None:
+    ids, places, plan = at
+    there = np.isfinite(values)
+    builder.add(
+        replace(
+            row,
+            value=float(mean_of_defined(values)),
+            n_items=int(np.isfinite(images).sum()),
+            n_clusters=int(there.sum()),
+            n_missing=int(np.isnan(images).sum()),
+            note="" if there.any() else "no image of these prompts has a score",
+        ),
+        resampled_mean(values, plan.counts[:, places]),
+        [ids[place] for place in places[there]],
+        values[there],
+        members=places,
+    )

@@ -1,0 +1,177 @@
+"""A prompt set: a benchmark of text-to-image models, where `Benchmark` is one of metrics.
+
+Models draw its prompts, metrics score what they drew, and a board compares the models. There are no
+human answers: what is known of a generation is what the metrics say of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal
+
+import pandas as pd
+
+from benchmarks.prompt_sets.means import add_means
+from benchmarks.rows import Measured, MeasuredBuilder, Row
+from benchmarks.schema import Answers, Benchmark, Card, MeasureInfo, ScoreTable
+from benchmarks.statistics.resampling import ResamplingPlan
+
+MEASURE = "model_score"
+MEASURES: Mapping[str, MeasureInfo] = MappingProxyType(
+    {
+        MEASURE: MeasureInfo(
+            title="mean score",
+            meaning="Mean over the prompts of the score that one metric gives to a model's images; "
+            "of several images of a prompt, their mean counts.",
+            source="Re-Thinking, model score; EvalMuse-40K, Table 10",
+        )
+    }
+)
+SEEDS = (42, 3407, 5096)
+"""Proposed for sets whose authors propose none: those of Re-Thinking."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetElement:
+    """A part of a prompt that a metric with element scores judges on its own.
+
+    Attributes:
+        element_id: unique within the prompt.
+        text: as a scorer is given it, e.g. `two cups`.
+        skill: what it tests; empty where that is not known.
+    """
+
+    element_id: str
+    text: str
+    skill: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SetPrompt:
+    """One prompt.
+
+    Attributes:
+        prompt_id: stable and public.
+        text: what is drawn.
+        split: part of the set, e.g. `real`; may be empty.
+        skills: keys of the card's skills and `skill:sub-skill`; may be none.
+        elements: its parts, where the set has them.
+    """
+
+    prompt_id: str
+    text: str
+    split: str = ""
+    skills: tuple[str, ...] = ()
+    elements: tuple[SetElement, ...] = ()
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """How the images of a set are to be drawn.
+
+    Attributes:
+        seeds: proposed; a model may have others, and any number of them.
+        least_side: of an image, in pixels.
+        most_side: likewise.
+    """
+
+    seeds: tuple[int, ...] = SEEDS
+    least_side: int = 64
+    most_side: int = 4096
+
+
+@dataclass(frozen=True)
+class PromptAnswers(Answers):
+    """What is known of the prompts; `pair_ids` is empty, since every model has its own seeds."""
+
+    prompts: tuple[SetPrompt, ...] = field(default=(), kw_only=True)
+
+
+class PromptSet(Benchmark):
+    """One prompt set.
+
+    Args:
+        card: what people are told about it; `track` is `models`.
+        load: reads the prompts from the folder of data, in their order.
+        drawing: how they are to be drawn.
+        rated_by: the benchmark of metrics on which people rated models on these very prompts.
+    """
+
+    def __init__(
+        self,
+        card: Card,
+        load: Callable[[Path | None], Sequence[SetPrompt]],
+        drawing: Drawing | None = None,
+        rated_by: str = "",
+    ) -> None:
+        self.card = card
+        self.drawing = drawing or Drawing()
+        self.rated_by = rated_by
+        self._load = load
+        self._kept: tuple[object, tuple[SetPrompt, ...]] | None = None
+
+    @property
+    def track(self) -> Literal["metrics", "models"]:
+        """Models are ranked on it."""
+        return "models"
+
+    def set_prompts(self, data: Path | None) -> tuple[SetPrompt, ...]:
+        """The prompts in their order; read again only when their files change.
+
+        Raises:
+            SubmitterError: `data_missing` or `data_malformed`.
+        """
+        state = (data, self.folder(data).signature())
+        if self._kept is None or self._kept[0] != state:
+            self._kept = state, tuple(self._load(data))
+        return self._kept[1]
+
+    def answers(self, data: Path | None) -> PromptAnswers:
+        """The prompts; each is a cluster."""
+        found = self.set_prompts(data)
+        return PromptAnswers(
+            pair_ids=(), clusters=tuple(one.prompt_id for one in found), prompts=found
+        )
+
+    def prompts(self, data: Path | None) -> pd.DataFrame:
+        """See `Benchmark.prompts`."""
+        found = self.set_prompts(data)
+        return pd.DataFrame(
+            {
+                "prompt_id": [one.prompt_id for one in found],
+                "prompt": [one.text for one in found],
+                "split": [one.split for one in found],
+                "skills": [";".join(one.skills) for one in found],
+            }
+        )
+
+    def measure(self, scores: ScoreTable, answers: PromptAnswers, plan: ResamplingPlan) -> Measured:
+        """Mean scores of one model by each metric of the table, over all prompts and by skill.
+
+        Rows name the metric, also as their facet: who publishes them puts the model in its place.
+        """
+        builder = MeasuredBuilder(plan.n_resamples)
+        blank = Row(self.name, self.card.revision, "", MEASURE, math.nan)
+        add_means(builder, blank, scores, answers.prompts, plan)
+        return builder.build()
+
+
+def pair_id(prompt_id: str, seed: int, *, perturbed: bool = False) -> str:
+    """The id of the pair of a prompt and the image a model drew of it with a seed.
+
+    Args:
+        prompt_id: of the set.
+        seed: the generator's.
+        perturbed: whether it is the image after the one-pixel change of Re-Thinking.
+    """
+    return f"{prompt_id}/{seed}{'+' if perturbed else ''}"
+
+
+def parsed_pair(pair: str) -> tuple[str, int, bool]:
+    """Prompt id, seed and whether the image was perturbed; the inverse of `pair_id`."""
+    prompt_id, _, seed = pair.rpartition("/")
+    return prompt_id, int(seed.removesuffix("+")), seed.endswith("+")

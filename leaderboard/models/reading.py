@@ -1,0 +1,60 @@
+"""How pages and programs read the model track: once per change of the store."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+from benchmarks.errors import SubmitterError
+from benchmarks.prompt_sets.prompt_set import PromptSet, SetPrompt
+from leaderboard.models.entries import PATH, ModelTrack, parse_track
+from leaderboard.models.scores import ScoresReader
+from leaderboard.store.interface import NotFoundError, Store
+
+
+class ModelReader:
+    """The models on the boards, their prompts and their scores. Several threads may share one.
+
+    Args:
+        store: where they are published.
+        prompt_sets: those known here, by name.
+        data: folder of benchmark data, if there is one.
+    """
+
+    def __init__(
+        self, store: Store, prompt_sets: Mapping[str, PromptSet], data: Path | None
+    ) -> None:
+        self.prompt_sets = prompt_sets
+        self.scores = ScoresReader(store.public)
+        self._public = store.public
+        self._data = data
+        self._lock = threading.Lock()
+        self._content: bytes | None = None
+        self._track = ModelTrack()
+
+    def track(self) -> ModelTrack:
+        """The models on the boards now.
+
+        Raises:
+            TransientError: the store cannot be read.
+        """
+        content = b""
+        with contextlib.suppress(NotFoundError):
+            content = self._public.read(PATH)
+        with self._lock:
+            if content != self._content:
+                self._track = parse_track(content) if content else ModelTrack()
+                self._content = content
+            return self._track
+
+    def prompts(self, prompt_set: str) -> tuple[SetPrompt, ...] | None:
+        """The prompts of a set; None where it or its files are not here."""
+        known = self.prompt_sets.get(prompt_set)
+        if known is None:
+            return None
+        try:
+            return known.set_prompts(self._data)
+        except SubmitterError:
+            return None

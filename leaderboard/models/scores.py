@@ -1,0 +1,112 @@
+"""Published scores of models as arrays: what boards, comparisons and pages compute from."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from io import BytesIO
+
+import numpy as np
+import pandas as pd
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from benchmarks.arrays import FloatArray
+from benchmarks.prompt_sets.means import by_seed
+from benchmarks.stored_scores import SCHEMA
+from leaderboard.models.entries import ModelEntry
+from leaderboard.store.interface import NotFoundError, Repository
+
+KEPT = 4096
+"""Columns (one metric's scores of one model) in memory; a column of 1,600 prompts with four seeds
+takes 50 kB."""
+
+
+@dataclass(frozen=True)
+class ImageScores:
+    """One metric's scores of one model's images of a prompt set of P prompts.
+
+    Attributes:
+        seeds: ascending, length S.
+        scores: shape (S, P), higher is better, NaN where there is no score.
+        elements: columns `prompt_id`, `element_id`, `score`: the mean over the seeds of each
+            element's scores; empty where the metric gives none.
+    """
+
+    seeds: tuple[int, ...]
+    scores: FloatArray
+    elements: pd.DataFrame
+
+
+class ScoresReader:
+    """Reads the scores of models, and keeps the latest. Several threads may share one.
+
+    Args:
+        public: repository in which results are published.
+    """
+
+    def __init__(self, public: Repository) -> None:
+        self._public = public
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[object, ImageScores] = OrderedDict()
+
+    def of(self, entry: ModelEntry, judge: str, prompts: Sequence[str]) -> ImageScores | None:
+        """What a metric says of a model's images; None where it has not scored them.
+
+        Args:
+            entry: the model.
+            judge: entry id of the metric.
+            prompts: ids of the prompt set, in its order.
+        """
+        run = entry.judges.get(judge)
+        if run is None or run.failed:
+            return None
+        key = (entry.submission_id, entry.since, judge, len(prompts))
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        found = self._read(entry, judge, prompts, sign=-1.0 if run.lower_is_better else 1.0)
+        if found is not None:
+            with self._lock:
+                self._kept[key] = found
+                while len(self._kept) > KEPT:
+                    self._kept.popitem(last=False)
+        return found
+
+    def _read(
+        self, entry: ModelEntry, judge: str, prompts: Sequence[str], *, sign: float
+    ) -> ImageScores | None:
+        try:
+            content = self._public.read(scores_path(entry.submission_id, entry.prompt_set))
+        except NotFoundError:
+            return None
+        table = pq.read_table(BytesIO(content), schema=SCHEMA)
+        rows = table.filter(pc.equal(table["metric"], judge)).to_pandas()
+        whole = rows[rows["element_id"].isna()]
+        if whole.empty:
+            return None
+        seeds, scores = by_seed(whole.set_index("pair_id")["score"], prompts)
+        return ImageScores(seeds, np.asarray(sign * scores), _elements(rows, sign))
+
+
+def scores_path(submission_id: str, prompt_set: str) -> str:
+    """Where the scores of a model are."""
+    return f"results/{submission_id}/{prompt_set}.scores.parquet"
+
+
+def _elements(rows: pd.DataFrame, sign: float) -> pd.DataFrame:
+    """Mean over the seeds of each element's scores; one without a score with a seed has none."""
+    found = rows[rows["element_id"].notna() & ~rows["pair_id"].str.endswith("+")]
+    prompts = found["pair_id"].str.rpartition("/")[0]
+    named = pd.DataFrame(
+        {
+            "prompt_id": prompts,
+            "element_id": found["element_id"],
+            "score": sign * found["element_score"],
+        }
+    )
+    mean = named.groupby(["prompt_id", "element_id"], sort=False)["score"].mean()
+    return mean.reset_index()
