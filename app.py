@@ -35,6 +35,7 @@ import gradio as gr
 from starlette.routing import BaseRoute
 
 from benchmarks.errors import AssayError, SubmitterError, TransientError
+from benchmarks.prompt_sets.registry import load_prompt_sets
 from benchmarks.registry import load_registry
 from evaluator.commands.person import os_user
 from evaluator.isolation.gate import isolation_gate
@@ -44,6 +45,8 @@ from leaderboard.api.routes import routes as api_routes
 from leaderboard.api.source import Source
 from leaderboard.desk import Gate
 from leaderboard.governance.signing_in import SignIn, read_sign_in
+from leaderboard.models.pictures import ModelPictures
+from leaderboard.models.reading import ModelReader
 from leaderboard.pages.reading import Reader
 from leaderboard.pages.site import create_app, launch_options
 from leaderboard.service.health_routes import routes as health_routes
@@ -120,12 +123,18 @@ def open_store(settings: Settings) -> Store:
     return replace(store, live=live_of(settings.store.folder, {}))
 
 
-def source_of(store: Store) -> Source:
-    """What pages and programs read, once for both."""
+def source_of(store: Store, data: Path | None = None) -> Source:
+    """What pages and programs read, once for both.
+
+    Args:
+        store: where it is.
+        data: folder of benchmark data; None: the bundled prompt set is all there is of models.
+    """
     # Boards of people's ratings come before simulated ones.
     every = (benchmark.card for benchmark in load_registry().values())
     cards = {card.name: card for card in sorted(every, key=lambda c: (c.simulated, c.name))}
-    return Source(Reader(store, cards, clock=store.clock), store, cards, store.clock)
+    models = ModelReader(store, load_prompt_sets(), data)
+    return Source(Reader(store, cards, clock=store.clock), store, cards, store.clock, models)
 
 
 def build(
@@ -136,7 +145,7 @@ def build(
 ) -> gr.Blocks:
     """The site over a store, with the evaluator's desk."""
     desk = SubmissionDesk(store, load_registry(), settings.data, _gate, store.clock)
-    read = source or source_of(store)
+    read = source or source_of(store, settings.data)
     return create_app(
         store,
         desk,
@@ -162,12 +171,12 @@ def routes_of(
     Raises:
         SubmitterError: `weak_secret`, of the webhook.
     """
-    read = source or source_of(store)
+    read = source or source_of(store, settings.data)
     # Told of a change, the pages see it at once and not when the version is next asked for.
     webhook = webhook_from(environment, settings.store.repositories, store.look_anew)
     return [
         # Before whatever else is below /v1: the first route that fits answers.
-        *picture_routes(_pictures(settings.data)),
+        *picture_routes(_pictures(settings.data), _generations(read)),
         *health_routes(watch or HealthWatch(store, settings.store.folder)),
         *live_routes(store.live, settings.live_secret, store.clock),
         *(webhook_routes(webhook) if webhook is not None else ()),
@@ -200,7 +209,8 @@ def main() -> int:
     try:
         settings = Settings.read(os.environ, os_user())
         store = patiently(lambda: open_store(settings))
-        source, watch = source_of(store), HealthWatch(store, settings.store.folder)
+        source = source_of(store, settings.data)
+        watch = HealthWatch(store, settings.store.folder)
         app = patiently(lambda: build(settings, store, source, watch))
         routes = routes_of(settings, store, os.environ, source, watch)
     except AssayError as error:
@@ -236,6 +246,10 @@ def _gate() -> Gate:
 def _pictures(data: Path | None) -> Pictures:
     """Of the benchmarks; the pages and the route that serves them look at the same lists."""
     return Pictures(load_registry(), data)
+
+
+def _generations(source: Source) -> ModelPictures | None:
+    return ModelPictures(source.models, source.store.public) if source.models else None
 
 
 if __name__ == "__main__":

@@ -73,6 +73,38 @@ def read_overall(content: bytes) -> pd.DataFrame:
     return scores
 
 
+def read_stored(content: bytes) -> ScoreTable:
+    """All scores in a stored file: the inverse of `write_stored`, but for directions.
+
+    Args:
+        content: of a file that Assay wrote.
+
+    Raises:
+        ValueError: its columns are others.
+    """
+    frame = parquet_frame(content)
+    if not is_stored(frame.columns):
+        raise ValueError(f"its columns are {list(frame.columns)[:12]}")
+    metrics = list(dict.fromkeys(frame["metric"]))
+    whole = frame[frame["element_id"].isna()]
+    parts = frame[frame["element_id"].notna()]
+    overall = {
+        str(metric): rows.set_index("pair_id")["score"].astype("float64")
+        for metric, rows in whole.groupby("metric", sort=False)
+    }
+    elements = {
+        str(metric): pd.DataFrame(
+            {
+                "pair_id": rows["pair_id"].to_numpy(),
+                "element_id": rows["element_id"].to_numpy(),
+                "score": rows["element_score"].to_numpy("float64"),
+            }
+        )
+        for metric, rows in parts.groupby("metric", sort=False)
+    }
+    return ScoreTable(pd.DataFrame(overall, columns=metrics), elements=elements)
+
+
 def is_stored(columns: Sequence[str] | pd.Index) -> bool:
     """Whether these are the columns of a stored file."""
     return len(columns) == len(_COLUMNS) and set(columns) == _COLUMNS

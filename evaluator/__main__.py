@@ -13,6 +13,7 @@ from evaluator.commands.compare import compare
 from evaluator.commands.demo import demo
 from evaluator.commands.doctor import doctor
 from evaluator.commands.generate import generate
+from evaluator.commands.grid import grid
 from evaluator.commands.health import health
 from evaluator.commands.init import init
 from evaluator.commands.meta import meta
@@ -36,6 +37,7 @@ _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
         worker,
         doctor,
         health,
+        grid,
         reevaluate,
         rerun,
         hide,

@@ -8,7 +8,7 @@ from datetime import datetime
 from heapq import heapify, heapreplace
 from statistics import median
 
-from leaderboard.records import Status, Submission
+from leaderboard.records import Kind, Status, Submission
 from leaderboard.states import IN_WORK, State
 
 _ENDED = frozenset({State.PUBLISHED, State.HELD, State.FAILED, State.SUPERSEDED})
@@ -25,6 +25,7 @@ def fair_order(
     now: datetime,
     *,
     waiting: Callable[[Status], bool] = waits,
+    worth: Callable[[Status], float] = lambda _: 0.0,
 ) -> tuple[Status, ...]:
     """What waits, in the order in which it is to be taken.
 
@@ -32,12 +33,15 @@ def fair_order(
     second ones, and so on; what an account has in work counts as taken. Among equals, whoever has
     waited longer comes first, counted from when the account was last served, so that sending many
     at once gains nothing; and else whoever stands first here. What is run again comes after an
-    account's own new ones. What rests after a fault of the world comes after all the rest.
+    account's own new ones. Generations that further metrics are to score wait for everything that
+    is new, since nobody asked for it; among them, what is worth most by the second comes first.
+    What rests after a fault of the world comes after all the rest.
 
     Args:
         statuses: all submissions; accounts are told apart by their whole records.
         now: the current time.
         waiting: which of them are to be ordered; the rest counts as taken while it is in work.
+        worth: of generations that wait for further metrics.
     """
     every = tuple(statuses)
     served = _served(every)
@@ -57,12 +61,18 @@ def fair_order(
         whose = _whose(status.submission)
         turn_of[status.submission.submission_id] = turns[whose]
         turns[whose] += 1
-    return tuple(
-        sorted(
-            lined_up,
-            key=lambda status: (_rests(status, now), turn_of[status.submission.submission_id]),
-        )
-    )
+
+    def place(status: Status) -> tuple[bool, bool, float, int]:
+        fills = fills_the_grid(status)
+        turn = turn_of[status.submission.submission_id]
+        return _rests(status, now), fills, -worth(status) if fills else 0.0, turn
+
+    return tuple(sorted(lined_up, key=place))
+
+
+def fills_the_grid(status: Status) -> bool:
+    """Whether it is generations that have results and wait for further metrics."""
+    return status.submission.kind is Kind.GENERATIONS and _again(status)
 
 
 def typical_s(measured: Iterable[float]) -> float | None:

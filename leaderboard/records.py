@@ -261,6 +261,8 @@ class JudgeRun(_Record):
     """Code of a finding to the number of images without a score for that reason."""
     contract: int | None = None
     """Version of what it was given for a pair."""
+    reused: int = 0
+    """Scores that were taken from another set with the very same image of the same prompt."""
     perturbed: int = 0
     """Images that were scored again after the one-pixel change of Re-Thinking."""
     mean_change: float | None = None
@@ -307,6 +309,8 @@ class RunResult(_Record):
     judges: dict[str, JudgeRun] = Field(default_factory=dict)
     """Of generations: entry id (`<submission>/<metric>`) to the run of each metric that scored
     them. Its scores are in the column of that name."""
+    pictures: int = 0
+    """Of generations: number of files of pictures (`leaderboard.models.pictures`)."""
     judged_at: AwareDatetime
 
     def as_rows(self) -> tuple[Row, ...]:

@@ -110,6 +110,9 @@ TO_JUDGE = "to_judge"
 NOT_BEGUN = "not_begun"
 """Code of a claim that follows one whose worker died before it began: that was no attempt."""
 
+NEW_METRIC = "new_metric"
+"""Code of generations that are queued again for metrics that have not scored them yet."""
+
 SHOWN_OR_NOT = frozenset(
     {State.PUBLISHED, State.HELD, State.WITHDRAWN, State.HIDDEN, State.SUPERSEDED}
 )

@@ -31,7 +31,7 @@ def by_seed(scores: pd.Series, prompts: Sequence[str]) -> tuple[tuple[int, ...],
     pairs = scores.index.astype(str)
     plain = ~pairs.str.endswith("+")
     parts = pairs[plain].str.rsplit("/", n=1)
-    ids, seeds = parts.str[0], parts.str[1].astype("int64")
+    ids, seeds = parts.str[0], parts.str[1].astype("uint64")
     distinct = np.unique(seeds)
     found = np.full((len(distinct), len(prompts)), np.nan)
     columns = pd.Index(prompts).get_indexer(ids)

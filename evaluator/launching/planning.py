@@ -144,7 +144,8 @@ def by_age(job: SeenJob) -> tuple[datetime, str]:
 
 
 def _waits_for_code(status: Status, now: datetime) -> bool:
-    code = status.submission.kind is Kind.METRIC
+    # Metrics are run on generations, too.
+    code = status.submission.kind is not Kind.SCORES
     return code and status.state is State.QUEUED and status.due(now)
 
 

@@ -29,8 +29,10 @@ from evaluator.worker.ending.upload_shelf import UploadShelf
 from evaluator.worker.one_task import OneTask
 from evaluator.worker.roles import WorkerRole
 from evaluator.worker.running.code_slot import CodeSlot
+from evaluator.worker.running.jury import Jury
 from evaluator.worker.running.scorer_role import ScorerRole
 from evaluator.worker.running.scoring_run import Scoring
+from evaluator.worker.upkeep.filling import Filling
 from evaluator.worker.upkeep.leftovers import Leftovers
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.publication.publisher import Publisher, cards_of
@@ -80,7 +82,7 @@ class Parts:
             at.name, store, self._ledger, at.registry, at.data, at.keys, store.clock
         )
         self._results = RunPublisher(
-            at.name, store, self._ledger, publisher, at.registry, at.data, store.clock
+            at.name, store, self._ledger, publisher, at.registry, at.data, store.clock, scratch
         )
         self.leftovers = Leftovers(
             self._ledger,
@@ -91,6 +93,8 @@ class Parts:
             self._results,
             self.uploads,
         )
+        self._jury = Jury(store)
+        self.filling = Filling(store, self._jury)
         self.hand = Hand(self.heart.holding, self.leftovers.clear)
         self._liveness = Liveness(
             at.name, store.live, self.presence, self.heart.beat, store.clock, at.silent_after
@@ -99,6 +103,10 @@ class Parts:
         self.outgoing = self._made_outgoing()
         self.one = self._made_one()
         self.leaving = Leaving(self.outgoing, self.endings, self.hand, self.uploads)
+
+    def fill(self) -> bool:
+        """Queue what further metrics have to score, where this worker runs code; False: nothing."""
+        return self._setting.role.scores and self.filling.look()
 
     def idle_pulse(self) -> Pulse:
         """The pulse of the worker while it waits."""
@@ -126,6 +134,7 @@ class Parts:
             pace=self._pace,
             passed_over=PassedOver(self._ledger),
             holding=self._holds,
+            worth=self.filling.worth,
         )
 
     def _made_outgoing(self) -> Outgoing:
@@ -156,6 +165,7 @@ class Parts:
                 at.data,
                 self.heart,
                 at.listener,
+                self._jury,
             ),
             hand=self.hand,
             giving_way=GivingWay(self.hand, self.endings, self._liveness, at.store.clock),

@@ -142,7 +142,7 @@ class Worker:
         self._outgoing.send_due()
         task = self._next()
         if task is None:
-            return self._outgoing.send()
+            return self._outgoing.send() or self._parts.fill()
         self._work(task)
         self._outgoing.send_due()
         return True

@@ -16,6 +16,7 @@ from anyio.to_thread import run_sync
 from benchmarks.errors import TransientError
 from benchmarks.schema import Card
 from leaderboard.api.problems import BusyError
+from leaderboard.models.reading import ModelReader
 from leaderboard.pages.index.prepared import Prepared
 from leaderboard.pages.items.reading import ItemReader
 from leaderboard.pages.ledger.reading import ChronicleReader, Known
@@ -46,6 +47,7 @@ class Source:
         store: of the ledger, of earlier boards and of what workers tell.
         cards: the benchmarks, in the order of display.
         clock: the current time, with a time zone.
+        models: reads the models, their prompts and scores; None: there are no prompt sets here.
         wait_s: how long a request waits while others are computed.
         threads: in which requests are answered.
     """
@@ -54,6 +56,7 @@ class Source:
     store: Store
     cards: Mapping[str, Card]
     clock: Callable[[], datetime]
+    models: ModelReader | None = None
     wait_s: float = WAIT_S
     threads: CapacityLimiter = field(
         default_factory=lambda: CapacityLimiter(THREADS), repr=False, compare=False

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from types import MappingProxyType
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from leaderboard.records import Kind
 from leaderboard.store.interface import NotFoundError, Repository
@@ -25,6 +26,18 @@ class Allowance(BaseModel):
     """Submissions that may wait or run at the same time."""
 
 
+_USUAL = MappingProxyType(
+    {
+        Kind.METRIC: Allowance(scored=10, unfinished=3),
+        Kind.SCORES: Allowance(scored=40, unfinished=10),
+        Kind.GENERATIONS: Allowance(scored=5, unfinished=2),
+    }
+)
+
+
+_LATER = (Kind.GENERATIONS,)
+
+
 class Policy(BaseModel):
     """Allowances and their period."""
 
@@ -32,15 +45,16 @@ class Policy(BaseModel):
 
     schema_version: Literal[1] = 1
     period_days: int = Field(default=7, ge=1, le=366)
-    allowances: dict[Kind, Allowance] = Field(
-        default_factory=lambda: {
-            Kind.METRIC: Allowance(scored=10, unfinished=3),
-            Kind.SCORES: Allowance(scored=40, unfinished=10),
-        }
-    )
+    allowances: dict[Kind, Allowance] = Field(default_factory=lambda: dict(_USUAL))
     reevaluate: bool = True
     """Whether a worker that starts queues again what a new revision or version concerns; otherwise
     an operator says when."""
+
+    @field_validator("allowances")
+    @classmethod
+    def _older(cls, given: dict[Kind, Allowance]) -> dict[Kind, Allowance]:
+        # A policy that is older than generations says nothing of them.
+        return {**given, **{kind: _USUAL[kind] for kind in _LATER if kind not in given}}
 
     @model_validator(mode="after")
     def _every_kind(self) -> Self:

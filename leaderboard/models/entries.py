@@ -86,9 +86,7 @@ class ModelTrack:
         )
 
 
-def entry_of(
-    submission: Submission, result: RunResult, since: AwareDatetime, pictures: int
-) -> ModelEntry | None:
+def entry_of(submission: Submission, result: RunResult, since: AwareDatetime) -> ModelEntry | None:
     """The entry of a published submission; None where it is none of generations."""
     if submission.images is None:
         return None
@@ -105,7 +103,7 @@ def entry_of(
         card=submission.model_card or ModelCard(),
         images=submission.images,
         judges=result.judges,
-        pictures=pictures,
+        pictures=result.pictures,
         same_content_as=submission.same_content_as,
         received_at=submission.received_at,
         published_at=result.judged_at,

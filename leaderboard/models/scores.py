@@ -100,7 +100,7 @@ def scores_path(submission_id: str, prompt_set: str) -> str:
 def _elements(rows: pd.DataFrame, sign: float) -> pd.DataFrame:
     """Mean over the seeds of each element's scores; one without a score with a seed has none."""
     found = rows[rows["element_id"].notna() & ~rows["pair_id"].str.endswith("+")]
-    prompts = found["pair_id"].str.rpartition("/")[0]
+    prompts = found["pair_id"].str.rsplit("/", n=1).str[0]
     named = pd.DataFrame(
         {
             "prompt_id": prompts,

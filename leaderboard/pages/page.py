@@ -15,6 +15,7 @@ from leaderboard.desk import Desk
 from leaderboard.governance.accounts import Account
 from leaderboard.governance.own import Own
 from leaderboard.governance.signing_in import SignIn
+from leaderboard.models.reading import ModelReader
 from leaderboard.pages.index.prepared import Prepared
 from leaderboard.pages.items.reading import ItemReader
 from leaderboard.pages.moved.reading import EarlierBoards
@@ -49,6 +50,7 @@ class Context:
         prepared: the index before its weights; one for all that show or answer it.
         prepared_skills: the skills before their weights, likewise.
         watch: looks at the health of the installation; None: who shows it looks itself.
+        models: reads the models, their prompts and scores; None: there are no prompt sets here.
     """
 
     reader: Reader
@@ -64,6 +66,7 @@ class Context:
     prepared: Prepared = field(default_factory=Prepared)
     prepared_skills: PreparedSkills = field(default_factory=PreparedSkills)
     watch: HealthWatch | None = None
+    models: ModelReader | None = None
 
     @cached_property
     def own(self) -> Callable[[Account], Own]:

@@ -88,6 +88,7 @@ def create_app(
         prepared=read.prepared,
         prepared_skills=read.skills,
         watch=watch,
+        models=read.models,
     )
     first, *others = all_pages()
     with gr.Blocks(

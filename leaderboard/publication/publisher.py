@@ -8,6 +8,8 @@ from datetime import datetime
 
 from benchmarks.schema import Benchmark, Card
 from leaderboard.ledger.ledger import Ledger
+from leaderboard.models.entries import PATH as MODELS
+from leaderboard.models.entries import track_bytes
 from leaderboard.pages.overview.still import STILL_PATH, still_page
 from leaderboard.publication.boards import Snapshot
 from leaderboard.publication.draws_shelf import DrawsShelf
@@ -27,8 +29,9 @@ from leaderboard.store.interface import NotFoundError, Repository, Store, transa
 
 
 def cards_of(registry: Mapping[str, Benchmark]) -> dict[str, Card]:
-    """The cards of benchmarks, by name."""
-    return {name: benchmark.card for name, benchmark in registry.items()}
+    """The cards of the benchmarks that rank metrics, by name."""
+    ranking = {name: one for name, one in registry.items() if one.track == "metrics"}
+    return {name: benchmark.card for name, benchmark in ranking.items()}
 
 
 def changes_of(public: Repository, update: Update, built: Snapshot) -> dict[str, bytes | None]:
@@ -43,6 +46,8 @@ def changes_of(public: Repository, update: Update, built: Snapshot) -> dict[str,
     """
     changes = snapshot_changes(public, built)
     changes[STILL_PATH] = still_page(built)
+    if update.track.entries or public.has(MODELS):
+        changes[MODELS] = track_bytes(update.track)
     for name, pairs in update.ranked.items():
         if pairs is not None:
             changes[pairs_path(name)] = pairs_file(name, pairs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from io import BytesIO
+from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
@@ -15,23 +16,30 @@ from benchmarks.stored_scores import write_stored
 from leaderboard.ledger.held import results_folder
 from leaderboard.publication.published import Published
 from leaderboard.ranking.draws import draws_files, read_draws
-from leaderboard.records import RunResult, Submission
+from leaderboard.records import Kind, RunResult, Submission
 from leaderboard.store.interface import NotFoundError, Store
 
 
 class ResultFiles(NamedTuple):
     """The files of one run, by path, in each of the two repositories."""
 
-    public: dict[str, bytes]
-    private: dict[str, bytes]
+    public: Mapping[str, bytes | Path]
+    private: Mapping[str, bytes | Path]
 
     @property
-    def held(self) -> dict[str, bytes]:
+    def held(self) -> dict[str, bytes | Path]:
         """All of them, as the private repository keeps them while their author holds them back."""
         return {
             f"{results_folder(path.split('/')[1])}{path.split('/')[2]}": content
             for path, content in {**self.public, **self.private}.items()
         }
+
+
+class HeldFiles(NamedTuple):
+    """What held results become when they are published, in each of the two repositories."""
+
+    public: dict[str, bytes]
+    private: dict[str, bytes]
 
 
 def result_files(
@@ -47,8 +55,8 @@ def result_files(
     could be solved for.
     """
     stem = f"results/{result.submission_id}/{result.benchmark}"
-    rows = {f"{stem}.json": result.model_dump_json(indent=1).encode()}
-    behind = {
+    rows: dict[str, bytes | Path] = {f"{stem}.json": result.model_dump_json(indent=1).encode()}
+    behind: dict[str, bytes | Path] = {
         f"{stem}.scores.parquet": write_stored(
             scores,
             submission_id=result.submission_id,
@@ -64,7 +72,9 @@ def result_files(
 def with_draws(
     store: Store, submission: Submission, result: RunResult, cards: Mapping[str, Card]
 ) -> Published:
-    """A run on one of these benchmarks as the snapshot is built from it."""
+    """A run on one of these benchmarks as the snapshot is built from it; a model's has no draws."""
+    if submission.kind is Kind.GENERATIONS:
+        return Published(submission, result)
     values = Published(submission, result).values()
     return Published(submission, result, read_draws(store, cards[result.benchmark], values))
 
@@ -86,7 +96,7 @@ def read_result(store: Store, submission: Submission, benchmark: str) -> RunResu
         return None
 
 
-def held_results(store: Store, submission: Submission, cards: Mapping[str, Card]) -> ResultFiles:
+def held_results(store: Store, submission: Submission, cards: Mapping[str, Card]) -> HeldFiles:
     """What a submission's held results become when it is published.
 
     Args:
@@ -98,18 +108,23 @@ def held_results(store: Store, submission: Submission, cards: Mapping[str, Card]
         PlatformError: `unknown_benchmark` where this machine cannot say whether they are.
     """
     name = submission.submission_id
-    files = ResultFiles({}, {})
+    files, of_model = HeldFiles({}, {}), submission.kind is Kind.GENERATIONS
     for benchmark in submission.benchmarks:
-        if benchmark not in cards:
+        if benchmark not in cards and not of_model:
             raise PlatformError(
                 "unknown_benchmark",
                 f"The results of {name} on {benchmark} cannot be published from here, where that "
                 "benchmark is not known.",
                 "Publish them from a machine with the same benchmarks as the worker.",
             )
-        for path in store.private.list(f"{results_folder(name)}{benchmark}."):
+        kept = results_folder(name)
+        for path in (
+            *store.private.list(f"{kept}{benchmark}."),
+            *store.private.list(f"{kept}pictures-{benchmark}-"),
+        ):
             file = path.rpartition("/")[2]
-            public = cards[benchmark].answers_public or file == f"{benchmark}.json"
+            # Prompts have no answers to keep.
+            public = of_model or cards[benchmark].answers_public or file == f"{benchmark}.json"
             part = files.public if public else files.private
             part[f"results/{name}/{file}"] = store.private.read(path)
     return files

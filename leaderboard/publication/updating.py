@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import partial
 
 from benchmarks.schema import Card
+from leaderboard.models.entries import ModelEntry, ModelTrack, entry_of, read_track
 from leaderboard.publication.boards import Board, Snapshot
 from leaderboard.publication.draws_shelf import DrawsShelf
 from leaderboard.publication.entries import StoredEntries, entries_of, stored
@@ -72,10 +73,13 @@ class Update:
             self._new.setdefault(name, {})[run.result.benchmark] = run
         self.ranked: dict[str, Pairs | None] = {}
         """Boards that were ranked, with the tests of their headlines."""
+        self.track = ModelTrack()
+        """The models of the last snapshot that was made."""
 
     def snapshot(self, shown: Sequence[Status], built_at: datetime, built_from: str) -> Snapshot:
         """The snapshot of these submissions, in their order."""
         present = [self._present(status) for status in shown]
+        self.track = self._models(present)
         return Snapshot(
             built_at=built_at,
             entries=self._entries(present),
@@ -101,6 +105,22 @@ class Update:
         return _Shown(
             status.submission, Origin(since=status.since, runs=runs), ordered, known=False
         )
+
+    def _models(self, present: Sequence[_Shown]) -> ModelTrack:
+        """The models among what is shown, by the order in which they came."""
+        models = [one for one in present if one.submission.images is not None]
+        before = read_track(self._store.public).entries if self._last and models else {}
+        found: dict[str, ModelEntry] = {}
+        for one in models:
+            name, since = one.submission.submission_id, one.origin.since
+            entry = before.get(name)
+            if not one.known or entry is None or entry.since != since:
+                read = [self._result(one, benchmark) for benchmark in one.origin.runs]
+                made = [entry_of(one.submission, result, since) for result in read if result]
+                entry = made[0] if made else None
+            if entry is not None:
+                found[name] = entry
+        return ModelTrack(found)
 
     def _entries(self, present: Sequence[_Shown]) -> StoredEntries:
         before: dict[str, dict[str, bytes]] = {}

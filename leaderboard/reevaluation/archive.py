@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from benchmarks.schema import Card
 from leaderboard.ledger.held import results_folder
-from leaderboard.publication.results import ResultFiles, read_result
+from leaderboard.publication.results import HeldFiles, read_result
 from leaderboard.records import RunResult, Submission
 from leaderboard.reevaluation.editions import Edition
 from leaderboard.store.interface import Repository, Store
@@ -108,7 +108,7 @@ def old_results(store: Store, submission: Submission, revision: str) -> tuple[Ar
     return tuple(found)
 
 
-def held_archive(store: Store, submission: Submission, cards: Mapping[str, Card]) -> ResultFiles:
+def held_archive(store: Store, submission: Submission, cards: Mapping[str, Card]) -> HeldFiles:
     """What a private submission's old results become when it is published.
 
     Args:
@@ -118,7 +118,7 @@ def held_archive(store: Store, submission: Submission, cards: Mapping[str, Card]
             public.
     """
     folder = results_folder(submission.submission_id)
-    files = ResultFiles({}, {})
+    files = HeldFiles({}, {})
     for path in store.private.list(f"{folder}{AT}"):
         name = path.rpartition("/")[2]
         card = cards.get(name.partition(".")[0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import OrderedDict
+from typing import Protocol
 
 from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
@@ -13,10 +14,11 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from leaderboard.api.replies import SHARED, matches
-from leaderboard.service.pictures import Pictures
 from leaderboard.service.thumbnails import MEDIA_TYPE, WIDTHS, thumbnail, width_for
 
 PATH = "/v1/images"
+DRAWN = "/v1/generations"
+"""The images that models drew: `/v1/generations/<submission>/<prompt id>/<seed>?w=320`."""
 KEPT_BYTES = 64 << 20
 """Of thumbnails in memory; what was not asked for longest makes way."""
 AT_ONCE = 2
@@ -28,14 +30,29 @@ _KEPT_BY_BROWSERS = "public, max-age=86400"
 _Key = tuple[str, str, int]
 
 
-def routes(pictures: Pictures) -> list[Route]:
-    """The route of all images: `/v1/images/<benchmark>/<image_id>?w=320`.
+def routes(pictures: Finds, generations: Finds | None = None) -> list[Route]:
+    """The routes of all images, such as `/v1/images/<benchmark>/<image_id>?w=320`.
 
     Args:
-        pictures: finds them.
+        pictures: finds those of benchmarks.
+        generations: finds those of models, by submission and `<prompt id>/<seed>`; None: there are
+            no models here.
     """
-    shown = _Thumbnails(pictures)
-    return [Route(f"{PATH}/{{benchmark}}/{{image_id:path}}", shown.answer, methods=["GET"])]
+    found = {PATH: pictures} if generations is None else {PATH: pictures, DRAWN: generations}
+    return [
+        Route(f"{path}/{{whose}}/{{image_id:path}}", _Thumbnails(finds).answer, methods=["GET"])
+        for path, finds in found.items()
+    ]
+
+
+class Finds(Protocol):
+    """Finds images of a benchmark, or of a submission."""
+
+    def has(self, whose: str, /) -> bool:
+        """Whether its images may be shown now."""
+
+    def __call__(self, whose: str, image_id: str, /) -> bytes | None:
+        """An image; None where there is none that may be shown."""
 
 
 class _BusyError(Exception):
@@ -45,7 +62,7 @@ class _BusyError(Exception):
 class _Thumbnails:
     """Makes thumbnails and keeps the latest ones."""
 
-    def __init__(self, pictures: Pictures) -> None:
+    def __init__(self, pictures: Finds) -> None:
         self._pictures = pictures
         self._lock = threading.Lock()
         self._at_once = threading.BoundedSemaphore(AT_ONCE)
@@ -60,7 +77,7 @@ class _Thumbnails:
             hint = f"Ask for one of {', '.join(map(str, WIDTHS))}."
             return _problem(400, "bad_width", "The parameter w is no number of pixels.", hint)
         key = (
-            request.path_params["benchmark"],
+            request.path_params["whose"],
             request.path_params["image_id"],
             width_for(int(asked)),
         )
@@ -78,6 +95,8 @@ class _Thumbnails:
         return _with_etag(request, found)
 
     def _thumbnail(self, key: _Key) -> bytes | None:
+        if not self._pictures.has(key[0]):  # also of what was shown before
+            return None
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
@@ -85,8 +104,8 @@ class _Thumbnails:
         if not self._at_once.acquire(timeout=_PATIENCE_S):
             raise _BusyError
         try:
-            benchmark, image_id, width = key
-            content = self._pictures(benchmark, image_id)
+            whose, image_id, width = key
+            content = self._pictures(whose, image_id)
             made = None if content is None else thumbnail(content, width)
         finally:
             self._at_once.release()

@@ -135,14 +135,8 @@ class Rig:
         )
         if self.known_s is not None and "pace" not in more:
             more["pace"] = self._pace(self.known_s)
-        return Worker(
-            name,
-            self.store,
-            registry={"toy": self.toy},
-            data=None,
-            scorers=role,
-            **more,
-        )
+        more.setdefault("registry", {"toy": self.toy})
+        return Worker(name, self.store, data=None, scorers=role, **more)
 
     def _pace(self, seconds: float) -> Pace:
         pace = Pace()

@@ -59,6 +59,7 @@ class Claims:
         pace: how long runs take.
         passed_over: what cannot be claimed because of its records.
         holding: whether this worker has a submission in its hands already.
+        worth: of generations that wait for further metrics, by the second.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Claims:
     pace: Pace
     passed_over: PassedOver
     holding: Callable[[str], bool]
+    worth: Callable[[Status], float] = lambda _: 0.0
     _tried: set[str] = field(default_factory=set)
 
     def more(self) -> tuple[Task, ...]:
@@ -171,7 +173,7 @@ class Claims:
 
     def _expected(self, one: Free) -> float | None:
         job = one.status.job
-        runs_code = job.kind is Kind.METRIC and not is_scored(one.status)
+        runs_code = job.kind is not Kind.SCORES and not is_scored(one.status)
         return self.pace.timed(job, runs_code=runs_code)
 
     def _free_ones(self, only: str | None) -> list[Free]:
@@ -179,7 +181,12 @@ class Claims:
         now, look = self.store.clock(), self.liveness.look()
         statuses = self.passed_over.with_records()
         free = {s.submission.submission_id: self._free(s, look, now) for s in statuses}
-        order = fair_order(statuses, now, waiting=lambda s: bool(free[s.submission.submission_id]))
+        order = fair_order(
+            statuses,
+            now,
+            waiting=lambda s: bool(free[s.submission.submission_id]),
+            worth=self.worth,
+        )
         found = (free[s.submission.submission_id] for s in order)
         wanted = [one for one in found if one and only in (None, one.submission_id)]
         finished_here = set(self.outbox.ids())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Literal, Protocol
 
 import pandas as pd
@@ -15,9 +17,10 @@ from benchmarks.parquet import parquet_frame
 from benchmarks.question_key import Key
 from benchmarks.schema import ScoreTable
 from benchmarks.scores import write_scores
+from benchmarks.stored_scores import read_stored, write_stored
 from evaluator.worker.ending.judging import Scored
 from leaderboard.ledger.held import scored_folder
-from leaderboard.records import Cost, FindingExample, Findings, Submission
+from leaderboard.records import Cost, FindingExample, Findings, JudgeRun, Kind, Submission
 from leaderboard.trust import Check, TrustReport
 
 
@@ -42,8 +45,24 @@ class HandedOver(BaseModel):
     findings: Findings | None
     trust: TrustReport | None
     contract: int | None = None
+    judges: dict[str, JudgeRun] = Field(default_factory=dict)
+    """Of generations: see `Scored`."""
     output: str
     """The end of what the scorer printed, as far as it may be kept."""
+
+    def scored(self, table: ScoreTable) -> Scored:
+        """The run with its scores."""
+        return Scored(
+            self.benchmark,
+            table,
+            self.isolation,
+            self.cost,
+            self.findings,
+            self.trust,
+            self.tag,
+            self.contract,
+            self.judges,
+        )
 
 
 class Readable(Protocol):
@@ -79,7 +98,13 @@ def handover_files(
         worker: who made them.
         output: of the scorer, as far as it may be kept.
     """
-    content, name = write_scores(scored.table), submission.submission_id
+    name = submission.submission_id
+    if submission.kind is Kind.GENERATIONS:
+        content = write_stored(
+            scored.table, submission_id=name, benchmark=scored.benchmark, revision=revision
+        )
+    else:
+        content = write_scores(scored.table)
     record = HandedOver(
         submission_id=name,
         benchmark=scored.benchmark,
@@ -92,6 +117,7 @@ def handover_files(
         findings=scored.findings,
         trust=scored.trust,
         contract=scored.contract,
+        judges=dict(scored.judges),
         output=output,
     )
     return {
@@ -128,6 +154,8 @@ def read_table(private: Readable, submission: Submission, record: HandedOver) ->
     content = private.read(path)
     if hashlib.sha256(content).hexdigest() != record.scores_sha256:
         raise damaged(path, "it is not the file its record names")
+    if submission.kind is Kind.GENERATIONS:
+        return _of_images(content, path, record.judges)
     try:
         frame = parquet_frame(content)
         metric = submission.metrics[0]
@@ -146,6 +174,17 @@ def read_table(private: Readable, submission: Submission, record: HandedOver) ->
         elements={metric: _elements(elements)} if parts else {},
         directions=dict.fromkeys(submission.lower_is_better, -1),
     )
+
+
+def _of_images(content: bytes, path: str, judges: Mapping[str, JudgeRun]) -> ScoreTable:
+    try:
+        table = read_stored(content)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise damaged(path, str(error)) from error
+    if unknown := [metric for metric in table.metrics if metric not in judges]:
+        raise damaged(path, f"nothing is said of the run of {ascii(unknown)[:200]}")
+    lower = (name for name, run in judges.items() if run.lower_is_better)
+    return replace(table, directions=dict.fromkeys(lower, -1))
 
 
 def _elements(rows: pd.DataFrame) -> pd.DataFrame:

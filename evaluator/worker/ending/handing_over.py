@@ -173,17 +173,11 @@ class HandingOver:
             table = read_table(self.store.private, submission, record)
         except NotFoundError as error:
             raise _missing(error) from error
-        scored = Scored(
-            record.benchmark,
-            table,
-            record.isolation,
-            record.cost,
-            record.findings,
-            record.trust,
-            contract=record.contract,
-        )
+        scored = record.scored(table)
         if record.tag:
             scored = restored(scored, self._key(record.benchmark))
+        if benchmark.track == "models":
+            return scored
         ids = benchmark.answers(self.data).pair_ids
         overall = scored.table.overall
         if len(overall) != len(ids) or set(overall.index) != set(ids):

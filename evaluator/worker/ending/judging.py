@@ -5,7 +5,8 @@ Runs no stranger's code and needs no GPU.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from evaluator.worker.ending.sameness import score_hashes
 from leaderboard.publication.results import ResultFiles, result_files
 from leaderboard.publication.snapshot import Published
 from leaderboard.ranking.draws import Draws
-from leaderboard.records import Cost, Findings, RunResult, Submission
+from leaderboard.records import Cost, Findings, JudgeRun, RunResult, Submission
 from leaderboard.trust import TrustReport
 
 
@@ -33,6 +34,8 @@ class Scored:
         trust: what the scorer was put through; None where no code was run.
         tag: of the export whose opaque ids the scores are under; empty: they are under their own.
         contract: version of what the scorer was given; None where no code was run.
+        judges: of generations: entry id to the run of each metric that scored them; the table has
+            a column of each that gave scores.
     """
 
     benchmark: str
@@ -43,6 +46,7 @@ class Scored:
     trust: TrustReport | None = None
     tag: str = ""
     contract: int | None = None
+    judges: Mapping[str, JudgeRun] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

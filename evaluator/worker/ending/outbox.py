@@ -206,18 +206,7 @@ class Outbox:
                     f"It is of revision {record.revision} of {name}, not {revision}.",
                 )
             table = read_table(files, submission, record)
-            scored.append(
-                Scored(
-                    name,
-                    table,
-                    record.isolation,
-                    record.cost,
-                    record.findings,
-                    record.trust,
-                    record.tag,
-                    record.contract,
-                )
-            )
+            scored.append(record.scored(table))
         return Finished(task, scored, entry.output, entry.at)
 
     def _write(self, submission_id: str, files: dict[str, bytes]) -> None:

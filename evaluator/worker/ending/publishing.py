@@ -13,6 +13,11 @@ from benchmarks.schema import Benchmark
 from evaluator.submission.agreement import agreement
 from evaluator.worker.claims.tasks import Finished, begun_events
 from evaluator.worker.ending.judging import Judged, Scored, judge
+from evaluator.worker.ending.judging_generations import (
+    judge_generations,
+    kept_pictures,
+    with_pictures,
+)
 from evaluator.worker.ending.sameness import PublishedHashes, same_among, same_scores, score_hashes
 from leaderboard.governance.versions import Further, superseding
 from leaderboard.ledger.batch import Batch
@@ -20,8 +25,8 @@ from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.tidying import tidy
 from leaderboard.publication.case_files import CaseFiles
 from leaderboard.publication.publisher import Publisher
-from leaderboard.publication.results import ResultFiles
-from leaderboard.records import Event, RunResult, Status, Submission
+from leaderboard.publication.results import ResultFiles, read_result
+from leaderboard.records import Event, Kind, RunResult, Status, Submission
 from leaderboard.reevaluation.archive import Displaced, displaced
 from leaderboard.states import State
 from leaderboard.store.interface import Changes, Store, transact
@@ -54,12 +59,13 @@ class JudgedRun:
     @cached_property
     def files(self) -> ResultFiles:
         """Of all its runs."""
-        every = ResultFiles({}, {})
+        public: dict[str, bytes | Path] = {}
+        private: dict[str, bytes | Path] = {}
         for one in self.runs:
             files = one.files()
-            every.public.update(files.public)
-            every.private.update(files.private)
-        return every
+            public |= files.public
+            private |= files.private
+        return ResultFiles(public, private)
 
 
 @dataclass(frozen=True)
@@ -74,6 +80,7 @@ class RunPublisher:
         registry: the benchmarks known here.
         data: folder of benchmark data, if there is one.
         clock: the current time, with a time zone.
+        scratch: folder for files that wait to be sent.
     """
 
     worker: str
@@ -83,6 +90,7 @@ class RunPublisher:
     registry: Mapping[str, Benchmark]
     data: Path | None
     clock: Callable[[], datetime]
+    scratch: Path
 
     @cached_property
     def published(self) -> PublishedHashes:
@@ -101,11 +109,20 @@ class RunPublisher:
             SubmitterError: a benchmark's answers are not here.
         """
         task, now = finished.task, self.clock()
-        runs = [
-            judge(task.submission, one, self.registry[one.benchmark], self.data, now)
-            for one in finished.scored
-        ]
+        runs = [self._judged(task.submission, one, now) for one in finished.scored]
         return JudgedRun(finished, runs, self._agreement(task.submission, finished.scored))
+
+    def _judged(self, submission: Submission, scored: Scored, now: datetime) -> Judged:
+        benchmark = self.registry[scored.benchmark]
+        if submission.kind is not Kind.GENERATIONS:
+            return judge(submission, scored, benchmark, self.data, now)
+        made = judge_generations(submission, scored, benchmark, self.data, now)
+        before = read_result(self.store, submission, scored.benchmark)
+        if before is not None:
+            return kept_pictures(made, before)
+        # Beside its finished shards, with which it is removed.
+        place = self.scratch / "shards" / submission.submission_id / "pictures"
+        return with_pictures(made, self.ledger.fetch_upload, place)
 
     def publish(
         self, judged: Sequence[JudgedRun], still: Callable[[Status], bool]
@@ -170,7 +187,8 @@ class RunPublisher:
             if not shown:
                 return {}
             runs = [run.published for one in shown for run in one.runs]
-            changes = {**self.publisher.snapshot_files(now, after, runs)}
+            changes: dict[str, bytes | Path | None] = {}
+            changes |= self.publisher.snapshot_files(now, after, runs)
             judged = {run.result.benchmark for run in runs}
             changes |= self.case_files.missing(self.store.public, judged)
             for one in shown:
@@ -191,7 +209,9 @@ class RunPublisher:
 
     def _displaced(self, one: JudgedRun) -> Displaced:
         """What becomes of earlier results; nothing is looked for where there were none."""
-        if one.finished.task.status.scored_at is None:
+        first = one.finished.task.status.scored_at is None
+        # What metrics gave for images stays in the new result, beside what further ones give.
+        if first or one.submission.kind is Kind.GENERATIONS:
             return Displaced({}, {})
         return displaced(self.store, one.submission, one.results)
 
@@ -220,11 +240,11 @@ class RunPublisher:
             runs: list[Judged] = []
             for run in one.runs:
                 result = run.published.result
-                hashes = score_hashes(run.table)
+                hashes = _hashes(one.submission, run)
                 known = self.published.on(result, origins)
                 found = same_scores(one.submission, hashes, statuses, known)
                 earlier = [
-                    (e.submission, r.published.result, score_hashes(r.table))
+                    (e.submission, r.published.result, _hashes(e.submission, r))
                     for e in flagged
                     for r in e.runs
                 ]
@@ -287,6 +307,11 @@ def _taken_off(status: Status, gone: Mapping[str, State]) -> Status:
     return status.model_copy(update={"state": state, "on_boards": False})
 
 
-def _kept(one: JudgedRun) -> dict[str, bytes]:
+def _hashes(submission: Submission, run: Judged) -> dict[str, str]:
+    """None of generations: a metric that looks at prompts alone gives every model the same."""
+    return {} if submission.kind is Kind.GENERATIONS else score_hashes(run.table)
+
+
+def _kept(one: JudgedRun) -> Mapping[str, bytes | Path]:
     """What the private repository keeps of it."""
     return one.files.held if one.submission.private else one.files.private

@@ -44,7 +44,9 @@ class CodeSlot:
         return self.role.scores and self.broken is None and self.scorers.can_run(submission)
 
     def can_ask(self, benchmark: Benchmark, data: Path | None) -> bool:
-        """Whether its questions are here, with their images."""
+        """Whether its questions are here, with their images; those of models bring their own."""
+        if benchmark.track == "models":
+            return benchmark.has_answers(data)
         questions = self.scorers.questions
         if questions is None:
             return benchmark.has_questions(data)

@@ -130,22 +130,8 @@ class ModuleRun:
         total = len(questions.pairs)
         tell(Progress(done=0, total=total, rate=0.0, eta_s=None, stage="starting"))
         trial = None if self._trust else self._tried(questions, benchmark.name, tell)
-        column = run_plan(
-            ScoringPlan.of(questions, secrets.token_bytes(32)),
-            questions,
-            self._source,
-            ShardFolder(
-                work.shards / benchmark.name,
-                run_fingerprint(
-                    submission=self._source.fingerprint,
-                    benchmark=benchmark.name,
-                    revision=" ".join(filter(None, (benchmark.card.revision, tag))),
-                ),
-            ),
-            tell,
-            engine=work.engine,
-            options=IN_PLAN_ORDER,
-        )
+        revision = " ".join(filter(None, (benchmark.card.revision, tag)))
+        column = self.column(questions, (benchmark.name, revision), tell)
         if trial is not None:
             self._trust = trial.after({str(pair): score for pair, score in column.overall.items()})
         return Scored(
@@ -157,6 +143,30 @@ class ModuleRun:
             self._trust,
             tag,
             contract=PLAN_VERSION,
+        )
+
+    def column(self, questions: Questions, of: tuple[str, str], tell: Tell) -> ScoreColumn:
+        """The scores of any questions; what was scored before is kept.
+
+        Args:
+            questions: what is asked.
+            of: the name and the revision that they go by; scores of another revision are not kept.
+            tell: is told of progress.
+        """
+        name, revision = of
+        return run_plan(
+            ScoringPlan.of(questions, secrets.token_bytes(32)),
+            questions,
+            self._source,
+            ShardFolder(
+                self._work.shards / name,
+                run_fingerprint(
+                    submission=self._source.fingerprint, benchmark=name, revision=revision
+                ),
+            ),
+            tell,
+            engine=self._work.engine,
+            options=IN_PLAN_ORDER,
         )
 
     def _tried(self, questions: Questions, benchmark: str, tell: Tell) -> Trial:

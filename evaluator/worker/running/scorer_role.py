@@ -76,6 +76,8 @@ class ScorerRole:
         It may where code is isolated, and elsewhere what is part of Assay itself or, if the
         operator chose no isolation, the operator's own.
         """
+        if submission.kind is Kind.GENERATIONS:  # no code: that of the metrics is looked at alone
+            return True
         if self.isolation.isolates or submission.content_sha256 in bundled_hashes():
             return True
         return self.isolation.ok and submission.account == self.operator != ""
@@ -110,12 +112,24 @@ class ScorerRole:
         if submission.kind is Kind.SCORES:
             yield FileRun(submission, upload)
             return
+        with self.open_module(submission, upload, self.shards_of(submission)) as run:
+            yield run
+
+    @contextmanager
+    def open_module(
+        self, submission: Submission, upload: Path, shards: Path
+    ) -> Iterator[ModuleRun]:
+        """Open a scoring module, whatever it is to be asked.
+
+        Args:
+            submission: its whole record.
+            upload: its archive.
+            shards: folder of what is finished of this run.
+        """
         _, layers = self.boxes.choose(submission)
         with suppress(FileExistsError):  # scores of submissions that may be private
             (self.scratch / "shards").mkdir(mode=0o700, parents=True)
-        work = ModuleWork(
-            submission, layers, self.shards_of(submission), self.engine, self.questions
-        )
+        work = ModuleWork(submission, layers, shards, self.engine, self.questions)
         if self.engine.name != "local":
             hidden = (self.scratch.parent,)
             packed = PackedModule(

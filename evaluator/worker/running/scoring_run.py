@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,11 +14,13 @@ from evaluator.worker.claims.heartbeat import Heartbeat, RunProgress
 from evaluator.worker.claims.tasks import Task
 from evaluator.worker.ending.judging import Scored
 from evaluator.worker.ending.upload_shelf import UploadShelf
+from evaluator.worker.running.generations_run import GenerationsRun
+from evaluator.worker.running.jury import Jury
 from evaluator.worker.running.runs import Run
 from evaluator.worker.running.said_lines import SaidLines
 from evaluator.worker.running.scorer_role import ScorerRole
 from leaderboard.ledger.redaction import public_record
-from leaderboard.records import Submission
+from leaderboard.records import Kind, Submission
 from leaderboard.store.live.interface import Live
 
 LOG_CHARS = 4000
@@ -60,6 +63,7 @@ class Scoring:
         data: folder of benchmark data, if there is one.
         heart: shows progress.
         listener: is told of progress.
+        jury: knows the metrics that score generations.
         output: what the last scorer printed.
     """
 
@@ -70,6 +74,7 @@ class Scoring:
     data: Path | None
     heart: Heartbeat
     listener: Callable[[RunProgress], None]
+    jury: Jury
     output: str = ""
 
     def scores(self, task: Task, look: Look) -> list[Scored]:
@@ -88,7 +93,7 @@ class Scoring:
         submission = task.submission
         with (
             self.scorers.fetched(submission, self._fetch) as upload,
-            self.scorers.open(submission, upload) as run,
+            self._opened(submission, upload) as run,
         ):
             said = SaidLines(self.live, task.submission_id, may_tell=self.may_tell(submission))
             try:
@@ -111,6 +116,14 @@ class Scoring:
     def may_tell(self, submission: Submission) -> bool:
         """Whether what a scorer says may be told to its author."""
         return all(self.registry[name].card.answers_public for name in submission.benchmarks)
+
+    def _opened(self, submission: Submission, upload: Path) -> AbstractContextManager[Run]:
+        if submission.kind is Kind.GENERATIONS:
+            jury = self.jury
+            return nullcontext(
+                GenerationsRun(submission, upload, self.scorers, jury, jury.store.clock)
+            )
+        return self.scorers.open(submission, upload)
 
     def _fetch(self, submission: Submission, target: Path) -> None:
         try:

@@ -22,6 +22,7 @@ from leaderboard.ledger.batch import event_line
 from leaderboard.ledger.chronicle import Line, read_lines, segment_path
 from leaderboard.ledger.queue_file import OLD_QUEUE, QUEUE, Queue, queue_bytes, read_queue
 from leaderboard.ledger.submission_files import record_bytes
+from leaderboard.models.entries import ModelEntry, ModelTrack, parse_track, track_bytes
 from leaderboard.records import Event, RunResult, Status, Submission
 from leaderboard.reevaluation.history import EDITIONS, Announced, history_file, read_history
 from leaderboard.store.memory import MemoryRepository
@@ -127,6 +128,12 @@ KINDS: Mapping[str, Kind] = {
         _queue,
         ".parquet",
         _table,
+    ),
+    "model": Kind(
+        ModelEntry,
+        samples.MODEL,
+        lambda entry: track_bytes(ModelTrack({entry.submission_id: entry})),
+        lambda content: tuple(parse_track(content).entries.values()),
     ),
     "result": Kind(RunResult, samples.RESULT, _indented, _json_of(RunResult)),
     "ban": Kind(

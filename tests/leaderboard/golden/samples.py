@@ -70,6 +70,50 @@ TRUST = {
         "reference": {"device": "cpu"},
     },
 }
+MODEL_CARD = {
+    "model": "ada/painter",
+    "revision": SHA[:40],
+    "parameters": 860000000,
+    "steps": 28,
+    "guidance": 7.5,
+    "drawn_on": "2026-01-02",
+    "selection": "best_of",
+    "best_of": 4,
+    "selected_by": "a «person»",
+}
+IMAGES = {
+    "prompt_set": "demo_prompts",
+    "revision": "demo-1",
+    "seeds": [42, 18446744073709551615],
+    "wanted": 152,
+    "present": 150,
+    "withheld": {"nsfw": 2},
+    "n_bytes": 123456789,
+    "sizes": {"512x512": 149, "512x640": 1},
+    "shared": [
+        {
+            "submission_id": "painter-0123456789",
+            "n_images": 3,
+            "examples": [["color_simple_1", 42]],
+        }
+    ],
+}
+JUDGE = {
+    "submission_id": "colour-reader-0123456789",
+    "metric": "colour reader",
+    "version": "1.2",
+    "lower_is_better": True,
+    "isolation": ["bubblewrap"],
+    "cost": COST,
+    "unscored": {"not_finite": 1},
+    "contract": 2,
+    "reused": 5,
+    "perturbed": 76,
+    "mean_change": 0.125,
+    "max_change": 0.5,
+    "failed": "It «broke».",
+    "scored_at": AT,
+}
 SUBMISSION = {
     "submission_id": "colour-reader-0123456789",
     "kind": "metric",
@@ -103,6 +147,8 @@ SUBMISSION = {
     "archive": f"uploads/{SHA}.zip",
     "entry_point": "scorer:Scorer",
     "weights": "weights.safetensors",
+    "model_card": MODEL_CARD,
+    "images": IMAGES,
     "received_at": AT,
 }
 EVENT = {
@@ -161,7 +207,28 @@ RESULT = {
     "trust": TRUST,
     "scores_sha256": {"colour reader": SHA},
     "same_scores_as": ["grey-0123456789"],
+    "judges": {"colour-reader-0123456789/colour reader": JUDGE},
+    "pictures": 3,
     "judged_at": AT,
+}
+MODEL = {
+    "submission_id": "painter-0123456789",
+    "model": "painter",
+    "version": "1.2",
+    "submitter": "Ada Lovelace",
+    "account": "hub:ada",
+    "description": "Malt «Farben».",
+    "authors": ["Ada Lovelace"],
+    "licence": "mit",
+    "links": {"paper": "https://example.org/paper"},
+    "card": MODEL_CARD,
+    "images": IMAGES,
+    "judges": {"colour-reader-0123456789/colour reader": JUDGE},
+    "pictures": 3,
+    "same_content_as": ["sketcher-0123456789"],
+    "received_at": AT,
+    "published_at": AT,
+    "since": LATER,
 }
 BAN = {"account": "hub:eve", "reason": "Spam «again».", "by": "local:olga", "at": AT}
 POLICY = {
@@ -170,6 +237,7 @@ POLICY = {
     "allowances": {
         "metric": {"scored": 1, "unfinished": 2},
         "scores": {"scored": 3, "unfinished": 4},
+        "generations": {"scored": 5, "unfinished": 6},
     },
 }
 LINE = {
@@ -194,6 +262,7 @@ HANDED_OVER = {
     "findings": FINDINGS,
     "trust": TRUST,
     "contract": 4,
+    "judges": {"colour-reader-0123456789/colour reader": JUDGE},
     "output": "scored 4 pairs\n",
 }
 OWED = {

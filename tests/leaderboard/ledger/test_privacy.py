@@ -17,6 +17,7 @@ from leaderboard.ledger.redaction import (
     public_record,
     whole_events,
 )
+from leaderboard.models.model_card import ImagesSeen, ModelCard
 from leaderboard.records import Event, Receipt, Submission
 from leaderboard.states import State
 from leaderboard.store.interface import Changes
@@ -49,6 +50,10 @@ SECRETS = {
         pairs=987654,
         scores_sha256="5ec7e7" * 10 + "5ec7",
         checked_at=T0,
+    ),
+    "model_card": ModelCard(model="secretowner/secretpainter", selected_by="secretjudge"),
+    "images": ImagesSeen(
+        prompt_set="secretprompts", revision="secretrevision", seeds=(555121,), wanted=1, present=1
     ),
 }
 
@@ -177,7 +182,10 @@ def test_whoever_may_see_it_whole_finds_every_field_and_reason_again() -> None:
     fresh = Ledger(house.store)
     assert fresh.whole(name).model_dump(include=set(SECRETS)) == {
         **SECRETS,
-        "receipt": SECRETS["receipt"].model_dump(),  # type: ignore[attr-defined]
+        **{
+            name: SECRETS[name].model_dump()  # type: ignore[attr-defined]
+            for name in ("receipt", "model_card", "images")
+        },
     }
     status = fresh.whole_status(name)
     assert (status.submission.account, status.reason) == (ADA.key, "It broke.")

@@ -1,0 +1,145 @@
+"""From the scores of a model's images to what is published of them: rows, scores, pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from benchmarks.inference import versions
+from benchmarks.rows import Measured
+from benchmarks.schema import Benchmark
+from benchmarks.stored_scores import write_stored
+from evaluator.generation.rows import ImageRow
+from evaluator.submission.generations_archive import GenerationsArchive, opened
+from evaluator.worker.ending.judging import Judged, Scored
+from leaderboard.models.image_table import image_table, images_path
+from leaderboard.models.pictures import Image, pictures_path, write_pictures
+from leaderboard.models.scores import scores_path
+from leaderboard.publication.published import Published
+from leaderboard.publication.results import ResultFiles
+from leaderboard.records import RunResult, Submission
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What of a model's images is published beside their scores.
+
+    Attributes:
+        table: see `leaderboard.models.image_table`.
+        pictures: files of pictures on this machine, in their order.
+    """
+
+    table: bytes
+    pictures: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class JudgedGenerations(Judged):
+    """The images of one model with their scores, ready to be published.
+
+    Attributes:
+        shown: None where it was published before: images never change.
+    """
+
+    shown: Shown | None = None
+
+    def files(self) -> ResultFiles:
+        """The files of the run; models are compared by the scores themselves, without draws."""
+        result = self.published.result
+        name, prompt_set = result.submission_id, result.benchmark
+        public: dict[str, bytes | Path] = {
+            f"results/{name}/{prompt_set}.json": result.model_dump_json(indent=1).encode(),
+            scores_path(name, prompt_set): write_stored(
+                self.table, submission_id=name, benchmark=prompt_set, revision=result.revision
+            ),
+        }
+        if self.shown is not None:
+            public[images_path(name, prompt_set)] = self.shown.table
+            for number, path in enumerate(self.shown.pictures):
+                public[pictures_path(name, prompt_set, number)] = path
+        return ResultFiles(public, {})
+
+
+def judge_generations(
+    submission: Submission,
+    scored: Scored,
+    benchmark: Benchmark,
+    data: Path | None,
+    judged_at: datetime,
+) -> JudgedGenerations:
+    """Mean scores of one model by every metric that scored it; what is shown is added later.
+
+    Raises:
+        SubmitterError: the prompts are not here.
+    """
+    answers = benchmark.answers(data)
+    plan = benchmark.plan(answers)
+    measured = benchmark.evaluate(scored.table, answers)
+    rows = tuple(replace(row, metric=submission.name) for row in measured.rows)
+    result = RunResult(
+        submission_id=submission.submission_id,
+        benchmark=benchmark.name,
+        revision=benchmark.card.revision,
+        protocol=benchmark.card.protocol,
+        rows=tuple(row.to_json() for row in rows),
+        resampling_seed=plan.seed,
+        n_resamples=plan.n_resamples,
+        isolation=scored.isolation,
+        versions=versions("pillow"),
+        sources=dict(answers.sources),
+        judges=dict(scored.judges),
+        judged_at=judged_at,
+    )
+    return JudgedGenerations(
+        Published(submission, result), Measured(rows, measured.resamples), scored.table, True
+    )
+
+
+def with_pictures(
+    judged: JudgedGenerations, fetch: Callable[[Submission, Path], None], place: Path
+) -> JudgedGenerations:
+    """The same with what is shown of the images.
+
+    Args:
+        judged: of a model whose images are not published yet.
+        fetch: copies the archive of a submission to a new file.
+        place: folder of the worker for the files, which stay until they are sent.
+    """
+    submission = judged.published.submission
+    upload = place.with_suffix(".zip")
+    upload.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    upload.unlink(missing_ok=True)
+    try:
+        fetch(submission, upload)
+        with opened(upload) as archive:
+            table = image_table(map(_line, archive.rows))
+            pictures = write_pictures(_images(archive), place)
+    finally:
+        upload.unlink(missing_ok=True)
+    result = judged.published.result.model_copy(update={"pictures": len(pictures)})
+    published = replace(judged.published, result=result)
+    return replace(judged, published=published, shown=Shown(table, tuple(pictures)))
+
+
+def kept_pictures(judged: JudgedGenerations, before: RunResult) -> JudgedGenerations:
+    """The same with the pictures that an earlier result has."""
+    result = judged.published.result.model_copy(update={"pictures": before.pictures})
+    return replace(judged, published=replace(judged.published, result=result))
+
+
+def _images(archive: GenerationsArchive) -> Iterator[Image]:
+    for row in archive.images:
+        yield row.prompt_id, row.seed, lambda row=row: archive.read(row)  # type: ignore[misc]
+
+
+def _line(row: ImageRow) -> dict[str, object]:
+    return {
+        "prompt_id": row.prompt_id,
+        "seed": row.seed,
+        "sha256": row.sha256,
+        "width": row.width,
+        "height": row.height,
+        "problem": row.problem,
+    }

@@ -1,0 +1,142 @@
+"""What a worker must know to score generations: the metrics, their code, and what they gave before."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
+import pyarrow as pa
+
+from benchmarks.prompt_sets.prompt_set import pair_id
+from benchmarks.schema import Benchmark
+from benchmarks.stored_scores import read_stored
+from evaluator.scoring.plan import PLAN_VERSION
+from evaluator.worker.ending.judging import Scored
+from leaderboard.ledger.held import results_folder
+from leaderboard.ledger.ledger import Ledger
+from leaderboard.models.entries import ModelEntry, read_track
+from leaderboard.models.image_table import image_hashes, images_path
+from leaderboard.models.ranked_metrics import RankedMetric, ranked_metrics
+from leaderboard.models.scores import scores_path
+from leaderboard.publication.results import read_result
+from leaderboard.publication.snapshot_file import read_snapshot
+from leaderboard.records import Submission
+from leaderboard.store.interface import NotFoundError, Store
+
+log = logging.getLogger(__name__)
+
+Key = tuple[str, str]
+"""Prompt id and SHA-256 of the image's file."""
+
+
+class Wanted(NamedTuple):
+    """What is shown in a pair."""
+
+    image: Key
+    perturbed: bool
+
+
+@dataclass(frozen=True)
+class Jury:
+    """Reads the store for those who score generations.
+
+    Attributes:
+        store: where boards, code and results are.
+    """
+
+    store: Store
+
+    @cached_property
+    def _ledger(self) -> Ledger:
+        return Ledger(self.store)
+
+    def metrics(self) -> tuple[RankedMetric, ...]:
+        """The metrics that score, in the order in which they are to be asked."""
+        return ranked_metrics(
+            read_snapshot(self.store.public), self._ledger.statuses_with_records()
+        )
+
+    def fetch_code(self, metric: RankedMetric, target: Path) -> None:
+        """Copy the module of a metric to a new file."""
+        self._ledger.fetch_upload(metric.submission, target)
+
+    def kept(self, submission: Submission, benchmark: Benchmark) -> Scored | None:
+        """What metrics gave for these images before; None where there is nothing to build on."""
+        result = read_result(self.store, submission, benchmark.name)
+        if result is None or result.revision != benchmark.card.revision:
+            return None
+        name = submission.submission_id
+        repository, path = self.store.public, scores_path(name, benchmark.name)
+        if submission.private:
+            repository = self.store.private
+            path = f"{results_folder(name)}{benchmark.name}.scores.parquet"
+        try:
+            table = read_stored(repository.read(path))
+        except (NotFoundError, pa.ArrowException, ValueError) as error:
+            log.warning("The scores of %s are made anew: %s", name, error)
+            return None
+        return Scored(benchmark.name, table, result.isolation, judges=result.judges)
+
+    def others(self, submission: Submission, benchmark: Benchmark) -> Reusable:
+        """What metrics gave for images of other models, to be looked up by image."""
+        entries = read_track(self.store.public).of(benchmark.name, benchmark.card.revision)
+        name = submission.submission_id
+        return Reusable(self.store, [one for one in entries if one.submission_id != name])
+
+
+class Reusable:
+    """Scores of the very same images of the same prompts in other sets.
+
+    Args:
+        store: where they are published.
+        entries: the other sets.
+    """
+
+    def __init__(self, store: Store, entries: list[ModelEntry]) -> None:
+        self._store = store
+        self._entries = entries
+        self._hashes: dict[str, Mapping[Key, int]] = {}
+
+    def of(self, metric: RankedMetric, wanted: Mapping[str, Wanted]) -> dict[str, float]:
+        """Pair ids to scores that are known already.
+
+        Args:
+            metric: which must have been asked in the same form as now.
+            wanted: pair id to what is shown in it.
+        """
+        found: dict[str, float] = {}
+        for entry in self._entries:
+            run = entry.judges.get(metric.entry_id)
+            if run is None or run.failed or run.contract != PLAN_VERSION:
+                continue
+            here = self._seeds(entry)
+            same = {
+                pair: pair_id(one.image[0], here[one.image], perturbed=one.perturbed)
+                for pair, one in wanted.items()
+                if one.image in here
+            }
+            if same:
+                found |= self._scores(entry, metric.entry_id, same)
+        return found
+
+    def _seeds(self, entry: ModelEntry) -> Mapping[Key, int]:
+        """Image to the seed it is there with."""
+        if entry.submission_id not in self._hashes:
+            path = images_path(entry.submission_id, entry.prompt_set)
+            try:
+                table = image_hashes(self._store.public.read(path))
+            except NotFoundError:
+                table = {}
+            self._hashes[entry.submission_id] = table
+        return self._hashes[entry.submission_id]
+
+    def _scores(self, entry: ModelEntry, judge: str, same: Mapping[str, str]) -> dict[str, float]:
+        content = self._store.public.read(scores_path(entry.submission_id, entry.prompt_set))
+        column: pd.Series[float] = read_stored(content).overall[judge]
+        known = {pair: column.get(theirs) for pair, theirs in same.items()}
+        return {pair: float(s) for pair, s in known.items() if s is not None and pd.notna(s)}

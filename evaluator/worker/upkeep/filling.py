@@ -1,0 +1,128 @@
+"""Queues generations that are on the boards for the metrics that have not scored them yet."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from evaluator.worker.running.jury import Jury
+from leaderboard.governance.accounts import ASSAY
+from leaderboard.ledger.batch import Batch
+from leaderboard.ledger.ledger import Ledger
+from leaderboard.models.entries import ModelTrack, read_track
+from leaderboard.models.grid import images_to_score, missing
+from leaderboard.models.ranked_metrics import RankedMetric
+from leaderboard.publication.results import read_result
+from leaderboard.records import Event, JudgeRun, Kind, Status
+from leaderboard.states import NEW_METRIC, State
+from leaderboard.store.interface import Store
+
+AT_ONCE = 100
+"""Submissions in one commit; each has its own file of events."""
+_NAMED = 8
+_FINISHED = frozenset({State.PUBLISHED, State.HELD})
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class Filling:
+    """Fills the grid of metrics and generations.
+
+    Attributes:
+        store: where both are.
+        jury: knows the ranked metrics.
+    """
+
+    store: Store
+    jury: Jury
+    _looked: str = ""
+
+    def look(self) -> bool:
+        """Queue what further metrics have to score; False where there is nothing.
+
+        Nothing is read where the store is as it was.
+
+        Raises:
+            TransientError: the store fails.
+        """
+        head = self.store.public.head()
+        if head == self._looked:
+            return False
+        found = self.due()
+        for start in range(0, len(found), AT_ONCE):
+            self._queue(dict(list(found.items())[start : start + AT_ONCE]))
+        self._looked = head if not found else self.store.public.head()
+        return bool(found)
+
+    def due(self) -> dict[str, list[RankedMetric]]:
+        """Finished generations to the metrics that have not scored them, of most worth first."""
+        ledger = Ledger(self.store)
+        drawn = [
+            status
+            for status in ledger.statuses_with_records()
+            if status.submission.kind is Kind.GENERATIONS and status.state in _FINISHED
+        ]
+        if not drawn:
+            return {}
+        metrics = self.jury.metrics()
+        track = read_track(self.store.public)
+        lacking = [(status, missing(self._judged(status, track), metrics)) for status in drawn]
+        wanted = [(status, due) for status, due in lacking if due]
+        wanted.sort(key=lambda one: -worth_of(one[0], one[1]))
+        return {status.submission.submission_id: due for status, due in wanted}
+
+    def worth(self, status: Status) -> float:
+        """What it is worth by the second to score a set that waits."""
+        judged = dict(self._judged(status))
+        return worth_of(status, missing(judged, self.jury.metrics()))
+
+    def _judged(self, status: Status, track: ModelTrack | None = None) -> Mapping[str, JudgeRun]:
+        """The metrics that have scored a set, or could not."""
+        track = track or read_track(self.store.public)
+        entry = track.entries.get(status.submission.submission_id)
+        if entry is not None:
+            return entry.judges
+        names = status.submission.benchmarks
+        results = (read_result(self.store, status.submission, name) for name in names)
+        return next((result.judges for result in results if result is not None), {})
+
+    def _queue(self, found: Mapping[str, list[RankedMetric]]) -> None:
+        ledger = Ledger(self.store)
+
+        def batch() -> Batch:
+            now = self.store.clock()
+            left = {n: due for n, due in found.items() if ledger.status(n).state in _FINISHED}
+            return Batch(
+                events={
+                    name: [
+                        Event(
+                            at=now,
+                            state=State.QUEUED,
+                            by=ASSAY.key,
+                            code=NEW_METRIC,
+                            reason=_reason(due),
+                        )
+                    ]
+                    for name, due in left.items()
+                }
+            )
+
+        ledger.write(batch, f"{len(found)} sets of generations for further metrics")
+        log.info("%d sets of generations are to be scored by further metrics.", len(found))
+
+
+def worth_of(status: Status, due: list[RankedMetric]) -> float:
+    """What it is worth by the second to have metrics score a set."""
+    images = status.submission.images
+    if images is None or not due:
+        return 0.0
+    n = images_to_score(images)
+    return sum(1.0 + one.first_tiers for one in due) / sum(one.expected_s(n) for one in due)
+
+
+def _reason(due: list[RankedMetric]) -> str:
+    names = ", ".join(one.title for one in due[:_NAMED])
+    more = f" and {len(due) - _NAMED} more" if len(due) > _NAMED else ""
+    return f"It is scored by further metrics: {names}{more}. What others gave stays."

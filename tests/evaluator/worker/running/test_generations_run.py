@@ -1,0 +1,232 @@
+"""Models' images, scored by every ranked metric and shown with what it gave."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.errors import SubmitterError
+from benchmarks.stored_scores import read_stored
+from evaluator.worker.running.jury import Jury
+from leaderboard.ledger.ledger import Ledger
+from leaderboard.models.entries import ModelEntry, read_track
+from leaderboard.models.pictures import ModelPictures
+from leaderboard.models.reading import ModelReader
+from leaderboard.models.scores import scores_path
+from leaderboard.publication.snapshot_file import read_snapshot
+from leaderboard.records import RunResult, Status
+from leaderboard.states import State
+from tests.evaluator.rig import BOB
+from tests.evaluator.worker.generations import PROMPTS, TINY, ModelRig, drawn, received
+
+OTHER = {
+    "assay.toml": b'name = "other"\ndirection = "lower_is_better"',
+    "scorer.py": b"class Scorer: 1",
+}
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> ModelRig:
+    return ModelRig(tmp_path)
+
+
+def _entry(rig: ModelRig, status: Status) -> ModelEntry:
+    return read_track(rig.store.public).entries[status.submission.submission_id]
+
+
+def _scores(rig: ModelRig, status: Status) -> dict[str, dict[str, float]]:
+    name = status.submission.submission_id
+    table = read_stored(rig.store.public.read(scores_path(name, TINY)))
+    return {str(metric): dict(table.overall[metric]) for metric in table.metrics}
+
+
+def _state(rig: ModelRig, status: Status) -> State:
+    return Ledger(rig.store).whole_status(status.submission.submission_id).state
+
+
+def test_every_ranked_metric_scores_every_image_and_the_changed_ones(rig: ModelRig) -> None:
+    metric = rig.send()
+    rig.worker().run_all()
+    images = drawn(10)
+    model = received(rig, "painter", images)
+    rig.worker("w2").run_all()
+    assert _state(rig, model) is State.PUBLISHED
+    judge = f"{metric.submission.submission_id}/grey"
+    scores = _scores(rig, model)[judge]
+    assert {pair: s for pair, s in scores.items() if not pair.endswith("+")} == {
+        f"{prompt}/{seed}": float(value) for (prompt, seed), value in images.items()
+    }
+    changed = {pair for pair in scores if pair.endswith("+")}
+    assert changed == {f"{prompt.prompt_id}/1+" for prompt in PROMPTS}
+    run = _entry(rig, model).judges[judge]
+    assert (run.perturbed, run.mean_change, run.max_change) == (3, 1.0, 1.0)
+    assert run.cost is not None
+    assert run.cost.pairs == len(images) + 3
+
+
+def test_a_result_says_means_by_skill_and_metric_under_the_models_name(rig: ModelRig) -> None:
+    rig.send()
+    model = received(rig, "painter", {("one", 1): 10, ("two", 1): 20, ("x/three", 1): 60})
+    rig.worker().run_all()
+    result = rig.store.public.read(f"results/{model.submission.submission_id}/{TINY}.json")
+    rows = RunResult.model_validate_json(result).as_rows()
+    assert {row.metric for row in rows} == {"painter"}
+    assert {row.skill: row.value for row in rows} == {
+        None: 30.0,
+        "dark": 15.0,
+        "dark:two": 20.0,
+        "bright": 60.0,
+    }
+
+
+def test_a_model_is_on_no_board_of_metrics(rig: ModelRig) -> None:
+    rig.send()
+    model = received(rig, "painter", drawn(10))
+    rig.worker().run_all()
+    snapshot = read_snapshot(rig.store.public)
+    assert snapshot is not None
+    assert not any(model.submission.submission_id in name for name in snapshot.entries)
+    assert TINY not in snapshot.boards
+
+
+def test_without_any_metric_a_model_is_published_unscored(rig: ModelRig) -> None:
+    model = received(rig, "painter", drawn(10))
+    rig.worker().run_all()
+    assert _state(rig, model) is State.PUBLISHED
+    assert _entry(rig, model).judges == {}
+
+
+def test_a_metric_that_came_later_scores_what_is_there_and_nothing_twice(rig: ModelRig) -> None:
+    first = rig.send()
+    model = received(rig, "painter", drawn(10))
+    rig.worker().run_all()
+    before = _scores(rig, model)
+    second = rig.send(OTHER, account=BOB)
+    rig.backend.asked.clear()
+    rig.worker("w2").run_all()
+    judges = {f"{first.submission.submission_id}/grey", f"{second.submission.submission_id}/other"}
+    assert set(_entry(rig, model).judges) == judges
+    after = _scores(rig, model)
+    assert {name: after[name] for name in before} == before
+    of_images = [value for value in rig.backend.asked if 10 <= value <= 16]
+    assert sorted(of_images) == sorted([*range(10, 16), 11, 13, 15])  # once each, and the changed
+    assert _state(rig, model) is State.PUBLISHED
+
+
+def test_what_waits_for_a_further_metric_stays_on_the_board_meanwhile(rig: ModelRig) -> None:
+    rig.send()
+    model = received(rig, "painter", drawn(10))
+    rig.worker().run_all()
+    rig.send(OTHER, account=BOB)
+    worker = rig.worker("w2")
+    assert worker.run_next()  # the metric
+    assert worker.run_next()  # nothing is left, so that the grid is filled
+    assert _state(rig, model) is State.QUEUED
+    assert model.submission.submission_id in read_track(rig.store.public).entries
+    worker.run_all()
+    assert len(_entry(rig, model).judges) == 2
+
+
+def test_the_very_same_image_of_the_same_prompt_is_not_scored_again(rig: ModelRig) -> None:
+    rig.send()
+    received(rig, "painter", drawn(10))
+    rig.worker().run_all()
+    rig.backend.asked.clear()
+    rig.clock.move(hours=1)
+    images = {**drawn(10), ("one", 2): 99}
+    model = received(rig, "painter", images, version="2")
+    rig.worker("w2").run_all()
+    assert sorted(rig.backend.asked) == [99]
+    (run,) = _entry(rig, model).judges.values()
+    assert run.reused == 8  # five images as they are, and three after the change
+    scores = next(iter(_scores(rig, model).values()))
+    assert scores["one/2"] == 99.0
+    assert scores["two/1"] == 12.0
+
+
+def test_a_metric_that_fails_is_noted_and_the_others_go_on(rig: ModelRig) -> None:
+    rig.send()
+    other = rig.send(OTHER, account=BOB)
+    rig.worker().run_all()
+
+    def breaks(value: int, _: str) -> float:
+        if value == 12:
+            raise SubmitterError("scorer_raised", "ValueError: no such grey")
+        return float(value)
+
+    rig.backend.score = breaks
+    model = received(rig, "painter", drawn(10))
+    rig.worker("w2").run_all()
+    judges = _entry(rig, model).judges
+    assert len(judges) == 2
+    assert all(run.failed for run in judges.values())
+    assert "no such grey" not in str(judges), "what a metric says is not for the author of images"
+    assert _state(rig, model) is State.PUBLISHED
+    rig.backend.asked.clear()
+    assert not rig.worker("w3").run_next(), "what failed is not tried again by itself"
+    assert other.submission.submission_id in {run.submission_id for run in judges.values()}
+
+
+def test_a_private_model_is_scored_and_shown_to_its_author_alone(rig: ModelRig) -> None:
+    rig.send()
+    model = received(rig, "secret", drawn(10), private=True)
+    rig.worker().run_all()
+    assert _state(rig, model) is State.HELD
+    assert read_track(rig.store.public).entries == {}
+    name = model.submission.submission_id
+    assert not rig.store.public.list(f"results/{name}")
+    assert rig.store.private.has(f"held/{name}/results/pictures-{TINY}-000.parquet")
+    kept = Jury(rig.store).kept(model.submission, rig.tiny)
+    assert kept is not None
+    assert len(kept.judges) == 1
+
+
+def test_pictures_of_what_is_on_the_boards_are_found_by_prompt_and_seed(rig: ModelRig) -> None:
+    model = received(rig, "painter", drawn(10))
+    rig.worker().run_all()
+    pictures = ModelPictures(ModelReader(rig.store, {TINY: rig.tiny}, None), rig.store.public)
+    name = model.submission.submission_id
+    shown = pictures(name, "x/three/2")
+    assert shown is not None
+    assert shown[8:12] == b"WEBP"
+    for wrong in ("x/three/3", "three/2", "x/three/-1", "x/three/", "", "/", "x/three/2+", "../2"):
+        assert pictures(name, wrong) is None
+    assert pictures("gen-unknown", "one/1") is None
+
+
+def test_a_run_that_was_cut_off_goes_on_where_it_was(rig: ModelRig) -> None:
+    rig.send()
+    rig.worker().run_all()
+    model = received(rig, "painter", drawn(10))
+    calls = 0
+
+    def dies(value: int, _: str) -> float:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            raise KeyboardInterrupt
+        return float(value)
+
+    rig.backend.score = dies
+    with pytest.raises(KeyboardInterrupt):
+        rig.worker("w2").run_all()
+    rig.clock.move(hours=30)
+    rig.worker("w3").run_all()
+    assert _state(rig, model) is State.PUBLISHED
+    assert len(_entry(rig, model).judges) == 1
+
+
+def test_models_that_wait_for_further_metrics_come_after_what_is_new(rig: ModelRig) -> None:
+    rig.send()
+    old = received(rig, "painter", drawn(10))
+    rig.worker().run_all()
+    rig.send(OTHER, account=BOB)
+    worker = rig.worker("w2")
+    worker.run_next()
+    worker.run_next()
+    assert _state(rig, old) is State.QUEUED
+    new = received(rig, "sketcher", drawn(40), account=BOB)
+    worker.run_next()
+    assert _state(rig, new) is not State.QUEUED
+    assert _state(rig, old) is State.QUEUED
