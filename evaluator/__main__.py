@@ -16,6 +16,7 @@ from evaluator.commands.generate import generate
 from evaluator.commands.grid import grid
 from evaluator.commands.health import health
 from evaluator.commands.init import init
+from evaluator.commands.judges import judges, pin, unpin
 from evaluator.commands.meta import meta
 from evaluator.commands.mine import publish, quota, withdraw
 from evaluator.commands.models import app as models
@@ -45,6 +46,9 @@ _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
         ban,
         unban,
         policy,
+        judges,
+        pin,
+        unpin,
         ledger,
         demo,
     ),

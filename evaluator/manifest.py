@@ -126,17 +126,27 @@ def manifest_reading(content: bytes, kind: type[M]) -> ManifestReading[M]:
         return _unread(
             f"It is not TOML: {error}.", "Correct that line.", int(line[1]) if line else None
         )
-    lines = key_lines(text)
-    try:
-        return ManifestReading(kind.model_validate(values), (), lines)
-    except ValidationError as error:
-        found = error.errors(include_url=False, include_context=False)
-    problems = sorted(
-        (_problem(detail, kind, lines) for detail in found), key=lambda problem: problem.line or 0
-    )
-    wrong = frozenset(str(detail["loc"][0]) for detail in found)
-    rest = kind.model_validate(_without(values, wrong))
-    return ManifestReading(rest, tuple(problems), lines, wrong)
+    return _reading(values, kind, key_lines(text))
+
+
+def _reading(
+    values: Mapping[str, Any], kind: type[M], lines: Mapping[Key, int]
+) -> ManifestReading[M]:
+    """Read again without what is wrong: what keys say of each other is looked at only then."""
+    problems: list[Problem] = []
+    wrong: frozenset[str] = frozenset()
+    left = dict(values)
+    while True:
+        try:
+            made = kind.model_validate(left)
+        except ValidationError as error:
+            found = error.errors(include_url=False, include_context=False)
+        else:
+            problems.sort(key=lambda problem: problem.line or 0)
+            return ManifestReading(made, tuple(problems), lines, wrong)
+        problems += [_problem(detail, kind, lines) for detail in found]
+        wrong |= {str(detail["loc"][0]) for detail in found}
+        left = _without(values, wrong)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from leaderboard.governance.accounts import Account
+from leaderboard.models.model_card import ImagesSeen
 from leaderboard.records import Status
 
 UNNAMED = "content that somebody else sent earlier"
@@ -64,6 +66,8 @@ class Examination:
         files: how many it holds.
         n_bytes: of all its files.
         content_sha256: of its content; empty where it could not be read whole.
+        counts: code to the number of its problems, where not all of them are listed.
+        images: of generations: what they are; None where they were not looked at.
     """
 
     problems: tuple[Problem, ...]
@@ -73,6 +77,58 @@ class Examination:
     files: int = 0
     n_bytes: int = 0
     content_sha256: str = ""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    images: ImagesSeen | None = None
+
+    @property
+    def n_problems(self) -> int:
+        """How many things are wrong, also those that are not listed."""
+        return max(len(self.problems), sum(self.counts.values()))
+
+
+@dataclass(frozen=True)
+class SaidOfImages:
+    """The manifest of Parquet files that come without one; empty: not said.
+
+    Attributes:
+        name: of the model, on the boards.
+        version: as its developer counts.
+        prompt_set: whose prompts were drawn.
+        description: for the boards.
+    """
+
+    name: str = ""
+    version: str = ""
+    prompt_set: str = ""
+    description: str = ""
+
+    def told(self) -> dict[str, str]:
+        """What is said, by the manifest's own keys."""
+        keys = {
+            "name": self.name,
+            "version": self.version,
+            "benchmark": self.prompt_set,
+            "description": self.description,
+        }
+        return {key: value for key, value in keys.items() if value}
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """How far the check of images is.
+
+    Attributes:
+        done: images that were looked at.
+        total: images that there are.
+        eta_s: seconds that are left; None where that is not known.
+    """
+
+    done: int
+    total: int
+    eta_s: float | None = None
+
+
+Tell = Callable[[Advance], None]
 
 
 @dataclass(frozen=True)
@@ -167,3 +223,41 @@ class Desk(Protocol):
         private: bool = False,
     ) -> Accepted:
         """Check and queue a scores file (CSV or Parquet)."""
+
+    def prompt_set_names(self) -> tuple[str, ...]:
+        """Names of the prompt sets of which generations are taken here."""
+
+    def examine_generations(
+        self, where: Path | str, said: SaidOfImages | None = None, tell: Tell | None = None
+    ) -> Examination:
+        """Look at every image of a submission of generations without keeping any.
+
+        Args:
+            where: as for `submit_generations`.
+            said: likewise.
+            tell: told now and then how far it is.
+        """
+
+    def submit_generations(
+        self,
+        where: Path | str,
+        *,
+        account: Account,
+        submitter: str = "",
+        private: bool = False,
+        source: str = "",
+        said: SaidOfImages | None = None,
+        tell: Tell | None = None,
+    ) -> Accepted:
+        """Check and queue the images that a model drew of a prompt set.
+
+        Args:
+            where: a folder, an archive (.zip, .tar, .tar.gz), a Parquet file or a folder of them;
+                as text, a repository of the Hub, as for `examine_repository`.
+            account: as for `submit_metric`.
+            submitter: likewise.
+            private: likewise.
+            source: likewise.
+            said: the manifest of Parquet files that come without one.
+            tell: told now and then how far the check is.
+        """

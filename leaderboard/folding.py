@@ -110,10 +110,19 @@ def asked_at(events: Sequence[Event]) -> datetime:
     Raises:
         PlatformError: `no_events`.
     """
+    return asked_by(events).at
+
+
+def asked_by(events: Sequence[Event]) -> Event:
+    """The event that asked for the run that the last of these belongs to.
+
+    Raises:
+        PlatformError: `no_events`.
+    """
     if not events:
         raise PlatformError("no_events", "Nothing was ever asked for.")
-    asked = [after.at for before, after in pairwise(events) if _asked(before, after)]
-    return asked[-1] if asked else events[0].at
+    asked = [after for before, after in pairwise(events) if _asked(before, after)]
+    return asked[-1] if asked else events[0]
 
 
 def _asked(before: Event, event: Event) -> bool:

@@ -19,8 +19,10 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from benchmarks.commands.common import AsJson, Data, Name, named, print_json
+from benchmarks.commands.prompt_set_lines import drawing_facts, drawing_words
 from benchmarks.errors import SubmitterError
-from benchmarks.schema import Benchmark
+from benchmarks.prompt_sets.prompt_set import PromptSet
+from benchmarks.schema import Answers, Benchmark
 from benchmarks.sources.disk import as_bytes
 from benchmarks.sources.files import DataFile
 from benchmarks.sources.folder import DataFolder
@@ -37,7 +39,9 @@ def describe(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print a benchmark's card, its files and what is in them; data need not be there.
+    """Print the card of a benchmark or prompt set, its files and what is in them.
+
+    Data need not be there. Of a prompt set, --facts prints what papers print about models on it.
 
     Example: python -m benchmarks describe demo_croc
     """
@@ -48,7 +52,7 @@ def describe(
     try:
         answers = benchmark.answers(data)
         counts = answers.counts()
-        facts = benchmark.facts(answers) if with_facts else {}
+        facts = _facts(benchmark, answers, data) if with_facts else {}
     except SubmitterError as raised:
         error = raised
     files = _files(benchmark, data)
@@ -61,6 +65,17 @@ def describe(
             _print_facts(title, of, Console())
     if error is not None and error.code not in _NOT_THERE:
         raise error
+
+
+def _facts(benchmark: Benchmark, answers: Answers, data: Path | None) -> Mapping[str, pd.DataFrame]:
+    """What the answers alone say; of a prompt set, what is known of models from elsewhere."""
+    found = benchmark.facts(answers)
+    if not isinstance(benchmark, PromptSet):
+        return found
+    # It loads the benchmarks whose ratings it sums up, which no other command needs at once.
+    from benchmarks.prompt_sets.reference import reference_frames  # noqa: PLC0415
+
+    return {**found, **reference_frames(benchmark.name, data)}
 
 
 def _files(benchmark: Benchmark, data: Path | None) -> list[dict[str, Any]]:
@@ -109,6 +124,8 @@ def _for_programs(
 ) -> dict[str, Any]:
     return {
         **benchmark.card.model_dump(mode="json", exclude={"files", "counts"}),
+        "track": benchmark.track,
+        **({"drawing": drawing_facts(benchmark)} if isinstance(benchmark, PromptSet) else {}),
         "files": files,
         "counts": _both_counts(benchmark, counts),
         "problem": {"code": error.code, "text": str(error)} if error else None,
@@ -129,6 +146,8 @@ def _for_people(
     headline = card.measures.get(card.headline.measure)
     ordered = headline.title if headline else card.headline.measure
     console.print(f"The board is ordered by {ordered}; resampled is the {card.cluster}.\n")
+    if isinstance(benchmark, PromptSet):
+        console.print(drawing_words(benchmark, counts.get("prompts")) + "\n", markup=False)
     if files:
         console.print(_table_of_files(files))
         for line in _how_to_get(files):

@@ -10,7 +10,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Column, Table
 
-from benchmarks.commands.common import AsJson, Data, known, print_json
+from benchmarks.commands.common import AsJson, Data, known, known_sets, print_json
+from benchmarks.commands.prompt_set_lines import set_line, sets_table
 from benchmarks.errors import AssayError, SubmitterError
 from benchmarks.schema import Benchmark
 
@@ -23,6 +24,8 @@ _NOT_THERE = frozenset({"data_missing", "images_missing", "no_prompts"})
 def list_benchmarks(data: Data = None, as_json: AsJson = False) -> None:
     """List the benchmarks and what of each is at hand; `broken` is there, but cannot be used.
 
+    Benchmarks test metrics. Prompt sets, listed below them, test text-to-image models.
+
     Example: python -m benchmarks list
     """
     if data is not None and not data.is_dir():
@@ -32,8 +35,9 @@ def list_benchmarks(data: Data = None, as_json: AsJson = False) -> None:
             "Name the folder of data with --data or ASSAY_DATA, or leave it out.",
         )
     lines = [_line(benchmark, data) for _, benchmark in sorted(known().items())]
+    sets = [set_line(one, data) for _, one in sorted(known_sets().items())]
     if as_json:
-        print_json(lines)
+        print_json([*lines, *sets])
         return
     # One line each on a narrow screen: only a title may be cut.
     columns = [Column(key, no_wrap=True, min_width=_WIDTHS.get(key)) for key in _COLUMNS]
@@ -42,7 +46,9 @@ def list_benchmarks(data: Data = None, as_json: AsJson = False) -> None:
         table.add_row(*(_shown(line, key) for key in _COLUMNS))
     console = Console()
     console.print(table)
-    for line in lines:
+    if sets:
+        console.print(sets_table(sets))
+    for line in (*lines, *sets):
         for text in dict.fromkeys(fault["text"] for fault in line["problems"].values()):
             console.print(f"{line['name']}: {text}", markup=False, highlight=False, soft_wrap=True)
 
@@ -68,6 +74,7 @@ def _line(benchmark: Benchmark, data: Path | None) -> dict[str, Any]:
         "title": benchmark.card.title,
         "family": benchmark.card.family,
         "revision": benchmark.card.revision,
+        "track": benchmark.track,
         **there,
         "problems": problems,
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -58,8 +59,30 @@ def has_images(folder: DataFolder) -> bool:
     return folder.has(IMAGES) or all(map(folder.has, IMAGE_PARTS))
 
 
-def load_prompts(folder: DataFolder) -> pd.DataFrame:
-    """The prompts by which text-to-image models are ranked; see `Benchmark.prompts`.
+@dataclass(frozen=True, slots=True)
+class RankingPrompt:
+    """A prompt by which text-to-image models are ranked.
+
+    Attributes:
+        prompt_id: its place in the released list, `000` to `198`.
+        text: the prompt.
+        split: `real` or `synth`.
+        elements: raw element keys, in the released order.
+    """
+
+    prompt_id: str
+    text: str
+    split: str
+    elements: tuple[str, ...]
+
+    @property
+    def skills(self) -> frozenset[str]:
+        """Skills of its elements."""
+        return frozenset(parse_element_key(key).skill for key in self.elements)
+
+
+def ranking_prompts(folder: DataFolder) -> list[RankingPrompt]:
+    """The prompts by which text-to-image models are ranked, with their elements.
 
     Raises:
         SubmitterError: `data_missing` or `data_malformed`.
@@ -68,16 +91,33 @@ def load_prompts(folder: DataFolder) -> pd.DataFrame:
     if not isinstance(entries, dict):
         raise folder.malformed(PROMPTS, "is not a JSON object of prompts")
     folder.check_count(PROMPTS, "ranking prompts", len(entries))
-    skills = [_prompt_skills(folder, text, entry) for text, entry in entries.items()]
-    folder.check_count(PROMPTS, "ranking elements", sum(map(len, skills)))
+    found = [
+        RankingPrompt(
+            f"{number:03d}",
+            text,
+            "real" if number < _REAL_PROMPTS else "synth",
+            _prompt_elements(folder, text, entry),
+        )
+        for number, (text, entry) in enumerate(entries.items())
+    ]
+    folder.check_count(PROMPTS, "ranking elements", sum(len(one.elements) for one in found))
     folder.verified()
-    splits = ["real" if number < _REAL_PROMPTS else "synth" for number in range(len(entries))]
+    return found
+
+
+def load_prompts(folder: DataFolder) -> pd.DataFrame:
+    """The ranking prompts as a table; see `Benchmark.prompts`.
+
+    Raises:
+        SubmitterError: `data_missing` or `data_malformed`.
+    """
+    found = ranking_prompts(folder)
     return pd.DataFrame(
         {
-            "prompt_id": [f"{number:03d}" for number in range(len(entries))],
-            "prompt": list(entries),
-            "split": splits,
-            "skills": [";".join(sorted(set(found) - {UNREPORTED_SKILL})) for found in skills],
+            "prompt_id": [one.prompt_id for one in found],
+            "prompt": [one.text for one in found],
+            "split": [one.split for one in found],
+            "skills": [";".join(sorted(one.skills - {UNREPORTED_SKILL})) for one in found],
         }
     )
 
@@ -158,13 +198,16 @@ def _image_readers(folder: DataFolder, names: Iterable[str]) -> dict[str, Reader
     return zip_images("evalmuse", archive, {name: f"images/{name}" for name in names})
 
 
-def _prompt_skills(folder: DataFolder, text: str, entry: Any) -> list[str]:
-    """The skill of each element of a ranking prompt."""
+def _prompt_elements(folder: DataFolder, text: str, entry: Any) -> tuple[str, ...]:
+    """The element keys of a ranking prompt, each of which can be taken apart."""
     if not isinstance(entry, dict) or entry.get("prompt") != text:
         raise folder.malformed(PROMPTS, f"has an entry {text[:60]!r} whose prompt differs")
     try:
-        return [parse_element_key(key).skill for key in entry["element_score"]]
-    except (KeyError, TypeError, ValueError) as error:
+        keys = tuple(entry["element_score"])
+        for key in keys:
+            parse_element_key(key)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise folder.malformed(
             PROMPTS, f"has an entry {text[:60]!r} with unusable element_score: {error}"
         ) from error
+    return keys

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from benchmarks.demo import gecko_split
-from benchmarks.prompt_sets.prompt_set import MEASURES, Drawing, PromptSet, SetPrompt
-from benchmarks.schema import Card
+from benchmarks.prompt_sets.prompt_set import Drawing, PromptSet, SetPrompt
+from benchmarks.prompt_sets.set_cards import set_card
+from benchmarks.sources.folder import DataFolder
 
 
-def _prompts(data: Path | None) -> list[SetPrompt]:
-    del data
+def _prompts(folder: DataFolder) -> list[SetPrompt]:
+    del folder
     return [
         SetPrompt(p.id, p.text, skills=(p.skill, f"{p.skill}:{p.sub_skill}"))
         for p in gecko_split.prompts()
@@ -19,7 +18,7 @@ def _prompts(data: Path | None) -> list[SetPrompt]:
 
 PROMPT_SETS = (
     PromptSet(
-        Card.read(Path(__file__).parent / "cards" / "demo_prompts.toml", MEASURES),
+        set_card("demo_prompts"),
         _prompts,
         Drawing(seeds=(1, 2), least_side=64, most_side=1024),
         rated_by="demo_gecko",

@@ -7,17 +7,20 @@ human answers: what is known of a generation is what the metrics say of it.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
 import pandas as pd
 
+from benchmarks.errors import SubmitterError
 from benchmarks.prompt_sets.means import add_means
 from benchmarks.rows import Measured, MeasuredBuilder, Row
-from benchmarks.schema import Answers, Benchmark, Card, MeasureInfo, ScoreTable
+from benchmarks.schema import Answers, Benchmark, Card, MeasureInfo, Questions, ScoreTable
+from benchmarks.sources.folder import DataFolder
 from benchmarks.statistics.resampling import ResamplingPlan
 
 MEASURE = "model_score"
@@ -90,13 +93,25 @@ class PromptAnswers(Answers):
 
     prompts: tuple[SetPrompt, ...] = field(default=(), kw_only=True)
 
+    def counts(self) -> dict[str, int]:
+        """Prompts and elements, in all, and the prompts of each split and skill."""
+        splits = Counter(one.split for one in self.prompts if one.split)
+        skills = Counter(skill for one in self.prompts for skill in one.skills)
+        elements = sum(len(one.elements) for one in self.prompts)
+        return {
+            "prompts": len(self.prompts),
+            **({"elements": elements} if elements else {}),
+            **{f"{split}: prompts of the split": n for split, n in splits.items()},
+            **{f"{skill}: prompts": n for skill, n in skills.items()},
+        }
+
 
 class PromptSet(Benchmark):
     """One prompt set.
 
     Args:
         card: what people are told about it; `track` is `models`.
-        load: reads the prompts from the folder of data, in their order.
+        load: reads the prompts from the files of the card, in their order.
         drawing: how they are to be drawn.
         rated_by: the benchmark of metrics on which people rated models on these very prompts.
     """
@@ -104,7 +119,7 @@ class PromptSet(Benchmark):
     def __init__(
         self,
         card: Card,
-        load: Callable[[Path | None], Sequence[SetPrompt]],
+        load: Callable[[DataFolder], Sequence[SetPrompt]],
         drawing: Drawing | None = None,
         rated_by: str = "",
     ) -> None:
@@ -112,7 +127,7 @@ class PromptSet(Benchmark):
         self.drawing = drawing or Drawing()
         self.rated_by = rated_by
         self._load = load
-        self._kept: tuple[object, tuple[SetPrompt, ...]] | None = None
+        self._kept: tuple[object, PromptAnswers] | None = None
 
     @property
     def track(self) -> Literal["metrics", "models"]:
@@ -125,16 +140,44 @@ class PromptSet(Benchmark):
         Raises:
             SubmitterError: `data_missing` or `data_malformed`.
         """
-        state = (data, self.folder(data).signature())
-        if self._kept is None or self._kept[0] != state:
-            self._kept = state, tuple(self._load(data))
-        return self._kept[1]
+        return self.answers(data).prompts
 
     def answers(self, data: Path | None) -> PromptAnswers:
-        """The prompts; each is a cluster."""
-        found = self.set_prompts(data)
-        return PromptAnswers(
-            pair_ids=(), clusters=tuple(one.prompt_id for one in found), prompts=found
+        """The prompts; each is a cluster.
+
+        Raises:
+            SubmitterError: `data_missing` or `data_malformed`.
+        """
+        folder = self.folder(data)
+        state = (data, folder.signature())
+        kept = self._kept
+        if kept is None or kept[0] != state:
+            self._kept = kept = state, self._read(folder)
+        return kept[1]
+
+    def _read(self, folder: DataFolder) -> PromptAnswers:
+        prompts = tuple(self._load(folder))
+        found = PromptAnswers(
+            pair_ids=(),
+            clusters=tuple(one.prompt_id for one in prompts),
+            prompts=prompts,
+        )
+        for file in self.card.files[:1]:
+            for what, count in found.counts().items():
+                folder.check_count(file.path, what, count)
+        return replace(found, sources=folder.verified())
+
+    def questions(self, data: Path | None) -> Questions:
+        """There are none before a model has drawn.
+
+        Raises:
+            SubmitterError: always.
+        """
+        del data
+        raise SubmitterError(
+            "images_missing",
+            f"{self.name} is a set of prompts: its images are those that models draw.",
+            f"`python -m benchmarks prompts {self.name}` gives the prompts.",
         )
 
     def prompts(self, data: Path | None) -> pd.DataFrame:

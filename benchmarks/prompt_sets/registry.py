@@ -10,6 +10,7 @@ from types import MappingProxyType
 from benchmarks import prompt_sets
 from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.prompt_sets.prompt_set import PromptSet
+from benchmarks.schema import Benchmark
 
 
 def load_prompt_sets() -> Mapping[str, PromptSet]:
@@ -32,6 +33,22 @@ def load_prompt_sets() -> Mapping[str, PromptSet]:
                 )
             found[one.name] = one
     return MappingProxyType(found)
+
+
+def with_prompt_sets(
+    benchmarks: Mapping[str, Benchmark], sets: Mapping[str, PromptSet]
+) -> Mapping[str, Benchmark]:
+    """Whatever has a name: benchmarks of metrics, then prompt sets.
+
+    Raises:
+        PlatformError: a prompt set is called as a benchmark is.
+    """
+    for name in sets:
+        if name in benchmarks:
+            raise PlatformError(
+                "duplicate_benchmark", f"A benchmark and a prompt set are called {name!r}."
+            )
+    return MappingProxyType({**benchmarks, **sets})
 
 
 def find_prompt_set(known: Mapping[str, PromptSet], name: str) -> PromptSet:

@@ -19,7 +19,7 @@ from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.registry import find, load_registry
 from benchmarks.schema import Benchmark
 from evaluator.commands.bars import run_bars
-from evaluator.commands.check_generations import check_generations, is_generations
+from evaluator.commands.check_generations import check_generations
 from evaluator.commands.check_record import examined_record, found_record
 from evaluator.commands.check_report import (
     closing_lines,
@@ -46,10 +46,11 @@ from evaluator.scoring.progress import Progress
 from evaluator.submission.checking.drawn import USUAL_PAIRS, Drawn
 from evaluator.submission.checking.dry_run import DryRun, Machine, dry_run, receipt_of
 from evaluator.submission.checking.expected import Expectation, expectation
+from evaluator.submission.generations.opening import says_generations
 from evaluator.submission.receipts import SUFFIX, written
 from evaluator.submission.validate import ScoringModule, opened_source
 from evaluator.worker.claims.heartbeat import RunProgress
-from leaderboard.desk import Examination
+from leaderboard.desk import Examination, SaidOfImages
 from leaderboard.records import Receipt
 
 FAILED = 1
@@ -102,12 +103,21 @@ class Outcome:
 def check(
     path: Annotated[
         str,
-        typer.Argument(help="Folder, archive (.zip, .tar, .tar.gz) or hub:owner/name@revision."),
+        typer.Argument(
+            help="Folder, archive (.zip, .tar, .tar.gz), Parquet file of images, or "
+            "hub:owner/name@revision."
+        ),
     ],
     benchmark: Annotated[
         list[str] | None,
-        typer.Option(help="Benchmark to ask; repeatable. The demo benchmarks if not given."),
+        typer.Option(
+            help="Benchmark to ask; repeatable. The demo benchmarks if not given. Of Parquet files "
+            "without assay.toml: the prompt set."
+        ),
     ] = None,
+    name: Annotated[
+        str, typer.Option(help="Of the model: of Parquet files without assay.toml.")
+    ] = "",
     pairs: Annotated[
         int, typer.Option(min=8, help="About how many pairs, drawn evenly.")
     ] = USUAL_PAIRS,
@@ -131,8 +141,8 @@ def check(
     """List every problem of a submission, then run it as a worker would, on the demo.
 
     Says whether it may rank, what it scores, what it costs and how long it would take on every
-    benchmark, and writes a receipt that can be sent along. Of a folder of generations it lists
-    what is missing or wrong.
+    benchmark, and writes a receipt that can be sent along. Of generations it lists every image
+    that is missing or wrong.
 
     Exits with 1 where something is wrong with the submission.
 
@@ -140,9 +150,12 @@ def check(
     """
     registry = load_registry()
     with stopped_in_words("Nothing was kept; check it again."), local_source(path) as source:
-        if is_generations(source):
-            good = check_generations(source, registry, data, as_json=as_json)
+        if says_generations(source):
+            said = SaidOfImages(name=name, prompt_set=",".join(benchmark or ()))
+            good = check_generations(source, registry, data, said=said, as_json=as_json)
             raise typer.Exit(0 if good else FAILED)
+        if name:
+            raise typer.BadParameter("a module says it in assay.toml", param_hint="--name")
         names, n = tuple(benchmark or ()), None if every else pairs
         wanted = Wanted(path, source, registry, data, names, n, isolation, models)
         _check(wanted, receipt, as_json=as_json)

@@ -1,110 +1,120 @@
-"""`check` of a folder of generations: every image that is missing or wrong, at once."""
+"""`check` of generations, in whatever form: every image that is missing or wrong, at once."""
 
 from __future__ import annotations
 
 import json
-import tomllib
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import typer
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.text import Text
 
-from benchmarks.errors import SubmitterError
-from benchmarks.registry import find
+from benchmarks.command_line import errors
+from benchmarks.prompt_sets.registry import load_prompt_sets
 from benchmarks.schema import Benchmark
-from evaluator.commands.check_report import safe
+from evaluator.commands.check_report import problem_lines, safe
 from evaluator.commands.common import console
-from evaluator.generation.check import FolderReport, check_folder
-from evaluator.generation.manifest import GenerationsManifest, parse_generations
-from evaluator.generation.prompts import Choice, Prompt, benchmark_prompts
-from evaluator.generation.rows import parse_rows
-from evaluator.manifest import FILE, MAX_BYTES
+from evaluator.generation.check import GenerationsReport
+from evaluator.generation.manifest import GenerationsManifest
+from evaluator.submission.generations.opening import opened_source
+from evaluator.submission.generations.taking import Taken, take
+from evaluator.submission.generations.targets import AnyPrompts, PromptSets
+from evaluator.submission.receiving.generations_desk import listening
+from leaderboard.desk import Advance, SaidOfImages, Tell
 
 SHOWN = 40
-MAX_TABLE_BYTES = 256 << 20
-
-
-def is_generations(path: Path) -> bool:
-    """Whether a folder says that it holds generations."""
-    file = path / FILE
-    if not file.is_file() or file.stat().st_size > MAX_BYTES:
-        return False
-    try:
-        values = tomllib.loads(file.read_bytes().decode("utf-8-sig"))
-    except (ValueError, RecursionError):  # `check` says what is wrong with it
-        return False
-    return values.get("kind") == "generations"
 
 
 def check_generations(
-    path: Path, registry: Mapping[str, Benchmark], data: Path | None, *, as_json: bool
+    path: Path,
+    registry: Mapping[str, Benchmark],
+    data: Path | None,
+    *,
+    said: SaidOfImages | None = None,
+    as_json: bool,
 ) -> bool:
     """Say what is missing or wrong; True where nothing is.
 
     Raises:
-        SubmitterError: `bad_manifest`, `unknown_benchmark`, `data_missing`, `no_seeds`,
-            `no_images`.
+        SubmitterError: what was named cannot be read at all.
     """
-    manifest = parse_generations((path / FILE).read_bytes())
-    if not manifest.seeds:
-        raise SubmitterError(
-            "no_seeds", f"{FILE} names no seeds.", "Write seeds = [42], or those that were used."
-        )
-    prompts = _prompts(path, manifest, registry, data)
-    if not prompts:
-        raise SubmitterError(
-            "no_images",
-            f"{manifest.images} names no image, and {FILE} no benchmark whose prompts are drawn.",
-            "Write a line of prompt_id, seed and file for each image.",
-        )
-    report = check_folder(path, prompts, manifest.seeds, manifest.images)
+    resolve = AnyPrompts(PromptSets(load_prompt_sets(), data), registry)
+    with image_bar() as tell, opened_source(path) as source:
+        taken = take(source, resolve, said=said, listener=listening(tell))
     if as_json:
-        typer.echo(json.dumps(_record(manifest, report), indent=1))
+        typer.echo(json.dumps(_record(taken), indent=1))
     else:
-        _print(manifest, report)
-    return report.complete
+        _print(taken)
+    return not taken.problems
 
 
-def _prompts(
-    path: Path, manifest: GenerationsManifest, registry: Mapping[str, Benchmark], data: Path | None
-) -> tuple[Prompt, ...]:
-    """Of the benchmark; for prompts of one's own those that the table itself names."""
-    if manifest.benchmark:
-        return benchmark_prompts(find(registry, manifest.benchmark), data, Choice()).prompts
-    table = (path / manifest.images).resolve()
-    inside = table.is_relative_to(path.resolve()) and table.is_file()
-    if not inside or table.stat().st_size > MAX_TABLE_BYTES:
-        return ()
-    rows, _ = parse_rows(table.read_bytes())
-    return tuple({row.prompt_id: Prompt(row.prompt_id, row.prompt or "") for row in rows}.values())
-
-
-def _print(manifest: GenerationsManifest, report: FolderReport) -> None:
-    out = console()
-    out.print(
-        safe(
-            f"{manifest.name} {manifest.version}: {report.usable} of {report.wanted} images are "
-            f"there and right, {len(report.withheld)} are withheld."
-        )
+@contextmanager
+def image_bar() -> Iterator[Tell]:
+    """A bar over all images while inside, on standard error, with the time that is left."""
+    columns = (
+        SpinnerColumn(),
+        TextColumn("looking at images"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
     )
-    for problem in report.problems[:SHOWN]:
-        out.print(safe(f"{problem.where}: {problem.message} [{problem.kind}]"), soft_wrap=True)
-    left = len(report.problems) - SHOWN
-    if left > 0:
-        counts = ", ".join(f"{n} {kind}" for kind, n in report.counts().items())
-        out.print(Text(f"and {left} more problems; in all {counts}"))
-    if report.complete:
+    with Progress(*columns, console=errors(), transient=True) as bars:
+        task = bars.add_task("images", total=None)
+
+        def tell(now: Advance) -> None:
+            bars.update(task, completed=now.done, total=now.total)
+
+        yield tell
+
+
+def _print(taken: Taken) -> None:
+    out = console()
+    if taken.manifest and taken.report:
+        out.print(safe(_summary(taken.manifest, taken.report)))
+    for line in problem_lines(taken.problems[:SHOWN], hints_once=True):
+        out.print(line, soft_wrap=True)
+    total = sum(taken.counts.values())
+    if total > SHOWN:
+        counts = ", ".join(f"{n} {code}" for code, n in taken.counts.items())
+        out.print(Text(f"and {total - SHOWN} more problems; in all {counts}"))
+    if not taken.problems:
         out.print(Text("Nothing is wrong.", style="green"))
 
 
-def _record(manifest: GenerationsManifest, report: FolderReport) -> dict[str, object]:
+def _summary(manifest: GenerationsManifest, report: GenerationsReport) -> str:
+    reasons = ", ".join(f"{n} {reason}" for reason, n in report.withheld.items())
+    withheld = f"{report.n_withheld} are withheld{f' ({reasons})' if reasons else ''}"
+    return (
+        f"{manifest.name} {manifest.version}: {report.usable} of {report.wanted} images are there "
+        f"and right, {withheld}."
+    )
+
+
+def _record(taken: Taken) -> dict[str, object]:
+    manifest, report = taken.manifest, taken.report
     return {
-        "name": manifest.name,
-        "version": manifest.version,
-        "wanted": report.wanted,
-        "usable": report.usable,
-        "withheld": len(report.withheld),
-        "problems": [asdict(problem) for problem in report.problems],
+        "name": manifest.name if manifest else "",
+        "version": manifest.version if manifest else "",
+        "prompt_set": taken.images.prompt_set if taken.images else "",
+        "wanted": report.wanted if report else 0,
+        "usable": report.usable if report else 0,
+        "withheld": dict(report.withheld) if report else {},
+        "sizes": taken.images.sizes if taken.images else {},
+        "n_bytes": taken.images.n_bytes if taken.images else 0,
+        "content_sha256": taken.content_sha256,
+        "model_card": manifest.model_card().model_dump(mode="json") if manifest else None,
+        "counts": dict(taken.counts),
+        "problems": [
+            {"kind": p.code, "where": p.place, "message": p.message, "hint": p.hint}
+            for p in taken.problems
+        ],
     }

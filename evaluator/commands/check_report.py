@@ -38,12 +38,19 @@ def safe(text: str) -> Text:
     return Text(one_line(text.encode(errors="replace")))
 
 
-def problem_lines(problems: Sequence[Problem]) -> Iterator[Text]:
-    """Each as compilers print it, its hint below."""
+def problem_lines(problems: Sequence[Problem], *, hints_once: bool = False) -> Iterator[Text]:
+    """Each as compilers print it, its hint below.
+
+    Args:
+        problems: what is wrong.
+        hints_once: whether a hint is told where it first applies, and not again.
+    """
+    told: set[str] = set()
     for problem in problems:
         place = f"{problem.place}: " if problem.place else ""
         yield safe(f"{place}{problem.message} [{problem.code}]")
-        if problem.hint:
+        if problem.hint and not (hints_once and problem.hint in told):
+            told.add(problem.hint)
             yield Text("    ").append_text(safe(problem.hint))
 
 

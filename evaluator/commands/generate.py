@@ -1,4 +1,4 @@
-"""`generate`: images for a benchmark's prompts, with any text-to-image pipeline of diffusers."""
+"""`generate`: images for the prompts of a prompt set, with any text-to-image pipeline of diffusers."""
 
 from __future__ import annotations
 
@@ -6,16 +6,24 @@ import json
 
 import typer
 
+from benchmarks.prompt_sets.prompt_set import SEEDS
 from evaluator.commands import generate_options as options
 from evaluator.commands.common import DataOption, JsonOption, console
-from evaluator.commands.generate_options import Checker, Precision, Seeding, prompts_of, setting
+from evaluator.commands.generate_options import (
+    Checker,
+    Precision,
+    Seeding,
+    prompts_of,
+    seeds_of,
+    setting,
+)
 from evaluator.commands.generate_run import Asked, Loading, draw_outline
 from evaluator.generation.checkpoint import locate
 from evaluator.generation.folder import RunFolder
 from evaluator.generation.outline import Outline
 from evaluator.generation.overview import facts_table
-from evaluator.generation.prompts import Choice, parse_seeds
-from evaluator.generation.recipes import DEFAULT_SEEDS, Overrides
+from evaluator.generation.prompts import Choice
+from evaluator.generation.recipes import Overrides
 
 
 def generate(
@@ -24,7 +32,7 @@ def generate(
     benchmark: options.BenchmarkOption = None,
     prompts: options.PromptsOption = None,
     data: DataOption = None,
-    seeds: options.SeedsOption = DEFAULT_SEEDS,
+    seeds: options.SeedsOption = None,
     skill: options.SkillOption = None,
     split: options.SplitOption = None,
     limit: options.LimitOption = None,
@@ -49,17 +57,17 @@ def generate(
     dry_run: options.DryRunOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Draw the prompts of a benchmark into a folder that can be submitted.
+    """Draw the prompts of a prompt set into a folder that can be submitted.
 
     One PNG for each prompt and seed, a table images.jsonl with what made each, assay.toml and a
     contact sheet. Run it again to go on: only what is missing or damaged is drawn.
 
     Example: python -m evaluator generate --model stabilityai/stable-diffusion-xl-base-1.0
-    --benchmark genai_527 --seeds 42,3407,5096 --out sdxl --data data
+    --benchmark gecko_s --seeds 42,3407,5096 --out sdxl --data data
     """
     choice = Choice(tuple(skill or ()), tuple(split or ()), limit)
     chosen = prompts_of(benchmark, prompts, data, choice)
-    wanted = parse_seeds(seeds)
+    wanted = seeds_of(seeds, chosen, SEEDS)
     overrides = Overrides(
         steps=steps,
         guidance=guidance,

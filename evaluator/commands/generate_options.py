@@ -9,8 +9,10 @@ from typing import Annotated
 
 import typer
 
+from benchmarks.prompt_sets.registry import load_prompt_sets, with_prompt_sets
+from benchmarks.prompt_sets.seeds import parse_seeds
 from benchmarks.registry import find, load_registry
-from evaluator.generation.prompts import Choice, PromptSet, benchmark_prompts, file_prompts
+from evaluator.generation.prompts import Choice, ChosenPrompts, benchmark_prompts, file_prompts
 from evaluator.generation.settings import Scalar
 
 
@@ -42,13 +44,21 @@ ModelOption = Annotated[
 ]
 OutOption = Annotated[Path, typer.Option("--out", help="Folder to make, or to go on with.")]
 BenchmarkOption = Annotated[
-    str | None, typer.Option("--benchmark", help="Benchmark whose prompts are drawn.")
+    str | None,
+    typer.Option("--benchmark", help="Prompt set, or benchmark, whose prompts are drawn."),
 ]
 PromptsOption = Annotated[
     Path | None,
     typer.Option("--prompts", help="CSV of your own: prompt_id, prompt[, split, skills]."),
 ]
-SeedsOption = Annotated[str, typer.Option("--seeds", help="Whole numbers, joined by commas.")]
+SeedsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--seeds",
+        help="Whole numbers, joined by commas; without it, those the prompt set proposes, else "
+        "42,3407,5096.",
+    ),
+]
 SkillOption = Annotated[
     list[str] | None, typer.Option("--skill", help="Only this skill; repeatable.")
 ]
@@ -131,18 +141,43 @@ DryRunOption = Annotated[
 
 def prompts_of(
     benchmark: str | None, path: Path | None, data: Path | None, choice: Choice
-) -> PromptSet:
-    """The prompts of a benchmark, or of a file.
+) -> ChosenPrompts:
+    """The prompts of a prompt set, of a benchmark, or of a file.
 
     Raises:
         typer.BadParameter: neither or both are given.
         SubmitterError: `unknown_benchmark`, `no_prompts`, or a file that cannot be read.
     """
     if benchmark is not None and path is None:
-        return benchmark_prompts(find(load_registry(), benchmark), data, choice)
+        return prompts_by_name(benchmark, data, choice)
     if path is not None and benchmark is None:
         return file_prompts(path, choice)
     raise typer.BadParameter("give one of --benchmark and --prompts")
+
+
+def prompts_by_name(name: str, data: Path | None, choice: Choice) -> ChosenPrompts:
+    """The prompts of a prompt set or of a benchmark.
+
+    Raises:
+        SubmitterError: `unknown_benchmark`, `no_prompts`, `data_missing`, `data_malformed`,
+            `unknown_choice`.
+    """
+    known = with_prompt_sets(load_registry(), load_prompt_sets())
+    return benchmark_prompts(find(known, name), data, choice)
+
+
+def seeds_of(
+    text: str | None, prompts: ChosenPrompts | None, default: tuple[int, ...]
+) -> tuple[int, ...]:
+    """The seeds that were asked for, else those that the prompt set proposes, else the default.
+
+    Raises:
+        SubmitterError: `bad_seeds`.
+    """
+    if text is not None:
+        return parse_seeds(text)
+    drawing = prompts.drawing if prompts else None
+    return drawing.seeds if drawing else default
 
 
 def setting(text: str) -> tuple[str, Scalar | tuple[Scalar, ...]]:

@@ -13,13 +13,14 @@ import typer
 from benchmarks.command_line import errors
 from evaluator.commands.common import console, stopped_in_words
 from evaluator.commands.generate_options import Precision
-from evaluator.generation.check import FolderReport, check_folder
+from evaluator.generation.check import GenerationsReport
 from evaluator.generation.folder import CONTACT_SHEET
 from evaluator.generation.outline import Outline
 from evaluator.generation.overview import bar, report_lines, summary_lines
 from evaluator.generation.recipes import Recipe
 from evaluator.generation.rows import SeedMode
 from evaluator.generation.settings import Dtype
+from evaluator.submission.generations.checking import check_folder
 
 if TYPE_CHECKING:
     from evaluator.generation.pipelines import LoadedPipeline
@@ -126,7 +127,7 @@ def _dtype(asked: Precision, device: str, recipe: Recipe | None) -> Dtype:
     return recipe.gpu_dtype if recipe else "bfloat16"
 
 
-def _print_json(folder: Path, summary: Summary, report: FolderReport) -> None:
+def _print_json(folder: Path, summary: Summary, report: GenerationsReport) -> None:
     values = {
         "folder": str(folder),
         **asdict(summary),
@@ -136,7 +137,7 @@ def _print_json(folder: Path, summary: Summary, report: FolderReport) -> None:
     typer.echo(json.dumps(values, ensure_ascii=False))
 
 
-def _print_lines(folder: Path, summary: Summary, report: FolderReport, dtype: Dtype) -> None:
+def _print_lines(folder: Path, summary: Summary, report: GenerationsReport, dtype: Dtype) -> None:
     last = f"{folder}: look at {CONTACT_SHEET} first."
     for line in (*summary_lines(summary, dtype), *report_lines(report), last):
         console().print(line, markup=False, highlight=False, soft_wrap=True)

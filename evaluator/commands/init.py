@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 import shlex
-import shutil
-import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from benchmarks.errors import SubmitterError
-from benchmarks.registry import find, load_registry
+from benchmarks.prompt_sets.image_names import IMAGES
 from benchmarks.score_columns import check_metric_name
+from benchmarks.sources.new_folder import write_new
 from evaluator.commands.common import DataOption, console
-from evaluator.generation.names import IMAGES
-from evaluator.generation.prompts import (
-    Choice,
-    PromptSet,
-    benchmark_prompts,
-    file_prompts,
-    parse_seeds,
-)
+from evaluator.commands.generate_options import prompts_by_name, seeds_of
+from evaluator.generation.prompts import Choice, ChosenPrompts, file_prompts
 from evaluator.hub.model_shelf import NAMED
 from evaluator.isolation.supervising.text import one_line
 from evaluator.submission.making.generations_folder import generations_files
 from evaluator.submission.making.skeletons import SkeletonKind, module_files, provided, taken_names
 from evaluator.submission.making.wrapping import ClassFile, read_class
 
-SEEDS = "42"
+SEEDS = (42,)
 _WRAPPERS = (SkeletonKind.TS2, SkeletonKind.CROC)
 
 FromOption = Annotated[
@@ -42,9 +34,15 @@ PromptsOption = Annotated[
     Path | None, typer.Option("--prompts", help="CSV with prompt_id and prompt (generations).")
 ]
 BenchmarkOption = Annotated[
-    str, typer.Option("--benchmark", help="Whose prompts are drawn (generations).")
+    str,
+    typer.Option("--benchmark", help="Prompt set, or benchmark, to be drawn (generations)."),
 ]
-SeedsOption = Annotated[str, typer.Option("--seeds", help="Seeds of the images (generations).")]
+SeedsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--seeds", help="Of the images; without it, as the prompt set proposes (generations)."
+    ),
+]
 
 
 def init(
@@ -55,7 +53,7 @@ def init(
     model: ModelOption = "",
     benchmark: BenchmarkOption = "",
     prompts: PromptsOption = None,
-    seeds: SeedsOption = SEEDS,
+    seeds: SeedsOption = None,
     data: DataOption = None,
 ) -> None:
     """Write a metric that runs at once, or the manifest of a model's images, into a new folder.
@@ -68,7 +66,7 @@ def init(
 
     ts2, croc: runs an existing class of T2IScoreScore or CROC unchanged.
 
-    generations: a model's images for a benchmark's prompts.
+    generations: a model's images for the prompts of a prompt set.
 
     Example: python -m evaluator init ts2 my-metric --from metrics/mine.py:MyMetric
     """
@@ -76,7 +74,8 @@ def init(
     title = _checked_name(name, folder)
     if kind is SkeletonKind.GENERATIONS:
         wanted = _prompts(benchmark, prompts, data)
-        write_new(folder, generations_files(title, wanted, parse_seeds(seeds)), (IMAGES,))
+        drawn = seeds_of(seeds, wanted, SEEDS)
+        write_new(folder, generations_files(title, wanted, drawn), (IMAGES,))
         _say(folder, kind)
         return
     wrapped = read_class(source, provided(kind), taken_names(kind)) if source else None
@@ -88,54 +87,13 @@ def init(
         _print("Name its model in assay.toml before you check it; README.md says how.")
 
 
-def write_new(folder: Path, files: Mapping[str, bytes], empty: tuple[str, ...] = ()) -> None:
-    """Write a folder that was not there before, whole or not at all.
-
-    Args:
-        folder: the new folder.
-        files: relative path to content.
-        empty: folders in it.
-
-    Raises:
-        SubmitterError: `folder_exists`, `cannot_write`.
-    """
-    try:
-        there = folder.is_symlink() or folder.exists()
-    except OSError as error:  # a name that is too long
-        raise _unwritable(folder, error) from error
-    if there:
-        raise SubmitterError(
-            "folder_exists", f"{folder} is there already.", "Name a new folder; none is changed."
-        )
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        part = Path(tempfile.mkdtemp(prefix=f".{folder.name[:40]}-", dir=folder.parent))
-    except OSError as error:
-        raise _unwritable(folder, error) from error
-    try:
-        for path in (part / name for name in empty):
-            path.mkdir(parents=True)
-        for name, content in files.items():
-            (part / name).parent.mkdir(parents=True, exist_ok=True)
-            (part / name).write_bytes(content)
-        part.chmod(0o755)
-        part.rename(folder)
-    except OSError as error:
-        raise _unwritable(folder, error) from error
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-
-
-def _unwritable(folder: Path, error: OSError) -> SubmitterError:
-    return SubmitterError(
-        "cannot_write",
-        f"{folder} cannot be written: {error.strerror or error}.",
-        "Choose another folder.",
-    )
-
-
 def _check_options(
-    kind: SkeletonKind, source: str, model: str, benchmark: str, prompts: Path | None, seeds: str
+    kind: SkeletonKind,
+    source: str,
+    model: str,
+    benchmark: str,
+    prompts: Path | None,
+    seeds: str | None,
 ) -> None:
     of_images = kind is SkeletonKind.GENERATIONS
     if source and kind not in _WRAPPERS:
@@ -148,7 +106,7 @@ def _check_options(
         )
     if (benchmark or prompts) and not of_images:
         raise typer.BadParameter("only generations have prompts", param_hint="--benchmark")
-    if seeds != SEEDS and not of_images:
+    if seeds is not None and not of_images:
         raise typer.BadParameter("only generations have seeds", param_hint="--seeds")
     if benchmark and prompts:
         raise typer.BadParameter("give --benchmark or --prompts, not both")
@@ -167,9 +125,9 @@ def _checked_name(name: str, folder: Path) -> str:
         ) from error
 
 
-def _prompts(benchmark: str, prompts: Path | None, data: Path | None) -> PromptSet | None:
+def _prompts(benchmark: str, prompts: Path | None, data: Path | None) -> ChosenPrompts | None:
     if benchmark:
-        return benchmark_prompts(find(load_registry(), benchmark), data, Choice())
+        return prompts_by_name(benchmark, data, Choice())
     return file_prompts(prompts, Choice()) if prompts else None
 
 

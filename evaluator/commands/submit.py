@@ -1,9 +1,10 @@
-"""`submit`: send a scoring module or a scores file."""
+"""`submit`: send a scoring module, a scores file, or the images of a model."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +16,7 @@ from benchmarks.command_line import errors
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import load_registry
 from evaluator.commands.bars import run_bars
+from evaluator.commands.check_generations import image_bar
 from evaluator.commands.common import (
     DEFAULT_STORE,
     DataOption,
@@ -26,7 +28,7 @@ from evaluator.commands.common import (
 )
 from evaluator.commands.isolation_option import IsolationOption
 from evaluator.commands.person import this_person
-from evaluator.commands.source import download_bar
+from evaluator.commands.source import download_bar, fetched_images
 from evaluator.commands.status import exit_code_of
 from evaluator.commands.worker_making import make_worker
 from evaluator.hub.source import PREFIX, HubSource, fetched
@@ -34,7 +36,7 @@ from evaluator.isolation.gate import IsolationChoice, isolation_gate
 from evaluator.submission.archives.limits import ArchiveLimits
 from evaluator.submission.receipts import MAX_BYTES
 from evaluator.submission.receiving.desk import SubmissionDesk
-from leaderboard.desk import Accepted
+from leaderboard.desk import Accepted, SaidOfImages
 from leaderboard.governance.accounts import Account
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Kind, Status
@@ -47,12 +49,21 @@ _GOES_ON = "It is queued: a worker takes it up, or send the same again to go on 
 def submit(
     path: Annotated[
         str,
-        typer.Argument(help="Archive or folder, hub:owner/name@revision, or a scores file."),
+        typer.Argument(
+            help="Archive or folder, hub:owner/name@revision, a scores file, or Parquet of images."
+        ),
     ],
-    kind: Annotated[Kind, typer.Option(help="metric (code) or scores (a file).")] = Kind.METRIC,
-    benchmark: Annotated[str, typer.Option(help="Benchmark of a scores file.")] = "",
-    name: Annotated[str, typer.Option(help="Name of a scores file on the boards.")] = "",
-    version: Annotated[str, typer.Option(help="Version of a scores file.")] = "",
+    kind: Annotated[
+        Kind,
+        typer.Option(help="metric (code), scores (a file) or generations (a model's images)."),
+    ] = Kind.METRIC,
+    benchmark: Annotated[
+        str, typer.Option(help="Benchmark of a scores file; prompt set of Parquet files.")
+    ] = "",
+    name: Annotated[
+        str, typer.Option(help="Name on the boards, of a scores file or of Parquet files.")
+    ] = "",
+    version: Annotated[str, typer.Option(help="Version, likewise.")] = "",
     submitter: Annotated[str, typer.Option(help="Signature on the boards.")] = "",
     description: Annotated[str, typer.Option(help="One sentence for the boards.")] = "",
     lower_is_better: Annotated[
@@ -72,7 +83,10 @@ def submit(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Submit a metric.
+    """Submit a metric, or the images that a model drew of a prompt set.
+
+    What a folder or an archive holds is said in its assay.toml. Parquet files have it beside them,
+    or take name, version, prompt set (--benchmark) and description from the options.
 
     Example: python -m evaluator submit scores.csv --kind scores --benchmark ts2 --data data
     """
@@ -83,6 +97,9 @@ def submit(
     if kind is Kind.METRIC:
         module = _Module(path, submitter, receipt, private=private)
         accepted = _send_module(desk, module, person)
+    elif kind is Kind.GENERATIONS:
+        said = SaidOfImages(name, version, benchmark, description)
+        accepted = _send_generations(desk, path, person, submitter, said, private=private)
     else:
         accepted = desk.submit_scores(
             Path(path),
@@ -136,8 +153,10 @@ def _check_options(
     for option, given in in_manifest.items():
         if kind is Kind.METRIC and given:
             raise typer.BadParameter("a module says it in assay.toml", param_hint=option)
-    if kind is Kind.SCORES and receipt is not None:
-        raise typer.BadParameter("a receipt is of code, not of scores", param_hint="--receipt")
+    if kind is Kind.GENERATIONS and lower_is_better:
+        raise typer.BadParameter("it is said of scores", param_hint="--lower-is-better")
+    if kind is not Kind.METRIC and receipt is not None:
+        raise typer.BadParameter(f"a receipt is of code, not of {kind}", param_hint="--receipt")
 
 
 @dataclass(frozen=True)
@@ -177,6 +196,32 @@ def _send_module(desk: SubmissionDesk, module: _Module, person: Account) -> Acce
             private=module.private,
             receipt=receipt,
             source=found.source,
+        )
+
+
+def _send_generations(
+    desk: SubmissionDesk,
+    named: str,
+    person: Account,
+    submitter: str,
+    said: SaidOfImages,
+    *,
+    private: bool,
+) -> Accepted:
+    with ExitStack() as stack:
+        place, origin = Path(named), ""
+        if named.startswith(PREFIX):
+            found = stack.enter_context(fetched_images(named))
+            place, origin = found.folder, found.source
+        tell = stack.enter_context(image_bar())
+        return desk.submit_generations(
+            place,
+            account=person,
+            submitter=submitter,
+            private=private,
+            source=origin,
+            said=said,
+            tell=tell,
         )
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 
+from pydantic import ValidationError
+
 from benchmarks.errors import PlatformError
 from benchmarks.schema import Card
 from evaluator.doctoring.rows import Row
 from leaderboard.publication.rebuilding import (
     Difference,
     differences,
+    model_differences,
     queue_differences,
     rebuilt,
     repaired,
@@ -32,7 +35,7 @@ def boards_rows(
         now: the store's time.
         repair: whether to write them where they differ.
     """
-    found = (*_queue(store), *_boards(store, cards, now))
+    found = (*_queue(store), *_boards(store, cards, now), *_models(store))
     if not found:
         yield Row("queue and boards", "as events and results add up to")
         return
@@ -53,6 +56,13 @@ def _queue(store: Store) -> tuple[Difference, ...]:
         return queue_differences(store)
     except PlatformError as error:  # damaged: nothing of it can be compared
         return (Difference("queue", error.message),)
+
+
+def _models(store: Store) -> tuple[Difference, ...]:
+    try:
+        return model_differences(store)
+    except ValidationError as error:
+        return (Difference("models", f"cannot be read: {error.errors()[0]['msg']}"),)
 
 
 def _boards(store: Store, cards: Mapping[str, Card], now: datetime) -> tuple[Difference, ...]:

@@ -1,25 +1,26 @@
-"""Whether a folder holds every image that is wanted: all that is wrong, at once."""
+"""What a check of generations found: everything that is wrong, and how much is right.
+
+The check itself is `evaluator.submission.generations`, for `check`, the page and the desk alike.
+"""
 
 from __future__ import annotations
 
-import hashlib
-import io
-import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from PIL import Image, UnidentifiedImageError
-
-from evaluator.generation.names import IMAGES
-from evaluator.generation.prompts import Prompt
-from evaluator.generation.rows import TABLE, ImageRow, parse_rows
-from evaluator.scoring.images.canonical import MAX_PIXELS
-
-FORMATS = ("PNG", "JPEG", "WEBP")
-MAX_FILE_BYTES = 64 << 20
-Kind = Literal["missing", "extra", "corrupt", "wrong_size", "wrong_prompt", "bad_row"]
+Kind = Literal[
+    "missing",
+    "extra",
+    "corrupt",
+    "blank",
+    "duplicate",
+    "wrong_size",
+    "wrong_prompt",
+    "bad_row",
+    "unsafe_name",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +29,10 @@ class Problem:
 
     Attributes:
         kind: `missing` (no row, or no file), `extra` (a row or a file nobody asked for),
-            `corrupt` (not the bytes the row names, or no image), `wrong_size` (other than the row
+            `corrupt` (not the bytes the row names, or no image), `blank` (one colour),
+            `duplicate` (the same picture as another of them), `wrong_size` (other than the row
             says or than is allowed), `wrong_prompt` (drawn for another text), `bad_row` (a line of
-            the table that cannot be used).
+            the table that cannot be used), `unsafe_name` (a file's, in an archive).
         where: file, or prompt id and seed, or line of the table.
         message: what is wrong, in words.
     """
@@ -41,146 +43,68 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class FolderReport:
+class GenerationsReport:
     """What a check found.
 
     Attributes:
         wanted: images that should be there.
         usable: images that are, and are right.
-        withheld: key to why the maker withheld the image: stated, hence no problem of the folder.
-        problems: everything that is wrong, in the order of the wanted images, extras last.
+        withheld: why the maker withheld images, to how many: stated, hence no problem.
+        problems: what is wrong, in the order of the wanted images, extras last; of very many, the
+            first that were found.
+        counts: how many problems of each kind there are, all of them.
     """
 
     wanted: int
     usable: int
-    withheld: Mapping[tuple[str, int], str]
+    withheld: Mapping[str, int]
     problems: tuple[Problem, ...]
+    counts: Mapping[str, int]
 
     @property
     def complete(self) -> bool:
         """Whether nothing is wrong."""
-        return not self.problems
+        return not self.counts
 
-    def counts(self) -> dict[str, int]:
-        """How many problems of each kind."""
-        kinds = [problem.kind for problem in self.problems]
-        return {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
+    @property
+    def n_withheld(self) -> int:
+        """Images that are withheld, for whatever reason."""
+        return sum(self.withheld.values())
 
 
-def check_folder(
-    folder: Path, prompts: Sequence[Prompt], seeds: Sequence[int], table: str = TABLE
-) -> FolderReport:
-    """Check a folder of generations against what is wanted, reading every image whole.
-
-    The folder may be anyone's: nothing outside of it is read, links are not followed, and no
-    image is decoded that says to be huge.
+class Findings:
+    """Gathers problems as they are found, and puts them in order.
 
     Args:
-        folder: with the table and the images.
-        prompts: every prompt that must have been drawn.
-        seeds: every seed it must have been drawn with.
-        table: the table's path inside the folder.
+        most: that are kept one by one; of the rest only the kinds are counted.
     """
-    content = _bytes_inside(folder, table)
-    if isinstance(content, str):
-        missing = Problem("missing", table, content)
-        return FolderReport(len(prompts) * len(seeds), 0, {}, (missing,))
-    rows, broken = parse_rows(content)
-    problems = [Problem("bad_row", f"{table}, line {b.line}", b.reason) for b in broken]
-    by_key: dict[tuple[str, int], ImageRow] = {}
-    named: set[str | None] = set()
-    for row in rows:
-        if row.key in by_key:
-            problems.append(Problem("bad_row", _name(row.key), "there are two rows of it"))
-        elif row.file is not None and row.file in named:
-            problems.append(Problem("bad_row", _name(row.key), f"{row.file} is another row's too"))
-        by_key.setdefault(row.key, row)
-        named.add(row.file)
-    wanted = {(p.prompt_id, seed): p.text for p in prompts for seed in seeds}
-    usable, withheld = 0, {}
-    for key, text in wanted.items():
-        found = by_key.get(key)
-        if found is not None and found.file is None and found.problem:
-            withheld[key] = found.problem
-            continue
-        wrong = list(_check_image(folder, key, text, found))
-        problems += wrong
-        usable += not wrong
-    problems += _extras(folder, by_key, wanted)
-    return FolderReport(len(wanted), usable, withheld, tuple(problems))
 
+    def __init__(self, most: int = 10_000) -> None:
+        self._most = most
+        self._found: list[tuple[tuple[int, int], Problem]] = []
+        self._counts: Counter[str] = Counter()
 
-def _check_image(
-    folder: Path, key: tuple[str, int], text: str, row: ImageRow | None
-) -> Iterator[Problem]:
-    if row is None or row.file is None:
-        said = (
-            "the table has no row of it" if row is None else "its row names no file and no reason"
-        )
-        yield Problem("missing", _name(key), said)
-        return
-    if row.prompt is not None and row.prompt != text:
-        yield Problem("wrong_prompt", _name(key), f"it was drawn for {row.prompt[:80]!r}")
-    data = _bytes_inside(folder, row.file)
-    if isinstance(data, str):
-        yield Problem("missing", row.file, f"{data} (for {_name(key)})")
-        return
-    if row.sha256 is not None and hashlib.sha256(data).hexdigest() != row.sha256:
-        yield Problem("corrupt", row.file, "its bytes are not those that the table names")
-        return
-    yield from _check_pixels(row, data)
+    def add(self, problem: Problem, phase: int, place: int = 0) -> None:
+        """Note a problem.
 
+        Args:
+            problem: what is wrong.
+            phase: of several kinds of lists, the lower first.
+            place: of the image it is about.
+        """
+        self._counts[problem.kind] += 1
+        if len(self._found) < self._most:
+            self._found.append(((phase, place), problem))
 
-def _check_pixels(row: ImageRow, data: bytes) -> Iterator[Problem]:
-    where = row.file or ""
-    try:
-        with Image.open(io.BytesIO(data), formats=FORMATS) as image:
-            size = image.size
-            if size[0] * size[1] > MAX_PIXELS:
-                yield Problem("wrong_size", where, f"{size[0]} x {size[1]} pixels are too many")
-                return
-            image.load()
-    except (UnidentifiedImageError, Image.DecompressionBombError):
-        yield Problem("corrupt", where, f"not an image as {', '.join(FORMATS)}")
-        return
-    except (OSError, SyntaxError, EOFError, ValueError) as error:
-        yield Problem("corrupt", where, f"a damaged image ({error})")
-        return
-    if (row.width or size[0], row.height or size[1]) != size:
-        said = f"{size[0]} x {size[1]} pixels, and the table says {row.width} x {row.height}"
-        yield Problem("wrong_size", where, said)
+    @property
+    def any(self) -> bool:
+        """Whether something is wrong."""
+        return bool(self._counts)
 
-
-def _extras(
-    folder: Path, rows: Mapping[tuple[str, int], ImageRow], wanted: Iterable[tuple[str, int]]
-) -> Iterator[Problem]:
-    asked = frozenset(wanted)
-    for key in rows:
-        if key not in asked:
-            yield Problem("extra", _name(key), "nobody asked for this prompt and seed")
-    named = {row.file for row in rows.values()}
-    for path in sorted((folder / IMAGES).rglob("*")):
-        file = path.relative_to(folder).as_posix()
-        if not path.is_dir() and file not in named:
-            yield Problem("extra", file, "no row names this file")
-
-
-def _bytes_inside(folder: Path, file: str) -> bytes | str:
-    """The bytes of a file of the folder, or why there are none."""
-    parts = PurePosixPath(file).parts
-    if not parts or file.startswith("/") or ".." in parts or "\\" in file or "\0" in file:
-        return "its path does not stay inside the folder"
-    places = [folder.joinpath(*parts[:depth]) for depth in range(1, len(parts) + 1)]
-    try:
-        if any(place.is_symlink() for place in places):
-            return "it is a link"
-        found = places[-1].stat()
-        if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_FILE_BYTES:
-            return f"it is no file of at most {MAX_FILE_BYTES >> 20} MB"
-        return places[-1].read_bytes()
-    except OSError as error:
-        return f"it cannot be read ({error.strerror})"
-
-
-def _name(key: tuple[str, int]) -> str:
-    return f"{key[0][:80]}, seed {key[1]}"
+    def report(self, wanted: int, usable: int, withheld: Mapping[str, int]) -> GenerationsReport:
+        """All of it."""
+        in_order = sorted(self._found, key=lambda found: found[0])
+        problems = tuple(problem for _, problem in in_order)
+        kinds = dict.fromkeys(problem.kind for problem in problems)
+        counts = {kind: self._counts[kind] for kind in [*kinds, *self._counts]}
+        return GenerationsReport(wanted, usable, withheld, problems, counts)

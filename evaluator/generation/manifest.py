@@ -2,39 +2,132 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import math
+from collections.abc import Iterator
+from datetime import date, datetime
+from typing import Annotated, Literal, Self
 
 import tomlkit
-from pydantic import Field
+from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from benchmarks.prompt_sets.seeds import MAX_SEED
 from evaluator.generation.rows import TABLE
 from evaluator.generation.settings import Settings
-from evaluator.manifest import NamedManifest, read_manifest
+from evaluator.manifest import NamedManifest, Text, read_manifest
+from leaderboard.models.model_card import ModelCard, Selection
+
+Seed = Annotated[int, Field(ge=0, le=MAX_SEED)]
 
 
 class GenerationsManifest(NamedManifest):
     """What a folder of generations says about itself."""
 
     kind: Literal["generations"] = "generations"
-    model: str = ""
+    model: Text = Field(default="", max_length=300)
     """Hub id of the model, where there is one."""
-    revision: str = ""
+    revision: Text = Field(default="", max_length=300)
     """Its commit; `sha256:...` over the files of a folder of the operator's own."""
     benchmark: str = Field(default="", pattern=r"^[a-z0-9_]*$")
     """Whose prompts were drawn; empty for prompts of one's own."""
     benchmark_revision: str = ""
-    seeds: tuple[int, ...] = ()
+    seeds: tuple[Seed, ...] = ()
+    """Every prompt is wanted once for each; empty: those that the table names."""
     images: str = TABLE
     """The table of images."""
+    parameters: int | None = Field(default=None, ge=1)
+    """Number of the model's weights."""
+    steps: int | None = Field(default=None, ge=1)
+    """Denoising steps; None: as `settings` say."""
+    guidance: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """Guidance scale; None: as `settings` say."""
+    drawn_on: str = ""
+    """Day, as YYYY-MM-DD: a service behind an address changes under one name."""
+    selection: Selection = "first"
+    """Whether the image of a prompt and seed is the first that was drawn, or the best of several."""
+    best_of: int | None = Field(default=None, ge=2)
+    """Of how many the best was taken; with `selection = "best_of"` alone."""
+    selected_by: Text = Field(default="", max_length=200)
+    """What took the best: a person, or the metric by its name."""
     settings: Settings | None = None
     """How they were made, where `generate` made them."""
     versions: dict[str, str] = Field(default_factory=dict)
     """Of the libraries, when the run last went on; each row has its own."""
 
+    @field_validator("drawn_on", mode="before")
+    @classmethod
+    def _day(cls, value: object) -> object:
+        if isinstance(value, date) and not isinstance(value, datetime):  # TOML has days of its own
+            return value.isoformat()
+        if value == "" or not isinstance(value, str):
+            return value
+        try:
+            if date.fromisoformat(value).isoformat() == value:
+                return value
+        except ValueError:
+            pass
+        raise ValueError("is no day as YYYY-MM-DD")
+
+    @model_validator(mode="after")
+    def _selected(self) -> Self:
+        wrong = list(_selection_faults(self))
+        if wrong:
+            raise ValidationError.from_exception_data(
+                "selection",
+                [
+                    InitErrorDetails(
+                        type=PydanticCustomError("selection", message),
+                        loc=(key,),
+                        input=getattr(self, key),
+                    )
+                    for key, message in wrong
+                ],
+            )
+        return self
+
+    def model_card(self) -> ModelCard:
+        """How the images were made, as the boards show it."""
+        call = self.settings.call if self.settings else {}
+        steps, guidance = call.get("num_inference_steps"), call.get("guidance_scale")
+        return ModelCard(
+            model=self.model,
+            revision=self.revision,
+            parameters=self.parameters,
+            steps=self.steps if self.steps is not None else _whole(steps),
+            guidance=self.guidance if self.guidance is not None else _finite(guidance),
+            drawn_on=self.drawn_on,
+            selection=self.selection,
+            best_of=self.best_of,
+            selected_by=self.selected_by if self.selection == "best_of" else "",
+        )
+
+
+def _selection_faults(manifest: GenerationsManifest) -> Iterator[tuple[str, str]]:
+    """Keys that contradict `selection`, and why."""
+    if manifest.selection == "best_of" and manifest.best_of is None:
+        yield "selection", "best_of is missing: of how many images the best was taken"
+    if manifest.selection != "best_of" and manifest.best_of is not None:
+        yield "best_of", 'it goes with selection = "best_of" alone'
+
+
+def _whole(value: object) -> int | None:
+    """A number of steps; a pipeline may call something else by that name."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        return None
+    return value
+
+
+def _finite(value: object) -> float | None:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    return float(value) if math.isfinite(value) and value >= 0 else None
+
 
 def manifest_text(manifest: GenerationsManifest) -> bytes:
     """The manifest as TOML, its kind first; keys that say nothing are left out."""
     values = {"kind": manifest.kind, **manifest.model_dump(mode="json", exclude_none=True)}
+    if manifest.selection == "first":
+        del values["selection"]
     return tomlkit.dumps({k: v for k, v in values.items() if v not in ("", [], {})}).encode()
 
 

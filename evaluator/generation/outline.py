@@ -11,7 +11,7 @@ from evaluator.generation.estimate import image_bytes
 from evaluator.generation.folder import RunFolder
 from evaluator.generation.pipeline_class import own_size, pipeline_class
 from evaluator.generation.plan import all_jobs
-from evaluator.generation.prompts import PromptSet
+from evaluator.generation.prompts import ChosenPrompts
 from evaluator.generation.recipes import (
     CallArguments,
     Overrides,
@@ -35,7 +35,7 @@ class Outline:
     pipeline: type[Any]
     recipe: Recipe | None
     overrides: Overrides
-    prompts: PromptSet
+    prompts: ChosenPrompts
     seeds: tuple[int, ...]
     folder: RunFolder
 
@@ -46,7 +46,7 @@ class Outline:
         *,
         recipe: str | None,
         overrides: Overrides,
-        prompts: PromptSet,
+        prompts: ChosenPrompts,
         seeds: tuple[int, ...],
         folder: RunFolder,
     ) -> Outline:

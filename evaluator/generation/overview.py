@@ -18,7 +18,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from evaluator.generation.check import FolderReport
+from evaluator.generation.check import GenerationsReport
 from evaluator.generation.estimate import readable
 from evaluator.generation.settings import Dtype
 from evaluator.scoring.progress import Progress as Moment
@@ -115,15 +115,16 @@ def withheld_line(withheld: Mapping[str, int], dtype: Dtype) -> str:
     return f"Images withheld: {'; '.join(parts)}. Their rows say so; they count as not given."
 
 
-def report_lines(report: FolderReport) -> Iterator[str]:
+def report_lines(report: GenerationsReport) -> Iterator[str]:
     """What a check found."""
     if report.complete:
-        withheld = f", {len(report.withheld)} withheld" if report.withheld else ""
+        withheld = f", {report.n_withheld} withheld" if report.withheld else ""
         yield f"Checked: {report.usable} of {report.wanted} images are right{withheld}."
         return
-    counts = ", ".join(f"{count} {kind}" for kind, count in report.counts().items())
+    counts = ", ".join(f"{count} {kind}" for kind, count in report.counts.items())
     yield f"Checked: {report.usable} of {report.wanted} images are right; {counts}:"
     for problem in report.problems[:MOST_PROBLEMS]:
         yield f"  {problem.kind}: {problem.where}: {problem.message}"
-    if len(report.problems) > MOST_PROBLEMS:
-        yield f"  and {len(report.problems) - MOST_PROBLEMS} more."
+    left = sum(report.counts.values()) - MOST_PROBLEMS
+    if left > 0:
+        yield f"  and {left} more."

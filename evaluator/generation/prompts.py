@@ -10,10 +10,8 @@ from pathlib import Path
 import pandas as pd
 
 from benchmarks.errors import SubmitterError
+from benchmarks.prompt_sets.prompt_set import Drawing, PromptSet
 from benchmarks.schema import Benchmark
-
-MAX_SEED = 2**64 - 1
-"""Largest seed of a `torch.Generator`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,18 +23,20 @@ class Prompt:
 
 
 @dataclass(frozen=True)
-class PromptSet:
+class ChosenPrompts:
     """Prompts in their order, and where they come from.
 
     Attributes:
-        benchmark: registry name; empty for a file of the user's own.
-        revision: of the benchmark's data.
         prompts: each prompt_id once.
+        benchmark: name of the benchmark or prompt set; empty for a file of the user's own.
+        revision: of its data.
+        drawing: how a prompt set wants them drawn; None for other prompts.
     """
 
     prompts: tuple[Prompt, ...]
     benchmark: str = ""
     revision: str = ""
+    drawing: Drawing | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +54,18 @@ class Choice:
     limit: int | None = None
 
 
-def benchmark_prompts(benchmark: Benchmark, data: Path | None, choice: Choice) -> PromptSet:
-    """The prompt set of a benchmark.
+def benchmark_prompts(benchmark: Benchmark, data: Path | None, choice: Choice) -> ChosenPrompts:
+    """The prompts of a benchmark, or of a prompt set.
 
     Raises:
         SubmitterError: `no_prompts`, `data_missing`, `data_malformed`, `unknown_choice`.
     """
     prompts = _prompts(benchmark.prompts(data), benchmark.name, choice)
-    return PromptSet(prompts, benchmark.name, benchmark.card.revision)
+    drawing = benchmark.drawing if isinstance(benchmark, PromptSet) else None
+    return ChosenPrompts(prompts, benchmark.name, benchmark.card.revision, drawing)
 
 
-def file_prompts(path: Path, choice: Choice) -> PromptSet:
+def file_prompts(path: Path, choice: Choice) -> ChosenPrompts:
     """Prompts of a CSV file with the columns `prompt_id` and `prompt`; `split`, `skills` may be.
 
     Raises:
@@ -85,25 +86,7 @@ def file_prompts(path: Path, choice: Choice) -> PromptSet:
             f"{path} has no column {' and no '.join(missing)}; it has {', '.join(map(str, table.columns))[:200]}.",
             "The columns are prompt_id and prompt.",
         )
-    return PromptSet(_prompts(table, str(path), choice))
-
-
-def parse_seeds(text: str) -> tuple[int, ...]:
-    """Seeds as they are given on the command line: `42,3407,5096`.
-
-    Raises:
-        SubmitterError: `bad_seeds`: none, not whole numbers from 0 to 2^64 - 1, or one twice.
-    """
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    good = all(part.isascii() and part.isdigit() and len(part) <= 20 for part in parts)
-    seeds = tuple(int(part) for part in parts) if good else ()
-    if not seeds or len(set(seeds)) < len(seeds) or max(seeds) > MAX_SEED:
-        raise SubmitterError(
-            "bad_seeds",
-            f"{text[:80]!r} are no seeds: whole numbers from 0 to 2^64 - 1, each once.",
-            "For example --seeds 42,3407,5096",
-        )
-    return seeds
+    return ChosenPrompts(_prompts(table, str(path), choice))
 
 
 def _prompts(table: pd.DataFrame, source: str, choice: Choice) -> tuple[Prompt, ...]:

@@ -14,8 +14,6 @@ from benchmarks.errors import SubmitterError
 from evaluator.generation.settings import Dtype, Scalar
 
 RECIPES = Path(__file__).with_name("recipes.toml")
-DEFAULT_SEEDS = "42,3407,5096"
-"""Re-Thinking, appendix."""
 
 CallArguments = dict[str, Scalar | tuple[Scalar, ...]]
 

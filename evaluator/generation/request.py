@@ -13,7 +13,7 @@ from evaluator.generation.drawing import Drawn
 from evaluator.generation.manifest import GenerationsManifest
 from evaluator.generation.pipelines import LoadedPipeline
 from evaluator.generation.plan import Job
-from evaluator.generation.prompts import PromptSet
+from evaluator.generation.prompts import ChosenPrompts
 from evaluator.generation.rows import ImageRow, SeedMode
 from evaluator.generation.settings import Settings
 
@@ -35,7 +35,7 @@ class Request:
         licence: of the weights; empty where it is not known.
     """
 
-    prompts: PromptSet
+    prompts: ChosenPrompts
     seeds: tuple[int, ...]
     arguments: Mapping[str, Any]
     seed_mode: SeedMode = "per_image"

@@ -11,6 +11,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from benchmarks.errors import SubmitterError
+from benchmarks.prompt_sets.seeds import MAX_SEED
 
 TABLE = "images.jsonl"
 SeedMode = Literal["per_image", "stream"]
@@ -22,7 +23,7 @@ class ImageRow(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     prompt_id: str
-    seed: int
+    seed: int = Field(ge=0, le=MAX_SEED)
     file: str | None
     """Path inside the folder; None where the image is withheld."""
     prompt: str | None = None
@@ -71,17 +72,32 @@ class BrokenRow(BaseModel):
 
 def parse_rows(content: bytes) -> tuple[list[ImageRow], list[BrokenRow]]:
     """Rows in the order of their lines, and what is wrong with the other lines."""
-    rows, broken = [], []
-    for number, line in enumerate(content.splitlines(), start=1):
+    rows: list[ImageRow] = []
+    broken: list[BrokenRow] = []
+    for found in stream_rows(content.splitlines()):
+        if isinstance(found, ImageRow):
+            rows.append(found)
+        else:
+            broken.append(found)
+    return rows, broken
+
+
+def stream_rows(lines: Iterable[bytes]) -> Iterator[ImageRow | BrokenRow]:
+    """What each line holds that is not empty, one line at a time."""
+    for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
-            rows.append(ImageRow.model_validate_json(line))
+            yield ImageRow.model_validate_json(line)
         except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"])
-            broken.append(BrokenRow(line=number, reason=f"{where} {first['msg']}".strip()[:200]))
-    return rows, broken
+            yield BrokenRow(line=number, reason=row_fault(error))
+
+
+def row_fault(error: ValidationError) -> str:
+    """The first thing that is wrong with a row, in words."""
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return f"{where} {first['msg']}".strip()[:200]
 
 
 def read_rows(folder: Path) -> list[ImageRow]:

@@ -91,11 +91,11 @@ def write(
         manifest: of the submission.
         images: each row with the bytes of its file; None where the image is withheld.
     """
-    rows: list[ImageRow] = []
+    table = bytearray()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as file:
         for row, content in images:
-            rows.append(row)
+            table += encoded([row])
             if content is not None and row.file is not None:
                 file.writestr(zipfile.ZipInfo(row.file, _EPOCH), content)
-        for name, text in ((FILE, manifest_text(manifest)), (TABLE, encoded(rows))):
+        for name, text in ((FILE, manifest_text(manifest)), (TABLE, bytes(table))):
             file.writestr(zipfile.ZipInfo(name, _EPOCH), text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from benchmarks.errors import SubmitterError
 from leaderboard.desk import Problem
@@ -10,18 +10,27 @@ from leaderboard.desk import Problem
 _TOLD = 40
 
 
-def one_error(problems: Sequence[Problem]) -> SubmitterError:
-    """All problems as one error: the problem itself, or all of them, one a line."""
+def one_error(
+    problems: Sequence[Problem], counts: Mapping[str, int] | None = None
+) -> SubmitterError:
+    """All problems as one error: the problem itself, or all of them, one a line.
+
+    Args:
+        problems: those that are known one by one.
+        counts: code to the number of all problems of that kind, where there may be more.
+    """
+    total = max(len(problems), sum((counts or {}).values()))
     if len(problems) == 1:
         (only,) = problems
         where = f"{only.place}: " if only.line is not None else ""
         return SubmitterError(only.code, f"{where}{only.message}", only.hint)
     lines = [f"{p.place or 'the whole'}: {p.message} {p.hint}".rstrip() for p in problems[:_TOLD]]
-    if len(problems) > _TOLD:
-        lines.append(f"and {len(problems) - _TOLD} more")
+    if total > _TOLD:
+        kinds = ", ".join(f"{n} {code}" for code, n in (counts or {}).items())
+        lines.append(f"and {total - _TOLD} more{f'; in all {kinds}' if kinds else ''}")
     return SubmitterError(
         "several_problems",
-        "\n".join([f"{len(problems)} things are wrong with it:", *lines]),
+        "\n".join([f"{total} things are wrong with it:", *lines]),
         "Mend them all and send it again.",
     )
 

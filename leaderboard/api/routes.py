@@ -14,7 +14,17 @@ from leaderboard.api.operations import Operation
 from leaderboard.api.replies import Body
 from leaderboard.api.serving import Api, OnlyRead, application, json_body
 from leaderboard.api.source import Source
-from leaderboard.api.tables import boards, catalogue, comparisons, doings, items, printed, skills
+from leaderboard.api.tables import (
+    boards,
+    catalogue,
+    comparisons,
+    doings,
+    items,
+    model_pairs,
+    models,
+    printed,
+    skills,
+)
 from leaderboard.api.tables.boards import as_of
 
 PATH = "/v1"
@@ -24,6 +34,8 @@ OPERATIONS: tuple[Operation, ...] = (
     *printed.OPERATIONS,
     *comparisons.OPERATIONS,
     *skills.OPERATIONS,
+    *models.OPERATIONS,
+    *model_pairs.OPERATIONS,
     *items.OPERATIONS,
     *doings.OPERATIONS,
 )

@@ -36,6 +36,8 @@ _PREFLIGHT = {
     "Access-Control-Allow-Headers": "If-None-Match",
     "Access-Control-Max-Age": "86400",
 }
+_WITH_SLASHES = ("entry_id", "prompt_id")
+"""Parts of a path that may hold slashes."""
 Answer = Callable[[Request], Body]
 _Serve = Callable[[Request], Awaitable[Response]]
 
@@ -54,7 +56,9 @@ class Api:
 
     def route(self, operation: Operation) -> Route:
         """The route of an operation."""
-        path = operation.path.replace("{entry_id}", "{entry_id:path}")
+        path = operation.path
+        for name in _WITH_SLASHES:
+            path = path.replace(f"{{{name}}}", f"{{{name}:path}}")
 
         def answer(request: Request) -> Body:
             return self.body(operation, asked_of(request, operation), _format(request))

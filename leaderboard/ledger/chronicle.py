@@ -15,6 +15,7 @@ from typing import Literal
 from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 
 from leaderboard.governance import bans, policy
+from leaderboard.models import pins
 from leaderboard.records import Event
 from leaderboard.reevaluation import history
 from leaderboard.states import State
@@ -22,7 +23,7 @@ from leaderboard.store.interface import NotFoundError, Repository
 
 FOLDER = "chronicle/"
 SEGMENT_LINES = 1000
-BAN, UNBAN, POLICY = "ban", "unban", "policy"
+BAN, UNBAN, POLICY, JUDGES = "ban", "unban", "policy", "judges"
 """Actions that are no events of submissions."""
 BEGAN = "began"
 """Action of the first line, whose record is the hash of all events that are older than it."""
@@ -50,10 +51,10 @@ class Line(BaseModel):
     by: str
     """Who did it: an account, a submitter, a worker."""
     action: str
-    """The state a submission went to; `ban`, `unban`, `policy`, `began`, `new_edition`,
+    """The state a submission went to; `ban`, `unban`, `policy`, `judges`, `began`, `new_edition`,
     `new_scorer`."""
     subject: str
-    """The submission, account or benchmark it was done to."""
+    """The submission, account, benchmark or judging metric it was done to."""
     reason: str = ""
     record: str
     """SHA-256 of what it stands for: the event's line in `events.jsonl`, the ban, the policy."""
@@ -118,7 +119,7 @@ def verify(public: Repository) -> tuple[str, ...]:
     """What is wrong with a store's chronicle, in sentences; nothing where it holds.
 
     The chain of lines, the events of all submissions (each has its line since the chronicle began,
-    and each line its event), the bans and the policy are compared.
+    and each line its event), the bans, the policy and the decisions about judges are compared.
     """
     problems: tuple[str, ...] = ()
     for _ in range(_LOOKS):
@@ -135,7 +136,8 @@ def verify(public: Repository) -> tuple[str, ...]:
 def _problems(public: Repository) -> tuple[str, ...]:
     paths = segments(public)
     if not paths:
-        begun = event_files(public) or public.has(bans.PATH) or public.has(policy.PATH)
+        acts = (bans.PATH, policy.PATH, pins.PATH)
+        begun = event_files(public) or any(public.has(path) for path in acts)
         return (_NONE,) if begun else ()
     problems = _misplaced(public, paths)
     lines, broken = _chained([line for path in paths for line in public.read(path).splitlines()])
@@ -147,6 +149,7 @@ def _problems(public: Repository) -> tuple[str, ...]:
             *_events(public, lines),
             *_bans(public, lines),
             *_policy(public, lines),
+            *_judges(public, lines),
             *_editions(public, lines),
         ]
     return tuple(problems)
@@ -251,6 +254,15 @@ def _policy(public: Repository, lines: Sequence[Line]) -> list[str]:
     if here == (told[-1] if told else None):
         return []
     return [f"{policy.PATH} is not the policy that was set last."]
+
+
+def _judges(public: Repository, lines: Sequence[Line]) -> list[str]:
+    """Decisions about judging metrics that are not those the lines tell of last."""
+    told = [line.record for line in lines if line.action == JUDGES]
+    here = sha256(public.read(pins.PATH)) if public.has(pins.PATH) else None
+    if here == (told[-1] if told else None):
+        return []
+    return [f"{pins.PATH} does not hold the decisions that were made last."]
 
 
 def _editions(public: Repository, lines: Sequence[Line]) -> list[str]:

@@ -15,6 +15,8 @@ from leaderboard.store.interface import Changes, NotFoundError, Repository, tran
 
 FOLDER = "held/"
 UPLOADS = "uploads/"
+HASHES = "hashes/"
+"""What images are known again by: a file for each submission of generations."""
 SCORED = "scored/"
 """Scores that wait for a judge, or are being judged."""
 MARKS = "unneeded.json"
@@ -86,16 +88,29 @@ class HeldRecords:
                 self._records[name] = Submission.model_validate_json(content)
         return self._records[name]
 
-    def keep(self, submission: Submission, upload: bytes | Path) -> None:
-        """Keep an upload, which is addressed by its content, and the record if it is private."""
+    def keep(
+        self,
+        submission: Submission,
+        upload: bytes | Path,
+        beside: Mapping[str, bytes] | None = None,
+    ) -> None:
+        """Keep an upload, which is addressed by its content, and the record if it is private.
+
+        Args:
+            submission: its whole record.
+            upload: its content.
+            beside: path to content of further files that are kept with it.
+        """
 
         def change() -> Changes:
-            files: dict[str, bytes | Path | None] = {}
+            files: dict[str, bytes | Path | None] = {**(beside or {})}
             if not self._private.has(submission.archive):
                 files[submission.archive] = upload
             marked = read_marks(self._private)
-            if marked.pop(submission.archive, None) is not None:
-                files[MARKS] = marks_file(marked)
+            needed = marked.keys() & {submission.archive, *(beside or {})}
+            if needed:
+                left = {path: since for path, since in marked.items() if path not in needed}
+                files[MARKS] = marks_file(left)
             if submission.private:
                 files[record_path(submission.submission_id)] = record_bytes(submission)
             return files

@@ -139,6 +139,7 @@ class Ledger:
         events: Sequence[Event],
         *,
         check: Callable[[], None] = lambda: None,
+        beside: Mapping[str, bytes] | None = None,
     ) -> Status:
         """Keep an upload privately, then record the submission with its first events.
 
@@ -148,6 +149,7 @@ class Ledger:
             events: its first.
             check: raises what forbids it, in the state the commit is based on; asked once before
                 anything is kept.
+            beside: path to content of further files for the private repository.
 
         Returns:
             Its status with the whole record.
@@ -175,7 +177,7 @@ class Ledger:
             )
 
         batch()  # Refused before anything is kept.
-        self._held.keep(submission, upload)
+        self._held.keep(submission, upload, beside)
         written = self.write(batch, f"receive {submission_id}")
         return self._with_all(written[submission_id])
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from leaderboard.ledger.held import FOLDER, MARKS, UPLOADS, marks_file, read_marks
+from leaderboard.ledger.held import FOLDER, HASHES, MARKS, UPLOADS, marks_file, read_marks
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.queue_file import has_queue
 from leaderboard.store.interface import Changes, Store, transact
@@ -48,4 +48,9 @@ def _unneeded(store: Store) -> tuple[str, ...]:
     ids = {submission.submission_id for submission in submissions}
     uploads = (path for path in store.private.list(UPLOADS) if path not in archives)
     held = (path for path in store.private.list(FOLDER) if path.split("/")[1] not in ids)
-    return (*uploads, *held)
+    hashes = (
+        path
+        for path in store.private.list(HASHES)
+        if path.removeprefix(HASHES).partition(".")[0] not in ids
+    )
+    return (*uploads, *held, *hashes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from benchmarks.arrays import FloatArray
 from leaderboard.models.entries import ModelEntry
 
 
@@ -97,7 +98,7 @@ class Standing:
         worse_than: the reverse.
         rank_low: 1 + the number of models that are better.
         rank_high: the number of models less those that are worse.
-        tier: from 1: models of one tier are not told apart from its first.
+        tier: from 1: no two models of one tier are told apart.
         unranked: why it has no rank; empty where it has one.
     """
 
@@ -210,13 +211,14 @@ class PairTest:
         judge: entry id of the metric.
         skill: key; None: all prompts.
         n_prompts: on which both have a score.
-        n_missing: on which one of them has none.
+        n_missing: on which one of them has none, or both.
         difference: mean of first less second, in units of the metric.
         ci_low: lower end of its 95 % interval.
         ci_high: upper end.
         t: Student's paired t.
         t_p: its two-sided p-value.
-        t_p_holm: corrected for all pairs of models and trusted metrics on the skill.
+        t_p_holm: corrected for all pairs of models and trusted metrics on the skill, as on the
+            board; by a metric that is not trusted, for all pairs of models by it alone.
         wilcoxon_w: the smaller rank sum.
         wilcoxon_p: its two-sided p-value.
         dominance: share of prompts on which the first is strictly better.
@@ -274,3 +276,27 @@ class PairReport:
     tests: tuple[PairTest, ...]
     judges: Mapping[str | None, tuple[Judge, ...]]
     deciding: Mapping[str, tuple[PromptDifference, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class PairMatrix:
+    """Each two models by one metric on one skill; all arrays have shape (M, M).
+
+    Attributes:
+        judge: entry id of the metric.
+        skill: key; None: all prompts.
+        models: submission ids of the axes, in the order of the board.
+        dominance: share of prompts on which the row is strictly better than the column; NaN where
+            they share none.
+        difference: mean of the row less the column, in units of the metric.
+        t_p_holm: as in `PairTest`; NaN on the diagonal.
+        wilcoxon_p: two-sided, not corrected.
+    """
+
+    judge: str
+    skill: str | None
+    models: tuple[str, ...]
+    dominance: FloatArray
+    difference: FloatArray
+    t_p_holm: FloatArray
+    wilcoxon_p: FloatArray

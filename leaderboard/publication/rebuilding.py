@@ -12,9 +12,11 @@ from benchmarks.schema import Card
 from leaderboard.folding import fold
 from leaderboard.ledger.queue_file import OLD_QUEUE, QUEUE, Queue, in_order, queue_bytes, read_queue
 from leaderboard.ledger.submission_files import events_path
+from leaderboard.models.entries import ModelEntry, entry_of, read_track
 from leaderboard.publication.boards import Board, Snapshot
 from leaderboard.publication.draws_shelf import DrawsShelf
 from leaderboard.publication.publisher import changes_of
+from leaderboard.publication.results import read_result
 from leaderboard.publication.updating import Update
 from leaderboard.ranking.cells import Cell
 from leaderboard.records import Event, Status, Submission
@@ -103,6 +105,23 @@ def queue_differences(store: Store) -> tuple[Difference, ...]:
     queued = read_queue(public, public.head()).by_id
     right = {status.submission.submission_id: status for status in folded(public)}
     return _shortened(list(_of_records("the queue", queued, right)))
+
+
+def model_differences(store: Store) -> tuple[Difference, ...]:
+    """Where the file of models is not what events and results add up to.
+
+    Raises:
+        pydantic.ValidationError: it cannot be read at all.
+    """
+    right: dict[str, ModelEntry] = {}
+    for status in folded(store.public):
+        for name in status.submission.benchmarks if status.on_boards else ():
+            result = read_result(store, status.submission, name)
+            entry = result and entry_of(status.submission, result, status.since)
+            if entry:
+                right[entry.submission_id] = entry
+    shown = read_track(store.public).entries
+    return _shortened(list(_of_records("the models", shown, right)))
 
 
 def _folded(public: Repository, name: str) -> Status:

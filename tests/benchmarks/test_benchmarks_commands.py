@@ -57,6 +57,7 @@ def call(
     remote.card = remote.card.model_copy(update={"counts": {"pairs": 3}, "skills": {"s": "Skill"}})
     registry: dict[str, Benchmark] = {"remote": remote, "toy": Toy()}
     monkeypatch.setattr("benchmarks.commands.common.load_registry", lambda: registry)
+    monkeypatch.setattr("benchmarks.commands.common.load_prompt_sets", dict)
     monkeypatch.setattr(
         "benchmarks.commands.fetch.Hub", lambda: Hub(hub.endpoint, sleep=lambda seconds: None)
     )

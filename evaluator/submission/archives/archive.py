@@ -97,7 +97,7 @@ def looked_into(
     with _fresh_folder(scratch) as folder:
         name = shown(source.name)
         intake = Intake(folder, name, bounds)
-        intake.take_all(reading(_entries(source, bounds), name))
+        intake.take_all(reading(submitted_entries(source, bounds), name))
         content = intake.content()
         inside = content.folder.relative_to(folder).as_posix() + "/"
         problems = tuple(replace(p, file=p.file.removeprefix(inside)) for p in intake.problems())
@@ -130,7 +130,15 @@ def _fresh_folder(scratch: Path | None) -> Iterator[Path]:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _entries(source: Path, limits: ArchiveLimits) -> Iterator[Entry]:
+def submitted_entries(source: Path, limits: ArchiveLimits) -> Iterator[Entry]:
+    """What stands in a folder, zip or tar, one after the other.
+
+    `entries.reading` says in our words what is wrong with it.
+
+    Args:
+        source: folder or archive.
+        limits: how much may come.
+    """
     if not source.exists():
         raise SubmitterError("file_missing", f"There is no file {source}.", "Check the path.")
     if source.is_dir():

@@ -14,7 +14,11 @@ from leaderboard.governance.quota import Standing, standings
 from leaderboard.records import Kind, Status
 from leaderboard.store.interface import Repository
 
-_CALLED = {Kind.METRIC: "scoring modules", Kind.SCORES: "scores files"}
+_CALLED = {
+    Kind.METRIC: "scoring modules",
+    Kind.SCORES: "scores files",
+    Kind.GENERATIONS: "submissions of generations",
+}
 
 
 def check_not_banned(public: Repository, account: Account) -> None:

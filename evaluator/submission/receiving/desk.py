@@ -4,25 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.errors import SubmitterError
+from benchmarks.prompt_sets.prompt_set import PromptSet
+from benchmarks.prompt_sets.registry import load_prompt_sets
 from benchmarks.registry import find
 from benchmarks.schema import Benchmark, ScoreTable
 from benchmarks.score_columns import check_metric_name
 from benchmarks.scores import load_bytes, parse_scores
-from evaluator.hub.source import PREFIX, Fetched, HubSource, fetched
+from evaluator.hub.source import Fetched
 from evaluator.submission.archives.content import Content
 from evaluator.submission.archives.limits import ArchiveLimits
+from evaluator.submission.generations.shared import hashes_path
+from evaluator.submission.generations.targets import PromptSets
 from evaluator.submission.receipts import differences, environment_versions, read_receipt
 from evaluator.submission.receiving.drafting import (
     Envelope,
     benchmarks_of,
+    generations_record,
     module_record,
     scores_record,
+)
+from evaluator.submission.receiving.generations_desk import (
+    GenerationsDesk,
+    fetched_for_others,
+    sharing_notes,
 )
 from evaluator.submission.receiving.identity import Identity, digest
 from evaluator.submission.receiving.labels import (
@@ -35,7 +46,7 @@ from evaluator.submission.receiving.labels import (
 from evaluator.submission.receiving.reception import Reception
 from evaluator.submission.validate import examine_source, validated_source
 from evaluator.worker.ending.sameness import same_content
-from leaderboard.desk import Accepted, Examination, Gate
+from leaderboard.desk import Accepted, Examination, Gate, SaidOfImages, Tell
 from leaderboard.governance.accounts import ASSAY, Account
 from leaderboard.ledger.redaction import private_id
 from leaderboard.records import Kind, Receipt
@@ -59,6 +70,7 @@ class SubmissionDesk:
         fresh_id: makes ids of private submissions, which nobody can guess.
         scratch: folder to unpack in; the system's own if None.
         hub: address of the Hub; that of the environment if None.
+        prompt_sets: those of which generations are taken.
     """
 
     store: Store
@@ -69,6 +81,7 @@ class SubmissionDesk:
     fresh_id: Callable[[], str] = private_id
     scratch: Path | None = None
     hub: str | None = None
+    prompt_sets: Mapping[str, PromptSet] = field(default_factory=load_prompt_sets)
 
     def gate(self) -> Gate:
         """See `leaderboard.desk.Desk`."""
@@ -205,19 +218,74 @@ class SubmissionDesk:
         )
         return reception.receive(identity, submission, content)
 
+    def prompt_set_names(self) -> tuple[str, ...]:
+        """See `leaderboard.desk.Desk`."""
+        return tuple(n for n, one in self.prompt_sets.items() if one.has_answers(self.data))
+
+    def examine_generations(
+        self, where: Path | str, said: SaidOfImages | None = None, tell: Tell | None = None
+    ) -> Examination:
+        """See `leaderboard.desk.Desk`.
+
+        Raises:
+            SubmitterError: `bad_source`, or what `hub_source.fetched` refuses.
+            TransientError: `hub_unreachable`.
+        """
+        with self._generations.at(where) as (path, _):
+            return self._generations.examine(path, said, tell)
+
+    def submit_generations(
+        self,
+        where: Path | str,
+        *,
+        account: Account,
+        submitter: str = "",
+        private: bool = False,
+        source: str = "",
+        said: SaidOfImages | None = None,
+        tell: Tell | None = None,
+    ) -> Accepted:
+        """Check and queue the images of a model; see `leaderboard.desk.Desk`.
+
+        Raises:
+            SubmitterError: `banned`, `bad_submitter`, `reserved_submitter`, `signature_taken`,
+                `seen_before`, `quota_exceeded`, `version_taken`, `bad_source`, what
+                `hub_source.fetched` refuses, or whatever is wrong with manifest and images.
+            TransientError: `hub_unreachable`, `no_room`.
+        """
+        reception = Reception(self.store, account, self.clock)
+        reception.check_not_banned()
+        signed = checked_signature(submitter, account, reception.visible())
+        desk = self._generations
+        with desk.at(where) as (path, fetched_from), desk.taken(path, said, tell) as whole:
+            name, version = whole.manifest.name, whole.manifest.version
+            content, prompt_set = whole.content_sha256, whole.images.prompt_set
+            identity = Identity(Kind.GENERATIONS, name, version, account.key, content, prompt_set)
+            if known := reception.known(identity, private=private):
+                return known
+            reception.check(identity)
+            envelope = self._envelope(reception, identity, signed, private=private)
+            shared = whole.shared(self.store.private, identity, reception.statuses())
+            submission = generations_record(
+                replace(envelope, source=source or fetched_from),
+                whole.manifest,
+                whole.images.model_copy(update={"shared": shared}),
+            )
+            return reception.receive(
+                identity,
+                submission,
+                whole.archive,
+                sharing_notes(shared),
+                {hashes_path(submission.submission_id): whole.hashes_file()},
+            )
+
+    @cached_property
+    def _generations(self) -> GenerationsDesk:
+        return GenerationsDesk(PromptSets(self.prompt_sets, self.data), self.scratch, self.hub)
+
     def _fetched(self, source: str) -> AbstractContextManager[Fetched]:
         """A repository that somebody else names: whatever a token opens is none of theirs."""
-        text = source.strip()
-        named = HubSource.parse(
-            text if text.startswith(PREFIX) else f"{PREFIX}{text}", token=False, endpoint=self.hub
-        )
-        limits = ArchiveLimits()
-        return fetched(
-            named,
-            most_files=limits.entries,
-            most_bytes=limits.total_bytes,
-            scratch=self.scratch,
-        )
+        return fetched_for_others(source, ArchiveLimits(), self.scratch, self.hub)
 
     def _table(
         self, path: Path, content: bytes, title: str, benchmark: str, lower: tuple[str, ...]

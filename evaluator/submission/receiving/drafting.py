@@ -9,9 +9,12 @@ from pathlib import Path
 
 from benchmarks.errors import SubmitterError
 from benchmarks.schema import Benchmark, ScoreTable
+from evaluator.generation.manifest import GenerationsManifest
+from evaluator.submission.generations_archive import SUFFIX
 from evaluator.submission.manifest import Manifest
 from evaluator.submission.receiving.identity import Identity
 from leaderboard.ledger.redaction import private_id
+from leaderboard.models.model_card import ImagesSeen
 from leaderboard.records import Receipt, Submission
 
 
@@ -111,6 +114,29 @@ def scores_record(
             "benchmarks": (envelope.identity.benchmark,),
             "description": description,
             "lower_is_better": lower,
+        }
+    )
+
+
+def generations_record(
+    envelope: Envelope, manifest: GenerationsManifest, images: ImagesSeen
+) -> Submission:
+    """The record of a model's images.
+
+    Args:
+        envelope: who sends it and how.
+        manifest: of the images.
+        images: what was found in them.
+    """
+    return envelope.record(suffix=SUFFIX, metrics=(manifest.name,)).model_copy(
+        update={
+            "benchmarks": (images.prompt_set,),
+            "description": manifest.description,
+            "authors": manifest.authors,
+            "licence": manifest.licence,
+            "links": manifest.links,
+            "model_card": manifest.model_card(),
+            "images": images,
         }
     )
 

@@ -18,11 +18,12 @@ class Identity:
 
     Attributes:
         kind: of submission.
-        name: of the metric, or of the scores file.
+        name: of the metric, of the scores file, or of the model.
         version: as its author counts.
         account: key of the account that sends it.
         content_sha256: of its content.
-        benchmark: of a scores file; empty for a module, which is one thing on all benchmarks.
+        benchmark: of a scores file, or the prompt set of a model's images; empty for a module,
+            which is one thing on all benchmarks.
     """
 
     kind: Kind

@@ -6,7 +6,7 @@ the commit, so that two requests at once get no more than one after the other wo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -113,6 +113,7 @@ class Reception:
         submission: Submission,
         upload: bytes | Path,
         notes: Sequence[str] = (),
+        beside: Mapping[str, bytes] | None = None,
     ) -> Accepted:
         """Keep and queue a new submission.
 
@@ -121,6 +122,7 @@ class Reception:
             submission: its record.
             upload: its content.
             notes: what its author should know; kept with it.
+            beside: path to content of further files for the private repository.
 
         Raises:
             SubmitterError: as `check`; it is in no list then.
@@ -137,7 +139,7 @@ class Reception:
             self.check(identity)
 
         try:
-            self._ledger.receive(submission, upload, events, check=check)
+            self._ledger.receive(submission, upload, events, check=check, beside=beside)
         except SubmitterError as error:
             if error.code != _CAME_ALREADY:
                 raise

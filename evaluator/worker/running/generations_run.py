@@ -68,7 +68,8 @@ class GenerationsRun:
         if not isinstance(benchmark, PromptSet):
             raise PlatformError("not_a_prompt_set", f"{benchmark.name} is no prompt set.")
         kept = self.jury.kept(self.submission, benchmark)
-        due = missing(kept.judges if kept else {}, self.jury.metrics())
+        gave = {name: run for name, run in (kept.judges if kept else {}).items() if not run.failed}
+        due = missing(gave, self.jury.metrics())  # what failed before is tried once more
         prompts = benchmark.set_prompts(data)
         of = (benchmark.name, benchmark.card.revision)
         with opened(self.upload) as archive:

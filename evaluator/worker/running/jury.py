@@ -17,6 +17,7 @@ from benchmarks.schema import Benchmark
 from benchmarks.stored_scores import read_stored
 from evaluator.scoring.plan import PLAN_VERSION
 from evaluator.worker.ending.judging import Scored
+from leaderboard.folding import asked_by
 from leaderboard.ledger.held import results_folder
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.models.entries import ModelEntry, read_track
@@ -26,6 +27,7 @@ from leaderboard.models.scores import scores_path
 from leaderboard.publication.results import read_result
 from leaderboard.publication.snapshot_file import read_snapshot
 from leaderboard.records import Submission
+from leaderboard.states import NEW_METRIC
 from leaderboard.store.interface import NotFoundError, Store
 
 log = logging.getLogger(__name__)
@@ -66,7 +68,14 @@ class Jury:
         self._ledger.fetch_upload(metric.submission, target)
 
     def kept(self, submission: Submission, benchmark: Benchmark) -> Scored | None:
-        """What metrics gave for these images before; None where there is nothing to build on."""
+        """What metrics gave for these images before; None where all are to score them.
+
+        What is queued for further metrics builds on it. What somebody wants to have run again, for
+        a reason of theirs, does not.
+        """
+        events = self._ledger.whole_events(submission.submission_id)
+        if asked_by(events).code != NEW_METRIC:
+            return None
         result = read_result(self.store, submission, benchmark.name)
         if result is None or result.revision != benchmark.card.revision:
             return None

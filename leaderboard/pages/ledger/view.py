@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from leaderboard.governance.accounts import is_key
-from leaderboard.ledger.chronicle import BAN, BEGAN, POLICY, UNBAN, Line
+from leaderboard.ledger.chronicle import BAN, BEGAN, JUDGES, POLICY, UNBAN, Line
 from leaderboard.pages.ledger.query import LedgerPage, LedgerQuery
 from leaderboard.pages.ledger.reading import Known
 from leaderboard.pages.shown.downloads import download_links
@@ -101,7 +101,7 @@ def _filter(query: LedgerQuery) -> str:
             ("Done by", "account", query.account, "hub:NAME, or a worker"),
         )
     )
-    actions = ("", *State, BAN, UNBAN, POLICY, BEGAN)
+    actions = ("", *State, BAN, UNBAN, POLICY, JUDGES, BEGAN)
     options = "".join(
         f'<option value="{text(action)}"{" selected" if action == query.action else ""}>'
         f"{text(action) or 'anything'}</option>"

@@ -28,13 +28,17 @@ BUTTONS: Mapping[Action, str] = {
 """In the order of display."""
 
 
+KINDS = (Kind.METRIC, Kind.SCORES, Kind.GENERATIONS)
+"""In the order of the fields of a policy."""
+
+
 @dataclass(frozen=True)
 class PolicyForm:
     """The fields of a policy, as they were filled in.
 
     Attributes:
-        numbers: days of the period; then, of scoring modules and of scores files each, how many
-            may be scored within it and how many may wait or run at once.
+        numbers: days of the period; then, of scoring modules, of scores files and of generations
+            each, how many may be scored within it and how many may wait or run at once.
         reason: why it is changed.
     """
 
@@ -49,16 +53,15 @@ class PolicyForm:
         """
         try:
             days, *allowed = (_whole(given) for given in self.numbers)
-            modules, files = allowed[:2], allowed[2:]
             return Policy(
                 period_days=days,
                 allowances={
                     kind: Allowance(scored=scored, unfinished=unfinished)
-                    for kind, (scored, unfinished) in (
-                        (Kind.METRIC, modules), (Kind.SCORES, files),
+                    for kind, scored, unfinished in zip(
+                        KINDS, allowed[::2], allowed[1::2], strict=True
                     )
                 },
-            )  # fmt: skip
+            )
         except ValueError as error:
             raise SubmitterError(
                 "bad_policy",

@@ -11,13 +11,12 @@ from leaderboard.governance.accounts import Account
 from leaderboard.governance.acts import Acts
 from leaderboard.governance.bans import Ban, read_bans
 from leaderboard.governance.policy import read_policy
-from leaderboard.pages.mine.acts import PolicyForm, bar, set_policy
+from leaderboard.pages.mine.acts import KINDS, PolicyForm, bar, set_policy
 from leaderboard.pages.page import Context
 from leaderboard.pages.shown.history import moment
 from leaderboard.pages.shown.markup import page, text
 from leaderboard.pages.shown.widgets import html
 from leaderboard.pages.visitors import as_visitor
-from leaderboard.records import Kind
 
 _DOING: dict[str, Any] = {"api_visibility": "private", "show_progress": "minimal"}
 
@@ -65,7 +64,7 @@ class OperatorPanel:
             return gr.update(visible=False), "", *(gr.skip() for _ in self.policy)
         public = self._context.store.public
         policy = read_policy(public)
-        allowed = [policy.allowances.get(kind) for kind in (Kind.METRIC, Kind.SCORES)]
+        allowed = [policy.allowances.get(kind) for kind in KINDS]
         numbers = [n for a in allowed for n in ((a.scored, a.unfinished) if a else (0, 0))]
         return gr.update(visible=True), bans_list(read_bans(public)), policy.period_days, *numbers
 
@@ -99,6 +98,7 @@ class OperatorPanel:
     def _policy(self) -> None:
         fields = (
             "Period (days)", "Modules scored", "Modules at once", "Files scored", "Files at once",
+            "Generations scored", "Generations at once",
         )  # fmt: skip
         with gr.Row(elem_classes="as-choosers"):
             self.policy = [

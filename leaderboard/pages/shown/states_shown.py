@@ -22,6 +22,12 @@ FAULTS = {
     "platform": "our fault; the submitter loses nothing by it",
 }
 
+_KINDS = {
+    Kind.METRIC: "scoring module",
+    Kind.SCORES: "scores file",
+    Kind.GENERATIONS: "generations",
+}
+
 
 def chip(state: State) -> str:
     """A state in its colour, with its meaning on hover."""
@@ -37,4 +43,4 @@ def legend() -> str:
 
 def kind_of(kind: Kind) -> str:
     """What was submitted, in words."""
-    return "scoring module" if kind is Kind.METRIC else "scores file"
+    return _KINDS[kind]

@@ -11,7 +11,11 @@ from leaderboard.governance.quota import Standing
 from leaderboard.pages.shown.markup import count, notice, text
 from leaderboard.records import Kind
 
-_KINDS = {Kind.METRIC: "Scoring modules", Kind.SCORES: "Scores files"}
+_KINDS = {
+    Kind.METRIC: "Scoring modules",
+    Kind.SCORES: "Scores files",
+    Kind.GENERATIONS: "Generations",
+}
 
 
 def allowance(found: Sequence[Standing], policy: Policy) -> str:

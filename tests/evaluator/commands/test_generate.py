@@ -10,9 +10,9 @@ from typer.testing import CliRunner, Result
 from benchmarks.errors import SubmitterError
 from evaluator.commands.common import INTERRUPTED
 from evaluator.commands.generate import generate
-from evaluator.generation.check import check_folder
 from evaluator.generation.manifest import parse_generations
 from evaluator.generation.prompts import Prompt
+from evaluator.submission.generations.checking import check_folder
 from tests.evaluator.generation import tiny_pipelines
 
 
@@ -112,3 +112,13 @@ def test_ctrl_c_says_how_to_go_on(
     assert stopped.exit_code == INTERRUPTED
     assert "the same command goes on" in stopped.output
     assert run(*asked).exit_code == 0
+
+
+def test_a_prompt_set_is_drawn_with_the_seeds_it_proposes(model: Path, tmp_path: Path) -> None:
+    asked = ("--model", model, "--benchmark", "demo_prompts", "--out", tmp_path / "out")
+    done = run(*asked, "--limit", 3, "--dry-run", "--json")
+    assert done.exit_code == 0, done.output
+    facts = json.loads(done.stdout)
+    assert (facts["benchmark"], facts["prompts"], facts["seeds"]) == ("demo_prompts", 3, [1, 2])
+    other = json.loads(run(*asked, "--seeds", "5", "--dry-run", "--json").stdout)
+    assert (other["seeds"], other["images"]) == ([5], 76)

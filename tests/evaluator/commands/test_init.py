@@ -184,6 +184,21 @@ def test_generations_have_a_line_for_each_wanted_image(tmp_path: Path) -> None:
     assert (folder / "images").is_dir()
 
 
+def test_generations_of_a_prompt_set_begin_with_its_seeds_and_sizes(tmp_path: Path) -> None:
+    folder = tmp_path / "sd"
+    done = _init("generations", folder, "--benchmark", "demo_prompts")
+    assert done.exit_code == 0, done.output
+    manifest = parse_generations((folder / "assay.toml").read_bytes())
+    assert (manifest.benchmark, manifest.seeds) == ("demo_prompts", (1, 2))
+    rows = [json.loads(line) for line in (folder / "images.jsonl").read_text().splitlines()]
+    assert len(rows) == 2 * 76
+    assert {(row["least_side"], row["most_side"]) for row in rows} == {(64, 1024)}
+    other = tmp_path / "other"
+    done = _init("generations", other, "--benchmark", "demo_prompts", "--seeds", "9")
+    assert done.exit_code == 0, done.output
+    assert parse_generations((other / "assay.toml").read_bytes()).seeds == (9,)
+
+
 @pytest.mark.parametrize(
     "words",
     [

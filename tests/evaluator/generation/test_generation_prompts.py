@@ -5,15 +5,12 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import SubmitterError
+from benchmarks.prompt_sets.image_names import image_file
+from benchmarks.prompt_sets.registry import load_prompt_sets
+from benchmarks.prompt_sets.seeds import parse_seeds
 from benchmarks.registry import find, load_registry
-from evaluator.generation.names import image_file
-from evaluator.generation.prompts import (
-    Choice,
-    Prompt,
-    benchmark_prompts,
-    file_prompts,
-    parse_seeds,
-)
+from evaluator.commands.generate_options import prompts_by_name, seeds_of
+from evaluator.generation.prompts import Choice, Prompt, benchmark_prompts, file_prompts
 
 ROWS = """prompt_id,prompt,split,skills
 c1,two cats,train,counting;basic
@@ -85,6 +82,28 @@ def test_a_benchmark_without_a_prompt_set_says_so() -> None:
     with pytest.raises(SubmitterError) as error:
         benchmark_prompts(find(load_registry(), "demo_ts2"), None, Choice())
     assert error.value.code == "no_prompts"
+
+
+def test_a_prompt_set_comes_with_how_it_is_to_be_drawn(tmp_path: Path) -> None:
+    demo = load_prompt_sets()["demo_prompts"]
+    chosen = benchmark_prompts(demo, None, Choice(skills=("count",), limit=3))
+    assert len(chosen.prompts) == 3
+    assert (chosen.benchmark, chosen.revision) == ("demo_prompts", demo.card.revision)
+    assert chosen.drawing == demo.drawing
+    own = file_prompts(prompt_file(tmp_path, ROWS), Choice())
+    assert own.drawing is None
+
+
+def test_a_prompt_set_is_found_by_name_and_proposes_its_seeds(tmp_path: Path) -> None:
+    chosen = prompts_by_name("demo_prompts", None, Choice())
+    assert len(chosen.prompts) == 76
+    assert seeds_of(None, chosen, (42,)) == (1, 2)
+    assert seeds_of("5,6", chosen, (42,)) == (5, 6)
+    own = file_prompts(prompt_file(tmp_path, ROWS), Choice())
+    assert seeds_of(None, own, (42,)) == seeds_of(None, None, (42,)) == (42,)
+    with pytest.raises(SubmitterError) as error:
+        prompts_by_name("nothing", None, Choice())
+    assert error.value.code == "unknown_benchmark"
 
 
 @pytest.mark.paper

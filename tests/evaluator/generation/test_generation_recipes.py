@@ -11,8 +11,8 @@ from diffusers import (
 )
 
 from benchmarks.errors import SubmitterError
+from benchmarks.prompt_sets.prompt_set import SEEDS
 from evaluator.generation.recipes import (
-    DEFAULT_SEEDS,
     Overrides,
     call_arguments,
     find_recipe,
@@ -37,7 +37,7 @@ def test_the_four_models_of_re_thinking_are_run_as_in_its_appendix(
     recipe = find_recipe(load_recipes(), model="folder", pipeline=pipeline.__name__)
     found = call_arguments(pipeline.__call__, recipe, NONE, None)
     assert (found["num_inference_steps"], found["guidance_scale"]) == (steps, guidance)
-    assert DEFAULT_SEEDS == "42,3407,5096"
+    assert SEEDS == (42, 3407, 5096)
 
 
 def test_a_distilled_model_has_a_recipe_of_its_own() -> None:

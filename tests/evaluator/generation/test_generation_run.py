@@ -14,17 +14,17 @@ from PIL import Image
 
 from benchmarks.errors import SubmitterError
 from evaluator.generation import run
-from evaluator.generation.check import check_folder
 from evaluator.generation.checkpoint import locate
 from evaluator.generation.contact_sheet import clipped
 from evaluator.generation.folder import RunFolder
 from evaluator.generation.manifest import parse_generations
 from evaluator.generation.pipelines import LoadedPipeline, load_pipeline
-from evaluator.generation.prompts import Prompt, PromptSet
+from evaluator.generation.prompts import ChosenPrompts, Prompt
 from evaluator.generation.request import Request, Summary, default_name
 from evaluator.generation.rows import parse_rows
 from evaluator.generation.run import generate_images
 from evaluator.scoring.progress import Progress, Tracker
+from evaluator.submission.generations.checking import check_folder
 from tests.evaluator.generation import tiny_pipelines
 
 PROMPTS = tuple(Prompt(f"p{i}", f"{i} red cats") for i in range(3))
@@ -38,7 +38,7 @@ def pipe(saved: dict[str, Path]) -> LoadedPipeline:
 
 
 def request(**changes: Any) -> Request:
-    return replace(Request(PromptSet(PROMPTS), SEEDS, CALL), **changes)
+    return replace(Request(ChosenPrompts(PROMPTS), SEEDS, CALL), **changes)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -166,7 +166,7 @@ def test_a_broken_line_inside_the_table_is_not_passed_over(
 
 def test_prompts_and_seeds_can_be_added(pipe: LoadedPipeline, whole: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    assert made(pipe, out, prompts=PromptSet(PROMPTS[:1]), seeds=SEEDS[:1]).drawn == 1
+    assert made(pipe, out, prompts=ChosenPrompts(PROMPTS[:1]), seeds=SEEDS[:1]).drawn == 1
     assert made(pipe, out).drawn == 5
     assert contents(out) == contents(whole)
     assert parse_generations((out / "assay.toml").read_bytes()).seeds == SEEDS
@@ -179,8 +179,8 @@ def test_prompts_and_seeds_can_be_added(pipe: LoadedPipeline, whole: Path, tmp_p
         ({"arguments": {**CALL, "negative_prompt": ""}}, "negative_prompt: unset there"),
         ({"seed_mode": "stream"}, "seed_mode: per_image there, stream now"),
         ({"variant": "fp16"}, "variant"),
-        ({"prompts": PromptSet((Prompt("p0", "another"),))}, "'p0' was another"),
-        ({"prompts": PromptSet(PROMPTS, "gecko", "1")}, "of gecko 1 now"),
+        ({"prompts": ChosenPrompts((Prompt("p0", "another"),))}, "'p0' was another"),
+        ({"prompts": ChosenPrompts(PROMPTS, "gecko", "1")}, "of gecko 1 now"),
     ],
 )
 def test_a_folder_of_other_settings_is_refused_and_left_alone(
@@ -210,7 +210,7 @@ def test_a_folder_with_other_files_or_another_run_is_refused(
 
 def test_what_people_wrote_into_the_manifest_stays(pipe: LoadedPipeline, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    made(pipe, out, prompts=PromptSet(PROMPTS[:1]), licence="mit")
+    made(pipe, out, prompts=ChosenPrompts(PROMPTS[:1]), licence="mit")
     path = out / "assay.toml"
     path.write_text(f'description = "ours"\n{path.read_text()}')
     made(pipe, out, name="better")
@@ -311,14 +311,14 @@ def test_a_stream_cannot_be_mixed_with_prompts_at_other_places(
     pipe: LoadedPipeline, tmp_path: Path
 ) -> None:
     out = tmp_path / "run"
-    made(pipe, out, seed_mode="stream", prompts=PromptSet(PROMPTS[:2]))
+    made(pipe, out, seed_mode="stream", prompts=ChosenPrompts(PROMPTS[:2]))
     made(pipe, out, seed_mode="stream")
     with pytest.raises(SubmitterError, match="another place"):
-        made(pipe, out, seed_mode="stream", prompts=PromptSet(PROMPTS[1:]))
+        made(pipe, out, seed_mode="stream", prompts=ChosenPrompts(PROMPTS[1:]))
 
 
 def test_a_cut_prompt_is_marked(pipe: LoadedPipeline, tmp_path: Path) -> None:
-    prompts = PromptSet((Prompt("long", "x " * 100), Prompt("short", "x")))
+    prompts = ChosenPrompts((Prompt("long", "x " * 100), Prompt("short", "x")))
     summary = made(pipe, tmp_path / "run", prompts=prompts, seeds=(1,))
     assert summary.truncated == ("long",)
     rows, _ = parse_rows((tmp_path / "run" / "images.jsonl").read_bytes())
@@ -330,7 +330,7 @@ def test_untrusted_text_is_kept_whole_in_the_table_and_clipped_on_the_sheet(
     pipe: LoadedPipeline, tmp_path: Path
 ) -> None:
     evil = 'a\n"b" \u202e\u0007 [red] ' + "y" * 3000
-    prompts = PromptSet((Prompt("../x", evil),))
+    prompts = ChosenPrompts((Prompt("../x", evil),))
     made(pipe, tmp_path / "run", prompts=prompts, seeds=(1,))
     [line] = (tmp_path / "run" / "images.jsonl").read_text(encoding="utf-8").splitlines()
     assert json.loads(line)["prompt"] == evil

@@ -17,7 +17,7 @@ import pandas as pd
 from benchmarks.errors import SubmitterError
 from benchmarks.rows import Row
 from benchmarks.schema import Card, MeasureInfo, Selector
-from leaderboard.desk import Accepted, Examination, Gate
+from leaderboard.desk import Accepted, Advance, Examination, Gate, SaidOfImages, Tell
 from leaderboard.governance.accounts import Account, Origin
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.publication.snapshot import (
@@ -401,6 +401,35 @@ class StubDesk:
             raise SubmitterError("bad_file", f"{path.name} is not a table.", "Send a CSV file.")
         self.sent.append({"account": account, "submitter": submitter, "version": version})
         return self._take(path, submission(1, name or path.stem, (benchmark,)), account, private)
+
+    def prompt_set_names(self) -> tuple[str, ...]:
+        return ("demo_prompts",)
+
+    def examine_generations(
+        self, where: Path | str, said: SaidOfImages | None = None, tell: Tell | None = None
+    ) -> Examination:
+        self.taken.append(f"examined {where if isinstance(where, str) else where.name}")
+        self.sent.append({"said": said})
+        if tell is not None:
+            tell(Advance(1, 2, 1.0))
+        return self.found
+
+    def submit_generations(
+        self,
+        where: Path | str,
+        *,
+        account: Account,
+        submitter: str = "",
+        private: bool = False,
+        source: str = "",
+        said: SaidOfImages | None = None,
+        tell: Tell | None = None,
+    ) -> Accepted:
+        path = Path(where)
+        self.sent.append({"account": account, "submitter": submitter, "said": said})
+        own = submission(0, path.stem, ("demo_prompts",))
+        own = own.model_copy(update={"kind": Kind.GENERATIONS})
+        return self._take(path, own, account, private)
 
     def _take(self, path: Path, own: Submission, account: Account, private: bool) -> Accepted:
         self.taken.append(path.name)

@@ -8,16 +8,20 @@ import pytest
 
 from benchmarks.errors import SubmitterError
 from benchmarks.stored_scores import read_stored
-from evaluator.worker.running.jury import Jury
+from evaluator.worker.roles import WorkerRole
+from leaderboard.governance.acts import Acts
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.models.entries import ModelEntry, read_track
+from leaderboard.models.entries import PATH, ModelEntry, read_track
 from leaderboard.models.pictures import ModelPictures
 from leaderboard.models.reading import ModelReader
 from leaderboard.models.scores import scores_path
+from leaderboard.publication.rebuilding import model_differences, repaired
+from leaderboard.publication.results import read_result
 from leaderboard.publication.snapshot_file import read_snapshot
 from leaderboard.records import RunResult, Status
 from leaderboard.states import State
-from tests.evaluator.rig import BOB
+from leaderboard.store.interface import transact
+from tests.evaluator.rig import ADA, BOB, ROOT
 from tests.evaluator.worker.generations import PROMPTS, TINY, ModelRig, drawn, received
 
 OTHER = {
@@ -177,9 +181,31 @@ def test_a_private_model_is_scored_and_shown_to_its_author_alone(rig: ModelRig) 
     name = model.submission.submission_id
     assert not rig.store.public.list(f"results/{name}")
     assert rig.store.private.has(f"held/{name}/results/pictures-{TINY}-000.parquet")
-    kept = Jury(rig.store).kept(model.submission, rig.tiny)
-    assert kept is not None
-    assert len(kept.judges) == 1
+    rig.send(OTHER, account=BOB)
+    rig.backend.asked.clear()
+    rig.worker("w2").run_all()
+    assert _state(rig, model) is State.HELD
+    result = read_result(rig.store, model.submission, TINY)
+    assert result is not None
+    assert len(result.judges) == 2
+    assert rig.store.private.has(f"held/{name}/results/pictures-{TINY}-000.parquet")
+    Acts(rig.store, {"toy": rig.toy.card}, rig.clock).publish(name, ADA)
+    entry = read_track(rig.store.public).entries[name]
+    assert (entry.model, len(entry.judges), entry.pictures) == ("secret", 2, 1)
+    assert rig.store.public.has(f"results/{name}/pictures-{TINY}-000.parquet")
+
+
+def test_what_an_operator_has_run_again_is_scored_anew(rig: ModelRig) -> None:
+    rig.send()
+    model = received(rig, "painter", drawn(10))
+    rig.worker().run_all()
+    rig.backend.asked.clear()
+    acts = Acts(rig.store, {"toy": rig.toy.card}, rig.clock)
+    acts.rerun(model.submission.submission_id, ROOT, "In doubt.")
+    rig.worker("w2").run_all()
+    assert sorted(rig.backend.asked) == sorted([*range(10, 16), 11, 13, 15])
+    assert _state(rig, model) is State.PUBLISHED
+    assert _entry(rig, model).pictures == 1
 
 
 def test_pictures_of_what_is_on_the_boards_are_found_by_prompt_and_seed(rig: ModelRig) -> None:
@@ -230,3 +256,49 @@ def test_models_that_wait_for_further_metrics_come_after_what_is_new(rig: ModelR
     worker.run_next()
     assert _state(rig, new) is not State.QUEUED
     assert _state(rig, old) is State.QUEUED
+
+
+def test_one_worker_scores_and_another_judges(rig: ModelRig) -> None:
+    rig.send()
+    rig.worker().run_all()
+    model = received(rig, "painter", drawn(10))
+    rig.worker("s1", role=WorkerRole.SCORE).run_all()
+    status = Ledger(rig.store).whole_status(model.submission.submission_id)
+    assert status.to_judge
+    rig.worker("j1", role=WorkerRole.JUDGE).run_all()
+    assert _state(rig, model) is State.PUBLISHED
+    (run,) = _entry(rig, model).judges.values()
+    assert run.perturbed == len(PROMPTS)
+    assert len(next(iter(_scores(rig, model).values()))) == 9
+
+
+def test_a_metric_that_withdraws_scores_no_further_model(rig: ModelRig) -> None:
+    metric = rig.send()
+    rig.worker().run_all()
+    acts = Acts(rig.store, {"toy": rig.toy.card}, rig.clock)
+    acts.withdraw(metric.submission.submission_id, ADA)
+    model = received(rig, "painter", drawn(10))
+    rig.worker("w2").run_all()
+    assert _entry(rig, model).judges == {}
+
+
+def test_a_model_that_is_withdrawn_leaves_the_board(rig: ModelRig) -> None:
+    model = received(rig, "painter", drawn(10))
+    rig.worker().run_all()
+    acts = Acts(rig.store, {"toy": rig.toy.card}, rig.clock)
+    acts.withdraw(model.submission.submission_id, ADA)
+    assert read_track(rig.store.public).entries == {}
+
+
+def test_a_store_put_together_again_has_the_same_models(rig: ModelRig) -> None:
+    rig.send()
+    received(rig, "painter", drawn(10))
+    rig.worker().run_all()
+    before = read_track(rig.store.public)
+    assert model_differences(rig.store) == ()
+    transact(rig.store.public, lambda: {PATH: None}, "lost")
+    assert [one.what for one in model_differences(rig.store)] == ["missing from the models"]
+    transact(
+        rig.store.public, lambda: repaired(rig.store, {"toy": rig.toy.card}, rig.clock()), "again"
+    )
+    assert read_track(rig.store.public) == before

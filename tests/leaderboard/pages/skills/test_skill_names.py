@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from benchmarks.prompt_sets.registry import load_prompt_sets, with_prompt_sets
 from benchmarks.registry import load_registry
 from leaderboard.pages.skills.names import common_key, common_names, found_by, skills_of
 from tests.leaderboard.pages.skills.skills_fixture import cards, skills_view_of
@@ -9,7 +10,7 @@ from tests.leaderboard.pages.skills.skills_fixture import cards, skills_view_of
 
 def test_every_key_of_the_table_is_a_skill_that_a_card_of_its_family_names() -> None:
     of_family: dict[str, set[str]] = {}
-    for benchmark in load_registry().values():
+    for benchmark in with_prompt_sets(load_registry(), load_prompt_sets()).values():
         of_family.setdefault(benchmark.card.family, set()).update(benchmark.card.skills)
     for name, common in common_names().items():
         for family, keys in common.keys.items():

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import struct
 import zlib
@@ -9,20 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PIL import Image
 
-from evaluator.generation.check import check_folder
 from evaluator.generation.names import image_file
 from evaluator.generation.prompts import Prompt
+from evaluator.submission.generations.checking import check_folder
+from tests.evaluator.submission.generations.made_images import encoded, picture
 
 PROMPTS = tuple(Prompt(f"p{i}", f"prompt {i}") for i in range(4))
 SEEDS = (1, 2)
 
 
-def png(shade: int, side: int = 8, form: str = "PNG") -> bytes:
-    buffer = io.BytesIO()
-    Image.new("RGB", (side, side), (shade, shade, shade)).save(buffer, form)
-    return buffer.getvalue()
+def png(number: int, side: int = 8, form: str = "PNG") -> bytes:
+    return encoded(picture(number, side), form)
 
 
 class Folder:
@@ -87,7 +84,7 @@ def test_everything_that_is_wrong_is_told_at_once(folder: Folder) -> None:
     ]
     report = check_folder(folder.path, PROMPTS, SEEDS)
     assert report.usable == 3
-    assert report.counts() == {
+    assert report.counts == {
         "missing": 2,
         "corrupt": 1,
         "wrong_prompt": 1,
@@ -153,7 +150,7 @@ def test_a_withheld_image_is_counted_and_no_problem(folder: Folder) -> None:
     folder.rows["p0", 2].update(file=None)
     (folder.path / image_file("p0", 1)).unlink()
     assert folder.found() == [("missing", "p0, seed 2")]
-    assert check_folder(folder.path, PROMPTS, SEEDS).withheld == {("p0", 1): "nsfw"}
+    assert check_folder(folder.path, PROMPTS, SEEDS).withheld == {"nsfw": 1}
 
 
 def test_a_folder_without_a_table_says_so(tmp_path: Path) -> None:

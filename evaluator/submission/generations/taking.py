@@ -1,0 +1,236 @@
+"""From whatever was sent to what is kept: manifest, images, and everything that is wrong, at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import tomlkit
+
+from benchmarks.errors import SubmitterError, TransientError
+from evaluator.generation.check import GenerationsReport
+from evaluator.generation.manifest import GenerationsManifest, manifest_text
+from evaluator.generation.rows import TABLE
+from evaluator.manifest import FILE, manifest_reading
+from evaluator.scoring.progress import Listener
+from evaluator.submission.generations.checking import Check, Hashes, wanted_by_table
+from evaluator.submission.generations.limits import GenerationsLimits
+from evaluator.submission.generations.sources import Source
+from evaluator.submission.generations.targets import Target
+from evaluator.submission.generations.wanted import Wanted
+from evaluator.submission.generations_archive import write
+from evaluator.submission.problems import as_problem
+from leaderboard.desk import Problem, SaidOfImages
+from leaderboard.models.model_card import ImagesSeen
+
+MOST_SIZES = 50
+"""Sizes that are told one by one."""
+_HINTS: Mapping[str, str] = {
+    "missing": 'Draw it, or give its row a `problem` ("nsfw", "black") that says why it is not there.',
+    "extra": "Leave it out.",
+    "corrupt": "Draw or copy it again.",
+    "blank": 'Draw it again, or withhold it: "file": null, "problem": "black".',
+    "duplicate": "Draw each prompt and seed by itself; does the model read the seed?",
+    "wrong_size": "Draw it again, at a size that is allowed.",
+    "wrong_prompt": "Draw the prompt as the set has it.",
+    "bad_row": f"Correct that line of {TABLE}.",
+    "unsafe_name": "Rename that file with letters, digits and . _ - only.",
+}
+
+Resolve = Callable[[GenerationsManifest, Source], Target]
+"""Finds what a manifest's prompts are; raises SubmitterError where there are none."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What came out of a submission of generations.
+
+    Attributes:
+        problems: what is wrong, manifest first; of very many the first that were found.
+        counts: kind of problem to the number of them, all of them.
+        manifest: as it is kept; None where it could not be read.
+        report: on the images; None where they were not looked at.
+        images: what they are; None likewise.
+        content_sha256: of manifest and images; empty where anything is wrong.
+        wanted: what was asked for.
+        hashes: to know the images again.
+    """
+
+    problems: tuple[Problem, ...]
+    counts: Mapping[str, int]
+    manifest: GenerationsManifest | None = None
+    report: GenerationsReport | None = None
+    images: ImagesSeen | None = None
+    content_sha256: str = ""
+    wanted: Wanted | None = None
+    hashes: Hashes | None = None
+
+
+def take(
+    source: Source,
+    resolve: Resolve,
+    *,
+    said: SaidOfImages | None = None,
+    target: Path | None = None,
+    listener: Listener | None = None,
+    threads: int | None = None,
+    limits: GenerationsLimits | None = None,
+) -> Taken:
+    """Check all of a submission, and write what is kept of it.
+
+    Args:
+        source: of manifest and images.
+        resolve: finds the prompts.
+        said: the manifest of Parquet files that come without one.
+        target: where the archive is written (`generations_archive`), a new file; None: nowhere. It
+            is whole only where there are no problems.
+        listener: told how far it is.
+        threads: that decode.
+        limits: how many images are taken.
+
+    Raises:
+        TransientError: `no_room` for the archive.
+    """
+    try:
+        content = _manifest_content(source, said)
+    except SubmitterError as error:
+        return _refused([as_problem(error)])
+    if isinstance(content, Problem):
+        return _refused([content])
+    reading = manifest_reading(content, GenerationsManifest)
+    problems = list(reading.problems)
+    if reading.manifest is None or reading.wrong & {"benchmark", "seeds", "images"}:
+        return _refused(problems, reading.manifest)
+    given = reading.manifest
+    try:
+        found = resolve(given, source)
+        wanted = _wanted(found, given, source, (limits or GenerationsLimits()).entries)
+    except SubmitterError as error:
+        return _refused([*problems, as_problem(error)], given)
+    if given.benchmark_revision not in ("", found.revision):
+        problems.append(_other_revision(given, found))
+    manifest = given.model_copy(
+        update={
+            "images": TABLE,
+            "seeds": wanted.seeds,
+            "benchmark_revision": found.revision,
+        }
+    )
+    check = Check(source, wanted, threads=threads, listener=listener)
+    stream = check.stream(given.images)
+    try:
+        if target is None or problems:
+            for _ in stream:
+                pass
+        else:
+            with _room():
+                write(target, manifest, stream)
+    except SubmitterError as error:
+        # What was found up to there is told as well.
+        problems.append(as_problem(error))
+    return _taken(problems, manifest, check, found)
+
+
+def _taken(
+    problems: list[Problem], manifest: GenerationsManifest, check: Check, found: Target
+) -> Taken:
+    report = check.report()
+    if report.complete and not report.usable:
+        none = "Every image is withheld, so that there is none to be judged."
+        problems.append(Problem("no_images", none, "Draw at least some of them."))
+    counts = _counted(problems, report.counts)
+    listed = (*problems, *_listed(report))
+    sha256 = "" if listed else check.content_sha256(manifest_text(manifest))
+    images = ImagesSeen(
+        prompt_set=found.name,
+        revision=found.revision,
+        seeds=check.wanted.seeds,
+        wanted=report.wanted,
+        present=report.usable,
+        withheld=dict(report.withheld),
+        n_bytes=check.n_bytes,
+        sizes=_sizes(check.sizes),
+    )
+    return Taken(listed, counts, manifest, report, images, sha256, check.wanted, check.hashes())
+
+
+def _manifest_content(source: Source, said: SaidOfImages | None) -> bytes | Problem:
+    content = source.manifest()
+    told = said.told() if said else {}
+    if content is not None and told:
+        return Problem(
+            "said_twice",
+            f"There is an {FILE}, and {', '.join(told)} {'is' if len(told) == 1 else 'are'} given "
+            "beside it.",
+            f"Write it into {FILE}.",
+        )
+    if content is None and not told:
+        return Problem(
+            "no_manifest",
+            f"{source.name} holds no {FILE}.",
+            f'{FILE} begins with: kind = "generations", name = "my-model", benchmark = "PROMPT_SET".'
+            " Beside a Parquet file, name and prompt set may be given instead.",
+        )
+    return content if content is not None else tomlkit.dumps(told).encode()
+
+
+def _wanted(found: Target, manifest: GenerationsManifest, source: Source, most: int) -> Wanted:
+    seeds, texts = manifest.seeds, found.texts
+    if not seeds or texts is None:
+        named, drawn = wanted_by_table(source, manifest.images)
+        seeds, texts = seeds or drawn, named if texts is None else texts
+    if not seeds or not texts:
+        raise SubmitterError(
+            "no_images",
+            f"{manifest.images} names no image{'' if manifest.benchmark else f', and {FILE} no prompt set'}.",
+            "Write a line of prompt_id, seed and file for each image.",
+        )
+    wanted = Wanted(texts, tuple(sorted(set(seeds))), found.least_side, found.most_side)
+    wanted.check_number(most)
+    return wanted
+
+
+def _other_revision(manifest: GenerationsManifest, found: Target) -> Problem:
+    return Problem(
+        "other_revision",
+        f"The images were drawn for revision {manifest.benchmark_revision[:80]} of {found.name}, "
+        f"and here it is at {found.revision}.",
+        "Draw the prompts that changed, then name the new revision.",
+        file=FILE,
+    )
+
+
+def _listed(report: GenerationsReport) -> Iterator[Problem]:
+    for problem in report.problems:
+        message = f"{problem.message[:1].upper()}{problem.message[1:]}."
+        yield Problem(problem.kind, message, _HINTS[problem.kind], file=problem.where)
+
+
+def _refused(problems: list[Problem], manifest: GenerationsManifest | None = None) -> Taken:
+    return Taken(tuple(problems), _counted(problems, {}), manifest)
+
+
+def _counted(problems: list[Problem], further: Mapping[str, int]) -> dict[str, int]:
+    codes = [problem.code for problem in problems]
+    return {**{code: codes.count(code) for code in dict.fromkeys(codes)}, **further}
+
+
+def _sizes(sizes: Mapping[str, int]) -> dict[str, int]:
+    """The most frequent sizes, and all others as one."""
+    ranked = sorted(sizes.items(), key=lambda item: (-item[1], item[0]))
+    rest = sum(n for _, n in ranked[MOST_SIZES:])
+    return {**dict(ranked[:MOST_SIZES]), **({"other": rest} if rest else {})}
+
+
+@contextmanager
+def _room() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise TransientError(
+            "no_room",
+            f"The images could not be kept: {error.strerror}.",
+            "Free space in the folder for temporary files, then try again.",
+        ) from error

@@ -1,0 +1,238 @@
+"""A board of models: every skill of a prompt set by the metrics that judge it, in any filter."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from benchmarks.arrays import BoolArray, FloatArray, IntArray
+from benchmarks.model_boards.consensus import Consensus, consensus, tiers_down
+from benchmarks.model_boards.estimates import LEVEL, Estimates, Tests, estimates, joined
+from benchmarks.model_boards.slices import SliceScores
+from benchmarks.statistics.multiplicity import holm_of_pairs
+from benchmarks.statistics.paired_many import TStatistics, t_statistics
+from leaderboard.models.board_missing import why_unranked
+from leaderboard.models.board_selection import Selection, selection
+from leaderboard.models.board_types import (
+    BoardQuery,
+    Disagreement,
+    Judge,
+    Mean,
+    ModelBoard,
+    SkillBoard,
+    Standing,
+)
+from leaderboard.models.judges import NO_BOARD, RULE
+from leaderboard.models.reading import ModelReader
+from leaderboard.pages.reading import View
+from leaderboard.ranking.rank_ranges import MIN_CLUSTERS, rank_ranges
+
+NOBODY = "No metric earned trust on this skill, so no model is ranked on it."
+NOTHING_TESTS = "No prompt that the filter leaves tests this skill."
+TOO_FEW = f"Fewer than {MIN_CLUSTERS} prompts: too few to order models."
+NO_ORDER = "Too few prompts to order: no two models are told apart."
+WHOLE_PROMPTS = (
+    "With one seed, metrics that score elements count with their scores of whole images here."
+)
+
+
+def model_board(reader: ModelReader, view: View, query: BoardQuery) -> ModelBoard:
+    """The board of a prompt set within a filter.
+
+    Args:
+        reader: reads models, prompts and scores.
+        view: the boards of metrics, by which metrics earn trust.
+        query: what is looked at.
+
+    Raises:
+        SubmitterError: see `board_selection.selection`.
+        TransientError: the store cannot be read.
+    """
+    chosen = selection(reader, view, query)
+    return reader.memory.of_view(view).boards.of(chosen.state, lambda: _made(chosen))
+
+
+def lead_of(chosen: Selection, judging: Sequence[Judge]) -> Judge | None:
+    """The judge whose means come first: it scored the most models, then has the most behind it."""
+    scored = [int(chosen.columns(one.entry_id).scored.sum()) for one in judging]
+    return (
+        max(zip(scored, reversed(range(len(judging))), judging, strict=True))[2]
+        if judging
+        else None
+    )
+
+
+def reasons_for(chosen: Selection, skill: str | None, lead: Judge | None) -> tuple[str, ...]:
+    """Why each model has no rank on a skill, in the order of the entries; empty where it has one."""
+    places = chosen.testing(skill)
+    if lead is None:
+        return (NOBODY,) * len(chosen.entries)
+    if len(places) < MIN_CLUSTERS:
+        return (TOO_FEW,) * len(chosen.entries)
+    columns = chosen.columns(lead.entry_id)
+    return tuple(
+        why_unranked(entry, columns, m, places, lead.title)
+        for m, entry in enumerate(chosen.entries)
+    )
+
+
+def _made(chosen: Selection) -> ModelBoard:
+    return ModelBoard(
+        query=chosen.query,
+        entries={one.submission_id: one for one in chosen.entries},
+        skills={skill: _skill_board(chosen, skill) for skill in chosen.skills},
+        rule=RULE,
+        left_out=chosen.left_out,
+    )
+
+
+def _skill_board(chosen: Selection, skill: str | None) -> SkillBoard:
+    places = chosen.testing(skill)
+    judges, judging = chosen.judges(skill), chosen.judging(skill)
+    shown = judging if chosen.query.judge else judges
+    lead = lead_of(chosen, judging)
+    reasons = reasons_for(chosen, skill, lead)
+    able = np.array([not reason for reason in reasons], bool)
+    scores = {
+        one.entry_id: chosen.columns(one.entry_id).slice(chosen.slices, skill, places)
+        for one in shown
+    }
+    counts = chosen.counts[:, places]
+    kept = np.flatnonzero(able)
+    tests = {judge: t_statistics(one.of_models(kept).by_prompt) for judge, one in scores.items()}
+    means = {judge: _means(one, counts, able, tests[judge]) for judge, one in scores.items()}
+    found, relations = _consensus(
+        joined([tests[one.entry_id] for one in judging], len(kept)),
+        able,
+        scores[lead.entry_id] if lead else None,
+    )
+    standings = _standings(chosen, means, reasons, found, lead)
+    board = SkillBoard(
+        skill=skill,
+        title=chosen.title(skill),
+        n_prompts=len(places),
+        judges=judges,
+        lead=lead.entry_id if lead else None,
+        standings=standings,
+        disagreements=_disagreements(chosen, judging, able, found, relations),
+    )
+    return replace(board, note=_note(chosen, board, found, relations))
+
+
+def _consensus(
+    tests: Tests, able: BoolArray, lead: SliceScores | None
+) -> tuple[Consensus, IntArray]:
+    """How the models that may rank stand to each other, and what each metric says of them."""
+    relations = tests.relations()
+    values = np.full(int(able.sum()), np.nan) if lead is None else lead.means[able]
+    return consensus(relations, values), relations
+
+
+def _means(
+    scores: SliceScores, counts: FloatArray, able: BoolArray, tests: TStatistics
+) -> tuple[Mean, ...]:
+    """Every model by one metric alone; ranks among those that may rank."""
+    found: Estimates = estimates(scores, counts)
+    kept = np.where(able, found.means, np.nan)
+    ranges = rank_ranges(kept, found.resamples)
+    told = np.zeros((len(able), len(able)), bool)
+    told[np.ix_(able, able)] = holm_of_pairs(tests.p) < LEVEL
+    in_tiers = tiers_down(told, np.argsort(-kept, kind="stable")[: np.isfinite(kept).sum()])
+    n_prompts = len(scores.sums)
+    return tuple(
+        Mean(
+            value=_number(found.means[m]),
+            ci_low=_number(found.ci_low[m]),
+            ci_high=_number(found.ci_high[m]),
+            n_prompts=int(found.n_prompts[m]),
+            n_missing=n_prompts - int(found.n_prompts[m]),
+            rank=range_.rank if range_ else None,
+            rank_low=range_.low if range_ else None,
+            rank_high=range_.high if range_ else None,
+            tier=int(in_tiers[m]) or None,
+        )
+        for m, range_ in enumerate(ranges)
+    )
+
+
+def _standings(
+    chosen: Selection,
+    means: Mapping[str, tuple[Mean, ...]],
+    reasons: Sequence[str],
+    found: Consensus,
+    lead: Judge | None,
+) -> dict[str, Standing]:
+    """In the order of the board; those without a rank come last, by their means and titles."""
+    ids = [one.submission_id for one in chosen.entries]
+    own = [{judge: of[m] for judge, of in means.items()} for m in range(len(ids))]
+    able = [m for m, reason in enumerate(reasons) if not reason]
+    names = [ids[m] for m in able]
+    standings: dict[str, Standing] = {}
+    for place in found.order:
+        better, worse = found.better[place], found.better[:, place]
+        standings[names[place]] = Standing(
+            submission_id=names[place],
+            means=own[able[place]],
+            better_than=frozenset(names[i] for i in np.flatnonzero(better)),
+            worse_than=frozenset(names[i] for i in np.flatnonzero(worse)),
+            rank_low=int(found.rank_low[place]),
+            rank_high=int(found.rank_high[place]),
+            tier=int(found.tiers[place]),
+        )
+
+    def last(m: int) -> tuple[float, str, str]:
+        value = None if lead is None else own[m][lead.entry_id].value
+        return math.inf if value is None else -value, chosen.entries[m].title.casefold(), ids[m]
+
+    for m in sorted((m for m, reason in enumerate(reasons) if reason), key=last):
+        standings[ids[m]] = Standing(ids[m], own[m], unranked=reasons[m])
+    return standings
+
+
+def _disagreements(
+    chosen: Selection,
+    judging: Sequence[Judge],
+    able: BoolArray,
+    found: Consensus,
+    relations: IntArray,
+) -> tuple[Disagreement, ...]:
+    names = [chosen.entries[m].submission_id for m in np.flatnonzero(able)]
+    metrics = [one.entry_id for one in judging]
+    place_of = {int(place): i for i, place in enumerate(found.order)}
+    pairs = [
+        sorted((int(a), int(b)), key=place_of.__getitem__)
+        for a, b in np.argwhere(np.triu(found.disputed))
+    ]
+    return tuple(
+        Disagreement(
+            first=names[a],
+            second=names[b],
+            for_first=tuple(metrics[j] for j in np.flatnonzero(relations[:, a, b] > 0)),
+            for_second=tuple(metrics[j] for j in np.flatnonzero(relations[:, a, b] < 0)),
+        )
+        for a, b in sorted(pairs, key=lambda pair: [place_of[i] for i in pair])
+    )
+
+
+def _note(chosen: Selection, board: SkillBoard, found: Consensus, relations: IntArray) -> str:
+    if not board.n_prompts:
+        return NOTHING_TESTS
+    notes = []
+    if board.lead is None and chosen.metrics:
+        untested = all(one.why == NO_BOARD for one in board.judges)
+        notes.append(f"{NO_BOARD} {NOBODY}" if untested else NOBODY)
+    elif board.n_prompts < MIN_CLUSTERS:
+        notes.append(TOO_FEW)
+    elif len(found.order) > 1 and not relations.any():
+        notes.append(NO_ORDER)
+    in_parts = board.skill is not None and len(chosen.slices.elements(board.skill)) > 0
+    if chosen.query.seed is not None and in_parts:
+        notes.append(WHOLE_PROMPTS)
+    return " ".join(notes)
+
+
+def _number(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

@@ -1,0 +1,69 @@
+"""What boards of models are made from, kept between looks; several threads may share one."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Hashable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from leaderboard.models.board_types import Evidence, ModelBoard
+from leaderboard.ranking.remembered import Remembered
+
+if TYPE_CHECKING:
+    from leaderboard.models.board_columns import JudgeColumns
+
+_COLUMNS_BYTES = 256 << 20
+"""One metric's values of fifty models on 1,600 prompts take 1.5 MB."""
+_KEPT = 512
+_BOARDS = 64
+_THINGS = 1024
+_BOARD_BYTES = 64 << 20
+_OF_MEAN = 400
+"""Bytes of one mean on a finished board, about."""
+
+
+class OfView:
+    """What depends on the boards of metrics at one version of the store."""
+
+    def __init__(self) -> None:
+        self._evidence: Remembered[Mapping[str, tuple[Evidence, str]]] = Remembered(
+            1 << 30, 4096, lambda _: 1
+        )
+        self.boards: Remembered[ModelBoard] = Remembered(_BOARD_BYTES, _BOARDS, _board_bytes)
+
+    def evidence(
+        self, part: str, make: Callable[[], Mapping[str, tuple[Evidence, str]]]
+    ) -> Mapping[str, tuple[Evidence, str]]:
+        """What a board says of every metric on a skill; made once."""
+        return self._evidence.of(part, make)
+
+
+class BoardMemory:
+    """Columns of scores, and boards that were asked for."""
+
+    def __init__(self) -> None:
+        self.columns: Remembered[JudgeColumns] = Remembered(
+            _COLUMNS_BYTES, _KEPT, lambda one: one.nbytes
+        )
+        self.anything: Remembered[Any] = Remembered(1 << 30, _THINGS, lambda _: 1)
+        self._lock = threading.Lock()
+        self._views: weakref.WeakKeyDictionary[Any, OfView] = weakref.WeakKeyDictionary()
+
+    def of_view(self, view: Any) -> OfView:
+        """What is kept for a view; let go with it."""
+        with self._lock:
+            # A view compares its boards; what ranks them is its own.
+            return self._views.setdefault(view.orders, OfView())
+
+    def once(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """A small thing that is made once, such as the slices of a prompt set."""
+        return self.anything.of(key, make)
+
+
+def _board_bytes(board: ModelBoard) -> int:
+    means = sum(len(s.means) for skill in board.skills.values() for s in skill.standings.values())
+    pairs = sum(
+        len(s.better_than) for skill in board.skills.values() for s in skill.standings.values()
+    )
+    return _OF_MEAN * means + 100 * pairs

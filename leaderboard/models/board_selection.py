@@ -1,0 +1,210 @@
+"""What of a prompt set a query is about: its prompts, its models and the metrics that scored them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from benchmarks.arrays import BoolArray, FloatArray, IntArray
+from benchmarks.errors import SubmitterError
+from benchmarks.prompt_sets.prompt_set import PromptSet, SetPrompt
+from benchmarks.prompt_sets.registry import find_prompt_set
+from benchmarks.schema import Answers
+from benchmarks.statistics.resampling import ResamplingPlan
+from leaderboard.models.board_columns import (
+    JudgeColumns,
+    SetSlices,
+    columns_of,
+    slices_of,
+    state_of,
+)
+from leaderboard.models.board_types import BoardQuery, Judge
+from leaderboard.models.entries import ModelEntry
+from leaderboard.models.judges import Judging
+from leaderboard.models.reading import ModelReader
+from leaderboard.pages.reading import View
+from leaderboard.pages.shown.measures import skill_title
+
+ALL_PROMPTS = "All prompts"
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """What a query is about.
+
+    Attributes:
+        reader: reads models and scores.
+        view: the boards of metrics.
+        query: what was asked.
+        prompt_set: whose prompts.
+        slices: of all its prompts.
+        places: prompts that the filter leaves, ascending.
+        entries: the models, oldest first.
+        metrics: entry ids of the metrics that scored at least one of them and are still on the
+            boards, in order of first appearance.
+        left_out: titles of models that drew another revision.
+    """
+
+    reader: ModelReader
+    view: View
+    query: BoardQuery
+    prompt_set: PromptSet
+    slices: SetSlices
+    places: IntArray
+    entries: tuple[ModelEntry, ...]
+    metrics: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+    @property
+    def skills(self) -> tuple[str | None, ...]:
+        """The skills that are wanted, all prompts first."""
+        if self.query.skills:
+            return tuple(dict.fromkeys(self.query.skills))
+        listed = [skill for skill in self.prompt_set.card.skills if skill in self.slices.skills]
+        every = dict.fromkeys([*listed, *self.slices.skills])
+        return (None, *(skill for skill in every if ":" not in skill))
+
+    @property
+    def plan(self) -> ResamplingPlan:
+        """The resamples of the set's prompts."""
+        card = self.prompt_set.card
+        found: ResamplingPlan = self.reader.memory.once(
+            ("plan", card.name, card.revision, self.slices),
+            lambda: self.prompt_set.plan(Answers((), self.slices.ids)),
+        )
+        return found
+
+    @property
+    def counts(self) -> FloatArray:
+        """Shape (B, P), how often each prompt of the set is drawn in each resample."""
+        return self.plan.counts
+
+    def title(self, skill: str | None) -> str:
+        """How a skill is shown."""
+        return ALL_PROMPTS if skill is None else skill_title(self.prompt_set.card, skill)
+
+    def testing(self, skill: str | None) -> IntArray:
+        """Places of the prompts that test a skill, after the filter."""
+        return self.places[self.slices.testing(skill)[self.places]]
+
+    def columns(self, judge: str) -> JudgeColumns:
+        """One metric's scores of the models."""
+        return columns_of(self.reader, self.entries, judge, self.slices, self.query.seed)
+
+    def judges(self, skill: str | None) -> tuple[Judge, ...]:
+        """Every metric that scored a model in its role on a skill, trusted ones first."""
+        reader = self.reader
+        judging = Judging(self.view, self.prompt_set.card, reader.pins(), reader.memory)
+        found = judging.of(skill, self.metrics)
+        return tuple(replace(one, seconds_per_image=self._seconds(one)) for one in found)
+
+    def judging(self, skill: str | None) -> tuple[Judge, ...]:
+        """The metrics that rank: the trusted ones, or the one that was asked for."""
+        if self.query.judge:
+            return tuple(one for one in self.judges(skill) if one.entry_id == self.query.judge)
+        return tuple(one for one in self.judges(skill) if one.trusted)
+
+    @property
+    def state(self) -> tuple[object, ...]:
+        """What is another thing whenever the board is another for the same view."""
+        runs = tuple(state_of(entry, judge) for entry in self.entries for judge in self.metrics)
+        titles = tuple(entry.title for entry in self.entries)
+        return (
+            self.query,
+            self.prompt_set.card.revision,
+            self.slices,
+            runs,
+            titles,
+            self.metrics,
+            self.left_out,
+            self.reader.pins(),
+        )
+
+    def _seconds(self, judge: Judge) -> float | None:
+        """Measured on the images of these models, else what the boards of metrics know."""
+        runs = [entry.judges.get(judge.entry_id) for entry in self.entries]
+        costs = [run.cost for run in runs if run is not None and run.cost and run.cost.images]
+        if not costs:
+            return judge.seconds_per_image
+        return sum(cost.seconds for cost in costs) / sum(cost.images for cost in costs)
+
+
+def selection(reader: ModelReader, view: View, query: BoardQuery) -> Selection:
+    """Find what a query is about.
+
+    Raises:
+        SubmitterError: `unknown_prompt_set`; `prompts_missing` where its files are not here;
+            `unknown_judge` where the metric that was asked for scored none of the models, or is
+            no longer on the boards.
+        TransientError: the store cannot be read.
+    """
+    known = find_prompt_set(reader.prompt_sets, query.prompt_set)
+    prompts = reader.prompts(query.prompt_set)
+    if prompts is None:
+        raise SubmitterError(
+            "prompts_missing",
+            f"The prompts of {known.name} are not on this machine.",
+            f"python -m benchmarks fetch {known.name} --data DATA brings them.",
+        )
+    slices = slices_of(reader, prompts)
+    revisions = {known.card.revision, *known.card.same_questions_as}
+    every = reader.track().of(known.name)
+    wanted = frozenset(query.models)
+    entries = tuple(
+        one
+        for one in every
+        if one.images.revision in revisions and (not wanted or one.submission_id in wanted)
+    )
+    metrics = tuple(
+        dict.fromkeys(
+            judge
+            for entry in entries
+            for judge, run in entry.judges.items()
+            if not run.failed and judge in view.entries
+        )
+    )
+    if query.judge and query.judge not in metrics:
+        raise SubmitterError(
+            "unknown_judge",
+            f"{query.judge[:120]!r} is no metric on the boards that scored models on {known.name}.",
+            f"Metrics that did: {', '.join(metrics) or 'none yet'}.",
+        )
+    return Selection(
+        reader=reader,
+        view=view,
+        query=query,
+        prompt_set=known,
+        slices=slices,
+        places=np.flatnonzero(_kept(slices.prompts, query)),
+        entries=entries,
+        metrics=metrics,
+        left_out=tuple(one.title for one in every if one.images.revision not in revisions),
+    )
+
+
+def _kept(prompts: Sequence[SetPrompt], query: BoardQuery) -> BoolArray:
+    """Which prompts a filter leaves, shape (P,)."""
+    words = query.words.casefold().split()
+    return np.array(
+        [
+            (not query.split or one.split == query.split)
+            and (not words or _holds(one.text.casefold(), words))
+            for one in prompts
+        ],
+        bool,
+    )
+
+
+def _holds(text: str, words: Sequence[str]) -> bool:
+    """Whether each word begins a word of the text; scripts without spaces are searched as they are."""
+    own = _WORD.findall(text)
+    return all(
+        any(one.startswith(word) for one in own)
+        if word.isascii() and word.isalnum()
+        else word in text
+        for word in words
+    )

@@ -1,0 +1,99 @@
+"""What the boards of metrics say of every metric on one skill: the evidence by which they judge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from benchmarks.schema import Card
+from leaderboard.models.board_types import Evidence
+from leaderboard.pages.overview.over_boards import headline_cells
+from leaderboard.pages.reading import View
+from leaderboard.pages.shown.measures import info, nearest
+from leaderboard.pages.shown.tiers import in_tiers
+from leaderboard.pages.skills.names import Part, common_key
+from leaderboard.ranking.cells import Cell
+
+FOR, AGAINST, UNDECIDED = "for", "against", "undecided"
+
+
+def parts_for(view: View, card: Card, skill: str | None) -> tuple[Part, ...]:
+    """The boards of metrics that count for a skill of a prompt set; the headline's key is empty.
+
+    A skill of another family counts where both go by one common name. Over all prompts the boards
+    of the prompt set's family count, or all boards where the family has none. Simulated ratings
+    say nothing of the metrics that judge real models, nor the reverse.
+
+    Args:
+        view: the boards.
+        card: the prompt set.
+        skill: its key there; None: all prompts.
+    """
+    boards = {
+        name: board
+        for name, board in view.boards.items()
+        if not board.empty and board.card.simulated == card.simulated
+    }
+    if skill is None:
+        able = [name for name, board in boards.items() if headline_cells(board)]
+        own = [name for name in able if boards[name].card.family == card.family]
+        return tuple(Part(name, "") for name in own or able)
+    return tuple(
+        Part(name, key)
+        for name, board in boards.items()
+        for key in board.skills()
+        if _same(card, skill, board.card, key)
+    )
+
+
+def evidence_of(view: View, part: Part) -> Mapping[str, tuple[Evidence, str]]:
+    """Entry id to what a board says of it, and why it is kept from ranking there (else empty)."""
+    board = view.boards[part.benchmark]
+    skill = part.key or None
+    if skill is None:
+        cells = headline_cells(board)
+    else:
+        cells = board.cells(nearest(board.card.headline, board.selectors(skill), board.card), skill)
+    if all(cell.tier is None for cell in cells) and any(cell.rank is not None for cell in cells):
+        cells = in_tiers(view.orders.ranked(board.card, [cells])).cells
+    return {cell.entry_id: (_evidence(board.card, cell), cell.distrust) for cell in cells}
+
+
+def chance_of(card: Card, measure: str) -> float | None:
+    """What a metric that guesses gets; None where the card does not say."""
+    if measure == card.headline.measure and card.headline_scale is not None:
+        return card.headline_scale.chance
+    return info(card, measure).chance
+
+
+def _same(card: Card, skill: str, other: Card, key: str) -> bool:
+    if card.family == other.family and skill == key:
+        return True
+    common = common_key(card, skill)
+    return common is not None and common == common_key(other, key)
+
+
+def _evidence(card: Card, cell: Cell) -> Evidence:
+    chance = chance_of(card, cell.measure)
+    return Evidence(
+        benchmark=card.name,
+        skill=cell.skill,
+        measure=cell.measure,
+        value=cell.value,
+        ci_low=cell.ci_low,
+        ci_high=cell.ci_high,
+        tier=cell.tier if cell.rank is not None else None,
+        chance=chance,
+        speaks=_speaks(cell, chance, rises=card.higher_is_better(cell.measure)),
+    )
+
+
+def _speaks(cell: Cell, chance: float | None, *, rises: bool) -> str:
+    if chance is None or cell.ci_low is None or cell.ci_high is None:
+        return UNDECIDED
+    worst, best = (cell.ci_low, cell.ci_high) if rises else (-cell.ci_high, -cell.ci_low)
+    level = chance if rises else -chance
+    if best <= level:
+        return AGAINST
+    if worst > level and cell.tier == 1 and cell.rank is not None:
+        return FOR
+    return UNDECIDED

@@ -1,0 +1,207 @@
+"""Two models compared: tests by every metric on every skill, and the prompts that decide."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from benchmarks.arrays import FloatArray, IntArray
+from benchmarks.errors import SubmitterError
+from benchmarks.model_boards.estimates import holm_over_metrics
+from benchmarks.statistics.paired_many import paired_many, t_statistics
+from leaderboard.models.board import lead_of, model_board, reasons_for
+from leaderboard.models.board_selection import Selection, selection
+from leaderboard.models.board_types import (
+    BoardQuery,
+    Judge,
+    PairMatrix,
+    PairReport,
+    PairTest,
+    PromptDifference,
+)
+from leaderboard.models.reading import ModelReader
+from leaderboard.pages.reading import View
+
+
+def pair_report(
+    reader: ModelReader, view: View, first_id: str, second_id: str, query: BoardQuery
+) -> PairReport:
+    """Compare two models of a board.
+
+    Args:
+        reader: reads models, prompts and scores.
+        view: the boards of metrics.
+        first_id: submission id of one.
+        second_id: of the other.
+        query: the board on which they meet: its models are what p-values are corrected for. Where
+            it names one skill, the deciding prompts are those of that skill, else of all.
+
+    Raises:
+        SubmitterError: `unknown_model`, `same_model`, or see `board_selection.selection`.
+        TransientError: the store cannot be read.
+    """
+    chosen = selection(reader, view, query)
+    pair = np.array([_place(chosen, first_id), _place(chosen, second_id)], np.intp)
+    if pair[0] == pair[1]:
+        raise SubmitterError("same_model", f"{first_id} is compared with itself.", "Choose two.")
+    skills = chosen.skills
+    return PairReport(
+        first=chosen.entries[pair[0]],
+        second=chosen.entries[pair[1]],
+        tests=tuple(test for skill in skills for test in _tests(chosen, skill, pair)),
+        judges={skill: chosen.judges(skill) for skill in skills},
+        deciding=_deciding(chosen, query.skills[0] if len(query.skills) == 1 else None, pair),
+    )
+
+
+def pair_matrix(
+    reader: ModelReader, view: View, query: BoardQuery, skill: str | None, judge: str
+) -> PairMatrix:
+    """Each two models of a board by one metric on one skill.
+
+    Args:
+        reader: reads models, prompts and scores.
+        view: the boards of metrics.
+        query: the board.
+        skill: key; None: all prompts.
+        judge: entry id of the metric.
+
+    Raises:
+        SubmitterError: `unknown_judge`, or see `board_selection.selection`.
+        TransientError: the store cannot be read.
+    """
+    chosen = selection(reader, view, query)
+    if judge not in chosen.metrics:
+        raise SubmitterError(
+            "unknown_judge",
+            f"{judge[:120]!r} is no metric on the boards that scored these models.",
+            f"Metrics that did: {', '.join(chosen.metrics) or 'none yet'}.",
+        )
+    found = model_board(reader, view, _of_skill(query, skill)).skills[skill]
+    order = np.array([_place(chosen, one) for one in found.standings], np.intp)
+    places = chosen.testing(skill)
+    values = chosen.columns(judge).slice(chosen.slices, skill, places).of_models(order).by_prompt
+    many = paired_many(values)
+    corrected = _corrected(chosen, skill, judge, np.empty(0, np.intp))
+    return PairMatrix(
+        judge=judge,
+        skill=skill,
+        models=tuple(found.standings),
+        dominance=many.dominance,
+        difference=many.difference,
+        t_p_holm=corrected[np.ix_(order, order)],
+        wilcoxon_p=many.wilcoxon_p,
+    )
+
+
+def _of_skill(query: BoardQuery, skill: str | None) -> BoardQuery:
+    return BoardQuery(
+        prompt_set=query.prompt_set,
+        split=query.split,
+        words=query.words,
+        judge=query.judge,
+        models=query.models,
+        seed=query.seed,
+        skills=(skill,),
+    )
+
+
+def _place(chosen: Selection, submission_id: str) -> int:
+    for place, entry in enumerate(chosen.entries):
+        if entry.submission_id == submission_id:
+            return place
+    raise SubmitterError(
+        "unknown_model",
+        f"{submission_id[:120]!r} is no model on this board of {chosen.prompt_set.name}.",
+        "The board lists the models that drew its prompts as they are now.",
+    )
+
+
+def _tests(chosen: Selection, skill: str | None, pair: IntArray) -> list[PairTest]:
+    """By every metric that scored both; trusted ones first."""
+    places = chosen.testing(skill)
+    counts = chosen.counts[:, places]
+    found = []
+    for judge in chosen.judges(skill):
+        scores = chosen.columns(judge.entry_id).slice(chosen.slices, skill, places)
+        many = paired_many(scores.of_models(pair).by_prompt, counts)
+        if not many.n[0, 1]:
+            continue
+        corrected = _corrected(chosen, skill, judge.entry_id, pair)
+        found.append(
+            PairTest(
+                judge=judge.entry_id,
+                skill=skill,
+                n_prompts=int(many.n[0, 1]),
+                n_missing=int(many.n_missing[0, 1]),
+                difference=float(many.difference[0, 1]),
+                ci_low=float(many.difference_interval.low[0, 1]),
+                ci_high=float(many.difference_interval.high[0, 1]),
+                t=float(many.t[0, 1]),
+                t_p=float(many.t_p[0, 1]),
+                t_p_holm=float(corrected[pair[0], pair[1]]),
+                wilcoxon_w=float(many.wilcoxon_w[0, 1]),
+                wilcoxon_p=float(many.wilcoxon_p[0, 1]),
+                dominance=float(many.dominance[0, 1]),
+                dominance_back=float(many.dominance[1, 0]),
+            )
+        )
+    return found
+
+
+def _corrected(chosen: Selection, skill: str | None, judge: str, more: IntArray) -> FloatArray:
+    """P-values between all models, corrected as on the board; NaN where a model has no rank.
+
+    Args:
+        chosen: what is looked at.
+        skill: key; None: all prompts.
+        judge: entry id of the metric.
+        more: places of models that are tested though they have no rank.
+    """
+    judging = chosen.judging(skill)
+    able = [not reason for reason in reasons_for(chosen, skill, lead_of(chosen, judging))]
+    family = np.union1d(np.flatnonzero(able), more).astype(np.intp)
+    metrics = _family(judging, judge)
+    places = chosen.testing(skill)
+    p = [
+        t_statistics(
+            chosen.columns(one).slice(chosen.slices, skill, places).of_models(family).by_prompt
+        ).p
+        for one in metrics
+    ]
+    found = np.full((len(chosen.entries), len(chosen.entries)), np.nan)
+    found[np.ix_(family, family)] = holm_over_metrics(np.array(p))[metrics.index(judge)]
+    return found
+
+
+def _family(judging: Sequence[Judge], judge: str) -> list[str]:
+    """The metrics whose tests are corrected together with those of one."""
+    trusted = [one.entry_id for one in judging]
+    return trusted if judge in trusted else [judge]
+
+
+def _deciding(
+    chosen: Selection, skill: str | None, pair: IntArray
+) -> dict[str, tuple[PromptDifference, ...]]:
+    """By each metric that judges the skill, or by all where none does."""
+    judges = chosen.judging(skill) or chosen.judges(skill)
+    return {one.entry_id: _differences(chosen, skill, one.entry_id, pair) for one in judges}
+
+
+def _differences(
+    chosen: Selection, skill: str | None, judge: str, pair: IntArray
+) -> tuple[PromptDifference, ...]:
+    """Those that say most for the first model first; prompts that one lacks come last."""
+    places = chosen.testing(skill)
+    first, second = chosen.columns(judge).values[np.ix_(places, pair)].T
+    difference = first - second
+    total = float(np.nansum(difference))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = difference / total if total else np.full(len(places), np.nan)
+    order = np.argsort(-difference, kind="stable")  # NaN comes last
+    ids = chosen.slices.ids
+    return tuple(
+        PromptDifference(ids[places[i]], float(first[i]), float(second[i]), float(share[i]))
+        for i in order
+    )

@@ -1,0 +1,1 @@
+"""One text-to-image model."""

@@ -1,0 +1,1 @@
+"""Two text-to-image models against each other."""

@@ -1,0 +1,1 @@
+"""One prompt, and what models drew of it."""

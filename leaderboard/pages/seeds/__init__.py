@@ -1,0 +1,1 @@
+"""How models vary over their seeds."""

@@ -1,0 +1,72 @@
+"""Who judges models, from a terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from leaderboard.ledger.chronicle import verify
+from leaderboard.models.pins import PATH
+from leaderboard.store.folder import folder_store
+from leaderboard.store.interface import transact
+from tests.evaluator.commands.submitting import Run
+
+SET = "demo_prompts"
+
+
+@pytest.fixture(name="begun")
+def _begun(run: Run) -> Run:
+    """A store in which something was done."""
+    assert run("ban", "local:mallory", "--reason", "labels").code == 0
+    return run
+
+
+def test_without_boards_nobody_judges_and_the_rule_is_shown(begun: Run) -> None:
+    shown = begun("judges", SET)
+    assert shown.code == 0 and "no metric earned trust" in shown.out
+    assert "A metric judges a skill if" in shown.out
+    assert {one["skill"] for one in begun("judges", SET, "--json").json["skills"]} >= {
+        None,
+        "count",
+    }
+
+
+def test_a_decision_is_public_is_in_the_ledger_and_can_be_taken_back(begun: Run) -> None:
+    words = ("vqa", "--skill", "count", "--prompt-set", SET)
+    made = begun("pin", "vqa", "distrust", *words[1:], "--reason", "trained on it", user="root")
+    assert made.code == 0
+    (pin,) = begun("judges", SET, "--json").json["pins"]
+    assert (pin["metric"], pin["skill"], pin["verdict"]) == ("vqa", "count", "distrust")
+    assert (pin["reason"], pin["by"]) == ("trained on it", "local:root")
+    told = begun("ledger", "--subject", "vqa")
+    assert told.code == 0 and "judges vqa by local:root: trained on it" in told.out
+    assert begun("unpin", *words, "--reason", "a mistake").code == 0
+    assert begun("judges", SET, "--json").json["pins"] == []
+    assert begun("unpin", *words, "--reason", "again").code == 1
+    assert begun("ledger").code == 0
+
+
+def test_a_decision_that_nobody_made_breaks_the_ledger(begun: Run, tmp_path: Path) -> None:
+    begun("pin", "vqa", "trust", "--reason", "known")
+    public = folder_store(tmp_path / "store").public
+    assert verify(public) == ()
+    transact(public, lambda: {PATH: b'{"pins": []}'}, "by hand")
+    assert any(PATH in problem for problem in verify(public))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("pin", "vqa", "maybe", "--reason", "r"),
+        ("pin", "vqa", "trust", "--reason", " "),
+        ("pin", "", "trust", "--reason", "r"),
+        ("pin", "vqa", "trust", "--reason", "r", "--prompt-set", "unheard"),
+        ("pin", "vqa", "trust", "--reason", "r", "--skill", "unheard"),
+        ("judges", "unheard"),
+        ("judges", SET, "--skill", "unheard"),
+    ],
+)
+def test_what_does_not_exist_is_refused_in_words(begun: Run, words: tuple[str, ...]) -> None:
+    refused = begun(*words)
+    assert refused.code == 1 and refused.err
