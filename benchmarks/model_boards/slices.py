@@ -8,12 +8,16 @@ prompts. The first is the second with weights of one.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from benchmarks.arrays import FloatArray, IntArray
+
+_SMALL, _LARGE = 1e-100, 1e100
+"""Squares of numbers between these, and sums of many, are within the range of doubles."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,19 @@ class SliceScores:
             mean_weight = self.weights.sum(axis=0) / self.n_prompts
             moved = (self.sums - self.means * self.weights) / mean_weight
         return np.where(self.weights > 0, self.means + moved, np.nan)
+
+    @cached_property
+    def unit(self) -> float:
+        """1, or a power of two near the largest value where squares would leave their range."""
+        largest = float(np.abs(np.nan_to_num(self.by_prompt)).max(initial=0.0))
+        if not largest or _SMALL < largest < _LARGE:
+            return 1.0
+        return math.ldexp(1.0, max(-1000, min(1000, math.frexp(largest)[1])))
+
+    @property
+    def in_range(self) -> FloatArray:
+        """`by_prompt` in this unit: no test depends on the unit of a score."""
+        return self.by_prompt if self.unit == 1.0 else self.by_prompt / self.unit
 
     def resampled(self, counts: FloatArray) -> FloatArray:
         """The means in each resample of the prompts.

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -21,12 +22,15 @@ from benchmarks.schema import Benchmark
 from evaluator.bundled import bundled_hashes, bundled_modules
 from evaluator.commands.bars import run_bars
 from evaluator.commands.common import DEFAULT_STORE, DataOption, StoreOption, console
+from evaluator.commands.model_table import model_tables
 from evaluator.commands.worker_making import make_worker
+from evaluator.demo.simulated_models import drawn
 from evaluator.isolation.gate import isolation_gate
 from evaluator.reevaluating import reevaluate_at_start
 from evaluator.submission.receiving.desk import SubmissionDesk
 from leaderboard.governance.accounts import ASSAY
 from leaderboard.ledger.ledger import Ledger
+from leaderboard.models.grid import images_to_score
 from leaderboard.publication.publisher import Publisher, cards_of
 from leaderboard.publication.snapshot import Snapshot, read_snapshot
 from leaderboard.states import IN_WORK, WAITING, State
@@ -55,7 +59,10 @@ def demo(
     _queue_bundled(opened, registry, data)
     _work_off(opened, store, registry, data)
     Publisher(opened, cards_of(registry)).publish_cards(opened.clock())
-    _summarise(read_snapshot(opened.public), time.monotonic() - started)
+    _summarise(read_snapshot(opened.public))
+    for table in model_tables(opened, cards_of(registry)):
+        console().print(table)
+    console().print(f"Ready after {time.monotonic() - started:.1f} s.", highlight=False)
     failed = [
         s
         for s in Ledger(opened).statuses()
@@ -73,6 +80,9 @@ def _queue_bundled(opened: Store, registry: Mapping[str, Benchmark], data: Path 
     desk = SubmissionDesk(opened, registry, data, isolation_gate, opened.clock)
     for folder in bundled_modules():
         desk.submit_metric(folder, account=ASSAY)
+    with TemporaryDirectory(prefix="assay-") as place:
+        for folder in drawn(Path(place)):
+            desk.submit_generations(folder, account=ASSAY)
     reevaluate_at_start(opened, registry, data)
 
 
@@ -86,13 +96,16 @@ def _work_off(
         if registry[name].has_questions(data)
     }
     total = sum(pairs.get(name, 0) for s in waiting for name in s.submission.benchmarks)
+    # Every bundled metric scores every model.
+    images = (s.submission.images for s in waiting)
+    total += len(bundled_modules()) * sum(images_to_score(one) for one in images if one)
     if not waiting:
         return
     with run_bars(total) as listener:
         make_worker(opened, store, registry, data, listener).run_all()
 
 
-def _summarise(shown: Snapshot | None, seconds: float) -> None:
+def _summarise(shown: Snapshot | None) -> None:
     if shown is None:
         return
     table = Table("board", "leads", "rank range", "value", "metrics", title="Boards")
@@ -114,7 +127,6 @@ def _summarise(shown: Snapshot | None, seconds: float) -> None:
             str(len(ranking)),
         )
     console().print(table)
-    console().print(f"Ready after {seconds:.1f} s.", highlight=False)
 
 
 def _serve(store: StoreName, data: Path | None) -> None:

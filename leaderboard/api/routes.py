@@ -21,6 +21,7 @@ from leaderboard.api.tables import (
     doings,
     items,
     model_pairs,
+    model_prompts,
     models,
     printed,
     skills,
@@ -36,6 +37,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *skills.OPERATIONS,
     *models.OPERATIONS,
     *model_pairs.OPERATIONS,
+    *model_prompts.OPERATIONS,
     *items.OPERATIONS,
     *doings.OPERATIONS,
 )

@@ -80,10 +80,12 @@ def reasons_for(chosen: Selection, skill: str | None, lead: Judge | None) -> tup
 
 
 def _made(chosen: Selection) -> ModelBoard:
+    with chosen.reader.memory.turn:
+        skills = {skill: _skill_board(chosen, skill) for skill in chosen.skills}
     return ModelBoard(
         query=chosen.query,
         entries={one.submission_id: one for one in chosen.entries},
-        skills={skill: _skill_board(chosen, skill) for skill in chosen.skills},
+        skills=skills,
         rule=RULE,
         left_out=chosen.left_out,
     )
@@ -102,10 +104,11 @@ def _skill_board(chosen: Selection, skill: str | None) -> SkillBoard:
     }
     counts = chosen.counts[:, places]
     kept = np.flatnonzero(able)
-    tests = {judge: t_statistics(one.of_models(kept).by_prompt) for judge, one in scores.items()}
+    tests = {judge: t_statistics(one.of_models(kept).in_range) for judge, one in scores.items()}
     means = {judge: _means(one, counts, able, tests[judge]) for judge, one in scores.items()}
+    witnesses = chosen.distinct(judging)
     found, relations = _consensus(
-        joined([tests[one.entry_id] for one in judging], len(kept)),
+        joined([tests[one] for one in witnesses], len(kept)),
         able,
         scores[lead.entry_id] if lead else None,
     )
@@ -117,7 +120,7 @@ def _skill_board(chosen: Selection, skill: str | None) -> SkillBoard:
         judges=judges,
         lead=lead.entry_id if lead else None,
         standings=standings,
-        disagreements=_disagreements(chosen, judging, able, found, relations),
+        disagreements=_disagreements(chosen, witnesses, able, found, relations),
     )
     return replace(board, note=_note(chosen, board, found, relations))
 
@@ -194,13 +197,12 @@ def _standings(
 
 def _disagreements(
     chosen: Selection,
-    judging: Sequence[Judge],
+    metrics: Sequence[str],
     able: BoolArray,
     found: Consensus,
     relations: IntArray,
 ) -> tuple[Disagreement, ...]:
     names = [chosen.entries[m].submission_id for m in np.flatnonzero(able)]
-    metrics = [one.entry_id for one in judging]
     place_of = {int(place): i for i, place in enumerate(found.order)}
     pairs = [
         sorted((int(a), int(b)), key=place_of.__getitem__)
@@ -210,8 +212,8 @@ def _disagreements(
         Disagreement(
             first=names[a],
             second=names[b],
-            for_first=tuple(metrics[j] for j in np.flatnonzero(relations[:, a, b] > 0)),
-            for_second=tuple(metrics[j] for j in np.flatnonzero(relations[:, a, b] < 0)),
+            for_first=tuple(metrics[int(j)] for j in np.flatnonzero(relations[:, a, b] > 0)),
+            for_second=tuple(metrics[int(j)] for j in np.flatnonzero(relations[:, a, b] < 0)),
         )
         for a, b in sorted(pairs, key=lambda pair: [place_of[i] for i in pair])
     )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -76,7 +78,16 @@ class JudgeColumns:
     wanted: IntArray
     elements: FloatArray | None
 
-    @property
+    @cached_property
+    def digest(self) -> str:
+        """The same for two metrics only if all their scores are."""
+        parts = (self.values, self.images, self.elements)
+        found = hashlib.sha256()
+        for part in parts:
+            found.update(b"|" if part is None else np.ascontiguousarray(part).tobytes())
+        return found.hexdigest()
+
+    @cached_property
     def scored(self) -> BoolArray:
         """Shape (M,), models with any score."""
         return np.asarray(np.isfinite(self.values).any(axis=0))

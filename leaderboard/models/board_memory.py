@@ -40,13 +40,20 @@ class OfView:
 
 
 class BoardMemory:
-    """Columns of scores, and boards that were asked for."""
+    """Columns of scores, and boards that were asked for.
+
+    Attributes:
+        columns: of each metric.
+        turn: is held by whoever makes a board.
+    """
 
     def __init__(self) -> None:
         self.columns: Remembered[JudgeColumns] = Remembered(
             _COLUMNS_BYTES, _KEPT, lambda one: one.nbytes
         )
-        self.anything: Remembered[Any] = Remembered(1 << 30, _THINGS, lambda _: 1)
+        self._things: Remembered[Any] = Remembered(1 << 30, _THINGS, lambda _: 1)
+        # A large board takes 100 MB while it is made, and numpy all processors: one at a time.
+        self.turn = threading.Lock()
         self._lock = threading.Lock()
         self._views: weakref.WeakKeyDictionary[Any, OfView] = weakref.WeakKeyDictionary()
 
@@ -58,7 +65,7 @@ class BoardMemory:
 
     def once(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """A small thing that is made once, such as the slices of a prompt set."""
-        return self.anything.of(key, make)
+        return self._things.of(key, make)
 
 
 def _board_bytes(board: ModelBoard) -> int:

@@ -24,6 +24,7 @@ from leaderboard.models.board_columns import (
 from leaderboard.models.board_types import BoardQuery, Judge
 from leaderboard.models.entries import ModelEntry
 from leaderboard.models.judges import Judging
+from leaderboard.models.pins import Pins
 from leaderboard.models.reading import ModelReader
 from leaderboard.pages.reading import View
 from leaderboard.pages.shown.measures import skill_title
@@ -47,6 +48,7 @@ class Selection:
         metrics: entry ids of the metrics that scored at least one of them and are still on the
             boards, in order of first appearance.
         left_out: titles of models that drew another revision.
+        pins: what operators decided.
     """
 
     reader: ModelReader
@@ -58,6 +60,7 @@ class Selection:
     entries: tuple[ModelEntry, ...]
     metrics: tuple[str, ...]
     left_out: tuple[str, ...]
+    pins: Pins
 
     @property
     def skills(self) -> tuple[str | None, ...]:
@@ -97,8 +100,7 @@ class Selection:
 
     def judges(self, skill: str | None) -> tuple[Judge, ...]:
         """Every metric that scored a model in its role on a skill, trusted ones first."""
-        reader = self.reader
-        judging = Judging(self.view, self.prompt_set.card, reader.pins(), reader.memory)
+        judging = Judging(self.view, self.prompt_set.card, self.pins, self.reader.memory)
         found = judging.of(skill, self.metrics)
         return tuple(replace(one, seconds_per_image=self._seconds(one)) for one in found)
 
@@ -107,6 +109,16 @@ class Selection:
         if self.query.judge:
             return tuple(one for one in self.judges(skill) if one.entry_id == self.query.judge)
         return tuple(one for one in self.judges(skill) if one.trusted)
+
+    def distinct(self, judges: Sequence[Judge]) -> list[str]:
+        """Entry ids of metrics, of those with the very same scores the first only.
+
+        One metric under several names is one witness, and one member of a family of tests.
+        """
+        found: dict[str, str] = {}
+        for one in judges:
+            found.setdefault(self.columns(one.entry_id).digest, one.entry_id)
+        return list(found.values())
 
     @property
     def state(self) -> tuple[object, ...]:
@@ -121,7 +133,7 @@ class Selection:
             titles,
             self.metrics,
             self.left_out,
-            self.reader.pins(),
+            self.pins,
         )
 
     def _seconds(self, judge: Judge) -> float | None:
@@ -183,6 +195,7 @@ def selection(reader: ModelReader, view: View, query: BoardQuery) -> Selection:
         entries=entries,
         metrics=metrics,
         left_out=tuple(one.title for one in every if one.images.revision not in revisions),
+        pins=reader.pins(),
     )
 
 

@@ -81,15 +81,15 @@ def pair_matrix(
     found = model_board(reader, view, _of_skill(query, skill)).skills[skill]
     order = np.array([_place(chosen, one) for one in found.standings], np.intp)
     places = chosen.testing(skill)
-    values = chosen.columns(judge).slice(chosen.slices, skill, places).of_models(order).by_prompt
-    many = paired_many(values)
+    scores = chosen.columns(judge).slice(chosen.slices, skill, places).of_models(order)
+    many = paired_many(scores.in_range)
     corrected = _corrected(chosen, skill, judge, np.empty(0, np.intp))
     return PairMatrix(
         judge=judge,
         skill=skill,
         models=tuple(found.standings),
         dominance=many.dominance,
-        difference=many.difference,
+        difference=scores.unit * many.difference,
         t_p_holm=corrected[np.ix_(order, order)],
         wilcoxon_p=many.wilcoxon_p,
     )
@@ -125,7 +125,8 @@ def _tests(chosen: Selection, skill: str | None, pair: IntArray) -> list[PairTes
     found = []
     for judge in chosen.judges(skill):
         scores = chosen.columns(judge.entry_id).slice(chosen.slices, skill, places)
-        many = paired_many(scores.of_models(pair).by_prompt, counts)
+        of_pair = scores.of_models(pair)
+        many, unit = paired_many(of_pair.in_range, counts), of_pair.unit
         if not many.n[0, 1]:
             continue
         corrected = _corrected(chosen, skill, judge.entry_id, pair)
@@ -135,9 +136,9 @@ def _tests(chosen: Selection, skill: str | None, pair: IntArray) -> list[PairTes
                 skill=skill,
                 n_prompts=int(many.n[0, 1]),
                 n_missing=int(many.n_missing[0, 1]),
-                difference=float(many.difference[0, 1]),
-                ci_low=float(many.difference_interval.low[0, 1]),
-                ci_high=float(many.difference_interval.high[0, 1]),
+                difference=unit * float(many.difference[0, 1]),
+                ci_low=unit * float(many.difference_interval.low[0, 1]),
+                ci_high=unit * float(many.difference_interval.high[0, 1]),
                 t=float(many.t[0, 1]),
                 t_p=float(many.t_p[0, 1]),
                 t_p_holm=float(corrected[pair[0], pair[1]]),
@@ -162,11 +163,11 @@ def _corrected(chosen: Selection, skill: str | None, judge: str, more: IntArray)
     judging = chosen.judging(skill)
     able = [not reason for reason in reasons_for(chosen, skill, lead_of(chosen, judging))]
     family = np.union1d(np.flatnonzero(able), more).astype(np.intp)
-    metrics = _family(judging, judge)
+    metrics = _family(chosen, judging, judge)
     places = chosen.testing(skill)
     p = [
         t_statistics(
-            chosen.columns(one).slice(chosen.slices, skill, places).of_models(family).by_prompt
+            chosen.columns(one).slice(chosen.slices, skill, places).of_models(family).in_range
         ).p
         for one in metrics
     ]
@@ -175,10 +176,13 @@ def _corrected(chosen: Selection, skill: str | None, judge: str, more: IntArray)
     return found
 
 
-def _family(judging: Sequence[Judge], judge: str) -> list[str]:
-    """The metrics whose tests are corrected together with those of one."""
-    trusted = [one.entry_id for one in judging]
-    return trusted if judge in trusted else [judge]
+def _family(chosen: Selection, judging: Sequence[Judge], judge: str) -> list[str]:
+    """The metrics whose tests are corrected together with those of one, which is among them."""
+    if judge not in {one.entry_id for one in judging}:
+        return [judge]
+    own = chosen.columns(judge).digest
+    others = chosen.distinct(judging)
+    return [judge if chosen.columns(one).digest == own else one for one in others]
 
 
 def _deciding(

@@ -63,7 +63,7 @@ class ScoresReader:
         run = entry.judges.get(judge)
         if run is None or run.failed:
             return None
-        key = (entry.submission_id, entry.since, judge, len(prompts))
+        key = (entry.submission_id, entry.since, judge, run.scored_at, len(prompts))
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
@@ -99,7 +99,10 @@ def scores_path(submission_id: str, prompt_set: str) -> str:
 
 def _elements(rows: pd.DataFrame, sign: float) -> pd.DataFrame:
     """Mean over the seeds of each element's scores; one without a score with a seed has none."""
-    found = rows[rows["element_id"].notna() & ~rows["pair_id"].str.endswith("+")]
+    of_elements = rows[rows["element_id"].notna()]
+    if of_elements.empty:  # Most metrics have none, and text takes time to look through.
+        return pd.DataFrame({"prompt_id": [], "element_id": [], "score": []})
+    found = of_elements[~of_elements["pair_id"].str.endswith("+")]
     prompts = found["pair_id"].str.rsplit("/", n=1).str[0]
     named = pd.DataFrame(
         {

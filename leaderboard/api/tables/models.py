@@ -1,8 +1,7 @@
-"""Text-to-image models: which there are, their board, each two of them, and prompt by prompt."""
+"""Text-to-image models: which there are, and the board of a prompt set."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,11 +13,8 @@ from leaderboard.models.board import model_board
 from leaderboard.models.board_types import ModelBoard, SkillBoard, Standing
 from leaderboard.models.entries import ModelEntry
 from leaderboard.models.reading import ModelReader
-from leaderboard.pages.models.looking import judge_of
 from leaderboard.pages.models.query import Choice, ModelsQuery, resolve
-from leaderboard.pages.models.tiles import drawn_of
 from leaderboard.pages.reading import View
-from leaderboard.pages.shown.addresses import picture_address
 from leaderboard.tables import Table, Type, Value, columns_of
 
 _MODELS = (
@@ -33,13 +29,10 @@ _BOARD = (
     "metric_rank_low", "metric_rank", "metric_rank_high", "metric_tier", "rank_low", "rank_high",
     "tier", "unranked", "better_than", "worse_than",
 )  # fmt: skip
-_IMAGES = (
-    "prompt_id", "prompt", "model", "version", "submission_id", "seed", "metric", "score", "image",
-)  # fmt: skip
 _TYPES = {
-    Type.NUMBER: "guidance value ci_low ci_high score",
+    Type.NUMBER: "guidance value ci_low ci_high",
     Type.COUNT: "parameters steps best_of n_images n_wanted n_withheld n_judges n_prompts n_missing "
-    "metric_rank_low metric_rank metric_rank_high metric_tier rank_low rank_high tier seed",
+    "metric_rank_low metric_rank metric_rank_high metric_tier rank_low rank_high tier",
     Type.FLAG: "trusted pinned lead",
 }
 _MEANINGS = {
@@ -61,8 +54,6 @@ _MEANINGS = {
     "better_than": "Submission ids, joined by commas: a trusted metric says so with significance, "
     "and none the contrary.",
     "worse_than": "Likewise.",
-    "score": "Higher is better.",
-    "image": "Address of its thumbnail, relative to the site; empty where it is not published.",
 }
 PROMPT_SET = Parameter(
     "prompt_set", "Name of a prompt set, as /v1/models lists them.", "demo_prompts"
@@ -120,49 +111,6 @@ def board(source: Source, asked: Asked) -> Table:
         about |= _about_board(found)
     name = f"{choice.card.name}-models"
     return Table(name, columns_of(_BOARD, _TYPES, _MEANINGS), rows, about)
-
-
-def prompt(source: Source, asked: Asked) -> Table:
-    """What every model drew of a prompt, and what a metric says of each image.
-
-    Raises:
-        RefusedError: `unknown_prompt_set`, `unknown_prompt`, `bad_query`.
-    """
-    choice, reader, view = chosen(source, asked)
-    ids = [one.prompt_id for one in choice.prompts]
-    if asked.path["prompt_id"] not in ids:
-        raise not_found("unknown_prompt", "There is no such prompt in this set.",
-                        "Its page lists them.")  # fmt: skip
-    place = ids.index(asked.path["prompt_id"])
-    with source.turn():
-        judge = judge_of(choice, reader, view)
-        only = choice.query.models
-        drawn = [
-            one
-            for entry in choice.entries
-            if not only or entry.submission_id in only
-            for one in drawn_of(reader, entry, judge, choice.prompts, [place])
-        ]
-    text = choice.prompts[place]
-    rows: list[dict[str, Value]] = [
-        {
-            "prompt_id": text.prompt_id, "prompt": text.text, **_named(one.entry),
-            "seed": seed, "metric": judge or None, "score": None if math.isnan(score) else score,
-            "image": picture_address(one.entry.submission_id, text.prompt_id, seed).removeprefix("./")
-            if one.entry.pictures else None,
-        }
-        for one in drawn
-        for seed, score in zip(one.seeds, one.scores, strict=True)
-    ]  # fmt: skip
-    about = about_of(choice, view) | {
-        "skills": list(text.skills),
-        "split": text.split,
-        "elements": [
-            {"element_id": one.element_id, "text": one.text, "skill": one.skill}
-            for one in text.elements
-        ],
-    }
-    return Table(f"{choice.card.name}-prompt", columns_of(_IMAGES, _TYPES, _MEANINGS), rows, about)
 
 
 def chosen(source: Source, asked: Asked) -> tuple[Choice, ModelReader, View]:
@@ -242,21 +190,22 @@ def _of_skill(of: SkillBoard, found: ModelBoard) -> list[dict[str, Value]]:
 
 def _standing(of: SkillBoard, standing: Standing, entry: ModelEntry) -> dict[str, Value]:
     return {
-        "skill": of.skill, "skill_title": of.title, **_named(entry),
+        "skill": of.skill, "skill_title": of.title, **named(entry),
         "rank_low": standing.rank_low, "rank_high": standing.rank_high, "tier": standing.tier,
         "unranked": standing.unranked, "better_than": ",".join(sorted(standing.better_than)),
         "worse_than": ",".join(sorted(standing.worse_than)),
     }  # fmt: skip
 
 
-def _named(entry: ModelEntry) -> dict[str, Value]:
+def named(entry: ModelEntry) -> dict[str, Value]:
+    """A model by name and id."""
     return {"model": entry.model, "version": entry.version, "submission_id": entry.submission_id}
 
 
 def _model(entry: ModelEntry) -> dict[str, Value]:
     card, seen = entry.card, entry.images
     return {
-        "prompt_set": entry.prompt_set, **_named(entry), "submitter": entry.submitter,
+        "prompt_set": entry.prompt_set, **named(entry), "submitter": entry.submitter,
         "account": entry.account, "description": entry.description, "licence": entry.licence,
         "hub_model": card.model, "hub_revision": card.revision, "parameters": card.parameters,
         "steps": card.steps, "guidance": card.guidance, "drawn_on": card.drawn_on,
@@ -281,13 +230,5 @@ OPERATIONS = (
         "The board of the models of a prompt set: means by skill and metric, with ranks; "
         "`about.disagreements` has the models that trusted metrics order in opposite ways.",
         board, (SKILL, *FILTERS), (PROMPT_SET,), of_snapshot=False,
-    ),
-    Operation(
-        "/models/{prompt_set}/prompts/{prompt_id}", "model_prompt",
-        "What every model drew of a prompt, with the scores of one metric.", prompt,
-        (FILTERS[2], FILTERS[4]),
-        (PROMPT_SET, Parameter("prompt_id", "Of a prompt; a slash may stand as it is.",
-                               "color_simple_1")),
-        of_snapshot=False,
     ),
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from benchmarks.schema import Card
@@ -24,6 +25,8 @@ from leaderboard.pages.shown.markup import (
 from leaderboard.pages.shown.signatures import signature
 from leaderboard.records import JudgeRun
 
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
+_COMMIT = re.compile(r"[0-9a-f]{7,40}")
 _MOST_SEEDS = 24
 _EXAMPLES = 3
 
@@ -31,10 +34,8 @@ _EXAMPLES = 3
 def card_section(entry: ModelEntry) -> str:
     """The card of the model, as its developer declares it, and its images as they are."""
     card, seen = entry.card, entry.images
-    hub = (
-        link(f"https://huggingface.co/{card.model}", card.model) if "/" in card.model else
-        text(card.model, limit=100)
-    )  # fmt: skip
+    known = _HUB_ID.fullmatch(card.model)
+    hub = link(f"https://huggingface.co/{card.model}", card.model) if known else _code(card.model)
     links = " · ".join(link(url, label) for label, url in entry.links.items())
     rows = (
         ("Model", f"{hub} {_code(card.revision)}".strip()),
@@ -115,11 +116,7 @@ def runs_section(
 def again_section(entry: ModelEntry, card: Card) -> str:
     """How the images and the figures can be made again."""
     seen, model = entry.images, entry.card
-    drawn = (
-        f"python -m evaluator generate --benchmark {card.name} --model {model.model}"
-        if model.model
-        else f"python -m benchmarks prompts {card.name}"
-    )
+    drawn = _command(entry, card)
     scores = f"results/{entry.submission_id}/{card.name}.scores.parquet"
     facts = (
         ("Submission", _code(entry.submission_id)),
@@ -134,6 +131,21 @@ def again_section(entry: ModelEntry, card: Card) -> str:
         f'<dl class="as-facts">{told}</dl>{copyable(drawn, "the command that draws the prompts")}',
         ident="again",
     )
+
+
+def _command(entry: ModelEntry, card: Card) -> str:
+    """What draws the prompts again; nothing of a stranger's that a shell could read otherwise."""
+    model, seen = entry.card, entry.images
+    if not _HUB_ID.fullmatch(model.model):
+        return f"python -m benchmarks prompts {card.name}"
+    parts = [
+        f"python -m evaluator generate --benchmark {card.name} --model {model.model} --out images"
+    ]
+    parts += [f"--revision {model.revision}"] if _COMMIT.fullmatch(model.revision) else []
+    parts += [f"--seeds {','.join(map(str, seen.seeds))}"] if seen.seeds else []
+    parts += [f"--steps {model.steps}"] if model.steps is not None else []
+    parts += [f"--guidance {model.guidance:g}"] if model.guidance is not None else []
+    return " \\\n    ".join(parts)
 
 
 def _run(run: JudgeRun, change: str) -> str:

@@ -19,7 +19,8 @@ from leaderboard.pages.models.query import resolve
 from leaderboard.pages.models.robust import change_said
 from leaderboard.pages.models.tiles import drawn_of
 from leaderboard.pages.page import Context, Page
-from leaderboard.pages.shown.widgets import html, on_load
+from leaderboard.pages.shown.copying import COPY_AND_GO
+from leaderboard.pages.shown.widgets import html, on_load, run_on_load
 
 
 def answer(context: Context, query: ModelQuery) -> str:
@@ -58,6 +59,7 @@ def _build(context: Context) -> None:
         return answer(context, ModelQuery.from_params(request.query_params))
 
     on_load(open_page, shown)
+    run_on_load(COPY_AND_GO)
 
 
 PAGE = Page("Model", "model", 17, _build, in_navigation=False)

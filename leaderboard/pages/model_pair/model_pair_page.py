@@ -22,10 +22,11 @@ from leaderboard.pages.models.tiles import drawn_of
 from leaderboard.pages.models.view import nothing_here
 from leaderboard.pages.page import Context, Page
 from leaderboard.pages.reading import View
+from leaderboard.pages.shown.copying import COPY_AND_GO
 from leaderboard.pages.shown.downloads import download_links
 from leaderboard.pages.shown.markup import notice, section, text
 from leaderboard.pages.shown.measures import skill_title
-from leaderboard.pages.shown.widgets import html, on_load
+from leaderboard.pages.shown.widgets import html, on_load, run_on_load
 
 
 def answer(context: Context, query: PairQuery) -> str:
@@ -102,6 +103,7 @@ def _build(context: Context) -> None:
         return answer(context, PairQuery.from_params(request.query_params))
 
     on_load(open_page, shown)
+    run_on_load(COPY_AND_GO)
 
 
 PAGE = Page("Compare models", "model-pair", 18, _build, in_navigation=False)

@@ -16,7 +16,8 @@ from leaderboard.pages.models.query import Choice, ModelsQuery, resolve
 from leaderboard.pages.models.robust import robust_section
 from leaderboard.pages.models.view import models_view, nothing_here
 from leaderboard.pages.page import Context, Page
-from leaderboard.pages.shown.widgets import html, on_load
+from leaderboard.pages.shown.copying import COPY_AND_GO
+from leaderboard.pages.shown.widgets import html, on_load, run_on_load
 
 
 def reader_of(context: Context) -> ModelReader:
@@ -61,6 +62,7 @@ def _build(context: Context) -> None:
         return answer(context, ModelsQuery.from_params(request.query_params))
 
     on_load(open_page, shown)
+    run_on_load(COPY_AND_GO)
 
 
 PAGE = Page("Models", "models", 11, _build)

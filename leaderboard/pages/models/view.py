@@ -23,6 +23,7 @@ from leaderboard.pages.models.judges_view import judges_section
 from leaderboard.pages.models.query import Choice
 from leaderboard.pages.models.table import models_in_order, models_table
 from leaderboard.pages.shown.addresses import model_pair_address, prompt_address, seeds_address
+from leaderboard.pages.shown.copying import copyable
 from leaderboard.pages.shown.downloads import download_links
 from leaderboard.pages.shown.markup import (
     count,
@@ -124,12 +125,16 @@ def empty(choice: Choice) -> str:
     """Why there is nothing to see, and what to do."""
     card = choice.card
     if not choice.entries:
+        commands = (
+            f"python -m evaluator generate --benchmark {card.name} --model OWNER/NAME --out images\n"
+            "python -m evaluator check images\n"
+            "python -m evaluator submit images --kind generations"
+        )
         said = (
             f"<h2>No models yet</h2><p>Nobody has submitted images of the prompts of "
-            f"{text(card.title)}. Draw them with your model, several seeds each, and submit them:"
-            f"</p><pre>python -m benchmarks prompts {text(card.name)}\n"
-            f"python -m evaluator generate --benchmark {text(card.name)} --model OWNER/MODEL\n"
-            "python -m evaluator submit FOLDER --kind generations</pre>"
+            f"{text(card.title)}. Draw them with your model, several seeds each, and submit them. "
+            f"<code>python -m benchmarks prompts {text(card.name)}</code> gives the prompts to draw "
+            f"them in another way.</p>{copyable(commands, 'the commands')}"
             '<p><a class="as-button as-strong" href="./submit">Submit images</a></p>'
         )
     elif not choice.prompts:

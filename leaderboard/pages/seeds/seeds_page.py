@@ -13,7 +13,8 @@ from leaderboard.pages.models.query import ModelsQuery, resolve
 from leaderboard.pages.models.view import nothing_here
 from leaderboard.pages.page import Context, Page
 from leaderboard.pages.seeds.view import seeds_view
-from leaderboard.pages.shown.widgets import html, on_load
+from leaderboard.pages.shown.copying import COPY_AND_GO
+from leaderboard.pages.shown.widgets import html, on_load, run_on_load
 
 
 def answer(context: Context, query: ModelsQuery) -> str:
@@ -42,6 +43,7 @@ def _build(context: Context) -> None:
         return answer(context, ModelsQuery.from_params(request.query_params))
 
     on_load(open_page, shown)
+    run_on_load(COPY_AND_GO)
 
 
 PAGE = Page("Models over seeds", "seeds", 19, _build, in_navigation=False)

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from benchmarks.errors import AssayError, PlatformError, TransientError
 from leaderboard.desk import Accepted, Examination, Gate, Problem
+from leaderboard.models.model_card import ImagesSeen
 from leaderboard.outlook import alive
 from leaderboard.pages.shown.markup import ago, badge, count, notice, submitted, text
 from leaderboard.pages.shown.states_shown import chip
@@ -73,6 +74,8 @@ def examined(found: Examination) -> str:
     if found.problems:
         return _problems(found)
     boards = ", ".join(text(name, limit=80) for name in found.benchmarks) or "none"
+    if found.images is not None:
+        return _images(found, found.images)
     return notice(
         f"<p><b>Nothing is wrong with {submitted(found.name)} "
         f"{submitted(found.version, limit=40)}.</b> It was not run.</p>"
@@ -83,16 +86,40 @@ def examined(found: Examination) -> str:
     )
 
 
+def _images(found: Examination, images: ImagesSeen) -> str:
+    withheld = ", ".join(f"{n:,} {text(reason, limit=40)}" for reason, n in images.withheld.items())
+    sizes = ", ".join(f"{n:,} of {text(size, limit=20)}" for size, n in images.sizes.items())
+    return notice(
+        f"<p><b>Nothing is wrong with {submitted(found.name)} "
+        f"{submitted(found.version, limit=40)}.</b> Every image was looked at, none was judged.</p>"
+        f"<p>{images.present:,} of {count(images.wanted, 'image')} of "
+        f"{text(images.prompt_set, limit=80)}, with {count(len(images.seeds), 'seed')}; "
+        f"{bytes_of(images.n_bytes)}. Pixels: {sizes}.</p>"
+        f"{f'<p>Withheld: {withheld}.</p>' if withheld else ''}"
+        f'<p class="as-muted">Content <code>{text(found.content_sha256)}</code></p>',
+        "good",
+        role="status",
+    )
+
+
 def _problems(found: Examination) -> str:
     rows = "".join(_problem(problem) for problem in found.problems[:_MOST_PROBLEMS])
-    more = len(found.problems) - _MOST_PROBLEMS
+    more = found.n_problems - min(len(found.problems), _MOST_PROBLEMS)
     rest = f'<p class="as-muted">and {more:,} more</p>' if more > 0 else ""
     return notice(
-        f"<p><b>{count(len(found.problems), 'problem')} to mend.</b> Nothing was kept.</p>"
+        f"<p><b>{count(found.n_problems, 'problem')} to mend.</b> Nothing was kept.</p>{_kinds(found)}"
         f'<ol class="as-problems">{rows}</ol>{rest}',
         "bad",
         role="alert",
     )
+
+
+def _kinds(found: Examination) -> str:
+    """How many of each kind, where there are several."""
+    if len(found.counts) < 2:
+        return ""
+    told = ", ".join(f"{n:,} {text(code, limit=40)}" for code, n in found.counts.items())
+    return f"<p>In all: {told}.</p>"
 
 
 def _problem(problem: Problem) -> str:

@@ -51,3 +51,39 @@ carry the remark “scores as submitted, not re-run”.</p>
 000-00,0.73,0.81
 000-01,0.12,0.09</pre>
 """
+
+IMAGES_GUIDE = """
+<p>The images that a text-to-image model drew of a prompt set, once for each seed. The metrics that
+are ranked here judge them.</p>
+<p>An archive (<code>.zip</code>, <code>.tar</code>, <code>.tar.gz</code>) holds:</p>
+<h3><code>assay.toml</code></h3>
+<pre tabindex="0">kind = "generations"
+name = "my-model"
+version = "1.0"
+benchmark = "PROMPT_SET"
+seeds = [1, 2]
+# optional
+model = "owner/name"   # on the Hub
+steps = 28
+guidance = 4.5
+parameters = 2_600_000_000
+selection = "first"    # or "best_of", with best_of = 4</pre>
+<h3><code>images.jsonl</code></h3>
+<pre tabindex="0">{"prompt_id": "a", "seed": 1, "file": "images/a_1.png"}
+{"prompt_id": "b", "seed": 1, "file": null, "problem": "nsfw"}</pre>
+<p>A line for each prompt and seed; PNG, JPEG or WebP. An image that a safety checker withheld has a
+<code>problem</code> in place of a file, and counts as not given.</p>
+<details data-keep="parquet"><summary>Parquet, and datasets of the Hub</summary>
+<p>A Parquet file has the columns <code>prompt_id</code>, <code>seed</code> and <code>image</code>
+(bytes, as Hugging Face datasets store them). Name, version and prompt set are given beside it. A
+dataset of the Hub holds Parquet files with <code>assay.toml</code>, or the folder as it is; large
+submissions are best sent so.</p></details>
+<details data-keep="refused"><summary>What is refused, and what is flagged</summary>
+<p>Everything that is wrong is listed at once: images that are missing, damaged, of one colour, the
+same under two seeds, of a size that is not allowed, or drawn for another prompt. Images that
+another model gave before are taken, and the boards say so.</p></details>
+<details data-keep="images-terminal"><summary>From a terminal</summary>
+<pre tabindex="0">python -m evaluator generate OWNER/NAME --benchmark PROMPT_SET --out my-model
+python -m evaluator check my-model
+python -m evaluator submit my-model --kind generations</pre></details>
+"""

@@ -1,7 +1,8 @@
-"""Two ways in: a scoring module, or a file of scores."""
+"""Three ways in: a scoring module, a file of scores, or the images of a model."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import gradio as gr
@@ -11,7 +12,9 @@ from leaderboard.pages.page import Context, Page
 from leaderboard.pages.shown.markup import page
 from leaderboard.pages.shown.widgets import html, on_load
 from leaderboard.pages.submit.answers import gate_notice, worker_banner
+from leaderboard.pages.submit.fields import PRIVATE, SENDING, SIGNED
 from leaderboard.pages.submit.guide import ARCHIVE_GUIDE, SCORES_GUIDE
+from leaderboard.pages.submit.images_tab import images_tab
 from leaderboard.pages.submit.submitting import (
     ModuleForm,
     ScoresForm,
@@ -25,12 +28,6 @@ from leaderboard.pages.visitors import as_visitor, sign_in_row
 
 _ARCHIVES = [".zip", ".tar", ".gz", ".tgz"]
 _TABLES = [".csv", ".parquet", ".npz", ".pkl"]
-_SENDING: dict[str, Any] = {"api_visibility": "private", "show_progress": "minimal"}
-_SIGNED = {"label": "Signed as", "placeholder": "Your name or your team's; else your account's"}
-_PRIVATE = {
-    "label": "Keep private until I publish it",
-    "info": "The public pages show neither its name nor yours, and no results.",
-}
 
 
 def _build(context: Context) -> None:
@@ -41,23 +38,29 @@ def _build(context: Context) -> None:
             gate, *fields = _metric_tab(context, visitor)
         with gr.Tab("Scores file", id="scores"):
             benchmark, *others = _scores_tab(context, visitor)
-    usable = [*fields, *others]
+        with gr.Tab("Generations", id="generations"):
+            prompt_set, *drawn = images_tab(context, visitor)
+    usable = [*fields, *others, *drawn]
 
     def open_page(account: Account | None) -> tuple[Any, ...]:
-        names = context.desk.score_benchmarks()
-        choices = [(_title(context, name), name) for name in names]
+        choices = _choices(context, context.desk.score_benchmarks())
+        sets = _choices(context, context.desk.prompt_set_names())
         allowed = gr.update(interactive=may_send(context, account))
         return (
             page(
-                ["<h1>Submit a metric</h1>", worker_banner(context.live.pulses(), context.clock())]
+                [
+                    "<h1>Submit a metric or a model</h1>",
+                    worker_banner(context.live.pulses(), context.clock()),
+                ]
             ),
             page([standing_of(context, account)]),
             gate_notice(context.desk.gate()),
             gr.update(choices=choices),
+            gr.update(choices=sets),
             *(allowed for _ in usable),
         )
 
-    on_load(as_visitor(context, open_page), [banner, visitor, gate, benchmark, *usable])
+    on_load(as_visitor(context, open_page), [banner, visitor, gate, benchmark, prompt_set, *usable])
 
 
 def _metric_tab(context: Context, visitor: gr.HTML) -> tuple[gr.HTML, *tuple[Any, ...]]:
@@ -79,8 +82,8 @@ def _metric_tab(context: Context, visitor: gr.HTML) -> tuple[gr.HTML, *tuple[Any
                 label="Receipt of your own check (.json, optional)", file_types=[".json"],
                 type="filepath", height=76, elem_classes="as-small", interactive=False,
             )  # fmt: skip
-            submitter = gr.Textbox(**_SIGNED)
-            private = gr.Checkbox(**_PRIVATE)
+            submitter = gr.Textbox(**SIGNED)
+            private = gr.Checkbox(**PRIVATE)
             with gr.Row():
                 check = gr.Button("Check", interactive=False)
                 send = gr.Button("Submit module", variant="primary", interactive=False)
@@ -95,9 +98,9 @@ def _metric_tab(context: Context, visitor: gr.HTML) -> tuple[gr.HTML, *tuple[Any
         answer = send_metric(context, account, ModuleForm(*fields))
         return answer, page([standing_of(context, account)])
 
-    check.click(as_visitor(context, checked), [file, repository], result, **_SENDING)
+    check.click(as_visitor(context, checked), [file, repository], result, **SENDING)
     fields = [file, receipt, submitter, private, repository]
-    send.click(as_visitor(context, sent), fields, [result, visitor], **_SENDING)
+    send.click(as_visitor(context, sent), fields, [result, visitor], **SENDING)
     return gate, file, repository, receipt, check, send
 
 
@@ -113,14 +116,14 @@ def _scores_tab(context: Context, visitor: gr.HTML) -> tuple[gr.Dropdown, *tuple
             )
             benchmark = gr.Dropdown([], label="Benchmark", value=None)
             with gr.Row():
-                submitter = gr.Textbox(**_SIGNED)
+                submitter = gr.Textbox(**SIGNED)
                 name = gr.Textbox(label="Name", placeholder="Of the file; may stay empty")
                 version = gr.Textbox(label="Version", placeholder="May stay empty")
             description = gr.Textbox(label="Description", lines=2)
             lower = gr.Textbox(
                 label="Lower-is-better columns", placeholder="Names, with commas between them"
             )
-            private = gr.Checkbox(**_PRIVATE)
+            private = gr.Checkbox(**PRIVATE)
             send = gr.Button("Submit scores", variant="primary", interactive=False)
             result = html(elem_classes=["as-result"])
         with gr.Column(scale=2, min_width=300):
@@ -131,13 +134,13 @@ def _scores_tab(context: Context, visitor: gr.HTML) -> tuple[gr.Dropdown, *tuple
         return answer, page([standing_of(context, account)])
 
     fields = [file, benchmark, submitter, name, version, description, lower, private]
-    send.click(as_visitor(context, sent), fields, [result, visitor], **_SENDING)
+    send.click(as_visitor(context, sent), fields, [result, visitor], **SENDING)
     return benchmark, file, send
 
 
-def _title(context: Context, benchmark: str) -> str:
-    card = context.cards.get(benchmark)
-    return card.title if card else benchmark
+def _choices(context: Context, names: Sequence[str]) -> list[tuple[str, str]]:
+    """Titles and names, for a field to choose from."""
+    return [(card.title if (card := context.cards.get(n)) else n, n) for n in names]
 
 
 PAGE = Page("Submit", "submit", 20, _build)

@@ -38,20 +38,7 @@ class ModuleForm:
         Raises:
             SubmitterError: `two_sources` where both are given, `no_file` where neither is.
         """
-        named = (self.repository or "").strip()
-        if self.path and named:
-            raise SubmitterError(
-                "two_sources",
-                "An archive is chosen, and a repository is named as well.",
-                "Remove the one that you do not mean, then try again.",
-            )
-        if not self.path and not named:
-            raise SubmitterError(
-                "no_file",
-                "No archive is chosen, and no repository is named.",
-                "Choose a file or name a repository of the Hub, then try again.",
-            )
-        return Path(self.path) if self.path else named
+        return chosen_source(self.path, self.repository)
 
 
 @dataclass(frozen=True)
@@ -67,6 +54,28 @@ class ScoresForm:
     lower: str = ""
     """Names of the lower-is-better columns, with commas between them."""
     private: bool = False
+
+
+def chosen_source(path: str | None, repository: str | None) -> Path | str:
+    """The file that was chosen, or the name of the repository.
+
+    Raises:
+        SubmitterError: `two_sources` where both are given, `no_file` where neither is.
+    """
+    named = (repository or "").strip()
+    if path and named:
+        raise SubmitterError(
+            "two_sources",
+            "An archive is chosen, and a repository is named as well.",
+            "Remove the one that you do not mean, then try again.",
+        )
+    if not path and not named:
+        raise SubmitterError(
+            "no_file",
+            "No archive is chosen, and no repository is named.",
+            "Choose a file or name a repository of the Hub, then try again.",
+        )
+    return Path(path) if path else named
 
 
 def answer(act: Callable[[], str]) -> str:

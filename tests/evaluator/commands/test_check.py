@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from benchmarks.demo import gecko_split
 from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.registry import load_registry
 from evaluator.__main__ import command_line
@@ -24,8 +25,8 @@ from evaluator.isolation.backend import IsolationStatus, Probe
 from evaluator.isolation.gate import machine_isolation
 from evaluator.submission.receipts import read_receipt
 from evaluator.submission.validate import examine_source
-from tests.evaluator.isolation.boxes import png
 from tests.evaluator.scorers.model_repositories import hub_of_models
+from tests.evaluator.submission.generations.made_images import Made, encoded, picture
 
 SMALL = ("--benchmark", "demo_ts2", "--pairs", "20")
 OURS = ("--isolation", "none", *SMALL)
@@ -209,12 +210,12 @@ def test_missing_generations_are_listed(tmp_path: Path) -> None:
     folder = tmp_path / "sd"
     words = ["init", "generations", str(folder), "--prompts", str(prompts)]
     assert CliRunner().invoke(command_line(), words).exit_code == 0
-    (folder / image_file("a", 42)).write_bytes(png(size=(32, 32)))
+    (folder / image_file("a", 42)).write_bytes(encoded(picture(1)))
     done = _check(folder)
     assert done.exit_code == 1
     assert "1 of 2 images are there and right" in done.output
     assert f"{image_file('b', 42)}: " in done.output
-    (folder / image_file("b", 42)).write_bytes(png(size=(32, 32)))
+    (folder / image_file("b", 42)).write_bytes(encoded(picture(2)))
     done = _check(folder, "--json")
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["usable"] == 2
@@ -224,8 +225,41 @@ def test_generations_without_a_wanted_image_are_refused(tmp_path: Path) -> None:
     words = ["init", "generations", str(tmp_path / "sd")]
     assert CliRunner().invoke(command_line(), words).exit_code == 0
     done = _check(tmp_path / "sd")
-    assert isinstance(done.exception, SubmitterError)
-    assert done.exception.code == "no_images"
+    assert done.exit_code == 1
+    assert "[no_images]" in done.output
+
+
+@pytest.mark.parametrize("packing", ["folder", "zip", "tar", "parquet"])
+def test_generations_are_checked_in_whatever_form(packing: str, tmp_path: Path) -> None:
+    prompts, seeds = gecko_split.prompts(), (1,)
+    one = Made(
+        manifest={"kind": "generations", "name": "p", "benchmark": "demo_prompts", "seeds": [1]}
+    )
+    for number, prompt in enumerate(prompts):
+        file = image_file(prompt.id, 1)
+        one.rows[prompt.id, 1] = {"prompt_id": prompt.id, "seed": 1, "file": file}
+        one.files[file] = encoded(picture(number))
+    one.rows[prompts[0].id, 1].update(file=None, problem="nsfw")
+    one.files[image_file(prompts[1].id, 1)] = encoded(picture(2))
+    words: tuple[str, ...] = ()
+    if packing == "folder":
+        path = one.folder(tmp_path / "f")
+    elif packing == "zip":
+        path = one.zipped(tmp_path / "a.zip")
+    elif packing == "tar":
+        path = one.tarred(tmp_path / "a.tgz")
+    else:
+        path = one.parquet(tmp_path / "a.parquet")
+        words = ("--name", "p", "--benchmark", "demo_prompts")
+    done = _check(path, "--json", *words)
+    assert done.exit_code == 1
+    told = json.loads(done.stdout)
+    n = len(prompts) * len(seeds)
+    assert (told["wanted"], told["usable"], told["withheld"]) == (n, n - 2, {"nsfw": 1})
+    assert told["counts"] == {"duplicate": 1}
+    done = _check(path, *words)
+    assert "[duplicate]" in done.output
+    assert "Draw each prompt and seed by itself" in done.output
 
 
 @pytest.mark.isolation

@@ -270,7 +270,7 @@ def test_withheld_images_have_a_row_and_no_file(saved: dict[str, Path], tmp_path
     }
     assert contents(out) == {}
     report = check_folder(out, PROMPTS, SEEDS)
-    assert (report.usable, len(report.withheld), report.problems) == (0, 6, ())
+    assert (report.usable, report.withheld, report.problems) == (0, {"nsfw": 6}, ())
     assert made(found, out).drawn == 0
 
 

@@ -242,3 +242,39 @@ def test_an_unknown_set_and_absent_prompts_are_said() -> None:
     made = World(prompt_set(prompts_of(5)), {"rated": (metric_card(), [])})
     with pytest.raises(SubmitterError, match="no prompt set"):
         model_board(made.reader, made.view, BoardQuery("other"))
+
+
+def test_one_metric_under_two_names_is_one_witness() -> None:
+    rng = np.random.default_rng(16)
+    scores = {name: drawn(rng, 0.5 + i / 50, 100) for i, name in enumerate("abcd")}
+    one = World(prompt_set(prompts_of(100)), trusting(VQA))
+    two = World(prompt_set(prompts_of(100)), trusting(VQA, CLIP))
+    for name, of in scores.items():
+        one.add(name, {VQA: of})
+        two.add(name, {VQA: of, CLIP: of})
+    boards = [model_board(w.reader, w.view, QUERY).skills[None] for w in (one, two)]
+    for first, second in zip(*(b.standings.values() for b in boards), strict=True):
+        assert first.better_than == second.better_than and first.tier == second.tier
+    assert len(boards[1].trusted) == 2
+
+
+@pytest.mark.parametrize("unit", [1e200, 1e-200, 1e280])
+def test_the_unit_of_a_score_has_no_say(unit: float) -> None:
+    rng = np.random.default_rng(17)
+    made = world(60)
+    for i, name in enumerate("abc"):
+        made.add(name, {VQA: unit * (i + rng.uniform(0.1, 0.4, (2, 60)))})
+    found = model_board(made.reader, made.view, QUERY).skills[None]
+    assert [one.tier for one in found.standings.values()] == [1, 2, 3]
+    assert next(iter(found.standings)).startswith("c-")
+
+
+def test_hostile_names_and_words_are_only_text() -> None:
+    nasty = "<b>\u202e'\"{}%s\\"
+    prompts = [SetPrompt(f"p{i}/{nasty}", nasty, skills=(nasty,)) for i in range(12)]
+    made = World(prompt_set(prompts), trusting(VQA))
+    made.add("a", {VQA: np.random.default_rng(1).uniform(size=(1, 12))})
+    board = model_board(made.reader, made.view, replace(QUERY, words=nasty))
+    assert board.skills[nasty].n_prompts == 12
+    board = model_board(made.reader, made.view, replace(QUERY, words="(" * 5000))
+    assert board.skills[None].n_prompts == 0

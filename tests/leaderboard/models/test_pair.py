@@ -146,3 +146,16 @@ def test_the_matrix_agrees_with_the_pairs(made: World) -> None:
     assert matrix.wilcoxon_p[2, 0] == pytest.approx(test.wilcoxon_p)
     with pytest.raises(SubmitterError, match="no metric on the boards"):
         pair_matrix(made.reader, made.view, QUERY, None, "gone/gone")
+
+
+def test_the_unit_of_a_score_has_no_say_in_the_tests() -> None:
+    scores = np.random.default_rng(2).uniform(size=(2, 1, 40))
+    reports = []
+    for unit in (1.0, 2.0**700):
+        made = World(prompt_set(prompts_of(40)), trusting(VQA))
+        first, second = (
+            made.add(name, {VQA: unit * of}) for name, of in zip("ab", scores, strict=True)
+        )
+        reports.append(pair_report(made.reader, made.view, first, second, QUERY).tests[0])
+    assert reports[0].t_p == reports[1].t_p and reports[0].wilcoxon_p == reports[1].wilcoxon_p
+    assert reports[1].ci_low / 2.0**700 == pytest.approx(reports[0].ci_low)

@@ -10,7 +10,7 @@ import pytest
 from leaderboard.governance.accounts import Account
 from leaderboard.governance.acts import Acts
 from leaderboard.governance.bans import read_bans
-from leaderboard.governance.policy import Policy, read_policy
+from leaderboard.governance.policy import Allowance, Policy, read_policy
 from leaderboard.governance.rights import Action, actions
 from leaderboard.governance.signing_in import SignIn, Way
 from leaderboard.ledger.chronicle import read_lines, verify
@@ -179,10 +179,11 @@ def test_a_ban_is_shown_with_its_reason_and_lifted_again(site: Context) -> None:
 
 def test_a_policy_is_set_whole_or_not_at_all(site: Context) -> None:
     for numbers in ((7, 1, 1, 1, None), (0, 1, 1, 1, 1), (7, 1.5, 1, 1, 1), (7, -1, 1, 1, 1)):
-        html = set_policy(site, acts(site), OPERATOR, PolicyForm(numbers, "because"))
+        html = set_policy(site, acts(site), OPERATOR, PolicyForm((*numbers, 1, 1), "because"))
         assert "<code>bad_policy</code>" in html
     assert read_policy(site.store.public) == Policy()
-    set_policy(site, acts(site), OPERATOR, PolicyForm((30, 2, 1, 4, 3), "Fewer machines."))
+    set_policy(site, acts(site), OPERATOR, PolicyForm((30, 2, 1, 4, 3, 6, 5), "Fewer machines."))
     policy = read_policy(site.store.public)
     assert (policy.period_days, policy.allowances[Kind.SCORES].scored) == (30, 4)
+    assert policy.allowances[Kind.GENERATIONS] == Allowance(scored=6, unfinished=5)
     assert "3 of 2 scored, <b>0 left</b>, the next is free at" in shown(site, ADA)

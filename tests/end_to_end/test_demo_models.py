@@ -1,0 +1,121 @@
+"""The four simulated models of the demo: what the board says of them, held against the truth."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.demo.gecko_split import prompts
+from benchmarks.demo.models import MODELS, depict
+from benchmarks.demo.scenes import aspects
+from benchmarks.demo.shots import chance
+from benchmarks.prompt_sets.registry import load_prompt_sets
+from benchmarks.registry import load_registry
+from evaluator.demo.simulated_models import PROMPT_SET, draw
+from leaderboard.models.board import model_board
+from leaderboard.models.board_types import BoardQuery, ModelBoard, SkillBoard
+from leaderboard.models.entries import ModelTrack, read_track
+from leaderboard.models.reading import ModelReader
+from leaderboard.pages.reading import Reader
+from leaderboard.publication.publisher import cards_of
+from leaderboard.store.folder import folder_store
+
+UNSEEN = range(1000, 1060)
+"""Seeds that nobody drew with: many of them give each model's true share of right claims."""
+
+
+@cache
+def truth(model: str, skill: str | None) -> float:
+    """Mean share of the claims of a prompt that a model gets right."""
+    chosen = [prompt for prompt in prompts() if skill in (None, prompt.skill)]
+    return float(
+        np.mean(
+            [
+                1 - depict(p.scene, model, chance("models", p.id, model, s)).errors / len(claims)
+                for p in chosen
+                if (claims := aspects(p.scene))
+                for s in UNSEEN
+            ]
+        )
+    )
+
+
+def board(demo: Path, **asked: object) -> ModelBoard:
+    store = folder_store(demo)
+    view = Reader(store, cards_of(load_registry())).view()
+    reader = ModelReader(store, load_prompt_sets(), None)
+    return model_board(reader, view, BoardQuery(PROMPT_SET, **asked))  # type: ignore[arg-type]
+
+
+def by_name(found: ModelBoard, skill: SkillBoard) -> dict[str, frozenset[str]]:
+    """Model to the models that it is better than."""
+    names = {one: entry.model for one, entry in found.entries.items()}
+    return {
+        names[one]: frozenset(names[other] for other in standing.better_than)
+        for one, standing in skill.standings.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def track(demo: Path) -> ModelTrack:
+    return read_track(folder_store(demo).public)
+
+
+def test_every_metric_has_scored_every_image_of_every_model(track: ModelTrack) -> None:
+    assert {entry.model for entry in track.entries.values()} == set(MODELS)
+    for entry in track.entries.values():
+        assert len(entry.judges) == 5
+        assert not any(run.failed or run.unscored for run in entry.judges.values())
+        assert entry.images.present == entry.images.wanted == 2 * len(prompts())
+        assert entry.pictures > 0
+
+
+def test_the_board_recovers_the_true_order_and_tells_all_four_apart(demo: Path) -> None:
+    overall = board(demo).skills[None]
+    found = by_name(board(demo), overall)
+    right = sorted(MODELS, key=lambda model: -truth(model, None))
+    assert list(found) == right
+    for place, model in enumerate(right):
+        assert found[model] == frozenset(right[place + 1 :])
+    assert [s.rank_low for s in overall.standings.values()] == [1, 2, 3, 4]
+    assert [s.rank_high for s in overall.standings.values()] == [1, 2, 3, 4]
+
+
+def test_what_the_board_says_of_a_skill_never_contradicts_the_truth(demo: Path) -> None:
+    shown = board(demo)
+    told = 0
+    for key, skill in shown.skills.items():
+        better = by_name(shown, skill)
+        for a, b in combinations(MODELS, 2):
+            for first, second in ((a, b), (b, a)):
+                if second in better.get(first, ()):
+                    told += 1
+                    assert truth(first, key) > truth(second, key), (key, first, second)
+    assert told >= 10
+
+
+def test_with_too_few_prompts_the_board_says_that_it_cannot_order(demo: Path) -> None:
+    few = board(demo, words="striped").skills[None]
+    assert 0 < few.n_prompts < 20
+    shapes = board(demo, words="blue circle").skills[None]
+    assert shapes.note
+    assert {s.rank_low for s in shapes.standings.values()} <= {1, None}
+
+
+def test_no_metric_judges_what_it_did_not_earn(demo: Path) -> None:
+    for skill in board(demo).skills.values():
+        assert not any("random-floor" in judge.title for judge in skill.trusted)
+        if not skill.trusted:
+            assert skill.note
+            assert all(s.rank_low is None for s in skill.standings.values())
+
+
+def test_the_same_model_draws_the_same_bytes(tmp_path: Path) -> None:
+    one, two = draw("demo-beta", tmp_path / "one"), draw("demo-beta", tmp_path / "two")
+    files = sorted(path.relative_to(one) for path in one.rglob("*") if path.is_file())
+    assert len(files) == 2 * len(prompts()) + 2
+    assert all((one / file).read_bytes() == (two / file).read_bytes() for file in files)
