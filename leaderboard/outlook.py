@@ -80,7 +80,7 @@ def measured_s(entries: Iterable[Entry]) -> float | None:
 
 
 def _may_run(pulse: Pulse, kind: Kind) -> bool:
-    return pulse.isolation_ok or kind is not Kind.METRIC
+    return pulse.isolation_ok or kind is Kind.SCORES
 
 
 def _free_in(pulse: Pulse, each_s: float | None) -> float:

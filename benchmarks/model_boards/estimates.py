@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from benchmarks.model_boards.slices import SliceScores
 from benchmarks.statistics.influence import acceleration
 from benchmarks.statistics.intervals import bca
 from benchmarks.statistics.multiplicity import holm
-from benchmarks.statistics.paired_many import TStatistics
+from benchmarks.statistics.paired_many import TStatistics, t_statistics
 
 LEVEL = 0.05
 """Of all tests between models on a slice together, after Holm's correction."""
@@ -81,6 +81,18 @@ class Tests:
         """Shape (J, M, M): 1 where a is significantly better by a metric, -1 where b is, else 0."""
         told = self.corrected < level
         return np.where(told, np.sign(np.nan_to_num(self.difference)), 0.0).astype(np.intp)
+
+
+def compared(scores: SliceScores, least: int = 2) -> TStatistics:
+    """Student's paired t between each two models by one metric.
+
+    Args:
+        scores: of all models.
+        least: prompts two models must share; below, they have no p-value. Differences are in
+            units of `SliceScores.in_range`.
+    """
+    found = t_statistics(scores.in_range)
+    return replace(found, p=np.where(found.n < least, np.nan, found.p))
 
 
 def joined(metrics: Sequence[TStatistics], n_models: int) -> Tests:

@@ -22,7 +22,6 @@ from benchmarks.schema import Benchmark
 from evaluator.bundled import bundled_hashes, bundled_modules
 from evaluator.commands.bars import run_bars
 from evaluator.commands.common import DEFAULT_STORE, DataOption, StoreOption, console
-from evaluator.commands.model_table import model_tables
 from evaluator.commands.worker_making import make_worker
 from evaluator.demo.simulated_models import drawn
 from evaluator.isolation.gate import isolation_gate
@@ -60,6 +59,9 @@ def demo(
     _work_off(opened, store, registry, data)
     Publisher(opened, cards_of(registry)).publish_cards(opened.clock())
     _summarise(read_snapshot(opened.public))
+    # Only here: it brings SciPy along, and every command would wait for that.
+    from evaluator.commands.model_table import model_tables  # noqa: PLC0415
+
     for table in model_tables(opened, cards_of(registry)):
         console().print(table)
     console().print(f"Ready after {time.monotonic() - started:.1f} s.", highlight=False)

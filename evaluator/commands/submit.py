@@ -34,6 +34,7 @@ from evaluator.commands.worker_making import make_worker
 from evaluator.hub.source import PREFIX, HubSource, fetched
 from evaluator.isolation.gate import IsolationChoice, isolation_gate
 from evaluator.submission.archives.limits import ArchiveLimits
+from evaluator.submission.generations.opening import says_generations
 from evaluator.submission.receipts import MAX_BYTES
 from evaluator.submission.receiving.desk import SubmissionDesk
 from leaderboard.desk import Accepted, SaidOfImages
@@ -131,8 +132,11 @@ def _check_usage(path: str, kind: Kind, benchmark: str) -> None:
         raise typer.BadParameter("a module names its benchmarks in assay.toml")
     if kind is Kind.METRIC and Path(path).suffix in _TABLES:
         raise typer.BadParameter(
-            "this looks like a scores file: add --kind scores --benchmark NAME"
+            "this looks like a scores file: add --kind scores --benchmark NAME; or like images: "
+            "add --kind generations"
         )
+    if kind is Kind.METRIC and not path.startswith(PREFIX) and says_generations(Path(path)):
+        raise typer.BadParameter("this holds the images of a model: add --kind generations")
 
 
 def _check_options(

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
-from benchmarks.prompt_sets.registry import load_prompt_sets
+from benchmarks.prompt_sets.registry import load_prompt_sets, with_prompt_sets
 from benchmarks.question_folder import QuestionFolder
 from benchmarks.schema import Benchmark
 from evaluator.commands.common import models_folder
@@ -91,7 +91,7 @@ def make_worker(
     return Worker(
         name or name_of_worker(os.environ),
         opened,
-        registry={**registry, **load_prompt_sets()},
+        registry=with_prompt_sets(registry, load_prompt_sets()),
         data=data,
         scorers=scorers,
         listener=listener,

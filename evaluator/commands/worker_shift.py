@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
-from benchmarks.prompt_sets.registry import load_prompt_sets
+from benchmarks.prompt_sets.registry import load_prompt_sets, with_prompt_sets
 from benchmarks.schema import Benchmark
 from evaluator.commands.launcher_option import launch
 from evaluator.commands.worker_making import disk_watch, make_worker, name_of_worker
@@ -197,7 +197,7 @@ class Shift:
         def judge() -> None:
             made.run_all(stop)
 
-        known = {**self.registry, **load_prompt_sets()}
+        known = with_prompt_sets(self.registry, load_prompt_sets())
         launcher = JobLauncher(opened, HubJobs.on_the_hub(jobs), known)
         judges = judge if self.role.judges else None
         launch(launcher, stop, once=self.once, judge=judges, wake=wake)

@@ -105,7 +105,7 @@ class GenerationsManifest(NamedManifest):
 def _selection_faults(manifest: GenerationsManifest) -> Iterator[tuple[str, str]]:
     """Keys that contradict `selection`, and why."""
     if manifest.selection == "best_of" and manifest.best_of is None:
-        yield "selection", "best_of is missing: of how many images the best was taken"
+        yield "selection", "it needs best_of: of how many images the best was taken"
     if manifest.selection != "best_of" and manifest.best_of is not None:
         yield "best_of", 'it goes with selection = "best_of" alone'
 

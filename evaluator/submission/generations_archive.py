@@ -1,7 +1,7 @@
 """The one form in which generations are kept: a zip with the manifest, a table and the images.
 
     assay.toml      the manifest, as `evaluator.generation.manifest` writes it
-    images.jsonl    one line for each image, as `evaluator.generation.rows` writes it: prompt id,
+    images.jsonl    one line for each image, as `evaluator.generation.rows` reads it: prompt id,
                     seed, file, SHA-256 of the file, width, height, or why it is withheld
     images/...      the images, as they were sent, not compressed again
 
@@ -10,6 +10,8 @@ Whatever was sent (a folder, an archive, Parquet, a repository) becomes this.
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 import threading
 import zipfile
 from collections.abc import Iterable, Iterator
@@ -19,7 +21,7 @@ from pathlib import Path
 
 from benchmarks.errors import PlatformError
 from evaluator.generation.manifest import GenerationsManifest, manifest_text, parse_generations
-from evaluator.generation.rows import TABLE, ImageRow, encoded, parse_rows
+from evaluator.generation.rows import TABLE, ImageRow, parse_rows
 from evaluator.manifest import FILE
 
 SUFFIX = ".zip"
@@ -91,11 +93,15 @@ def write(
         manifest: of the submission.
         images: each row with the bytes of its file; None where the image is withheld.
     """
-    table = bytearray()
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as file:
+    with (
+        tempfile.TemporaryFile() as table,
+        zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as file,
+    ):
         for row, content in images:
-            table += encoded([row])
+            table.write(row.model_dump_json(exclude_defaults=True).encode() + b"\n")
             if content is not None and row.file is not None:
                 file.writestr(zipfile.ZipInfo(row.file, _EPOCH), content)
-        for name, text in ((FILE, manifest_text(manifest)), (TABLE, bytes(table))):
-            file.writestr(zipfile.ZipInfo(name, _EPOCH), text)
+        file.writestr(zipfile.ZipInfo(FILE, _EPOCH), manifest_text(manifest))
+        table.seek(0)
+        with file.open(zipfile.ZipInfo(TABLE, _EPOCH), "w") as member:
+            shutil.copyfileobj(table, member)

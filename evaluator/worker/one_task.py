@@ -24,6 +24,7 @@ from evaluator.worker.running.scoring_run import Scoring, StoreAwayError
 from evaluator.worker.stopping import StoppedError
 from evaluator.worker.upkeep.disk_room import is_full
 from leaderboard.ledger.redaction import BANNED
+from leaderboard.records import Kind
 from leaderboard.store.interface import Store
 
 log = logging.getLogger(__name__)
@@ -97,6 +98,8 @@ class OneTask:
             self.hand.let_go(task)
             return
         finished = self.outgoing.found(task)
+        if finished is None and task.submission.kind is Kind.GENERATIONS:
+            self.outgoing.send()  # Among them may be metrics that are to score its images.
         if finished is None:
             scored = self._taken(task) if task.handed_over else self.scoring.scores(task, self.look)
             output = self.scoring.shown_output(task.submission)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from starlette.datastructures import QueryParams
@@ -10,7 +11,7 @@ from starlette.datastructures import QueryParams
 from benchmarks.errors import SubmitterError
 from leaderboard.api.operations import Asked
 from leaderboard.api.source import Source
-from leaderboard.api.tables import boards, catalogue, comparisons
+from leaderboard.api.tables import boards, catalogue, comparisons, models
 from leaderboard.api.tables.heat import heat_table
 from leaderboard.pages.reading import View
 from leaderboard.pages.shown.markup import clean
@@ -124,6 +125,25 @@ class Tools:
         if len(rows) > MOST_ROWS:
             remarks.append(f"The first {MOST_ROWS} of {len(rows)} rows; name a narrower skill.")
         return rows, remarks
+
+    def models(self, prompt_set: str = "", skill: str = "", limit: int = 20) -> Answer:
+        """Text-to-image models by the metrics that earned it to judge them, best first.
+
+        Where trusted metrics disagree about two models, `disagreements` says so.
+
+        Args:
+            prompt_set: its name; empty: which sets and models there are.
+            skill: key of a skill; empty: all prompts.
+            limit: rows to return, at most 100.
+        """
+        if not prompt_set:
+            return _answer(models.models(self.source, _asked({})), min(limit, MOST_ROWS))
+        asked = _asked({"prompt_set": prompt_set}, skill=skill)
+        found = models.board(self.source, asked)
+        kept = [row for row in found.rows if row["trusted"] and row["skill"] == (skill or None)]
+        # The evidence behind every metric is longer than all rows together.
+        about = {name: said for name, said in found.about.items() if name != "judges"}
+        return _answer(replace(found, rows=kept, about=about), min(limit, MOST_ROWS))
 
     def entry(self, entry_id: str) -> Answer:
         """Everything published of one metric: its values, cost, findings and trust checks.

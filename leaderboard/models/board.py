@@ -10,10 +10,10 @@ import numpy as np
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
 from benchmarks.model_boards.consensus import Consensus, consensus, tiers_down
-from benchmarks.model_boards.estimates import LEVEL, Estimates, Tests, estimates, joined
+from benchmarks.model_boards.estimates import LEVEL, Estimates, Tests, compared, estimates, joined
 from benchmarks.model_boards.slices import SliceScores
 from benchmarks.statistics.multiplicity import holm_of_pairs
-from benchmarks.statistics.paired_many import TStatistics, t_statistics
+from benchmarks.statistics.paired_many import TStatistics
 from leaderboard.models.board_missing import why_unranked
 from leaderboard.models.board_selection import Selection, selection
 from leaderboard.models.board_types import (
@@ -104,7 +104,7 @@ def _skill_board(chosen: Selection, skill: str | None) -> SkillBoard:
     }
     counts = chosen.counts[:, places]
     kept = np.flatnonzero(able)
-    tests = {judge: t_statistics(one.of_models(kept).in_range) for judge, one in scores.items()}
+    tests = {judge: compared(one.of_models(kept), MIN_CLUSTERS) for judge, one in scores.items()}
     means = {judge: _means(one, counts, able, tests[judge]) for judge, one in scores.items()}
     witnesses = chosen.distinct(judging)
     found, relations = _consensus(
@@ -139,7 +139,7 @@ def _means(
 ) -> tuple[Mean, ...]:
     """Every model by one metric alone; ranks among those that may rank."""
     found: Estimates = estimates(scores, counts)
-    kept = np.where(able, found.means, np.nan)
+    kept = np.where(able & (found.n_prompts >= MIN_CLUSTERS), found.means, np.nan)
     ranges = rank_ranges(kept, found.resamples)
     told = np.zeros((len(able), len(able)), bool)
     told[np.ix_(able, able)] = holm_of_pairs(tests.p) < LEVEL

@@ -88,6 +88,20 @@ class JudgeColumns:
         return found.hexdigest()
 
     @cached_property
+    def tells_apart(self) -> bool:
+        """Whether any prompt has two models with other scores; so taken for fewer than two models.
+
+        A metric that looks at prompts alone gives all models the same, whatever they drew.
+        """
+        if self.values.shape[1] < 2:
+            return True
+        lowest = np.where(np.isfinite(self.values), self.values, np.inf).min(axis=1, initial=np.inf)
+        highest = np.where(np.isfinite(self.values), self.values, -np.inf).max(
+            axis=1, initial=-np.inf
+        )
+        return bool((highest > lowest).any())
+
+    @cached_property
     def scored(self) -> BoolArray:
         """Shape (M,), models with any score."""
         return np.asarray(np.isfinite(self.values).any(axis=0))
@@ -97,6 +111,19 @@ class JudgeColumns:
         """What its arrays take in memory."""
         elements = 0 if self.elements is None else self.elements.nbytes
         return self.values.nbytes + self.images.nbytes + elements
+
+    def of_models(self, places: IntArray) -> JudgeColumns:
+        """Those of some models."""
+        elements = None if self.elements is None else self.elements[:, places]
+        if elements is not None and not np.isfinite(elements).any():
+            elements = None
+        return JudgeColumns(
+            self.judge,
+            self.values[:, places],
+            self.images[:, places],
+            self.wanted[places],
+            elements,
+        )
 
     def slice(self, slices: SetSlices, skill: str | None, places: IntArray) -> SliceScores:
         """Its scores on a skill.

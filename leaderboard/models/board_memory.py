@@ -13,7 +13,7 @@ from leaderboard.ranking.remembered import Remembered
 if TYPE_CHECKING:
     from leaderboard.models.board_columns import JudgeColumns
 
-_COLUMNS_BYTES = 256 << 20
+_COLUMNS_BYTES = 128 << 20
 """One metric's values of fifty models on 1,600 prompts take 1.5 MB."""
 _KEPT = 512
 _BOARDS = 64
@@ -24,13 +24,19 @@ _OF_MEAN = 400
 
 
 class OfView:
-    """What depends on the boards of metrics at one version of the store."""
+    """What depends on the boards of metrics at one version of the store.
+
+    Attributes:
+        boards: of models.
+        further: reports beside them.
+    """
 
     def __init__(self) -> None:
         self._evidence: Remembered[Mapping[str, tuple[Evidence, str]]] = Remembered(
             1 << 30, 4096, lambda _: 1
         )
         self.boards: Remembered[ModelBoard] = Remembered(_BOARD_BYTES, _BOARDS, _board_bytes)
+        self.further: Remembered[Any] = Remembered(1 << 30, _BOARDS, lambda _: 1)
 
     def evidence(
         self, part: str, make: Callable[[], Mapping[str, tuple[Evidence, str]]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from leaderboard.pages.reading import View
 from leaderboard.pages.shown.measures import skill_title
 
 ALL_PROMPTS = "All prompts"
+BLIND = "It gives all models the same score on every prompt, so it says nothing of what they drew."
 _WORD = re.compile(r"\w+")
 
 
@@ -49,6 +50,7 @@ class Selection:
             boards, in order of first appearance.
         left_out: titles of models that drew another revision.
         pins: what operators decided.
+        everyone: the models of the set, also those that are not compared.
     """
 
     reader: ModelReader
@@ -61,6 +63,8 @@ class Selection:
     metrics: tuple[str, ...]
     left_out: tuple[str, ...]
     pins: Pins
+    everyone: tuple[ModelEntry, ...]
+    _columns: dict[str, JudgeColumns] = field(default_factory=dict, repr=False)
 
     @property
     def skills(self) -> tuple[str | None, ...]:
@@ -96,13 +100,21 @@ class Selection:
 
     def columns(self, judge: str) -> JudgeColumns:
         """One metric's scores of the models."""
-        return columns_of(self.reader, self.entries, judge, self.slices, self.query.seed)
+        if judge not in self._columns:
+            found = self._of_everyone(judge)
+            if len(self.entries) < len(self.everyone):
+                own = {one.submission_id for one in self.entries}
+                places = [m for m, one in enumerate(self.everyone) if one.submission_id in own]
+                found = found.of_models(np.array(places, np.intp))
+            self._columns[judge] = found
+        return self._columns[judge]
 
     def judges(self, skill: str | None) -> tuple[Judge, ...]:
         """Every metric that scored a model in its role on a skill, trusted ones first."""
         judging = Judging(self.view, self.prompt_set.card, self.pins, self.reader.memory)
-        found = judging.of(skill, self.metrics)
-        return tuple(replace(one, seconds_per_image=self._seconds(one)) for one in found)
+        found = [self._if_it_looks(one) for one in judging.of(skill, self.metrics)]
+        in_order = sorted(found, key=lambda one: not one.trusted)
+        return tuple(replace(one, seconds_per_image=self._seconds(one)) for one in in_order)
 
     def judging(self, skill: str | None) -> tuple[Judge, ...]:
         """The metrics that rank: the trusted ones, or the one that was asked for."""
@@ -136,6 +148,16 @@ class Selection:
             self.pins,
         )
 
+    def _of_everyone(self, judge: str) -> JudgeColumns:
+        # Read for all models, whichever of them are compared: they are kept for other queries.
+        return columns_of(self.reader, self.everyone, judge, self.slices, self.query.seed)
+
+    def _if_it_looks(self, judge: Judge) -> Judge:
+        """The judge, trusted only if the models' images make a difference to it."""
+        if not judge.trusted or judge.pinned or self._of_everyone(judge.entry_id).tells_apart:
+            return judge
+        return replace(judge, trusted=False, why=BLIND)
+
     def _seconds(self, judge: Judge) -> float | None:
         """Measured on the images of these models, else what the boards of metrics know."""
         runs = [entry.judges.get(judge.entry_id) for entry in self.entries]
@@ -166,11 +188,8 @@ def selection(reader: ModelReader, view: View, query: BoardQuery) -> Selection:
     revisions = {known.card.revision, *known.card.same_questions_as}
     every = reader.track().of(known.name)
     wanted = frozenset(query.models)
-    entries = tuple(
-        one
-        for one in every
-        if one.images.revision in revisions and (not wanted or one.submission_id in wanted)
-    )
+    everyone = tuple(one for one in every if one.images.revision in revisions)
+    entries = tuple(one for one in everyone if not wanted or one.submission_id in wanted)
     metrics = tuple(
         dict.fromkeys(
             judge
@@ -196,6 +215,7 @@ def selection(reader: ModelReader, view: View, query: BoardQuery) -> Selection:
         metrics=metrics,
         left_out=tuple(one.title for one in every if one.images.revision not in revisions),
         pins=reader.pins(),
+        everyone=everyone,
     )
 
 

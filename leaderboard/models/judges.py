@@ -18,7 +18,8 @@ RULE = (
     "A metric judges a skill if, on the boards of metrics for that skill, it stands in the first "
     "tier with its 95 % interval above chance on at least one, and wholly at or below chance on "
     "none; all prompts are judged likewise by the headlines of the boards of the prompt set’s "
-    "family, or of all boards where it has none; simulated ratings count for simulated models only."
+    "family, or of all boards where it has none; simulated ratings count for simulated models only. "
+    "A metric that gives all models the same scores judges none."
 )
 """The sentence that pages show."""
 NO_BOARD = "No board of metrics tests this skill."

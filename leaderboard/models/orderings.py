@@ -106,20 +106,26 @@ def _published(view: View, name: str, metrics: list[str]) -> list[ModelOrdering]
         return []
     cells = board.cells(min(able, key=_first), None)
     return [
-        ModelOrdering(name, cell.entry_id, round(cell.value), cell.n_items, note=cell.note)
+        ModelOrdering(name, cell.entry_id, round(cell.value), cell.n_items, note=_told(cell.note))
         for cell in cells
         if cell.entry_id in metrics and cell.value is not None
     ]
 
 
 def _first(selector: Selector) -> tuple[bool, bool, str, str]:
-    """The paper's variant over the whole benchmark before others."""
+    """The paper's variant over the whole benchmark, or all its reliable prompts, before others."""
     return (
         selector.variant != "paper",
-        selector.split not in (None, "", "all"),
+        selector.split not in (None, "all", "rel"),
         selector.split or "",
         selector.facet or "",
     )
+
+
+def _told(note: str) -> str:
+    """What a row's note says of the count: not how many pairs, nor that it is not tested."""
+    parts = note.split("; ")
+    return "; ".join(p for p in parts if not p.startswith(("of ", "no paired test", "no interval")))
 
 
 def _computed(chosen: Selection, name: str, metrics: list[str]) -> tuple[list[ModelOrdering], str]:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 
 from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.errors import SubmitterError
-from benchmarks.model_boards.estimates import holm_over_metrics
-from benchmarks.statistics.paired_many import paired_many, t_statistics
+from benchmarks.model_boards.estimates import compared, holm_over_metrics
+from benchmarks.statistics.paired_many import paired_many
 from leaderboard.models.board import lead_of, model_board, reasons_for
 from leaderboard.models.board_selection import Selection, selection
 from leaderboard.models.board_types import (
     BoardQuery,
-    Judge,
     PairMatrix,
     PairReport,
     PairTest,
@@ -22,6 +21,7 @@ from leaderboard.models.board_types import (
 )
 from leaderboard.models.reading import ModelReader
 from leaderboard.pages.reading import View
+from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
 
 
 def pair_report(
@@ -83,7 +83,7 @@ def pair_matrix(
     places = chosen.testing(skill)
     scores = chosen.columns(judge).slice(chosen.slices, skill, places).of_models(order)
     many = paired_many(scores.in_range)
-    corrected = _corrected(chosen, skill, judge, np.empty(0, np.intp))
+    corrected = _Corrected(chosen, skill, np.empty(0, np.intp)).by(judge)
     return PairMatrix(
         judge=judge,
         skill=skill,
@@ -122,6 +122,7 @@ def _tests(chosen: Selection, skill: str | None, pair: IntArray) -> list[PairTes
     """By every metric that scored both; trusted ones first."""
     places = chosen.testing(skill)
     counts = chosen.counts[:, places]
+    corrected = _Corrected(chosen, skill, pair)
     found = []
     for judge in chosen.judges(skill):
         scores = chosen.columns(judge.entry_id).slice(chosen.slices, skill, places)
@@ -129,7 +130,6 @@ def _tests(chosen: Selection, skill: str | None, pair: IntArray) -> list[PairTes
         many, unit = paired_many(of_pair.in_range, counts), of_pair.unit
         if not many.n[0, 1]:
             continue
-        corrected = _corrected(chosen, skill, judge.entry_id, pair)
         found.append(
             PairTest(
                 judge=judge.entry_id,
@@ -141,7 +141,7 @@ def _tests(chosen: Selection, skill: str | None, pair: IntArray) -> list[PairTes
                 ci_high=unit * float(many.difference_interval.high[0, 1]),
                 t=float(many.t[0, 1]),
                 t_p=float(many.t_p[0, 1]),
-                t_p_holm=float(corrected[pair[0], pair[1]]),
+                t_p_holm=float(corrected.by(judge.entry_id)[pair[0], pair[1]]),
                 wilcoxon_w=float(many.wilcoxon_w[0, 1]),
                 wilcoxon_p=float(many.wilcoxon_p[0, 1]),
                 dominance=float(many.dominance[0, 1]),
@@ -151,38 +151,44 @@ def _tests(chosen: Selection, skill: str | None, pair: IntArray) -> list[PairTes
     return found
 
 
-def _corrected(chosen: Selection, skill: str | None, judge: str, more: IntArray) -> FloatArray:
-    """P-values between all models, corrected as on the board; NaN where a model has no rank.
+class _Corrected:
+    """P-values between all models of a board on one skill, corrected as the board corrects them.
 
     Args:
         chosen: what is looked at.
         skill: key; None: all prompts.
-        judge: entry id of the metric.
         more: places of models that are tested though they have no rank.
     """
-    judging = chosen.judging(skill)
-    able = [not reason for reason in reasons_for(chosen, skill, lead_of(chosen, judging))]
-    family = np.union1d(np.flatnonzero(able), more).astype(np.intp)
-    metrics = _family(chosen, judging, judge)
-    places = chosen.testing(skill)
-    p = [
-        t_statistics(
-            chosen.columns(one).slice(chosen.slices, skill, places).of_models(family).in_range
-        ).p
-        for one in metrics
-    ]
-    found = np.full((len(chosen.entries), len(chosen.entries)), np.nan)
-    found[np.ix_(family, family)] = holm_over_metrics(np.array(p))[metrics.index(judge)]
-    return found
 
+    def __init__(self, chosen: Selection, skill: str | None, more: IntArray) -> None:
+        self._chosen, self._skill = chosen, skill
+        judging = chosen.judging(skill)
+        able = [not reason for reason in reasons_for(chosen, skill, lead_of(chosen, judging))]
+        self._models = np.union1d(np.flatnonzero(able), more).astype(np.intp)
+        self._judging = {one.entry_id for one in judging}
+        self._witnesses = chosen.distinct(judging)
 
-def _family(chosen: Selection, judging: Sequence[Judge], judge: str) -> list[str]:
-    """The metrics whose tests are corrected together with those of one, which is among them."""
-    if judge not in {one.entry_id for one in judging}:
-        return [judge]
-    own = chosen.columns(judge).digest
-    others = chosen.distinct(judging)
-    return [judge if chosen.columns(one).digest == own else one for one in others]
+    def by(self, judge: str) -> FloatArray:
+        """Shape (M, M), by one metric; NaN where a model has no rank."""
+        size = len(self._chosen.entries)
+        found = np.full((size, size), np.nan)
+        square = np.ix_(self._models, self._models)
+        if judge not in self._judging:
+            found[square] = holm_over_metrics(self._p(judge)[None])[0]
+        else:
+            digest = self._chosen.columns(judge).digest
+            same = [self._chosen.columns(one).digest == digest for one in self._witnesses]
+            found[square] = self._of_witnesses[same.index(True)]
+        return found
+
+    @cached_property
+    def _of_witnesses(self) -> FloatArray:
+        return holm_over_metrics(np.array([self._p(one) for one in self._witnesses]))
+
+    def _p(self, judge: str) -> FloatArray:
+        places = self._chosen.testing(self._skill)
+        scores = self._chosen.columns(judge).slice(self._chosen.slices, self._skill, places)
+        return compared(scores.of_models(self._models), MIN_CLUSTERS).p
 
 
 def _deciding(

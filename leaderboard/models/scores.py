@@ -19,9 +19,8 @@ from benchmarks.stored_scores import SCHEMA
 from leaderboard.models.entries import ModelEntry
 from leaderboard.store.interface import NotFoundError, Repository
 
-KEPT = 4096
-"""Columns (one metric's scores of one model) in memory; a column of 1,600 prompts with four seeds
-takes 50 kB."""
+KEPT_BYTES = 48 << 20
+"""In memory; one metric's scores of 1,600 prompts with four seeds take 50 kB."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +38,11 @@ class ImageScores:
     scores: FloatArray
     elements: pd.DataFrame
 
+    @property
+    def nbytes(self) -> int:
+        """About what it takes in memory."""
+        return int(self.scores.nbytes + 200 * len(self.elements))
+
 
 class ScoresReader:
     """Reads the scores of models, and keeps the latest. Several threads may share one.
@@ -51,6 +55,7 @@ class ScoresReader:
         self._public = public
         self._lock = threading.Lock()
         self._kept: OrderedDict[object, ImageScores] = OrderedDict()
+        self._bytes = 0
 
     def of(self, entry: ModelEntry, judge: str, prompts: Sequence[str]) -> ImageScores | None:
         """What a metric says of a model's images; None where it has not scored them.
@@ -63,33 +68,45 @@ class ScoresReader:
         run = entry.judges.get(judge)
         if run is None or run.failed:
             return None
-        key = (entry.submission_id, entry.since, judge, run.scored_at, len(prompts))
+        key = self._key(entry, judge, prompts)
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-        found = self._read(entry, judge, prompts, sign=-1.0 if run.lower_is_better else 1.0)
-        if found is not None:
-            with self._lock:
-                self._kept[key] = found
-                while len(self._kept) > KEPT:
-                    self._kept.popitem(last=False)
-        return found
+        # Whoever asks for one metric of a model asks for the others next: the file is read once.
+        found = self._read(entry, prompts)
+        with self._lock:
+            for name, scores in found.items():
+                self._keep(self._key(entry, name, prompts), scores)
+        return found.get(judge)
 
-    def _read(
-        self, entry: ModelEntry, judge: str, prompts: Sequence[str], *, sign: float
-    ) -> ImageScores | None:
+    def _key(self, entry: ModelEntry, judge: str, prompts: Sequence[str]) -> object:
+        return entry.submission_id, entry.since, judge, entry.judges[judge].scored_at, len(prompts)
+
+    def _keep(self, key: object, scores: ImageScores) -> None:
+        before = self._kept.pop(key, None)
+        self._bytes += scores.nbytes - (before.nbytes if before else 0)
+        self._kept[key] = scores
+        while self._bytes > KEPT_BYTES and len(self._kept) > 1:
+            self._bytes -= self._kept.popitem(last=False)[1].nbytes
+
+    def _read(self, entry: ModelEntry, prompts: Sequence[str]) -> dict[str, ImageScores]:
+        """The scores of every metric."""
         try:
             content = self._public.read(scores_path(entry.submission_id, entry.prompt_set))
         except NotFoundError:
-            return None
+            return {}
         table = pq.read_table(BytesIO(content), schema=SCHEMA)
-        rows = table.filter(pc.equal(table["metric"], judge)).to_pandas()
-        whole = rows[rows["element_id"].isna()]
-        if whole.empty:
-            return None
-        seeds, scores = by_seed(whole.set_index("pair_id")["score"], prompts)
-        return ImageScores(seeds, np.asarray(sign * scores), _elements(rows, sign))
+        found: dict[str, ImageScores] = {}
+        for judge, run in entry.judges.items():
+            rows = table.filter(pc.equal(table["metric"], judge)).to_pandas()
+            whole = rows[rows["element_id"].isna()]
+            if run.failed or whole.empty:
+                continue
+            sign = -1.0 if run.lower_is_better else 1.0
+            seeds, scores = by_seed(whole.set_index("pair_id")["score"], prompts)
+            found[judge] = ImageScores(seeds, np.asarray(sign * scores), _elements(rows, sign))
+        return found
 
 
 def scores_path(submission_id: str, prompt_set: str) -> str:

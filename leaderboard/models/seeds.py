@@ -37,6 +37,14 @@ def seed_report(reader: ModelReader, view: View, query: BoardQuery) -> SeedRepor
         TransientError: the store cannot be read.
     """
     chosen = selection(reader, view, query)
+    made: SeedReport = reader.memory.of_view(view).further.of(
+        ("seeds", chosen.state), lambda: _made(chosen)
+    )
+    return made
+
+
+def _made(chosen: Selection) -> SeedReport:
+    query = chosen.query
     skill = query.skills[0] if len(query.skills) == 1 else None
     tagged = chosen.slices.tagged(skill)[chosen.places]
     places = chosen.places[tagged]

@@ -94,12 +94,15 @@ def _workers(health: Health, seen: Seen) -> Iterator[Problem]:
             "but no worker is alive.",
             remedy="Start one: python -m evaluator worker",
         )
-    code_waits = any(s.state in WAITING and s.submission.kind is Kind.METRIC for s in seen.statuses)
+    # Generations wait for it, too: scoring modules judge them.
+    code_waits = any(
+        s.state in WAITING and s.submission.kind is not Kind.SCORES for s in seen.statuses
+    )
     if alive and code_waits and not any(worker.isolation_ok for worker in alive):
         yield Problem(
             code="no_isolation",
             level=Level.DEGRADED,
-            message="Scoring modules wait, but no worker that is alive runs strangers' code.",
+            message="Scoring modules or generations wait, but no worker that is alive runs strangers' code.",
             remedy="See what a worker's machine lacks: python -m evaluator doctor",
         )
 

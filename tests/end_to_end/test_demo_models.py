@@ -114,6 +114,14 @@ def test_no_metric_judges_what_it_did_not_earn(demo: Path) -> None:
             assert all(s.rank_low is None for s in skill.standings.values())
 
 
+def test_a_metric_that_looks_at_prompts_alone_judges_nothing_and_the_page_says_why(
+    demo: Path,
+) -> None:
+    (prior,) = [j for j in board(demo).skills[None].judges if j.title.startswith("prompt-prior")]
+    assert not prior.trusted
+    assert "nothing of what they drew" in prior.why
+
+
 def test_the_same_model_draws_the_same_bytes(tmp_path: Path) -> None:
     one, two = draw("demo-beta", tmp_path / "one"), draw("demo-beta", tmp_path / "two")
     files = sorted(path.relative_to(one) for path in one.rglob("*") if path.is_file())

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.errors import SubmitterError
 from benchmarks.prompt_sets.image_names import image_file
 from evaluator.generation.check import Findings, GenerationsReport, Problem
 from evaluator.generation.rows import TABLE, ImageRow
@@ -35,7 +34,6 @@ from evaluator.submission.generations.sources import Fault, Found, Source
 from evaluator.submission.generations.wanted import PromptLike, Wanted, named
 
 _NOT_SEEN = "no such file is there"
-_MOST_NAMED = 200_000
 _WRONG_BYTES = Fault("corrupt", "its bytes are not those that the table names")
 
 
@@ -205,7 +203,7 @@ class Check:
             bounds = f"{least} to {most}" if most is not None else f"at least {least}"
             yield Fault("wrong_size", f"{width} x {height} pixels; a side has {bounds}")
         if found.blank:
-            yield Fault("blank", "it is of one colour; a row may say why: problem")
+            yield Fault("blank", "it is of one colour")
 
     def _sameness(self, found: Look, place: int) -> Iterator[Fault]:
         if found.blank:
@@ -234,27 +232,6 @@ class Check:
         return ImageRow(
             prompt_id=prompt_id, seed=seed, file=None, problem=self._table.withheld[place]
         )
-
-
-def wanted_by_table(source: Source, table: str) -> tuple[dict[str, str | None], tuple[int, ...]]:
-    """The prompts and seeds that the table itself names, each once, in the order of its lines.
-
-    Raises:
-        SubmitterError: the source cannot be read.
-    """
-    texts: dict[str, str | None] = {}
-    seeds: dict[int, None] = {}
-    lines = source.table(table)
-    for line in () if isinstance(lines, str) else lines:
-        if not isinstance(line.row, str):
-            if texts.get(line.row.prompt_id) is None:
-                texts[line.row.prompt_id] = line.row.prompt
-            seeds.setdefault(line.row.seed)
-            if len(texts) > _MOST_NAMED or len(seeds) > _MOST_NAMED:
-                raise SubmitterError(
-                    "too_many_images", f"The table names more than {_MOST_NAMED} prompts or seeds."
-                )
-    return texts, tuple(seeds)
 
 
 def check_folder(

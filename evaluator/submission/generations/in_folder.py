@@ -112,15 +112,17 @@ def place_inside(folder: Path, file: str, most: int | None) -> Path | str:
     parts = PurePosixPath(file).parts
     if not parts or file.startswith("/") or ".." in parts or "\\" in file or "\0" in file:
         return "its path does not stay inside the folder"
-    places = [folder.joinpath(*parts[:depth]) for depth in range(1, len(parts) + 1)]
+    place = str(folder)
     try:
-        if any(place.is_symlink() for place in places):
-            return "it is a link"
-        found = places[-1].stat()
+        for part in parts:
+            place = f"{place}/{part}"
+            found = os.lstat(place)
+            if stat.S_ISLNK(found.st_mode):
+                return "it is a link"
     except OSError as error:
         return f"it cannot be read ({error.strerror})"
     if not stat.S_ISREG(found.st_mode):
         return "it is no plain file"
     if most is not None and found.st_size > most:
         return f"it has more than {mb(most)}"
-    return places[-1]
+    return Path(place)

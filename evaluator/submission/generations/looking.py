@@ -12,7 +12,7 @@ import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from evaluator.scoring.images import canonical
-from evaluator.submission.generations.perceptual import perceptual_hash, small_luma
+from evaluator.submission.generations.perceptual import perceptual_hash, seen_from_afar
 from evaluator.submission.generations.sources import Fault
 
 FORMATS = ("PNG", "JPEG", "WEBP")
@@ -32,6 +32,8 @@ _DAMAGE = (
     Image.DecompressionBombWarning,
 )
 """What Pillow's readers raise on bytes that were damaged or made up."""
+_METADATA = frozenset({"exif", "Raw profile type exif", "xmp", "XML:com.adobe.xmp"})
+"""Where Pillow keeps what may say which side is up."""
 _NEAR = 4
 _REST = 0.001
 _PLAINLY_VARIED = 16
@@ -45,7 +47,8 @@ class Look:
         sha256: of its bytes.
         form: `PNG`, `JPEG` or `WEBP`.
         size: width and height in pixels, as they are stored.
-        pixels: 8 bytes that are the same for equal pixels, whatever they are encoded as.
+        pixels: 8 bytes that are the same for equal pixels, whatever they are encoded as, and for
+            images of which a pixel or two differ.
         hash: see `perceptual`.
         blank: whether it shows nothing: all but a thousandth of its pixels are of one colour.
     """
@@ -69,18 +72,20 @@ def look(data: bytes) -> Look | Fault:
             size, form = image.size, str(image.format)
             if size[0] * size[1] > canonical.MAX_PIXELS:
                 return Fault("wrong_size", f"{size[0]} x {size[1]} pixels are too many")
-            if getattr(image, "is_animated", False):
+            if form not in SUFFIXES or getattr(image, "is_animated", False):
                 return Fault("corrupt", "it has several frames, and one image is wanted")
             image.load()
-            ImageOps.exif_transpose(image, in_place=True)
+            if not _METADATA.isdisjoint(image.info):
+                ImageOps.exif_transpose(image, in_place=True)
             plain = image.mode == "RGB" and not image.has_transparency_data
             rgb = image if plain else canonical._as_rgb(image)
-            luma = small_luma(rgb)
+            small = seen_from_afar(rgb)
+            luma = small.convert("L")
             return Look(
                 hashlib.sha256(data).digest(),
                 form,
                 size,
-                _fingerprint(rgb, luma),
+                _fingerprint(small),
                 perceptual_hash(luma),
                 _is_blank(rgb, luma),
             )
@@ -90,17 +95,16 @@ def look(data: bytes) -> Look | Fault:
         return Fault("corrupt", f"it is a damaged image ({str(error)[:120]})")
 
 
-def _fingerprint(rgb: Image.Image, luma: Image.Image) -> int:
-    # A cryptographic hash of all pixels takes half as long as decoding a JPEG. A sum, beside what is
-    # seen of them from afar, takes less, and nobody gains by making two images seem equal.
-    said = struct.pack("<3I", *rgb.size, zlib.crc32(rgb.tobytes())) + luma.tobytes()
-    return int.from_bytes(hashlib.blake2b(said, digest_size=8).digest(), "big")
+def _fingerprint(small: Image.Image) -> int:
+    # A hash of all pixels takes as long as decoding a JPEG, and one changed pixel would escape it.
+    return int.from_bytes(hashlib.blake2b(small.tobytes(), digest_size=8).digest(), "big")
 
 
 def _is_blank(rgb: Image.Image, luma: Image.Image) -> bool:
     # Most images are told from blank ones by what is seen from afar.
-    low, high = np.percentile(np.asarray(luma), (10, 90))
-    if high - low > _PLAINLY_VARIED:
+    levels = sorted(luma.tobytes())
+    tenth = len(levels) // 10
+    if levels[-tenth] - levels[tenth] > _PLAINLY_VARIED:
         return False
     counts = np.array(rgb.histogram()).reshape(3, 256)
     return all(_most_near(channel) >= 1 - _REST for channel in counts)

@@ -7,10 +7,9 @@ are ones, so that hashes differ in an even number of them.
 
 `ALIKE` was measured on the 304 pictures that simulated models drew of the prompts of `demo_gecko`:
 two models' pictures of one prompt are alike in 0.2% of 456 pairs (1.1% at a distance of 4), any two
-pictures in 0.002% of 46,056. Alike to the original are 99% of the pictures as JPEG of quality 50,
-98% as WebP of quality 60, 92% as JPEG of quality 20, and all of them at half the size, at 300
-pixels, blurred, or with one pixel changed; cut by 2% at each edge only half of them.
-(`benchmarks_perf.generations_hash` prints these figures.)
+pictures in 0.002% of 46,056. Alike to the original are 98% of the pictures as JPEG of quality 50,
+95% as WebP of quality 60, 89% as JPEG of quality 20, and 99% or more at other sizes, blurred, or with
+one pixel changed; cut by 2% at each edge only half of them (`benchmarks_perf.generations_hash`).
 """
 
 from __future__ import annotations
@@ -42,17 +41,23 @@ _LOWEST = sorted(
 _AT = tuple(np.array(axis) for axis in zip(*_LOWEST, strict=True))
 
 
+def seen_from_afar(image: Image.Image) -> Image.Image:
+    """An RGB image as 32 x 32 pixels, each the weighted mean of its surroundings."""
+    return image.resize((SIDE, SIDE), Image.Resampling.BILINEAR, reducing_gap=2.0)
+
+
 def small_luma(image: Image.Image) -> Image.Image:
-    """An RGB image as 32 x 32 pixels of luma, each the weighted mean of its surroundings."""
-    small = image.resize((SIDE, SIDE), Image.Resampling.BILINEAR, reducing_gap=2.0)
-    return small.convert("L")
+    """The brightness of what is seen from afar."""
+    return seen_from_afar(image).convert("L")
 
 
 def perceptual_hash(luma: Image.Image) -> int:
     """The hash of what `small_luma` gave, as a number below 2^64."""
-    pixels = np.asarray(luma, dtype=np.float64)
+    pixels = np.frombuffer(luma.tobytes(), np.uint8).reshape(SIDE, SIDE).astype(np.float64)
     found = (_BASIS @ pixels @ _BASIS.T)[_AT]
-    return int.from_bytes(np.packbits(found > np.median(found)).tobytes(), "big")
+    ordered = np.sort(found)
+    median = (ordered[BITS // 2 - 1] + ordered[BITS // 2]) / 2
+    return int.from_bytes(np.packbits(found > median).tobytes(), "big")
 
 
 def distance(one: int, other: int) -> int:

@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from benchmarks.errors import SubmitterError
 from evaluator.generation.check import Findings, Problem
 from evaluator.generation.rows import ImageRow
-from evaluator.submission.generations.sources import TableLine
+from evaluator.submission.generations.sources import Source, TableLine
 from evaluator.submission.generations.wanted import Wanted, named
 
 BAD_ROWS, IMAGES, EXTRA_ROWS, EXTRA_FILES = range(4)
@@ -18,6 +19,7 @@ NOT_WANTED = -1
 _REASON = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.-]{0,39}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _LINES_FOR_EACH = 4
+_MOST_NAMED = 200_000
 
 
 @dataclass(slots=True)
@@ -132,3 +134,24 @@ class _Reading:
                 self.note(BAD_ROWS, "bad_row", where, "its sha256 is none")
                 right = False
         self.table.rows[place] = RowFacts(row.file, sha256, (row.width, row.height), right)
+
+
+def wanted_by_table(source: Source, table: str) -> tuple[dict[str, str | None], tuple[int, ...]]:
+    """The prompts and seeds that the table itself names, each once, in the order of its lines.
+
+    Raises:
+        SubmitterError: the source cannot be read.
+    """
+    texts: dict[str, str | None] = {}
+    seeds: dict[int, None] = {}
+    lines = source.table(table)
+    for line in () if isinstance(lines, str) else lines:
+        if not isinstance(line.row, str):
+            if texts.get(line.row.prompt_id) is None:
+                texts[line.row.prompt_id] = line.row.prompt
+            seeds.setdefault(line.row.seed)
+            if len(texts) > _MOST_NAMED or len(seeds) > _MOST_NAMED:
+                raise SubmitterError(
+                    "too_many_images", f"The table names more than {_MOST_NAMED} prompts or seeds."
+                )
+    return texts, tuple(seeds)

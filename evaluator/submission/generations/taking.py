@@ -15,8 +15,9 @@ from evaluator.generation.manifest import GenerationsManifest, manifest_text
 from evaluator.generation.rows import TABLE
 from evaluator.manifest import FILE, manifest_reading
 from evaluator.scoring.progress import Listener
-from evaluator.submission.generations.checking import Check, Hashes, wanted_by_table
+from evaluator.submission.generations.checking import Check, Hashes
 from evaluator.submission.generations.limits import GenerationsLimits
+from evaluator.submission.generations.rows_read import wanted_by_table
 from evaluator.submission.generations.sources import Source
 from evaluator.submission.generations.targets import Target
 from evaluator.submission.generations.wanted import Wanted
@@ -28,7 +29,7 @@ from leaderboard.models.model_card import ImagesSeen
 MOST_SIZES = 50
 """Sizes that are told one by one."""
 _HINTS: Mapping[str, str] = {
-    "missing": 'Draw it, or give its row a `problem` ("nsfw", "black") that says why it is not there.',
+    "missing": 'Draw it, or say in its row why it is not there: "file": null, "problem": "nsfw".',
     "extra": "Leave it out.",
     "corrupt": "Draw or copy it again.",
     "blank": 'Draw it again, or withhold it: "file": null, "problem": "black".',

@@ -53,7 +53,7 @@ def pairs(source: Source, asked: Asked) -> Table:
     """
     choice, reader, view = chosen(source, asked)
     a, b = asked.params.get("a", ""), asked.params.get("b", "")
-    known = {one.submission_id for one in choice.entries}
+    known = set(choice.query.models) or {one.submission_id for one in choice.entries}
     if bool(a) != bool(b) or (a and (a not in known or b not in known or a == b)):
         raise bad_query("“a” and “b” are not two models of this board.", "See /v1/models.")
     name, columns = f"{choice.card.name}-pairs", columns_of(_COLUMNS, _TYPES, _MEANINGS)

@@ -118,8 +118,8 @@ def _head(column: Column, choice: Choice) -> str:
     board = column.board
     titles = {judge.entry_id: judge.title for judge in board.judges}
     by = submitted(titles.get(board.lead, board.lead), limit=24) if board.lead else "nobody trusted"
-    more = len(board.trusted) - 1
-    others = f" +{more}" if board.lead and more > 0 else ""
+    more = sum(judge.entry_id != board.lead for judge in board.trusted)
+    others = f" +{more}" if board.lead and more and not choice.query.judge else ""
     few = (
         f'<span class="as-note as-warned" title="{text(board.note)}">note</span>'
         if board.note

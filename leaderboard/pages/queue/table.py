@@ -211,7 +211,7 @@ def _waits(status: Status, moment: _Moment) -> str:
         return ""
     outlook = moment.outlooks.get(status.submission.submission_id)
     missing = ""
-    if status.submission.kind is Kind.METRIC and not moment.isolates:
+    if status.submission.kind is not Kind.SCORES and not moment.isolates:
         missing = ": waits for a worker that isolates code; none is running"
     elif not moment.living:
         missing = ": waits for a worker; none is running"

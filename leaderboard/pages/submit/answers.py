@@ -103,7 +103,11 @@ def _images(found: Examination, images: ImagesSeen) -> str:
 
 
 def _problems(found: Examination) -> str:
-    rows = "".join(_problem(problem) for problem in found.problems[:_MOST_PROBLEMS])
+    told: set[str] = set()
+    rows = ""
+    for problem in found.problems[:_MOST_PROBLEMS]:
+        rows += _problem(problem, hinted=problem.hint not in told)
+        told.add(problem.hint)
     more = found.n_problems - min(len(found.problems), _MOST_PROBLEMS)
     rest = f'<p class="as-muted">and {more:,} more</p>' if more > 0 else ""
     return notice(
@@ -122,11 +126,15 @@ def _kinds(found: Examination) -> str:
     return f"<p>In all: {told}.</p>"
 
 
-def _problem(problem: Problem) -> str:
+def _problem(problem: Problem, *, hinted: bool) -> str:
     place = (
         f'<code class="as-place">{text(problem.place, limit=200)}</code> ' if problem.file else ""
     )
-    hint = f'<span class="as-hint">{text(problem.hint, limit=600)}</span>' if problem.hint else ""
+    hint = (
+        f'<span class="as-hint">{text(problem.hint, limit=600)}</span>'
+        if problem.hint and hinted
+        else ""
+    )
     code = f'<span class="as-muted">({text(problem.code)})</span>'
     return f"<li>{place}{text(problem.message, limit=600)} {code}{hint}</li>"
 

@@ -67,11 +67,13 @@ model = "owner/name"   # on the Hub
 steps = 28
 guidance = 4.5
 parameters = 2_600_000_000
-selection = "first"    # or "best_of", with best_of = 4</pre>
+selection = "first"    # or "best_of" ...
+# best_of = 4          # ... of so many</pre>
 <h3><code>images.jsonl</code></h3>
-<pre tabindex="0">{"prompt_id": "a", "seed": 1, "file": "images/a_1.png"}
-{"prompt_id": "b", "seed": 1, "file": null, "problem": "nsfw"}</pre>
-<p>A line for each prompt and seed; PNG, JPEG or WebP. An image that a safety checker withheld has a
+<pre tabindex="0">{"prompt_id": "a", "seed": 1, "file": "a_1.png"}
+{"prompt_id": "b", "seed": 1, "file": null,
+ "problem": "nsfw"}</pre>
+<p>Each prompt and seed on a line of its own; PNG, JPEG or WebP. An image that a safety checker withheld has a
 <code>problem</code> in place of a file, and counts as not given.</p>
 <details data-keep="parquet"><summary>Parquet, and datasets of the Hub</summary>
 <p>A Parquet file has the columns <code>prompt_id</code>, <code>seed</code> and <code>image</code>

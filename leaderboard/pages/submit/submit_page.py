@@ -140,7 +140,9 @@ def _scores_tab(context: Context, visitor: gr.HTML) -> tuple[gr.Dropdown, *tuple
 
 def _choices(context: Context, names: Sequence[str]) -> list[tuple[str, str]]:
     """Titles and names, for a field to choose from."""
-    return [(card.title if (card := context.cards.get(n)) else n, n) for n in names]
+    sets = context.models.prompt_sets if context.models else {}
+    cards = {**{name: one.card for name, one in sets.items()}, **context.cards}
+    return [(cards[name].title if name in cards else name, name) for name in names]
 
 
 PAGE = Page("Submit", "submit", 20, _build)

@@ -26,7 +26,7 @@ from evaluator.isolation.gate import machine_isolation
 from evaluator.submission.receipts import read_receipt
 from evaluator.submission.validate import examine_source
 from tests.evaluator.scorers.model_repositories import hub_of_models
-from tests.evaluator.submission.generations.made_images import Made, encoded, picture
+from tests.evaluator.submission.generations.made_images import encoded, made_of_demo, picture
 
 SMALL = ("--benchmark", "demo_ts2", "--pairs", "20")
 OURS = ("--isolation", "none", *SMALL)
@@ -232,13 +232,8 @@ def test_generations_without_a_wanted_image_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("packing", ["folder", "zip", "tar", "parquet"])
 def test_generations_are_checked_in_whatever_form(packing: str, tmp_path: Path) -> None:
     prompts, seeds = gecko_split.prompts(), (1,)
-    one = Made(
-        manifest={"kind": "generations", "name": "p", "benchmark": "demo_prompts", "seeds": [1]}
-    )
-    for number, prompt in enumerate(prompts):
-        file = image_file(prompt.id, 1)
-        one.rows[prompt.id, 1] = {"prompt_id": prompt.id, "seed": 1, "file": file}
-        one.files[file] = encoded(picture(number))
+    one = made_of_demo(seeds)
+    del one.files[one.rows[prompts[0].id, 1]["file"]]
     one.rows[prompts[0].id, 1].update(file=None, problem="nsfw")
     one.files[image_file(prompts[1].id, 1)] = encoded(picture(2))
     words: tuple[str, ...] = ()

@@ -300,7 +300,7 @@ def _plain(value: Any) -> Any:
 
 def test_each_answer_says_as_of_when_it_is_and_means_every_column(api: Asking) -> None:
     for operation in OPERATIONS:
-        if operation.name in {"moved", "entry", "index"}:
+        if operation.name in {"moved", "entry", "index"} or "{prompt_set}" in operation.path:
             continue
         path = operation.path.replace("{benchmark}", "ratings")
         table = api.table(f"/v1{path}")

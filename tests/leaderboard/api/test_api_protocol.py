@@ -41,7 +41,9 @@ def api() -> Asking:
 
 def addresses(api: Asking) -> list[str]:
     entry = next(iter(api.source.reader.view().entries))
-    paths = [o.path for o in OPERATIONS if o.name != "moved"] + list(DOCUMENTS)
+    # There are no earlier boards, and no prompt sets; `test_api_models` asks for those.
+    known = [o.path for o in OPERATIONS if o.name != "moved" and "{prompt_set}" not in o.path]
+    paths = [*known, *DOCUMENTS]
     return [
         f"/v1{path.replace('{benchmark}', 'ratings').replace('{entry_id}', entry)}"
         for path in paths

@@ -22,7 +22,7 @@ from leaderboard.api.tools import Tools
 from tests.leaderboard.api.asking import Asking, asking
 from tests.leaderboard.service.serving import serving
 
-TOOLS = {"list_benchmarks", "board", "compare", "metrics_for_skill", "entry"}
+TOOLS = {"list_benchmarks", "board", "compare", "metrics_for_skill", "models", "entry"}
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,9 @@ from leaderboard.ledger.batch import event_line
 from leaderboard.ledger.chronicle import Line, read_lines, segment_path
 from leaderboard.ledger.queue_file import OLD_QUEUE, QUEUE, Queue, queue_bytes, read_queue
 from leaderboard.ledger.submission_files import record_bytes
+from leaderboard.models import pins
 from leaderboard.models.entries import ModelEntry, ModelTrack, parse_track, track_bytes
+from leaderboard.models.pins import Pins, read_pins
 from leaderboard.records import Event, RunResult, Status, Submission
 from leaderboard.reevaluation.history import EDITIONS, Announced, history_file, read_history
 from leaderboard.store.memory import MemoryRepository
@@ -147,6 +149,12 @@ KINDS: Mapping[str, Kind] = {
         samples.POLICY,
         _indented,
         lambda content: (read_policy(_holding(policy.PATH, content)),),
+    ),
+    "pins": Kind(
+        Pins,
+        samples.PINS,
+        _indented,
+        lambda content: (read_pins(_holding(pins.PATH, content)),),
     ),
     "line": Kind(
         Line,

@@ -231,6 +231,19 @@ MODEL = {
     "since": LATER,
 }
 BAN = {"account": "hub:eve", "reason": "Spam «again».", "by": "local:olga", "at": AT}
+PINS = {
+    "pins": [
+        {
+            "prompt_set": "demo_prompts",
+            "skill": "count",
+            "metric": "colour-reader-0123456789/colour reader",
+            "verdict": "distrust",
+            "reason": "Sie wurde daran «trainiert».",
+            "by": "hub:olga",
+            "at": AT,
+        }
+    ]
+}
 POLICY = {
     "period_days": 3,
     "reevaluate": False,

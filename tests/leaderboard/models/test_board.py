@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,9 @@ from benchmarks.errors import SubmitterError
 from benchmarks.prompt_sets.prompt_set import SetElement, SetPrompt
 from leaderboard.models.board import NO_ORDER, NOBODY, NOTHING_TESTS, TOO_FEW, model_board
 from leaderboard.models.board_types import BoardQuery
+from leaderboard.models.pins import PATH as PINS
+from leaderboard.models.pins import Pin, Pins
+from leaderboard.store.interface import transact
 from tests.leaderboard.models.made_up_models import (
     World,
     metric_card,
@@ -198,6 +202,26 @@ def test_element_scores_stand_for_a_skill_where_a_metric_gives_them() -> None:
     assert board.skills["color"].standings[one].means[CLIP].value is None
 
 
+def test_a_metric_with_few_prompts_of_a_skill_tells_no_models_apart() -> None:
+    parts = (SetElement("e0", "red", "color"),)
+    prompts = [
+        SetPrompt(f"p{i}", "x", skills=("color",) if i < 7 else (), elements=parts)
+        for i in range(40)
+    ]
+    made = World(prompt_set(prompts), trusting(VQA, CLIP))
+    rng = np.random.default_rng(11)
+    for name, mean in (("a", 0.2), ("b", 0.8)):
+        elements = [(f"p{i}/1", "e0", 0.5 + 0.1 * rng.standard_normal()) for i in range(40)]
+        frame = pd.DataFrame(elements, columns=["pair_id", "element_id", "score"])
+        scores = mean + 0.01 * rng.standard_normal((1, 40))
+        made.add(name, {VQA: scores, CLIP: scores + 0.1}, elements={VQA: frame})
+    found = model_board(made.reader, made.view, QUERY).skills["color"]
+    assert found.n_prompts == 40 and found.note == NO_ORDER
+    for standing in found.standings.values():
+        assert standing.means[CLIP].n_prompts == 7 and standing.means[CLIP].rank is None
+        assert standing.means[VQA].rank is not None
+
+
 def test_models_of_another_revision_are_named_and_left_out() -> None:
     rng = np.random.default_rng(12)
     made = world(60)
@@ -267,6 +291,32 @@ def test_the_unit_of_a_score_has_no_say(unit: float) -> None:
     found = model_board(made.reader, made.view, QUERY).skills[None]
     assert [one.tier for one in found.standings.values()] == [1, 2, 3]
     assert next(iter(found.standings)).startswith("c-")
+
+
+def test_what_was_asked_for_is_kept_until_something_changes() -> None:
+    rng = np.random.default_rng(18)
+    made = world(60)
+    made.add("a", {VQA: drawn(rng, 0.5, 60)})
+    view = made.view
+    board = model_board(made.reader, view, QUERY)
+    assert model_board(made.reader, view, QUERY) is board
+    pins = Pins(pins=(Pin(metric=VQA, verdict="distrust", reason="r"),))
+    transact(made.store.public, lambda: {PINS: pins.model_dump_json().encode()}, "pins")
+    assert model_board(made.reader, view, QUERY).skills[None].lead is None
+
+
+def test_those_who_ask_at_once_get_one_board() -> None:
+    rng = np.random.default_rng(19)
+    made = world(100)
+    for name in "abcdef":
+        made.add(name, {VQA: drawn(rng, 0.5, 100)})
+    view = made.view
+    with ThreadPoolExecutor(8) as pool:
+        words = ["", "cats", "", "cats", "color", "", "color", "cats"]
+        found = list(
+            pool.map(lambda w: model_board(made.reader, view, replace(QUERY, words=w)), words)
+        )
+    assert len({id(board) for board in found}) == 3
 
 
 def test_hostile_names_and_words_are_only_text() -> None:

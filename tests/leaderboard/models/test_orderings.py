@@ -39,13 +39,28 @@ def world(**boards: object) -> World:
 
 def test_counts_of_a_board_that_counts_itself_are_taken_from_it() -> None:
     cells = [cell(VQA, None, 1)] + [
-        cell(VQA, None, None, measure=ON_BOARD, variant=variant, value=value, n_items=6)
-        for variant, value in (("direction_only", 6.0), ("paper", 5.0))
+        cell(
+            VQA,
+            None,
+            None,
+            measure=ON_BOARD,
+            variant=variant,
+            split=split,
+            value=value,
+            n_items=6,
+            note="of 6 pairs of models; no ratings for SxS; no paired test: in steps",
+        )
+        for variant, split, value in (
+            ("direction_only", "rel", 6.0),
+            ("paper", "r_rel", 4.0),
+            ("paper", "rel", 5.0),
+        )
     ]
     card = metric_card(headline=Selector(measure="srcc"))
     made = world(rated=(card, cells))
     (one,) = model_orderings(made.reader, made.view, QUERY).found
     assert (one.entry_id, one.right, one.of, one.reversed) == (VQA, 5, 6, None)
+    assert one.note == "no ratings for SxS"
 
 
 def test_without_the_ratings_the_page_is_told_so() -> None:

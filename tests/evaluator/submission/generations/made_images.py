@@ -138,3 +138,23 @@ def made(first: int = 0, side: int = 64, form: str = "PNG", name: str = "painter
             "height": side,
         }
     return found
+
+
+def made_of_demo(seeds: tuple[int, ...] = (1,)) -> Made:
+    """A right submission of the bundled prompt set."""
+    prompts = PROMPT_SETS[0].set_prompts(None)
+    found = Made(
+        manifest={
+            "kind": "generations", "name": "painter", "benchmark": "demo_prompts",
+            "seeds": list(seeds),
+        }
+    )  # fmt: skip
+    for number, (prompt, seed) in enumerate((p, s) for p in prompts for s in seeds):
+        file = image_file(prompt.prompt_id, seed)
+        found.files[file] = encoded(picture(number))
+        found.rows[prompt.prompt_id, seed] = {
+            "prompt_id": prompt.prompt_id,
+            "seed": seed,
+            "file": file,
+        }
+    return found

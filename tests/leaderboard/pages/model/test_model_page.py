@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 
 import pytest
 
@@ -38,7 +39,8 @@ def shown(context: Context, submission_id: str = IDS[0], **params: str) -> str:
 
 
 def drawn_prompts(page: str) -> list[str]:
-    return re.findall(r'<h3><a href="\./prompt\?[^"]*">([^<]+)</a>', page)
+    found = re.findall(r'<h3><a href="\./prompt\?[^"]*">([^<]+)</a>', page)
+    return [unescape(one) for one in found]
 
 
 @pytest.mark.parametrize("submission_id", IDS)
@@ -72,7 +74,7 @@ def test_images_are_paged_and_ordered_by_score(context: Context) -> None:
     means = [float(m) for m in re.findall(r"mean <b>([0-9.]+)</b>", first)]
     assert means == sorted(means)
     best = shown(context, order="best")
-    assert [float(m) for m in re.findall(r"mean <b>([0-9.]+)</b>", best)][0] >= max(means)
+    assert float(re.findall(r"mean <b>([0-9.]+)</b>", best)[0]) >= max(means)
     as_set = shown(context, order="set")
     assert drawn_prompts(as_set)[:2] == ["p000", "p001"]
     last = shown(context, order="set", page="99")

@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+import gradio as gr
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -29,6 +31,7 @@ from benchmarks.prompt_sets.prompt_set import (
 )
 from benchmarks.schema import Card, Selector
 from benchmarks.stored_scores import SCHEMA
+from leaderboard.api.routes import routes
 from leaderboard.api.source import Source
 from leaderboard.models.entries import PATH, ModelEntry, ModelTrack, track_bytes
 from leaderboard.models.model_card import ImagesSeen, ModelCard, SharedImages
@@ -37,6 +40,7 @@ from leaderboard.models.reading import ModelReader
 from leaderboard.models.scores import scores_path
 from leaderboard.pages.page import Context
 from leaderboard.pages.reading import Reader
+from leaderboard.pages.site import create_app, launch_options
 from leaderboard.records import Cost, JudgeRun
 from leaderboard.service import picture_routes
 from leaderboard.service.pictures import Pictures
@@ -228,20 +232,20 @@ def source_of(store: Store) -> Source:
     return Source(reader, store, shown, lambda: NOW, models=reader_of(store), wait_s=0.2)
 
 
-def main() -> None:
-    """Serve the made-up store."""
-    from leaderboard.api.routes import routes
-    from leaderboard.pages.site import create_app, launch_options
-
-    port = int(sys.argv[1]) if len(sys.argv) > 1 else 7864
-    store = filled(int(sys.argv[2]) if len(sys.argv) > 2 else len(NAMES))
+def app_of(store: Store) -> tuple[gr.Blocks, dict[str, Any]]:
+    """The site of a store with its pictures, and what serves it."""
     source = source_of(store)
     assert source.models is not None
     found = ModelPictures(source.models, store.public)
     app = create_app(store, StubDesk(), cards(), clock=lambda: NOW, source=source)
-    options = launch_options(
-        None, [*picture_routes.routes(Pictures({}, None), found), *routes(source)], source
-    )
+    every = [*picture_routes.routes(Pictures({}, None), found), *routes(source)]
+    return app, launch_options(None, every, source)
+
+
+def main() -> None:
+    """Serve the made-up store."""
+    port = int(sys.argv[1]) if len(sys.argv) > 1 else 7864
+    app, options = app_of(filled(int(sys.argv[2]) if len(sys.argv) > 2 else len(NAMES)))
     app.launch(server_name="127.0.0.1", server_port=port, **options)
 
 

@@ -218,6 +218,11 @@ def test_filters_are_told_and_each_can_be_taken_back(context: Context) -> None:
     assert f"v1/models/{SET}?split=real&amp;words=box&amp;judge=" in page
 
 
+def test_a_metric_on_its_own_is_not_said_to_have_others_beside_it(context: Context) -> None:
+    assert "BLIP2-ITM 1.1</bdi> +1" in shown(context, skill="count")
+    assert " +1<" not in shown(context, skill="count", judge=JUDGES[2])
+
+
 def test_what_a_filter_empties_says_so(context: Context) -> None:
     page = shown(context, words="nothing like it")
     assert "Nothing left to compare" in page and 'href="./models?set=made_up_prompts"' in page
