@@ -40,7 +40,7 @@ from evaluator.submission.receiving.desk import SubmissionDesk
 from leaderboard.desk import Accepted, SaidOfImages
 from leaderboard.governance.accounts import Account
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.records import Kind, Status
+from leaderboard.records import Kind, Status, Submission
 from leaderboard.states import State
 
 _TABLES = (".csv", ".parquet", ".npz", ".pkl")
@@ -262,7 +262,7 @@ def _report(status: Status, as_json: bool, there: str) -> None:
     out, own_id = console(), submission.submission_id
     text = f"{own_id}: {status.state}"
     if status.state in (State.PUBLISHED, State.HELD):
-        text += f" ({_counted(submission.metrics)} on {', '.join(submission.benchmarks)})"
+        text += f" ({_what(submission)} on {', '.join(submission.benchmarks)})"
     out.print(Text(text))
     if status.reason:
         out.print(Text(f"{status.reason} {status.hint}"))
@@ -272,6 +272,12 @@ def _report(status: Status, as_json: bool, there: str) -> None:
         out.print(Text(f"Publish it with: python -m evaluator publish {own_id}{there}"))
     if status.unfinished:
         out.print(Text(f"Follow it with: python -m evaluator status {own_id} --follow{there}"))
+
+
+def _what(submission: Submission) -> str:
+    if submission.images is not None:
+        return f"{submission.images.present} images"
+    return _counted(submission.metrics)
 
 
 def _counted(metrics: Sequence[str]) -> str:

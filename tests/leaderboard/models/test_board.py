@@ -12,6 +12,7 @@ import pytest
 from benchmarks.errors import SubmitterError
 from benchmarks.prompt_sets.prompt_set import SetElement, SetPrompt
 from leaderboard.models.board import NO_ORDER, NOBODY, NOTHING_TESTS, TOO_FEW, model_board
+from leaderboard.models.board_selection import BLIND
 from leaderboard.models.board_types import BoardQuery
 from leaderboard.models.pins import PATH as PINS
 from leaderboard.models.pins import Pin, Pins
@@ -328,3 +329,16 @@ def test_hostile_names_and_words_are_only_text() -> None:
     assert board.skills[nasty].n_prompts == 12
     board = model_board(made.reader, made.view, replace(QUERY, words="(" * 5000))
     assert board.skills[None].n_prompts == 0
+
+
+def test_a_metric_that_gives_all_models_the_same_scores_judges_none() -> None:
+    rng = np.random.default_rng(3)
+    made, of_prompts = world(), drawn(rng, 0.5, 200)
+    for name, mean in (("low", 0.3), ("high", 0.7)):
+        made.add(name, {VQA: drawn(rng, mean, 200), CLIP: of_prompts})
+    board = model_board(made.reader, made.view, QUERY).skills[None]
+    assert [judge.entry_id for judge in board.trusted] == [VQA]
+    (blind,) = [judge for judge in board.judges if not judge.trusted]
+    assert blind.why == BLIND
+    alone = model_board(made.reader, made.view, replace(QUERY, models=("low-0123456789",)))
+    assert CLIP not in {judge.entry_id for judge in alone.skills[None].trusted}

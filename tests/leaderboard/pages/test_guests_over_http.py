@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::pytest.PytestUnhandledThreadExceptionWarning"
 )
 WRITES = {
-    "submit": {"Check", "Submit module", "Submit scores"},
+    "submit": {"Check", "Submit module", "Submit scores", "Submit generations"},
     "mine": {
         *("Publish", "Withdraw", "Yes, withdraw it", "Hide", "Show again", "Run again"),
         *("Ban", "Lift ban", "Set policy"),
@@ -176,7 +176,9 @@ def test_an_account_cannot_act_on_what_is_another_s(space: Site) -> None:
     for button in ("Ban", "Lift ban"):
         answer = caller.by_queue(space.of("mine", button).number, ["hub:ada", "because"])
         assert "not_operator" in answer
-    answer = caller.by_queue(space.of("mine", "Set policy").number, [7, 1, 1, 1, 1, "because"])
+    answer = caller.by_queue(
+        space.of("mine", "Set policy").number, [7, 1, 1, 1, 1, 1, 1, "because"]
+    )
     assert "not_operator" in answer
     assert space.as_it_is() == before
 

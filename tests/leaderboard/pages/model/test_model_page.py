@@ -19,7 +19,6 @@ from tests.leaderboard.pages.models.made_up import (
     IDS,
     JUDGES,
     N_PROMPTS,
-    NASTY,
     SET,
     context_of,
     entry,
@@ -27,6 +26,7 @@ from tests.leaderboard.pages.models.made_up import (
     prompt_sets,
 )
 from tests.leaderboard.pages.models.test_models_page import UNESCAPED
+from tests.leaderboard.pages.skills.skills_fixture import NASTY
 
 
 @pytest.fixture(scope="module")

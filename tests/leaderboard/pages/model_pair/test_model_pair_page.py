@@ -22,13 +22,13 @@ from tests.leaderboard.pages.models.made_up import (
     EMPTY,
     IDS,
     JUDGES,
-    NASTY,
     SET,
     context_of,
     entry,
     filled,
 )
 from tests.leaderboard.pages.models.test_models_page import UNESCAPED
+from tests.leaderboard.pages.skills.skills_fixture import NASTY
 
 
 @pytest.fixture(scope="module")

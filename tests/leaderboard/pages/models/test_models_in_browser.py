@@ -20,11 +20,11 @@ from tests.leaderboard.pages.models.made_up import (
     HOSTILE_ID,
     IDS,
     JUDGES,
-    NASTY,
     SET,
     app_of,
     filled,
 )
+from tests.leaderboard.pages.skills.skills_fixture import NASTY
 from tests.leaderboard.pages.test_accessibility_in_browser import broken_rules
 
 pytestmark = pytest.mark.browser

@@ -33,14 +33,13 @@ from tests.leaderboard.pages.models.made_up import (
     EMPTY,
     IDS,
     JUDGES,
-    NASTY,
     SET,
     context_of,
     entry,
     fill_models,
     filled,
 )
-from tests.leaderboard.pages.skills.skills_fixture import cards, fill
+from tests.leaderboard.pages.skills.skills_fixture import NASTY, cards, fill
 
 UNESCAPED = ("<img src=x", "${alert", "{{7*7}}", "\u202e", "javascript:alert")
 

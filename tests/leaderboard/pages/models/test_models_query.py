@@ -18,12 +18,12 @@ from tests.leaderboard.pages.models.made_up import (
     IDS,
     JUDGES,
     N_PROMPTS,
-    NASTY,
     SET,
     context_of,
     filled,
     reader_of,
 )
+from tests.leaderboard.pages.skills.skills_fixture import NASTY
 
 
 @pytest.fixture(scope="module")

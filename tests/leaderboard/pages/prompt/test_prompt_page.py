@@ -19,12 +19,12 @@ from tests.leaderboard.pages.models.made_up import (
     IDS,
     JUDGES,
     N_PROMPTS,
-    NASTY,
     context_of,
     entry,
     filled,
 )
 from tests.leaderboard.pages.models.test_models_page import UNESCAPED
+from tests.leaderboard.pages.skills.skills_fixture import NASTY
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,11 @@ import pytest
 
 from leaderboard.pages.models.query import ModelsQuery
 from leaderboard.pages.page import Context
-from leaderboard.pages.seeds.bump import MOST_MODELS, bump_chart, rank_table
+from leaderboard.pages.seeds.bump import MOST_MODELS, Ranks, bump_chart, rank_table
 from leaderboard.pages.seeds.seeds_page import answer
-from tests.leaderboard.pages.models.made_up import EMPTY, JUDGES, NASTY, context_of, filled
+from tests.leaderboard.pages.models.made_up import EMPTY, JUDGES, context_of, filled
 from tests.leaderboard.pages.models.test_models_page import UNESCAPED
+from tests.leaderboard.pages.skills.skills_fixture import NASTY
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +25,7 @@ def shown(context: Context, **params: str) -> str:
     return answer(context, ModelsQuery.from_params(params))
 
 
-RANKS = {"a": [(1, 0.9), (2, 0.7)], "b": [(2, 0.8), (1, 0.8)], "c": [(None, math.nan), (3, 0.1)],
+RANKS: Ranks = {"a": [(1, 0.9), (2, 0.7)], "b": [(2, 0.8), (1, 0.8)], "c": [(None, math.nan), (3, 0.1)],
          "d": [(None, math.nan), (None, math.nan)]}  # fmt: skip
 
 
@@ -40,7 +41,7 @@ def test_lines_cross_where_ranks_change_and_a_gap_is_left_out() -> None:
 def test_a_chart_needs_two_seeds_and_is_cut_where_it_cannot_be_followed() -> None:
     assert bump_chart({"a": [(1, 0.9)]}, {}, ("Seed no. 1",), "Ranks") == ""
     assert bump_chart({"d": RANKS["d"]}, {}, ("1", "2"), "Ranks") == ""
-    many = {f"m{k}": [(k + 1, 0.5), (k + 1, 0.5)] for k in range(MOST_MODELS + 9)}
+    many: Ranks = {f"m{k}": [(k + 1, 0.5), (k + 1, 0.5)] for k in range(MOST_MODELS + 9)}
     assert bump_chart(many, {}, ("1", "2"), "Ranks").count("<polyline") == MOST_MODELS
 
 
