@@ -41,7 +41,7 @@ def change_said(one: Robustness) -> str:
     """How large the mean change of a metric is, in words; empty where there is nothing to say."""
     if one.in_gaps is None:
         return ""
-    return f"{100 * one.in_gaps:.2g} % of its smallest gap between models"
+    return f"{_percent(one.in_gaps)} of its smallest gap between models"
 
 
 def _row(one: Robustness) -> str:
@@ -61,4 +61,10 @@ def _row(one: Robustness) -> str:
 
 
 def _share(share: float | None) -> str:
-    return MISSING if share is None else f"{100 * share:.2g} %"
+    return MISSING if share is None else _percent(share)
+
+
+def _percent(share: float) -> str:
+    """Two digits that matter, and never a power of ten."""
+    percent = 100 * share
+    return f"{percent:.0f} %" if percent >= 10 else f"{percent:.2g} %"
