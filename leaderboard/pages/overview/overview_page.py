@@ -14,6 +14,7 @@ from leaderboard.pages.moved.query import with_earlier
 from leaderboard.pages.outage import or_unread
 from leaderboard.pages.overview.index_first import index_first, waiting
 from leaderboard.pages.overview.lately import lately
+from leaderboard.pages.overview.models_led import model_cards
 from leaderboard.pages.overview.standings import leader_cards, matrix
 from leaderboard.pages.page import Context, Page
 from leaderboard.pages.reading import View
@@ -37,7 +38,11 @@ def opening(view: View) -> str:
 
 
 def overview(
-    view: View, now: datetime, lines: Sequence[Line] = (), earlier: Iterable[str] = ()
+    view: View,
+    now: datetime,
+    lines: Sequence[Line] = (),
+    earlier: Iterable[str] = (),
+    models: str = "",
 ) -> str:
     """What stands below the index.
 
@@ -46,8 +51,12 @@ def overview(
         now: the current time.
         lines: of the ledger, oldest first.
         earlier: benchmarks of which earlier boards are kept.
+        models: the cards of text-to-image models; empty where there are none.
     """
     parts = [section("Leaders", leader_cards(view), aside='<a href="./boards">All boards</a>')]
+    if models:
+        aside = '<a href="./models">All models</a>'
+        parts.append(section("Models, judged by the metrics that earned it", models, aside=aside))
     latest = lately(view, lines, earlier, now)
     if latest:
         aside = '<a href="./ledger">Everything, in the ledger</a>'
@@ -65,6 +74,13 @@ def _kept(
         return (), ()
 
 
+def _models(context: Context, view: View) -> str:
+    try:
+        return model_cards(view, context.models)
+    except TransientError:
+        return ""
+
+
 def _build(context: Context) -> None:
     chronicle = ChronicleReader(context.store.public, context.clock)
     prepared = context.prepared
@@ -77,7 +93,7 @@ def _build(context: Context) -> None:
         return (
             opening(view),
             waiting() if indexed and view.entries else "",
-            overview(view, context.clock(), lines, earlier),
+            overview(view, context.clock(), lines, earlier, _models(context, view)),
         )
 
     def weighed() -> str:

@@ -398,7 +398,7 @@ def test_every_measure_of_every_benchmark_is_explained() -> None:
 def test_pages_are_found_by_their_file_names_in_the_order_of_the_navigation() -> None:
     titles = [page.title for page in all_pages() if page.in_navigation]
     assert titles == [
-        *("Overview", "Index", "Boards", "Skills", "Compare", "Items", "Submit"),
+        *("Overview", "Index", "Boards", "Models", "Skills", "Compare", "Items", "Submit"),
         *("My submissions", "Queue", "Ledger", "Trust", "Status", "About"),
     ]
 
