@@ -159,24 +159,28 @@ def to_json(table: Table) -> str:
 
 def to_parquet(table: Table) -> bytes:
     """Typed columns; what a column means and what the table is about are in the metadata."""
+    values = [[table.value(row, column) for row in table.rows] for column in table.columns]
+    types = [_arrow(one.type, of) for one, of in zip(table.columns, values, strict=True)]
     schema = pa.schema(
         [
-            pa.field(one.name, _ARROW[one.type], metadata={"meaning": one.meaning})
-            for one in table.columns
+            pa.field(one.name, type_, metadata={"meaning": one.meaning})
+            for one, type_ in zip(table.columns, types, strict=True)
         ],
         metadata={ABOUT: json.dumps({"name": table.name, **table.about}).encode()},
     )
     arrays = [
-        pa.array(
-            [table.value(row, column) for row in table.rows],
-            type=_ARROW[column.type],
-            from_pandas=False,
-        )
-        for column in table.columns
+        pa.array(of, type=type_, from_pandas=False) for of, type_ in zip(values, types, strict=True)
     ]
     buffer = io.BytesIO()
     pq.write_table(pa.Table.from_arrays(arrays, schema=schema), buffer, compression="zstd")
     return buffer.getvalue()
+
+
+def _arrow(type_: Type, values: Sequence[Value]) -> pa.DataType:
+    """Of a column; random seeds may be larger than any signed number."""
+    if type_ is Type.COUNT and any(isinstance(one, int) and one >= 2**63 for one in values):
+        return pa.uint64()
+    return _ARROW[type_]
 
 
 def _field(value: Value) -> object:

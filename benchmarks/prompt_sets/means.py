@@ -41,6 +41,30 @@ def by_seed(scores: pd.Series, prompts: Sequence[str]) -> tuple[tuple[int, ...],
     return tuple(int(seed) for seed in distinct), found
 
 
+def over_seeds(images: FloatArray) -> FloatArray:
+    """Mean of each prompt over its images; NaN where none has a score.
+
+    Two models with the same scores of a prompt have the same mean, whichever seed gave which; and
+    where all scores are one number the mean is that number, however many there are. Summed as they
+    come, rounding would break such ties, and tests would count what is left as differences.
+
+    Args:
+        images: shape (S, P), as `by_seed` gives them.
+
+    Returns:
+        Shape (P,).
+    """
+    if not len(images):
+        return np.full(images.shape[1], np.nan)
+    ordered = np.sort(images, axis=0)  # NaN comes last
+    n = np.isfinite(ordered).sum(axis=0)
+    highest = np.take_along_axis(ordered, np.maximum(n - 1, 0)[None], axis=0)[0]
+    found: FloatArray = np.where(
+        ordered[0] == highest, ordered[0], mean_of_defined(ordered, axis=0)
+    )
+    return found
+
+
 def skills_of(prompts: Sequence[SetPrompt]) -> tuple[str, ...]:
     """Skills and sub-skills of the prompts, in order of first appearance."""
     return tuple(dict.fromkeys(skill for one in prompts for skill in one.skills))

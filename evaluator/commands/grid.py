@@ -39,7 +39,7 @@ def grid(
     Example: python -m evaluator grid demo_prompts --todo
     """
     opened = store.existing()
-    metrics = ranked_metrics(read_snapshot(opened.public), Ledger(opened).statuses_with_records())
+    metrics = ranked_metrics(read_snapshot(opened.public), Ledger(opened).statuses())
     cells = [
         cell
         for cell in every_cell(read_track(opened.public), metrics)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,13 +13,14 @@ from rich.table import Table
 from rich.text import Text
 
 from benchmarks.errors import SubmitterError
-from evaluator.commands.common import DEFAULT_STORE, JsonOption, StoreOption, console
+from evaluator.commands.common import DEFAULT_STORE, DataOption, JsonOption, StoreOption, console
 from evaluator.commands.person import this_person
 
 if TYPE_CHECKING:
     from leaderboard.models.board_types import Evidence, Judge
     from leaderboard.models.judges import Judging
     from leaderboard.models.pins import Pin
+    from leaderboard.models.reading import ModelReader
 
 PromptSetName = Annotated[str, typer.Argument(help="Prompt set.", metavar="SET")]
 Metric = Annotated[
@@ -40,6 +42,7 @@ def judges(
         bool, typer.Option("--all", help="Also the metrics that do not judge, and why not.")
     ] = False,
     store: StoreOption = DEFAULT_STORE,
+    data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List the metrics that judge the models of a prompt set, skill by skill, and why.
@@ -48,10 +51,10 @@ def judges(
     """
     from leaderboard.models.judges import RULE  # noqa: PLC0415 (the command line starts light)
 
-    judging = _judging(prompt_set, store)
+    judging, reader = _judging(prompt_set, store, data)
     metrics = _able(judging)
     skills = _skills(judging, skill)
-    found = {one: judging.of(one, metrics) for one in skills}
+    found = {one: in_role(judging, reader, one, metrics) for one in skills}
     if as_json:
         record = {
             "rule": RULE,
@@ -65,6 +68,11 @@ def judges(
         return
     console().print(_table(judging, found, everyone=everyone))
     console().print(Text(RULE), soft_wrap=True)
+    if reader.prompts(prompt_set) is None:
+        said = (
+            "The prompts are not here (--data), so whether metrics tell models apart was not asked."
+        )
+        console().print(Text(said), soft_wrap=True)
 
 
 def pin(
@@ -132,7 +140,30 @@ def _about(metric: str, prompt_set: str, skill: str, *, verdict: str, reason: st
         ) from error
 
 
-def _judging(prompt_set: str, store: StoreOption) -> Judging:
+def in_role(
+    judging: Judging, reader: ModelReader, skill: str | None, metrics: Iterable[str]
+) -> tuple[Judge, ...]:
+    """Metrics in their role on a skill, as the board of models has them where they scored any.
+
+    Args:
+        judging: what the boards of metrics and the operators say.
+        reader: of the models.
+        skill: its key; None: all prompts.
+        metrics: entry ids.
+    """
+    from leaderboard.models.board_selection import selection  # noqa: PLC0415
+    from leaderboard.models.board_types import BoardQuery  # noqa: PLC0415
+
+    found = judging.of(skill, metrics)
+    if reader.prompts(judging.card.name) is None:
+        return found
+    chosen = selection(reader, judging.view, BoardQuery(judging.card.name))
+    on_board = {one.entry_id: one for one in chosen.judges(skill)}
+    shown = [on_board.get(one.entry_id, one) for one in found]
+    return tuple(sorted(shown, key=lambda one: not one.trusted))
+
+
+def _judging(prompt_set: str, store: StoreOption, data: Path | None) -> tuple[Judging, ModelReader]:
     from benchmarks.prompt_sets.registry import (  # noqa: PLC0415
         find_prompt_set,
         load_prompt_sets,
@@ -141,13 +172,16 @@ def _judging(prompt_set: str, store: StoreOption) -> Judging:
     from leaderboard.models.board_memory import BoardMemory  # noqa: PLC0415
     from leaderboard.models.judges import Judging  # noqa: PLC0415
     from leaderboard.models.pins import read_pins  # noqa: PLC0415
+    from leaderboard.models.reading import ModelReader  # noqa: PLC0415
     from leaderboard.pages.reading import Reader  # noqa: PLC0415
 
-    card = find_prompt_set(load_prompt_sets(), prompt_set).card
+    known = load_prompt_sets()
+    card = find_prompt_set(known, prompt_set).card
     opened = store.existing()
     cards = {name: benchmark.card for name, benchmark in load_registry().items()}
     view = Reader(opened, cards).view()
-    return Judging(view, card, read_pins(opened.public), BoardMemory())
+    reader = ModelReader(opened, known, data)
+    return Judging(view, card, read_pins(opened.public), BoardMemory()), reader
 
 
 def _able(judging: Judging) -> list[str]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 
-from pydantic import ValidationError
-
 from benchmarks.errors import PlatformError
 from benchmarks.schema import Card
 from evaluator.doctoring.rows import Row
@@ -61,8 +59,8 @@ def _queue(store: Store) -> tuple[Difference, ...]:
 def _models(store: Store) -> tuple[Difference, ...]:
     try:
         return model_differences(store)
-    except ValidationError as error:
-        return (Difference("models", f"cannot be read: {error.errors()[0]['msg']}"),)
+    except PlatformError as error:
+        return (Difference("models", error.message),)
 
 
 def _boards(store: Store, cards: Mapping[str, Card], now: datetime) -> tuple[Difference, ...]:

@@ -94,7 +94,7 @@ class Parts:
             self.uploads,
         )
         self._jury = Jury(store)
-        self.filling = Filling(store, self._jury)
+        self.filling = Filling(store, self._jury, at.registry)
         self.hand = Hand(self.heart.holding, self.leftovers.clear)
         self._liveness = Liveness(
             at.name, store.live, self.presence, self.heart.beat, store.clock, at.silent_after

@@ -12,9 +12,8 @@ import pandas as pd
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
 from benchmarks.model_boards.slices import SliceScores
-from benchmarks.prompt_sets.means import skills_of
+from benchmarks.prompt_sets.means import over_seeds, skills_of
 from benchmarks.prompt_sets.prompt_set import SetPrompt
-from benchmarks.statistics.resampling import mean_of_defined
 from leaderboard.models.entries import ModelEntry
 from leaderboard.models.reading import ModelReader
 
@@ -202,8 +201,7 @@ def _read(
             own = seed_at(entry, seed)
             scores = scores[[place for place, one in enumerate(found.seeds) if one == own]]
         images[:, m] = np.isfinite(scores).sum(axis=0)
-        if len(scores):
-            values[:, m] = mean_of_defined(scores, axis=0)
+        values[:, m] = over_seeds(scores)
         if len(elements) and len(found.elements) and seed is None:
             named = pd.MultiIndex.from_frame(found.elements[["prompt_id", "element_id"]])
             at = slices.element_index.get_indexer(named)

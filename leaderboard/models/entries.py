@@ -5,16 +5,19 @@ It is written in the commit that publishes a result, beside the snapshot of the 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
+from benchmarks.errors import PlatformError
 from leaderboard.models.model_card import ImagesSeen, ModelCard
 from leaderboard.records import JudgeRun, RunResult, Submission
 from leaderboard.store.interface import NotFoundError, Repository
 
 PATH = "models.json"
+log = logging.getLogger(__name__)
 
 
 class ModelEntry(BaseModel):
@@ -120,15 +123,37 @@ def parse_track(content: bytes) -> ModelTrack:
     """The inverse of `track_bytes`.
 
     Raises:
-        pydantic.ValidationError: it is no such file.
+        PlatformError: `models_damaged`.
     """
-    entries = _File.model_validate_json(content).entries
+    try:
+        entries = _File.model_validate_json(content).entries
+    except ValidationError as error:
+        first = error.errors()[0]
+        what = ".".join(map(str, first["loc"])) + f" {first['msg']}"
+        raise PlatformError(
+            "models_damaged",
+            f"The models in {PATH} cannot be read: {what.strip()[:200]}.",
+            "Build them again from the results: python -m evaluator doctor --repair",
+        ) from error
     return ModelTrack({one.submission_id: one for one in entries})
 
 
 def read_track(public: Repository) -> ModelTrack:
-    """The models on the boards of a store; none where there is no such file."""
+    """The models on the boards of a store; none where there is no such file.
+
+    Raises:
+        PlatformError: `models_damaged`.
+    """
     try:
         return parse_track(public.read(PATH))
     except NotFoundError:
+        return ModelTrack()
+
+
+def readable_track(public: Repository) -> ModelTrack:
+    """The same for those who only save work by it: none where the file is damaged."""
+    try:
+        return read_track(public)
+    except PlatformError as error:
+        log.warning("%s is passed over: %s", PATH, error)
         return ModelTrack()

@@ -43,3 +43,10 @@ def image_hashes(content: bytes) -> dict[tuple[str, str], int]:
     table = pq.read_table(BytesIO(content), columns=["prompt_id", "seed", "sha256"])
     rows = zip(*(table[name].to_pylist() for name in table.column_names), strict=True)
     return {(prompt, sha256): seed for prompt, seed, sha256 in rows if sha256 is not None}
+
+
+def drawn_images(content: bytes) -> list[tuple[str, int]]:
+    """Prompt id and seed of every image that is there, in the order of the table."""
+    table = pq.read_table(BytesIO(content), columns=["prompt_id", "seed", "sha256"])
+    rows = zip(*(table[name].to_pylist() for name in table.column_names), strict=True)
+    return [(prompt, seed) for prompt, seed, sha256 in rows if sha256 is not None]

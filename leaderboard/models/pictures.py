@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from leaderboard.models.entries import ModelEntry
+from leaderboard.models.image_table import drawn_images, images_path
 from leaderboard.models.reading import ModelReader
 from leaderboard.service.thumbnails import thumbnail
 from leaderboard.store.interface import NotFoundError, Repository
@@ -144,12 +145,15 @@ class ModelPictures:
         """Where each picture of a model is; looked up once."""
         name = entry.submission_id
         if name not in self._places:
-            found: dict[tuple[str, int], Place] = {}
-            for number in range(entry.pictures):
-                table = pq.read_table(self._file(entry, number), columns=["prompt_id", "seed"])
-                keys = zip(table["prompt_id"].to_pylist(), table["seed"].to_pylist(), strict=True)
-                found |= {key: (number, row // ROW_GROUP) for row, key in enumerate(keys)}
-            self._places[name] = found
+            # Pictures are in the order of the table of images, which is far smaller than they are.
+            try:
+                drawn = drawn_images(self._public.read(images_path(name, entry.prompt_set)))
+            except NotFoundError as error:
+                log.warning("The table of images of %s is missing: %s", name, error)
+                raise FileNotFoundError(name) from error
+            self._places[name] = {
+                key: (row // PER_FILE, row % PER_FILE // ROW_GROUP) for row, key in enumerate(drawn)
+            }
             while len(self._places) > MOST_FILES:
                 self._places.popitem(last=False)
         self._places.move_to_end(name)

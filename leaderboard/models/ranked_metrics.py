@@ -54,7 +54,7 @@ def ranked_metrics(
 
     Args:
         snapshot: the published boards; None: there are none.
-        statuses: all submissions, with their whole records.
+        statuses: all submissions; of private ones nothing is looked at.
     """
     if snapshot is None:
         return ()

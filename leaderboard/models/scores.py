@@ -128,5 +128,7 @@ def _elements(rows: pd.DataFrame, sign: float) -> pd.DataFrame:
             "score": sign * found["element_score"],
         }
     )
-    mean = named.groupby(["prompt_id", "element_id"], sort=False)["score"].mean()
-    return mean.reset_index()
+    of = named.groupby(["prompt_id", "element_id"], sort=False)["score"]
+    mean, lowest = of.mean(), of.min()
+    # As over whole images: where all scores are one number, their mean is that number.
+    return mean.where(lowest != of.max(), lowest).reset_index()

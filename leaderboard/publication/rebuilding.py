@@ -111,7 +111,7 @@ def model_differences(store: Store) -> tuple[Difference, ...]:
     """Where the file of models is not what events and results add up to.
 
     Raises:
-        pydantic.ValidationError: it cannot be read at all.
+        PlatformError: `models_damaged`, it cannot be read at all.
     """
     right: dict[str, ModelEntry] = {}
     for status in folded(store.public):

@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import partial
 
 from benchmarks.schema import Card
-from leaderboard.models.entries import ModelEntry, ModelTrack, entry_of, read_track
+from leaderboard.models.entries import ModelEntry, ModelTrack, entry_of, readable_track
 from leaderboard.publication.boards import Board, Snapshot
 from leaderboard.publication.draws_shelf import DrawsShelf
 from leaderboard.publication.entries import StoredEntries, entries_of, stored
@@ -109,7 +109,7 @@ class Update:
     def _models(self, present: Sequence[_Shown]) -> ModelTrack:
         """The models among what is shown, by the order in which they came."""
         models = [one for one in present if one.submission.images is not None]
-        before = read_track(self._store.public).entries if self._last and models else {}
+        before = readable_track(self._store.public).entries if self._last and models else {}
         found: dict[str, ModelEntry] = {}
         for one in models:
             name, since = one.submission.submission_id, one.origin.since

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from benchmarks.errors import AssayError
 from leaderboard.api.replies import SHARED, matches
 from leaderboard.service.thumbnails import MEDIA_TYPE, WIDTHS, thumbnail, width_for
 
@@ -85,7 +86,7 @@ class _Thumbnails:
             found = await run_sync(self._thumbnail, key, limiter=self._threads)
         except _BusyError:
             return _problem(503, "busy", "Too many images are asked for.", "Try again soon.")
-        except OSError:
+        except (OSError, AssayError):  # of the disk, or of the store
             return _problem(503, "unread", "The image cannot be read now.", "Try again soon.")
         except ValueError:
             return _problem(404, "unreadable", "This image cannot be shown.", "")

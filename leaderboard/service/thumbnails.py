@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from io import BytesIO
 
+import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 WIDTHS = (160, 320, 640)
@@ -51,6 +52,9 @@ def thumbnail(content: bytes, width: int) -> bytes:
 
 def _on_paper(image: Image.Image) -> Image.Image:
     """Without transparency, on a new canvas that carries nothing of the old one along."""
+    if image.mode.startswith("I;16"):
+        # Pillow's own conversion clips: nearly every grey would become white.
+        image = Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
     layer = image.convert("RGBA")
     paper = Image.new("RGB", layer.size, _PAPER)
     paper.paste(layer, mask=layer.getchannel("A"))

@@ -167,3 +167,9 @@ def test_columns_are_typed_by_name_and_are_text_otherwise() -> None:
 
 def _finite(value: float | None) -> bool:
     return value is None or math.isfinite(value)
+
+
+def test_random_seeds_beyond_signed_numbers_survive_parquet() -> None:
+    seeds = [1, 2**64 - 1, None]
+    made = table([{"count": seed} for seed in seeds])
+    assert pq.read_table(io.BytesIO(to_parquet(made)))["count"].to_pylist() == seeds

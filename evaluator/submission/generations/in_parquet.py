@@ -26,9 +26,11 @@ from evaluator.submission.generations.limits import GROUP_BYTES, LINE_BYTES, Gen
 from evaluator.submission.generations.sources import Fault, Found, TableLine
 
 MAGIC = b"PAR1"
-_ROWS, _IMAGES = 256, 4
+_ROWS = 256
 _NEEDED = ("prompt_id", "seed", "image")
 _MORE = ("prompt", "problem")
+_ONCE = ("prompt_id", *_MORE)
+_BUFFER = 1 << 20
 _COLUMNS = "The columns are prompt_id, seed, image (bytes) and, if you like, prompt and problem."
 
 
@@ -100,36 +102,51 @@ class ParquetSource:
                     number += 1
                     name = f"{label}, row {number}"
                     place = files.get(name, -1)
-                    taken += 0 if value is None else len(value)
+                    taken += 0 if value is None else value.size
                     if taken > self._limits.total_bytes:
                         raise too_large(self.name, self._limits)
+                    data = self._content(value, name)
                     if place >= 0:
-                        data = self._content(value)
                         yield Found(name, place, lambda found=data: found)  # type: ignore[misc]
 
-    def _content(self, value: bytes | None) -> bytes | Fault:
-        if not value:
+    def _content(self, value: pa.Buffer | None, name: str) -> bytes | Fault:
+        if value is None or not value.size:
             return Fault("missing", "its image is empty; a path alone is none")
-        if len(value) > self._limits.file_bytes:
-            return Fault("missing", f"it has more than {mb(self._limits.file_bytes)}")
-        return value
+        if value.size > self._limits.file_bytes:
+            raise SubmitterError(
+                "too_large",
+                f"{name} has an image of more than {mb(self._limits.file_bytes)}.",
+                "One image takes a few megabytes.",
+            )
+        return bytes(value.to_pybytes())
 
     @contextmanager
     def _opened(self, label: str, path: Path) -> Iterator[pq.ParquetFile]:
-        with _in_words(label), pq.ParquetFile(path, pre_buffer=False) as file:
-            _check_columns(label, file.schema_arrow)
-            _check_sizes(label, file.metadata)
-            yield file
+        with _in_words(label):
+            with pq.ParquetFile(path, pre_buffer=False) as file:
+                _check_columns(label, file.schema_arrow)
+                _check_sizes(label, file.metadata)
+                paths = {file.schema.column(n).path for n in range(len(file.schema))}
+            # A text that is written once and named in every row is kept once, and images come
+            # one by one: written out, a file of a few hundred bytes would fill the memory.
+            once = [name for name in _ONCE if name in paths]
+            with pq.ParquetFile(
+                path, pre_buffer=False, buffer_size=_BUFFER, read_dictionary=once
+            ) as file:
+                yield file
 
 
-def _values(file: pq.ParquetFile) -> Iterator[bytes | None]:
-    """The bytes of the column of images, one after the other."""
+def _values(file: pq.ParquetFile) -> Iterator[pa.Buffer | None]:
+    """The bytes of the column of images, one after the other, not copied."""
     nested = pa.types.is_struct(file.schema_arrow.field("image").type)
     columns = ["image.bytes" if nested else "image"]
-    for batch in file.iter_batches(_IMAGES, columns=columns, use_threads=False):
+    for batch in file.iter_batches(1, columns=columns, use_threads=False):
         column = batch.column(0)
-        for value in pc.struct_field(column, "bytes") if nested else column:
-            yield value.as_py()
+        if nested:
+            column = pc.struct_field(column, "bytes")
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        yield column[0].as_buffer()
 
 
 def _line(values: Mapping[str, object], where: str) -> TableLine:
@@ -171,18 +188,26 @@ def _check_texts(batch: pa.RecordBatch, label: str) -> None:
     """Refuse long texts before they are copied for every row."""
     for name in ("prompt_id", *_MORE):
         if name in batch.schema.names:
-            longest = pc.max(pc.binary_length(batch.column(name))).as_py() or 0
+            longest = pc.max(pc.binary_length(batch.column(name).dictionary)).as_py() or 0
             if longest > LINE_BYTES:
                 raise SubmitterError("bad_parquet", f"{label}: a {name} has {mb(longest)}.")
 
 
 def _is_text(kind: pa.DataType) -> bool:
+    if pa.types.is_dictionary(kind):  # as pandas writes categories
+        return _is_text(kind.value_type)
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _holds_bytes(kind: pa.DataType) -> bool:
     if pa.types.is_struct(kind):
-        return any(one.name == "bytes" and _holds_bytes(one.type) for one in kind)
+        return [_is_bytes(one.type) for one in kind if one.name == "bytes"] == [True]
+    return _is_bytes(kind)
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    if pa.types.is_dictionary(kind):
+        return _is_bytes(kind.value_type)
     return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
 
@@ -190,7 +215,7 @@ def _holds_bytes(kind: pa.DataType) -> bool:
 def _in_words(label: str) -> Iterator[None]:
     try:
         yield
-    except (pa.ArrowException, OSError, MemoryError) as error:
+    except (pa.ArrowException, OSError, MemoryError, UnicodeDecodeError) as error:
         raise SubmitterError(
             "damaged_parquet",
             f"{label} cannot be read: {str(error).splitlines()[0][:200] if str(error) else 'damaged'}.",

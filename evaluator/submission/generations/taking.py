@@ -138,7 +138,7 @@ def _taken(
     problems: list[Problem], manifest: GenerationsManifest, check: Check, found: Target
 ) -> Taken:
     report = check.report()
-    if report.complete and not report.usable:
+    if report.complete and report.n_withheld == report.wanted:
         none = "Every image is withheld, so that there is none to be judged."
         problems.append(Problem("no_images", none, "Draw at least some of them."))
     counts = _counted(problems, report.counts)

@@ -15,6 +15,7 @@ from benchmarks.rethinking.perturbation import plus_one
 from benchmarks.schema import Element, Pair, Questions
 from benchmarks.statistics.resampling import seed_of
 from evaluator.generation.rows import ImageRow
+from evaluator.scoring.images.decoding import decode
 from evaluator.submission.generations_archive import GenerationsArchive
 from leaderboard.models.grid import PERTURBED
 
@@ -92,9 +93,11 @@ def questions_of(
 
 
 def _changed(read: Callable[[], bytes]) -> bytes:
-    """The image with every channel value below 255 raised by one, without loss."""
-    with Image.open(io.BytesIO(read())) as image:
-        pixels = np.asarray(image.convert("RGB"))
+    """The image with every channel value below 255 raised by one, without loss.
+
+    It is changed as metrics see it, upright and flattened: else more than one step would differ.
+    """
+    pixels = np.asarray(decode(read()).image)
     made = io.BytesIO()
     Image.fromarray(plus_one(pixels)).save(made, "PNG", compress_level=1)
     return made.getvalue()

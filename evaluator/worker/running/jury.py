@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 import pyarrow as pa
@@ -20,7 +20,7 @@ from evaluator.worker.ending.judging import Scored
 from leaderboard.folding import asked_by
 from leaderboard.ledger.held import results_folder
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.models.entries import ModelEntry, read_track
+from leaderboard.models.entries import ModelEntry, readable_track
 from leaderboard.models.image_table import image_hashes, images_path
 from leaderboard.models.ranked_metrics import RankedMetric, ranked_metrics
 from leaderboard.models.scores import scores_path
@@ -34,6 +34,8 @@ log = logging.getLogger(__name__)
 
 Key = tuple[str, str]
 """Prompt id and SHA-256 of the image's file."""
+_UNREADABLE = (NotFoundError, pa.ArrowException, KeyError, ValueError)
+"""What comes of a file of results that somebody removed or damaged."""
 
 
 class Wanted(NamedTuple):
@@ -59,9 +61,7 @@ class Jury:
 
     def metrics(self) -> tuple[RankedMetric, ...]:
         """The metrics that score, in the order in which they are to be asked."""
-        return ranked_metrics(
-            read_snapshot(self.store.public), self._ledger.statuses_with_records()
-        )
+        return ranked_metrics(read_snapshot(self.store.public), self._ledger.statuses())
 
     def fetch_code(self, metric: RankedMetric, target: Path) -> None:
         """Copy the module of a metric to a new file."""
@@ -93,7 +93,7 @@ class Jury:
 
     def others(self, submission: Submission, benchmark: Benchmark) -> Reusable:
         """What metrics gave for images of other models, to be looked up by image."""
-        entries = read_track(self.store.public).of(benchmark.name, benchmark.card.revision)
+        entries = readable_track(self.store.public).of(benchmark.name, benchmark.card.revision)
         name = submission.submission_id
         return Reusable(self.store, [one for one in entries if one.submission_id != name])
 
@@ -139,13 +139,22 @@ class Reusable:
             path = images_path(entry.submission_id, entry.prompt_set)
             try:
                 table = image_hashes(self._store.public.read(path))
-            except NotFoundError:
-                table = {}
+            except _UNREADABLE as error:
+                table = _passed_over(path, error)
             self._hashes[entry.submission_id] = table
         return self._hashes[entry.submission_id]
 
     def _scores(self, entry: ModelEntry, judge: str, same: Mapping[str, str]) -> dict[str, float]:
-        content = self._store.public.read(scores_path(entry.submission_id, entry.prompt_set))
-        column: pd.Series[float] = read_stored(content).overall[judge]
+        path = scores_path(entry.submission_id, entry.prompt_set)
+        try:
+            column: pd.Series[float] = read_stored(self._store.public.read(path)).overall[judge]
+        except _UNREADABLE as error:
+            return _passed_over(path, error)
         known = {pair: column.get(theirs) for pair, theirs in same.items()}
         return {pair: float(s) for pair, s in known.items() if s is not None and pd.notna(s)}
+
+
+def _passed_over(path: str, error: Exception) -> dict[Any, Any]:
+    """Nothing: another model's broken file costs time, and is no reason for this one to fail."""
+    log.warning("Nothing is taken over from %s: %s", path, error)
+    return {}

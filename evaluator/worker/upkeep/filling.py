@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from benchmarks.errors import PlatformError
+from benchmarks.schema import Benchmark
+from evaluator.worker.claims.tasks import about
 from evaluator.worker.running.jury import Jury
 from leaderboard.governance.accounts import ASSAY
 from leaderboard.ledger.batch import Batch
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.models.entries import ModelTrack, read_track
+from leaderboard.models.entries import ModelTrack, readable_track
 from leaderboard.models.grid import images_to_score, missing
 from leaderboard.models.ranked_metrics import RankedMetric
 from leaderboard.publication.results import read_result
@@ -33,10 +36,12 @@ class Filling:
     Attributes:
         store: where both are.
         jury: knows the ranked metrics.
+        registry: prompt sets as they are now; what was drawn for other prompts is on no board.
     """
 
     store: Store
     jury: Jury
+    registry: Mapping[str, Benchmark] = field(default_factory=dict)
     _looked: str = ""
 
     def look(self) -> bool:
@@ -59,19 +64,29 @@ class Filling:
     def due(self) -> dict[str, list[RankedMetric]]:
         """Finished generations to the metrics that have not scored them, of most worth first."""
         ledger = Ledger(self.store)
-        drawn = [
+        finished = (
             status
-            for status in ledger.statuses_with_records()
+            for status in ledger.statuses()
             if status.submission.kind is Kind.GENERATIONS and status.state in _FINISHED
-        ]
+        )
+        whole = (_whole(ledger, status) for status in finished)
+        drawn = [status for status in whole if status is not None and self._is_of_now(status)]
         if not drawn:
             return {}
         metrics = self.jury.metrics()
-        track = read_track(self.store.public)
+        track = readable_track(self.store.public)
         lacking = [(status, missing(self._judged(status, track), metrics)) for status in drawn]
         wanted = [(status, due) for status, due in lacking if due]
         wanted.sort(key=lambda one: -worth_of(one[0], one[1]))
         return {status.submission.submission_id: due for status, due in wanted}
+
+    def _is_of_now(self, status: Status) -> bool:
+        """Whether a set was drawn for the prompts that its prompt set has now."""
+        images = status.submission.images
+        known = self.registry.get(images.prompt_set) if images else None
+        if images is None or known is None:
+            return True
+        return images.revision in (known.card.revision, *known.card.same_questions_as)
 
     def worth(self, status: Status) -> float:
         """What it is worth by the second to score a set that waits."""
@@ -80,7 +95,7 @@ class Filling:
 
     def _judged(self, status: Status, track: ModelTrack | None = None) -> Mapping[str, JudgeRun]:
         """The metrics that have scored a set, or could not."""
-        track = track or read_track(self.store.public)
+        track = track or readable_track(self.store.public)
         entry = track.entries.get(status.submission.submission_id)
         if entry is not None:
             return entry.judges
@@ -111,6 +126,18 @@ class Filling:
 
         ledger.write(batch, f"{len(found)} sets of generations for further metrics")
         log.info("%d sets of generations are to be scored by further metrics.", len(found))
+
+
+def _whole(ledger: Ledger, status: Status) -> Status | None:
+    """The submission with its whole record; None where that cannot be read: it stops nobody else."""
+    if not status.submission.private:
+        return status
+    name = status.submission.submission_id
+    try:
+        return ledger.whole_status(name)
+    except PlatformError as error:
+        log.warning("Passed over for further metrics: %s", error, extra=about(name))
+        return None
 
 
 def worth_of(status: Status, due: list[RankedMetric]) -> float:

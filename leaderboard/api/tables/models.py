@@ -13,7 +13,7 @@ from leaderboard.models.board import model_board
 from leaderboard.models.board_types import ModelBoard, SkillBoard, Standing
 from leaderboard.models.entries import ModelEntry
 from leaderboard.models.reading import ModelReader
-from leaderboard.pages.models.query import Choice, ModelsQuery, resolve
+from leaderboard.pages.models.query import Choice, ModelsQuery, judges_of, resolve
 from leaderboard.pages.reading import View
 from leaderboard.tables import Table, Type, Value, columns_of
 
@@ -79,19 +79,19 @@ def models(source: Source, asked: Asked) -> Table:
     Raises:
         RefusedError: `bad_query`.
     """
-    reader = reader_of(source)
+    view, reader = source.reader.view(), reader_of(source)
     wanted = asked.params.get("prompt_set", "")
     if wanted and wanted not in reader.prompt_sets:
         raise bad_query("There is no such prompt set here.", "See /v1/models.")
     entries = reader.track().entries.values()
-    rows = [_model(one) for one in entries if wanted in ("", one.prompt_set)]
+    rows = [_model(one, view) for one in entries if wanted in ("", one.prompt_set)]
     sets = [
         {"name": name, "title": one.card.title, "summary": one.card.summary,
          "revision": one.card.revision, "simulated": one.card.simulated,
          "licence": one.card.licence, "board": f"models/{name}"}
         for name, one in reader.prompt_sets.items()
     ]  # fmt: skip
-    about = {"as_of": as_of(source.reader.view()), "prompt_sets": sets}
+    about = {"as_of": as_of(view), "prompt_sets": sets}
     return Table("models", columns_of(_MODELS, _TYPES, _MEANINGS), rows, about)
 
 
@@ -202,7 +202,7 @@ def named(entry: ModelEntry) -> dict[str, Value]:
     return {"model": entry.model, "version": entry.version, "submission_id": entry.submission_id}
 
 
-def _model(entry: ModelEntry) -> dict[str, Value]:
+def _model(entry: ModelEntry, view: View) -> dict[str, Value]:
     card, seen = entry.card, entry.images
     return {
         "prompt_set": entry.prompt_set, **named(entry), "submitter": entry.submitter,
@@ -214,7 +214,7 @@ def _model(entry: ModelEntry) -> dict[str, Value]:
         "n_withheld": sum(seen.withheld.values()),
         "shares_images_with": ",".join(one.submission_id for one in seen.shared),
         "same_content_as": ",".join(entry.same_content_as),
-        "n_judges": sum(not run.failed for run in entry.judges.values()), "revision": seen.revision,
+        "n_judges": len(judges_of([entry], view)), "revision": seen.revision,
         "received_at": entry.received_at.isoformat(), "published_at": entry.published_at.isoformat(),
     }  # fmt: skip
 

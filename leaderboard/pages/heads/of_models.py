@@ -12,7 +12,7 @@ from leaderboard.pages.heads.head import Head, Line
 from leaderboard.pages.heads.of_boards import MOST_LINES
 from leaderboard.pages.models.looking import board_of
 from leaderboard.pages.models.names import plain_name
-from leaderboard.pages.models.query import Choice, ModelsQuery, resolve
+from leaderboard.pages.models.query import Choice, ModelsQuery, judges_of, resolve
 from leaderboard.pages.models.table import lead_mean
 from leaderboard.pages.shown.markup import clean, count
 from leaderboard.pages.shown.measures import skill_title
@@ -59,7 +59,7 @@ def model_head(params: Mapping[str, str], source: Source) -> Head | None:
     if entry is None or entry.prompt_set not in _reader(source).prompt_sets:
         return None
     card = _reader(source).prompt_sets[entry.prompt_set].card
-    runs = sum(not run.failed for run in entry.judges.values())
+    runs = len(judges_of([entry], source.reader.view()))
     said = (
         f"{count(entry.images.present, 'image')} of the prompts of {card.title} with "
         f"{count(len(entry.images.seeds), 'seed')}, scored by {count(runs, 'metric')}."

@@ -83,21 +83,23 @@ def shared_section(entry: ModelEntry, known: Mapping[str, ModelEntry]) -> str:
 
 
 def runs_section(
-    entry: ModelEntry, titles: Mapping[str, str], change: Mapping[str, str] | None = None
+    runs: Mapping[str, JudgeRun],
+    titles: Mapping[str, str],
+    change: Mapping[str, str] | None = None,
 ) -> str:
     """The run of every metric on these images.
 
     Args:
-        entry: the model.
+        runs: entry id of each metric to its run.
         titles: entry id of each metric to its name.
         change: entry id to what is said of the one-pixel change; may lack some.
     """
-    if not entry.judges:
+    if not runs:
         return section("Runs of the metrics", "<p>No metric has scored these images so far.</p>")
     rows = "".join(
         f'<tr><th scope="row">{judge_name(one, titles.get(one, run.metric))}</th>'
         f"{_run(run, (change or {}).get(one, ''))}</tr>"
-        for one, run in entry.judges.items()
+        for one, run in runs.items()
     )
     heads = ("Metric", "Scored", "Without a score", "Time", "Memory", "Isolation",
              "One-pixel change")  # fmt: skip
@@ -107,8 +109,8 @@ def runs_section(
         f"{scroll_box('Runs of the metrics')}"
         '<table class="as-table as-m-facts"><caption class="as-sr">Runs of the metrics</caption>'
         f"<thead><tr>{columns}</tr></thead><tbody>{rows}</tbody></table></div>"
-        '<p class="as-legend"><b>One-pixel change:</b> how much a score moves when one pixel of '
-        "the image is changed (Re-Thinking), on average and at most.</p>",
+        '<p class="as-legend"><b>One-pixel change:</b> how much a score moves when every channel '
+        "below 255 is raised by one (Re-Thinking), on average and at most.</p>",
         ident="runs",
     )
 

@@ -39,16 +39,18 @@ def answer(context: Context, query: ModelQuery) -> str:
         return absent(query.submission_id, (), known=True)
     query = replace(query, of=choice.query)
     # Of an earlier revision nothing is compared: its prompts may be others.
+    # Metrics that were taken off the boards are named nowhere.
+    runs = {one: run for one, run in entry.judges.items() if one in view.entries}
     whole = board_of(choice, reader, view, whole=True) if entry in choice.entries else None
     if whole is None:
-        return model_view(entry, choice, None, track.entries, [runs_section(entry, choice.judges)])
+        return model_view(entry, choice, None, track.entries, [runs_section(runs, choice.judges)])
     judge = judge_of(choice, reader, view)
     every = replace(choice.wanted, split="", words="", judge="", models=(), seed=None, skills=())
     seeds = seed_report(reader, view, replace(every, judge=judge))
     changes = {one.judge.entry_id: change_said(one) for one in robustness(reader, view, every)}
     drawn = drawn_of(reader, entry, judge, choice.prompts, choice.places)
     further = [seeds_section(entry, seeds), images_section(entry, choice, query, judge, drawn)]
-    further.append(runs_section(entry, choice.judges, changes))
+    further.append(runs_section(runs, choice.judges, changes))
     return model_view(entry, choice, whole, track.entries, further)
 
 

@@ -78,7 +78,7 @@ def tests_sections(report: PairReport, choice: Choice, query: PairQuery) -> list
         f'<li><span class="as-key as-key-{key}"></span>{model_name(one)} {badges(one)}</li>'
         for key, one in (("a", report.first), ("b", report.second))
     )
-    data = choice.query.to_data("pairs", models=())
+    data = choice.query.to_data("pairs")
     pair = f"a={report.first.submission_id}&b={report.second.submission_id}"
     links = download_links(f"{data}{'&' if '?' in data else '?'}{pair}")
     trusted = tests_table(report, titles, trusted=True, chosen=chosen)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from leaderboard.models.board_types import Disagreement, ModelBoard, SkillBoard
 from leaderboard.pages.models.names import in_words, model_name
 from leaderboard.pages.models.query import Choice
-from leaderboard.pages.shown.addresses import model_pair_address
+from leaderboard.pages.shown.addresses import with_state
 from leaderboard.pages.shown.markup import count, section, submitted, text
 
 MOST_OF_A_SKILL = 12
@@ -51,7 +51,8 @@ def _line(one: Disagreement, of: SkillBoard, board: ModelBoard, choice: Choice) 
     def by(entry_ids: tuple[str, ...]) -> str:
         return in_words([submitted(titles.get(e, e), limit=40) for e in entry_ids])
 
-    address = model_pair_address(choice.card.name, one.first, one.second, skill=of.skill or "")
+    within = choice.query.to_link("model-pair", skill=of.skill or "")
+    address = with_state(within, a=one.first, b=one.second)
     first, second = board.entries[one.first], board.entries[one.second]
     return (
         f"By {by(one.for_first)} {model_name(first)} is better, by {by(one.for_second)} "

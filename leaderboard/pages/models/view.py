@@ -22,7 +22,7 @@ from leaderboard.pages.models.forms import (
 from leaderboard.pages.models.judges_view import judges_section
 from leaderboard.pages.models.query import Choice
 from leaderboard.pages.models.table import models_in_order, models_table
-from leaderboard.pages.shown.addresses import model_pair_address, prompt_address, seeds_address
+from leaderboard.pages.shown.addresses import prompt_address, seeds_address, with_state
 from leaderboard.pages.shown.copying import copyable
 from leaderboard.pages.shown.downloads import download_links
 from leaderboard.pages.shown.markup import (
@@ -202,7 +202,7 @@ def _board(board: ModelBoard, choice: Choice) -> str:
     ]
     order = models_in_order(board)
     if len(order) > 1:
-        pair = model_pair_address(name, order[0], order[1], skill=query.skill)
+        pair = with_state(query.to_link("model-pair"), a=order[0], b=order[1])
         links.append(f'<a href="{text(pair)}">Compare two models</a>')
     if choice.prompts:
         places = choice.places

@@ -34,6 +34,8 @@ def verdict(stability: MetricStability | None) -> str:
     """Whether one metric ranks the models alike with every seed, as a badge."""
     if stability is None or stability.over_seeds.stable is None:
         return badge("cannot tell", "plain", "Fewer than two models have two seeds")
+    if stability.over_seeds.stable and math.isnan(stability.over_seeds.tau_mean):
+        return badge("no order", "plain", "Every seed gives all models the same mean")
     if stability.over_seeds.stable:
         return badge("stable", "good", "Every seed gives the same order")
     return badge("not stable", "warn", "Some seeds give another order")

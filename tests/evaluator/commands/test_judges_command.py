@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from evaluator.commands.judges import in_role
 from leaderboard.ledger.chronicle import verify
-from leaderboard.models.pins import PATH
+from leaderboard.models.board_memory import BoardMemory
+from leaderboard.models.board_selection import BLIND
+from leaderboard.models.judges import Judging
+from leaderboard.models.pins import PATH, Pins
 from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import transact
 from tests.evaluator.commands.submitting import Run
+from tests.leaderboard.models.made_up_models import World, prompt_set, prompts_of, trusting
 
 SET = "demo_prompts"
 
@@ -70,3 +76,15 @@ def test_a_decision_that_nobody_made_breaks_the_ledger(begun: Run, tmp_path: Pat
 def test_what_does_not_exist_is_refused_in_words(begun: Run, words: tuple[str, ...]) -> None:
     refused = begun(*words)
     assert refused.code == 1 and refused.err
+
+
+def test_a_metric_blind_to_the_images_judges_no_more_here_than_on_the_board() -> None:
+    made = World(prompt_set(prompts_of(20)), trusting("vqa/vqa", "clip/clip"))
+    rng = np.random.default_rng(1)
+    blind = rng.uniform(size=20)
+    for model, n in (("a", 6), ("b", 1)):
+        made.add(model, {"vqa/vqa": rng.uniform(size=(n, 20)), "clip/clip": np.tile(blind, (n, 1))})
+    judging = Judging(made.view, made.known.card, Pins(), BoardMemory())
+    found = {one.entry_id: one for one in in_role(judging, made.reader, None, made.metrics)}
+    assert found["vqa/vqa"].trusted and not found["clip/clip"].trusted
+    assert found["clip/clip"].why == BLIND

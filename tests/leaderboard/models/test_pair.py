@@ -159,3 +159,28 @@ def test_the_unit_of_a_score_has_no_say_in_the_tests() -> None:
         reports.append(pair_report(made.reader, made.view, first, second, QUERY).tests[0])
     assert reports[0].t_p == reports[1].t_p and reports[0].wilcoxon_p == reports[1].wilcoxon_p
     assert reports[1].ci_low / 2.0**700 == pytest.approx(reports[0].ci_low)
+
+
+def test_rounding_over_seeds_makes_no_prompt_better_than_another() -> None:
+    rng = np.random.default_rng(3)
+    made = World(prompt_set(prompts_of(N)), trusting(VQA), metrics=(VQA, CLIP, DSG))
+    scores = rng.choice([1 / 3, 2 / 3, 0.1, 0.7], size=(6, N))
+    of_prompts = rng.uniform(size=N)
+    for model, n in (("a", 6), ("b", 1)):
+        given = scores if n == 6 else scores[:1]
+        made.add(model, {VQA: given, CLIP: np.tile(of_prompts, (n, 1)), DSG: np.full((n, N), 0.1)})
+    shuffled = rng.permuted(scores, axis=0)
+    made.add("c", {VQA: shuffled, CLIP: np.tile(of_prompts, (6, 1)), DSG: np.full((6, N), 0.1)})
+    first, second, third = ids(made)
+    by = {
+        t.judge: t
+        for t in pair_report(made.reader, made.view, first, second, QUERY).tests
+        if t.skill is None
+    }
+    for judge in (CLIP, DSG):  # blind to the images: the same scores, with six seeds and with one
+        found = by[judge]
+        assert (found.difference, found.t_p, found.wilcoxon_p) == (0.0, 1.0, 1.0), judge
+        assert (found.dominance, found.dominance_back) == (0.0, 0.0)
+    report = pair_report(made.reader, made.view, first, third, QUERY)
+    same = next(t for t in report.tests if t.judge == VQA and t.skill is None)
+    assert (same.difference, same.dominance, same.dominance_back) == (0.0, 0.0, 0.0)

@@ -6,13 +6,16 @@ import io
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
+from benchmarks.errors import AssayError, PlatformError, TransientError
 from leaderboard.models.entries import PATH, ModelTrack, track_bytes
+from leaderboard.models.image_table import image_table, images_path
 from leaderboard.models.pictures import (
     LONGEST_SIDE,
     PER_FILE,
@@ -49,6 +52,9 @@ def published(tmp_path: Path, n: int) -> Store:
         pictures_path(one.submission_id, "set", number): path for number, path in enumerate(files)
     }
     changes[PATH] = track_bytes(ModelTrack({one.submission_id: one}))
+    changes[images_path(one.submission_id, "set")] = image_table(
+        {"prompt_id": p, "seed": s, "sha256": "0" * 64} for p, s, _ in images(n)
+    )
     transact(store.public, lambda: changes, "pictures")
     return store
 
@@ -115,3 +121,28 @@ def test_pictures_that_are_gone_are_told_apart_from_none(tmp_path: Path) -> None
         finder(store)("model-0123456789", "p/1/1")
     app = TestClient(Starlette(routes=routes(Pictures({}, None), finder(replace(store)))))
     assert app.get("/v1/generations/model-0123456789/p%2F1/1").status_code == 503
+
+
+@pytest.mark.parametrize(
+    "fault", [TransientError("hub_unreachable", "No answer."), PlatformError("models_damaged", "x")]
+)
+def test_a_store_that_cannot_be_read_is_to_be_asked_again(
+    fault: AssayError, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    find = finder(published(tmp_path, 4))
+
+    def fails() -> ModelTrack:
+        raise fault
+
+    app = TestClient(Starlette(routes=routes(Pictures({}, None), find)))
+    monkeypatch.setattr(find._reader, "track", fails)
+    answered = app.get("/v1/generations/model-0123456789/p%2F1/1")
+    assert (answered.status_code, answered.json()["error"]["code"]) == (503, "unread")
+
+
+def test_greys_of_sixteen_bits_keep_their_brightness(tmp_path: Path) -> None:
+    made = io.BytesIO()
+    Image.fromarray(np.full((8, 8), 40 << 8, np.uint16)).save(made, "PNG")
+    (file,) = write_pictures([("p", 1, made.getvalue)], tmp_path / "x")
+    with Image.open(io.BytesIO(pq.read_table(file)["webp"].to_pylist()[0])) as opened:
+        assert abs(int(np.asarray(opened.convert("L"))[4, 4]) - 40) <= 3

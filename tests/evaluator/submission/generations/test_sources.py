@@ -177,3 +177,90 @@ def test_seeds_beyond_measure_are_refused_before_anything_is_laid_out(tmp_path: 
     one.manifest["seeds"] = list(range(1001))
     found = taken(one.folder(tmp_path / "f"))
     assert codes(found) == ["too_many_images"]
+
+
+def _images_table(one: Made, **columns: pa.Array) -> pa.Table:
+    rows = [row for row in one.rows.values() if row["file"] is not None]
+    given = {
+        "prompt_id": pa.array([row["prompt_id"] for row in rows]),
+        "seed": pa.array([row["seed"] for row in rows]),
+        "image": pa.array([one.files[row["file"]] for row in rows], pa.binary()),
+    }
+    return pa.table(given | columns)
+
+
+def _beside_manifest(one: Made, table: pa.Table, place: Path, **options: object) -> Path:
+    place.mkdir()
+    (place / "assay.toml").write_bytes(one.toml)
+    pq.write_table(table, place / "a.parquet", **options)
+    return place / "a.parquet"
+
+
+def test_categories_and_repeated_bytes_of_parquet_are_read_as_what_they_stand_for(
+    tmp_path: Path,
+) -> None:
+    one = made()
+    whole = _images_table(one)
+    table = pa.table({name: whole[name].combine_chunks() for name in whole.column_names})
+    coded = {name: table[name].combine_chunks() for name in ("prompt_id", "image")}
+    columns = {name: column.dictionary_encode() for name, column in coded.items()}
+    plain = taken(_beside_manifest(one, table, tmp_path / "plain"))
+    found = taken(_beside_manifest(one, _images_table(one, **columns), tmp_path / "coded"))
+    assert (codes(plain), codes(found)) == ([], [])
+    assert found.content_sha256 == plain.content_sha256
+
+
+def test_text_of_parquet_that_is_no_utf8_is_told(tmp_path: Path) -> None:
+    one = made()
+    ids = _images_table(one)["prompt_id"].combine_chunks()
+    buffers = ids.buffers()
+    broken = pa.Array.from_buffers(
+        pa.string(), len(ids), [*buffers[:2], pa.py_buffer(b"\xff" * buffers[2].size)]
+    )
+    for name in ("prompt_id", "prompt"):
+        table = _images_table(one, **{name: broken})
+        assert "damaged_parquet" in codes(taken(_beside_manifest(one, table, tmp_path / name)))
+
+
+def test_bytes_within_bytes_are_no_images(tmp_path: Path) -> None:
+    one = made()
+    images = _images_table(one)["image"].to_pylist()
+    nested = pa.array([{"bytes": {"bytes": image}} for image in images])
+    found = taken(_beside_manifest(one, _images_table(one, image=nested), tmp_path / "nested"))
+    assert codes(found) == ["bad_parquet"]
+
+
+def test_a_small_parquet_file_that_names_one_long_value_in_every_row_fills_no_memory(
+    tmp_path: Path,
+) -> None:
+    one, rows = made(), 64
+    long = {"prompt_id": pa.array(["a" * (16 << 20)]), "image": pa.array([b"a" * (80 << 20)])}
+    for name, code in (("prompt_id", "bad_parquet"), ("image", "too_large")):
+        table = pa.table(
+            {
+                "prompt_id": pa.array(["p0"] * rows),
+                "seed": pa.array([1] * rows),
+                "image": pa.array([b"z"] * rows, pa.binary()),
+            }
+            | {name: pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), long[name])}
+        )
+        path = _beside_manifest(
+            one,
+            table,
+            tmp_path / name,
+            use_dictionary=[name],
+            dictionary_pagesize_limit=1 << 30,
+            compression="zstd",
+            store_schema=False,
+            write_statistics=False,
+        )
+        assert path.stat().st_size < 20_000
+        pool = pa.system_memory_pool()  # counts for itself from here on
+        before = pa.default_memory_pool()
+        pa.set_memory_pool(pool)
+        try:
+            found = taken(path)
+        finally:
+            pa.set_memory_pool(before)
+        assert code in codes(found)
+        assert pool.max_memory() < 400 << 20

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from benchmarks.errors import SubmitterError
+from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.stored_scores import read_stored
 from evaluator.worker.roles import WorkerRole
 from leaderboard.governance.acts import Acts
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.models.entries import PATH, ModelEntry, read_track
+from leaderboard.models.image_table import images_path
 from leaderboard.models.pictures import ModelPictures
 from leaderboard.models.reading import ModelReader
 from leaderboard.models.scores import scores_path
@@ -22,7 +24,7 @@ from leaderboard.records import RunResult, Status
 from leaderboard.states import State
 from leaderboard.store.interface import transact
 from tests.evaluator.rig import ADA, BOB, ROOT
-from tests.evaluator.worker.generations import PROMPTS, TINY, ModelRig, drawn, received
+from tests.evaluator.worker.generations import PROMPTS, TINY, ModelRig, drawn, received, tiny_set
 
 OTHER = {
     "assay.toml": b'name = "other"\ndirection = "lower_is_better"',
@@ -302,3 +304,50 @@ def test_a_store_put_together_again_has_the_same_models(rig: ModelRig) -> None:
         rig.store.public, lambda: repaired(rig.store, {"toy": rig.toy.card}, rig.clock()), "again"
     )
     assert read_track(rig.store.public) == before
+
+
+@pytest.mark.parametrize("damaged", [b'{"entr', b'{"entries": [{"novel": 1}]}'])
+def test_a_damaged_file_of_models_is_made_anew_by_the_next_publication(
+    damaged: bytes, rig: ModelRig
+) -> None:
+    rig.send()
+    first = received(rig, "painter", drawn(10))
+    rig.worker().run_all()
+    before = _entry(rig, first)
+    transact(rig.store.public, lambda: {PATH: damaged}, "damaged")
+    with pytest.raises(PlatformError, match="cannot be read"):
+        ModelReader(rig.store, {TINY: rig.tiny}, None).track()
+    second = received(rig, "sketcher", drawn(40))
+    rig.worker("w2").run_all()
+    assert _state(rig, second) is State.PUBLISHED
+    assert _entry(rig, first) == before
+    assert model_differences(rig.store) == ()
+
+
+@pytest.mark.parametrize("path_of", [scores_path, images_path])
+@pytest.mark.parametrize("content", [None, b"damaged"])
+def test_another_models_broken_file_is_no_reason_to_fail(
+    path_of: Callable[[str, str], str], content: bytes | None, rig: ModelRig
+) -> None:
+    rig.send()
+    first = received(rig, "painter", drawn(10))
+    rig.worker().run_all()
+    path = path_of(first.submission.submission_id, TINY)
+    transact(rig.store.public, lambda: {path: content}, "broken")
+    rig.clock.move(hours=1)
+    second = received(rig, "painter", {**drawn(10), ("one", 2): 99}, version="2")
+    rig.worker("w2").run_all()
+    assert _state(rig, second) is State.PUBLISHED
+    assert [run.reused for run in _entry(rig, second).judges.values()] == [0]
+
+
+def test_what_was_drawn_for_other_prompts_is_scored_by_no_further_metric(rig: ModelRig) -> None:
+    rig.send()
+    model = received(rig, "painter", drawn(10))
+    rig.worker().run_all()
+    before = _scores(rig, model)
+    rig.tiny = tiny_set(PROMPTS[1:], revision="2")
+    rig.send(OTHER, account=BOB)
+    rig.worker("w2").run_all()
+    assert _scores(rig, model) == before
+    assert len(_entry(rig, model).judges) == 1

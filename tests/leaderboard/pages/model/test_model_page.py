@@ -6,9 +6,13 @@ import re
 from html import unescape
 
 import pytest
+from starlette.datastructures import QueryParams
 
+from leaderboard.api.operations import Asked
+from leaderboard.api.tables.models import models
 from leaderboard.models.entries import PATH, ModelTrack, track_bytes
 from leaderboard.models.model_card import ModelCard
+from leaderboard.pages.heads.of_models import model_head
 from leaderboard.pages.model.facts import again_section
 from leaderboard.pages.model.model_page import answer
 from leaderboard.pages.model.query import PER_PAGE, ModelQuery
@@ -24,6 +28,7 @@ from tests.leaderboard.pages.models.made_up import (
     entry,
     filled,
     prompt_sets,
+    source_of,
 )
 from tests.leaderboard.pages.models.test_models_page import UNESCAPED
 from tests.leaderboard.pages.skills.skills_fixture import NASTY
@@ -145,3 +150,18 @@ def test_a_model_of_a_set_that_is_not_known_here_is_no_defect() -> None:
     store.public.commit({PATH: content}, parent=store.public.head(), message="publish")
     assert "prompt set of this model is not known" in shown(context_of(store))
     assert EMPTY not in shown(context_of(store))
+
+
+def test_a_metric_that_was_taken_off_the_boards_is_named_nowhere() -> None:
+    store = filled()
+    own = entry(0, "Aurora")
+    gone = next(iter(own.judges.values())).model_copy(update={"metric": "gone-metric"})
+    judged = own.model_copy(update={"judges": {**own.judges, "gone-0001/gone-metric": gone}})
+    content = track_bytes(ModelTrack({IDS[0]: judged}))
+    store.public.commit({PATH: content}, parent=store.public.head(), message="publish")
+    page = shown(context_of(store))
+    assert 'id="runs"' in page and "gone-metric" not in page
+    head = model_head({"id": IDS[0]}, source_of(store))
+    assert head is not None and "scored by 3 metrics" in head.description
+    (row,) = models(source_of(store), Asked({}, QueryParams())).rows
+    assert row["n_judges"] == 3

@@ -164,3 +164,10 @@ def test_where_there_are_no_two_models_it_is_said(context: Context) -> None:
     assert "One model only" in shown(context_of(filled(1)))
     assert "Nothing left to compare" in shown(context, words="nothing like it")
     assert "No metric that earned trust here" in shown(context, skill="lang")
+
+
+def test_downloads_are_within_the_models_that_are_compared(context: Context) -> None:
+    named = f"{IDS[0]},{IDS[1]},{IDS[2]}"
+    page = shown(context, IDS[0], IDS[1], models=named)
+    address = re.search(r'href="(\./v1/models/[^"]*/pairs\?[^"]*)"', page)
+    assert address is not None and f"models={named}" in unescape(address[1])

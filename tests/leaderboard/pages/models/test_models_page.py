@@ -132,6 +132,8 @@ def test_disagreements_are_named_with_both_sides_and_never_more_than_can_be_read
     assert said.count("Compare the two") == MOST_OF_A_SKILL and "3 more pairs" in said
     assert "By <bdi>One 1.0</bdi>" in said and "gone/metric" in said
     assert f"a={IDS[0]}&amp;b={IDS[1]}" in said and "15 pairs" in said
+    filtered = disagreements_section(made, choice_of(context, words="box", seed="1"))
+    assert f"skill=count&amp;words=box&amp;seed=1&amp;a={IDS[0]}" in filtered
     assert not any(one in said for one in UNESCAPED)
 
 

@@ -5,12 +5,17 @@ from __future__ import annotations
 import math
 import re
 
+import numpy as np
 import pytest
 
+from benchmarks.rethinking.generations import MetricScores
+from benchmarks.rethinking.ranking import stability
+from benchmarks.statistics.resampling import ResamplingPlan
 from leaderboard.pages.models.query import ModelsQuery
 from leaderboard.pages.page import Context
 from leaderboard.pages.seeds.bump import MOST_MODELS, Ranks, bump_chart, rank_table
 from leaderboard.pages.seeds.seeds_page import answer
+from leaderboard.pages.seeds.verdicts import verdict
 from tests.leaderboard.pages.models.made_up import EMPTY, JUDGES, context_of, filled
 from tests.leaderboard.pages.models.test_models_page import UNESCAPED
 from tests.leaderboard.pages.skills.skills_fixture import NASTY
@@ -75,3 +80,15 @@ def test_where_nothing_can_be_said_it_is_said(context: Context) -> None:
     assert "Nothing left to compare" in shown(context, words="nothing like it")
     alone = shown(context_of(filled(1)))
     assert "cannot tell" in alone and "Fewer than two models" in alone
+
+
+def test_where_no_two_models_differ_no_order_is_called_stable() -> None:
+    def found(means: list[list[float]]) -> str:
+        scores = np.array(means)[:, :, None].repeat(9, axis=2)
+        prompts = tuple(f"p{i}" for i in range(9))
+        table = MetricScores("m", ("a", "b"), ("1", "2"), prompts, scores, scores)
+        return verdict(stability(table, ResamplingPlan(prompts, seed=7, n_resamples=50)))
+
+    assert "no order" in found([[0.5, 0.5], [0.4, 0.4]])
+    assert "stable" in found([[0.5, 0.4], [0.5, 0.4]])
+    assert "not stable" in found([[0.5, 0.4], [0.4, 0.5]])
