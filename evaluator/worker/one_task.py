@@ -20,6 +20,7 @@ from evaluator.worker.ending.concluding import MAX_ATTEMPTS_TO_PUBLISH, Endings,
 from evaluator.worker.ending.handing_over import HandingOver
 from evaluator.worker.ending.judging import Scored
 from evaluator.worker.ending.outgoing import Outgoing
+from evaluator.worker.running.generations_run import BOX_NOT_ENDED
 from evaluator.worker.running.scoring_run import Scoring, StoreAwayError
 from evaluator.worker.stopping import StoppedError
 from evaluator.worker.upkeep.disk_room import is_full
@@ -189,8 +190,14 @@ class OneTask:
         return True
 
     def _fail(self, task: Task, error: AssayError) -> None:
-        if error.code == "box_not_ended":
+        if error.code == BOX_NOT_ENDED:
             self.broke(error)
+            if (
+                task.submission.kind is Kind.GENERATIONS
+            ):  # A metric did that, not whose images they are.
+                self.endings.give_back(task, error, "")
+                self.hand.let_go(task)
+                return
         if error.fault == "submitter":
             self.scoring.scorers.forget(task.submission)  # The same code would only fail again.
         told = error if self.scoring.may_tell(task.submission) else without_its_words(error)

@@ -35,6 +35,8 @@ from leaderboard.models.grid import missing
 from leaderboard.models.ranked_metrics import RankedMetric
 from leaderboard.records import JudgeRun, Submission
 
+BOX_NOT_ENDED = "box_not_ended"
+
 log = logging.getLogger(__name__)
 
 
@@ -121,6 +123,7 @@ class _Sitting:
 
         Raises:
             TransientError: a fault of the world.
+            PlatformError: `box_not_ended`.
         """
         who = JudgeRun(
             submission_id=metric.submission.submission_id,
@@ -141,6 +144,8 @@ class _Sitting:
         except TransientError:
             raise
         except AssayError as error:
+            if error.code == BOX_NOT_ENDED:
+                raise  # Beside what it left behind no further code may run.
             said = without_its_words(error).message
             log.warning("%s has not scored %s: %s", metric.entry_id, self.of[0], error)
             return Given(metric, who.model_copy(update={"failed": said}))

@@ -351,3 +351,26 @@ def test_what_was_drawn_for_other_prompts_is_scored_by_no_further_metric(rig: Mo
     rig.worker("w2").run_all()
     assert _scores(rig, model) == before
     assert len(_entry(rig, model).judges) == 1
+
+
+def test_a_metric_that_leaves_something_behind_stops_the_worker_and_not_the_model(
+    rig: ModelRig,
+) -> None:
+    rig.send()
+    rig.worker().run_all()
+    model = received(rig, "painter", drawn(10))
+
+    def stays(_: int, __: str) -> float:
+        raise PlatformError("box_not_ended", "A process of it lives on.")
+
+    rig.backend.score = stays
+    worker = rig.worker("w2")
+    worker.run_next()
+    assert _state(rig, model) is State.QUEUED
+    assert not worker.gate.ok
+    rig.clock.move(hours=1)
+    assert not worker.run_next(), "nothing more runs beside it"
+    rig.backend.score = lambda value, _: float(value)
+    rig.worker("w3").run_all()
+    assert _state(rig, model) is State.PUBLISHED
+    assert not any(run.failed for run in _entry(rig, model).judges.values())
