@@ -14,8 +14,8 @@ from pathlib import Path
 from benchmarks.demo.gecko_split import Prompt, prompts
 from benchmarks.demo.models import MODELS, depict
 from benchmarks.demo.shots import chance, shoot
+from benchmarks.prompt_sets.image_names import IMAGES, image_file
 from evaluator.generation.manifest import GenerationsManifest, manifest_text
-from evaluator.generation.names import IMAGES, image_file
 from evaluator.generation.rows import TABLE
 from evaluator.manifest import FILE
 

@@ -16,12 +16,12 @@ from filelock import FileLock, Timeout
 from PIL import Image
 
 from benchmarks.errors import SubmitterError
+from benchmarks.prompt_sets.image_names import IMAGES
 from evaluator.generation.manifest import (
     GenerationsManifest,
     manifest_text,
     parse_generations,
 )
-from evaluator.generation.names import IMAGES
 from evaluator.generation.plan import Job
 from evaluator.generation.rows import TABLE, ImageRow, encoded, read_rows
 from evaluator.generation.settings import differences

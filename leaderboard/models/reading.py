@@ -4,17 +4,61 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Generic, TypeVar
 
-from benchmarks.errors import SubmitterError
+from benchmarks.errors import SubmitterError, TransientError
 from benchmarks.prompt_sets.prompt_set import PromptSet, SetPrompt
 from leaderboard.models.board_memory import BoardMemory
 from leaderboard.models.entries import PATH, ModelTrack, parse_track
 from leaderboard.models.pins import PATH as PINS_PATH
 from leaderboard.models.pins import Pins
 from leaderboard.models.scores import ScoresReader
-from leaderboard.store.interface import NotFoundError, Store
+from leaderboard.store.interface import NotFoundError, Repository, Store
+
+Value = TypeVar("Value")
+
+
+class KeptFile(Generic[Value]):
+    """A file of the store, parsed again only when it has changed.
+
+    While the store does not answer, what was read last stays.
+
+    Args:
+        public: the repository.
+        path: of the file.
+        parse: makes a value of its content.
+        absent: the value where there is no such file.
+    """
+
+    def __init__(
+        self, public: Repository, path: str, parse: Callable[[bytes], Value], absent: Value
+    ) -> None:
+        self._public, self._path, self._parse = public, path, parse
+        self._absent = self._value = absent
+        self._content: bytes | None = None
+        self._lock = threading.Lock()
+
+    def now(self) -> Value:
+        """The value of the file as it is.
+
+        Raises:
+            TransientError: the store cannot be read, and never was.
+        """
+        content = b""
+        try:
+            with contextlib.suppress(NotFoundError):
+                content = self._public.read(self._path)
+        except TransientError:
+            if self._content is None:
+                raise
+            return self._value
+        with self._lock:
+            if content != self._content:
+                self._value = self._parse(content) if content else self._absent
+                self._content = content
+            return self._value
 
 
 class ModelReader:
@@ -38,42 +82,25 @@ class ModelReader:
         self.scores = ScoresReader(store.public)
         self.public = store.public
         self.data = data
-        self._lock = threading.Lock()
-        self._content: bytes | None = None
-        self._track = ModelTrack()
-        self._pins_content: bytes | None = None
-        self._pins = Pins()
         self.memory = BoardMemory()
+        self._track = KeptFile(store.public, PATH, parse_track, ModelTrack())
+        self._pins = KeptFile(store.public, PINS_PATH, Pins.model_validate_json, Pins())
 
     def track(self) -> ModelTrack:
         """The models on the boards now.
 
         Raises:
-            TransientError: the store cannot be read.
+            TransientError: the store cannot be read, and never was.
         """
-        content = b""
-        with contextlib.suppress(NotFoundError):
-            content = self.public.read(PATH)
-        with self._lock:
-            if content != self._content:
-                self._track = parse_track(content) if content else ModelTrack()
-                self._content = content
-            return self._track
+        return self._track.now()
 
     def pins(self) -> Pins:
         """What operators decided of metrics as judges.
 
         Raises:
-            TransientError: the store cannot be read.
+            TransientError: the store cannot be read, and never was.
         """
-        content = b""
-        with contextlib.suppress(NotFoundError):
-            content = self.public.read(PINS_PATH)
-        with self._lock:
-            if content != self._pins_content:
-                self._pins = Pins.model_validate_json(content) if content else Pins()
-                self._pins_content = content
-            return self._pins
+        return self._pins.now()
 
     def prompts(self, prompt_set: str) -> tuple[SetPrompt, ...] | None:
         """The prompts of a set; None where it or its files are not here."""

@@ -16,8 +16,7 @@ from evaluator.scoring.images import canonical
 from evaluator.scoring.images.canonical import ImageError
 
 _UPRIGHT = 1
-# What Pillow's readers raise on bytes that were damaged or made up; found by feeding them such.
-_DAMAGE = (
+DAMAGE = (
     OSError,
     SyntaxError,
     EOFError,
@@ -30,6 +29,7 @@ _DAMAGE = (
     struct.error,
     zlib.error,
 )
+"""What Pillow's readers raise on bytes that were damaged or made up; found by feeding them such."""
 
 Remark = tuple[str, str]
 """A code and one sentence."""
@@ -68,7 +68,7 @@ def decode(data: bytes) -> Decoded:
         raise ImageError("not an image of a known format") from error
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise ImageError("it has too many pixels") from error
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise ImageError(f"a damaged image ({error})") from error
 
 

@@ -4,34 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import io
-import struct
-import zlib
 from dataclasses import dataclass
 
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from evaluator.scoring.images import canonical
+from evaluator.scoring.images.decoding import DAMAGE
 from evaluator.submission.generations.perceptual import perceptual_hash, seen_from_afar
 from evaluator.submission.generations.sources import Fault
 
 FORMATS = ("PNG", "JPEG", "WEBP")
 SUFFIXES = {"PNG": ".png", "JPEG": ".jpg", "WEBP": ".webp"}
-_DAMAGE = (
-    OSError,
-    SyntaxError,
-    EOFError,
-    ValueError,
-    TypeError,
-    IndexError,
-    KeyError,
-    OverflowError,
-    RuntimeError,
-    struct.error,
-    zlib.error,
-    Image.DecompressionBombWarning,
-)
-"""What Pillow's readers raise on bytes that were damaged or made up."""
+_DAMAGE = (*DAMAGE, Image.DecompressionBombWarning)
 _METADATA = frozenset({"exif", "Raw profile type exif", "xmp", "XML:com.adobe.xmp"})
 """Where Pillow keeps what may say which side is up."""
 _NEAR = 4

@@ -15,11 +15,11 @@ from typer.testing import CliRunner, Result
 
 from benchmarks.demo import gecko_split
 from benchmarks.errors import PlatformError, SubmitterError
+from benchmarks.prompt_sets.image_names import image_file
 from benchmarks.registry import load_registry
 from evaluator.__main__ import command_line
 from evaluator.commands import check as command
 from evaluator.commands import source as sources
-from evaluator.generation.names import image_file
 from evaluator.hub.source import HubSource
 from evaluator.isolation.backend import IsolationStatus, Probe
 from evaluator.isolation.gate import machine_isolation
