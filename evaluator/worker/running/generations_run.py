@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks.errors import AssayError, PlatformError, TransientError
+from benchmarks.errors import AssayError, PlatformError, SubmitterError, TransientError
 from benchmarks.prompt_sets.prompt_set import PromptSet
 from benchmarks.schema import Benchmark, Questions, ScoreTable
 from evaluator.isolation.supervising.failures import without_its_words
@@ -64,11 +64,13 @@ class GenerationsRun:
         """See `Run`.
 
         Raises:
+            SubmitterError: `other_revision`, its images are of other prompts than the set has now.
             PlatformError: `upload_changed`, or `not_a_prompt_set`.
             TransientError: a fault of the world, as of a run of a metric's own.
         """
         if not isinstance(benchmark, PromptSet):
             raise PlatformError("not_a_prompt_set", f"{benchmark.name} is no prompt set.")
+        _check_revision(self.submission, benchmark)
         kept = self.jury.kept(self.submission, benchmark)
         gave = {name: run for name, run in (kept.judges if kept else {}).items() if not run.failed}
         due = missing(gave, self.jury.metrics())  # what failed before is tried once more
@@ -87,6 +89,18 @@ class GenerationsRun:
                 for place, metric in enumerate(due)
             ]
         return together(benchmark.name, kept, given)
+
+
+def _check_revision(submission: Submission, prompt_set: PromptSet) -> None:
+    drawn, card = submission.images, prompt_set.card
+    if drawn is None or drawn.revision in (card.revision, *card.same_questions_as):
+        return
+    raise SubmitterError(
+        "other_revision",
+        f"Its images were drawn for revision {drawn.revision} of {card.name}, and here it is at "
+        f"{card.revision}.",
+        "Draw the prompts as they are now, and send the images as a new version.",
+    )
 
 
 @dataclass(frozen=True)

@@ -92,9 +92,15 @@ class Jury:
         return Scored(benchmark.name, table, result.isolation, judges=result.judges)
 
     def others(self, submission: Submission, benchmark: Benchmark) -> Reusable:
-        """What metrics gave for images of other models, to be looked up by image."""
-        entries = readable_track(self.store.public).of(benchmark.name, benchmark.card.revision)
+        """What metrics gave for images of other models, to be looked up by image.
+
+        Nothing, where somebody wants to have it run again for a reason of theirs.
+        """
         name = submission.submission_id
+        again = self._ledger.whole_status(name).scored_at is not None
+        if again and asked_by(self._ledger.whole_events(name)).code != NEW_METRIC:
+            return Reusable(self.store, [])
+        entries = readable_track(self.store.public).of(benchmark.name, benchmark.card.revision)
         return Reusable(self.store, [one for one in entries if one.submission_id != name])
 
 

@@ -210,6 +210,33 @@ def test_what_an_operator_has_run_again_is_scored_anew(rig: ModelRig) -> None:
     assert _entry(rig, model).pictures == 1
 
 
+def test_what_is_run_again_takes_no_scores_of_other_models_either(rig: ModelRig) -> None:
+    rig.send()
+    model = received(rig, "painter", drawn(10))
+    rig.worker().run_all()
+    received(rig, "copyist", drawn(10), account=BOB)
+    rig.worker("w2").run_all()
+    rig.backend.asked.clear()
+    acts = Acts(rig.store, {"toy": rig.toy.card}, rig.clock)
+    acts.rerun(model.submission.submission_id, ROOT, "In doubt.")
+    rig.worker("w3").run_all()
+    assert len(rig.backend.asked) == 9
+
+
+def test_a_set_of_earlier_prompts_is_not_scored_on_those_of_now(rig: ModelRig) -> None:
+    rig.send()
+    model = received(rig, "painter", drawn(10))
+    rig.worker().run_all()
+    before = _scores(rig, model)
+    rig.tiny = tiny_set(revision="2")
+    acts = Acts(rig.store, {"toy": rig.toy.card}, rig.clock)
+    acts.rerun(model.submission.submission_id, ROOT, "In doubt.")
+    rig.worker("w2").run_all()
+    status = Ledger(rig.store).whole_status(model.submission.submission_id)
+    assert (status.state, status.code, status.on_boards) == (State.FAILED, "other_revision", True)
+    assert _scores(rig, model) == before
+
+
 def test_pictures_of_what_is_on_the_boards_are_found_by_prompt_and_seed(rig: ModelRig) -> None:
     model = received(rig, "painter", drawn(10))
     rig.worker().run_all()
