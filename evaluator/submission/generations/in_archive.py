@@ -139,11 +139,25 @@ class ArchiveSource:
 
     def _keep(self, entry: Entry, head: _Head) -> None:
         last = PurePosixPath(entry.name).name
-        if entry.fault or len(head.tables) + len(head.manifests) >= _MOST_CANDIDATES:
+        if last != FILE and not last.endswith(_TABLES):
             return
+        if len(head.tables) + len(head.manifests) >= _MOST_CANDIDATES:
+            return
+        if entry.fault:
+            raise SubmitterError(
+                "unreadable_file",
+                f"{shown(entry.name)} in {self.name} cannot be read: it {entry.fault}.",
+                "Pack it anew, as a plain file and without a password.",
+            )
+        if entry.name in head.manifests or entry.name in head.tables:
+            raise SubmitterError(
+                "file_twice",
+                f"{self.name} holds two files {shown(entry.name)}.",
+                "Keep the right one.",
+            )
         if last == FILE:
             head.manifests[entry.name] = self._beginning(entry, MAX_BYTES + 1)
-        elif last.endswith(_TABLES):
+        else:
             spooled = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 (closed with the source)
             file = self._stack.enter_context(spooled)
             n_bytes = 0

@@ -264,3 +264,30 @@ def test_a_small_parquet_file_that_names_one_long_value_in_every_row_fills_no_me
             pa.set_memory_pool(before)
         assert code in codes(found)
         assert pool.max_memory() < 400 << 20
+
+
+def test_two_tables_or_manifests_of_one_name_are_refused_and_not_chosen_between(
+    tmp_path: Path,
+) -> None:
+    for name in ("assay.toml", "images.jsonl"):
+        path = made().zipped(tmp_path / f"{name}.zip")
+        with zipfile.ZipFile(path, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
+            archive.writestr(name, b"")
+        found = taken(path)
+        assert codes(found) == ["file_twice"]
+        assert name in found.problems[0].message
+
+
+def test_a_manifest_behind_a_password_is_told_as_that(tmp_path: Path) -> None:
+    path = made().zipped(tmp_path / "a.zip")
+    content = bytearray(path.read_bytes())
+    name = b"assay.toml"
+    for mark, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        start = -1
+        while (start := content.find(mark, start + 1)) >= 0:
+            if name in content[start : start + 80]:
+                content[start + flags] |= 1  # as archivers mark what they encrypt
+    path.write_bytes(bytes(content))
+    (problem,) = taken(path).problems
+    assert problem.code == "unreadable_file"
+    assert "assay.toml" in problem.message
