@@ -34,6 +34,7 @@ from benchmarks.stored_scores import SCHEMA
 from leaderboard.api.routes import routes
 from leaderboard.api.source import Source
 from leaderboard.models.entries import PATH, ModelEntry, ModelTrack, track_bytes
+from leaderboard.models.image_table import image_table, images_path
 from leaderboard.models.model_card import ImagesSeen, ModelCard, SharedImages
 from leaderboard.models.pictures import ModelPictures, pictures_path, write_pictures
 from leaderboard.models.reading import ModelReader
@@ -177,9 +178,13 @@ def picture_files(one: ModelEntry) -> dict[str, bytes]:
     ]
     with tempfile.TemporaryDirectory() as folder:
         made = write_pictures(images, Path(folder) / "pictures")
+        table = image_table({"prompt_id": p, "seed": s, "sha256": "0" * 64} for p, s, _ in images)
         return {
-            pictures_path(one.submission_id, SET, k): path.read_bytes()
-            for k, path in enumerate(made)
+            images_path(one.submission_id, SET): table,
+            **{
+                pictures_path(one.submission_id, SET, k): path.read_bytes()
+                for k, path in enumerate(made)
+            },
         }
 
 
