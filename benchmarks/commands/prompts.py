@@ -17,14 +17,12 @@ from rich.console import Console
 from benchmarks.command_line import errors
 from benchmarks.commands.common import AsJson, Data, known_sets, named, print_json
 from benchmarks.commands.prompt_set_lines import set_line, sets_table
-from benchmarks.errors import SubmitterError
 from benchmarks.prompt_sets.image_names import IMAGES
 from benchmarks.prompt_sets.prompt_set import SEEDS, PromptSet
 from benchmarks.prompt_sets.seeds import parse_seeds
 from benchmarks.prompt_sets.wanted import MANIFEST, TABLE, Wanted, wanted_files
 from benchmarks.schema import Benchmark
-from benchmarks.score_columns import check_metric_name
-from benchmarks.sources.new_folder import write_new
+from benchmarks.sources.new_folder import name_for, write_new
 from benchmarks.sources.output import check_output, write_whole
 
 
@@ -90,7 +88,7 @@ def prompts(
         sys.stdout.flush()
     elif manifest:
         asked = parse_seeds(seeds) if seeds is not None else None
-        _write_folder(out, _checked_name(model, out), _Export(benchmark, data, chosen), asked)
+        _write_folder(out, name_for(model, out), _Export(benchmark, data, chosen), asked)
     else:
         _write_file(out, _Export(benchmark, data, chosen), force=force)
 
@@ -170,19 +168,6 @@ def _write_folder(folder: Path, title: str, export: _Export, seeds: tuple[int, .
 
 def _table(benchmark: Benchmark, data: Path | None) -> pd.DataFrame:
     return benchmark.prompts(data)[["prompt_id", "prompt", "split", "skills"]]
-
-
-def _checked_name(name: str, folder: Path) -> str:
-    try:
-        return check_metric_name(name or folder.resolve().name)
-    except SubmitterError as error:
-        if name:
-            raise
-        raise SubmitterError(
-            error.code,
-            f"The folder's name is none for a board: {error.message}",
-            f"Give the name with --name. {error.hint}",
-        ) from error
 
 
 def _say(text: str) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from benchmarks.errors import SubmitterError
+from benchmarks.score_columns import check_metric_name
 
 
 def write_new(folder: Path, files: Mapping[str, bytes], empty: tuple[str, ...] = ()) -> None:
@@ -54,3 +55,21 @@ def _unwritable(folder: Path, error: OSError) -> SubmitterError:
         f"{folder} cannot be written: {error.strerror or error}.",
         "Choose another folder.",
     )
+
+
+def name_for(name: str, folder: Path) -> str:
+    """The name on the boards of what a folder holds: as given, else that of the folder.
+
+    Raises:
+        SubmitterError: see `check_metric_name`.
+    """
+    try:
+        return check_metric_name(name or folder.resolve().name)
+    except SubmitterError as error:
+        if name:
+            raise
+        raise SubmitterError(
+            error.code,
+            f"The folder's name is none for a board: {error.message}",
+            f"Give the name with --name. {error.hint}",
+        ) from error

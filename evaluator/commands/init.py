@@ -8,10 +8,8 @@ from typing import Annotated
 
 import typer
 
-from benchmarks.errors import SubmitterError
 from benchmarks.prompt_sets.image_names import IMAGES
-from benchmarks.score_columns import check_metric_name
-from benchmarks.sources.new_folder import write_new
+from benchmarks.sources.new_folder import name_for, write_new
 from evaluator.commands.common import DataOption, console
 from evaluator.commands.generate_options import prompts_by_name, seeds_of
 from evaluator.generation.prompts import Choice, ChosenPrompts, file_prompts
@@ -71,7 +69,7 @@ def init(
     Example: python -m evaluator init ts2 my-metric --from metrics/mine.py:MyMetric
     """
     _check_options(kind, source, model, benchmark, prompts, seeds)
-    title = _checked_name(name, folder)
+    title = name_for(name, folder)
     if kind is SkeletonKind.GENERATIONS:
         wanted = _prompts(benchmark, prompts, data)
         drawn = seeds_of(seeds, wanted, SEEDS)
@@ -110,19 +108,6 @@ def _check_options(
         raise typer.BadParameter("only generations have seeds", param_hint="--seeds")
     if benchmark and prompts:
         raise typer.BadParameter("give --benchmark or --prompts, not both")
-
-
-def _checked_name(name: str, folder: Path) -> str:
-    try:
-        return check_metric_name(name or folder.resolve().name)
-    except SubmitterError as error:
-        if name:
-            raise
-        raise SubmitterError(
-            error.code,
-            f"The folder's name is none for a board: {error.message}",
-            f"Give the name with --name. {error.hint}",
-        ) from error
 
 
 def _prompts(benchmark: str, prompts: Path | None, data: Path | None) -> ChosenPrompts | None:

@@ -116,6 +116,7 @@ class Reusable:
         self._store = store
         self._entries = entries
         self._hashes: dict[str, Mapping[Key, int]] = {}
+        self._overall: dict[str, pd.DataFrame] = {}
 
     def of(self, metric: RankedMetric, wanted: Mapping[str, Wanted]) -> dict[str, float]:
         """Pair ids to scores that are known already.
@@ -153,7 +154,9 @@ class Reusable:
     def _scores(self, entry: ModelEntry, judge: str, same: Mapping[str, str]) -> dict[str, float]:
         path = scores_path(entry.submission_id, entry.prompt_set)
         try:
-            column: pd.Series[float] = read_stored(self._store.public.read(path)).overall[judge]
+            if path not in self._overall:
+                self._overall[path] = read_stored(self._store.public.read(path)).overall
+            column: pd.Series[float] = self._overall[path][judge]
         except _UNREADABLE as error:
             return _passed_over(path, error)
         known = {pair: column.get(theirs) for pair, theirs in same.items()}

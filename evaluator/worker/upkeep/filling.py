@@ -43,6 +43,7 @@ class Filling:
     jury: Jury
     registry: Mapping[str, Benchmark] = field(default_factory=dict)
     _looked: str = ""
+    _seen: tuple[str, ModelTrack, tuple[RankedMetric, ...]] | None = None
 
     def look(self) -> bool:
         """Queue what further metrics have to score; False where there is nothing.
@@ -73,8 +74,7 @@ class Filling:
         drawn = [status for status in whole if status is not None and self._is_of_now(status)]
         if not drawn:
             return {}
-        metrics = self.jury.metrics()
-        track = readable_track(self.store.public)
+        track, metrics = self._now()
         lacking = [(status, missing(self._judged(status, track), metrics)) for status in drawn]
         wanted = [(status, due) for status, due in lacking if due]
         wanted.sort(key=lambda one: -worth_of(one[0], one[1]))
@@ -90,12 +90,18 @@ class Filling:
 
     def worth(self, status: Status) -> float:
         """What it is worth by the second to score a set that waits."""
-        judged = dict(self._judged(status))
-        return worth_of(status, missing(judged, self.jury.metrics()))
+        track, metrics = self._now()
+        return worth_of(status, missing(self._judged(status, track), metrics))
 
-    def _judged(self, status: Status, track: ModelTrack | None = None) -> Mapping[str, JudgeRun]:
+    def _now(self) -> tuple[ModelTrack, tuple[RankedMetric, ...]]:
+        """The models and the ranked metrics, read once for each version of the store."""
+        head = self.store.public.head()
+        if self._seen is None or self._seen[0] != head:
+            self._seen = head, readable_track(self.store.public), self.jury.metrics()
+        return self._seen[1:]
+
+    def _judged(self, status: Status, track: ModelTrack) -> Mapping[str, JudgeRun]:
         """The metrics that have scored a set, or could not."""
-        track = track or readable_track(self.store.public)
         entry = track.entries.get(status.submission.submission_id)
         if entry is not None:
             return entry.judges
