@@ -212,9 +212,8 @@ class DataFolder:
                 f"{self._benchmark} needs {file.path} in a folder of data; none was given.",
                 f"{self.remedy(file.path)} Name the folder with --data or ASSAY_DATA.",
             )
-        code = "images_missing" if file.role == "images" else "data_missing"
         return SubmitterError(
-            code,
+            "images_missing" if file.role == "images" else "data_missing",
             f"{self._benchmark} needs {self._root / file.path}, which does not exist.",
             self.remedy(file.path),
         )

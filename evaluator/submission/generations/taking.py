@@ -28,7 +28,7 @@ from leaderboard.models.model_card import ImagesSeen
 
 MOST_SIZES = 50
 """Sizes that are told one by one."""
-_HINTS: Mapping[str, str] = {
+HINTS: Mapping[str, str] = {
     "missing": 'Draw it, or say in its row why it is not there: "file": null, "problem": "nsfw".',
     "extra": "Leave it out.",
     "corrupt": "Draw or copy it again.",
@@ -39,6 +39,7 @@ _HINTS: Mapping[str, str] = {
     "bad_row": f"Correct that line of {TABLE}.",
     "unsafe_name": "Rename that file with letters, digits and . _ - only.",
 }
+"""Kind of problem, which is the code of its error, to what to do."""
 
 Resolve = Callable[[GenerationsManifest, Source], Target]
 """Finds what a manifest's prompts are; raises SubmitterError where there are none."""
@@ -206,7 +207,7 @@ def _other_revision(manifest: GenerationsManifest, found: Target) -> Problem:
 def _listed(report: GenerationsReport) -> Iterator[Problem]:
     for problem in report.problems:
         message = f"{problem.message[:1].upper()}{problem.message[1:]}."
-        yield Problem(problem.kind, message, _HINTS[problem.kind], file=problem.where)
+        yield Problem(problem.kind, message, HINTS[problem.kind], file=problem.where)
 
 
 def _refused(problems: list[Problem], manifest: GenerationsManifest | None = None) -> Taken:

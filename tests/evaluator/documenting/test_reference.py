@@ -1,0 +1,112 @@
+"""The reference documents are what the code says: every code, state, measure and command."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from benchmarks.errors import PlatformError
+from benchmarks.registry import load_registry
+from evaluator.documenting.documents import documents
+from evaluator.documenting.error_calls import MAKERS, errors_in
+from evaluator.documenting.error_codes import PACKAGES, VARYING, error_codes
+from evaluator.documenting.markdown import text
+from leaderboard.states import State
+
+ROOT = Path(__file__).resolve().parents[3]
+NEW = documents(ROOT)
+_NO_CODE_OF_THEIRS = frozenset({"RefusedError", "not_found"})
+
+
+@pytest.mark.parametrize("name", sorted(NEW))
+def test_a_document_is_what_the_code_says(name: str) -> None:
+    path = ROOT / "docs" / name
+    assert path.is_file(), f"run `make docs`: {path.name} is missing"
+    assert path.read_text("utf-8") == NEW[name], "run `make docs` and commit what it writes"
+
+
+def test_no_other_document_pretends_to_be_written_from_the_code() -> None:
+    there = {str(p.relative_to(ROOT / "docs")) for p in (ROOT / "docs" / "reference").iterdir()}
+    assert there == set(NEW)
+
+
+def test_every_code_that_a_test_expects_is_documented() -> None:
+    known = {one.code for one in error_codes(ROOT)}
+    expected = {
+        node.comparators[0].value
+        for path in (ROOT / "tests").rglob("test_*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Compare)
+        and ast.unparse(node.left).endswith("value.code")
+        and isinstance(node.comparators[0], ast.Constant)
+        and isinstance(node.comparators[0].value, str)
+    }
+    assert len(expected) > 100
+    assert expected - known == set()
+
+
+def test_every_class_of_errors_is_looked_for() -> None:
+    """A class that takes its code as argument must be known by name, or its codes are missed."""
+    classes: dict[str, ast.ClassDef] = {}
+    for package in PACKAGES:
+        for path in (ROOT / package).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if isinstance(node, ast.ClassDef):
+                    classes[node.name] = node
+    errors = {"AssayError"}
+    for _ in range(3):
+        errors |= {n for n, c in classes.items() if errors & {ast.unparse(b) for b in c.bases}}
+    own = {name for name in errors if "super().__init__('" in ast.unparse(classes[name])}
+    # `StoreAwayError.of` hands on the code of another.
+    assert errors - own - set(MAKERS) == {"AssayError", "StoreAwayError"}
+
+
+def test_what_stands_for_several_codes_is_still_in_the_source() -> None:
+    places = {(one.module, one.said) for one in errors_in(ROOT, PACKAGES) if one.code is None}
+    assert set(VARYING) <= places
+    for (module, said), codes in VARYING.items():
+        assert codes, (module, said)
+
+
+def test_a_code_that_only_a_running_program_knows_must_be_declared(tmp_path: Path) -> None:
+    (tmp_path / "benchmarks").mkdir()
+    for package in PACKAGES[1:]:
+        (tmp_path / package).mkdir()
+    source = 'raise SubmitterError(f"bad_{kind}", "It is bad.", "Mend it.")\n'
+    (tmp_path / "benchmarks" / "odd.py").write_text(source)
+    with pytest.raises(PlatformError, match="nobody can tell") as caught:
+        error_codes(tmp_path)
+    assert caught.value.code == "undeclared_code"
+
+
+def test_what_is_told_is_what_the_source_says(tmp_path: Path) -> None:
+    for package in PACKAGES:
+        (tmp_path / package).mkdir()
+    (tmp_path / "evaluator" / "one.py").write_text(
+        "WHY = 'why'\n"
+        "def f(n, big):\n"
+        "    raise TransientError('full' if big else 'low', f'{n} are ' 'too many.', WHY)\n"
+        "class Gone(PlatformError):\n"
+        "    def __init__(self):\n"
+        "        super().__init__('gone', 'It is gone.')\n"
+    )
+    codes = {one.code: one for one in error_codes(tmp_path)}
+    assert set(codes) == {"full", "low", "gone"}
+    assert codes["low"].whose == ("the world's",)
+    assert codes["low"].says == ("… are too many.",)
+    assert codes["low"].remedies == ("why",)
+    assert codes["gone"].whose == ("ours",)
+
+
+def test_states_and_measures_are_all_there() -> None:
+    states, measures = NEW["reference/states.md"], NEW["reference/measures.md"]
+    assert all(f"| `{state.value}` |" in states for state in State)
+    for benchmark in load_registry().values():
+        for name, info in benchmark.card.measures.items():
+            assert f"| `{name}` | {text(info.title)} |" in measures
+
+
+def test_what_is_data_is_no_markup() -> None:
+    assert text("a|b <i>*x*</i>\n[l](u)") == r"a\|b \<i\>\*x\*\</i\> \[l\](u)"
