@@ -36,9 +36,10 @@ AnyStore = Annotated[
 def store_app() -> typer.Typer:
     """The group of commands."""
     app = typer.Typer(
-        help="The store: create, show, squash, cards, copy, page.", no_args_is_help=True
+        help="The store: create, show, squash, cards, copy, backup, restore, page.",
+        no_args_is_help=True,
     )
-    for command in (create, show, squash, cards, copy, page):
+    for command in (create, show, squash, cards, copy, backup, restore, page):
         app.command()(command)
     return app
 
@@ -133,11 +134,60 @@ def copy(source: AnyStore, target: AnyStore) -> None:
     """
     from leaderboard.store.copying import copy_store  # noqa: PLC0415
 
-    if not source.on_hub and not source.folder.is_dir():
-        raise SubmitterError("no_store", f"There is no store at {source}.", "Name its folder.")
+    _check_folder(source)
     with tempfile.TemporaryDirectory(prefix="assay-copy-") as scratch:
         for line in copy_store(source.open(), target.open(), Path(scratch)):
             console().print(Text(line))
+
+
+def backup(store: AnyStore, file: Annotated[Path, typer.Argument(help="A new file.")]) -> None:
+    """Write a whole store into one file, while it is in use.
+
+    The file holds private uploads, so that only you may read it. Pulses, running logs and what can
+    be made again (caches, kept scores of running work) are not in it.
+
+    Example: python -m evaluator store backup .assay/store assay-2026-11-22.tar
+    """
+    from leaderboard.store.backup.making import back_up  # noqa: PLC0415
+
+    _check_folder(store)
+    for line in back_up(store.open(), str(store), file):
+        console().print(Text(line))
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(help="A backup.")],
+    store: Annotated[
+        StoreName | None,
+        typer.Argument(
+            help="An empty store; without one the backup is only checked.",
+            parser=StoreName.parse,
+            metavar="[STORE]",
+        ),
+    ] = None,
+) -> None:
+    """Check every byte of a backup, then put it into an empty store; go on where it was stopped.
+
+    Example: python -m evaluator store restore assay-2026-11-22.tar hub:my-org/assay
+    """
+    from leaderboard.store.backup.reading import opened_backup  # noqa: PLC0415
+    from leaderboard.store.copying import copy_store  # noqa: PLC0415
+
+    with opened_backup(file) as (manifest, kept):
+        made = f"{manifest.made_at:%Y-%m-%d %H:%M} UTC"
+        n_files = len(manifest.members())
+        console().print(Text(f"{file}: whole; {n_files} files of {manifest.store}, made {made}."))
+        if store is None:
+            return
+        with tempfile.TemporaryDirectory(prefix="assay-restore-") as scratch:
+            for line in copy_store(kept, store.open(), Path(scratch)):
+                console().print(Text(line))
+
+
+def _check_folder(store: StoreName) -> None:
+    """A folder that is opened is made; one that is read must be there."""
+    if not store.on_hub and not store.folder.is_dir():
+        raise SubmitterError("no_store", f"There is no store at {store}.", "Name its folder.")
 
 
 def _parts(name: StoreName) -> HubParts:

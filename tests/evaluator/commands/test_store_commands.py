@@ -185,6 +185,28 @@ def test_a_store_is_copied_to_the_hub_and_back(store: Run, tmp_path: Path) -> No
     assert back.private.read("uploads/a.zip") == b"zip"
 
 
+def test_a_store_is_backed_up_checked_and_put_back(store: Run, tmp_path: Path) -> None:
+    source = folder_store(tmp_path / "source")
+    source.public.commit({"queue.json": b"q"}, parent=source.public.head(), message="m")
+    source.private.commit({"uploads/a.zip": b"zip"}, parent="0", message="m")
+    backup = tmp_path / "b.tar"
+    assert store("backup", tmp_path / "source", backup).code == 0
+    checked = store("restore", backup)
+    assert (checked.code, "whole; 2 files" in checked.out) == (0, True)
+    store("create", NAME)
+    assert store("restore", backup, NAME).code == 0
+    assert store("copy", NAME, tmp_path / "back").code == 0
+    assert folder_store(tmp_path / "back").private.read("uploads/a.zip") == b"zip"
+    again = store("backup", tmp_path / "source", backup)
+    assert (again.code, "[file_exists]" in again.err) == (1, True)
+    damaged = tmp_path / "damaged.tar"
+    damaged.write_bytes(backup.read_bytes().replace(b"zip", b"ZIP", 1))
+    refused = store("restore", damaged, tmp_path / "other")
+    assert (refused.code, "[bad_backup]" in refused.err) == (1, True)
+    assert store("backup", tmp_path / "absent", tmp_path / "c.tar").code == 1
+    assert not (tmp_path / "absent").exists()
+
+
 def test_a_folder_that_is_no_store_is_not_copied(store: Run, tmp_path: Path) -> None:
     refused = store("copy", tmp_path / "absent", NAME)
     assert (refused.code, "There is no store" in refused.err) == (1, True)
