@@ -9,9 +9,11 @@ from benchmarks.__main__ import command_line as of_benchmarks
 from benchmarks.registry import load_registry
 from evaluator.__main__ import command_line as of_evaluator
 from evaluator.documenting.commands_page import commands_page
+from evaluator.documenting.errata_page import errata_page
 from evaluator.documenting.error_codes import error_codes
 from evaluator.documenting.errors_page import errors_page
 from evaluator.documenting.measures_page import measures_page
+from evaluator.documenting.records_page import records_page
 from evaluator.documenting.states_page import states_page
 
 
@@ -27,8 +29,10 @@ def documents(root: Path) -> Mapping[str, str]:
         "python -m benchmarks": of_benchmarks(),
     }
     return {
+        "errata.md": errata_page(),
         "reference/commands.md": commands_page(command_lines),
         "reference/errors.md": errors_page(error_codes(root)),
         "reference/measures.md": measures_page(cards),
+        "reference/records.md": records_page(),
         "reference/states.md": states_page(),
     }

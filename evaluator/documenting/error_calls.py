@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,8 @@ _BASES: Mapping[str, str] = {
     "TransientError": "the world's",
     "PlatformError": "ours",
 }
+_DEEPEST = 4
+"""Classes from a base to what is derived from it, at most."""
 
 
 @dataclass(frozen=True)
@@ -26,26 +28,22 @@ class Maker:
 
     Attributes:
         whose: fault its errors are; empty: it depends.
-        at: position of the code among the arguments; message and hint follow it.
+        at: position of the code among the arguments; message and hint follow it; None where it is
+            called without a code, since it has one of its own.
     """
 
     whose: str
-    at: int = 0
+    at: int | None = 0
 
 
-MAKERS: Mapping[str, Maker] = {
-    **{name: Maker(whose) for name, whose in _BASES.items()},
-    "Problem": Maker("yours"),
+_PROBLEM = Maker("yours")
+_OTHERS: Mapping[str, Maker] = {
+    "Problem": _PROBLEM,
     "RefusedError": Maker("yours", 1),
     "not_found": Maker("yours"),
-    "BusyError": Maker("the world's"),
-    "VersionGoneError": Maker("the world's"),
-    "StoreGoneError": Maker("the world's"),
-    "StartUnansweredError": Maker("the world's"),
-    "NoStoreError": Maker("ours"),
     "blamed": Maker(""),
 }
-"""Calls that name a code. Errors that name their own in their constructor are found by that."""
+"""Calls that name a code and are no plain error class; these are found in the source."""
 
 
 @dataclass(frozen=True)
@@ -78,21 +76,60 @@ def errors_in(root: Path, packages: tuple[str, ...]) -> Iterator[Found]:
         root: folder that holds the packages.
         packages: names of folders in it.
     """
-    for package in packages:
-        for path in sorted((root / package).rglob("*.py")):
-            yield from _in_module(ast.parse(path.read_text("utf-8")), str(path.relative_to(root)))
+    paths = [path for package in packages for path in sorted((root / package).rglob("*.py"))]
+    trees = {path: ast.parse(path.read_text("utf-8")) for path in paths}
+    makers = {**_classes(trees.values()), **_OTHERS}
+    for path, tree in trees.items():
+        yield from _in_module(tree, str(path.relative_to(root)), makers)
 
 
-def _in_module(tree: ast.Module, module: str) -> Iterator[Found]:
+def _classes(trees: Iterable[ast.Module]) -> dict[str, Maker]:
+    """The error classes of the source, with those derived from derived ones.
+
+    One that names its own code in its constructor is called without any.
+    """
+    classes = {
+        node.name: node
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+    }
+    whose = dict(_BASES)
+    for _ in range(_DEEPEST):
+        for name, cls in classes.items():
+            fault = next((whose[_name(b)] for b in cls.bases if _name(b) in whose), None)
+            if fault is not None:
+                whose[name] = fault
+    return {
+        name: Maker(fault, None if name in classes and _names_its_code(classes[name]) else 0)
+        for name, fault in whose.items()
+    }
+
+
+def _names_its_code(cls: ast.ClassDef) -> bool:
+    return any(_hands_on_a_text(node) for node in ast.walk(cls))
+
+
+def _hands_on_a_text(node: ast.AST) -> bool:
+    """Whether it is `super().__init__("code", ...)`."""
+    return (
+        isinstance(node, ast.Call)
+        and ast.unparse(node.func) == "super().__init__"
+        and bool(node.args)
+        and isinstance(node.args[0], ast.Constant)
+    )
+
+
+def _in_module(tree: ast.Module, module: str, makers: Mapping[str, Maker]) -> Iterator[Found]:
     names = _constants(tree)
     for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
-        maker = MAKERS.get(_name(call.func))
-        if maker is not None and not _is_definition_of_problem(call):
+        maker = makers.get(_name(call.func))
+        if maker is not None and maker.at is not None and (call.args or call.keywords):
             yield from _made(call, maker, names, module)
     for cls in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
-        whose = next((_BASES[_name(b)] for b in cls.bases if _name(b) in _BASES), None)
-        if whose is not None:
-            yield from _own_code(cls, whose, names, module)
+        found = makers.get(cls.name)
+        if found is not None and cls.name not in _BASES:
+            yield from _own_code(cls, found.whose, names, module)
 
 
 def _own_code(
@@ -100,18 +137,18 @@ def _own_code(
 ) -> Iterator[Found]:
     """Of an error class that hands its own code on."""
     for call in (node for node in ast.walk(cls) if isinstance(node, ast.Call)):
-        if ast.unparse(call.func) == "super().__init__" and _first_is_text(call):
+        if _hands_on_a_text(call):
             yield from _made(call, Maker(whose), names, module)
 
 
 def _made(call: ast.Call, maker: Maker, names: Mapping[str, str], module: str) -> Iterator[Found]:
     given = {k.arg: k.value for k in call.keywords if k.arg}
-    parts = dict(zip(("code", "message", "hint"), call.args[maker.at :], strict=False)) | given
+    parts = dict(zip(("code", "message", "hint"), call.args[maker.at or 0 :], strict=False)) | given
     if "code" not in parts or isinstance(parts["code"], ast.Starred):
         parts.setdefault("code", ast.Constant(None))
     message, hint = (_text(parts.get(key), names) for key in ("message", "hint"))
     hint = hint or _text(given.get("remedy"), names)
-    whose = NOTED if module.startswith(_NOTES) and maker is MAKERS["Problem"] else maker.whose
+    whose = NOTED if module.startswith(_NOTES) and maker is _PROBLEM else maker.whose
     said = ast.unparse(call.args[0]) if call.args else ""
     for code in _codes(parts["code"], names) or (None,):
         yield Found(code, whose, message, hint, module, call.lineno, said)
@@ -167,15 +204,6 @@ def _pairs(
     elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
         for one, its in zip(target.elts, value.elts, strict=False):
             yield from _pairs(one, its, its.value if isinstance(its, ast.Constant) else None)
-
-
-def _first_is_text(call: ast.Call) -> bool:
-    return bool(call.args) and isinstance(call.args[0], ast.Constant)
-
-
-def _is_definition_of_problem(call: ast.Call) -> bool:
-    """`Problem(BaseModel)` in a class header is no call; nothing else is to be left out."""
-    return not call.args and not call.keywords
 
 
 def _name(node: ast.expr) -> str:

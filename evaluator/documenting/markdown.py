@@ -6,11 +6,15 @@ import re
 from collections.abc import Iterable, Sequence
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|])")
+_CODE = re.compile(r"(`[^`]+`)")
 
 
 def text(said: str) -> str:
-    """Words of the code as they are, in one line: nothing in them is markup."""
-    return _SPECIAL.sub(r"\\\1", " ".join(said.split()))
+    """Words of the code as they are, in one line: nothing in them is markup but `code`."""
+    parts = _CODE.split(" ".join(said.split()))
+    return "".join(
+        code(part[1:-1]) if at % 2 else _SPECIAL.sub(r"\\\1", part) for at, part in enumerate(parts)
+    )
 
 
 def code(said: str) -> str:

@@ -1,0 +1,159 @@
+"""Figures of intervals: what is drawn anew, how often intervals hold the truth, missing scores."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from benchmarks.arrays import FloatArray
+from benchmarks.statistics import influence
+from benchmarks.statistics.correlation import resampled_spearman, spearman
+from benchmarks.statistics.influence import PerturbedPlan
+from benchmarks.statistics.intervals import bca, percentile
+from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean, seed_of
+from evaluator.documenting.figures_demo import board
+from evaluator.documenting.figures_drawing import Drawing, scale
+from leaderboard.ranking.rank_ranges import MAX_MISSING
+
+METRIC = "colour-count-reader"
+BLIND = "prompt-prior"
+"""Looks at the prompt alone, so that all images of a prompt have one score."""
+SIZES = (5, 8, 12, 20, 40, 80)
+REPETITIONS = 4_000
+RESAMPLES = 1_000
+MISSING = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2)
+
+
+def _rated(metric: str) -> tuple[FloatArray, FloatArray, list[str]]:
+    """Scores and ratings of the images of `demo_evalmuse`, and their prompts."""
+    shown = board("demo_evalmuse")
+    images = shown.answers.images  # type: ignore[attr-defined]
+    scores = shown.scores.overall.loc[images["pair_id"], metric].to_numpy(np.float64)
+    return scores, images["label"].to_numpy(np.float64), list(images["prompt_id"])
+
+
+def clusters_or_pairs() -> str:
+    """Resamples of one correlation, by prompt and by image."""
+    scores, ratings, prompts = _rated(BLIND)
+    shown = board("demo_evalmuse")
+    by_prompt = shown.benchmark.plan(shown.answers)
+    by_image = ResamplingPlan(tuple(map(str, range(len(scores)))), by_prompt.seed)
+    drawn = {
+        "whole prompts": resampled_spearman(
+            scores, ratings, by_prompt.counts, by_prompt.positions(prompts)
+        ),
+        "single images": resampled_spearman(scores, ratings, by_image.counts),
+    }
+    figure = Drawing(
+        f"The rank correlation of {BLIND} on demo_evalmuse in 1,000 resamples: of whole prompts, "
+        "and of single images, which spread less.",
+        300,
+    )
+    place = scale(-0.25, 0.5, 30, 450)
+    edges = np.linspace(-0.25, 0.5, 61)
+    rows = zip(drawn.items(), (120, 235), ("one", "two"), strict=True)
+    for (name, values), floor, kind in rows:
+        shares = np.histogram(values, edges)[0] / len(values)
+        figure.path(_steps(edges, shares, place, floor, 800.0), kind, filled=True)
+        figure.line(30, floor, 450, floor)
+        low, high = np.quantile(values, [0.025, 0.975])
+        figure.interval(place, floor + 12, low, spearman(scores, ratings), high, kind)
+        said = f"{name}: {low:.2f} to {high:.2f}"
+        figure.text(30, floor - 82, said, f"{kind} strong")
+    figure.axis(place, 258, (-0.2, -0.1, 0.0, 0.1, 0.2, 0.3, 0.4, 0.5), form=".1f")
+    return figure.svg()
+
+
+def _steps(
+    edges: FloatArray, shares: FloatArray, place: object, floor: float, height: float
+) -> list[tuple[float, float]]:
+    """The outline of a histogram."""
+    at = place if callable(place) else float
+    points = [(at(edges[0]), floor)]
+    for left, right, share in zip(edges, edges[1:], shares, strict=False):
+        points += [(at(left), floor - height * share), (at(right), floor - height * share)]
+    return [*points, (at(edges[-1]), floor)]
+
+
+def coverage() -> str:
+    """Simulated: how often three intervals for a mean hold the truth."""
+    found = {size: _covered(size) for size in SIZES}
+    figure = Drawing(
+        "Simulated: share of 95 % intervals that hold the true mean of a skewed population, for 5 "
+        "to 80 clusters; percentile intervals, BCa, and BCa expanded for few clusters.",
+        330,
+    )
+    across = scale(np.log(4.6), np.log(87), 55, 450)
+    up = scale(0.70, 1.0, 270, 50)
+    for level in (0.70, 0.75, 0.80, 0.85, 0.90, 0.95, 1.0):
+        main = level == 0.95
+        figure.line(55, up(level), 450, up(level), "line" if main else "faint", 1.5 if main else 1)
+        figure.text(48, up(level) + 5, f"{level:.0%}", "strong" if main else "muted", "end", 13)
+    names = {"expanded BCa (ours)": "one", "BCa": "three", "percentile": "two"}
+    for n, (name, kind) in enumerate(names.items()):
+        points = [(across(np.log(size)), up(found[size][name])) for size in SIZES]
+        figure.path(points, kind)
+        for x, y in points:
+            figure.dot(x, y, kind)
+        left = (55, 225, 305)[n]
+        figure.dot(left + 5, 25, kind)
+        figure.text(left + 15, 30, name, kind)
+    for size in SIZES:
+        figure.text(across(np.log(size)), 290, str(size), "muted", "middle", 13)
+    figure.text(252, 312, "clusters", "muted", "middle", 13)
+    return figure.svg()
+
+
+def _covered(size: int) -> dict[str, float]:
+    """Coverage of the mean of exponential values (truth 1) with so many clusters."""
+    rng = np.random.default_rng(seed_of("figure coverage", str(size)))
+    plan = PerturbedPlan.of(ResamplingPlan(tuple(map(str, range(size))), size, RESAMPLES))
+    values = rng.exponential(size=(size, REPETITIONS))
+    draws = resampled_mean(values, plan.counts).T
+    resamples, without, twice = plan.split(draws)
+    means, members = values.mean(axis=0), np.ones((REPETITIONS, size), bool)
+    # As a board does it: contributions of blocks, the influence they have, its skewness.
+    shares = influence.contributions(means, without, twice, members)
+    speed = influence.acceleration(influence.influence(shares, means, members))
+    many = np.full(REPETITIONS, size)
+    ways = {
+        "percentile": percentile(resamples),
+        "BCa": bca(means, resamples, speed),
+        "expanded BCa (ours)": bca(means, resamples, speed, n_clusters=many),
+    }
+    return {
+        name: float(((way.low <= 1.0) & (way.high >= 1.0)).mean()) for name, way in ways.items()
+    }
+
+
+def missing_scores() -> str:
+    """What leaving out one's worst images would do to a value."""
+    scores, ratings, _ = _rated(METRIC)
+    wrong = np.abs(_ranks(scores) - _ranks(ratings))
+    order = np.argsort(wrong)
+    values = [
+        spearman(scores[kept], ratings[kept])
+        for share in MISSING
+        for kept in [order[: len(order) - round(share * len(order))]]
+    ]
+    figure = Drawing(
+        f"The rank correlation of {METRIC} on demo_evalmuse if it gave no score for the images "
+        "that it gets most wrong: it rises with every image left out.",
+        270,
+    )
+    across, up = scale(0, 0.2, 60, 450), scale(0.5, 0.9, 205, 40)
+    figure.box(across(0), 40, across(MAX_MISSING) - across(0), 165, "band")
+    figure.text(across(MAX_MISSING) + 6, 55, f"up to {MAX_MISSING:.0%}: ranked", "one", size=13)
+    for level in (0.5, 0.6, 0.7, 0.8, 0.9):
+        figure.line(60, up(level), 450, up(level), "faint")
+        figure.text(52, up(level) + 5, f"{level:.1f}", "muted", "end", 13)
+    points = [(across(share), up(value)) for share, value in zip(MISSING, values, strict=True)]
+    figure.path(points, "two")
+    for x, y in points:
+        figure.dot(x, y, "two")
+    figure.axis(across, 205, (0, 0.05, 0.1, 0.15, 0.2), "share of images left out", ".0%")
+    return figure.svg()
+
+
+_ranks = partial(lambda values: np.argsort(np.argsort(values, kind="stable"), kind="stable"))
