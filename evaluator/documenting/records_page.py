@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from io import BytesIO
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pydantic import BaseModel
 
+from benchmarks.cases import SCHEMA as CASES
 from benchmarks.rows import Row
 from benchmarks.stored_scores import SCHEMA as SCORES
 from evaluator.documenting.common_words import COMMON
@@ -16,13 +19,15 @@ from evaluator.documenting.markdown import code, page, table, text
 from leaderboard.governance.bans import Ban
 from leaderboard.governance.policy import Policy
 from leaderboard.ledger.chronicle import Line
+from leaderboard.ledger.queue_file import Queue, queue_bytes
 from leaderboard.models.entries import ModelEntry
 from leaderboard.models.pins import Pins
 from leaderboard.publication.cell_columns import SCHEMA as CELLS
-from leaderboard.ranking.cells import Cell
+from leaderboard.ranking.pairs import SCHEMA as PAIRS
 from leaderboard.records import Event, RunResult, Submission
 from leaderboard.reevaluation.history import Announced
 from leaderboard.store.backup.manifest import Manifest
+from leaderboard.store.hub import card_texts
 
 RECORDS: Mapping[type[BaseModel], str] = {
     Submission: "`submissions/ID/submission.json`: what was submitted.",
@@ -32,13 +37,32 @@ RECORDS: Mapping[type[BaseModel], str] = {
     Line: "`chronicle/N.jsonl`: the public ledger.",
     Ban: "`bans.json`: accounts from which nothing is taken.",
     Policy: "`policy.json`: what each account is allowed.",
-    Pins: "`judges.json`: which metrics an operator decided about.",
+    Pins: "`model_judges.json`: which metrics an operator decided about.",
     Announced: "`reevaluation/editions.json`: revisions and versions that were announced.",
     Manifest: "`backup.json`, the first member of a backup.",
 }
-TABLES: Mapping[str, tuple[pa.Schema, str, type | None]] = {
-    "Scores": (SCORES, "`results/ID/BENCHMARK.scores.parquet`: the score of every pair.", None),
-    "Boards": (CELLS, "`snapshot.parquet`: every value of every board.", Cell),
+TABLES: Mapping[str, tuple[pa.Schema, str, Mapping[str, str]]] = {
+    "Submissions": (
+        pq.read_schema(BytesIO(queue_bytes(Queue()))),
+        "`queue.parquet`: every submission with its state.",
+        card_texts.OF_SUBMISSIONS,
+    ),
+    "Scores": (
+        SCORES,
+        "`results/ID/BENCHMARK.scores.parquet`: the score of every pair.",
+        card_texts.OF_SCORES,
+    ),
+    "Boards": (CELLS, "`snapshot.parquet`: every value of every board.", card_texts.OF_CELLS),
+    "Pairs": (
+        PAIRS,
+        "`boards/BENCHMARK.pairs.parquet`: every test between two entries of a board.",
+        card_texts.OF_PAIRS,
+    ),
+    "Cases": (
+        CASES,
+        "`cases/BENCHMARK/REVISION.parquet`: the items behind the values, where answers are public.",
+        card_texts.OF_CASES,
+    ),
 }
 
 _INTRODUCTION = """\
@@ -54,8 +78,7 @@ def records_page() -> str:
 
 
 def _tables() -> Iterator[str]:
-    for title, (schema, what, model) in TABLES.items():
-        words = {**field_words(Row), **COMMON, **(field_words(model) if model else {})}
+    for title, (schema, what, words) in TABLES.items():
         yield f"## {title}"
         yield what
         cells = (

@@ -155,7 +155,7 @@ OF_PAIRS = {
 
 OF_SUBMISSIONS = {
     "submission_id": "the submission",
-    "kind": "`metric` (code) or `scores` (a file of scores)",
+    "kind": "`metric` (code), `scores` (a file of scores) or `generations` (images of a model)",
     "name": "as its author calls it",
     "version": "likewise",
     "metrics": "the entries it makes on the boards",
