@@ -1,6 +1,5 @@
 # Two commands matter: `make demo` and `make test`. Everything else is a part of them.
 PYTHON ?= python3.11
-UV_VERSION := 0.13.8
 VENV := .venv
 BIN := $(VENV)/bin
 UV := $(BIN)/uv
@@ -9,7 +8,7 @@ SERVE ?= 1
 PORT ?= 7860
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit lock clean
+.PHONY: help demo test lint types unit known audit lock docs sbom space release images clean
 
 help: ## list the commands
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -17,11 +16,14 @@ help: ## list the commands
 demo: $(VENV)/.installed ## evaluate the bundled scorers on the demo split and serve the app (SERVE=0: do not serve)
 	PORT=$(PORT) $(BIN)/python -m evaluator demo --store $(STORE) $(if $(filter 0,$(SERVE)),--no-serve,--serve)
 
-test: $(VENV)/.installed-dev lint types unit ## lint, types and every test this machine can run
+test: $(VENV)/.installed-dev lint types known unit ## lint, types, known defects of packages and every test this machine can run
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/hadolint Dockerfile
+	$(BIN)/shellcheck .ci/run
+	$(BIN)/yamllint --strict .github compose.yaml deploy/compose.hub.yaml
 
 types: $(VENV)/.installed-dev
 	$(BIN)/mypy
@@ -32,22 +34,57 @@ unit: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest || { [ $$? = 1 ] && $(BIN)/python -m tests.second_look; }
 
 # The environment is made once and again only when a requirements file changes. Compiling it costs
-# half a minute once and saves several seconds at every start.
-$(UV):
+# half a minute once and saves several seconds at every start. Every file that is installed has a
+# hash in the lock, and is a wheel: nothing is built here, so no build script of others runs.
+INSTALL = $(UV) pip install --quiet --python $(BIN)/python --require-hashes --no-build
+
+$(UV): requirements-uv.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r requirements-uv.txt
+	touch $@
 
 $(VENV)/.installed: requirements.txt | $(UV)
-	$(UV) pip install --quiet --python $(BIN)/python --compile-bytecode -r requirements.txt
+	$(INSTALL) --compile-bytecode -r requirements.txt
 	touch $@
 
 $(VENV)/.installed-dev: requirements-dev.txt $(VENV)/.installed
-	$(UV) pip install --quiet --python $(BIN)/python -r requirements-dev.txt
+	$(INSTALL) -r requirements-dev.txt
 	touch $@
 
-lock: | $(UV) ## resolve requirements*.in into pinned requirements*.txt
-	$(UV) pip compile --quiet --python-version 3.11 --no-emit-index-url requirements.in -o requirements.txt
-	$(UV) pip compile --quiet --python-version 3.11 --no-emit-index-url requirements-dev.in -o requirements-dev.txt
+# What is locked stays as it is, unless LOCK says otherwise: make lock LOCK="--upgrade-package pillow"
+LOCK ?=
+COMPILE = $(UV) pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock" $(LOCK)
+
+lock: | $(UV) ## resolve requirements*.in into requirements*.txt, pinned and with hashes
+	$(COMPILE) requirements.in -o requirements.txt
+	$(COMPILE) -c requirements.txt requirements-app.in -o requirements-app.txt
+	$(COMPILE) requirements-dev.in -o requirements-dev.txt
+	$(COMPILE) requirements-uv.in -o requirements-uv.txt
+
+known: $(VENV)/.installed-dev
+	$(BIN)/python -m supply.audit --offline
+
+audit: $(VENV)/.installed-dev ## ask the advisory service about every locked package, and look at our own list
+	$(BIN)/python -m supply.audit
+
+sbom: $(VENV)/.installed-dev ## write what the images hold, as CycloneDX, into sbom/
+	$(BIN)/python -m supply.sbom sbom
+
+docs: $(VENV)/.installed ## write the reference documents anew from the code
+	$(BIN)/python -m evaluator.documenting
+
+SPACE ?= build/space
+space: $(VENV)/.installed ## write the folder that is pushed to a Space (SPACE=folder)
+	$(BIN)/python -m evaluator space $(SPACE)
+
+TAG ?=
+release: $(VENV)/.installed-dev ## check that everything agrees on the version (TAG=v1.2.3) and is fit to be released
+	$(BIN)/python -m supply.release_check $(TAG)
+
+include deploy/base.env
+images: ## build both images (needs Docker with BuildKit)
+	docker build --target app --build-arg BASE_DIGEST=$(BASE_DIGEST) --tag assay-app .
+	docker build --target worker --build-arg BASE_DIGEST=$(BASE_DIGEST) --tag assay-worker .
 
 clean: ## remove the environment and caches; a store is never touched
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis screenshots
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis screenshots build sbom

@@ -1,16 +1,8 @@
 """Serves the site: `python app.py`, then open http://127.0.0.1:7860.
 
-Environment:
-    ASSAY_STORE  the store: a folder, or hub:OWNER/NAME (default `.assay/store`)
-    ASSAY_DATA   folder of benchmark data files (default: none; what needs none works)
-    ASSAY_HOST   address to listen at (default: GRADIO_SERVER_NAME, which a Space sets, or
-                 127.0.0.1; 0.0.0.0 inside a container)
-    PORT         port to listen at (default 7860)
-    ASSAY_USER   name of the local account (default: the operating system's user)
-    ASSAY_OPERATORS  accounts that may hide, rerun and ban, e.g. `hub:ada,hub:grace`
-    ASSAY_LIVE_SECRET  shared with workers that name this app in their ASSAY_LIVE: it takes their
-                 heartbeats and running logs (default: those of this machine are shown)
-    ASSAY_WEBHOOK_SECRET  as given to the Hub, which tells of changes at /webhook
+What it reads from variables or from .assay/settings.toml (`python -m evaluator settings` shows all):
+the store, the folder of data, where to listen, operators, and what it shares with workers and the
+Hub.
 
 Beside the pages it answers programs at /v1 (docs/api.md), /mcp, /health, /metrics and
 /live/pulses.
@@ -24,7 +16,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import count
@@ -37,6 +29,9 @@ from starlette.routing import BaseRoute
 from benchmarks.errors import AssayError, SubmitterError, TransientError
 from benchmarks.prompt_sets.registry import load_prompt_sets
 from benchmarks.registry import load_registry
+from benchmarks.settings.adopting import begin
+from benchmarks.settings.rotating import Rotating
+from benchmarks.settings.values import read as read_settings
 from evaluator.commands.person import os_user
 from evaluator.isolation.gate import isolation_gate
 from evaluator.submission.receiving.desk import SubmissionDesk
@@ -63,12 +58,13 @@ from leaderboard.store.live.wire import checked_secret
 from leaderboard.store.opening import StoreName
 
 LONGEST_PAUSE_S = 60.0
+LOOPBACK = "127.0.0.1"
 _Started = TypeVar("_Started")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the environment says.
+    """What the environment says, with the settings file adopted.
 
     Attributes:
         store: where submissions and results are kept.
@@ -95,24 +91,25 @@ class Settings:
             os_user: name of the operating system's user.
 
         Raises:
-            SubmitterError: `bad_port` where PORT is no port, `bad_live_secret`, or what
-                `read_sign_in` raises.
+            SubmitterError: `bad_setting`, `bad_port` where PORT is there and says nothing,
+                `bad_live_secret`, or what `read_sign_in` raises.
         """
-        port = environment.get("PORT", "7860")
-        if not port.isdecimal() or not 0 < int(port) < 65536:
-            raise SubmitterError("bad_port", f"PORT is {port!r}.", "Give a number up to 65535.")
-        data = environment.get("ASSAY_DATA")
-        secret = environment.get(SECRET, "").strip()
+        given = read_settings(environment)
+        if not environment.get("PORT", "7860").strip():
+            raise SubmitterError("bad_port", "PORT is empty.", "Give a number up to 65535.")
         return cls(
-            store=StoreName.parse(environment.get("ASSAY_STORE", ".assay/store")),
-            data=Path(data) if data else None,
-            host=environment.get("ASSAY_HOST")
-            or environment.get("GRADIO_SERVER_NAME")
-            or "127.0.0.1",
-            port=int(port),
+            store=StoreName.parse(given.store),
+            data=Path(given.data) if given.data else None,
+            host=given.host or given.server_name or LOOPBACK,
+            port=given.port,
             sign_in=read_sign_in(environment, os_user),
-            live_secret=checked_secret(secret) if secret else "",
+            live_secret=checked_secret(given.live_secret) if given.live_secret else "",
         )
+
+    def as_far_as_allowed(self) -> Settings:
+        """These, or where the store can only be read, the same with nobody able to sign in."""
+        why = self.store.why_read_only()
+        return replace(self, sign_in=self.sign_in.reading_only(why)) if why else self
 
 
 def open_store(settings: Settings) -> Store:
@@ -162,23 +159,24 @@ def build(
 def routes_of(
     settings: Settings,
     store: Store,
-    environment: Mapping[str, str],
+    environment: MutableMapping[str, str],
     source: Source | None = None,
     watch: HealthWatch | None = None,
 ) -> list[BaseRoute]:
     """What is served to programs, beside the pages.
 
     Raises:
-        SubmitterError: `weak_secret`, of the webhook.
+        SubmitterError: `weak_secret`, of the webhook, or `bad_live_secret`.
     """
     read = source or source_of(store, settings.data)
     # Told of a change, the pages see it at once and not when the version is next asked for.
     webhook = webhook_from(environment, settings.store.repositories, store.look_anew)
+    live_secrets = Rotating(SECRET, environment, checked_secret)
     return [
         # Before whatever else is below /v1: the first route that fits answers.
         *picture_routes(_pictures(settings.data), _generations(read)),
         *health_routes(watch or HealthWatch(store, settings.store.folder)),
-        *live_routes(store.live, settings.live_secret, store.clock),
+        *live_routes(store.live, live_secrets, store.clock),
         *(webhook_routes(webhook) if webhook is not None else ()),
         # After all others below /v1: it answers whatever else is asked for there.
         *api_routes(read),
@@ -207,7 +205,9 @@ def main() -> int:
     """Serve until interrupted."""
     keep_small()
     try:
-        settings = Settings.read(os.environ, os_user())
+        for warning in begin():
+            sys.stderr.write(f"warning: {warning}\n")
+        settings = Settings.read(os.environ, os_user()).as_far_as_allowed()
         store = patiently(lambda: open_store(settings))
         source = source_of(store, settings.data)
         watch = HealthWatch(store, settings.store.folder)

@@ -9,7 +9,10 @@ from collections.abc import Callable
 from rich.console import Console
 
 from benchmarks.errors import AssayError, PlatformError
+from benchmarks.settings.adopting import begin
 
+_TELLS_HOW = frozenset({"--help", "--example"})
+"""Whoever asks how something is done is answered, however wrong the settings are."""
 NOBODY_READS = 141
 """As shells say of a program that a closed pipe ended: 128 and the number of SIGPIPE."""
 
@@ -21,6 +24,8 @@ def errors() -> Console:
 
 def run(app: Callable[[], object]) -> int:
     """Run a command line; every AssayError becomes one message and its exit code.
+
+    Settings are read first, for options and for everything else.
 
     Anything else is a defect of ours: its traceback is shown and the code is 3.
 
@@ -42,6 +47,8 @@ def run(app: Callable[[], object]) -> int:
 
 def _run(app: Callable[[], object]) -> int:
     try:
+        for warning in () if _TELLS_HOW & set(sys.argv[1:]) else begin():
+            errors().print(f"warning: {warning}", markup=False, highlight=False)
         app()
     except BrokenPipeError:
         raise

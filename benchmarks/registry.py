@@ -13,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType, ModuleType
 
 from benchmarks.errors import PlatformError, SubmitterError
+from benchmarks.further_measures import load_further, with_further
 from benchmarks.schema import Benchmark
 
 BUILT_IN = Path(__file__).parent
@@ -22,7 +23,8 @@ def load_registry(extra: Sequence[Path] = ()) -> Mapping[str, Benchmark]:
     """All benchmarks of this package and of further folders of benchmark folders, by name.
 
     Raises:
-        PlatformError: two folders claim one name, or a folder's `benchmark.py` is not valid.
+        PlatformError: two folders claim one name, or a folder's `benchmark.py` is not valid, or a
+            further measure is not (see `further_measures`).
     """
     found: dict[str, Benchmark] = {}
     for root in (BUILT_IN, *extra):
@@ -34,7 +36,7 @@ def load_registry(extra: Sequence[Path] = ()) -> Mapping[str, Benchmark]:
                     "Rename one of them in its card.toml.",
                 )
             found[benchmark.name] = benchmark
-    return MappingProxyType(found)
+    return MappingProxyType(with_further(found, load_further()))
 
 
 def find(registry: Mapping[str, Benchmark], name: str) -> Benchmark:

@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from benchmarks.errors import SubmitterError
 from benchmarks.inference import infer
+from benchmarks.joining import joined
 from benchmarks.rows import Measured, Row
 from benchmarks.sources.files import DataFile
 from benchmarks.sources.folder import DataFolder
@@ -279,6 +280,8 @@ class Benchmark(ABC):
     """One benchmark: its card, its two sides and its protocol."""
 
     card: Card
+    further: tuple[Callable[[ScoreTable, Any, ResamplingPlan, str, str], Measured], ...] = ()
+    """Computes measures that its protocol has not; see `benchmarks.further_measures`."""
     _answerable: tuple[object, bool] | None = None
 
     @property
@@ -431,4 +434,8 @@ class Benchmark(ABC):
         """
         plan = PerturbedPlan.of(self.plan(answers, n_resamples))
         in_steps = {name for name, info in self.card.measures.items() if info.in_steps}
-        return infer(self.measure(scores, answers, plan), plan, in_steps)
+        measured = self.measure(scores, answers, plan)
+        given = scores, answers, plan, self.name, self.card.revision
+        if self.further:
+            measured = joined((measured, *(compute(*given) for compute in self.further)))
+        return infer(measured, plan, in_steps)

@@ -25,6 +25,8 @@ from evaluator.commands.questions import app as questions
 from evaluator.commands.reevaluate import moved, reevaluate
 from evaluator.commands.report import report
 from evaluator.commands.scorers import scorers_app
+from evaluator.commands.settings import settings
+from evaluator.commands.space import space
 from evaluator.commands.status import logs, status
 from evaluator.commands.store import store_app
 from evaluator.commands.submit import submit
@@ -38,6 +40,7 @@ _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
         worker,
         doctor,
         health,
+        settings,
         grid,
         reevaluate,
         rerun,
@@ -46,6 +49,7 @@ _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
         ban,
         unban,
         policy,
+        space,
         judges,
         pin,
         unpin,

@@ -15,7 +15,7 @@ from pydantic_core import ErrorDetails
 
 from benchmarks.errors import SubmitterError
 from benchmarks.score_columns import check_metric_name
-from evaluator.toml_lines import Key, key_lines, line_of
+from benchmarks.toml_lines import Key, key_lines, line_of
 from leaderboard.desk import Problem
 
 FILE = "assay.toml"

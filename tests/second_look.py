@@ -26,18 +26,19 @@ def failed_tests(record: Path) -> tuple[str, ...]:
     return tuple(sorted(json.loads(record.read_text())))
 
 
-def second_look(names: Sequence[str], root: Path) -> int:
+def second_look(names: Sequence[str], root: Path, options: Sequence[str] = ()) -> int:
     """Run these tests one after the other in one process; the exit code of that.
 
     Args:
         names: of the tests.
         root: the folder of the project.
+        options: further ones for pytest.
     """
     if not 0 < len(names) <= MOST:
         print(f"{len(names)} tests failed: no second look (at most {MOST} get one).")
         return 1
     print(f"A second look, alone, at: {', '.join(names)}", flush=True)
-    command = [sys.executable, "-m", "pytest", "-n", "0", *names]
+    command = [sys.executable, "-m", "pytest", "-n", "0", *options, *names]
     code = subprocess.run(command, cwd=root, check=False).returncode
     if code == 0:
         print(f"Passed alone, failed among the others, to be mended: {', '.join(names)}")

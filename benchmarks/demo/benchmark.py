@@ -14,6 +14,7 @@ import pandas as pd
 from benchmarks.croc import cases as croc_cases
 from benchmarks.croc import protocol as croc
 from benchmarks.demo import croc_split, evalmuse_split, gecko_split, ts2_split
+from benchmarks.demo.fingerprint import fingerprint_table
 from benchmarks.evalmuse import cases as evalmuse_cases
 from benchmarks.evalmuse import protocol as evalmuse
 from benchmarks.gecko import cases as gecko_cases
@@ -65,6 +66,10 @@ class DemoBenchmark(Benchmark):
         """Always: they are rendered."""
         del data
         return True
+
+    def facts(self, answers: Answers) -> Mapping[str, pd.DataFrame]:
+        """The hashes of all it is made of, and whether they are those of its revision."""
+        return {"fingerprint": fingerprint_table(self.name, self._questions(), answers)}
 
     def cases(self, answers: Answers, data: Path | None) -> pd.DataFrame:
         """What the simulated ratings say; the cases of the family, unchanged."""

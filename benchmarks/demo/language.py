@@ -98,11 +98,6 @@ def listing(scene: Scene) -> str:
     return ", ".join(items)
 
 
-def listing_words(scene: Scene) -> Words:
-    """The list form as words; claims are not told apart within an item."""
-    return _say(listing(scene), "")
-
-
 def element(scene: Scene, aspect: Aspect) -> str:
     """A claim as a short phrase, e.g. `three circles`, `red circle`, `circle above star`."""
     if aspect.group is not None:

@@ -111,13 +111,12 @@ class _Machine:
         self._memo: dict[int, Any] = {}
 
     def run(self, content: bytes) -> object:
+        """What is on the stack at `STOP`; content without one is a ValueError of `pickletools`."""
         for operation, argument, _ in pickletools.genops(BytesIO(content)):
             self._operations_left -= 1
             if self._operations_left < 0:
                 raise MaskFileError("has more instructions than masks and scores need")
             name = operation.name
-            if name == "STOP":
-                return self._pop()
             if name in _CONSTANTS:
                 self._stack.append(_CONSTANTS[name])
             elif name in _LITERALS:
@@ -126,7 +125,7 @@ class _Machine:
                 _ACTIONS[name](self, argument)
             elif name not in _IGNORED:
                 raise MaskFileError(f"holds something besides arrays and numbers ({name})")
-        raise MaskFileError("ends too early")
+        return self._pop()
 
     def mark(self, _: object) -> None:
         self._stack.append(Mark())
@@ -240,7 +239,7 @@ class _Machine:
         return self._stack[-1]
 
 
-_IGNORED = frozenset({"PROTO", "FRAME"})
+_IGNORED = frozenset({"PROTO", "FRAME", "STOP"})
 _CONSTANTS: dict[str, object] = {
     "NONE": None,
     "NEWTRUE": True,

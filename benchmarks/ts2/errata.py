@@ -48,7 +48,6 @@ _NOTE_SUBSET = (
 )
 _NOTE_ALL = "Computed as in Table 2; equal to variant paper."
 _NOTE_EXCHANGED = " The table also prints the delta of {other} here."
-_NOTE_UNDEFINED = "Undefined: a graph of the table has no scores, or too few scores differ."
 _NOTE_ABSENT = "Undefined: Table 2 prints the delta of {other} here, which is not in these scores."
 
 
@@ -127,7 +126,7 @@ def add_printed_rows(
                     n_missing=int((values.images[positions][top:] - behind).sum())
                     if len(behind)
                     else 0,
-                    note=_note(name, split, value, known=name in printed),
+                    note=_note(name, split, known=name in printed),
                 )
             )
 
@@ -142,12 +141,10 @@ def _released(values: GraphValues, positions: list[int]) -> list[str]:
     ]
 
 
-def _note(name: str, split: str, value: float, *, known: bool) -> str:
+def _note(name: str, split: str, *, known: bool) -> str:
     other = _EXCHANGED.get(name)
     if other and not known:
         return _NOTE_ABSENT.format(other=other)
-    if not np.isfinite(value):
-        return _NOTE_UNDEFINED
     if other and split == "all":
         return (
             f"Table 2 prints the delta of {other} here. Variant paper holds the corrected figure."

@@ -19,6 +19,7 @@ from rich.table import Table
 
 from benchmarks.registry import load_registry
 from benchmarks.schema import Benchmark
+from benchmarks.settings.values import with_absolute_paths
 from evaluator.bundled import bundled_hashes, bundled_modules
 from evaluator.commands.bars import run_bars
 from evaluator.commands.common import DEFAULT_STORE, DataOption, StoreOption, console
@@ -134,7 +135,7 @@ def _summarise(shown: Snapshot | None) -> None:
 def _serve(store: StoreName, data: Path | None) -> None:
     """Run the app and a worker side by side until told to stop."""
     # The children run in the project's folder: what was said relative to this one is resolved.
-    environment = {**os.environ, "ASSAY_STORE": str(store.absolute())}
+    environment = {**with_absolute_paths(os.environ), "ASSAY_STORE": str(store.absolute())}
     if data is not None:
         environment["ASSAY_DATA"] = str(data.resolve())
     commands = {

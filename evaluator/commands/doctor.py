@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -22,11 +23,15 @@ from evaluator.commands.common import (
     models_folder,
 )
 from evaluator.commands.health import check_there
+from evaluator.commands.person import os_user
+from evaluator.commands.worker_making import scratch_of
 from evaluator.doctoring.boards import boards_rows
 from evaluator.doctoring.hub_parts import hub_rows
+from evaluator.doctoring.kept_rows import kept_rows
 from evaluator.doctoring.machine import benchmark_rows, disk_rows, isolation_rows, shelf_rows
 from evaluator.doctoring.queue import broken_record_rows, health_rows
 from evaluator.doctoring.rows import Row
+from evaluator.doctoring.settings_rows import settings_rows
 from evaluator.hub.model_shelf import ModelShelf
 from evaluator.isolation.gate import machine_isolation
 from leaderboard.ledger.ledger import Ledger
@@ -64,10 +69,14 @@ def doctor(
 def _here(store: StoreName, data: Path | None) -> Iterator[Row]:
     """Of this machine."""
     models = models_folder()
+    yield from settings_rows(os.environ, os_user())
     yield from isolation_rows(machine_isolation(store.folder.resolve()))
     yield from benchmark_rows(load_registry(), data)
     yield from disk_rows({"the store": store.folder.resolve(), "models": models})
     yield from shelf_rows(ModelShelf(models))
+    given = os.environ.get("ASSAY_SCRATCH", "").strip()
+    scratch = scratch_of(store, Path(given) if given else None)
+    yield from kept_rows(store.folder.resolve(), scratch, os.environ, on_hub=store.on_hub)
 
 
 def _store_rows(store: StoreName, *, rebuild: bool, repair: bool) -> Iterator[Row]:

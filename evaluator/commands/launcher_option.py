@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from benchmarks.errors import SubmitterError
+from benchmarks.settings.renewing import SecretsOfNow
 from evaluator.launching.settings import JobSettings
 from leaderboard.store.opening import HUB, StoreName
 
@@ -80,7 +81,7 @@ class JobOptions:
     namespace: str | None = None
     questions: str = ""
 
-    def settings(self, store: StoreName, environment: Mapping[str, str]) -> JobSettings:
+    def settings(self, store: StoreName, environment: MutableMapping[str, str]) -> JobSettings:
         """How the jobs of a store are run.
 
         Args:
@@ -97,9 +98,9 @@ class JobOptions:
                 "It is not said which image jobs run in.",
                 "Build one with Assay installed and give it with --job-image.",
             )
-        secrets = {"HF_TOKEN": environment.get(JOB_TOKEN, "").strip()}
+        names = {"HF_TOKEN": JOB_TOKEN}
         if environment.get(_LIVE_SECRET):
-            secrets[_LIVE_SECRET] = environment[_LIVE_SECRET]
+            names[_LIVE_SECRET] = _LIVE_SECRET
         return JobSettings(
             store=str(store),
             image=self.image,
@@ -109,7 +110,7 @@ class JobOptions:
             at_most=self.at_once,
             questions=self.questions,
             variables={name: environment[name] for name in _PASSED_ON if environment.get(name)},
-            secrets=secrets,
+            secrets=SecretsOfNow(names, environment),
         )
 
 

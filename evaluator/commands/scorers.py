@@ -1,4 +1,4 @@
-"""`scorers`: the built-in metrics: list, describe, try one, run one."""
+"""`scorers`: the built-in metrics: list, describe, try one, run one, reckon what it costs."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from evaluator.commands.scorer_options import (
     TrustRemoteCodeOption,
 )
 from evaluator.commands.scorers_check import check
+from evaluator.commands.scorers_cost import cost
 from evaluator.commands.scorers_run import run
 from evaluator.scorers.registry import family_of, find_row, load_rows
 from evaluator.scorers.trying import try_out
@@ -33,13 +34,14 @@ from evaluator.scorers.trying import try_out
 def scorers_app() -> typer.Typer:
     """The group of commands."""
     app = typer.Typer(
-        help="The built-in metrics: list, describe, try, run, check.", no_args_is_help=True
+        help="The built-in metrics: list, describe, try, run, check, cost.", no_args_is_help=True
     )
     app.command("list")(list_)
     app.command()(describe)
     app.command()(score)
     app.command()(run)
     app.command()(check)
+    app.command()(cost)
     return app
 
 

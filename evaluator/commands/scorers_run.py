@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -14,6 +15,7 @@ import typer
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import find, load_registry
 from benchmarks.schema import Benchmark, Questions
+from benchmarks.settings.values import value_of
 from evaluator.commands.bars import run_bars
 from evaluator.commands.common import DataOption, JsonOption, now, stopped_in_words
 from evaluator.commands.engine_choice import (
@@ -41,6 +43,7 @@ from evaluator.scorers.registry import find_row, load_rows
 from evaluator.scorers.row import ScorerRow
 from evaluator.scorers.runtime import Runtime
 from evaluator.scoring.column import ScoreColumn
+from evaluator.scoring.embeddings.trimming import trim
 from evaluator.scoring.engine import EngineOptions, run_plan
 from evaluator.scoring.engines import Engine
 from evaluator.scoring.in_process.asker import ModelSource
@@ -86,6 +89,7 @@ def run(
     row = find_row(name, load_rows())
     target = find(load_registry(), benchmark)
     check_out(out)
+    most_kept = round(value_of("embeddings_gib", os.environ) * 2**30)
     _refuse_numbered(device, engine)
     given = Given(
         device,
@@ -110,6 +114,8 @@ def run(
         make_engine(engine, ray_address, actors, started.work, gpus=gpus) as carrier,
     ):
         column = started.column(carrier, bars)
+    if cache is not None:
+        trim(cache, most_kept)
     facts = Facts(
         row=row,
         benchmark=target,

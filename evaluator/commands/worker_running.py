@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from evaluator.commands.worker_options import poll_of
 from evaluator.worker.running.secrets_kept import SecretsKept
+from evaluator.worker.upkeep.log_files import LOGS, limits_of
 from evaluator.worker.upkeep.structured_logs import Doing, LogFormat, Logged, logging_to
 from evaluator.worker.worker import Worker
 from leaderboard.store.interface import Store
@@ -86,7 +87,7 @@ class Surroundings:
             return Doing(pulse.submission_id, pulse.attempt)
 
         logged = Logged(name, clock, doing, SecretsKept.of(os.environ))
-        with logging_to(self.log_format, logged, self.scratch / "logs"):
+        with logging_to(self.log_format, logged, self.scratch / LOGS, limits_of(os.environ)):
             yield made.append
 
     def _serve(self, around: ExitStack, own: str, opened: Store, hook: Webhook | None) -> None:
@@ -99,7 +100,7 @@ class Surroundings:
         around.enter_context(server.serving())
 
     def _webhook(
-        self, environment: Mapping[str, str], opened: Store, wake: threading.Event
+        self, environment: MutableMapping[str, str], opened: Store, wake: threading.Event
     ) -> Webhook | None:
         from leaderboard.service.webhooks import webhook_from  # noqa: PLC0415
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.errors import AssayError
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from leaderboard.store.hub.layout import Part
     from leaderboard.store.hub.repository import HubRepository
 
+MOST_SKEW_S = 30.0
 _WRITERS = frozenset({"admin", "write"})
 _WRITE = "repo.write"
 
@@ -26,9 +28,11 @@ def hub_rows(parts: HubParts) -> Iterator[Row]:
     # Only here: the command line starts without the Hub's client.
     from leaderboard.store.hub.layout import Part  # noqa: PLC0415
 
-    yield _token(parts)
+    row, told = _token(parts)
+    yield row
     for part in Part:
-        yield _repository(parts, part)
+        yield _repository(parts, part, told)
+    yield from _clock(parts)
     yield from _pins(parts)
 
 
@@ -66,7 +70,8 @@ def _scoped(scopes: object, owner: str, repositories: tuple[str, ...]) -> bool |
     return owner in open_to or set(repositories) <= open_to
 
 
-def _token(parts: HubParts) -> Row:
+def _token(parts: HubParts) -> tuple[Row, Mapping[str, Any]]:
+    """The token, and what the Hub tells of it."""
     from leaderboard.store.hub.faults import Asked  # noqa: PLC0415
     from leaderboard.store.hub.layout import Part  # noqa: PLC0415
 
@@ -75,21 +80,24 @@ def _token(parts: HubParts) -> Row:
         asked = Asked("ask whose token this is", names[0])
         told = parts.client.call(asked, lambda api: api.whoami(), again=False)
     except AssayError as error:
-        return Row(
+        row = Row(
             "token",
             error.message,
             "set HF_TOKEN to a token that may write the store's repositories",
             broken=True,
         )
+        return row, {}
     role = told.get("auth", {}).get("accessToken", {}).get("role", "no role is told")
     who = f"of {told.get('name')}, {role}"
     writes = may_write(told, names)
     if writes is False:
-        return Row("token", f"{who}: it may not write", "give it the right to write", broken=True)
-    return Row("token", who if writes else f"{who}: whether it may write is not told")
+        wrong = f"{who}: it may not write"
+        return Row("token", wrong, "give it the right to write", broken=True), told
+    return Row("token", who if writes else f"{who}: whether it may write is not told"), told
 
 
-def _repository(parts: HubParts, part: Part) -> Row:
+def _repository(parts: HubParts, part: Part, told: Mapping[str, Any]) -> Row:
+    """One repository: that it is answered for shows that the token may read it."""
     from leaderboard.store.hub.faults import Asked  # noqa: PLC0415
     from leaderboard.store.hub.layout import Part  # noqa: PLC0415
 
@@ -107,7 +115,22 @@ def _repository(parts: HubParts, part: Part) -> Row:
             "make it private in its settings",
             broken=True,
         )
-    return Row(f"  {name}", f"{'private' if info.private else 'open'}, at {str(info.sha)[:12]}")
+    seen = "private" if info.private else "open"
+    may = {True: "; may be read and written", False: "; may be read, not written", None: ""}
+    right = may[may_write(told, (name,))] if told else ""
+    return Row(f"  {name}", f"{seen}, at {str(info.sha)[:12]}{right}")
+
+
+def _clock(parts: HubParts) -> Iterator[Row]:
+    """This machine's clock against the Hub's, as far as its answers have told."""
+    try:
+        ahead = (datetime.now(UTC) - parts.client.clock()).total_seconds()
+    except AssayError:
+        return  # It is told of the repositories already that they cannot be reached.
+    wrong = abs(ahead) > MOST_SKEW_S
+    words = f"{abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} the Hub's"
+    advice = "set it (NTP): leases go by the Hub's, logs and signed links by this one"
+    yield Row("  clock", words if wrong else "as the Hub's", advice if wrong else "")
 
 
 def _pin(repository: HubRepository, part: Part, pin: str) -> Row:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from benchmarks.__main__ import command_line as of_benchmarks
 from benchmarks.registry import load_registry
+from benchmarks.settings.reference import rows as settings
 from evaluator.__main__ import command_line as of_evaluator
 from evaluator.documenting.commands_page import commands_page
 from evaluator.documenting.errata_page import errata_page
@@ -14,6 +15,7 @@ from evaluator.documenting.error_codes import error_codes
 from evaluator.documenting.errors_page import errors_page
 from evaluator.documenting.measures_page import measures_page
 from evaluator.documenting.records_page import records_page
+from evaluator.documenting.settings_page import settings_page
 from evaluator.documenting.states_page import states_page
 
 
@@ -34,5 +36,6 @@ def documents(root: Path) -> Mapping[str, str]:
         "reference/errors.md": errors_page(error_codes(root)),
         "reference/measures.md": measures_page(cards),
         "reference/records.md": records_page(),
+        "reference/settings.md": settings_page(settings()),
         "reference/states.md": states_page(),
     }

@@ -38,7 +38,7 @@ def dominance_ratio() -> str:
         f"{apart.size} prompts, sorted: the first wins {wins:.0%} of them and loses {losses:.0%}.",
         285,
     )
-    up = scale(-1.2, 1.2, 235, 45)
+    up = scale(-1.2, 1.5, 235, 45)
     width = 410 / apart.size
     for n, value in enumerate(apart):
         kind = "one" if value > 0 else "two" if value < 0 else "grey"

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from benchmarks.errors import SubmitterError
 from benchmarks.schema import Benchmark
+from benchmarks.toml_lines import line_of
 from evaluator.manifest import FILE, MAX_BYTES, ManifestReading, manifest_reading, nearest
 from evaluator.submission.archives.archive import Looked, looked_into
 from evaluator.submission.archives.content import Content
@@ -20,7 +21,6 @@ from evaluator.submission.archives.limits import ArchiveLimits
 from evaluator.submission.archives.weights import weights_problems
 from evaluator.submission.manifest import Manifest
 from evaluator.submission.problems import as_problem, one_error
-from evaluator.toml_lines import line_of
 from leaderboard.desk import Examination, Problem
 
 Registry = Mapping[str, Benchmark]

@@ -26,7 +26,7 @@ from evaluator.worker.stopping import StoppedError
 from evaluator.worker.upkeep.disk_room import is_full
 from leaderboard.ledger.redaction import BANNED
 from leaderboard.records import Kind
-from leaderboard.store.interface import Store
+from leaderboard.store.interface import NOT_LET_IN, Store
 
 log = logging.getLogger(__name__)
 
@@ -129,7 +129,8 @@ class OneTask:
         except TransientError as error:
             if error.code == "lost_race":
                 raise
-            log.info("Going on unseen: %s", error, extra=about(task.submission_id))
+            level = logging.WARNING if error.code in NOT_LET_IN else logging.INFO
+            log.log(level, "Going on unseen: %s", error, extra=about(task.submission_id))
         self.giving_way.look(task)
         self.outgoing.send_due()
 

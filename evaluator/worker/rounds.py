@@ -12,6 +12,7 @@ from benchmarks.errors import TransientError
 from evaluator.worker.claims.backoff import Backoff
 from evaluator.worker.claims.heartbeat import Heartbeat
 from evaluator.worker.upkeep.disk_room import is_full
+from leaderboard.store.interface import NOT_LET_IN
 
 _STOP_SEEN_WITHIN_S = 0.5
 
@@ -52,8 +53,7 @@ class Rounds:
             worked = self.step()
         except TransientError as error:
             log.warning("Nothing can be done for now: %s", error)
-            why = "the disk has no room" if is_full(error) else "the store does not answer"
-            self.heart.waiting(f"waiting: {why}")
+            self.heart.waiting(f"waiting: {_why(error)}")
             return self.backoff.next_s()
         except Exception:
             log.exception("The worker met a defect and goes on.")
@@ -72,3 +72,11 @@ class Rounds:
             if self.wake.wait(min(left, _STOP_SEEN_WITHIN_S)):
                 self.wake.clear()
                 return
+
+
+def _why(error: TransientError) -> str:
+    if is_full(error):
+        return "the disk has no room"
+    if error.code in NOT_LET_IN:
+        return "the Hub refuses the token"
+    return "the store does not answer"

@@ -63,12 +63,22 @@ class SignIn:
         local: name of the account of visitors from this machine; empty unless `way` is local.
         operators: keys of the accounts that may act on what others submitted.
         hosts: names this site is known by, beside the one a request was sent to.
+        closed: why nothing can be changed here by anybody; empty where it can.
     """
 
     way: Way = Way.NOBODY
     local: str = ""
     operators: frozenset[str] = frozenset()
     hosts: frozenset[str] = frozenset()
+    closed: str = ""
+
+    def reading_only(self, why: str) -> SignIn:
+        """The same installation where nobody can sign in, since it can write nothing.
+
+        Args:
+            why: and what its operator would do about it, in sentences.
+        """
+        return SignIn(Way.NOBODY, hosts=self.hosts, closed=why)
 
     def account(self, visit: Visit) -> Account | None:
         """The account of a visitor; None for a guest.
@@ -97,6 +107,8 @@ class SignIn:
     @property
     def invitation(self) -> str:
         """A sentence for guests: how to sign in, or whom to ask."""
+        if self.closed:
+            return self.closed
         if self.way is Way.HUB:
             return "Sign in with your Hugging Face account; only its name is asked for."
         if self.way is Way.LOCAL:

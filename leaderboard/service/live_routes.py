@@ -15,6 +15,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from benchmarks.errors import TransientError
+from benchmarks.settings.rotating import Secrets, always
 from leaderboard.service.answers import NO_STORE
 from leaderboard.service.bodies import HANG_UP, body_of
 from leaderboard.store.live.interface import KEY, Live, Pulse
@@ -33,7 +34,7 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 def routes(
     live: Live,
-    secret: str,
+    secret: str | Secrets,
     clock: Callable[[], datetime],
     *,
     steady: Callable[[], float] = time.monotonic,
@@ -42,11 +43,13 @@ def routes(
 
     Args:
         live: what is kept, and what the pages read.
-        secret: shared with the workers; empty: only the pulses are shown.
+        secret: shared with the workers, or what says which are good now; where none is, only the
+            pulses are shown.
         clock: of the store; the moment at which a pulse is received is its moment.
         steady: seconds that only go forward.
     """
-    relay = _Relay(live, secret, clock, steady)
+    secrets = always(secret) if isinstance(secret, str) else secret
+    relay = _Relay(live, secrets, clock, steady)
     return [
         Route(f"{PATH}/told", _in_words(relay.told), methods=["POST"]),
         Route(f"{PATH}/pulses", _in_words(relay.pulses), methods=["GET"]),
@@ -60,12 +63,12 @@ class _Relay:
     def __init__(
         self,
         live: Live,
-        secret: str,
+        secrets: Secrets,
         clock: Callable[[], datetime],
         steady: Callable[[], float],
     ) -> None:
         self._live = live
-        self._secret = secret.encode()
+        self._secrets = secrets
         self._clock = clock
         self._steady = steady
         self._started = steady()
@@ -139,10 +142,12 @@ class _Relay:
         return tuple(pulse for pulse in found if pulse.at >= since)
 
     def _refused(self, request: Request) -> Response | None:
-        if not self._secret:
+        secrets = self._secrets()
+        if not secrets:
             return _problem(403, "This app relays nothing: ASSAY_LIVE_SECRET is not set.", HANG_UP)
         given = request.headers.get(SECRET_HEADER, "").encode("latin-1", "replace")
-        if not hmac.compare_digest(given, self._secret):  # Takes the same time however wrong.
+        # Takes the same time however wrong.
+        if not any(hmac.compare_digest(given, good.encode()) for good in secrets):
             return _problem(401, "The secret is wrong.", HANG_UP)
         if not self._bucket.take():
             return _problem(429, "Too many messages.", {"Retry-After": "1"})

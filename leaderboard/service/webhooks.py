@@ -7,7 +7,7 @@ lost, repeated, late or forged by somebody with the secret changes nothing but w
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, MutableMapping
 from http import HTTPStatus
 from typing import Literal
 
@@ -17,6 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from benchmarks.errors import SubmitterError
+from benchmarks.settings.rotating import Rotating, Secrets, always
 from leaderboard.service.answers import Answer, in_json
 from leaderboard.service.bodies import body_of
 from leaderboard.service.health_routes import response_of
@@ -54,7 +55,7 @@ class Webhook:
     """Takes deliveries.
 
     Args:
-        secret: as it was given to the Hub.
+        secret: as it was given to the Hub; or what says which are good now.
         repositories: dataset repositories of the store, `OWNER/NAME`.
         effect: what a change of one of them brings about; quick, and harmless to repeat.
 
@@ -63,21 +64,16 @@ class Webhook:
     """
 
     def __init__(
-        self, secret: str, repositories: Collection[str], effect: Callable[[], None]
+        self, secret: str | Secrets, repositories: Collection[str], effect: Callable[[], None]
     ) -> None:
-        if len(secret) < SHORTEST_SECRET:
-            raise SubmitterError(
-                "weak_secret",
-                f"{SECRET_VARIABLE} has fewer than {SHORTEST_SECRET} characters.",
-                'Make one: python -c "import secrets; print(secrets.token_urlsafe(32))"',
-            )
-        self._secret = secret.encode()
+        self._secrets = always(checked_secret(secret)) if isinstance(secret, str) else secret
         self._repositories = frozenset(repositories)
         self._effect = effect
 
     def knows(self, secret: str) -> bool:
         """Whether this is the secret: asked before anything else of a delivery is read."""
-        return hmac.compare_digest(secret.encode(errors="replace"), self._secret)
+        given = secret.encode(errors="replace")
+        return any(hmac.compare_digest(given, good.encode()) for good in self._secrets())
 
     def answer(self, secret: str, body: bytes) -> Answer:
         """Take one delivery.
@@ -101,16 +97,33 @@ class Webhook:
         return in_json(HTTPStatus.ACCEPTED, accepted=True)
 
 
+def checked_secret(secret: str) -> str:
+    """The secret of a webhook.
+
+    Raises:
+        SubmitterError: `weak_secret`.
+    """
+    if len(secret) < SHORTEST_SECRET:
+        raise SubmitterError(
+            "weak_secret",
+            f"{SECRET_VARIABLE} has fewer than {SHORTEST_SECRET} characters.",
+            'Make one: python -c "import secrets; print(secrets.token_urlsafe(32))"',
+        )
+    return secret
+
+
 def webhook_from(
-    environment: Mapping[str, str], repositories: Collection[str], effect: Callable[[], None]
+    environment: MutableMapping[str, str], repositories: Collection[str], effect: Callable[[], None]
 ) -> Webhook | None:
     """The webhook of a process; None where no secret is set, or the store is not on the Hub.
 
     Raises:
         SubmitterError: `weak_secret`.
     """
-    secret = environment.get(SECRET_VARIABLE, "").strip()
-    return Webhook(secret, repositories, effect) if secret and repositories else None
+    if not repositories:
+        return None
+    secrets = Rotating(SECRET_VARIABLE, environment, checked_secret)
+    return Webhook(secrets, repositories, effect) if secrets() else None
 
 
 def routes(webhook: Webhook) -> list[Route]:

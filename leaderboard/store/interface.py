@@ -21,6 +21,9 @@ Changes = Mapping[str, bytes | Path | None]
 """Path to new content, or to a file of this machine that holds it, which the store copies; None
 deletes the file."""
 
+NOT_LET_IN = frozenset({"token_refused", "access_lost"})
+"""Codes of a store that answers, and takes nothing from this process until an operator acts."""
+
 
 class NotFoundError(PlatformError):
     """There is no file of that path."""

@@ -74,6 +74,20 @@ class StoreName:
         """The dataset repositories of a store on the Hub, `OWNER/NAME`; a folder has none."""
         return tuple(HubName(self.hub_name).of(part) for part in Part) if self.on_hub else ()
 
+    def why_read_only(self) -> str:
+        """Why this process can write nothing there, and what to do; empty where it may try."""
+        if not self.on_hub:
+            return ""
+        # Only here: the command line and the app start without the Hub's client.
+        from huggingface_hub import get_token  # noqa: PLC0415
+
+        if get_token():
+            return ""
+        return (
+            "This installation shows the boards and takes nothing: it has no token to write to "
+            f"{self.text} with. Its operator can give it one (HF_TOKEN, on a Space a secret)."
+        )
+
     def absolute(self) -> StoreName:
         """The same store, named so that it is found from any folder."""
         return self if self.on_hub else StoreName(str(self.folder.resolve()))

@@ -121,6 +121,11 @@ class Faults:
             self._waiting.clear()
             self._weather = None
 
+    def waiting(self) -> tuple[Fault, ...]:
+        """All that were added since the last `clear`, those that are used up as well."""
+        with self._lock:
+            return tuple(self._waiting)
+
     def take(self, target: str, method: str = "") -> Fault | None:
         """The fault for a request, if there is one left."""
         with self._lock:

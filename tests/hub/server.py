@@ -99,6 +99,10 @@ class HubServer:
         self.accounts[token] = account
         return token
 
+    def revoke(self, token: str) -> None:
+        """Know a token no more, from the next request on."""
+        self.accounts.pop(token, None)
+
     def environment(self, token: str | None = None) -> dict[str, str]:
         """Variables for another process that is to use this Hub."""
         return {

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -77,7 +79,7 @@ class EmbeddingCache:
         self._clock = clock
         self._written = clock()
         self._waiting: dict[tuple[Kind, bytes], Row] = {}
-        packs = [pack for _, pack in _packs(self._folder) if pack.about == about]
+        packs = [_used(path, pack) for path, pack in _packs(self._folder) if pack.about == about]
         self._index = {kind: _Index(kind, packs) for kind in KINDS}
 
     def __enter__(self) -> Self:
@@ -224,6 +226,13 @@ def _packs(folder: Path) -> Iterator[tuple[Path, Pack]]:
             continue
     for path in folder.glob(f"*{UNFINISHED}"):
         _remove_abandoned(path)
+
+
+def _used(path: Path, pack: Pack) -> Pack:
+    """Note that a pack was used now: what is used longest ago goes first where there is too much."""
+    with suppress(OSError):
+        os.utime(path)
+    return pack
 
 
 def _remove_abandoned(path: Path) -> None:

@@ -33,6 +33,7 @@ class Drawn(Benchmark):
 
     def __init__(self, whole: Benchmark, data: Path | None, pairs: int | None) -> None:
         self.card = whole.card
+        self.further = whole.further
         self._whole = whole
         answers, questions = whole.answers(data), whole.questions(data)
         self.n_pairs_whole = len(questions.pairs)

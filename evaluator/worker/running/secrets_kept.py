@@ -26,23 +26,38 @@ class SecretsKept:
 
     Args:
         secrets: known by their value; others are known by their form.
+        environment: what it calls token, secret, password or key is known too, whenever it is put
+            there: secrets are changed while a worker runs.
     """
 
-    def __init__(self, secrets: Iterable[str] = ()) -> None:
-        known = sorted({s for s in secrets if len(s) >= _SHORTEST}, key=len, reverse=True)
-        self._known = re.compile("|".join(map(re.escape, known))) if known else None
+    def __init__(
+        self, secrets: Iterable[str] = (), environment: Mapping[str, str] | None = None
+    ) -> None:
+        self._secrets: frozenset[str] = frozenset()
+        self._known: re.Pattern[str] | None = None
+        self._environment = environment if environment is not None else {}
+        self._learn(secrets)
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> Self:
         """Knows what an environment calls token, secret, password or key."""
-        return cls(
-            value
-            for name, value in environment.items()
-            if _NAMES.search(name) and not _NOT_SECRET.search(name)
-        )
+        return cls((), environment)
+
+    def _learn(self, secrets: Iterable[str]) -> None:
+        """What was once a secret stays one."""
+        found = self._secrets | {s for s in secrets if len(s) >= _SHORTEST}
+        if found != self._secrets:
+            self._secrets = found
+            longest_first = sorted(found, key=len, reverse=True)
+            self._known = re.compile("|".join(map(re.escape, longest_first)))
+
+    def _of_environment(self) -> Iterable[str]:
+        named = ((name, value) for name, value in list(self._environment.items()))
+        return (v for name, v in named if _NAMES.search(name) and not _NOT_SECRET.search(name))
 
     def __call__(self, text: str) -> str:
         """The text without secrets."""
+        self._learn(self._of_environment())
         if self._known is not None:
             text = self._known.sub(HIDDEN, text)
         for form in _FORMS:

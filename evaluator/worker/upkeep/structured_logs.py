@@ -7,27 +7,22 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
 from benchmarks.errors import AssayError
 from evaluator.isolation.supervising.text import plain_text
 from evaluator.worker.running.secrets_kept import SecretsKept
+from evaluator.worker.upkeep.log_files import LogLimits, SubmissionFiles
 
-FILE_BYTES = 1 << 20
-"""Of one file of a submission; an older one is kept beside it."""
-MOST_SUBMISSIONS = 200
 _MESSAGE_CHARS = 8_000
 _EXCEPTION_CHARS = 16_000
-_ID = re.compile(r"[a-z0-9][a-z0-9-]{7,63}")
 _TELL_EVERY_REQUEST = ("httpx", "httpx2", "httpcore", "httpcore2")
 """Libraries that log each request, with the signed address of each file."""
 
@@ -160,86 +155,24 @@ class JsonLines(logging.Formatter):
         return json.dumps(said)
 
 
-class SubmissionFiles(logging.Handler):
-    """Writes what is logged while a worker is at a submission to `FOLDER/<id>.jsonl`.
-
-    Args:
-        folder: made when it is needed, for its user alone.
-        logged: what lines say beside their message.
-        n_bytes: of a file; one older one is kept beside it.
-        most: submissions of which files are kept, the newest.
-    """
-
-    def __init__(
-        self,
-        folder: Path,
-        logged: Logged,
-        *,
-        n_bytes: int = FILE_BYTES,
-        most: int = MOST_SUBMISSIONS,
-    ) -> None:
-        super().__init__()
-        self._folder = folder
-        self._logged = logged
-        self._n_bytes = n_bytes
-        self._most = most
-        self._open: tuple[str, logging.Handler] | None = None
-        self.setFormatter(JsonLines(logged))
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """See `logging.Handler`. A line that the disk does not take is on the error output."""
-        submission = self._logged.about(record).submission
-        if not _ID.fullmatch(submission):
-            return
-        with suppress(OSError):
-            self._file(submission).emit(record)
-
-    def close(self) -> None:
-        """See `logging.Handler`."""
-        self._leave()
-        super().close()
-
-    def _file(self, submission: str) -> logging.Handler:
-        if self._open is None or self._open[0] != submission:
-            self._leave()
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            path = self._folder / f"{submission}.jsonl"
-            file = _Bounded(path, maxBytes=self._n_bytes, backupCount=1, encoding="ascii")
-            file.setFormatter(self.formatter)
-            self._open = submission, file
-            self._prune()
-        return self._open[1]
-
-    def _leave(self) -> None:
-        if self._open is not None:
-            self._open[1].close()
-            self._open = None
-
-    def _prune(self) -> None:
-        """Drop the files of the submissions that were worked on longest ago."""
-        files = sorted(self._folder.glob("*.jsonl"), key=_changed_at, reverse=True)
-        for path in files[self._most :]:
-            path.unlink(missing_ok=True)
-            path.with_name(f"{path.name}.1").unlink(missing_ok=True)
-
-
-class _Bounded(RotatingFileHandler):
-    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
-        """The line is on the error output; a full disk does not fill that as well."""
-
-
 @contextmanager
-def logging_to(form: LogFormat, logged: Logged, folder: Path) -> Iterator[None]:
+def logging_to(
+    form: LogFormat, logged: Logged, folder: Path, limits: LogLimits | None = None
+) -> Iterator[None]:
     """Log to the error output, and to the files of submissions, while this is entered.
 
     Args:
         form: of the error output.
         logged: what lines say beside their message.
         folder: for the files of submissions.
+        limits: of those.
     """
     output = logging.StreamHandler(sys.stderr)
     output.setFormatter(JsonLines(logged) if form is LogFormat.JSON else TextLines(logged.kept))
-    handlers = (output, SubmissionFiles(folder, logged))
+    files = SubmissionFiles(
+        folder, lambda record: logged.about(record).submission, JsonLines(logged), limits
+    )
+    handlers = (output, files)
     root, before = logging.getLogger(), _levels()
     root.setLevel(logging.INFO)
     for name in _TELL_EVERY_REQUEST:
@@ -271,10 +204,3 @@ def _code(record: logging.LogRecord) -> str:
 def _short(text: str, most: int) -> str:
     """The beginning and the end of a long text: a trace says at its end what happened."""
     return text if len(text) <= most else f"{text[: most // 2]} ... {text[-most // 2 :]}"
-
-
-def _changed_at(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except FileNotFoundError:
-        return 0.0

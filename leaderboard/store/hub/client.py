@@ -30,9 +30,17 @@ from benchmarks.sources.client import (
 from benchmarks.sources.origins import at_home
 from leaderboard.store.hub.description import Described, described
 from leaderboard.store.hub.entries import Entry, entry_of
-from leaderboard.store.hub.faults import FATAL, Asked, refused_for, told_to_who_knew
+from leaderboard.store.hub.faults import (
+    FATAL,
+    Asked,
+    NoStoreError,
+    StoreGoneError,
+    refused_for,
+    told_to_who_knew,
+)
 from leaderboard.store.hub.server_clock import ServerClock
 from leaderboard.store.hub.spending import Spending
+from leaderboard.store.hub.tokens import TokenRefusedError, refused_with, renew_token
 from leaderboard.store.hub.uploads import Operation, hush, in_rounds
 from leaderboard.store.interface import NotFoundError
 
@@ -60,6 +68,7 @@ class HubClient:
         spending: of commits; None for no bound of ours.
         sleep: how to wait between tries; true where the wait was ended.
         pauses: seconds before each further try.
+        renew: called where the Hub refuses the token of the environment, to put another one there.
     """
 
     def __init__(
@@ -70,6 +79,7 @@ class HubClient:
         spending: Spending | None = None,
         sleep: Callable[[float], object] = time.sleep,
         pauses: Sequence[float] = PAUSES_S,
+        renew: Callable[[], object] = renew_token,
     ) -> None:
         limit_waiting()
         hush()
@@ -79,6 +89,8 @@ class HubClient:
         self.pauses = tuple(pauses)
         self.clock = ServerClock()
         self._met: set[str] = set()
+        self._wrote = False
+        self._renew = renew
 
     def head(self, repo: str) -> str:
         """The commit a repository is at; one small request, never answered from a cache."""
@@ -209,16 +221,18 @@ class HubClient:
         Raises:
             OvertakenError: the branch is not at `parent` any more; nothing was changed.
         """
-        with told_to_who_knew(Asked(f"commit {title!r}", repo, writing=True), self._met):
-            made = self._api.create_commit(
-                repo,
-                operations,
-                commit_message=title,
-                commit_description=description,
-                repo_type=_DATASET,
-                revision=BRANCH,
-                parent_commit=parent,
-            )
+        commit = partial(
+            self._api.create_commit,
+            repo,
+            operations,
+            commit_message=title,
+            commit_description=description,
+            repo_type=_DATASET,
+            revision=BRANCH,
+            parent_commit=parent,
+        )
+        made = self._once(Asked(f"commit {title!r}", repo, writing=True), commit)
+        self._wrote = True
         return str(made.oid)
 
     def call(self, asked: Asked, ask: Callable[[HfApi], _T], *, again: bool = True) -> _T:
@@ -231,8 +245,7 @@ class HubClient:
         """
         if again:
             return self.tried(asked, lambda: ask(self._api))
-        with told_to_who_knew(asked, self._met):
-            return ask(self._api)
+        return self._once(asked, lambda: ask(self._api))
 
     def tried(
         self, asked: Asked, ask: Callable[[], _T], pauses: Sequence[float] | None = None
@@ -240,14 +253,12 @@ class HubClient:
         """The answer of a question that may be asked again, as often as there are pauses."""
         for pause in self.pauses if pauses is None else pauses:
             try:
-                with told_to_who_knew(asked, self._met):
-                    return ask()
+                return self._once(asked, ask)
             except FATAL:
                 raise
             except TransientError as error:
                 self.rest(pause, error)
-        with told_to_who_knew(asked, self._met):
-            return ask()
+        return self._once(asked, ask)
 
     def rest(self, pause: float, error: AssayError) -> None:
         """Wait before another try: as long as the Hub asks for, else about `pause`.
@@ -261,6 +272,24 @@ class HubClient:
             raise error
         if self._sleep(max(wanted or 0.0, pause * random.uniform(0.5, 1.5))):  # noqa: S311 (jitter)
             raise error
+
+    def _once(self, asked: Asked, ask: Callable[[], _T]) -> _T:
+        """What is answered; asked once more where the token was refused and there is another."""
+        try:
+            with told_to_who_knew(asked, self._met, wrote=self._wrote):
+                return ask()
+        except (NoStoreError, StoreGoneError, TokenRefusedError) as error:
+            # Nothing was done: it was refused before anything of it was looked at.
+            sent = refused_with(error)
+            if sent is None or sent == self._another():
+                raise
+        with told_to_who_knew(asked, self._met, wrote=self._wrote):
+            return ask()
+
+    def _another(self) -> str | None:
+        """What would be sent as a token now; another thread may have found a new one already."""
+        self._renew()
+        return self._headers().get("authorization")
 
     def _head(self, url: str) -> str:
         reply = get_session().head(url, headers=self._headers(), timeout=_HEAD_TIMEOUT)

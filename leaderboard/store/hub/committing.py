@@ -11,8 +11,8 @@ from leaderboard.store.hub.budget import CommitsUsedUpError
 from leaderboard.store.hub.client import HubClient
 from leaderboard.store.hub.description import describe, new_nonce
 from leaderboard.store.hub.faults import (
+    REFUSALS,
     OvertakenError,
-    StoreGoneError,
     VersionGoneError,
     refused_for,
     was_asked,
@@ -100,7 +100,7 @@ class Committer:
                 if found:
                     return Made(found, told=False)
                 raise ConflictError(parent, "a later one") from error
-            except (PlatformError, StoreGoneError, CommitsUsedUpError) as error:
+            except (PlatformError, *REFUSALS, CommitsUsedUpError) as error:
                 if doubtful is None:
                     raise
                 raise self._unknown(draft, error) from error  # An earlier try may still land.

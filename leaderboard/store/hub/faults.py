@@ -7,7 +7,7 @@ whoever named it, and ends like one.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from json import JSONDecodeError
@@ -27,6 +27,12 @@ from benchmarks.errors import AssayError, PlatformError, SubmitterError, Transie
 from benchmarks.sources.client import httpx, parse_ratelimit_headers
 from benchmarks.sources.faults import TRANSIENT_STATUS, in_short
 from leaderboard.store.hub.layout import store_of
+from leaderboard.store.hub.tokens import (
+    TokenRefusedError,
+    access_lost,
+    is_of_token,
+    token_refused,
+)
 from leaderboard.store.interface import ConflictError, NotFoundError
 
 _ACCESS = (
@@ -65,7 +71,9 @@ class OvertakenError(Exception):
     """The branch is not at the expected parent any more (412)."""
 
 
-FATAL = (ConflictError, VersionGoneError, StoreGoneError)
+REFUSALS = (StoreGoneError, TokenRefusedError)
+"""What the Hub did not even look at, from whoever was let in before."""
+FATAL = (ConflictError, VersionGoneError, *REFUSALS)
 """What asking again in a moment does not change."""
 
 
@@ -114,17 +122,25 @@ def told(asked: Asked) -> Iterator[None]:
 
 
 @contextmanager
-def told_to_who_knew(asked: Asked, met: Container[str]) -> Iterator[None]:
+def told_to_who_knew(asked: Asked, met: Collection[str], *, wrote: bool = False) -> Iterator[None]:
     """As `told`; a repository that was there before is gone, which is no wrong name.
+
+    Nor is a token wrong that was good before, or had the rights before.
 
     Args:
         asked: what is being done.
         met: repositories that answered before.
+        wrote: whether something was written to the store before.
     """
     try:
         with told(asked):
             yield
     except NoStoreError as error:
+        if met and is_of_token(error):
+            raise token_refused(asked.action, asked.repo) from error.__cause__
+        if wrote and error.code == "no_store_access":
+            cause = error.__cause__ or error
+            raise access_lost(asked.action, asked.repo, _said(cause)) from cause
         if error.code == "no_store" and asked.repo in met:
             raise gone(asked.repo) from error
         raise

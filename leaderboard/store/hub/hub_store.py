@@ -8,11 +8,12 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from benchmarks.settings.values import value_of
 from leaderboard.store.grouping import Grouping
 from leaderboard.store.hub.budget import CommitBudget
 from leaderboard.store.hub.client import PAUSES_S, HubClient
 from leaderboard.store.hub.joined import JoinedRepository
-from leaderboard.store.hub.layout import PAYLOAD, HubName, Part
+from leaderboard.store.hub.layout import CONTENTS, PAYLOAD, HubName, Part
 from leaderboard.store.hub.repository import HubRepository
 from leaderboard.store.hub.shelf import Shelf
 from leaderboard.store.hub.spending import Spending
@@ -36,6 +37,10 @@ class HubParts:
         spending: of commits; None for no bound of ours.
         sleep: how to wait between tries; true where the wait was ended.
         pauses: seconds before each further try.
+        cache_bytes: of what was read before and is kept in the folder; None: as the settings say.
+
+    Raises:
+        SubmitterError: `bad_setting`.
     """
 
     def __init__(
@@ -49,10 +54,12 @@ class HubParts:
         spending: Spending | None = None,
         sleep: Callable[[float], object] = time.sleep,
         pauses: Sequence[float] = PAUSES_S,
+        cache_bytes: int | None = None,
     ) -> None:
         self.name = HubName(name)
         self.client = HubClient(endpoint, token, spending=spending, sleep=sleep, pauses=pauses)
-        shelf = Shelf(folder / "contents")
+        most = round(value_of("hub_cache_gib", os.environ) * 2**30)
+        shelf = Shelf(folder / CONTENTS, most_bytes=cache_bytes or most)
         self.repositories = {
             part: HubRepository(self.client, self.name.of(part), shelf, fresh_for_s=fresh_for_s)
             for part in Part

@@ -22,6 +22,9 @@ class Part(StrEnum):
 PAYLOAD = (Part.SCORES, Part.RESULTS)
 """Their files are read at the commits that the requests repository pins."""
 
+CONTENTS = "contents"
+"""Folder, in that of a store on this machine, of what was read of it before."""
+
 _MAY_HOLD: dict[Part, tuple[str, ...]] = {
     Part.SCORES: ("results/",),
     Part.RESULTS: ("results/", "snapshot", "index.html", "boards/", "cases/"),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import MutableMapping
 from pathlib import Path
 
+from benchmarks.settings.renewing import renewed
 from leaderboard.store.live.folder import FolderLive
 from leaderboard.store.live.interface import Live
 
@@ -12,7 +13,7 @@ LIVE = "ASSAY_LIVE"
 SECRET = "ASSAY_LIVE_SECRET"  # noqa: S105 (the name of a variable)
 
 
-def live_of(folder: Path, environment: Mapping[str, str]) -> Live:
+def live_of(folder: Path, environment: MutableMapping[str, str]) -> Live:
     """The pulses of a store whose medium has no place for them.
 
     Args:
@@ -33,4 +34,9 @@ def live_of(folder: Path, environment: Mapping[str, str]) -> Live:
     # Only here, since most stores need no client.
     from leaderboard.store.live.relay import RelayLive  # noqa: PLC0415
 
-    return RelayLive(address, environment.get(SECRET, "").strip())
+    def renew() -> str:
+        renewed(SECRET, environment)
+        return environment.get(SECRET, "").strip()
+
+    given = environment.get(SECRET, "").strip()
+    return RelayLive(address, given, renew=renew if given else None)

@@ -326,3 +326,19 @@ def test_a_category_without_the_images_compared_is_left_out_and_named() -> None:
     undefined = rows["scaled_accuracy", "text", "b"]
     assert np.isnan(undefined.value)
     assert undefined.note.startswith("undefined: no category has the images")
+
+
+def test_where_all_prompts_are_long_there_is_no_row_for_short_ones() -> None:
+    pairs = [replace(prompt_pair(name, 1, 1), prompt="x" * 281) for name in ("a_1", "b_1")]
+    answers = answers_of(pairs)
+    values = dict.fromkeys(answers.pair_ids, 0.5)
+    scores = ScoreTable(pd.DataFrame({"m0": values}, index=list(answers.pair_ids)))
+    rows = measure(scores, answers, ResamplingPlan(answers.clusters, 2, 40), "b", "r").rows
+    assert {row.split for row in rows} == {None, "over_280"}
+    whole = [replace(row, split=None) for row in rows if row.split == "over_280"]
+    assert [row.to_json() for row in whole] == [row.to_json() for row in rows if not row.split]
+
+
+def test_no_prompt_pairs_are_no_rows() -> None:
+    nothing = ScoreTable(pd.DataFrame({"m0": pd.Series(dtype=float)}))
+    assert measure(nothing, answers_of([]), ResamplingPlan((), 2, 40), "b", "r").rows == ()

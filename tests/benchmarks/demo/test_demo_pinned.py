@@ -1,62 +1,61 @@
 """The demo benchmarks are data: they do not change unless their revision does.
 
 If a test here fails after a deliberate change, give `REVISION` (benchmarks/demo/shots.py) and the
-`revision` of the four cards a new number and pin the new hashes; published rows name the revision
-they were computed on.
+`revision` of the four cards a new number and pin the new hashes (benchmarks/demo/pinned.toml);
+published rows name the revision they were computed on.
 """
 
 from __future__ import annotations
 
-import hashlib
+import io
 import json
-from typing import Any
+from collections.abc import Mapping
+from functools import cache
 
-import pandas as pd
+import numpy as np
 import pytest
+from PIL import Image
+from typer.testing import CliRunner
 
-from benchmarks.demo import croc_split, evalmuse_split, gecko_split, ts2_split
+from benchmarks.__main__ import command_line
+from benchmarks.demo.benchmark import BENCHMARKS
+from benchmarks.demo.fingerprint import fingerprint, pinned, pinned_revision
+from benchmarks.demo.png import encode
 from benchmarks.demo.shots import REVISION
-from benchmarks.schema import Answers, Questions
 
-PINNED: dict[str, tuple[Any, str, str]] = {
-    "croc": (croc_split, "9c9c3697fbd3e567", "f1ee24e185f8d35f"),
-    "ts2": (ts2_split, "a6d9c0a6932698ca", "43c9013346f400be"),
-    "evalmuse": (evalmuse_split, "4fa693ee4e49ea22", "e3a10e7a273f46bb"),
-    "gecko": (gecko_split, "80fa0c727ba5f00d", "45a06afe44b8ca50"),
-}
+BY_NAME = {benchmark.name: benchmark for benchmark in BENCHMARKS}
 
 
-def digest_of_images(questions: Questions) -> str:
-    digest = hashlib.sha256()
-    for image_id, encode in questions.images.items():
-        digest.update(image_id.encode())
-        digest.update(encode())
-    return digest.hexdigest()[:16]
-
-
-def digest_of_tables(answers: Answers, questions: Questions) -> str:
-    tables = {
-        name: value.to_dict("records") if isinstance(value, pd.DataFrame) else repr(value)
-        for name, value in vars(answers).items()
-        if name not in {"sources", "labelled"}  # about files, which the demo is not read from
-    }
-    assert not answers.sources
-    texts = [dict(questions.texts), [repr(pair) for pair in questions.pairs]]
-    texts.append({text: repr(parts) for text, parts in questions.elements.items()})
-    return hashlib.sha256(json.dumps([tables, texts]).encode()).hexdigest()[:16]
+@cache
+def found(name: str) -> Mapping[str, str]:
+    benchmark = BY_NAME[name]
+    return fingerprint(benchmark.questions(None), benchmark.answers(None))
 
 
 def test_the_pinned_hashes_belong_to_this_revision() -> None:
-    assert REVISION == "demo-1"
+    assert pinned_revision() == REVISION == "demo-1"
+    assert set(pinned()) == set(BY_NAME)
 
 
-@pytest.mark.parametrize("name", PINNED)
-def test_pictures_are_the_pinned_bytes(name: str) -> None:
-    split, images, _ = PINNED[name]
-    assert digest_of_images(split.questions()) == images
+@pytest.mark.parametrize("name", BY_NAME)
+def test_every_part_is_the_pinned_one(name: str) -> None:
+    assert found(name) == pinned()[name]
 
 
-@pytest.mark.parametrize("name", PINNED)
-def test_prompts_and_labels_are_the_pinned_ones(name: str) -> None:
-    split, _, tables = PINNED[name]
-    assert digest_of_tables(split.answers(), split.questions()) == tables
+@pytest.mark.parametrize("name", BY_NAME)
+def test_nothing_is_read_from_files(name: str) -> None:
+    assert not BY_NAME[name].answers(None).sources
+
+
+def test_a_picture_is_the_same_file_whatever_the_compression_library() -> None:
+    image = next(iter(BY_NAME["demo_ts2"].questions(None).images.values()))()
+    pixels = np.asarray(Image.open(io.BytesIO(image)))
+    assert encode(pixels) == image
+
+
+def test_describe_shows_the_hashes_and_that_they_agree() -> None:
+    done = CliRunner().invoke(command_line(), ["describe", "demo_ts2", "--facts", "--json"])
+    assert done.exit_code == 0, done.output
+    rows = json.loads(done.stdout)["facts"]["fingerprint"]
+    assert {row["part"]: row["sha256"] for row in rows} == pinned()["demo_ts2"]
+    assert all(row["as pinned"] for row in rows)

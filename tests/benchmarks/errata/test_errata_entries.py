@@ -8,11 +8,18 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from benchmarks.errata import Erratum, ErratumCell, errata
+from benchmarks.errata import (
+    Erratum,
+    ErratumCell,
+    entries,
+    errata,
+    recompute_tifa160,
+    recompute_ts2,
+)
 from benchmarks.errata.__main__ import main
 from benchmarks.errata.entries import ErrataFile, erratum
 from benchmarks.errata.recompute import RecomputedCell, functions, recompute
-from benchmarks.errors import SubmitterError
+from benchmarks.errors import PlatformError, SubmitterError
 
 NEEDS_NO_DATA = [entry for entry in errata() if entry.recompute and not entry.data]
 
@@ -195,3 +202,45 @@ class TestCommand:
     ) -> None:
         assert self.run(monkeypatch, "gecko-release") == 1
         assert "data_missing" in capsys.readouterr().err
+
+
+def test_a_list_that_contradicts_itself_is_an_error_of_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = tmp_path / "errata.toml"
+    wrong.write_text('files = []\n[[errata]]\nid = "Not An Id"\n')
+    monkeypatch.setattr(entries, "FILE", wrong)
+    entries._list.cache_clear()
+    try:
+        with pytest.raises(PlatformError, match=r"errata\.toml: .*should match pattern") as found:
+            errata()
+    finally:
+        entries._list.cache_clear()
+    assert found.value.code == "malformed_errata"
+
+
+def test_two_functions_for_one_erratum_are_an_error_of_ours(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(recompute_tifa160, "RECOMPUTE", recompute_ts2.RECOMPUTE)
+    functions.cache_clear()
+    try:
+        with pytest.raises(PlatformError, match="Two functions recompute") as found:
+            functions()
+    finally:
+        functions.cache_clear()
+    assert found.value.code == "duplicate_recompute"
+
+
+def test_a_function_that_computes_other_cells_is_an_error_of_ours(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    known = NEEDS_NO_DATA[0]
+    more = known.model_copy(
+        update={
+            "cells": (*known.cells, ErratumCell(label="unheard of", printed="1", correct="2")),
+        }
+    )
+    with pytest.raises(PlatformError, match="only one side has unheard of") as found:
+        recompute(more, None)
+    assert found.value.code == "labels_differ"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -294,3 +295,13 @@ def test_rows_of_correlations_have_the_pools_behind_them() -> None:
     scores.overall.iloc[:4, 0] = NAN
     scores.overall["rough"] = 1.0
     check_pools(run(scores, answers))
+
+
+def test_an_element_of_an_image_that_nobody_rated_is_refused() -> None:
+    answers = make_answers(4)
+    stray = answers.elements.assign(
+        pair_id=answers.elements["pair_id"].where(answers.elements.index != 5, "m9/999")
+    )
+    wrong = dataclasses.replace(answers, elements=stray)
+    with pytest.raises(KeyError, match="no image 'm9/999' has a rating"):
+        run(make_scores(answers), wrong)

@@ -196,3 +196,12 @@ def test_whatever_is_damaged_ends_in_one_kind_of_error() -> None:
         except MaskFileError:
             refused += 1
     assert refused > 1000
+
+
+@pytest.mark.parametrize("version", [(3, 0), (9, 1)])
+def test_an_array_of_a_format_that_is_not_read_is_named(version: tuple[int, int]) -> None:
+    scores = npz_member(SCORES)
+    other = scores[:6] + bytes(version) + scores[8:]
+    content = zipped(images=npz_member(NAMES), scores=other, masks=npz_member(MASKS))
+    with pytest.raises(MaskFileError, match=rf"scores of an unknown format \({version[0]}, "):
+        read_npz(content, MOST, resized)

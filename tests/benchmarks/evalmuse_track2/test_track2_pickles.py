@@ -175,3 +175,42 @@ def test_whatever_is_damaged_ends_in_one_kind_of_error() -> None:
         except MaskFileError:
             refused += 1
     assert refused > 2000
+
+
+def test_more_instructions_than_the_images_need_are_not_followed() -> None:
+    for most, n, allowed in ((1, 10_200, True), (1, 10_201, False), (9, 11_801, False)):
+        content = b"\x80\x04" + b"N" * (n - 3) + b"}."
+        if allowed:
+            assert read_pickle(content, most, resized).scores == {}
+        else:
+            with pytest.raises(MaskFileError, match="more instructions than masks and scores"):
+                read_pickle(content, most, resized)
+
+
+def test_content_that_two_arrays_share_is_refused() -> None:
+    shared = bytes(SIZE * SIZE)
+    function = np._core.numeric._frombuffer
+    two = {name: entry(Calls(function, shared, np.dtype("u1"), (SIZE, SIZE), "C")) for name in "ab"}
+    one = {"a": two["a"]}
+    assert read_pickle(pickled(one), MOST, resized).scores == {"a": 3.0}
+    with pytest.raises(MaskFileError, match="the content of one array twice"):
+        read_pickle(pickled(two), MOST, resized)
+
+
+@pytest.mark.parametrize("content", [b"", b"\0" * 4, b"\0" * 9])
+def test_a_number_whose_content_has_another_size_is_refused(content: bytes) -> None:
+    made = Calls(np._core.multiarray.scalar, np.dtype("f8"), content)
+    with pytest.raises(MaskFileError, match="whose content does not fill it"):
+        read_pickle(pickled({"a": entry(np.ones((4, 4)), made)}), MOST, resized)
+    whole = Calls(np._core.multiarray.scalar, np.dtype("f8"), np.float64(2.5).tobytes())
+    images = {"a": entry(np.ones((4, 4)), whole)}
+    assert read_pickle(pickled(images), MOST, resized).scores == {"a": 2.5}
+
+
+def test_a_pickle_without_an_end_is_refused() -> None:
+    whole = pickled({"a": entry(np.ones((4, 4), np.uint8))})
+    assert read_pickle(whole, MOST, resized).scores == {"a": 3.0}
+    with pytest.raises(MaskFileError, match="is not a complete pickle"):
+        read_pickle(whole[:-1], MOST, resized)
+    # What follows the end is not looked at.
+    assert read_pickle(whole + b"junk", MOST, resized).scores == {"a": 3.0}

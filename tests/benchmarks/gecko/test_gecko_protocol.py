@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from itertools import combinations
 from typing import Any
 
@@ -335,3 +337,32 @@ def test_every_row_is_explained() -> None:
         assert row.measure in MEASURES
         assert row.facet is None or row.facet in FACETS
         assert row.split is None
+
+
+def test_a_skill_without_any_preference_has_no_accuracy_and_says_why() -> None:
+    answers = make_answers()
+    colour = answers.prompts.loc[answers.prompts["skill"] == "color", "prompt_id"]
+    nobody = (answers.ratings["template"] == "SxS") & answers.ratings["prompt_id"].isin(colour)
+    unsure = answers.ratings["value"].mask(nobody, "unsure")
+    answers = dataclasses.replace(answers, ratings=answers.ratings.assign(value=unsure))
+    rows = [r for r in run(make_scores(answers), answers).rows if r.measure == "pairwise_accuracy"]
+    lacking = [row for row in rows if (row.skill or "").startswith("color")]
+    assert {(row.metric, row.skill) for row in lacking} >= {("fine", "color"), ("coarse", "color")}
+    for row in lacking:
+        assert math.isnan(row.value)
+        assert row.note == "no comparison with a preference"
+        assert (row.n_items, row.n_clusters) == (0, 0)
+    whole, count = (
+        next(row for row in rows if (row.metric, row.skill) == ("fine", skill))
+        for skill in (None, "count")
+    )
+    assert (whole.value, whole.n_items) == (count.value, count.n_items)
+
+
+def test_without_any_preference_at_all_there_are_no_rows_of_comparisons() -> None:
+    answers = make_answers()
+    unsure = answers.ratings["value"].mask(answers.ratings["template"] == "SxS", "unsure")
+    answers = dataclasses.replace(answers, ratings=answers.ratings.assign(value=unsure))
+    rows = run(make_scores(answers), answers).rows
+    assert rows
+    assert not [row for row in rows if row.measure == "pairwise_accuracy"]

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks.model_boards.estimates import Tests, estimates, holm_over_metrics, joined
+from benchmarks.model_boards.estimates import (
+    Tests,
+    compared,
+    estimates,
+    holm_over_metrics,
+    joined,
+)
 from benchmarks.model_boards.slices import SliceScores
 from benchmarks.statistics.multiplicity import holm
 from benchmarks.statistics.paired_many import t_statistics
@@ -119,3 +127,45 @@ def test_equal_models_are_told_apart_no_more_often_than_the_level() -> None:
         values = prompts + 0.5 * rng.standard_normal((30, 6))
         wrong += bool(between([SliceScores.of_prompts(values)]).relations().any())
     assert wrong <= 26  # binomial(300, 0.05) exceeds this once in a hundred times
+
+
+@pytest.mark.parametrize("unit", [1e-170, 1e170, 1.0, 1e3])
+def test_no_test_depends_on_the_unit_of_a_score(unit: float) -> None:
+    """Squares of these numbers are beyond what doubles hold."""
+    values = np.random.default_rng(8).normal(1.0, 0.2, (40, 3))
+    found = compared(SliceScores.of_prompts(values * unit))
+    expected = t_statistics(values)
+    np.testing.assert_allclose(found.p, expected.p, rtol=1e-9)
+    scores = SliceScores.of_prompts(values * unit)
+    assert math.frexp(scores.unit)[0] == 0.5  # a power of two: no digit of a score is lost
+    np.testing.assert_array_equal(scores.in_range * scores.unit, scores.by_prompt)
+
+
+def test_scores_that_are_all_nothing_have_the_unit_one() -> None:
+    assert SliceScores.of_prompts(np.zeros((5, 2))).unit == 1.0
+    assert SliceScores.of_prompts(np.full((5, 2), np.nan)).unit == 1.0
+    assert SliceScores.of_prompts(np.empty((5, 0))).unit == 1.0
+
+
+@pytest.mark.parametrize("of_elements", [False, True])
+def test_some_of_the_models_keep_their_numbers(of_elements: bool) -> None:
+    rng = np.random.default_rng(9)
+    whole = elements(rng, 25, 5) if of_elements else SliceScores.of_prompts(rng.random((25, 5)))
+    places = np.array([3, 0])
+    some = whole.of_models(places)
+    assert some.plain == whole.plain
+    np.testing.assert_allclose(some.means, whole.means[places], rtol=1e-14)
+    np.testing.assert_allclose(some.by_prompt, whole.by_prompt[:, places], rtol=1e-13)
+    counts = counts_of(25)
+    np.testing.assert_allclose(some.resampled(counts), whole.resampled(counts)[places])
+
+
+def test_models_that_share_too_few_prompts_are_not_tested() -> None:
+    values = np.random.default_rng(10).normal(size=(20, 3))
+    values[12:, 1] = np.nan
+    p = compared(SliceScores.of_prompts(values), least=13).p
+    assert np.isnan(p[0, 1])
+    assert np.isnan(p[1, 2])
+    assert p[0, 2] == pytest.approx(stats.ttest_rel(values[:, 0], values[:, 2]).pvalue)
+    shared = compared(SliceScores.of_prompts(values), least=12).p
+    assert shared[0, 1] == pytest.approx(stats.ttest_rel(values[:12, 0], values[:12, 1]).pvalue)

@@ -198,3 +198,14 @@ def test_pairs_that_cannot_be_made_are_refused(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("benchmarks.statistics.grouped_pairs.MOST_PAIRS", 2)
     with pytest.raises(ValueError, match="too many to list"):
         GroupedPairs.of([1.0, 2.0, 3.0], groups)
+
+
+@every_measure
+def test_groups_without_any_item_have_no_value(measure: str) -> None:
+    nothing = Groups.of(np.empty(0, np.intp), 3)
+    one = BY_GROUP[measure](np.empty(0), np.empty(0), nothing)
+    assert one.shape == (3,)
+    assert np.isnan(one).all()
+    several = BY_GROUP[measure](np.empty((0, 2)), np.empty(0), nothing)
+    assert several.shape == (3, 2)
+    assert math.isnan(float(grouped(measure, np.empty(0), np.empty(0), nothing)))

@@ -322,3 +322,12 @@ def test_one_rater_of_genai_bench_against_the_other_two(
     )
     assert (len(metric), *(round(float(value), 6) for value in values)) == expected
     assert found.threshold == 0.0
+
+
+def test_of_no_items_no_pair_is_counted_at_any_threshold() -> None:
+    pairs = Pairs.of(np.empty(0), np.empty(0))
+    tied, concordant = pairs.within(np.array([0.0, 0.5, np.inf]))
+    assert (tied.tolist(), concordant.tolist()) == ([0, 0, 0], [0, 0, 0])
+    assert (pairs.n_pairs, pairs.concordant, pairs.label_tied) == (0, 0, 0)
+    assert math.isnan(pairs.accuracy_ignoring_ties)
+    assert math.isnan(pairs.accuracy(0.5))

@@ -375,3 +375,18 @@ def test_values_stay_in_their_range(graph: tuple[list[str], list[float]]) -> Non
         info = MEASURES[name]
         assert info.low is None or value >= info.low - 1e-12
         assert info.high is None or value <= info.high + 1e-12
+
+
+def test_images_and_graphs_are_counted_in_all_and_by_split() -> None:
+    answers = answers_of(
+        {"1": ("synth", "", ["0", "1a"]), "2": ("real", "", ["0", "1a", "2b"]),
+         "3": ("synth", "", ["0", "1", "1"])}
+    )  # fmt: skip
+    assert answers.counts() == {
+        "images": 8,
+        "graphs": 3,
+        "synth: graphs": 2,
+        "synth: images": 5,
+        "real: graphs": 1,
+        "real: images": 3,
+    }

@@ -119,3 +119,21 @@ def test_rights_are_read_from_what_the_hub_tells_of_a_token(
     whoami: dict[str, Any], expected: bool | None
 ) -> None:
     assert may_write(whoami, OURS) is expected
+
+
+def test_each_repository_says_whether_it_may_be_written(hub: HubServer, tmp_path: Path) -> None:
+    created(hub, tmp_path / "a")
+    writer = rows(hub, tmp_path / "b", hub.enroll("hf_writer", Account("lab")))
+    reader = rows(hub, tmp_path / "c", hub.enroll("hf_reader", Account("lab", role="read")))
+    for part in ("requests", "submissions", "scores", "results"):
+        assert writer[f"{NAME}-{part}"].state.endswith("; may be read and written")
+        assert reader[f"{NAME}-{part}"].state.endswith("; may be read, not written")
+
+
+def test_a_clock_that_is_wrong_is_told(hub: HubServer, tmp_path: Path) -> None:
+    created(hub, tmp_path / "a")
+    assert rows(hub, tmp_path / "b")["clock"].state == "as the Hub's"
+    hub.clock.advance(-3600)
+    wrong = rows(hub, tmp_path / "c")["clock"]
+    assert "ahead of the Hub's" in wrong.state
+    assert "NTP" in wrong.advice

@@ -22,17 +22,22 @@ _MS_BIND, _MS_REC, _MS_PRIVATE = 0x1000, 0x4000, 0x40000
 def main(arguments: Sequence[str]) -> None:
     """Open the way, become the user, and run pytest in this process's place."""
     uid, words = int(arguments[0]), arguments[1:]
+    become(uid, Path.cwd())
+    os.environ["HOME"] = "/nonexistent"
+    os.execv(sys.executable, [sys.executable, "-m", "pytest", *words])
+
+
+def become(uid: int, *places: Path) -> None:
+    """Make this process an ordinary user's, for whom the way to Python and these places is open."""
     libc = ctypes.CDLL(None, use_errno=True)
     _checked(libc.unshare(_CLONE_NEWNS))
     _mount(libc, "none", "/", flags=_MS_REC | _MS_PRIVATE)
-    for wanted in (Path(sys.base_prefix), Path(sys.prefix), Path.cwd()):
+    for wanted in (Path(sys.base_prefix), Path(sys.prefix), *places):
         for closed, step in closed_steps(wanted.resolve()):
             _cover(libc, closed, step)
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
-    os.environ["HOME"] = "/nonexistent"
-    os.execv(sys.executable, [sys.executable, "-m", "pytest", *words])
 
 
 def closed_steps(wanted: Path) -> Iterator[tuple[Path, Path]]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from benchmarks.errors import SubmitterError
+from benchmarks.settings.adopting import adopt
 from evaluator.commands.launcher_option import JobOptions
 from leaderboard.store.opening import StoreName
 
@@ -29,6 +32,16 @@ def test_a_job_gets_its_own_token_and_where_to_beat_and_no_data() -> None:
     assert dict(made.variables) == {"ASSAY_LIVE": "https://lab-board.hf.space"}
     assert (made.namespace, made.timeout_s) == ("lab", 1800)
     assert "hf_job" not in repr(made)
+
+
+def test_a_job_that_starts_later_gets_the_token_that_is_good_then(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("hf_first")
+    machine = {"ASSAY_JOB_TOKEN_FILE": str(tmp_path / "token")}
+    adopt(machine, tmp_path)
+    made = JobOptions(image="lab/assay:1").settings(STORE, machine)
+    assert dict(made.secrets) == {"HF_TOKEN": "hf_first"}
+    (tmp_path / "token").write_text("hf_second")
+    assert dict(made.secrets) == {"HF_TOKEN": "hf_second"}
 
 
 def test_the_operators_own_token_is_never_passed_on() -> None:

@@ -194,3 +194,17 @@ def test_what_is_remembered_is_counted_with_its_tests(card: Card) -> None:
     one = orders.ranked(card, [made.skills[0]])
     assert one.ordering.tests is not None
     assert orders.nbytes > one.draws.nbytes + 2 * one.ordering.tests.nbytes
+
+
+def test_a_selection_with_somebody_whose_draws_are_lost_asks_for_the_whole(card: Card) -> None:
+    made = board(card, 2, odd=True)
+    # Run 3 has no draws. With too few items it has no rank, so no chance to be best either.
+    cells = [
+        c.model_copy(update={"n_clusters": 3}) if c.entry_id == "run-3/m" else c
+        for c in made.skills[0]
+    ]
+    whole = everybody(made.store, card, [cells])
+    ranks = {c.entry_id: c for c in whole.cells}
+    published = [ranks[c.entry_id] for c in cells]
+    chosen = {"run-3/m", "run-7/m", "run-9/m"}
+    assert_same(Orders(made.store).ranked(card, [published], chosen), selected(whole, card, chosen))

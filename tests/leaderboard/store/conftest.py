@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from huggingface_hub.utils import _http
 
 from leaderboard.store.hub.creating import create
 from leaderboard.store.hub.hub_store import HubParts
@@ -45,3 +46,13 @@ def hub_apart(tmp_path: Path) -> Iterator[HubParts]:
         list(create(parts))
         yield parts
         server.terminate()
+
+
+@pytest.fixture
+def no_rests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client of the Hub rests for seconds between its own tries of an upload; not here."""
+
+    class _Time:
+        sleep = staticmethod(lambda seconds: None)
+
+    monkeypatch.setattr(_http, "time", _Time)

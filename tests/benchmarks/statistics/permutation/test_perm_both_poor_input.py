@@ -91,3 +91,11 @@ def test_unusable_arguments_are_named(change: dict[str, object], message: str) -
     arguments = {"scores": [[1.0], [2.0]], "gold": [1.0, 2.0], "statistic": "pearson", **change}
     with pytest.raises(ValueError, match=message):
         perm_both(**arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_no_items_in_no_groups_are_no_test(statistic: Statistic) -> None:
+    scores, gold = table()
+    found = perm_both(scores[:0], gold[:0], statistic, groups=np.empty(0, np.intp))
+    assert np.isnan(found.p_values).all()
+    assert "gold is constant" in found.reasons[0, 1]

@@ -18,7 +18,6 @@ from evaluator.worker.upkeep.structured_logs import (
     LogFormat,
     Logged,
     RememberedClock,
-    SubmissionFiles,
     logging_to,
 )
 
@@ -168,20 +167,6 @@ def test_each_submission_has_a_file_of_its_own(desk: Desk, tmp_path: Path) -> No
     found = {path.name: path.read_text().count("\n") for path in folder.iterdir()}
     assert found == {"grey-0123456789.jsonl": 2, "redd-0123456789.jsonl": 1}
     assert folder.stat().st_mode & 0o077 == 0
-
-
-def test_files_are_bounded_in_size_and_number(desk: Desk, tmp_path: Path) -> None:
-    files = SubmissionFiles(tmp_path, desk.logged(), n_bytes=2000, most=3)
-    for number in range(6):
-        desk.doing = Doing(f"grey-{number:010}", 1)
-        for _ in range(50):
-            files.handle(logging.LogRecord("x", logging.INFO, "x", 1, "y" * 100, (), None))
-    files.close()
-    kept = {path.name.partition(".")[0] for path in tmp_path.iterdir()}
-    assert len(kept) == 3
-    assert f"grey-{5:010}" in kept
-    assert all(path.stat().st_size <= 2000 for path in tmp_path.iterdir())
-    assert len(list(tmp_path.iterdir())) <= 6
 
 
 def test_a_long_message_keeps_its_beginning_and_its_end(

@@ -9,7 +9,7 @@ import tomlkit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator.toml_lines import key_lines, line_of
+from benchmarks.toml_lines import key_lines, line_of
 
 TEXT = '''\ufeff# a comment with name = "x"
 name = "m" # and another = "x"

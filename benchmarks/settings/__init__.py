@@ -1,0 +1,1 @@
+"""What an operator can set: by variables of the environment, or in one settings file."""

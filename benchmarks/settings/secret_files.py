@@ -1,0 +1,44 @@
+"""Secrets in files of their own, as containers are given them: `HF_TOKEN_FILE=/run/secrets/token`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchmarks.errors import SubmitterError
+
+MOST_BYTES = 64 << 10
+
+
+def read_secret(path: Path, named_by: str, *, may_be_empty: bool = False) -> str:
+    """The secret in a file, without blanks and line ends around it.
+
+    Args:
+        path: of the file.
+        named_by: the variable that names it, for messages.
+        may_be_empty: whether there need be none.
+
+    Raises:
+        SubmitterError: `bad_secret_file`; never says what is in it.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise _bad(named_by, path, f"cannot be read ({error.strerror})") from error
+    try:
+        secret = content.decode("utf-8").strip()
+    except UnicodeDecodeError:
+        raise _bad(named_by, path, "is no text") from None
+    if not secret and not may_be_empty:
+        raise _bad(named_by, path, "is empty")
+    if len(content) > MOST_BYTES or not secret.isprintable():
+        raise _bad(named_by, path, "holds more than one line of text")
+    return secret
+
+
+def _bad(named_by: str, path: Path, what: str) -> SubmitterError:
+    return SubmitterError(
+        "bad_secret_file",
+        f"{named_by} names {path}, which {what}.",
+        "Write the secret into that file, alone on one line, where this user can read it.",
+    )

@@ -1,0 +1,1 @@
+"""What Assay is made of and how it is released: locks, known defects, lists of parts."""

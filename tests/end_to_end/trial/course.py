@@ -1,0 +1,281 @@
+"""The course of a trial: who sends what, what goes wrong meanwhile, and what is left to look at."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import expect, sync_playwright
+
+from leaderboard.states import FINISHED
+from leaderboard.store.live.folder import FolderLive
+from leaderboard.store.live.interface import Pulse
+from tests.end_to_end.serving import free_port
+from tests.end_to_end.trial.ground import STORE, Ground, clean_ground
+from tests.end_to_end.trial.hub_process import HubProcess, hub_process
+from tests.end_to_end.trial.submissions import MODEL, NAMES, OPEN_TO_CODE, write_all
+from tests.end_to_end.trial.waiting import fetched, told, until
+from tests.hostile.decoys import Decoys, decoys
+
+WORKERS = ("first", "second")
+WAIT_MS = 60_000
+REFUSED_AT_LEAST = 6
+_ID = re.compile(r"^([a-z0-9-]+): (?:queued|received)", re.MULTILINE)
+
+
+@dataclass
+class Trial:
+    """What happened, and what can be asked about it.
+
+    Attributes:
+        ground: where.
+        hub: where the store is.
+        decoys: what hostile submissions were after.
+        site: address of the app.
+        tokens: by who has them.
+        ids: account to its submission.
+        refused: account to what it was told where its upload was refused.
+        notes: what was seen on the way, by name.
+    """
+
+    ground: Ground
+    hub: HubProcess
+    decoys: Decoys
+    site: str = ""
+    tokens: dict[str, str] = field(default_factory=dict)
+    ids: dict[str, str] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+    notes: dict[str, Any] = field(default_factory=dict)
+
+    def api(self, path: str) -> Any:
+        """An answer of the app at `/v1`."""
+        return told(f"{self.site}/v1/{path}")
+
+    def states(self) -> dict[str, str]:
+        """Submission to state, as the public queue tells it."""
+        rows = self.api("queue?per_page=1000")["rows"]
+        return {row["submission_id"]: row["state"] for row in rows}
+
+    def pulses(self) -> tuple[Pulse, ...]:
+        """Of all workers."""
+        return FolderLive(self.ground.belongings / "live").pulses()
+
+
+@contextmanager
+def trial(browser: str) -> Iterator[Trial]:
+    """The whole course; the app goes on until the block is left.
+
+    Args:
+        browser: path of a Chromium.
+    """
+    with clean_ground() as ground, hub_process() as hub, decoys(ground.place / "decoys") as laid:
+        course = Trial(ground, hub, laid)
+        _make_store(course)
+        write_all(ground, laid)
+        _serve(course)
+        _send_from_command_line(course)
+        _send_from_form(course, browser)
+        _work(course)
+        _publish_private(course)
+        yield course
+        for name in list(ground.children):
+            assert ground.stop(name) in {0, -15}, ground.log(name).read_text()[-4000:]
+
+
+def _make_store(course: Trial) -> None:
+    """Tokens with no more rights than each needs, and the four repositories."""
+    parts = {part: f"{STORE}-{part}" for part in ("requests", "submissions", "scores", "results")}
+    keeper = dict.fromkeys(parts.values(), "write")
+    sender = {**dict.fromkeys(parts.values(), "read")}
+    sender |= {parts["requests"]: "write", parts["submissions"]: "write"}
+    enrolled = {"worker": keeper, "sender": sender}
+    for name, only in enrolled.items():
+        course.tokens[name] = course.hub.enroll(f"hf_{secrets.token_hex(17)}", name, only)
+    course.tokens["keeper"] = course.hub.token
+    course.tokens["live"] = secrets.token_hex(16)
+    settings = {
+        "HF_ENDPOINT": course.hub.endpoint,
+        "HF_HUB_DISABLE_XET": "1",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        "GRADIO_ANALYTICS_ENABLED": "False",
+        "ASSAY_STORE": f"hub:{STORE}",
+        # The Hub of a trial lets everybody commit; nobody rests for a budget.
+        "ASSAY_COMMITS_PER_HOUR": "5000",
+        "HF_TOKEN": course.tokens["sender"],
+    }
+    course.ground.settings.update(settings)
+    token = course.tokens["keeper"]
+    course.ground.evaluator("store", "create", f"hub:{STORE}", HF_TOKEN=token)
+    course.ground.evaluator("store", "cards", f"hub:{STORE}", HF_TOKEN=token)
+
+
+def _serve(course: Trial) -> None:
+    port = free_port()
+    course.site = f"http://127.0.0.1:{port}"
+    course.ground.start("app", "app.py", user="fay", PORT=str(port))
+    until(course.ground, "the app answers", lambda: fetched(f"{course.site}/")[0] == 200)
+
+
+def _send_from_command_line(course: Trial) -> None:
+    """Several at once, as on a busy day."""
+    sent = course.ground.sent
+    sendings: Mapping[str, tuple[object, ...]] = {
+        "ada": (sent / "ada",),
+        "bob": (sent / "bob",),
+        "cyd": (sent / "cyd.csv", "--kind", "scores", "--benchmark", "demo_evalmuse"),
+        "dee": (sent / "dee", "--private"),
+        "eve": (sent / "eve", "--kind", "generations"),
+        "mal": (sent / "mal",),
+        "kit": (sent / "kit",),
+        "hugo": (sent / "hugo",),
+    }
+    refused = {"ned": sent / "ned.zip", "lea": sent / "lea"}
+    with ThreadPoolExecutor(2) as pool:
+        asked = {
+            account: pool.submit(
+                course.ground.evaluator, "submit", *words, "--no-wait", "--json", user=account
+            )
+            for account, words in sendings.items()
+        }
+        turned = {
+            account: pool.submit(
+                course.ground.evaluator, "submit", path, "--no-wait", user=account, code=1
+            )
+            for account, path in refused.items()
+        }
+        for account, answer in asked.items():
+            course.ids[account] = json.loads(answer.result())["submission"]["submission_id"]
+        for account, told_ in turned.items():
+            course.refused[account] = told_.result()
+
+
+def _send_from_form(course: Trial, browser: str) -> None:
+    """A visitor fills in the form of the page."""
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
+        page = opened.new_page()
+        page.goto(f"{course.site}/submit")
+        button = page.get_by_role("button", name="Submit module")
+        expect(button).to_be_enabled(timeout=WAIT_MS)
+        page.locator("input[type=file]").first.set_input_files(course.ground.sent / "fay.zip")
+        expect(page.locator(".file-preview").first).to_be_visible(timeout=WAIT_MS)
+        page.get_by_label("Signed as").first.fill("Fay of the form")
+        button.click()
+        expect(page.get_by_text("is in.")).to_be_visible(timeout=WAIT_MS)
+        opened.close()
+    rows = course.api("queue?per_page=1000")["rows"]
+    course.ids["fay"] = next(
+        row["submission_id"] for row in rows if row["submission_id"].startswith(NAMES["fay"])
+    )
+
+
+def _work(course: Trial) -> None:
+    """Two workers, of which one is killed while it scores, and a Hub that fails the other."""
+    for name in WORKERS:
+        _start_worker(course, name)
+    slow = course.ids["ada"]
+    pids = {f"-{course.ground.children[name].pid}-": name for name in WORKERS}
+
+    def in_the_middle() -> Pulse | None:
+        found = [p for p in course.pulses() if p.submission_id == slow]
+        return next((p for p in found if "scoring" in p.stage and 0 < p.done < p.total), None)
+
+    seen = until(course.ground, "somebody is in the middle of it", in_the_middle)
+    killed = next(name for pid, name in pids.items() if pid in seen.worker)
+    course.ground.kill(killed)
+    course.notes |= {"killed": seen.worker, "at": (seen.done, seen.total)}
+    (left,) = set(WORKERS) - {killed}
+    course.notes["left"] = left
+
+    def taken_over() -> Pulse | None:
+        found = (p for p in course.pulses() if p.submission_id == slow)
+        return next((p for p in found if p.worker != seen.worker), None)
+
+    course.notes["heir"] = until(course.ground, "another takes it over", taken_over).worker
+    _outage(course)
+    until(course.ground, "all is done", lambda: _all_done(course, {"ada", "bob", "fay", "mal"}))
+
+
+def _start_worker(course: Trial, name: str) -> None:
+    secret = {"ASSAY_TOKEN": course.decoys.secret, "HF_TOKEN": course.tokens["worker"]}
+    words = ("--isolation", "bubblewrap", "--claim", "2", "--poll", "1", "--log-format", "json")
+    course.ground.start(name, "-m", "evaluator", "worker", *words, **secret)
+
+
+def _outage(course: Trial) -> None:
+    """The Hub answers 503, then not at all, then as before; the page goes on meanwhile."""
+    begun = time.monotonic()
+    for status in (503, 0):
+        course.hub.fall_silent(status=status)
+        until(
+            course.ground,
+            "enough is refused",
+            lambda: course.hub.refused() >= REFUSED_AT_LEAST // 2 and _board_answers(course),
+        )
+    course.hub.mend()
+    course.notes["outage_s"] = time.monotonic() - begun
+
+
+def _board_answers(course: Trial) -> bool:
+    """Whether the page answers; what it cannot ask for anew it has from before."""
+    return fetched(f"{course.site}/")[0] == 200
+
+
+def _all_done(course: Trial, judges: set[str]) -> bool:
+    states = course.states()  # without private ones, which nobody else is told of
+    seen = [states[one] for one in course.ids.values() if one in states]
+    if not all(state in FINISHED for state in seen):
+        return False
+    if judges_of(course) != {NAMES[account] for account in judges}:
+        return False
+    told_ = course.ground.evaluator("status", course.ids["dee"], "--json", user="dee")
+    return json.loads(told_)[0]["state"] in FINISHED
+
+
+def judges_of(course: Trial) -> set[str]:
+    """Metrics that have scored the model."""
+    board = course.api("models/demo_prompts")
+    metrics = (row["metric"] for row in board["rows"] if row["model"] == MODEL)
+    return {metric.rpartition("/")[2] for metric in metrics if metric}
+
+
+def _publish_private(course: Trial) -> None:
+    """What is public before its author says so is kept for a look at it; then they say so."""
+    ground = course.ground
+    before = ground.place / "before"
+    before.mkdir()
+    course.notes["files_before"] = course.hub.everything_public(before)
+    course.notes["answers_before"] = public_answers(course)
+    publish = ("publish", course.ids["dee"])
+    # It changes the boards, for which a token that may only send is not enough.
+    course.refused["dee"] = ground.evaluator(*publish, user="dee", code=1)
+    ground.evaluator(*publish, user="dee", HF_TOKEN=course.tokens["worker"])
+    everybody = {"ada", "bob", "dee", "fay", "mal"}
+    until(ground, "it judges models as well", lambda: _all_done(course, everybody))
+    after = ground.place / "after"
+    after.mkdir()
+    course.hub.everything_public(after)
+
+
+def public_answers(course: Trial) -> Mapping[str, bytes]:
+    """What the app tells anybody: the programs' side and the pages."""
+    paths = ["/", "/health", "/metrics", "/as-of", "/v1/", "/v1/entries", "/v1/queue?per_page=1000"]
+    paths += ["/v1/ledger?per_page=1000", "/v1/ledger.jsonl", "/v1/index", "/v1/models"]
+    paths += ["/v1/models/demo_prompts", "/queue", "/ledger", "/status", "/trust", "/live/pulses"]
+    for board in OPEN_TO_CODE:
+        paths += [f"/v1/boards/{board}", f"/v1/boards/{board}/pairs", f"/boards?benchmark={board}"]
+    return {path: fetched(f"{course.site}{path}")[1] for path in paths}
+
+
+def logs_of(ground: Ground) -> Iterator[Path]:
+    """What processes of this machine wrote down."""
+    yield from ground.place.glob("*.log")
+    yield from (ground.belongings / "scratch" / "logs").rglob("*.*")

@@ -1,0 +1,153 @@
+"""A cluster of several machines: the commands of the document, and one machine lost on the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import ray
+
+from benchmarks.registry import load_registry
+from evaluator.scoring.engine import run_plan
+from evaluator.scoring.local import LocalEngine
+from evaluator.scoring.on_ray.cluster import RayCluster
+from evaluator.scoring.on_ray.engine import RayEngine
+from evaluator.scoring.on_ray.slots import RayOptions
+from evaluator.scoring.plan import ScoringPlan
+from evaluator.scoring.progress import Progress
+from evaluator.scoring.shards import ShardFolder
+from evaluator.submission.receiving.desk import SubmissionDesk
+from leaderboard.desk import Gate
+from leaderboard.ledger.ledger import Ledger
+from leaderboard.states import State
+from leaderboard.store.folder import folder_store
+from tests.conftest import REPOSITORY
+from tests.evaluator.rig import ADA
+from tests.evaluator.scorers.tiny_dual import save_clip
+from tests.evaluator.scoring.on_ray.machines import Machines, machines
+from tests.evaluator.scoring.on_ray.ray_askers import AccidentSource, pids
+from tests.evaluator.scoring.on_ray.ray_token import keep_token_out_of_home
+from tests.evaluator.scoring.on_ray.test_ray_engine import QUESTIONS, SMALL, assert_same
+
+pytestmark = pytest.mark.timeout(900)
+HEAD = "ray start --head --port=6379 --include-dashboard=false --disable-usage-stats"
+FURTHER = "ray start --address=HEAD:6379 --disable-usage-stats"
+SCORE = (
+    "python -m evaluator scorers run clipscore-hessel --benchmark demo_ts2 "
+    "--engine ray --ray-address HEAD:6379 --out scores.parquet"
+)
+WORK = "python -m evaluator worker --engine ray --ray-address HEAD:6379 --scratch /shared/scratch"
+"""All four as docs/gpu-and-cluster.md has them."""
+
+
+@pytest.fixture(scope="module")
+def two() -> Iterator[Machines]:
+    keep_token_out_of_home()
+    with machines(2, HEAD, FURTHER) as found:
+        yield found
+
+
+def scored(command: str, folder: Path, checkpoint: Path) -> dict[str, object]:
+    """The record of a run that was typed in a folder; its scores lie there."""
+    words = [sys.executable, *command.split()[1:]]
+    words += ["--checkpoint", f"model={checkpoint}", "--offline"]
+    done = subprocess.run(
+        words,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=280,
+    )
+    assert done.returncode == 0, done.stderr
+    record: dict[str, object] = json.loads((folder / "scores.record.json").read_text())
+    return record
+
+
+def test_the_command_of_the_document_gives_the_scores_of_one_machine(
+    two: Machines, tmp_path: Path
+) -> None:
+    checkpoint = save_clip(tmp_path / "clip", negative=True)
+    places = {name: tmp_path / name for name in ("ray", "local")}
+    for place in places.values():
+        place.mkdir()
+    on_ray = scored(SCORE.replace("HEAD:6379", two.address), places["ray"], checkpoint)
+    local = SCORE.replace("--engine ray --ray-address HEAD:6379 ", "")
+    scored(local, places["local"], checkpoint)
+    found, wanted = (pd.read_parquet(places[name] / "scores.parquet") for name in places)
+    pd.testing.assert_frame_equal(found, wanted, rtol=1e-5, atol=1e-6)
+    assert "ray" in json.dumps(on_ray["environment"])
+
+
+@pytest.mark.isolation
+def test_a_worker_on_the_cluster_scores_a_submission(two: Machines, tmp_path: Path) -> None:
+    store = folder_store(tmp_path / "store")
+    module = tmp_path / "mine"
+    module.mkdir()
+    (module / "assay.toml").write_text('name = "mine"\nbenchmarks = ["demo_ts2"]\n')
+    (module / "scorer.py").write_text(
+        "class Scorer:\n"
+        "    def score(self, images, prompts):\n"
+        "        return [float(len(prompt)) for prompt in prompts]\n"
+    )
+    desk = SubmissionDesk(store, load_registry(), None, lambda: Gate(True), store.clock)
+    sent = desk.submit_metric(module, account=ADA).status.submission
+    words = WORK.replace("HEAD:6379", two.address).replace("/shared", str(tmp_path)).split()[1:]
+    done = subprocess.run(
+        [sys.executable, *words, "--store", str(tmp_path / "store"), "--once"],
+        cwd=REPOSITORY,
+        env=dict(os.environ),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=280,
+    )
+    assert done.returncode == 0, done.stderr
+    status = Ledger(store).status(sent.submission_id)
+    assert status.state is State.PUBLISHED, (status.reason, done.stderr)
+
+
+def test_a_machine_that_is_lost_in_the_middle_costs_no_score(two: Machines, tmp_path: Path) -> None:
+    plan = ScoringPlan.of(QUESTIONS, b"seed")
+    quick = AccidentSource(tmp_path / "quick")
+    local = run_plan(
+        plan, QUESTIONS, quick, ShardFolder(tmp_path / "l", "f"), engine=LocalEngine(),
+        options=SMALL,
+    )  # fmt: skip
+    source, lost = AccidentSource(tmp_path / "asked", pause_s=0.4), []
+
+    def lose_one(progress: Progress) -> None:
+        if not lost and progress.done and len(pids(tmp_path / "asked")) == 2:
+            lost.append(progress.done)
+            two.lose(1)
+
+    with RayCluster(two.address, tmp_path / "scratch") as cluster:
+        found = run_plan(
+            plan, QUESTIONS, source, ShardFolder(tmp_path / "r", "f"), lose_one,
+            engine=RayEngine(cluster, RayOptions(actors=2, threads=1)), options=SMALL,
+        )  # fmt: skip
+        assert lost, "it was lost while something was still to be done"
+        assert lost[0] < len(QUESTIONS.pairs)
+        assert_same(found, local)
+    assert not ray.is_initialized()
+
+
+def test_who_lacks_the_token_gets_nowhere(two: Machines) -> None:
+    code = f"import ray; ray.init({two.address!r}, logging_level='CRITICAL'); print('got in')"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0" * 64},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+    )
+    assert done.returncode != 0
+    assert "got in" not in done.stdout
