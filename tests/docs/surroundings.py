@@ -101,6 +101,8 @@ def plain_environment(home: Path) -> dict[str, str]:
 def copy_of_project(folder: Path) -> None:
     """The project's files in a folder, with the environment of these tests as its `.venv`."""
     for name in project_files():
+        if not (REPOSITORY / name).is_file():
+            continue  # Somebody removed it since this run began.
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(REPOSITORY / name, target)

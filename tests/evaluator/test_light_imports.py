@@ -12,7 +12,10 @@ import pytest
 REPOSITORY = Path(__file__).resolve().parents[2]
 # What takes a second and more to import, and is used by a command or a page or two.
 LATER = ("scipy",)
-HEAVY = ("torch", "torchvision", "transformers", "diffusers", "open_clip", "ray", "tokenizers")
+HEAVY = (
+    "torch", "torchvision", "transformers", "diffusers", "open_clip", "ray", "tokenizers",
+    "datasets", "accelerate", "safetensors", "timm", "spacy",
+)  # fmt: skip
 LOOK = """
 import json, sys
 import typer.testing

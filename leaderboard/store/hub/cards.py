@@ -41,6 +41,9 @@ _TABLES: dict[Part, tuple[tuple[str, Mapping[str, str]], ...]] = {
     Part.SUBMISSIONS: (),
 }
 
+EVERY = "all"
+"""Configuration of the scores of all benchmarks."""
+
 
 def card_files(name: str, cards: Mapping[str, Card]) -> dict[str, bytes]:
     """The README.md of each repository of a store: the same for the same benchmarks.
@@ -77,9 +80,14 @@ def configs_of(part: Part, cards: Mapping[str, Card]) -> list[dict[str, Any]]:
         ]
     if part is Part.SCORES:
         return [
-            _config(benchmark, f"results/*/{benchmark}.scores.parquet")
-            for benchmark, card in sorted(cards.items())
-            if card.answers_public
+            # `datasets` tells the format of all by the files of the first, so that has to have some
+            # as soon as anything is published: no single benchmark need ever be.
+            _config(EVERY, "results/*/*.scores.parquet", default=True),
+            *(
+                _config(benchmark, f"results/*/{benchmark}.scores.parquet")
+                for benchmark, card in sorted(cards.items())
+                if card.answers_public
+            ),
         ]
     return []
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.errors import SubmitterError
 from evaluator.scorers.cost import Basis, Machine, estimates
@@ -64,10 +67,7 @@ def test_towers_add_up_to_what_a_pair_costs_and_are_of_rows_that_there_are() -> 
 
 
 def test_towers_are_what_open_clip_counts() -> None:
-    import open_clip
-    import torch
-    from torch.utils.flop_counter import FlopCounterMode
-
+    open_clip = import_module("open_clip")
     config = open_clip.get_model_config("ViT-B-32")
     with torch.device("meta"), torch.no_grad():
         model = open_clip.CLIP(**config).eval()
@@ -95,8 +95,8 @@ def test_what_asks_questions_is_costed_by_a_row_of_the_same_checkpoint() -> None
     alone = ROWS["vqascore-llava15-7b"].flops_per_pair
     assert asked is not None
     assert alone is not None
-    assert asked.flops == (100 * alone, pytest.approx(200 * 7.6 * alone))
-    assert asked.tokens == (pytest.approx(200 * 7.6), pytest.approx(200 * 7.6 * 16))
+    assert list(asked.flops) == pytest.approx([100 * alone, 200 * 7.6 * alone])
+    assert list(asked.tokens) == pytest.approx([200 * 7.6, 200 * 7.6 * 16])
 
 
 @pytest.mark.parametrize("name", ["score-table", "tifa-table", "vqascore-any", "vq2-blip2"])
@@ -145,7 +145,7 @@ def test_what_was_measured_goes_before_all_else_and_the_latest_counts(tmp_path: 
     found = estimates(ROWS["pickscore"], SIZE, Machine(find_gpu("a100"), measured=again), ROWS)
     assert [one.basis for one in found] == [Basis.MEASURED, Basis.ESTIMATED, Basis.PUBLISHED]
     # 100 images with a text each, and 20 texts once.
-    assert found[0].hours == (pytest.approx(52 / 3600), pytest.approx(104 / 3600))
+    assert list(found[0].hours) == pytest.approx([52 / 3600, 104 / 3600])
     assert "a GPU" in found[0].why
 
 

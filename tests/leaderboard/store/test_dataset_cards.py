@@ -112,7 +112,7 @@ def test_each_repository_has_a_card_whose_front_matter_names_its_tables() -> Non
 
 def test_scores_of_private_answers_are_promised_to_nobody() -> None:
     names = [config["config_name"] for config in configs_of(Part.SCORES, CARDS)]
-    assert names == ["open"]
+    assert names == ["all", "open"]
     assert "private, as its answers are" in card_files(NAME, CARDS)["scores"].decode()
 
 
@@ -192,6 +192,22 @@ def test_datasets_reads_each_table_by_the_configurations_of_the_cards(
         for part, names in _WANTED.items()
     }
     check(house, found)
+
+
+def test_scores_can_be_loaded_though_the_first_benchmark_has_none(
+    house: House, tmp_path: Path
+) -> None:
+    cards = {"a_first_one": CARDS["open"].model_copy(update={"name": "a_first_one"}), **CARDS}
+    for path, content in scores_of(house).items():
+        file = tmp_path / "scores" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+    (tmp_path / "scores" / "README.md").write_bytes(card_files(NAME, cards)["scores"])
+    found = loaded(
+        str(tmp_path / "scores"), "open", "all", home=tmp_path / "home", HF_HUB_OFFLINE="1"
+    )
+    assert found["open"]["rows"] == found["all"]["rows"]
+    assert len(found["open"]["rows"]) == 5
 
 
 def test_datasets_reads_each_table_from_the_hub(tmp_path: Path) -> None:

@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 _OWN_PORTS = ("dashboard-agent-grpc-port", "dashboard-agent-listen-port", "metrics-export-port")
-_PATIENCE_S = 240.0
+_PATIENCE_S = 120.0
+_TRIES = 8
 _TOLD = re.compile(r"--address='?([\d.]+:\d+)")
 
 
@@ -41,43 +42,50 @@ class Machines:
     started: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def add(self) -> None:
-        """One more machine with one core; waits until it is part of the cluster."""
-        command = self.further.replace("HEAD:6379", self.address) if self.address else self.first
-        command = command.replace("6379", str(_free_port())) if not self.address else command
-        words = shlex.split(command)
-        # Two on one machine: each needs ports of its own, and neither may take all of it.
-        words += [f"--{name}={_free_port()}" for name in _OWN_PORTS]
-        words += ["--num-cpus=1", "--object-store-memory=100000000", "--block"]
-        words += [] if self.address else [f"--temp-dir={self.folder / 'ray'}"]
-        log = self.folder / f"machine-{len(self.started)}.log"
-        words[0] = str(Path(sys.executable).with_name("ray"))
-        with log.open("wb") as output:
-            self.started.append(
-                subprocess.Popen(words, env=_environment(), stdout=output, stderr=output)
-            )
-        self._wait(log)
+        """One more machine with one core; waits until it is part of the cluster.
 
-    def lose(self, number: int) -> None:
-        """A machine is gone from one moment to the next, with all that ran on it."""
-        process = self.started[number]
-        lost = [process.pid, *_below(process.pid)]
-        # All are stopped before the first is killed, or those left would tell the others.
-        for how in (signal.SIGSTOP, signal.SIGKILL):
-            for pid in lost:
-                with suppress(ProcessLookupError):
-                    os.kill(pid, how)
-        process.wait()
-
-    def _wait(self, log: Path) -> None:
-        until = time.monotonic() + _PATIENCE_S
-        while "--block" not in log.read_text():
-            assert self.started[-1].poll() is None, log.read_text()[-4000:]
-            assert time.monotonic() < until, log.read_text()[-4000:]
-            time.sleep(0.2)
+        Ray gives its parts a quarter of a minute to start, which on a busy machine is not enough.
+        """
+        for _ in range(_TRIES):
+            log = self.folder / f"machine-{len(self.started)}.log"
+            process = self._start(log)
+            if self._there(process, log):
+                self.started.append(process)
+                break
+            _end(process)
+        else:
+            raise AssertionError(log.read_text()[-4000:])
         if not self.address:
             found = _TOLD.search(log.read_text())
             assert found is not None, log.read_text()
             self.address = found[1]
+
+    def lose(self, number: int) -> None:
+        """A machine is gone from one moment to the next, with all that ran on it."""
+        _end(self.started[number])
+
+    def _start(self, log: Path) -> subprocess.Popen[bytes]:
+        command = self.further.replace("HEAD:6379", self.address)
+        if not self.address:
+            command = self.first.replace("6379", str(_free_port()))
+        words = shlex.split(command)
+        words[0] = str(Path(sys.executable).with_name("ray"))
+        # Two on one machine: each needs ports of its own, and neither may take all of it.
+        words += [f"--{name}={_free_port()}" for name in _OWN_PORTS]
+        words += ["--num-cpus=1", "--object-store-memory=100000000", "--block"]
+        words += [] if self.address else [f"--temp-dir={self.folder / 'ray'}"]
+        with log.open("wb") as output:
+            return subprocess.Popen(
+                words, env=_environment(), stdout=output, stderr=output, start_new_session=True
+            )
+
+    def _there(self, process: subprocess.Popen[bytes], log: Path) -> bool:
+        until = time.monotonic() + _PATIENCE_S
+        while "--block" not in log.read_text():
+            if process.poll() is not None or time.monotonic() > until:
+                return False
+            time.sleep(0.2)
+        return True
 
 
 @contextmanager
@@ -89,16 +97,13 @@ def machines(number: int, first: str, further: str) -> Iterator[Machines]:
             found.add()
         yield found
     finally:
-        for place, process in enumerate(found.started):
-            if process.poll() is None:
-                found.lose(place)
+        for place in range(len(found.started)):
+            found.lose(place)
         shutil.rmtree(found.folder, ignore_errors=True)
 
 
 def _environment() -> dict[str, str]:
-    # A busy machine takes its time; Ray gives a raylet half a minute otherwise.
-    patient = {"RAY_raylet_start_wait_time_s": "200", "RAY_agent_register_timeout_ms": "200000"}
-    return {**os.environ, "RAY_AUTH_MODE": "token", "RAY_USAGE_STATS_ENABLED": "0", **patient}
+    return {**os.environ, "RAY_AUTH_MODE": "token", "RAY_USAGE_STATS_ENABLED": "0"}
 
 
 def _free_port() -> int:
@@ -108,10 +113,19 @@ def _free_port() -> int:
         return port
 
 
-def _below(pid: int) -> Iterator[int]:
-    """All processes that a process started, directly or not."""
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Kill it with all that belongs to its session, whether or not it lives itself."""
+    # All are stopped before the first is killed, or those left would tell the others.
+    for how in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in _of_session(process.pid):
+            with suppress(ProcessLookupError):
+                os.kill(pid, how)
+    process.wait()
+
+
+def _of_session(leader: int) -> Iterator[int]:
+    for place in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            for child in map(int, task.read_text().split()):
-                yield child
-                yield from _below(child)
+            fields = (place / "stat").read_text().rpartition(")")[2].split()
+            if int(fields[3]) == leader:
+                yield int(place.name)

@@ -121,7 +121,8 @@ def test_a_machine_that_is_lost_in_the_middle_costs_no_score(two: Machines, tmp_
         plan, QUESTIONS, quick, ShardFolder(tmp_path / "l", "f"), engine=LocalEngine(),
         options=SMALL,
     )  # fmt: skip
-    source, lost = AccidentSource(tmp_path / "asked", pause_s=0.4), []
+    source = AccidentSource(tmp_path / "asked", pause_s=0.4)
+    lost: list[int] = []
 
     def lose_one(progress: Progress) -> None:
         if not lost and progress.done and len(pids(tmp_path / "asked")) == 2:

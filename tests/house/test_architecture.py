@@ -1,0 +1,72 @@
+"""Arrows point one way: benchmarks <- leaderboard <- evaluator <- app; nothing needs a tool."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.house.modules import modules_of, parsed
+
+MAY_IMPORT = {
+    "benchmarks": {"benchmarks"},
+    "leaderboard": {"benchmarks", "leaderboard"},
+    "evaluator": {"benchmarks", "leaderboard", "evaluator"},
+    "app": {"benchmarks", "leaderboard", "evaluator"},
+    # Tools of a release and of measuring: they stand beside all that, and nothing stands on them.
+    "supply": {"benchmarks", "leaderboard", "evaluator", "supply"},
+    "deploy": set(),
+}
+OURS = {*MAY_IMPORT, "tests", "benchmarks_perf"}
+
+
+def imported(module: Path) -> set[str]:
+    """Packages of ours that a module imports, by statement or by a name that is written out."""
+    names: set[str] = set()
+    for node in ast.walk(parsed(module)):
+        match node:
+            case ast.Import():
+                names |= {alias.name for alias in node.names}
+            case ast.ImportFrom(module=str(name), level=0):
+                names.add(name)
+            case ast.Call(
+                func=ast.Name("import_module") | ast.Attribute(attr="import_module"),
+                args=[ast.Constant(str(name)), *_],
+            ):
+                names.add(name)
+    return {name.partition(".")[0] for name in names} & OURS
+
+
+@pytest.mark.parametrize("package", MAY_IMPORT)
+def test_a_package_imports_only_from_below(package: str) -> None:
+    modules = list(modules_of(package))
+    assert modules
+    wrong = {
+        str(module): more for module in modules if (more := imported(module) - MAY_IMPORT[package])
+    }
+    assert wrong == {}
+
+
+def test_pages_of_the_site_are_not_imported_by_what_is_below_them() -> None:
+    """Whoever serves or publishes without the site starts without it."""
+    below = {"publication", "ranking", "reevaluation", "store", "ledger", "governance"}
+    wrong = [
+        str(module)
+        for module in modules_of("leaderboard")
+        if module.parts[1] in below
+        for node in ast.walk(parsed(module))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("leaderboard.pages")
+    ]
+    assert wrong == []
+
+
+def test_an_import_is_seen_however_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = tmp_path / "module.py"
+    module.write_text(
+        "import numpy, leaderboard.store\nfrom .tests import a\n"
+        "def f():\n    import importlib\n    importlib.import_module('evaluator.worker')\n"
+    )
+    assert imported(module) == {"leaderboard", "evaluator"}
