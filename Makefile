@@ -8,7 +8,7 @@ SERVE ?= 1
 PORT ?= 7860
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit known audit lock docs sbom space release images clean
+.PHONY: help demo test lint types unit known audit lock docs coverage sbom space release images clean
 
 help: ## list the commands
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -31,7 +31,10 @@ types: $(VENV)/.installed-dev
 # Thousands of tests start processes, time them and cut their connections, several at once. Where a
 # few of them fail, those are run once more, one after the other; what fails then has failed.
 unit: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest || { [ $$? = 1 ] && $(BIN)/python -m tests.second_look; }
+	$(BIN)/python -m tests.whole_run
+
+coverage: $(VENV)/.installed-dev ## run all tests with coverage of everything, and print the table
+	$(BIN)/python -m pytest --cov --cov-config=tests/everything.coveragerc --cov-report=term-missing:skip-covered
 
 # The environment is made once and again only when a requirements file changes. Compiling it costs
 # half a minute once and saves several seconds at every start. Every file that is installed has a

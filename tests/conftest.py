@@ -18,11 +18,16 @@ def pytest_configure() -> None:
     settings.load_profile("untimed")
 
 
+def data_folder() -> Path:
+    """Where real public data are looked for: ASSAY_DATA, or ../shared/data beside the checkout."""
+    named = os.environ.get("ASSAY_DATA")
+    return Path(named) if named else REPOSITORY.parent / "shared" / "data"
+
+
 @pytest.fixture(scope="session")
 def assay_data() -> Path:
-    """The folder of real public data: ASSAY_DATA, or ../shared/data beside the checkout."""
-    named = os.environ.get("ASSAY_DATA")
-    folder = Path(named) if named else REPOSITORY.parent / "shared" / "data"
+    """The folder of real public data, see `data_folder`."""
+    folder = data_folder()
     if not folder.is_dir():
         pytest.skip(f"no benchmark data: {folder} does not exist (set ASSAY_DATA)")
     return folder

@@ -68,6 +68,7 @@ class Project:
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     for name in [one for one in os.environ if one.startswith(("COV_", "COVERAGE", "PYTEST"))]:
         monkeypatch.delenv(name)
+    monkeypatch.setenv("ASSAY_DATA", str(tmp_path))
     return Project(tmp_path)
 
 
@@ -115,6 +116,7 @@ class Played:
         self.alone = 0
         self.ran: list[str] = []
         self._record = root / LAST_FAILED
+        monkeypatch.setenv("ASSAY_DATA", str(root))
         monkeypatch.setattr(module, "_python", self._python)
         monkeypatch.setattr(module, "second_look", self._second_look)
 
@@ -172,6 +174,20 @@ def test_a_second_look_that_passes_does_not_lose_the_verdict_on_coverage(
         "others: passed; failed at first, to be mended: o::two",
         "every line tested: NO",
     ]
+
+
+def test_without_the_data_what_is_reached_is_not_judged_but_the_tests_are(
+    played: Played,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("ASSAY_DATA", str(tmp_path / "nowhere"))
+    played.codes["report"] = 2
+    assert whole_run(tmp_path, TWO) == 0
+    assert said(capfd)[2] == "every line tested: not judged without the benchmarks' data"
+    played.codes["others"] = 2
+    assert whole_run(tmp_path, TWO) == 1
 
 
 def test_failures_are_counted_over_both_parts(played: Played, tmp_path: Path) -> None:

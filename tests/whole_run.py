@@ -6,7 +6,8 @@ Measuring costs time, so the other tests run after it without.
 
 No part hides another: both run whatever happens. Where few tests failed in both parts together they
 get a second look (`tests.second_look`); what a measured test reaches only then counts too. The
-coverage is judged last, whatever became of the tests.
+coverage is judged last, whatever became of the tests; not on a machine without the public data,
+where the tests that need them are skipped.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.conftest import data_folder
 from tests.second_look import LAST_FAILED, MOST, failed_tests, second_look
 
 MEASURED = ("tests/benchmarks", "tests/leaderboard/ranking")
@@ -104,8 +106,10 @@ def whole_run(root: Path, parts: Sequence[Part] = PARTS) -> int:
         outcomes.append(Outcome(part, code, failed))
     outcomes = _looked_at_again(outcomes, root)
     covered = _python(root, *REPORT) == 0
-    print(*outcomes, f"every line tested: {'yes' if covered else 'NO'}", sep="\n", flush=True)
-    return 0 if covered and all(one.passed for one in outcomes) else 1
+    judged = data_folder().is_dir()
+    verdict = "yes" if covered else "NO" if judged else "not judged without the benchmarks' data"
+    print(*outcomes, f"every line tested: {verdict}", sep="\n", flush=True)
+    return 0 if (covered or not judged) and all(one.passed for one in outcomes) else 1
 
 
 def _looked_at_again(outcomes: Sequence[Outcome], root: Path) -> list[Outcome]:

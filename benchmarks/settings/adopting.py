@@ -16,6 +16,7 @@ from pathlib import Path
 from benchmarks.errors import SubmitterError
 from benchmarks.settings.fields import fields, known_variables, meant, unknown_variables
 from benchmarks.settings.file import USUAL, read_settings
+from benchmarks.settings.homes import at_home
 from benchmarks.settings.secret_files import read_secret
 from benchmarks.settings.taken import Taken
 
@@ -94,9 +95,28 @@ def settings_file(environment: Mapping[str, str]) -> Path | None:
 def _file(environment: Mapping[str, str], folder: Path) -> Path | None:
     named = settings_file(environment)
     if named is not None:
-        return (folder / named.expanduser()).absolute()
+        return (folder / _at_home(SETTINGS, str(named))).absolute()
     usual = (folder / USUAL).absolute()
-    return usual if usual.is_file() else None
+    try:
+        usual.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise SubmitterError(
+            "no_settings",
+            f"Whether there are settings in {usual} cannot be seen ({error.strerror}).",
+            "Work in another folder, or let this user read it.",
+        ) from error
+    return usual  # Also a link that leads nowhere: whoever made it meant a file.
+
+
+def _at_home(variable: str, given: str) -> Path:
+    try:
+        return at_home(given)
+    except ValueError as error:
+        raise SubmitterError(
+            "bad_setting", f"{variable}: {error}.", "Write the whole path."
+        ) from None
 
 
 def _take_file(
@@ -129,7 +149,7 @@ def _take_secrets(environment: MutableMapping[str, str], taken: Taken) -> None:
                 f"{variable} and {named_by} are both given.",
                 f"Leave one of them out; {named_by} can be changed without a restart.",
             )
-        path = Path(named).expanduser().absolute()
+        path = _at_home(named_by, named).absolute()
         environment[named_by] = str(path)  # Children may run in another folder.
         secret = read_secret(path, named_by, may_be_empty=field.about.may_be_empty)
         taken.note(environment, variable, secret, str(path), "")

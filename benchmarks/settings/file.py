@@ -12,6 +12,7 @@ from typing import Any
 
 from benchmarks.errors import SubmitterError
 from benchmarks.settings.fields import Field, by_file_key, by_key, meant
+from benchmarks.settings.homes import at_home
 from benchmarks.toml_lines import Key, key_lines, line_of
 
 USUAL = Path(".assay") / "settings.toml"
@@ -100,11 +101,13 @@ def _read(path: Path) -> tuple[str, os.stat_result]:
 
 def _given(path: Path, text: str) -> Iterator[Given]:
     try:
-        tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        found = tuple(_flat(tomllib.loads(text)))
+    except ValueError as error:  # No TOML, or a number of thousands of digits.
         raise SubmitterError("bad_settings", f"{path} is no TOML: {error}.", _EXAMPLE) from None
+    except RecursionError:
+        raise SubmitterError("bad_settings", f"{path} is nested too deep.", _EXAMPLE) from None
     lines = key_lines(text)
-    for key, value in _flat(tables):
+    for key, value in found:
         where = f"{path}:{line_of(lines, key) or 1}"
         yield _one(where, key, value)
 
@@ -115,7 +118,7 @@ def _one(where: str, key: Key, value: object) -> Given:
         field = by_file_key()[name]
         if not isinstance(value, str) or not value.strip() or not value.isprintable():
             raise _bad(where, name, "the path of a file is needed")
-        return Given(field, str(Path(value).expanduser()), in_file=True)
+        return Given(field, _at_home(where, name, value), in_file=True)
     if name not in by_key():
         known = {*by_key(), *by_file_key()}
         raise SubmitterError(
@@ -128,9 +131,17 @@ def _one(where: str, key: Key, value: object) -> Given:
         checked = field.checked(value)
     except ValueError as error:
         raise _bad(where, name, str(error)) from None
-    if field.about.path:
-        checked = str(Path(str(checked)).expanduser())
+    # A store is a folder or not; ./a:b is one, and must stay as it is written.
+    if field.about.path or (field.name == "store" and str(checked).startswith("~")):
+        checked = _at_home(where, name, str(checked))
     return Given(field, field.as_text(checked))
+
+
+def _at_home(where: str, name: str, given: str) -> str:
+    try:
+        return str(at_home(given))
+    except ValueError as error:
+        raise _bad(where, name, str(error)) from None
 
 
 def _flat(table: Mapping[str, Any], above: Key = ()) -> Iterator[tuple[Key, Any]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 
 from benchmarks.errors import SubmitterError
@@ -21,12 +23,17 @@ def read_secret(path: Path, named_by: str, *, may_be_empty: bool = False) -> str
         SubmitterError: `bad_secret_file`; never says what is in it.
     """
     try:
-        with path.open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
+        # Not to wait for ever where the name is that of a pipe.
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(handle, "rb") as file:
+            plain = stat.S_ISREG(os.fstat(handle).st_mode)
+            content = file.read(MOST_BYTES + 1) if plain else b""
     except OSError as error:
         raise _bad(named_by, path, f"cannot be read ({error.strerror})") from error
+    if not plain:
+        raise _bad(named_by, path, "is no file of bytes that can be read again")
     try:
-        secret = content.decode("utf-8").strip()
+        secret = content.decode("utf-8-sig").strip()
     except UnicodeDecodeError:
         raise _bad(named_by, path, "is no text") from None
     if not secret and not may_be_empty:

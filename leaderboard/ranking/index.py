@@ -201,8 +201,13 @@ def _standings(
 
 def _mean(parts: Sequence[FloatArray], weights: FloatArray, present: BoolArray) -> FloatArray:
     """Weighted mean of what each metric has, shape (M, 1 + B); NaN where it has nothing."""
+    # One after the other: a product of matrices rounds as its number of rows tells it to, and an
+    # index may not depend on how many others there are.
+    total = np.zeros(len(present))
+    for there, weight in zip(present.T, weights, strict=True):
+        total += there * weight
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean: FloatArray = sum_weighted(parts, weights) / (present @ weights)[:, None]
+        mean: FloatArray = sum_weighted(parts, weights) / total[:, None]
     return mean
 
 

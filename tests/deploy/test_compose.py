@@ -17,6 +17,7 @@ from tests.deploy.rig import ROOT
 FILES = ("compose.yaml", "deploy/compose.hub.yaml")
 SERVICES: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
 HUB: dict[str, Any] = yaml.safe_load((ROOT / "deploy/compose.hub.yaml").read_text())
+DOCUMENT = (ROOT / "docs/containers.md").read_text("utf-8")
 RUNNERS = ("worker", "worker-cpu", "score")
 """Those that run strangers' code."""
 
@@ -164,3 +165,31 @@ def test_the_filter_of_the_worker_lets_no_more_through_than_boxes_need() -> None
         "settimeofday", "acct", "iopl", "fsopen", "move_mount",
     }  # fmt: skip
     assert not refused & let
+
+
+COMPOSE = {
+    "up": {"--build", "--detach"},
+    "down": set(),
+    "ps": set(),
+    "logs": {"--follow"},
+    "build": {"--pull"},
+    "run": {"--rm"},
+}
+"""Commands of Compose and their options, as its reference has them; `--profile` comes before."""
+
+
+def test_the_commands_that_people_are_told_name_what_there_is() -> None:
+    told = re.findall(r"^docker compose (.*?)(?:\s+#.*)?$", DOCUMENT, re.MULTILINE)
+    profiles = {name for service in SERVICES.values() for name in service.get("profiles", ())}
+    assert len(told) > 6
+    for command in told:
+        words = command.split()
+        while words[0] in {"--profile", "-f"}:
+            option, value, *words = words
+            known = profiles if option == "--profile" else FILES
+            assert value in known, command
+        name, *rest = words
+        options = {word for word in rest if word.startswith("-") and word != "-m"}
+        assert options <= COMPOSE[name], command
+        if name in {"logs", "run"}:
+            assert next(w for w in rest if not w.startswith("-")) in SERVICES, command

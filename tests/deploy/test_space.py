@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -238,3 +239,26 @@ def test_who_can_write_nothing_knows_nobody() -> None:
     assert closed.account(Visit("127.0.0.1", {"host": "x.hf.space"}, "ada")) is None
     assert closed.invitation == "It only shows."
     assert "It only shows." in who(closed, None)
+
+
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [
+        ("repos create", {"--type", "--sdk"}),
+        ("upload", {"--type", "--delete"}),
+        ("spaces variables add", {"-e"}),
+        ("spaces secrets add", {"-s"}),
+    ],
+)
+def test_the_commands_of_the_hubs_own_program_exist(command: str, options: set[str]) -> None:
+    """`hf` with these options is what the document tells people to run."""
+    document = (ROOT / "docs/space.md").read_text("utf-8")
+    told = [line for line in document.splitlines() if line.startswith(f"hf {command} ")]
+    assert told
+    for line in told:
+        words = line.partition(" #")[0].split()
+        assert {word for word in words if word.startswith("-")} == options
+    program = Path(sys.executable).with_name("hf")
+    asked = [program, *command.split(), "--help"]
+    said = subprocess.run(asked, capture_output=True, text=True, check=True, timeout=60).stdout
+    assert all(re.search(rf"(^|[\s,]){option}[,\s]", said) for option in options)

@@ -14,7 +14,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 LATER = ("scipy",)
 HEAVY = (
     "torch", "torchvision", "transformers", "diffusers", "open_clip", "ray", "tokenizers",
-    "datasets", "accelerate", "safetensors", "timm", "spacy",
+    "datasets", "accelerate", "timm", "spacy",
 )  # fmt: skip
 LOOK = """
 import json, sys

@@ -48,17 +48,21 @@ def test_a_package_imports_only_from_below(package: str) -> None:
     assert wrong == {}
 
 
+# The publisher writes the front page as a file, for whoever comes before the site has started.
+MAY_KNOW_PAGES = {"leaderboard/publication/publisher.py"}
+
+
 def test_pages_of_the_site_are_not_imported_by_what_is_below_them() -> None:
-    """Whoever serves or publishes without the site starts without it."""
+    """Whoever ranks, stores or governs without the site starts without it."""
     below = {"publication", "ranking", "reevaluation", "store", "ledger", "governance"}
-    wrong = [
+    found = {
         str(module)
         for module in modules_of("leaderboard")
         if module.parts[1] in below
         for node in ast.walk(parsed(module))
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("leaderboard.pages")
-    ]
-    assert wrong == []
+    }
+    assert found == MAY_KNOW_PAGES
 
 
 def test_an_import_is_seen_however_it_is_written(

@@ -61,7 +61,8 @@ class RayEngine:
             return
         self._cluster.connect()
         threads = self._options.threads or threads_here()
-        slots = slots_of(ray.cluster_resources(), self._options, threads)
+        # An actor is on one machine: it must not ask for more cores than one has.
+        slots = slots_of(ray.cluster_resources(), self._options, min(threads, _cores_of_one()))
         crew = Crew(BatchQueue(chain([first], drawn)), _sent(source), slots, threads, self._options)
         try:
             yield from crew.answers()
@@ -74,6 +75,12 @@ def threads_here() -> int:
     # Loaded only where actors are started, for it takes seconds.
     threads: int = import_module("torch").get_num_threads()
     return threads
+
+
+def _cores_of_one() -> int:
+    """Of the smallest machine of the cluster that has any."""
+    cores = [node["Resources"].get("CPU", 0.0) for node in ray.nodes() if node["Alive"]]
+    return max(1, int(min((found for found in cores if found > 0), default=1.0)))
 
 
 def _sent(source: AskerSource) -> ray.ObjectRef[AskerSource]:

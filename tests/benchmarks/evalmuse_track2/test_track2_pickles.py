@@ -6,6 +6,7 @@ import random
 import resource
 import time
 import tracemalloc
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -189,7 +190,7 @@ def test_more_instructions_than_the_images_need_are_not_followed() -> None:
 
 def test_content_that_two_arrays_share_is_refused() -> None:
     shared = bytes(SIZE * SIZE)
-    function = np._core.numeric._frombuffer
+    function = import_module("numpy._core.numeric")._frombuffer
     two = {name: entry(Calls(function, shared, np.dtype("u1"), (SIZE, SIZE), "C")) for name in "ab"}
     one = {"a": two["a"]}
     assert read_pickle(pickled(one), MOST, resized).scores == {"a": 3.0}
@@ -199,10 +200,11 @@ def test_content_that_two_arrays_share_is_refused() -> None:
 
 @pytest.mark.parametrize("content", [b"", b"\0" * 4, b"\0" * 9])
 def test_a_number_whose_content_has_another_size_is_refused(content: bytes) -> None:
-    made = Calls(np._core.multiarray.scalar, np.dtype("f8"), content)
+    scalar = import_module("numpy._core.multiarray").scalar
+    made = Calls(scalar, np.dtype("f8"), content)
     with pytest.raises(MaskFileError, match="whose content does not fill it"):
         read_pickle(pickled({"a": entry(np.ones((4, 4)), made)}), MOST, resized)
-    whole = Calls(np._core.multiarray.scalar, np.dtype("f8"), np.float64(2.5).tobytes())
+    whole = Calls(scalar, np.dtype("f8"), np.float64(2.5).tobytes())
     images = {"a": entry(np.ones((4, 4)), whole)}
     assert read_pickle(pickled(images), MOST, resized).scores == {"a": 2.5}
 

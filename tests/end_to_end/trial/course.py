@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import re
 import secrets
-import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import expect, sync_playwright
@@ -21,7 +19,8 @@ from leaderboard.store.live.interface import Pulse
 from tests.end_to_end.serving import free_port
 from tests.end_to_end.trial.ground import STORE, Ground, clean_ground
 from tests.end_to_end.trial.hub_process import HubProcess, hub_process
-from tests.end_to_end.trial.submissions import MODEL, NAMES, OPEN_TO_CODE, write_all
+from tests.end_to_end.trial.looking import public_answers
+from tests.end_to_end.trial.submissions import MODEL, NAMES, write_all
 from tests.end_to_end.trial.waiting import fetched, told, until
 from tests.hostile.decoys import Decoys, decoys
 
@@ -212,7 +211,7 @@ def _start_worker(course: Trial, name: str) -> None:
 
 def _outage(course: Trial) -> None:
     """The Hub answers 503, then not at all, then as before; the page goes on meanwhile."""
-    begun = time.monotonic()
+    course.notes["refused"] = 0
     for status in (503, 0):
         course.hub.fall_silent(status=status)
         until(
@@ -220,8 +219,8 @@ def _outage(course: Trial) -> None:
             "enough is refused",
             lambda: course.hub.refused() >= REFUSED_AT_LEAST // 2 and _board_answers(course),
         )
+        course.notes["refused"] += course.hub.refused()
     course.hub.mend()
-    course.notes["outage_s"] = time.monotonic() - begun
 
 
 def _board_answers(course: Trial) -> bool:
@@ -253,7 +252,7 @@ def _publish_private(course: Trial) -> None:
     before = ground.place / "before"
     before.mkdir()
     course.notes["files_before"] = course.hub.everything_public(before)
-    course.notes["answers_before"] = public_answers(course)
+    course.notes["answers_before"] = public_answers(course.site)
     publish = ("publish", course.ids["dee"])
     # It changes the boards, for which a token that may only send is not enough.
     course.refused["dee"] = ground.evaluator(*publish, user="dee", code=1)
@@ -263,19 +262,3 @@ def _publish_private(course: Trial) -> None:
     after = ground.place / "after"
     after.mkdir()
     course.hub.everything_public(after)
-
-
-def public_answers(course: Trial) -> Mapping[str, bytes]:
-    """What the app tells anybody: the programs' side and the pages."""
-    paths = ["/", "/health", "/metrics", "/as-of", "/v1/", "/v1/entries", "/v1/queue?per_page=1000"]
-    paths += ["/v1/ledger?per_page=1000", "/v1/ledger.jsonl", "/v1/index", "/v1/models"]
-    paths += ["/v1/models/demo_prompts", "/queue", "/ledger", "/status", "/trust", "/live/pulses"]
-    for board in OPEN_TO_CODE:
-        paths += [f"/v1/boards/{board}", f"/v1/boards/{board}/pairs", f"/boards?benchmark={board}"]
-    return {path: fetched(f"{course.site}{path}")[1] for path in paths}
-
-
-def logs_of(ground: Ground) -> Iterator[Path]:
-    """What processes of this machine wrote down."""
-    yield from ground.place.glob("*.log")
-    yield from (ground.belongings / "scratch" / "logs").rglob("*.*")

@@ -21,7 +21,7 @@ from leaderboard.records import Event
 from leaderboard.states import NEW_METRIC, State, allowed
 from leaderboard.store.hub.hub_store import hub_store
 from leaderboard.store.interface import Store
-from tests.end_to_end.trial.course import REFUSED_AT_LEAST, Trial, logs_of, trial
+from tests.end_to_end.trial.course import REFUSED_AT_LEAST, Trial, trial
 from tests.end_to_end.trial.figures import (
     Expected,
     check_board,
@@ -30,6 +30,7 @@ from tests.end_to_end.trial.figures import (
     check_rows,
 )
 from tests.end_to_end.trial.ground import STORE
+from tests.end_to_end.trial.looking import logs_of
 from tests.end_to_end.trial.submissions import NAMES, ON, OPEN_TO_CODE, SECRET_NAME
 from tests.end_to_end.trial.traces import answers_with, files_below, files_with
 from tests.end_to_end.trial.waiting import fetched, told, until
@@ -129,12 +130,14 @@ def test_the_work_of_the_killed_worker_was_taken_over_and_nothing_else_was_done_
     assert claims == [course.notes["killed"], course.notes["heir"]]
     assert claims[0] != claims[1]
     for account in set(ENDS) - {"ada", "eve", "dee"}:
-        found = states_of(course, store, account)
+        events = [e for e in events_of(course, store, account) if e.state is not State.SCORING]
         ends = [State.FAILED] if ENDS[account] is State.FAILED else JUDGED
-        # What the killed worker had taken with it was claimed again, and begun once.
-        once = [b for a, b in pairwise([None, *found]) if a is not b]
-        begun = [state for state in BEGUN if state is not State.SCORING or State.SCORING in once]
-        assert once in ([*begun, *ends], [*begun[:-1], *ends]), (account, found)
+        # What the killed worker had taken with it was claimed once more, by somebody else.
+        claims = [e.by for e in events if e.state is State.CLAIMED]
+        assert len(set(claims)) == len(claims)
+        assert set(claims[:-1]) <= {course.notes["killed"]}
+        found = [e.state for e in events]
+        assert found == [State.RECEIVED, State.QUEUED, *([State.CLAIMED] * len(claims)), *ends]
     private = states_of(course, store, "dee")
     assert private[-3:] == [State.JUDGING, State.HELD, State.PUBLISHED]
 
@@ -153,8 +156,7 @@ def test_nothing_was_published_twice(course: Trial, store: Store) -> None:
 
 
 def test_while_the_hub_was_out_the_page_went_on_and_work_was_refused(course: Trial) -> None:
-    assert course.notes["outage_s"] > 0
-    assert REFUSED_AT_LEAST > 0
+    assert course.notes["refused"] >= REFUSED_AT_LEAST
     seen = course.ground.log(course.notes["left"]).read_text()
     assert "Traceback" not in seen
     assert "Traceback" not in course.ground.log("app").read_text()

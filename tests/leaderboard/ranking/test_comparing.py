@@ -57,7 +57,7 @@ def cell(entry_id: str, value: float | None, **changes: Any) -> Cell:
 def clusters_of(seed: int = 0) -> np.ndarray:
     """Values of two metrics on N clusters, shape (2, N); on two clusters they agree."""
     rng = np.random.default_rng(seed)
-    values = rng.normal(0.5, 0.2, (2, N)) + np.array([[0.08], [0.0]])
+    values: np.ndarray = rng.normal(0.5, 0.2, (2, N)) + np.array([[0.08], [0.0]])
     values[1, :2] = values[0, :2]
     return values
 

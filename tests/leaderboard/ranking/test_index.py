@@ -416,3 +416,17 @@ def test_headlines_that_do_not_fit_are_refused() -> None:
         replace(x, resamples=x.resamples[:, :0])
     with pytest.raises(ValueError, match="infinite"):
         replace(x, values=np.array([0.5, np.inf]))
+
+
+def test_an_index_does_not_depend_on_how_many_others_there_are() -> None:
+    """A sum of weights that a product of matrices rounds another way for one row than for two."""
+    weights = {"b0": 1.0, "b1": 1.0, "b2": 3.0, "b3": 1.0}
+    for n in range(2, 9):
+        values = {f"m{i}": 0.1 * i for i in range(n)}
+        many = [board(name, values, noise=0.1) for name in weights]
+        alone = [
+            replace(b, metrics=b.metrics[:1], values=b.values[:1], resamples=b.resamples[:1])
+            for b in many
+        ]
+        one, among = (by_name(Comparison(b).standings(weights))["m0"] for b in (alone, many))
+        assert repr(one.index) == repr(among.index)

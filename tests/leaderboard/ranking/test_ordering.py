@@ -25,7 +25,8 @@ SEED = 5
 def shares() -> np.ndarray:
     """Contributions of five entries; the last is far behind."""
     rng = np.random.default_rng(2)
-    return (rng.normal(0.5, 0.1, (5, 60)) - np.array([0, 0, 0, 0, 0.3])[:, None]) / 60
+    behind = np.array([0, 0, 0, 0, 0.3])[:, None]
+    return np.asarray((rng.normal(0.5, 0.1, (5, 60)) - behind) / 60)
 
 
 def drawn(values: np.ndarray) -> np.ndarray:

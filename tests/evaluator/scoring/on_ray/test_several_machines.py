@@ -49,6 +49,13 @@ WORK = "python -m evaluator worker --engine ray --ray-address HEAD:6379 --scratc
 @pytest.fixture(scope="module")
 def two() -> Iterator[Machines]:
     keep_token_out_of_home()
+    # As the document says: in every shell. Here it is this process and all that it starts.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_AUTH_MODE", "token")
+        yield from _two()
+
+
+def _two() -> Iterator[Machines]:
     with machines(2, HEAD, FURTHER) as found:
         yield found
 
