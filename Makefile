@@ -82,7 +82,7 @@ space: $(VENV)/.installed ## write the folder that is pushed to a Space (SPACE=f
 
 TAG ?=
 release: $(VENV)/.installed-dev ## check that everything agrees on the version (TAG=v1.2.3) and is fit to be released
-	$(BIN)/python -m supply.release_check $(TAG)
+	$(BIN)/python -m supply.release_check $${TAG:+"$$TAG"}
 
 include deploy/base.env
 images: ## build both images (needs Docker with BuildKit)

@@ -224,10 +224,10 @@ def main() -> int:
             quiet=True,
             **launch_options(settings.sign_in, routes, source),
         )
-    except OSError as error:
+    except OSError:  # its words are of settings of Gradio, which this does not read
         sys.stderr.write(
-            f"error [port_unavailable]: Cannot listen at {settings.host}:{settings.port}: {error} "
-            "Choose another port with PORT.\n"
+            f"error [port_unavailable]: Cannot listen at {settings.host}:{settings.port}: another "
+            "program has it, or it is not yours to use. Choose another port with PORT.\n"
         )
         return SubmitterError.exit_code
     sys.stdout.write(f"Serving at http://{settings.host}:{settings.port} (Ctrl-C stops)\n")

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from benchmarks.errors import SubmitterError
+from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.inference import infer
 from benchmarks.joining import joined
 from benchmarks.rows import Measured, Row
@@ -160,10 +160,25 @@ class Card(_Frozen):
         """Read a card file; the measures come from its protocol, which defines what they mean.
 
         Raises:
-            pydantic.ValidationError: a field is missing, misspelt or of the wrong type.
+            PlatformError: `invalid_benchmark`: it is not TOML, a field is missing, misspelt or of
+                the wrong type, or the headline is none of the measures.
         """
-        with path.open("rb") as file:
-            return cls.model_validate({**tomllib.load(file), "measures": measures})
+        try:
+            card = cls.model_validate(
+                {**tomllib.loads(path.read_text("utf-8")), "measures": measures}
+            )
+        except ValidationError as error:
+            said = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+            raise PlatformError("invalid_benchmark", f"{path}: {'; '.join(said)}.") from error
+        except ValueError as error:
+            raise PlatformError("invalid_benchmark", f"{path}: {error}.") from error
+        if card.headline.measure not in measures:
+            raise PlatformError(
+                "invalid_benchmark",
+                f"{path}: headline.measure: {card.headline.measure!r} is none of its measures "
+                f"({', '.join(measures)}).",
+            )
+        return card
 
 
 @dataclass(frozen=True, slots=True)

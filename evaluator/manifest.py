@@ -25,6 +25,12 @@ _TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u20
 _LINE_OF_TOML = re.compile(r"at line (\d+)")
 _UNNAMED = "unnamed"
 _SHORTEST = 'The shortest one is: name = "my-metric"'
+_IN_WORDS_OF_TOML = {
+    "string_type": "must be text, in quotes",
+    "string_pattern_mismatch": "must be 1 to 32 letters, digits and . _ + -, beginning with a letter or digit",
+    "tuple_type": "must be a list, in square brackets",
+    "dict_type": "must be a table of names and texts",
+}
 
 
 def _readable(text: str) -> str:
@@ -177,5 +183,6 @@ def _problem(detail: ErrorDetails, kind: type[BaseModel], lines: Mapping[Key, in
         return Problem("bad_manifest", f"{key!r} is no key of a manifest.", hint, FILE, line)
     if detail["type"] == "missing":
         return Problem("bad_manifest", f"The key {key!r} is missing.", _SHORTEST, FILE, line)
-    message = f"{key}: {detail['msg'].removeprefix('Value error, ').rstrip('.')}."
+    said = _IN_WORDS_OF_TOML.get(detail["type"], detail["msg"].removeprefix("Value error, "))
+    message = f"{key}: {said.rstrip('.')}."
     return Problem("bad_manifest", message, "Correct that key.", FILE, line)

@@ -18,9 +18,8 @@ from benchmarks.settings.fields import fields, known_variables, meant, unknown_v
 from benchmarks.settings.file import USUAL, read_settings
 from benchmarks.settings.homes import at_home
 from benchmarks.settings.secret_files import read_secret
-from benchmarks.settings.taken import Taken
+from benchmarks.settings.taken import SETTINGS, Taken
 
-SETTINGS = "ASSAY_SETTINGS"
 _READS_AT_IMPORT = "huggingface_hub"
 
 

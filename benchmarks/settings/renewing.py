@@ -10,7 +10,7 @@ from benchmarks.errors import SubmitterError
 from benchmarks.settings.fields import by_variable
 from benchmarks.settings.file import read_settings
 from benchmarks.settings.secret_files import read_secret
-from benchmarks.settings.taken import Taken
+from benchmarks.settings.taken import SETTINGS, Taken
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +32,8 @@ def renewed(variable: str, environment: MutableMapping[str, str]) -> bool:
     if taken is None or source is None:
         return False
     try:
-        text = _read(variable, Path(source.where), in_settings=bool(source.key))
+        found = taken.source(environment, SETTINGS) is not None
+        text = _read(variable, Path(source.where), in_settings=bool(source.key), found=found)
     except SubmitterError as error:
         log.warning("%s cannot be read again: %s", variable, error)
         return False
@@ -82,9 +83,9 @@ def how_to_renew(variable: str, environment: Mapping[str, str]) -> str:
     )
 
 
-def _read(variable: str, path: Path, *, in_settings: bool) -> str | None:
+def _read(variable: str, path: Path, *, in_settings: bool, found: bool) -> str | None:
     about = by_variable()[variable].about
     if not in_settings:
         return read_secret(path, about.file_variable, may_be_empty=about.may_be_empty)
-    given = read_settings(path)
+    given = read_settings(path, found=found)  # What nobody named is trusted no more than before.
     return next((one.text for one in given if one.variable == variable), None)

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 NOTE = "ASSAY_SETTINGS_TAKEN"
+SETTINGS = "ASSAY_SETTINGS"
+"""The settings file; it came from a file, itself, where nobody named it."""
 
 
 class _Source(BaseModel):

@@ -188,7 +188,7 @@ def _run(wanted: Wanted, module: ScoringModule, drawn: Sequence[Drawn]) -> Outco
     names = _runs_on(wanted, module)
     expected = expectation(found, wanted.registry, wanted.data, limits, names)
     receipt = None if found.failure else receipt_of(module, found, now())
-    return Outcome(found, verdict_of(found), expected, receipt)
+    return Outcome(found, verdict_of(found, module.manifest.range), expected, receipt)
 
 
 @contextmanager

@@ -24,17 +24,23 @@ class Verdict:
     remarks: tuple[str, ...] = ()
 
 
-def verdict_of(found: DryRun) -> Verdict:
-    """The verdict on a dry run."""
+def verdict_of(found: DryRun, bounds: tuple[float, float] | None = None) -> Verdict:
+    """The verdict on a dry run.
+
+    Args:
+        found: what it found.
+        bounds: the smallest and largest score that the manifest states, if it does.
+    """
     if found.failure is not None or found.trust is None:
         return Verdict(False, "It failed, and would fail in a worker: nothing would be scored.")
+    remarks = (*_all_the_same(found.runs), *_out_of_bounds(found.runs, bounds))
     against = []
     if found.trust.failed:
         against.append(found.trust.why_not)
     against += [said for run in found.runs if (said := _missing(run))]
     if against:
-        return Verdict(False, f"Would not rank: {'; '.join(against)}.", _remarks(found.runs))
-    return Verdict(True, "Passed every trust check: it may rank.", _remarks(found.runs))
+        return Verdict(False, f"Would not rank: {'; '.join(against)}.", remarks)
+    return Verdict(True, "Passed every trust check: it may rank.", remarks)
 
 
 def _missing(run: BenchmarkRun) -> str:
@@ -48,8 +54,24 @@ def _missing(run: BenchmarkRun) -> str:
     )
 
 
-def _remarks(runs: Sequence[BenchmarkRun]) -> tuple[str, ...]:
+def _all_the_same(runs: Sequence[BenchmarkRun]) -> tuple[str, ...]:
     same = [run.drawn.name for run in runs if run.scores.nunique() == 1]
     if not same:
         return ()
     return (f"Every score on {', '.join(same)} is the same: it tells no image from another.",)
+
+
+def _out_of_bounds(
+    runs: Sequence[BenchmarkRun], bounds: tuple[float, float] | None
+) -> tuple[str, ...]:
+    if bounds is None:
+        return ()
+    low, high = bounds
+    outside = sum(int(((run.scores < low) | (run.scores > high)).sum()) for run in runs)
+    if not outside:
+        return ()
+    asked = sum(run.drawn.n_pairs for run in runs)
+    return (
+        f"{outside} of {asked} scores lie outside the range {low:g} to {high:g} that assay.toml "
+        "states: correct it, or leave it out.",
+    )

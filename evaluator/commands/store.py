@@ -15,6 +15,7 @@ from rich.text import Text
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import load_registry
 from evaluator.commands.common import JsonOption, console
+from evaluator.commands.ending import ended_in_order
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.store.opening import StoreName
 
@@ -135,7 +136,7 @@ def copy(source: AnyStore, target: AnyStore) -> None:
     from leaderboard.store.copying import copy_store  # noqa: PLC0415
 
     _check_folder(source)
-    with tempfile.TemporaryDirectory(prefix="assay-copy-") as scratch:
+    with ended_in_order(), tempfile.TemporaryDirectory(prefix="assay-copy-") as scratch:
         for line in copy_store(source.open(), target.open(), Path(scratch)):
             console().print(Text(line))
 
@@ -151,8 +152,15 @@ def backup(store: AnyStore, file: Annotated[Path, typer.Argument(help="A new fil
     from leaderboard.store.backup.making import back_up  # noqa: PLC0415
 
     _check_folder(store)
-    for line in back_up(store.open(), str(store), file):
-        console().print(Text(line))
+    if not store.on_hub and file.resolve().is_relative_to(store.folder.resolve()):
+        raise SubmitterError(
+            "backup_in_store",
+            f"{file} would be a file of the store itself, and may be seen by everybody then.",
+            "Name a file outside of the store's folder.",
+        )
+    with ended_in_order():
+        for line in back_up(store.open(), str(store), file):
+            console().print(Text(line))
 
 
 def restore(
@@ -179,8 +187,8 @@ def restore(
         console().print(Text(f"{file}: whole; {n_files} files of {manifest.store}, made {made}."))
         if store is None:
             return
-        with tempfile.TemporaryDirectory(prefix="assay-restore-") as scratch:
-            for line in copy_store(kept, store.open(), Path(scratch)):
+        with ended_in_order(), tempfile.TemporaryDirectory(prefix="assay-restore-") as scratch:
+            for line in copy_store(kept, store.open(), Path(scratch), anew=False):
                 console().print(Text(line))
 
 

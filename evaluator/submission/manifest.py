@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import field_validator
@@ -66,12 +67,13 @@ class Manifest(NamedManifest):
             raise ValueError("must be a .safetensors file inside the archive")
         return value
 
-    @field_validator("range")
+    @field_validator("range", mode="before")
     @classmethod
-    def _range(cls, value: tuple[float, float] | None) -> tuple[float, float] | None:
-        if value and not (all(math.isfinite(v) for v in value) and value[0] < value[1]):
-            raise ValueError("must be two finite numbers, the smaller one first")
-        return value
+    def _range(cls, value: object) -> object:
+        # As written, since pydantic speaks of tuples and of missing items.
+        if value is None or (isinstance(value, list | tuple) and _is_range(value)):
+            return value
+        raise ValueError("must be two finite numbers in a list, the smaller one first")
 
     @field_validator("trained_on")
     @classmethod
@@ -125,6 +127,13 @@ class Manifest(NamedManifest):
     def module_file(self) -> str:
         """The file the entry point is imported from."""
         return f"{self.entry_point.partition(':')[0]}.py"
+
+
+def _is_range(value: Sequence[object]) -> bool:
+    numbers = [v for v in value if isinstance(v, int | float) and not isinstance(v, bool)]
+    if len(value) != 2 or len(numbers) != 2:
+        return False
+    return all(math.isfinite(v) for v in numbers) and numbers[0] < numbers[1]
 
 
 def _repository(model: str) -> str:

@@ -14,23 +14,31 @@ _FILES = 200
 _BYTES = 64 << 20
 
 
-def copy_store(source: Store, target: Store, scratch: Path) -> Iterator[str]:
+def copy_store(source: Store, target: Store, scratch: Path, *, anew: bool = True) -> Iterator[str]:
     """Copy what a store holds into another that is empty, or that an earlier copy began.
 
     Args:
         source: is only read; nobody may write to it meanwhile.
         target: takes the files; what it has already is not sent again.
         scratch: an existing folder for files on their way.
+        anew: whether a file that the target has with another content is replaced, as it must be
+            where the source was written to since an earlier copy. Of a source that never changes
+            it cannot be an earlier copy's: what is in use would be set back.
 
     Yields:
         What was done, in sentences.
 
     Raises:
-        SubmitterError: `target_not_empty`: it holds files that the source has not.
+        SubmitterError: `target_not_empty`: it holds files that the source has not, or may not
+            replace. Nothing was written.
         TransientError: `source_changed`: it was written to; run it again.
         PlatformError: `copy_differs`.
     """
     sides = (("public", source.public, target.public), ("private", source.private, target.private))
+    for side, here, there in sides:
+        _check_extra(side, here.list(), there)
+        if not anew:
+            _check_same(side, here, there, scratch)
     for side, here, there in sides:
         version = here.head()
         paths = sorted(here.list(), key=lambda path: ("/" not in path, path))
@@ -61,6 +69,17 @@ def _check_extra(side: str, paths: Sequence[str], there: Repository) -> None:
             "target_not_empty",
             f"The {side} side of the other store holds files that this one has not, "
             f"{extra[0]!r} for example.",
+            "Name a store that is empty.",
+        )
+
+
+def _check_same(side: str, here: Repository, there: Repository, scratch: Path) -> None:
+    changed = _differing(sorted(set(here.list()).intersection(there.list())), here, there, scratch)
+    if changed:
+        raise SubmitterError(
+            "target_not_empty",
+            f"The {side} side of the other store holds another {changed[0]!r}, which would be "
+            f"replaced, and {len(changed) - 1} more.",
             "Name a store that is empty.",
         )
 

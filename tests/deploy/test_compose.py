@@ -150,8 +150,16 @@ def test_secrets_come_as_files_and_are_in_no_variable() -> None:
     secret = {name for name in variables if re.search("TOKEN|SECRET", name)}
     assert secret == {"HF_TOKEN_FILE", "ASSAY_LIVE_SECRET_FILE"}
     assert set(HUB["services"]) == set(SERVICES)
+    named = {path for of in HUB["services"].values() for path in of["environment"].values()}
+    assert {"/run/secrets/hf_token", "/run/secrets/assay_live_secret"} <= named
+
+
+def test_a_secret_that_is_replaced_is_seen_while_all_runs() -> None:
+    """One file that is mounted stays what it was when another takes its name; a folder does not."""
     for of in HUB["services"].values():
-        assert set(of["secrets"]) == set(HUB["secrets"])
+        (mounted,) = of["volumes"]
+        assert re.fullmatch(r"\$\{ASSAY_SECRETS:\?[^}]+\}:/run/secrets:ro", mounted)
+    assert "secrets" not in HUB
 
 
 def test_the_filter_of_the_worker_lets_no_more_through_than_boxes_need() -> None:

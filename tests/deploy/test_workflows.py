@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from typing import Any
 
 import pytest
@@ -50,3 +51,26 @@ def test_a_tag_is_checked_before_anything_is_built() -> None:
         assert needed in checks
     assert jobs["images"]["needs"] == "check"
     assert "permissions" not in jobs["check"]
+
+
+def test_the_name_of_a_tag_is_no_part_of_a_script() -> None:
+    """Whoever may push a tag names it, and names may hold `;` and `|`."""
+    command = ["make", "--dry-run", "--always-make", "release", "TAG=v1;id"]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert "supply.release_check" in said
+    assert "v1;id" not in said
+
+
+def test_a_candidate_is_not_released_as_the_latest() -> None:
+    assert "*rc*) set -- --prerelease" in runs(read("release")["jobs"]["images"])
+
+
+def test_boxes_are_asked_for_by_what_fails_without_them() -> None:
+    # `doctor` exits with 0 where there are none: a site needs none.
+    (step,) = (
+        step["run"]
+        for step in read("ci")["jobs"]["images"]["steps"]
+        if "seccomp-worker.json" in step.get("run", "")
+    )
+    assert "doctor" not in step
+    assert "machine_isolation as m; print(m().require().name)" in step

@@ -111,7 +111,7 @@ class Scoring:
 
     def shown_output(self, submission: Submission) -> str:
         """The end of the scorer's output, if it may be kept: it may tell of what it was shown."""
-        return self.output[-LOG_CHARS:] if self.may_tell(submission) else ""
+        return ending(self.output) if self.may_tell(submission) else ""
 
     def may_tell(self, submission: Submission) -> bool:
         """Whether what a scorer says may be told to its author."""
@@ -144,3 +144,11 @@ class Scoring:
             to.look(task)
 
         return tell
+
+
+def ending(output: str) -> str:
+    """The end of what a scorer printed, at most `LOG_CHARS` characters and what says so."""
+    left_out = len(output) - LOG_CHARS
+    if left_out <= 0:
+        return output
+    return f"({left_out:,} characters before this are left out)\n{output[-LOG_CHARS:]}"

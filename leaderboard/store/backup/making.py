@@ -39,11 +39,11 @@ def back_up(store: Store, name: str, target: Path) -> Iterator[str]:
         TransientError: `store_busy`, where every pass saw a change; nothing is left.
         PlatformError: where the disk does not take it; nothing is left.
     """
-    if target.exists():
-        raise SubmitterError(
-            "file_exists", f"{target} is there already.", "Name a file that is not."
-        )
     with failing(f"write the backup {target}"):
+        if target.exists():
+            raise SubmitterError(
+                "file_exists", f"{target} is there already.", "Name a file that is not."
+            )
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".assay-backup-", dir=target.parent) as folder:
             yield from _written(store, name, target, Path(folder))

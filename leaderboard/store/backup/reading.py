@@ -14,6 +14,7 @@ from typing import cast
 
 from benchmarks.errors import PlatformError, SubmitterError
 from leaderboard.store.backup.manifest import LARGEST, MEMBER, Manifest, read_manifest
+from leaderboard.store.disk import failing
 from leaderboard.store.interface import Changes, NotFoundError, Store
 from leaderboard.store.live.interface import MemoryLive
 from leaderboard.store.paths import check_path
@@ -46,7 +47,11 @@ class BackupRepository:
 
     def fetch(self, path: str, target: Path) -> None:
         """Copy a file to a new file of this machine."""
-        with self._opened(path) as content, target.open("xb") as file:
+        with (
+            failing(f"copy {path!r} out of a backup into {target.parent}"),
+            self._opened(path) as content,
+            target.open("xb") as file,
+        ):
             shutil.copyfileobj(content, file, _PIECE)
 
     def has(self, path: str) -> bool:
@@ -86,14 +91,30 @@ def opened_backup(path: Path) -> Iterator[tuple[Manifest, Store]]:
         SubmitterError: `no_backup` where there is no such file, `bad_backup` where it is cut off,
             damaged or changed, or no backup.
     """
-    if not path.is_file():
-        raise SubmitterError("no_backup", f"There is no file {path}.", "Name a backup.")
     try:
-        with tarfile.open(path, mode="r:") as archive:
-            manifest, members = _checked(archive, path)
+        with _archive(path) as archive:
+            try:
+                manifest, members = _checked(archive, path)
+            except ValueError as error:  # Numbers of a header that are none.
+                raise tarfile.ReadError(str(error)) from error
             yield manifest, _store(archive, manifest, members)
     except (tarfile.TarError, EOFError) as error:
         raise _bad(path, f"it cannot be read as an archive ({error})") from error
+
+
+def _archive(path: Path) -> tarfile.TarFile:
+    try:
+        if path.is_file():
+            return tarfile.open(path, mode="r:")
+    except OSError as error:
+        raise SubmitterError(
+            "no_backup",
+            f"The file {path} cannot be read ({error.strerror}).",
+            "Name a backup that this user may read.",
+        ) from error
+    except ValueError as error:
+        raise tarfile.ReadError(str(error)) from error
+    raise SubmitterError("no_backup", f"There is no file {path}.", "Name a backup.")
 
 
 def _checked(
@@ -115,12 +136,19 @@ def _checked(
             digest = hashlib.file_digest(content, "sha256").hexdigest()
         if digest != kept.sha256:
             raise _bad(path, f"{member.name[:120]!r} is not what was kept")
-        check_path(member.name.partition("/")[2])
+        _check_name(member.name, path)
         found[member.name] = member
     missing = sorted(wanted.keys() - found.keys())
     if missing:
         raise _bad(path, f"it lacks {len(missing)} files, {missing[0]!r} for example")
     return manifest, found
+
+
+def _check_name(name: str, path: Path) -> None:
+    try:
+        check_path(name.partition("/")[2])
+    except PlatformError as error:
+        raise _bad(path, error.message.rstrip(".")) from error
 
 
 def _content(archive: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> BufferedReader:

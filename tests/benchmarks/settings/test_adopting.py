@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -181,3 +183,52 @@ def test_a_value_is_read_with_its_type_or_refused_by_name() -> None:
     assert read({"PORT": "80"}).port == 80
     with pytest.raises(SubmitterError, match="PORT 'x'"):
         read({"PORT": "x"})
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_an_editor_may_have_marked_the_file_of_a_secret(tmp_path: Path, mark: str) -> None:
+    (tmp_path / "token").write_text(f"{mark}hf_of_the_house\r\n", encoding="utf-8")
+    environment = {"HF_TOKEN_FILE": str(tmp_path / "token")}
+    adopt(environment, tmp_path)
+    assert environment["HF_TOKEN"] == "hf_of_the_house"
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "/dev/zero"])
+def test_a_secret_is_not_waited_for_where_there_is_no_plain_file(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / kind
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    with pytest.raises(SubmitterError) as caught:
+        adopt({"HF_TOKEN_FILE": str(path)}, tmp_path)
+    assert caught.value.code == "bad_secret_file"
+
+
+@pytest.mark.parametrize("variable", ["ASSAY_SETTINGS", "HF_TOKEN_FILE"])
+def test_a_home_that_nobody_has_is_named_by_its_variable(tmp_path: Path, variable: str) -> None:
+    with pytest.raises(SubmitterError, match=f"{variable}: there is no home '~nobody-of-that-name"):
+        adopt({variable: "~nobody-of-that-name/x"}, tmp_path)
+
+
+def _folder(usual: Path) -> None:
+    usual.mkdir(parents=True)
+
+
+def _link_to_nowhere(usual: Path) -> None:
+    usual.parent.mkdir()
+    usual.symlink_to("nowhere.toml")
+
+
+def _no_way_there(usual: Path) -> None:
+    usual.parent.symlink_to(usual.parent.name)  # As a folder that is closed to this user.
+
+
+@pytest.mark.parametrize("made", [_folder, _link_to_nowhere, _no_way_there])
+def test_settings_that_are_there_and_cannot_be_read_are_not_passed_over(
+    tmp_path: Path, made: Callable[[Path], None]
+) -> None:
+    made(tmp_path / ".assay" / "settings.toml")
+    with pytest.raises(SubmitterError) as caught:
+        adopt({}, tmp_path)
+    assert caught.value.code == "no_settings"

@@ -105,3 +105,17 @@ def test_secrets_for_others_are_those_of_now(given: dict[str, str], tmp_path: Pa
     secrets = SecretsOfNow({"TOKEN": "ASSAY_LIVE_SECRET", "NONE": "HF_TOKEN"}, given)
     (tmp_path / "secret").write_text(SECOND)
     assert dict(secrets) == {"TOKEN": SECOND, "NONE": ""}
+
+
+def test_a_file_that_nobody_named_is_trusted_no_more_when_it_is_read_again(tmp_path: Path) -> None:
+    usual = tmp_path / ".assay" / "settings.toml"
+    usual.parent.mkdir()
+    usual.write_text("[hub]\ntoken = 'one'\n")
+    usual.chmod(0o600)
+    environment: dict[str, str] = {}
+    adopt(environment, tmp_path)
+    usual.write_text("[hub]\ntoken = 'two'\nendpoint = 'http://evil.example'\n")
+    assert not renewed("HF_TOKEN", environment)
+    assert environment["HF_TOKEN"] == "one"
+    usual.write_text("[hub]\ntoken = 'two'\n")
+    assert renewed("HF_TOKEN", environment)

@@ -138,3 +138,34 @@ def test_the_example_names_every_key_and_can_be_used(tmp_path: Path) -> None:
     named = {one.field.about.file_key if one.in_file else one.field.about.key for one in found}
     secrets = {field.about.key for field in by_file_key().values()}
     assert named == (set(by_key()) - secrets) | set(by_file_key())
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (f"store = {'[' * 20_000}{']' * 20_000}", "nested too deep"),
+        (f"{'a.' * 4_000}b = 1", "nested too deep"),
+        (f"site.port = {'9' * 5_000}", "is no TOML"),
+    ],
+    ids=["brackets", "dots", "digits"],
+)
+def test_what_the_reader_of_toml_cannot_hold_is_refused_in_words(
+    tmp_path: Path, text: str, words: str
+) -> None:
+    error = refused(tmp_path, text)
+    assert error.code == "bad_settings"
+    assert words in error.message
+
+
+def test_the_folder_of_a_store_may_be_at_home_and_its_name_stays(tmp_path: Path) -> None:
+    home = {"ASSAY_STORE": str(Path("~/store").expanduser())}
+    assert read(tmp_path, 'store = "~/store"') == home
+    for name in ("hub:lab/board", "./a:b"):
+        assert read(tmp_path, f'store = "{name}"') == {"ASSAY_STORE": name}
+
+
+@pytest.mark.parametrize("key", ["data", "store", "hub.token_file"])
+def test_a_home_that_nobody_has_is_named(tmp_path: Path, key: str) -> None:
+    error = refused(tmp_path, f'{key} = "~nobody-of-that-name/x"')
+    assert error.code == "bad_setting"
+    assert "no home '~nobody-of-that-name'" in error.message

@@ -319,6 +319,45 @@ def test_scores_that_are_all_the_same_are_remarked_on_and_the_log_is_shown(tmp_p
     assert "python -m evaluator submit" in done.output
 
 
+def test_scores_outside_the_range_of_the_manifest_are_counted(tmp_path: Path) -> None:
+    folder = _module(
+        tmp_path / "m",
+        """
+        class Scorer:
+            def score(self, images, prompts):
+                return [float(len(prompt)) for prompt in prompts]
+        """,
+        'name = "mine"\nrange = [0.0, 1.0]\n',
+    )
+    said = json.loads(_check(folder, *OURS, "--json").stdout)
+    pairs = said["runs"][0]["pairs"]
+    assert said["remarks"] == [
+        f"{pairs} of {pairs} scores lie outside the range 0 to 1 that assay.toml states: correct it, "
+        "or leave it out."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("range = [0.0]", "range: must be two finite numbers in a list"),
+        ("range = [0, 1, 2]", "range: must be two finite numbers in a list"),
+        ('range = "0-1"', "range: must be two finite numbers in a list"),
+        ("range = [true, 2]", "range: must be two finite numbers in a list"),
+        ("version = 2", "version: must be text, in quotes"),
+        ('version = "a b"', "version: must be 1 to 32 letters, digits and . _ + -"),
+        ('authors = "Ada"', "authors: must be a list, in square brackets"),
+        ('links = "example.org"', "links: must be a table"),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_told_in_the_words_of_the_file(
+    line: str, said: str, tmp_path: Path
+) -> None:
+    done = _check(_module(tmp_path / "m", "", f'name = "mine"\n{line}\n'), *OURS)
+    assert done.exit_code == 1
+    assert f"assay.toml:2: {said}" in done.output
+
+
 def test_a_failure_ends_with_what_it_means(tmp_path: Path) -> None:
     done = _check(_module(tmp_path / "m", "class Scorer"), *OURS)
     assert done.exit_code == 1

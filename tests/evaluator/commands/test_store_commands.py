@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 import typer
@@ -205,6 +207,45 @@ def test_a_store_is_backed_up_checked_and_put_back(store: Run, tmp_path: Path) -
     assert (refused.code, "[bad_backup]" in refused.err) == (1, True)
     assert store("backup", tmp_path / "absent", tmp_path / "c.tar").code == 1
     assert not (tmp_path / "absent").exists()
+
+
+@pytest.mark.parametrize("place", ["source/b.tar", "source/public/b.tar", "link/private/b.tar"])
+def test_a_backup_does_not_become_a_part_of_the_store(
+    store: Run, tmp_path: Path, place: str
+) -> None:
+    source = folder_store(tmp_path / "source")
+    source.private.commit({"uploads/a.zip": b"zip"}, parent="0", message="m")
+    (tmp_path / "link").symlink_to("source")
+    refused = store("backup", "source", place)
+    assert (refused.code, "[backup_in_store]" in refused.err) == (1, True)
+    assert not (tmp_path / place).exists()
+
+
+def test_a_store_that_went_on_is_not_set_back_by_its_backup(store: Run, tmp_path: Path) -> None:
+    source = folder_store(tmp_path / "source")
+    source.public.commit({"events.jsonl": b"1"}, parent=source.public.head(), message="m")
+    assert store("backup", "source", "b.tar").code == 0
+    source.public.commit({"events.jsonl": b"12"}, parent=source.public.head(), message="m")
+    refused = store("restore", "b.tar", "source")
+    assert (refused.code, "[target_not_empty]" in refused.err) == (1, True)
+    assert folder_store(tmp_path / "source").public.read("events.jsonl") == b"12"
+
+
+def test_a_backup_that_is_ended_leaves_nothing(
+    store: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder_store(tmp_path / "source")
+    asked = signal.getsignal(signal.SIGTERM)
+
+    def ended(*_: object) -> NoReturn:
+        assert list(tmp_path.glob(".assay-backup-*"))
+        signal.raise_signal(signal.SIGTERM)
+        raise AssertionError("it went on")
+
+    monkeypatch.setattr("leaderboard.store.backup.making.copy_store", ended)
+    assert store("backup", "source", "b.tar").code != 0
+    assert [path.name for path in tmp_path.iterdir() if "backup" in path.name] == []
+    assert signal.getsignal(signal.SIGTERM) is asked
 
 
 def test_a_folder_that_is_no_store_is_not_copied(store: Run, tmp_path: Path) -> None:

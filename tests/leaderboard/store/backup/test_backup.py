@@ -47,7 +47,7 @@ def _made(store: Store, target: Path) -> list[str]:
 
 def _put_back(backup: Path, target: Store, scratch: Path) -> list[str]:
     with opened_backup(backup) as (_, kept):
-        return list(copy_store(kept, target, scratch))
+        return list(copy_store(kept, target, scratch, anew=False))
 
 
 def test_what_comes_back_is_what_was_there(tmp_path: Path, filled: Store) -> None:
@@ -217,7 +217,7 @@ def test_a_restore_that_was_stopped_goes_on(tmp_path: Path, filled: Store) -> No
     _made(filled, tmp_path / "b.tar")
     target = memory_store()
     with opened_backup(tmp_path / "b.tar") as (_, kept):
-        next(stopped := copy_store(kept, target, tmp_path))
+        next(stopped := copy_store(kept, target, tmp_path, anew=False))
         del stopped
     assert _put_back(tmp_path / "b.tar", target, tmp_path)[0] == "public: 31 files copied."
     assert _read(target.public) == _read(filled.public)
@@ -238,3 +238,74 @@ def test_a_backup_is_never_written_to(tmp_path: Path, filled: Store) -> None:
     with opened_backup(tmp_path / "b.tar") as (_, kept), pytest.raises(PlatformError) as caught:
         kept.public.commit({"a": b"a"}, parent=kept.public.head(), message="m")
     assert caught.value.code == "read_only"
+
+
+@pytest.mark.parametrize("side", ["public", "private"])
+def test_a_store_that_went_on_since_is_not_set_back(
+    tmp_path: Path, filled: Store, side: str
+) -> None:
+    _made(filled, tmp_path / "b.tar")
+    target = memory_store()
+    _put_back(tmp_path / "b.tar", target, tmp_path)
+    went_on: Repository = getattr(target, side)
+    path = went_on.list()[0]
+    went_on.commit({path: b"newer"}, parent=went_on.head(), message="m")
+    lost = target.public.list()[-1]
+    target.public.commit({lost: None}, parent=target.public.head(), message="m")
+    with pytest.raises(SubmitterError, match=f"{side} side .* another '{path}'") as caught:
+        _put_back(tmp_path / "b.tar", target, tmp_path)
+    assert caught.value.code == "target_not_empty"
+    assert went_on.read(path) == b"newer"
+    assert not target.public.has(lost)  # Neither side was written to.
+
+
+def test_neither_side_is_written_where_one_holds_something_else(
+    tmp_path: Path, filled: Store
+) -> None:
+    _made(filled, tmp_path / "b.tar")
+    target = memory_store()
+    target.private.commit({"mine": b"m"}, parent=target.private.head(), message="m")
+    with pytest.raises(SubmitterError):
+        _put_back(tmp_path / "b.tar", target, tmp_path)
+    assert target.public.list() == ()
+
+
+def _named_outside(members: list[Member]) -> list[Member]:
+    told = json.loads(members[0][1])
+    told["public"]["files"]["../evil"] = told["public"]["files"].pop("queue.json")
+    renamed = [("public/../evil" if m.name == "public/queue.json" else m.name) for m, _ in members]
+    for (member, _), name in zip(members, renamed, strict=True):
+        member.name = name
+    content = json.dumps(told).encode()
+    members[0][0].size = len(content)
+    return [(members[0][0], content), *members[1:]]
+
+
+def _without_numbers(members: list[Member]) -> list[Member]:
+    members[2][0].pax_headers = {"GNU.sparse.size": "many"}
+    return members
+
+
+@pytest.mark.parametrize("change", [_named_outside, _without_numbers])
+def test_a_backup_made_by_somebody_hostile_is_refused_in_words(
+    tmp_path: Path, filled: Store, change: Callable[[list[Member]], list[Member]]
+) -> None:
+    _made(filled, tmp_path / "b.tar")
+    _rewritten(tmp_path / "b.tar", change)
+    with pytest.raises(SubmitterError) as caught, opened_backup(tmp_path / "b.tar"):
+        pass
+    assert caught.value.code == "bad_backup"
+
+
+def test_a_full_folder_for_temporary_files_is_named(tmp_path: Path, filled: Store) -> None:
+    _made(filled, tmp_path / "b.tar")
+    with (
+        opened_backup(tmp_path / "b.tar") as (_, kept),
+        pytest.raises(TransientError, match="out of a backup into /dev/no-folder"),
+    ):
+        kept.private.fetch("uploads/1.zip", Path("/dev/no-folder/x"))
+
+
+def test_a_name_that_no_disk_takes_is_told_so(tmp_path: Path, filled: Store) -> None:
+    with pytest.raises(TransientError, match="could not write the backup"):
+        _made(filled, tmp_path / ("n" * 300))
