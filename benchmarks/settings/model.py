@@ -139,9 +139,9 @@ class Settings(BaseModel):
     )
 
     # Jobs of the Hub.
-    job_image: Annotated[str | None, About("ASSAY_JOB_IMAGE", "jobs.image", (Who.LAUNCHER,))] = (
-        Field(None, description="Image with Assay installed, or hf.co/spaces/OWNER/NAME.")
-    )
+    job_image: Annotated[
+        str | None, About("ASSAY_JOB_IMAGE", "jobs.image", (Who.LAUNCHER,), leads=True)
+    ] = Field(None, description="Image with Assay installed, or hf.co/spaces/OWNER/NAME.")
     job_flavor: Annotated[str, About("ASSAY_JOB_FLAVOR", "jobs.flavor", (Who.LAUNCHER,))] = Field(
         "t4-small", description="Machine of each job."
     )

@@ -126,7 +126,18 @@ def cards(name: Named) -> None:
         console().print(Text(line))
 
 
-def copy(source: AnyStore, target: AnyStore) -> None:
+def copy(
+    source: AnyStore,
+    target: AnyStore,
+    over: Annotated[
+        bool,
+        typer.Option(
+            "--over",
+            help="Replace what the target has otherwise: where the source was written to since an "
+            "earlier copy. A target that is in use is set back by it.",
+        ),
+    ] = False,
+) -> None:
     """Copy a store into an empty one, and compare the two; go on where a copy was stopped.
 
     Stop workers and app of the source first. Pulses and running logs are not copied.
@@ -137,7 +148,7 @@ def copy(source: AnyStore, target: AnyStore) -> None:
 
     _check_folder(source)
     with ended_in_order(), tempfile.TemporaryDirectory(prefix="assay-copy-") as scratch:
-        for line in copy_store(source.open(), target.open(), Path(scratch)):
+        for line in copy_store(source.open(), target.open(), Path(scratch), anew=over):
             console().print(Text(line))
 
 

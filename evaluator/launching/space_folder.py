@@ -105,7 +105,7 @@ class SpaceFolder:
             How many bytes they have together.
 
         Raises:
-            SubmitterError: `not_empty`, or what `files` raises.
+            SubmitterError: `not_empty`, `not_writable`, or what `files` raises.
             PlatformError: what `files` raises.
         """
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
@@ -115,12 +115,19 @@ class SpaceFolder:
                 "Name another, or remove it: what was written before would be pushed as well.",
             )
         written = 0
-        for path, content in self.files():
-            place = out / path
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(content)
-            place.chmod(0o644)
-            written += len(content)
+        try:
+            for path, content in self.files():
+                place = out / path
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_bytes(content)
+                place.chmod(0o644)
+                written += len(content)
+        except OSError as error:
+            raise SubmitterError(
+                "not_writable",
+                f"{out} cannot be written: {error.strerror}.",
+                "Name another folder.",
+            ) from error
         return written
 
     def readme(self) -> str:

@@ -80,7 +80,7 @@ def _check_same(side: str, here: Repository, there: Repository, scratch: Path) -
             "target_not_empty",
             f"The {side} side of the other store holds another {changed[0]!r}, which would be "
             f"replaced, and {len(changed) - 1} more.",
-            "Name a store that is empty.",
+            "Name a store that is empty; `store copy --over` replaces them, where that is wanted.",
         )
 
 

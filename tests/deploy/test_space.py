@@ -259,6 +259,6 @@ def test_the_commands_of_the_hubs_own_program_exist(command: str, options: set[s
         words = line.partition(" #")[0].split()
         assert {word for word in words if word.startswith("-")} == options
     program = Path(sys.executable).with_name("hf")
-    asked = [program, *command.split(), "--help"]
+    asked = [str(program), *command.split(), "--help"]
     said = subprocess.run(asked, capture_output=True, text=True, check=True, timeout=60).stdout
     assert all(re.search(rf"(^|[\s,]){option}[,\s]", said) for option in options)

@@ -248,6 +248,19 @@ def test_a_backup_that_is_ended_leaves_nothing(
     assert signal.getsignal(signal.SIGTERM) is asked
 
 
+def test_a_copy_sets_no_store_back_unless_it_is_told_to(store: Run, tmp_path: Path) -> None:
+    source = folder_store(tmp_path / "source")
+    source.public.commit({"queue.json": b"old"}, parent=source.public.head(), message="m")
+    assert store("copy", tmp_path / "source", tmp_path / "live").code == 0
+    live = folder_store(tmp_path / "live")
+    live.public.commit({"queue.json": b"new"}, parent=live.public.head(), message="m")
+    refused = store("copy", tmp_path / "source", tmp_path / "live")
+    assert (refused.code, "[target_not_empty]" in refused.err) == (1, True)
+    assert live.public.read("queue.json") == b"new"
+    assert store("copy", tmp_path / "source", tmp_path / "live", "--over").code == 0
+    assert live.public.read("queue.json") == b"old"
+
+
 def test_a_folder_that_is_no_store_is_not_copied(store: Run, tmp_path: Path) -> None:
     refused = store("copy", tmp_path / "absent", NAME)
     assert (refused.code, "There is no store" in refused.err) == (1, True)
