@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from benchmarks.errors import SubmitterError
 from benchmarks.registry import load_registry
 from benchmarks.schema import Benchmark
 from benchmarks.settings.values import with_absolute_paths
@@ -55,6 +57,8 @@ def demo(
     """
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s")
     started = time.monotonic()
+    if serve:
+        _check_port(os.environ)
     opened, registry = store.open(), load_registry()
     _queue_bundled(opened, registry, data)
     _work_off(opened, store, registry, data)
@@ -77,6 +81,26 @@ def demo(
         raise typer.Exit(3)
     if serve:
         _serve(store, data)
+
+
+def _check_port(environment: Mapping[str, str]) -> None:
+    """Refuse a port that is taken now, and not when the boards are published.
+
+    Raises:
+        SubmitterError: `port_unavailable`.
+    """
+    host = environment.get("ASSAY_HOST") or environment.get("GRADIO_SERVER_NAME") or "127.0.0.1"
+    port = int(environment.get("PORT") or 7860)
+    with socket.socket() as tried:
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tried.bind((host, port))
+        except OSError as error:
+            raise SubmitterError(
+                "port_unavailable",
+                f"Cannot listen at {host}:{port}: {error.strerror}.",
+                "Choose another port with PORT, or leave serving out with --no-serve.",
+            ) from error
 
 
 def _queue_bundled(opened: Store, registry: Mapping[str, Benchmark], data: Path | None) -> None:

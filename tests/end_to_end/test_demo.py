@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import socket
 from pathlib import Path
 
 import pytest
@@ -202,3 +203,14 @@ def test_without_an_isolation_tool_code_is_refused_and_everything_else_works(
         PATH=nothing,
     )
     assert taken.returncode == 0, taken.stderr
+
+
+def test_a_port_that_is_taken_is_said_before_anything_is_evaluated(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        refused = evaluator("demo", "--store", tmp_path / "store", PORT=port)
+    assert refused.returncode == 1, refused.stdout + refused.stderr
+    assert f"[port_unavailable]: Cannot listen at 127.0.0.1:{port}" in refused.stderr
+    assert not (tmp_path / "store").exists()
