@@ -93,6 +93,10 @@ def sign_in_row(context: Context) -> gr.HTML:
 
 def who(sign_in: SignIn, account: Account | None) -> str:
     """Who is signed in, or how a guest can be."""
+    if sign_in.closed:
+        return notice(
+            f"<b>Nothing can be sent from here.</b> {text(sign_in.closed)}", role="status"
+        )
     if account is None:
         return notice(f"<b>You are not signed in.</b> {text(sign_in.invitation)}", role="status")
     role = (

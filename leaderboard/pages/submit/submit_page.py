@@ -46,21 +46,25 @@ def _build(context: Context) -> None:
         choices = _choices(context, context.desk.score_benchmarks())
         sets = _choices(context, context.desk.prompt_set_names())
         allowed = gr.update(interactive=may_send(context, account))
+        about_workers, about_code = warnings(context)
         return (
-            page(
-                [
-                    "<h1>Submit a metric or a model</h1>",
-                    worker_banner(context.live.pulses(), context.clock()),
-                ]
-            ),
+            page(["<h1>Submit a metric or a model</h1>", about_workers]),
             page([standing_of(context, account)]),
-            gate_notice(context.desk.gate()),
+            about_code,
             gr.update(choices=choices),
             gr.update(choices=sets),
             *(allowed for _ in usable),
         )
 
     on_load(as_visitor(context, open_page), [banner, visitor, gate, benchmark, prompt_set, *usable])
+
+
+def warnings(context: Context) -> tuple[str, str]:
+    """What stands in the way of all that is sent, and of code; nothing where nothing is taken."""
+    if context.sign_in.closed:
+        return "", ""
+    workers = worker_banner(context.live.pulses(), context.clock())
+    return workers, gate_notice(context.desk.gate())
 
 
 def _metric_tab(context: Context, visitor: gr.HTML) -> tuple[gr.HTML, *tuple[Any, ...]]:

@@ -23,6 +23,7 @@ from leaderboard.pages.queue.table import queue_table, workers_line
 from leaderboard.pages.reading import Reader
 from leaderboard.pages.shown.states_shown import legend
 from leaderboard.pages.submit.answers import examined, gate_notice, refused, worker_banner
+from leaderboard.pages.submit.submit_page import warnings
 from leaderboard.pages.submit.submitting import (
     MOST_RECEIPT_BYTES,
     ModuleForm,
@@ -33,9 +34,10 @@ from leaderboard.pages.submit.submitting import (
     send_scores,
     standing_of,
 )
+from leaderboard.pages.visitors import who
 from leaderboard.records import Kind, Status
 from leaderboard.states import LEGEND, State
-from leaderboard.store.live.interface import Pulse
+from leaderboard.store.live.interface import MemoryLive, Pulse
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.pages.mine.own_submissions import ADA, HELD, NEW, give
 from tests.leaderboard.pages.synthetic import NASTY, NOW, StubDesk, cards, fill, submission
@@ -381,6 +383,16 @@ def test_who_is_banned_reads_the_reason_and_cannot_send() -> None:
 def test_a_banner_warns_while_no_worker_is_running() -> None:
     assert worker_banner([pulse(5)], NOW) == ""
     assert "No worker is running" in worker_banner([pulse(90)], NOW)
+
+
+def test_a_site_that_takes_nothing_says_only_that() -> None:
+    site = replace(context(), live=MemoryLive())
+    assert "No worker is running" in warnings(site)[0]
+    closed = replace(site, sign_in=site.sign_in.reading_only("It <shows> the boards."))
+    assert warnings(closed) == ("", "")
+    said = who(closed.sign_in, None)
+    assert "Nothing can be sent from here.</b> It &lt;shows&gt; the boards." in said
+    assert "not signed in" not in said
 
 
 # The site.
