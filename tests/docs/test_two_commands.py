@@ -36,5 +36,5 @@ def test_make_demo_and_make_test_are_there(tmp_path: Path, supplies: Supplies) -
     assert "demo_gecko" in said
     assert "demo-alpha" in said
     would = make("--dry-run", "test")
-    assert all(word in would for word in ("ruff check", "mypy", "pytest"))
+    assert all(word in would for word in ("ruff check", "mypy", "tests.whole_run"))
     assert "uv pip install" not in would  # the environment is there
