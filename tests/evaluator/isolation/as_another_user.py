@@ -2,7 +2,7 @@
 
 Folders on the way to Python and to the project may be root's alone. So this opens the way, for
 itself only: in a mount namespace of its own it covers each closed folder by an open one that holds
-nothing but the next step.
+nothing but the next steps.
 """
 
 from __future__ import annotations
@@ -32,9 +32,14 @@ def become(uid: int, *places: Path) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     _checked(libc.unshare(_CLONE_NEWNS))
     _mount(libc, "none", "/", flags=_MS_REC | _MS_PRIVATE)
+    # All ways are looked at before any is changed: two of them may lead through one folder.
+    steps: dict[Path, list[Path]] = {}
     for wanted in (Path(sys.base_prefix), Path(sys.prefix), *places):
         for closed, step in closed_steps(wanted.resolve()):
-            _cover(libc, closed, step)
+            if step not in steps.setdefault(closed, []):
+                steps[closed].append(step)
+    for closed in sorted(steps, key=lambda folder: len(folder.parts)):
+        _cover(libc, closed, steps[closed])
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
@@ -48,12 +53,13 @@ def closed_steps(wanted: Path) -> Iterator[tuple[Path, Path]]:
             yield folder, step
 
 
-def _cover(libc: ctypes.CDLL, closed: Path, step: Path) -> None:
-    kept = os.open(step, os.O_PATH)
+def _cover(libc: ctypes.CDLL, closed: Path, steps: Sequence[Path]) -> None:
+    kept = [(step, os.open(step, os.O_PATH)) for step in steps]
     _mount(libc, "tmpfs", str(closed), kind="tmpfs", data="mode=0755,size=1m")
-    step.mkdir(mode=0o755)
-    _mount(libc, f"/proc/self/fd/{kept}", str(step), flags=_MS_BIND | _MS_REC)
-    os.close(kept)
+    for step, opened in kept:
+        step.mkdir(mode=0o755)
+        _mount(libc, f"/proc/self/fd/{opened}", str(step), flags=_MS_BIND | _MS_REC)
+        os.close(opened)
 
 
 def _mount(

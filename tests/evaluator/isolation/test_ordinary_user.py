@@ -49,3 +49,32 @@ def test_only_closed_folders_are_covered(tmp_path: Path) -> None:
     (tmp_path / "open/closed").chmod(0o700)
     below = [(f, s) for f, s in as_another_user.closed_steps(wanted) if tmp_path in f.parents]
     assert below == [(tmp_path / "open/closed", tmp_path / "open/closed/open")]
+
+
+def test_two_ways_may_lead_through_the_same_closed_folders(tmp_path: Path) -> None:
+    if os.geteuid() != 0:  # Only root can become another user.
+        return
+    inner = tmp_path / "closed" / "too"
+    wanted = [inner / "one", inner / "two", tmp_path / "closed" / "three"]
+    for folder in wanted:
+        folder.mkdir(parents=True)
+        (folder / "file").write_text(folder.name)
+    (inner / "other").mkdir()
+    for folder in (inner.parent, inner):
+        folder.chmod(0o700)
+    code = (
+        "import sys; from pathlib import Path;"
+        "from tests.evaluator.isolation.as_another_user import become;"
+        "places = [Path(word) for word in sys.argv[1:]];"
+        f"become({NOBODY}, *places);"
+        "print(*((place / 'file').read_text() for place in places));"
+        "print(*sorted(path.name for path in places[0].parent.iterdir()))"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", code, *map(str, wanted)],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert said.stdout.splitlines() == ["one two three", "one two"]
