@@ -15,6 +15,7 @@ from evaluator.isolation.supervising.box import Piped
 _GONE_WITHIN_S = 10.0
 _CLIENT_FOLLOWS_WITHIN_S = 2.0
 _LOOK_EVERY_S = 0.02
+_STARVED_TOLD_WITHIN_S = 1.5
 _KILLED = 137
 
 
@@ -114,13 +115,18 @@ class ContainerBox(Piped):
             self.pipes.close()
 
     def _ended_starved(self) -> bool:
+        """Whether the engine says so; it may learn of it a moment after the client has ended."""
         if self.process.returncode != _KILLED:
             return False
-        try:
-            found = self.engine.container(self.name)
-        except EngineError:
-            return False
-        return found is not None and found.out_of_memory
+        deadline = time.monotonic() + _STARVED_TOLD_WITHIN_S
+        while True:
+            try:
+                found = self.engine.container(self.name)
+            except EngineError:
+                return False
+            if found is None or found.out_of_memory or time.monotonic() >= deadline:
+                return found is not None and found.out_of_memory
+            time.sleep(_LOOK_EVERY_S * 5)
 
     def _removed(self) -> bool:
         deadline = time.monotonic() + _GONE_WITHIN_S
