@@ -44,6 +44,7 @@ from leaderboard.models.pictures import ModelPictures
 from leaderboard.models.reading import ModelReader
 from leaderboard.pages.reading import Reader
 from leaderboard.pages.site import create_app, launch_options
+from leaderboard.service.address import listens_at
 from leaderboard.service.health_routes import routes as health_routes
 from leaderboard.service.live_routes import routes as live_routes
 from leaderboard.service.looking import HealthWatch
@@ -58,7 +59,6 @@ from leaderboard.store.live.wire import checked_secret
 from leaderboard.store.opening import StoreName
 
 LONGEST_PAUSE_S = 60.0
-LOOPBACK = "127.0.0.1"
 _Started = TypeVar("_Started")
 
 
@@ -100,7 +100,7 @@ class Settings:
         return cls(
             store=StoreName.parse(given.store),
             data=Path(given.data) if given.data else None,
-            host=given.host or given.server_name or LOOPBACK,
+            host=listens_at(given),
             port=given.port,
             sign_in=read_sign_in(environment, os_user),
             live_secret=checked_secret(given.live_secret) if given.live_secret else "",

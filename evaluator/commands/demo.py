@@ -21,6 +21,7 @@ from rich.table import Table
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import load_registry
 from benchmarks.schema import Benchmark
+from benchmarks.settings.values import read as read_settings
 from benchmarks.settings.values import with_absolute_paths
 from evaluator.bundled import bundled_hashes, bundled_modules
 from evaluator.commands.bars import run_bars
@@ -35,6 +36,7 @@ from leaderboard.ledger.ledger import Ledger
 from leaderboard.models.grid import images_to_score
 from leaderboard.publication.publisher import Publisher, cards_of
 from leaderboard.publication.snapshot import Snapshot, read_snapshot
+from leaderboard.service.address import listens_at
 from leaderboard.states import IN_WORK, WAITING, State
 from leaderboard.store.interface import Store
 from leaderboard.store.opening import StoreName
@@ -87,10 +89,10 @@ def _check_port(environment: Mapping[str, str]) -> None:
     """Refuse a port that is taken now, and not when the boards are published.
 
     Raises:
-        SubmitterError: `port_unavailable`.
+        SubmitterError: `port_unavailable`, or `bad_setting`.
     """
-    host = environment.get("ASSAY_HOST") or environment.get("GRADIO_SERVER_NAME") or "127.0.0.1"
-    port = int(environment.get("PORT") or 7860)
+    given = read_settings(environment)
+    host, port = listens_at(given), given.port
     with socket.socket() as tried:
         tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -214,3 +214,10 @@ def test_a_port_that_is_taken_is_said_before_anything_is_evaluated(tmp_path: Pat
     assert refused.returncode == 1, refused.stdout + refused.stderr
     assert f"[port_unavailable]: Cannot listen at 127.0.0.1:{port}" in refused.stderr
     assert not (tmp_path / "store").exists()
+
+
+def test_a_port_that_is_none_is_said_before_anything_is_evaluated(tmp_path: Path) -> None:
+    refused = evaluator("demo", "--store", tmp_path / "store", PORT="abc")
+    assert refused.returncode == 1, refused.stdout + refused.stderr
+    assert "[bad_setting]: PORT" in refused.stderr
+    assert not (tmp_path / "store").exists()

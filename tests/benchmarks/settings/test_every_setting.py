@@ -61,8 +61,9 @@ def test_every_variable_of_the_deployment_is_a_setting_or_known_as_its_own() -> 
 def read_by_name() -> frozenset[str]:
     """Names of the model that something asks for."""
     texts = {t for file, ts in said().items() if "/settings/" not in file for t in ts}
-    app = (REPOSITORY / "app.py").read_text()
-    return frozenset(texts | set(re.findall(r"\bgiven\.(\w+)", app)))
+    readers = ("app.py", "leaderboard/service/address.py")
+    source = "".join((REPOSITORY / name).read_text() for name in readers)
+    return frozenset(texts | set(re.findall(r"\bgiven\.(\w+)", source)))
 
 
 @pytest.mark.parametrize("field", fields(), ids=lambda field: field.name)
