@@ -8,15 +8,17 @@ SERVE ?= 1
 PORT ?= 7860
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit known audit lock docs coverage sbom space release images clean
+.PHONY: help demo test test-all lint types unit slow covered known audit lock docs coverage sbom space release images clean
 
 help: ## list the commands
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
 
 demo: $(VENV)/.installed ## evaluate the bundled scorers on the demo split and serve the app (SERVE=0: do not serve)
 	PORT=$(PORT) $(BIN)/python -m evaluator demo --store $(STORE) $(if $(filter 0,$(SERVE)),--no-serve,--serve)
 
-test: $(VENV)/.installed-dev lint types known unit ## lint, types, known defects of packages and every test this machine can run
+test: lint types known unit ## lint, types, known defects of packages, and the tests of ten minutes
+
+test-all: test slow covered ## the same and all other tests: strangers' code, crashes, documents, browsers, published figures
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -28,13 +30,27 @@ lint: $(VENV)/.installed-dev
 types: $(VENV)/.installed-dev
 	$(BIN)/mypy
 
-# Thousands of tests start processes, time them and cut their connections, several at once. Where a
-# few of them fail, those are run once more, one after the other; what fails then has failed.
+# Tests of the statistics and protocols write down which lines they reach; `covered` judges it.
+MEASURED := tests/benchmarks tests/leaderboard/ranking
+OTHERS := $(MEASURED:%=--ignore=%)
+COVER := --cov --cov-report= --cov-fail-under=0
+
+unit slow: export PYTHONDONTWRITEBYTECODE = # empty: processes that tests start need not compile anew
+
 unit: $(VENV)/.installed-dev
-	$(BIN)/python -m tests.whole_run
+	$(BIN)/python -m pytest $(COVER) $(MEASURED)
+	$(BIN)/python -m pytest $(OTHERS)
+
+slow: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -m slow $(COVER) --cov-append $(MEASURED)
+	$(BIN)/python -m pytest -m slow $(OTHERS)
+
+# Without the benchmarks' data the tests that need them are skipped, and nothing can be said.
+covered:
+	test ! -d "$${ASSAY_DATA:-../shared/data}" || $(BIN)/coverage report
 
 coverage: $(VENV)/.installed-dev ## run all tests with coverage of everything, and print the table
-	$(BIN)/python -m pytest --cov --cov-config=tests/everything.coveragerc --cov-report=term-missing:skip-covered
+	$(BIN)/python -m pytest -m "" --cov --cov-config=tests/everything.coveragerc --cov-report=term-missing:skip-covered
 
 # The environment is made once and again only when a requirements file changes. Compiling it costs
 # half a minute once and saves several seconds at every start. Every file that is installed has a
@@ -74,7 +90,7 @@ sbom: $(VENV)/.installed-dev ## write what the images hold, as CycloneDX, into s
 	$(BIN)/python -m supply.sbom sbom
 
 docs: $(VENV)/.installed ## write the reference documents anew from the code
-	$(BIN)/python -m evaluator.documenting
+	$(BIN)/python -m tools.reference
 
 SPACE ?= build/space
 space: $(VENV)/.installed ## write the folder that is pushed to a Space (SPACE=folder)

@@ -29,9 +29,9 @@ from starlette.routing import BaseRoute
 from benchmarks.errors import AssayError, SubmitterError, TransientError
 from benchmarks.prompt_sets.registry import load_prompt_sets
 from benchmarks.registry import load_registry
-from benchmarks.settings.adopting import begin
-from benchmarks.settings.rotating import Rotating
-from benchmarks.settings.values import read as read_settings
+from benchmarks.settings.rotation import SecretRotation
+from benchmarks.settings.sources import load_process
+from benchmarks.settings.sources import read as read_settings
 from evaluator.commands.person import os_user
 from evaluator.isolation.gate import isolation_gate
 from evaluator.submission.receiving.desk import SubmissionDesk
@@ -94,16 +94,16 @@ class Settings:
             SubmitterError: `bad_setting`, `bad_port` where PORT is there and says nothing,
                 `bad_live_secret`, or what `read_sign_in` raises.
         """
-        given = read_settings(environment)
+        values = read_settings(environment)
         if not environment.get("PORT", "7860").strip():
             raise SubmitterError("bad_port", "PORT is empty.", "Give a number up to 65535.")
         return cls(
-            store=StoreName.parse(given.store),
-            data=Path(given.data) if given.data else None,
-            host=listens_at(given),
-            port=given.port,
+            store=StoreName.parse(values.store),
+            data=Path(values.data) if values.data else None,
+            host=listens_at(values),
+            port=values.port,
             sign_in=read_sign_in(environment, os_user),
-            live_secret=checked_secret(given.live_secret) if given.live_secret else "",
+            live_secret=checked_secret(values.live_secret) if values.live_secret else "",
         )
 
     def as_far_as_allowed(self) -> Settings:
@@ -171,7 +171,7 @@ def routes_of(
     read = source or source_of(store, settings.data)
     # Told of a change, the pages see it at once and not when the version is next asked for.
     webhook = webhook_from(environment, settings.store.repositories, store.look_anew)
-    live_secrets = Rotating(SECRET, environment, checked_secret)
+    live_secrets = SecretRotation(SECRET, environment, checked_secret)
     return [
         # Before whatever else is below /v1: the first route that fits answers.
         *picture_routes(_pictures(settings.data), _generations(read)),
@@ -205,7 +205,7 @@ def main() -> int:
     """Serve until interrupted."""
     keep_small()
     try:
-        for warning in begin():
+        for warning in load_process():
             sys.stderr.write(f"warning: {warning}\n")
         settings = Settings.read(os.environ, os_user()).as_far_as_allowed()
         store = patiently(lambda: open_store(settings))

@@ -7,11 +7,8 @@ import sys
 import typer
 
 from benchmarks.command_line import run
-from benchmarks.commands.describe import describe
-from benchmarks.commands.fetch import fetch
-from benchmarks.commands.list_benchmarks import list_benchmarks
-from benchmarks.commands.prompts import prompts
-from benchmarks.commands.questions import questions
+from benchmarks.commands.describe import describe, list_benchmarks
+from benchmarks.commands.fetch import fetch, prompts, questions
 
 
 def command_line() -> typer.Typer:

@@ -1,4 +1,4 @@
-"""What people said of the pairs of a benchmark, in cases small enough to look at.
+"""Cases of a benchmark: what people said of its pairs, in pieces small enough to look at.
 
 A case is what a person looks at to see whether a metric fails: the images of one prompt with their
 ratings, a contrast pair of prompts with its images, a semantic error graph. It is there to find
@@ -131,10 +131,18 @@ class Comparisons:
         return found
 
     def agreement(self, score: FloatArray) -> pd.DataFrame:
-        """How far a metric orders the pairs of each case as people do; as `agreement` returns it.
+        """How far a metric orders the pairs of each case as people do.
+
+        A comparison counts 1 where the metric orders its pairs as people do, and a half where it
+        gives both the same score.
 
         Args:
             score: as for `right`.
+
+        Returns:
+            One row for each case, in the order of their first pair: `case_id`, `n_compared` (int),
+            `n_right` (float, halves for ties), `share` (float in 0..1, NaN where nothing is
+            compared), `n_missing` (int: pairs without a score).
         """
         outcome = self.right(score)
         known = np.isfinite(outcome)
@@ -153,26 +161,6 @@ class Comparisons:
                 "n_missing": missing,
             }
         )
-
-
-def agreement(cases: pd.DataFrame, scores: pd.Series) -> pd.DataFrame:
-    """How far a metric orders the pairs of each case as people do.
-
-    Two pairs of a case are compared where they share the image or the prompt, people expect
-    different values of them, and the metric scored both. A comparison counts 1 where the metric
-    orders them as people do, and a half where it gives both the same score.
-
-    Args:
-        cases: as `SCHEMA` says.
-        scores: pair id to score, larger where the metric finds a better match; NaN is missing.
-
-    Returns:
-        One row for each case, in the order of their first pair: `case_id`, `n_compared` (int),
-        `n_right` (float, halves for ties), `share` (float in 0..1, NaN where nothing is compared),
-        `n_missing` (int: pairs without a score).
-    """
-    score = scores.reindex(cases["pair_id"]).to_numpy(np.float64)
-    return Comparisons.of(cases).agreement(score)
 
 
 def image_cases(

@@ -1,4 +1,4 @@
-"""How a command line of this project ends: one message for what went wrong, and an exit code."""
+"""Entry point of the command lines: one message for an error, and its exit code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from rich.console import Console
 
 from benchmarks.errors import AssayError, PlatformError
-from benchmarks.settings.adopting import begin
+from benchmarks.settings.sources import load_process
 
 _TELLS_HOW = frozenset({"--help", "--example"})
 """Whoever asks how something is done is answered, however wrong the settings are."""
@@ -18,7 +18,7 @@ NOBODY_READS = 141
 
 
 def errors() -> Console:
-    """Where errors and progress go, apart from what programs read."""
+    """Console for errors and progress, apart from what programs read."""
     return Console(stderr=True, soft_wrap=True)
 
 
@@ -47,7 +47,7 @@ def run(app: Callable[[], object]) -> int:
 
 def _run(app: Callable[[], object]) -> int:
     try:
-        for warning in () if _TELLS_HOW & set(sys.argv[1:]) else begin():
+        for warning in () if _TELLS_HOW & set(sys.argv[1:]) else load_process():
             errors().print(f"warning: {warning}", markup=False, highlight=False)
         app()
     except BrokenPipeError:

@@ -1,4 +1,4 @@
-"""Two metrics on one measure: what is found, and corrected for many looks."""
+"""Comparison of two metrics on one measure, corrected for many tests, in figures and in words."""
 
 from __future__ import annotations
 
@@ -142,4 +142,155 @@ def corrected(rows: Sequence[Compared], method: Correction) -> tuple[Compared, .
     return tuple(
         replace(row, p_corrected=float(p), correction=method, n_tests=n_tests)
         for row, p in zip(rows, values, strict=True)
+    )
+
+
+_LEAST_P = 1e-5
+_NEAR = 0.0005
+"""P-values this close to the level would be rounded to it with three digits."""
+_MOST_DIGITS = 12
+
+
+def figures(*values: float) -> list[str]:
+    """Numbers for people, all with as many digits as the first needs; three at least.
+
+    A dash stands for NaN.
+    """
+    size = abs(values[0])
+    small = 0.0 < size < 0.01
+    digits = min(6, 1 - math.floor(math.log10(size))) if small else 3
+    return [_signed(f"{value:.{max(3, digits)}f}") for value in values]
+
+
+def _signed(shown: str) -> str:
+    if shown == "nan":
+        return "–"
+    bare = shown.lstrip("-") if float(shown) == 0.0 else shown
+    return bare.replace("-", "−")
+
+
+def p_words(p: float, sign: str = "p") -> str:
+    """`p = 0.0004`, `p < 0.00001`, `p = 1`; a dash where there was no test."""
+    if math.isnan(p):
+        return f"{sign} –"
+    if p < _LEAST_P:
+        return f"{sign} < 0.00001"
+    digits = digits_of_p(p, 1 - math.floor(math.log10(p)))
+    return f"{sign} = {'1' if round(p, digits) >= 1.0 else f'{p:.{digits}f}'}"
+
+
+def digits_of_p(p: float, digits: int) -> int:
+    """So many decimals, or as many more as show on which side of the level p lies."""
+    if p == LEVEL or not LEVEL - _NEAR <= p <= LEVEL + _NEAR:
+        return digits
+    digits += 1
+    while digits < _MOST_DIGITS and (float(f"{p:.{digits}f}") < LEVEL) != (p < LEVEL):
+        digits += 1
+    return digits
+
+
+def plural(unit: str, n: int) -> str:
+    """`1 graph`, `165 graphs`, `250 blocks of prompts`."""
+    head, of, rest = unit.partition(" of ")
+    return f"{n:,} {head if n == 1 else head + 's'}{of}{rest}"
+
+
+def units_of(unit: str) -> str:
+    """`graphs`, `blocks of prompts`: the plural without a number."""
+    return plural(unit, 2).removeprefix("2 ")
+
+
+def verdict(found: Compared, a: str, b: str) -> str:
+    """Which of the two is better and by how much, in one sentence without its full stop.
+
+    Args:
+        found: the comparison.
+        a: what to call the one: its name, perhaps marked up.
+        b: what to call the other.
+    """
+    undefined = [n for n, v in ((a, found.value_a), (b, found.value_b)) if math.isnan(v)]
+    if undefined:
+        return f"{' and '.join(undefined)} {'has' if len(undefined) == 1 else 'have'} no value here"
+    gain, low, high = found.advantage
+    if gain == 0.0 and found.n_differing == 0 and found.tally:
+        return f"{a} and {b} are equal on every {found.unit}"
+    if gain < 0.0:
+        a, b, gain, low, high = b, a, -gain, -high, -low
+    by, *ends = figures(gain, low, high)
+    interval = "" if math.isnan(low) else f" [{ends[0]}, {ends[1]}]"
+    if found.told_apart:
+        return f"{a} is better than {b} by {by}{interval}"
+    if math.isnan(found.p_value):
+        return f"{a} has {by}{interval} over {b}, but the two were not tested"
+    if gain == 0.0:
+        return f"{a} and {b} have the same value{interval}"
+    return f"{a} and {b} are not told apart: {a} has {by}{interval} over {b}{_only_alone(found)}"
+
+
+def _only_alone(found: Compared) -> str:
+    """That it is the correction which keeps the two together; empty where it is not."""
+    if not found.p_value < LEVEL <= found.p_corrected:
+        return ""
+    alone, once = (_bare(p) for p in (found.p_value, found.p_corrected))
+    return (
+        f" (p {alone} alone, {once.removeprefix('= ')} once corrected for {found.n_tests:,} pairs)"
+    )
+
+
+def _bare(p: float) -> str:
+    return p_words(p).removeprefix("p ")
+
+
+def evidence_words(found: Compared) -> str:
+    """The test behind the p-value, or why there is none."""
+    if math.isnan(found.p_value):
+        return found.untested or "no contributions of clusters are there to test with"
+    units = plural(found.unit, found.n_differing)
+    if found.n_differing == 0:
+        return p_words(found.p_value)
+    if not found.n_patterns:
+        bound = p_words(found.p_value).replace("=", "≤")
+        return f"{bound} (sign flips of {units}, an upper bound)"
+    how = f"all {found.n_patterns:,} patterns" if found.exact else f"{found.n_patterns:,} draws"
+    return f"{p_words(found.p_value)} (sign flips of {units}, {how})"
+
+
+def correction_words(found: Compared, of: str) -> str:
+    """The corrected p-value, by its name; `of` says what was corrected over, in the plural."""
+    if found.correction is None or math.isnan(found.p_corrected):
+        return ""
+    _, name = CORRECTIONS[found.correction]
+    return f"{name} over {found.n_tests:,} {of}: {p_words(found.p_corrected)}"
+
+
+def dominance_words(found: Compared, a: str, b: str) -> str:
+    """On how many units each is better, or why this is not said; empty without units."""
+    if found.uncounted:
+        return f"better, tied, worse, paired tests and d_z: {found.uncounted}"
+    if not found.tally:
+        return ""
+    better, tied, worse = found.tally
+    return f"{a} better on {plural(found.unit, better)}, {b} on {worse:,}, tied on {tied:,}"
+
+
+def effect_words(found: Compared) -> str:
+    """The effect size with its interval; empty where it is undefined."""
+    if math.isnan(found.effect):
+        return ""
+    if math.isinf(found.effect):
+        return f"d_z is infinite: every {found.unit} differs by the same amount"
+    value, low, high = (f"{n:.2f}" for n in (found.effect, found.effect_low, found.effect_high))
+    ends = "" if math.isnan(found.effect_low) else f" [{_signed(low)}, {_signed(high)}]"
+    return f"d_z = {_signed(value)}{ends}"
+
+
+def paired_words(found: Compared) -> str:
+    """Student's and Wilcoxon's tests on the units; empty where there are none."""
+    if math.isnan(found.t_p) or math.isnan(found.wilcoxon_p):
+        return ""
+    t = "∞" if math.isinf(found.t) else f"{abs(found.t):.2f}"
+    sign = "−" if found.t < 0 else ""
+    return (
+        f"paired t = {sign}{t}, {p_words(found.t_p)}; "
+        f"Wilcoxon W = {found.wilcoxon_w:,.10g}, {p_words(found.wilcoxon_p)}"
     )

@@ -1,4 +1,4 @@
-"""The one exception tree of the project.
+"""Exception tree of the project.
 
     AssayError
     ├── SubmitterError   your input: what is wrong, where, what to do (exit code 1)

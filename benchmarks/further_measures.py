@@ -25,7 +25,7 @@ Compute = Callable[[ScoreTable, Any, ResamplingPlan, str, str], Measured]
 
 @dataclass(frozen=True)
 class FurtherMeasure:
-    """One measure for some benchmarks.
+    """A measure added to some benchmarks.
 
     Attributes:
         name: of its rows, lower case, e.g. `best_of_prompt`.

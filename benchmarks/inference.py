@@ -14,9 +14,8 @@ import numpy as np
 
 from benchmarks.arrays import BoolArray, FloatArray
 from benchmarks.rows import Measured, Row, notes
-from benchmarks.statistics import influence, intervals
-from benchmarks.statistics.influence import PerturbedPlan
-from benchmarks.statistics.intervals import Intervals
+from benchmarks.statistics import intervals
+from benchmarks.statistics.intervals import Intervals, PerturbedPlan
 from benchmarks.statistics.resampling import mean_of_defined
 
 FIGURES_DEPEND_ON = ("numpy", "pandas", "scipy")
@@ -50,12 +49,12 @@ def infer(measured: Measured, plan: PerturbedPlan, in_steps: Collection[str] = (
         return replace(measured, resamples=resamples.astype(np.float32))
     values = np.array([row.value for row in measured.rows])
     members = _members(measured, plan)
-    shares = influence.contributions(values, without, twice, members)
-    moved = influence.influence(shares, values, members)
+    shares = intervals.contributions(values, without, twice, members)
+    moved = intervals.influence(shares, values, members)
     stepping = _in_steps(measured.rows, in_steps) | _unexplained(moved, resamples)
     shares[stepping] = moved[stepping] = np.nan
     n_clusters = np.array([row.n_clusters for row in measured.rows])
-    bca = intervals.bca(values, resamples, influence.acceleration(moved), n_clusters=n_clusters)
+    bca = intervals.bca(values, resamples, intervals.acceleration(moved), n_clusters=n_clusters)
     rows = _filled(measured.rows, bca, intervals.percentile(resamples), plan)
     return replace(
         measured,

@@ -14,40 +14,17 @@ import pyarrow.parquet as pq
 
 
 def parquet_file(content: bytes, texts: Sequence[str] = ()) -> pq.ParquetFile:
-    """A file, opened; read it with `use_threads=False`.
-
-    Args:
-        content: its bytes.
-        texts: columns of few different texts, which are read as such.
-
-    Raises:
-        pyarrow.ArrowInvalid: it is none.
-    """
+    """A file, opened; read it with `use_threads=False`."""
     return pq.ParquetFile(pa.BufferReader(content), read_dictionary=list(texts), pre_buffer=False)
 
 
 def parquet_table(content: bytes, columns: Sequence[str] | None = None) -> pa.Table:
-    """The table of a file.
-
-    Args:
-        content: its bytes.
-        columns: of it; None for all.
-
-    Raises:
-        pyarrow.ArrowInvalid: it is none.
-    """
+    """The table of a file."""
     wanted = None if columns is None else list(columns)
     return parquet_file(content).read(columns=wanted, use_threads=False)
 
 
 def parquet_frame(content: bytes) -> pd.DataFrame:
-    """The table of a file, as pandas has it.
-
-    Args:
-        content: its bytes.
-
-    Raises:
-        pyarrow.ArrowInvalid: it is none.
-    """
+    """The table of a file, as pandas has it."""
     frame: pd.DataFrame = parquet_table(content).to_pandas(use_threads=False)
     return frame

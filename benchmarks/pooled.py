@@ -1,4 +1,4 @@
-"""One pool of images, each with a score and a mean rating, and the correlation of the two."""
+"""Pooled images, each with a score and a mean rating, and the correlation of the two."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import numpy as np
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
 from benchmarks.rows import PooledSample, Row, notes
-from benchmarks.statistics import correlation
-from benchmarks.statistics.logistic_resampled import plcc_with_draws
-from benchmarks.statistics.pairwise_resampled import PairForms
+from benchmarks.statistics import correlation, kendall, resampled_correlation
+from benchmarks.statistics.logistic import plcc_with_draws
+from benchmarks.statistics.pairwise_accuracy import PairForms
 from benchmarks.statistics.resampling import ResamplingPlan
 
 MIN_IMAGES = 3
@@ -28,9 +28,9 @@ _Estimate = Callable[[FloatArray, FloatArray], float]
 _Resampled = Callable[[FloatArray, FloatArray, FloatArray, IntArray], FloatArray]
 
 CORRELATIONS: dict[str, tuple[_Estimate, _Resampled]] = {
-    "srcc": (correlation.spearman, correlation.resampled_spearman),
-    "krcc": (correlation.kendall, correlation.resampled_kendall),
-    "pearson": (correlation.pearson, correlation.resampled_pearson),
+    "srcc": (correlation.spearman, resampled_correlation.resampled_spearman),
+    "krcc": (correlation.kendall, kendall.resampled_kendall),
+    "pearson": (correlation.pearson, resampled_correlation.resampled_pearson),
 }
 """Measure to its value in the sample and in the resamples."""
 

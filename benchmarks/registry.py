@@ -1,4 +1,4 @@
-"""Finds the benchmarks: every folder with a `benchmark.py` that defines `BENCHMARKS`.
+"""Registry of benchmarks: every folder with a `protocol.py` that defines `BENCHMARKS`.
 
 Nothing is registered by hand, so a benchmark is added by adding one folder.
 """
@@ -22,8 +22,10 @@ BUILT_IN = Path(__file__).parent
 def load_registry(extra: Sequence[Path] = ()) -> Mapping[str, Benchmark]:
     """All benchmarks of this package and of further folders of benchmark folders, by name.
 
+    Those with simulated ratings come last.
+
     Raises:
-        PlatformError: two folders claim one name, or a folder's `benchmark.py` is not valid, or a
+        PlatformError: two folders claim one name, or a folder's `protocol.py` is not valid, or a
             further measure is not (see `further_measures`).
     """
     found: dict[str, Benchmark] = {}
@@ -36,7 +38,8 @@ def load_registry(extra: Sequence[Path] = ()) -> Mapping[str, Benchmark]:
                     "Rename one of them in its card.toml.",
                 )
             found[benchmark.name] = benchmark
-    return MappingProxyType(with_further(found, load_further()))
+    ordered = dict(sorted(found.items(), key=lambda named: named[1].card.simulated))
+    return MappingProxyType(with_further(ordered, load_further()))
 
 
 def find(registry: Mapping[str, Benchmark], name: str) -> Benchmark:
@@ -55,7 +58,7 @@ def find(registry: Mapping[str, Benchmark], name: str) -> Benchmark:
 
 
 def _benchmarks_below(root: Path) -> Iterator[Benchmark]:
-    for file in sorted(root.glob("*/benchmark.py")):
+    for file in sorted(root.glob("*/protocol.py")):
         module = _import(file)
         declared = getattr(module, "BENCHMARKS", None)
         if not isinstance(declared, tuple) or not all(isinstance(b, Benchmark) for b in declared):
@@ -68,7 +71,7 @@ def _benchmarks_below(root: Path) -> Iterator[Benchmark]:
 
 def _import(file: Path) -> ModuleType:
     if file.parent.parent == BUILT_IN:
-        return importlib.import_module(f"benchmarks.{file.parent.name}.benchmark")
+        return importlib.import_module(f"benchmarks.{file.parent.name}.protocol")
     name = f"assay_benchmark_{file.parent.name}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:

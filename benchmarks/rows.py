@@ -1,9 +1,9 @@
-"""The rows a protocol computes: one named measure of one metric on one slice of a benchmark."""
+"""Rows of a protocol: one named measure of one metric on one slice of a benchmark."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -212,3 +212,27 @@ class MeasuredBuilder:
                 "value": np.concatenate(values),
             }
         )
+
+
+def joined(parts: Iterable[Measured]) -> Measured:
+    """The rows of several, one after the other; all come from one plan, before `infer`."""
+    every = [part for part in parts if part.rows]
+    if len(every) <= 1:
+        return next(iter(every), Measured((), np.empty((0, 0))))
+    starts = np.cumsum([0, *(len(part.rows) for part in every)]).tolist()
+    tables = [
+        part.clusters.assign(row=part.clusters["row"] + start)
+        for part, start in zip(every, starts, strict=False)
+        if len(part.clusters)
+    ]
+    return Measured(
+        rows=tuple(row for part in every for row in part.rows),
+        resamples=np.vstack([part.resamples for part in every]),
+        clusters=pd.concat(tables or [every[0].clusters], ignore_index=True),
+        members=tuple(m for part in every for m in part.members or (None,) * len(part.rows)),
+        pools={
+            start + row: pool
+            for part, start in zip(every, starts, strict=False)
+            for row, pool in part.pools.items()
+        },
+    )

@@ -2,7 +2,7 @@
 
 A benchmark has two sides that never meet in a scorer's process: `Questions` is all a scorer may
 see; the answers are seen by the protocol alone. A benchmark is added by making one folder with a
-`benchmark.py` that names `BENCHMARKS`, a tuple of `Benchmark` objects (see `benchmarks.registry`).
+`protocol.py` that names `BENCHMARKS`, a tuple of `Benchmark` objects (see `benchmarks.registry`).
 """
 
 from __future__ import annotations
@@ -20,11 +20,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.inference import infer
-from benchmarks.joining import joined
-from benchmarks.rows import Measured, Row
-from benchmarks.sources.files import DataFile
-from benchmarks.sources.folder import DataFolder
-from benchmarks.statistics.influence import PerturbedPlan
+from benchmarks.rows import Measured, Row, joined
+from benchmarks.sources.folder import DataFile, DataFolder
+from benchmarks.statistics.intervals import PerturbedPlan
 from benchmarks.statistics.resampling import DEFAULT_RESAMPLES, ResamplingPlan
 
 
@@ -33,7 +31,7 @@ class _Frozen(BaseModel):
 
 
 class MeasureInfo(_Frozen):
-    """What a measure means, for the header of its column and the about page."""
+    """Meaning of a measure, for the header of its column and the about page."""
 
     title: str
     """Short name in a column header, e.g. `Spearman ρ`."""
@@ -54,7 +52,7 @@ class MeasureInfo(_Frozen):
 
 
 class Selector(_Frozen):
-    """Which rows a board ranks by: the fields of a `Row` that must match (None matches None)."""
+    """Selector of the rows a board ranks by: fields of a `Row` that must match (None matches None)."""
 
     measure: str
     split: str | None = None
@@ -72,7 +70,7 @@ class Selector(_Frozen):
 
 
 class Scale(_Frozen):
-    """What a headline value is measured against in an index over benchmarks.
+    """Scale of a headline value in an index over benchmarks.
 
     A value is rescaled to (value - chance) / (ceiling - chance): 0 is a guess and 1 the ceiling;
     below 0 is worse than a guess, and above 1 beyond the ceiling.
@@ -95,7 +93,7 @@ class Scale(_Frozen):
 
 
 class Card(_Frozen):
-    """What people are told about a benchmark. Read from the `card.toml` of its folder."""
+    """Description of a benchmark, read from the `card.toml` of its folder."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_]*$")
     title: str
@@ -129,6 +127,8 @@ class Card(_Frozen):
     """Facet key to display name."""
     splits: dict[str, str] = Field(default_factory=dict)
     """Split key to display name; a split that is not named here is shown by its key."""
+    unfilled: str = ""
+    """Why no released results fill its board: what the authors have not published, in a sentence."""
     licence: str = ""
     citation: str = ""
     links: dict[str, str] = Field(default_factory=dict)
@@ -183,7 +183,7 @@ class Card(_Frozen):
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One (image, prompt) combination to be scored."""
+    """An (image, prompt) combination to be scored."""
 
     pair_id: str
     image_id: str
@@ -251,7 +251,7 @@ class ScoreTable:
         return turned
 
     def unit(self, metric: str) -> float:
-        """What one unit of `oriented` is in units of the metric's own scores: 1 as a rule."""
+        """Unit of `oriented` in units of the metric's own scores: 1 as a rule."""
         return 1.0 / _usable_unit(self.overall[metric].abs().max())
 
     def oriented_elements(self, metric: str) -> pd.DataFrame:
@@ -287,17 +287,21 @@ class Answers:
     sources: Mapping[str, str] = field(default_factory=dict, kw_only=True)
 
     def counts(self) -> dict[str, int]:
-        """What is in it, for `describe`: counts by name, e.g. `images`, `counting: prompts`."""
+        """Counts by name for `describe`, e.g. `images`, `counting: prompts`."""
         return {"pairs": len(self.pair_ids), "clusters": len(self.clusters)}
 
 
 class Benchmark(ABC):
-    """One benchmark: its card, its two sides and its protocol."""
+    """A benchmark: its card, its two sides and its protocol."""
 
     card: Card
     further: tuple[Callable[[ScoreTable, Any, ResamplingPlan, str, str], Measured], ...] = ()
     """Computes measures that its protocol has not; see `benchmarks.further_measures`."""
     _answerable: tuple[object, bool] | None = None
+
+    def __init__(self, card: Card | None = None) -> None:
+        if card is not None:
+            self.card = card
 
     @property
     def name(self) -> str:
@@ -306,7 +310,7 @@ class Benchmark(ABC):
 
     @property
     def track(self) -> Literal["metrics", "models"]:
-        """What is ranked on it: metrics, or text-to-image models (a `prompt_sets.PromptSet`)."""
+        """Kind of what is ranked: metrics, or text-to-image models (a `prompt_sets.PromptSet`)."""
         return "metrics"
 
     @abstractmethod
@@ -395,18 +399,23 @@ class Benchmark(ABC):
         )
 
     def facts(self, answers: Any) -> Mapping[str, pd.DataFrame]:
-        """What the answers alone say, e.g. how far raters agree: tables by title."""
+        """Tables by title of what the answers alone say, e.g. how far raters agree."""
         del answers
         return {}
 
     def cases(self, answers: Any, data: Path | None) -> pd.DataFrame | None:
-        """What people said, in cases to look at; None where there is nothing to look at.
+        """Cases to look at, with what people said; None where there are none.
 
         Returns:
             One row for each pair of a case; see `benchmarks.cases.SCHEMA`.
         """
         del answers, data
         return None
+
+    def texts(self, data: Path | None) -> Mapping[str, str]:
+        """Cluster to its prompt, for whoever looks at a case; none where the texts are not at hand."""
+        del data
+        return {}
 
     def parse_special(
         self, content: bytes, name: str, answers: Any, metric: str
@@ -442,7 +451,7 @@ class Benchmark(ABC):
     def evaluate(
         self, scores: ScoreTable, answers: Answers, n_resamples: int = DEFAULT_RESAMPLES
     ) -> Measured:
-        """What the judge, the CLI and tests call: `measure` with intervals and contributions.
+        """Measures with intervals and contributions, for the judge, the CLI and tests.
 
         The protocol runs once over the plan's resamples and over every block of clusters left
         out and taken twice; see `inference.infer`.

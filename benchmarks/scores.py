@@ -1,130 +1,176 @@
-"""Reads a scores file into a `ScoreTable`, or says exactly what is wrong with it.
+"""Scores files: columns, cells, and the table of scores they become.
 
-A scores file is CSV or Parquet with a `pair_id` column and either one `score` column or one
-column per metric. Every pair of the benchmark is there exactly once; an empty cell says that the
-metric gave no score for that pair, which is counted and shown, never dropped.
+A scores file is CSV or Parquet with a `pair_id` column and either one `score` column or one column
+per metric. Every pair of the benchmark is there exactly once; an empty cell says that the metric
+gave no score for that pair, which is counted and shown, never dropped.
 
-Element scores, where a metric has them, come as further rows: columns `element_id` and
-`element_score` beside `pair_id` (a row with an element id carries an element score, a row
-without one the score of the whole pair).
+Element scores come as further rows: columns `element_id` and `element_score` beside `pair_id` (a
+row with an element id carries an element score, a row without one the score of the whole pair).
+
+Files come from untrusted users: what one may take in memory is known before it is read.
 """
 
 from __future__ import annotations
 
+import csv
 import math
-from collections.abc import Sequence
-from io import BytesIO
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from benchmarks.errors import SubmitterError
+from benchmarks.parquet import parquet_file
 from benchmarks.schema import Answers, Benchmark, ScoreTable
-from benchmarks.score_cells import Cells, read_cells
-from benchmarks.score_columns import NOT_METRICS, check_metric_name, metric_columns, some
+from benchmarks.stored_scores import is_stored, widened
 
-MAX_BYTES = 256 * 1024 * 1024
-ROWS_PER_PAIR, LEAST_ROWS = 64, 10_000
-"""A pair has one row and one for each of its elements."""
-_NULLS = frozenset({"", "nan", "null", "none", "na", "n/a"})
-Direction = Literal[1, -1]
+MAX_METRICS = 200
+METRIC_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
+RESERVED_NAMES = frozenset({"pair_id", "element_id", "element_score", "score"})
+"""Columns of a scores file, which no metric may be named after."""
+NOT_METRICS = RESERVED_NAMES - {"score"}
+"""Columns that hold no metric's scores."""
 
 
-def read_scores(
-    path: Path,
-    benchmark: Benchmark,
-    answers: Answers,
-    *,
-    metric: str = "score",
-    lower_is_better: Sequence[str] = (),
-) -> ScoreTable:
-    """Read and check a scores file.
-
-    Args:
-        path: CSV or Parquet file.
-        benchmark: the benchmark it belongs to; its `repair_cell` may mend documented defects.
-        answers: gives the pair ids the file must hold.
-        metric: name for the metric of a file whose only column is `score`.
-        lower_is_better: metrics of the file for which a lower score is better.
+def check_metric_name(name: str, *, reserved: Collection[str] = RESERVED_NAMES) -> str:
+    """The name, if a metric may have it.
 
     Raises:
-        SubmitterError: `file_missing`, `file_too_large`, `unreadable_scores`, `no_pair_id`,
-            `no_scores`, `bad_metric_name`, `duplicate_columns`, `too_many_metrics`,
-            `too_many_rows`, `unknown_metric`, `duplicate_pairs`, `unknown_pairs`,
-            `missing_pairs`, `not_numeric` or `unknown_elements`; the message names the file, the
-            first offenders and their lines (CSV, counted from 1 with the header and blank lines)
-            or rows (Parquet, counted from 1).
+        SubmitterError: `bad_metric_name`.
     """
-    return parse_scores(
-        load_bytes(path),
-        path.name,
-        benchmark,
-        answers,
-        metric=metric,
-        lower_is_better=lower_is_better,
+    if not METRIC_NAME.fullmatch(name):
+        raise SubmitterError(
+            "bad_metric_name",
+            f"{name[:80]!r} cannot name a metric.",
+            "Use letters, digits and . _ + - (at most 64), beginning with a letter or digit.",
+        )
+    if name in reserved:
+        raise SubmitterError(
+            "bad_metric_name",
+            f"{name!r} cannot name a metric: it is a column of every scores file's form.",
+            "Choose a name that says which metric it is.",
+        )
+    return name
+
+
+def name_for(name: str, folder: Path) -> str:
+    """The name on the boards of what a folder holds: as given, else that of the folder."""
+    try:
+        return check_metric_name(name or folder.resolve().name)
+    except SubmitterError as error:
+        if name:
+            raise
+        raise SubmitterError(
+            error.code,
+            f"The folder's name is none for a board: {error.message}",
+            f"Give the name with --name. {error.hint}",
+        ) from error
+
+
+def check_columns(name: str, columns: Sequence[str], metric: str) -> None:
+    """Refuse columns that no scores file has."""
+    metrics = metric_columns(columns)
+    if len(metrics) > MAX_METRICS:
+        raise too_many_metrics(name, len(metrics))
+    if "pair_id" not in columns:
+        raise SubmitterError(
+            "no_pair_id",
+            f"{name} has no column pair_id (its columns: {some([c[:60] for c in columns])}).",
+            "Name the first column pair_id and the others after the metrics.",
+        )
+    _check_titles(name, columns, metric)
+    if not metrics:
+        raise SubmitterError(
+            "no_scores",
+            f"{name} has no score column beside pair_id.",
+            "Add a column score, or one column per metric.",
+        )
+    odd = [c for c in metrics if not METRIC_NAME.fullmatch(c)]
+    if odd:
+        raise SubmitterError(
+            "bad_metric_name",
+            f"{name} has columns that cannot name a metric: {some([repr(c[:60]) for c in odd])}.",
+            "Use letters, digits and . _ + - (at most 64), beginning with a letter or digit.",
+        )
+    if "element_score" in columns and "element_id" not in columns:
+        raise SubmitterError(
+            "unknown_elements",
+            f"{name} has a column element_score, but no column element_id.",
+            "Say in element_id which element each row scores, or leave element_score out.",
+        )
+
+
+def _check_titles(name: str, columns: Sequence[str], metric: str) -> None:
+    counts = Counter(metric if c == "score" else c for c in columns)
+    doubled = [repr(title[:60]) for title, times in counts.items() if times > 1]
+    if doubled:
+        renamed = f" The column score is to be named {metric!r}." if "score" in columns else ""
+        raise SubmitterError(
+            "duplicate_columns",
+            f"{name} has more than one column for {some(doubled)}.{renamed}",
+            "Give every column a name of its own.",
+        )
+
+
+def metric_columns(columns: Sequence[str] | pd.Index) -> tuple[str, ...]:
+    """The columns that hold a metric's scores."""
+    return tuple(str(c) for c in columns if c not in NOT_METRICS)
+
+
+def too_many_metrics(name: str, number: int) -> SubmitterError:
+    """The error of a file with more metrics than are read at once."""
+    return SubmitterError(
+        "too_many_metrics",
+        f"{name} has {number} metric columns.",
+        f"Send at most {MAX_METRICS} metrics in one file.",
     )
 
 
-def parse_scores(
-    content: bytes,
-    name: str,
-    benchmark: Benchmark,
-    answers: Answers,
-    *,
-    metric: str = "score",
-    lower_is_better: Sequence[str] = (),
-) -> ScoreTable:
-    """`read_scores` for the content of a file; `name` is used in messages and tells its format."""
-    check_metric_name(metric, reserved=NOT_METRICS)
-    special = benchmark.parse_special(content, name, answers, metric)
-    if special is not None:
-        return special
-    most_rows = max(LEAST_ROWS, ROWS_PER_PAIR * len(answers.pair_ids))
-    found = read_cells(content, name, metric, most_rows)
-    source = _Source(found.name, found.cells, found.place)
-    rows = source.overall_rows()
-    source.check_pairs(rows, answers.pair_ids, benchmark.name)
-    columns: dict[str, pd.Series] = {}
-    repaired: dict[str, frozenset[str]] = {}
-    for column in source.metric_columns():
-        title = metric if column == "score" else column
-        columns[title], mended = source.numbers(rows, column, benchmark)
-        if mended:
-            repaired[title] = mended
-    overall = pd.DataFrame(columns).loc[list(answers.pair_ids)]
-    overall.index.name = "pair_id"
-    return ScoreTable(
-        overall,
-        elements=source.elements(answers.pair_ids, benchmark, tuple(columns)),
-        directions=_directions(name, tuple(columns), lower_is_better, benchmark),
-        repaired=repaired,
-    )
+def some(values: Sequence[object] | pd.Index, most: int = 5) -> str:
+    """The first few values, and how many more there are."""
+    shown = [str(v) for v in list(values)[:most]]
+    more = len(values) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
 
 
-def write_scores(table: ScoreTable) -> bytes:
-    """The table as a Parquet scores file that `read_scores` reads back."""
-    frames = [table.overall.reset_index()]
-    frames += [
-        frame.rename(columns={"score": "element_score"}) for frame in table.elements.values()
-    ]
-    buffer = BytesIO()
-    pd.concat(frames, ignore_index=True).to_parquet(buffer, index=False)
-    return buffer.getvalue()
+MAX_CELLS = 16_000_000
+"""Of one file; as text they take some hundred bytes each while they are read."""
+MAX_LINE = 1 << 20
+MAX_INFLATED = 1 << 30
+MAX_FOOTER = 4 << 20
+_PANDAS_INDEX = re.compile(r"__index_level_\d+__")
+"""An index without a name, as pandas writes it; nobody meant to send it."""
 
 
-class _Source(Cells):
-    """The cells of a scores file, and checks on them."""
+@dataclass(frozen=True)
+class Cells:
+    """The cells of a scores file as text or numbers.
 
-    def metric_columns(self) -> tuple[str, ...]:
-        return metric_columns(self.cells.columns)
+    Attributes:
+        name: of the file.
+        cells: its index tells where in the file each row stands.
+        place: what the index counts, lines or rows.
+    """
+
+    name: str
+    cells: pd.DataFrame
+    place: Literal["line", "row"]
 
     def overall_rows(self) -> pd.DataFrame:
+        """Rows of whole pairs."""
         if "element_id" not in self.cells:
             return self.cells
         return self.cells[self.cells["element_id"].map(_is_null)]
 
     def check_pairs(self, rows: pd.DataFrame, expected: Sequence[str], benchmark: str) -> None:
+        """Refuse doubled, unknown and missing pairs."""
         ids = rows["pair_id"].astype(str)
         if ids.duplicated().any():
             raise SubmitterError(
@@ -155,7 +201,7 @@ class _Source(Cells):
     def numbers(
         self, rows: pd.DataFrame, column: str, benchmark: Benchmark
     ) -> tuple[pd.Series, frozenset[str]]:
-        """One metric column as float64 indexed by pair id, and the pairs that were mended."""
+        """A metric's column as float64 indexed by pair id, and the pairs that were mended."""
         values, bad = _to_float(rows[column])
         mended = {
             position: number
@@ -216,6 +262,7 @@ class _Source(Cells):
         return {metrics[0]: frame}
 
     def not_numeric(self, column: str, cells: pd.Series) -> SubmitterError:
+        """The error of cells that are no finite numbers."""
         return SubmitterError(
             "not_numeric",
             f"{self.name}, column {column!r}: {len(cells)} cells are not finite numbers: "
@@ -228,12 +275,276 @@ class _Source(Cells):
         return [f"{value[:60]!r} ({self.place} {position})" for position, value in cells.items()]
 
 
-def load_bytes(path: Path) -> bytes:
-    """The content of a scores file.
+def read_cells(content: bytes, name: str, metric: str, most_rows: int) -> Cells:
+    """The cells of a file, with its columns checked."""
+    try:
+        if content[:4] == b"PAR1":
+            return _read_parquet(content, name, metric, most_rows)
+        return _read_csv(content, name, metric, most_rows)
+    except (pa.ArrowException, csv.Error, ValueError, OSError) as error:
+        first_line = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise SubmitterError(
+            "unreadable_scores",
+            f"{name} is neither CSV nor Parquet: {first_line[:300].rstrip('.')}.",
+            "Send a comma-separated file with a header line, in UTF-8, or Parquet.",
+        ) from error
+
+
+def _read_csv(content: bytes, name: str, metric: str, most_rows: int) -> Cells:
+    # As text, so that a cell which is not a number can be named as it was written.
+    if max(content.count(b"\n"), content.count(b"\r")) > 2 * most_rows + 2:
+        raise _too_many_rows(name, "more lines", most_rows)
+    lines = _csv_lines(content)
+    header = [cell.strip() for cell in next(lines, (1, []))[1]]
+    if not header:
+        raise ValueError("it is empty")
+    check_columns(name, header, metric)
+    places: list[int] = []
+    rows: list[list[str]] = []
+    for number, row in lines:
+        if len(row) > len(header):
+            raise ValueError(f"line {number} has more cells than the header line")
+        places.append(number)
+        rows.append(row + [""] * (len(header) - len(row)))
+        _check_size(name, len(rows), len(header), most_rows)
+    cells = pd.DataFrame(rows, index=pd.Index(places), columns=header, dtype=str)
+    return Cells(name, cells, "line")
+
+
+def _csv_lines(content: bytes) -> Iterator[tuple[int, list[str]]]:
+    """The lines that are not blank, numbered and cut into cells.
+
+    No cell of a scores file needs a line break, so each line is read on its own: the numbers are
+    right, and a quote that is never closed is found where it was opened.
+    """
+    text = TextIOWrapper(BytesIO(content), encoding="utf-8-sig", newline="")
+    for number, line in enumerate(iter(lambda: text.readline(MAX_LINE + 1), ""), start=1):
+        if len(line) > MAX_LINE:
+            raise ValueError(f"line {number} has more than {MAX_LINE} characters")
+        if line.strip():
+            try:
+                yield number, next(csv.reader((line,), strict=True))
+            except csv.Error as error:
+                raise ValueError(f"line {number}: {error}") from error
+
+
+def _read_parquet(content: bytes, name: str, metric: str, most_rows: int) -> Cells:
+    schema = _parquet_schema(content, name, metric, most_rows)
+    columns = schema.names
+    # Texts as dictionaries: what is repeated is held once until its full size is known.
+    texts = [c for c in columns if _is_text(_value_type(schema.field(c).type))]
+    file = parquet_file(content, texts)
+    batches = [_plain(schema.empty_table())]
+    size = 0
+    for batch in file.iter_batches(columns=columns, use_threads=False):
+        size += batch.nbytes + sum(_text_bytes(column) for column in batch.columns)
+        if size > MAX_INFLATED:
+            raise _inflates(name)
+        batches.append(_plain(pa.Table.from_batches([batch])))
+    table = pa.concat_tables(batches)
+    table.validate(full=True)
+    # Without pandas' own notes in the file, which would make an index of some columns.
+    cells = table.rename_columns([c.strip() for c in columns]).to_pandas(ignore_metadata=True)
+    if is_stored(columns):
+        cells = widened(cells, name, MAX_CELLS)
+        check_columns(name, list(cells.columns), metric)
+    return Cells(name, cells.set_axis(range(1, len(cells) + 1)), "row")
+
+
+def _parquet_schema(content: bytes, name: str, metric: str, most_rows: int) -> Any:
+    """The columns to read, after all that can be told without reading them.
+
+    A few values, and how often each stands there, can be millions of rows.
+    """
+    if content.endswith(b"PAR1") and int.from_bytes(content[-8:-4], "little") > MAX_FOOTER:
+        raise ValueError(f"its footer has more than {MAX_FOOTER >> 20} MB")
+    file = parquet_file(content)
+    groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
+    # A column of lists or records counts several times here.
+    if file.metadata.num_columns > 2 * MAX_METRICS:
+        raise too_many_metrics(name, file.metadata.num_columns)
+    schema = pa.schema([f for f in file.schema_arrow if not _PANDAS_INDEX.fullmatch(f.name)])
+    n_rows = max(file.metadata.num_rows, sum(group.num_rows for group in groups))
+    if is_stored(schema.names):
+        # Each row of this form is one cell of the other.
+        _check_size(name, n_rows, 1, most_rows * MAX_METRICS)
+    else:
+        check_columns(name, [c.strip() for c in schema.names], metric)
+        _check_size(name, n_rows, len(schema), most_rows)
+    _check_types(name, schema)
+    if sum(group.total_byte_size for group in groups) > MAX_INFLATED:
+        raise _inflates(name)
+    return schema
+
+
+def _check_types(name: str, schema: Any) -> None:
+    for field in schema:
+        kind = _value_type(field.type)
+        if not (_is_number(kind) or _is_text(kind)):
+            raise SubmitterError(
+                "not_numeric",
+                f"{name}, column {field.name[:60]!r}: its cells are of the type {str(kind)[:60]}.",
+                "Write ids as strings and scores as floating-point numbers.",
+            )
+
+
+def _value_type(kind: Any) -> Any:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _is_number(kind: Any) -> bool:
+    types = pa.types
+    return bool(
+        types.is_integer(kind)
+        or types.is_floating(kind)
+        or types.is_decimal(kind)
+        or types.is_null(kind)
+    )
+
+
+def _is_text(kind: Any) -> bool:
+    types = pa.types
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def _text_bytes(column: Any) -> int:
+    """Bytes of a dictionary column's texts when each row has its own."""
+    if not pa.types.is_dictionary(column.type) or not _is_text(column.type.value_type):
+        return 0
+    lengths = pc.binary_length(column.dictionary.cast(pa.large_string()))
+    return pc.sum(pc.take(lengths, column.indices)).as_py() or 0
+
+
+def _plain(table: Any) -> Any:
+    """Ids as text and scores as float64 or text, whatever width and encoding they came in."""
+
+    def plain(column: str, values: Any) -> Any:
+        ids = column.strip() in ("pair_id", "element_id", "metric")
+        number = _is_number(_value_type(values.type)) and not ids
+        return values.cast(pa.float64() if number else pa.large_string(), safe=False)
+
+    names = table.schema.names
+    arrays = [plain(n, c) for n, c in zip(names, table.columns, strict=True)]
+    return type(table).from_arrays(arrays, names=names)
+
+
+def _check_size(name: str, n_rows: int, n_columns: int, most_rows: int) -> None:
+    if n_rows > most_rows:
+        raise _too_many_rows(name, "more rows", most_rows)
+    if n_rows * n_columns > MAX_CELLS:
+        raise SubmitterError(
+            "too_many_rows",
+            f"{name} has more than {MAX_CELLS} cells.",
+            "Send fewer metrics in one file.",
+        )
+
+
+def _too_many_rows(name: str, what: str, most: int) -> SubmitterError:
+    return SubmitterError(
+        "too_many_rows",
+        f"{name} has {what} than this benchmark can need (at most {most} rows are read).",
+        "Keep one row per pair, and one per element where there are element scores.",
+    )
+
+
+def _inflates(name: str) -> SubmitterError:
+    return SubmitterError(
+        "file_too_large",
+        f"{name} takes more than {MAX_INFLATED >> 20} MB when it is decompressed.",
+        "Send fewer metrics in one file.",
+    )
+
+
+MAX_BYTES = 256 * 1024 * 1024
+ROWS_PER_PAIR, LEAST_ROWS = 64, 10_000
+"""A pair has one row and one for each of its elements."""
+_NULLS = frozenset({"", "nan", "null", "none", "na", "n/a"})
+Direction = Literal[1, -1]
+
+
+def read_scores(
+    path: Path,
+    benchmark: Benchmark,
+    answers: Answers,
+    *,
+    metric: str = "score",
+    lower_is_better: Sequence[str] = (),
+) -> ScoreTable:
+    """Read and check a scores file.
+
+    Args:
+        path: CSV or Parquet file.
+        benchmark: the benchmark it belongs to; its `repair_cell` may mend documented defects.
+        answers: gives the pair ids the file must hold.
+        metric: name for the metric of a file whose only column is `score`.
+        lower_is_better: metrics of the file for which a lower score is better.
 
     Raises:
-        SubmitterError: `file_missing` or `file_too_large`.
+        SubmitterError: `file_missing`, `file_too_large`, `unreadable_scores`, `no_pair_id`,
+            `no_scores`, `bad_metric_name`, `duplicate_columns`, `too_many_metrics`,
+            `too_many_rows`, `unknown_metric`, `duplicate_pairs`, `unknown_pairs`,
+            `missing_pairs`, `not_numeric` or `unknown_elements`; the message names the file, the
+            first offenders and their lines (CSV, counted from 1 with the header and blank lines)
+            or rows (Parquet, counted from 1).
     """
+    return parse_scores(
+        load_bytes(path),
+        path.name,
+        benchmark,
+        answers,
+        metric=metric,
+        lower_is_better=lower_is_better,
+    )
+
+
+def parse_scores(
+    content: bytes,
+    name: str,
+    benchmark: Benchmark,
+    answers: Answers,
+    *,
+    metric: str = "score",
+    lower_is_better: Sequence[str] = (),
+) -> ScoreTable:
+    """`read_scores` for the content of a file; `name` is used in messages and tells its format."""
+    check_metric_name(metric, reserved=NOT_METRICS)
+    special = benchmark.parse_special(content, name, answers, metric)
+    if special is not None:
+        return special
+    most_rows = max(LEAST_ROWS, ROWS_PER_PAIR * len(answers.pair_ids))
+    source = read_cells(content, name, metric, most_rows)
+    rows = source.overall_rows()
+    source.check_pairs(rows, answers.pair_ids, benchmark.name)
+    columns: dict[str, pd.Series] = {}
+    repaired: dict[str, frozenset[str]] = {}
+    for column in metric_columns(source.cells.columns):
+        title = metric if column == "score" else column
+        columns[title], mended = source.numbers(rows, column, benchmark)
+        if mended:
+            repaired[title] = mended
+    overall = pd.DataFrame(columns).loc[list(answers.pair_ids)]
+    overall.index.name = "pair_id"
+    return ScoreTable(
+        overall,
+        elements=source.elements(answers.pair_ids, benchmark, tuple(columns)),
+        directions=_directions(name, tuple(columns), lower_is_better, benchmark),
+        repaired=repaired,
+    )
+
+
+def write_scores(table: ScoreTable) -> bytes:
+    """The table as a Parquet scores file that `read_scores` reads back."""
+    frames = [table.overall.reset_index()]
+    frames += [
+        frame.rename(columns={"score": "element_score"}) for frame in table.elements.values()
+    ]
+    buffer = BytesIO()
+    pd.concat(frames, ignore_index=True).to_parquet(buffer, index=False)
+    return buffer.getvalue()
+
+
+def load_bytes(path: Path) -> bytes:
+    """The content of a scores file."""
     if not path.is_file():
         raise SubmitterError(
             "file_missing", f"There is no scores file {path}.", "Check the path and try again."

@@ -36,14 +36,7 @@ _OF_ONE = ("submission_id", "benchmark", "revision")
 
 
 def write_stored(table: ScoreTable, *, submission_id: str, benchmark: str, revision: str) -> bytes:
-    """The scores of one run as they are stored.
-
-    Args:
-        table: the scores.
-        submission_id: whose they are.
-        benchmark: what was scored.
-        revision: of its data.
-    """
+    """The scores of one run as they are stored."""
     whose = {"submission_id": submission_id, "benchmark": benchmark, "revision": revision}
     tables = [
         pa.Table.from_pandas(part.assign(**whose)[SCHEMA.names], SCHEMA, preserve_index=False)
@@ -74,14 +67,7 @@ def read_overall(content: bytes) -> pd.DataFrame:
 
 
 def read_stored(content: bytes) -> ScoreTable:
-    """All scores in a stored file: the inverse of `write_stored`, but for directions.
-
-    Args:
-        content: of a file that Assay wrote.
-
-    Raises:
-        ValueError: its columns are others.
-    """
+    """All scores in a stored file: the inverse of `write_stored`, but for directions."""
     frame = parquet_frame(content)
     if not is_stored(frame.columns):
         raise ValueError(f"its columns are {list(frame.columns)[:12]}")

@@ -1,4 +1,4 @@
-"""On which line of a TOML file each key stands, for messages; values are not looked at.
+"""Line numbers of the keys of a TOML file, for messages; values are not looked at.
 
 It is asked about files that a TOML parser has read, and only numbers lines: where it is wrong, a
 message names a neighbouring line and nothing else.

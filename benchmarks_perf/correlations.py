@@ -1,187 +1,187 @@
-"""Correlations and agreement against plain evaluations, and a whole board of resamples.
+"""Correlations and agreement with people against plain evaluations, on the shape of EvalMuse.
 
-    python -m benchmarks_perf.correlations [--quick] [--rounds 5]
-
-The shape is that of EvalMuse: 1,000 prompts of 20 images, people's mean of three ratings from 1 to
-5 with its ties, 30 continuous metrics, all made up. Both sides of a gate run alternately in one
-process on one thread, CPU time is compared, and the figure is the median of the ratios of the
-rounds. Results are compared first. Plain sides that take minutes run a part of their resamples and
-are multiplied up, which is exact for a loop over resamples.
-
-Then the board: flat Pearson, Spearman and Kendall of 30 metrics on all images and on 40 skills of
-a quarter of the prompts each, in 1,000 bootstrap resamples and 250 blocks of prompts left out and
-doubled; each coefficient in a process of its own, whose peak memory is reported. `--quick` takes
-fewer rounds, metrics and skills, and multiplies up. Exits with 1 where a gate fails.
+1,000 prompts of 20 images, people's mean of three ratings with its ties, continuous metrics. Plain
+sides that take minutes run a part of their resamples and are multiplied up, which is exact for a
+loop over resamples.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
-import sys
-from collections.abc import Callable
+from collections.abc import Iterator
+from itertools import combinations
 from statistics import median
 
 import numpy as np
 from scipy import stats
 
-from benchmarks.arrays import FloatArray
-from benchmarks.statistics.correlation import resampled_spearman
-from benchmarks.statistics.grouped import Groups, resampled_grouped
-from benchmarks.statistics.grouped_pairs import GroupedPairs
-from benchmarks.statistics.pairwise import tie_calibrated
-from benchmarks_perf.correlation_board import MODULE, board, in_own_process, measure_alone
-from benchmarks_perf.made_up_ratings import (
-    N_METRICS,
-    N_PROMPTS,
-    N_RESAMPLES,
-    Material,
-    bootstrap,
-    seconds_of,
-)
-from benchmarks_perf.plain_correlations import (
-    listed_grouped_calibration,
-    plain_bootstrap_grouped_kendall,
-    plain_bootstrap_spearman,
-    plain_grouped_calibration,
-)
+from benchmarks.arrays import FloatArray, IntArray
+from benchmarks.statistics.correlation import Groups, resampled_grouped
+from benchmarks.statistics.kendall import KendallForms, Ties
+from benchmarks.statistics.pairwise_accuracy import Calibrated, GroupedPairs, tie_calibrated
+from benchmarks.statistics.resampled_correlation import resampled_pearson, resampled_spearman
+from benchmarks_perf.made_up import N_IMAGES, N_PROMPTS, Rated, rated, resampled_prompts, skills
+from benchmarks_perf.measuring import MIB, Figure, added_memory, alone, interleaved, seconds
 
-FLAT_MIB = 200
+N_METRICS, N_SKILLS, N_BLOCKS = 30, 40, 250
+_RIGHT_ORDER, _WRONG_ORDER, _TIED_BY_PEOPLE, _TIED_BY_METRIC, _TIED_BY_BOTH = range(5)
 
 
-def _ratio(plain: Callable[[], object], ours: Callable[[], object], rounds: int) -> FloatArray:
-    """Median seconds of both sides and median of the ratios, shape (3,), as interleaved."""
-    times = [(seconds_of(plain), seconds_of(ours)) for _ in range(rounds)]
-    found = [median(a for a, _ in times), median(b for _, b in times)]
-    return np.array([*found, median(a / b for a, b in times)])
+def tie_calibration(rounds: int = 3) -> Iterator[Figure]:
+    """Tie calibration by prompt; the labels' part is shared by 30 metrics."""
+    data = rated(N_METRICS)
+    scores = np.ascontiguousarray(data.scores.T)
 
-
-def _report(gate: str, figures: FloatArray, passed: bool, goal: str) -> bool:
-    plain, ours, ratio = figures
-    verdict = "yes" if passed else "NO"
-    print(f"{gate:46}{plain:12.4f}{ours:12.5f}{ratio:11.1f}  {goal:>8}  {verdict}", flush=True)
-    return passed
-
-
-def grouped_accuracy(data: Material, rounds: int) -> bool:
-    """Gate 1: acc_eq with exact calibration per prompt, one metric, the labels' part shared."""
-    scores = data.scores.T.copy()
-    expected = [
-        plain_grouped_calibration(scores[k], data.labels, data.prompts) for k in (3, N_METRICS - 1)
-    ]
-
-    def ours() -> list[object]:
-        pairs = GroupedPairs.of(data.labels, Groups.of(data.prompts))
+    def ours() -> list[Calibrated]:
+        pairs = GroupedPairs.of(data.gold, Groups.of(data.prompts))
         return [pairs.tie_calibrated(column) for column in scores]
 
-    found = GroupedPairs.of(data.labels, Groups.of(data.prompts))
-    for k, plain in zip((3, N_METRICS - 1), expected, strict=True):
-        best = found.tie_calibrated(scores[k])
-        assert abs(best.accuracy - plain.accuracy) < 1e-9
-        assert abs(best.threshold - plain.threshold) < 1e-12
-    passed = True
-    for name, plain_form, goal in (
-        ("1 acc_eq by prompt, pair by pair", plain_grouped_calibration, 200.0),
-        ("  the same, pairs in numpy lists", listed_grouped_calibration, 0.0),
-    ):
-        figures = _ratio(
-            lambda form=plain_form: form(scores[3], data.labels, data.prompts),  # type: ignore[misc]
-            ours,
-            rounds,
-        )
-        figures *= [1.0, 1.0 / N_METRICS, N_METRICS]
-        text = f">= {goal:.0f}" if goal else "-"
-        passed &= _report(name, figures, bool(figures[2] >= goal), text)
-    return passed
+    def plain() -> Calibrated:
+        return _plain_tie_calibration(scores[3], data.gold, data.prompts)
+
+    expected, found = plain(), ours()[3]
+    yield _apart("accuracy", abs(found.accuracy - expected.accuracy), 1e-9)
+    yield _apart("threshold", abs(found.threshold - expected.threshold), 1e-12)
+    times = interleaved({"pair by pair": plain, "ours": ours}, rounds)
+    times = times.scaled("ours", 1 / N_METRICS)
+    yield times.compared("one metric of 30", "pair by pair", "ours", at_least=50)
 
 
-def flat_accuracy(data: Material, rounds: int) -> bool:
-    """Gate 2: the flat exact calibration against scipy's tau-b of the same vectors."""
-    scores = data.scores[:, 10].copy()
-    figures = _ratio(
-        lambda: tie_calibrated(scores, data.labels),
-        lambda: stats.kendalltau(scores, data.labels),
-        rounds,
-    )
-    passed = bool(figures[2] <= 500)
-    _report("2 acc_eq flat (left) against tau-b (right)", figures, passed, "<= 500")
-    mib = in_own_process("flat")[1]
-    print(f"{'  its memory above the start, MiB':46}{mib:24.0f}{'':13}{'< 200':>8}  ", end="")
-    print("yes" if mib < FLAT_MIB else "NO")
-    return passed and mib < FLAT_MIB
+def flat_tie_calibration(rounds: int = 5) -> Iterator[Figure]:
+    """Exact tie calibration over all pairs of 20,000 images."""
+    data = rated(1)
+    scores = data.scores[:, 0].copy()
+    sides = {
+        "ours": lambda: tie_calibrated(scores, data.gold),
+        "tau-b": lambda: stats.kendalltau(scores, data.gold),
+    }
+    yield interleaved(sides, rounds).compared("time of tau-b", "ours", "tau-b", at_most=500)
+    _, added = added_memory(sides["ours"])
+    yield Figure("memory added", added / MIB, "MiB", at_most=200)
 
 
-def cluster_bootstrap(data: Material, rounds: int) -> bool:
-    """Gate 7: flat Spearman, and Kendall by prompt, in 1,000 resamples of the prompts."""
-    counts, items = bootstrap(), data.items
-    x, y = data.scores[:, 10].copy(), data.labels
-    draws = [np.repeat(np.arange(N_PROMPTS), row.astype(int)) for row in counts]
-    groups = Groups.of(data.prompts)
-    part = draws[:20]
-    rho = resampled_spearman(x, y, counts, data.prompts)
-    tau = resampled_grouped("krcc", x, y, groups, counts)
-    assert np.abs(rho[:20] - plain_bootstrap_spearman(x, y, items, part)).max() < 1e-12
-    assert np.abs(tau[:1] - plain_bootstrap_grouped_kendall(x, y, items, part[:1])).max() < 1e-12
-    table = data.scores
-    passed = True
-    for name, plain, times, ours, metrics, goal in (
-        (
-            "7 bootstrap, Spearman flat, one metric",
-            lambda: plain_bootstrap_spearman(x, y, items, part),
-            N_RESAMPLES / len(part),
-            lambda: resampled_spearman(x, y, counts, data.prompts),
-            1,
-            10,
-        ),
-        (
-            "  the same, of 10 metrics together, each",
-            lambda: plain_bootstrap_spearman(x, y, items, part),
-            N_RESAMPLES / len(part),
-            lambda: resampled_spearman(table[:, :10], y, counts, data.prompts),
-            10,
-            10,
-        ),
-        (
-            "7 bootstrap, Kendall by prompt, one metric",
-            lambda: plain_bootstrap_grouped_kendall(x, y, items, part[:1]),
-            N_RESAMPLES,
-            lambda: resampled_grouped("krcc", x, y, groups, counts),
-            1,
-            2000,
-        ),
-    ):
-        figures = _ratio(plain, ours, rounds) * [times, 1.0 / metrics, times * metrics]
-        passed &= _report(name, figures, bool(figures[2] >= goal), f">= {goal}")
-    return passed
+def bootstrap(rounds: int = 3) -> Iterator[Figure]:
+    """Spearman over all images, and Kendall by prompt, in 1,000 resamples of the prompts."""
+    data, counts = rated(10), resampled_prompts()
+    x, y, groups = data.scores[:, 0].copy(), data.gold, Groups.of(data.prompts)
+    draws = [np.repeat(np.arange(N_PROMPTS), row.astype(int)) for row in counts[:20]]
+    spearman = resampled_spearman(x, y, counts, data.prompts)[:20]
+    yield _apart("Spearman", np.abs(spearman - _plain_spearman(x, data, draws)).max(), 1e-12)
+    kendall = resampled_grouped("krcc", x, y, groups, counts)[:1]
+    yield _apart("Kendall", np.abs(kendall - _plain_kendall(x, data, draws[:1])).max(), 1e-12)
+    sides = {
+        "scipy": lambda: _plain_spearman(x, data, draws),
+        "ours": lambda: resampled_spearman(x, y, counts, data.prompts),
+        "ours, 10 metrics": lambda: resampled_spearman(data.scores, y, counts, data.prompts),
+    }
+    times = interleaved(sides, rounds).scaled("scipy", len(counts) / len(draws))
+    times = times.scaled("ours, 10 metrics", 0.1)
+    yield times.compared("Spearman over all images", "scipy", "ours", at_least=10)
+    yield times.compared("each of 10 together", "scipy", "ours, 10 metrics", at_least=10)
+    sides = {
+        "scipy": lambda: _plain_kendall(x, data, draws[:1]),
+        "ours": lambda: resampled_grouped("krcc", x, y, groups, counts),
+    }
+    times = interleaved(sides, rounds).scaled("scipy", len(counts))
+    yield times.compared("Kendall by prompt", "scipy", "ours", at_least=2000)
 
 
-def _on_one_thread() -> None:
-    """Start again with one BLAS thread: the number is fixed when numpy is loaded."""
-    limits = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    if any(os.environ.get(name) != value for name, value in limits.items()):
-        command = [sys.executable, "-m", MODULE, *sys.argv[1:]]
-        os.execve(sys.executable, command, {**os.environ, **limits})
+def correlation_board(skills: int = 8) -> Iterator[Figure]:
+    """All draws of 30 metrics on all images and on skills of a quarter of the prompts."""
+    limits = {"pearson": None, "spearman": 50.0, "kendall": None}
+    for measure, at_least in limits.items():
+        took, added, of_scipy = alone(_board, measure, skills)
+        details = f"scipy {of_scipy:.0f} s (one resample timed), ours {took:.2f} s"
+        yield Figure(measure, of_scipy / took, "x", at_least=at_least, details=details)
+        yield Figure(f"{measure}, memory added", added / MIB, "MiB", at_most=500)
 
 
-def main() -> int:
-    """Print the tables; 0 where every gate holds."""
-    _on_one_thread()
-    parser = argparse.ArgumentParser(description="Correlations against plain evaluations")
-    parser.add_argument("--rounds", type=int, default=0, help="5, or 3 if quick")
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--only", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.only:
-        measure_alone(options.only, options.quick)
-        return 0
-    rounds = options.rounds or (3 if options.quick else 5)
-    data = Material.made_up()
-    print(f"CPU seconds for one metric on one thread, median of {rounds} rounds, interleaved")
-    print(f"{'gate':46}{'plain':>12}{'ours':>12}{'ratio':>11}  {'goal':>8}  holds")
-    gates = (grouped_accuracy, flat_accuracy, cluster_bootstrap)
-    verdicts = [gate(data, rounds) for gate in gates]
-    return 0 if board(options.quick) and all(verdicts) else 1
+def _board(measure: str, n_skills: int) -> tuple[float, int, float]:
+    """Seconds and bytes that a board takes, and seconds of scipy for all its draws."""
+    data, chosen = rated(N_METRICS), skills(n_skills)
+    block = np.random.default_rng(2).permutation(N_PROMPTS) % N_BLOCKS
+    inside = block == np.arange(N_BLOCKS)[:, None]
+    draws = np.vstack([resampled_prompts(), 1.0 - inside, 1.0 + inside])
+    take = _kendall_board if measure == "kendall" else _moment_board
+    took, added = added_memory(lambda: seconds(lambda: take(measure, data, draws, chosen)))
+    scipy = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
+    drawn = np.random.default_rng(4).integers(0, data.gold.size, data.gold.size)
+    x, y = data.scores[drawn, 10], data.gold[drawn]
+    once = median(seconds(lambda: scipy[measure](x, y)) for _ in range(9))
+    return took, added, once * (1 + n_skills / 4) * N_METRICS * len(draws)
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def _moment_board(measure: str, data: Rated, draws: FloatArray, chosen: list[IntArray]) -> None:
+    resampled = resampled_spearman if measure == "spearman" else resampled_pearson
+    resampled(data.scores, data.gold, draws, data.prompts)
+    for part in chosen:
+        inside = np.isin(data.prompts, part)
+        resampled(data.scores[inside], data.gold[inside], draws, data.prompts[inside])
+
+
+def _kendall_board(_: str, data: Rated, draws: FloatArray, chosen: list[IntArray]) -> None:
+    labels = Ties.of(data.gold, data.prompts, N_PROMPTS)
+    slices = [np.arange(N_PROMPTS), *chosen]
+    pairs = [labels.among(part).untied_pairs(draws[:, part]) for part in slices]
+    for column in data.scores.T:
+        forms = KendallForms.of(column, data.gold, data.prompts, N_PROMPTS, labels)
+        for part, of_labels in zip(slices, pairs, strict=True):
+            forms.among(part).tau_b(draws[:, part], of_labels)
+
+
+def _apart(what: str, difference: float, at_most: float) -> Figure:
+    return Figure(f"{what}, largest difference", float(difference), at_most=at_most)
+
+
+def _plain_tie_calibration(scores: FloatArray, gold: FloatArray, groups: IntArray) -> Calibrated:
+    """As Deutsch et al. (2023) describe it: pairs become ties one by one, in order of distance."""
+    pairs, counts = [], {}
+    for group in range(N_PROMPTS):
+        members = np.flatnonzero(groups == group)
+        counts[group] = dict.fromkeys(range(5), 0)
+        own, labels = scores[members].tolist(), gold[members].tolist()
+        for i, j in combinations(range(N_IMAGES), 2):
+            kind, if_tied = _kinds(own[i] - own[j], labels[i] - labels[j])
+            counts[group][kind] += 1
+            pairs.append((abs(own[i] - own[j]), group, kind, if_tied))
+
+    def accuracy(group: int) -> float:
+        found = counts[group]
+        return (found[_RIGHT_ORDER] + found[_TIED_BY_BOTH]) / sum(found.values())
+
+    total = sum(map(accuracy, counts))
+    thresholds, accuracies = [0.0], [total / N_PROMPTS]
+    for distance, group, kind, if_tied in sorted(pairs, key=lambda pair: pair[0]):
+        total -= accuracy(group)
+        counts[group][kind] -= 1
+        counts[group][if_tied] += 1
+        total += accuracy(group)
+        if thresholds[-1] != distance:
+            thresholds.append(distance)
+            accuracies.append(0.0)
+        accuracies[-1] = total / N_PROMPTS
+    best = int(np.argmax(accuracies))
+    return Calibrated(accuracies[best], thresholds[best])
+
+
+def _kinds(by_metric: float, by_people: float) -> tuple[int, int]:
+    """What a pair is, and what it is once the metric calls it tied."""
+    if by_people == 0:
+        return _TIED_BY_BOTH if by_metric == 0 else _TIED_BY_PEOPLE, _TIED_BY_BOTH
+    if by_metric == 0:
+        return _TIED_BY_METRIC, _TIED_BY_METRIC
+    same = (by_metric > 0) == (by_people > 0)
+    return _RIGHT_ORDER if same else _WRONG_ORDER, _TIED_BY_METRIC
+
+
+def _plain_spearman(x: FloatArray, data: Rated, draws: list[IntArray]) -> FloatArray:
+    """Rho of each resample: the images of the drawn prompts put together and ranked again."""
+    items = data.items
+    samples = (np.concatenate([items[c] for c in drawn]) for drawn in draws)
+    return np.array([stats.spearmanr(x[one], data.gold[one]).statistic for one in samples])
+
+
+def _plain_kendall(x: FloatArray, data: Rated, draws: list[IntArray]) -> FloatArray:
+    """Mean tau-b of the drawn prompts in each resample, computed anew for every one."""
+    items, y = data.items, data.gold
+    found = [[stats.kendalltau(x[items[c]], y[items[c]]).statistic for c in d] for d in draws]
+    return np.array([np.nanmean(one) for one in found])

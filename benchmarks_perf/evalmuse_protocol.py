@@ -1,24 +1,13 @@
-"""EvalMuse protocol against a plain evaluation with scipy, and against one sort of the elements.
+"""The EvalMuse protocol against a plain evaluation.
 
-    python -m benchmarks_perf.evalmuse_protocol [--prompts 1000] [--rounds 5]
-
-One metric on a made-up benchmark of EvalMuse's size: 10 images per prompt, 4 elements per image.
 The plain evaluation is written as the definitions read: scipy's `spearmanr`, `kendalltau` and
 `curve_fit` for every split and skill, a loop over 101 thresholds for the accuracies. Its time for
-1000 resamples is that of two physically repeated samples, times 500. All run alternately in one
-process on one thread, and CPU time is compared, so that a busy machine slows all alike. The values
-must agree.
+1,000 resamples is that of two physically repeated samples, times 500.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
-import sys
-import time
-from collections import defaultdict
-from collections.abc import Callable, Iterator
-from statistics import median
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
@@ -26,15 +15,14 @@ from scipy.optimize import curve_fit
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from benchmarks.arrays import FloatArray
-from benchmarks.evalmuse.answers import EvalMuseAnswers
-from benchmarks.evalmuse.element_keys import SKILLS, UNREPORTED_SKILL
+from benchmarks.evalmuse.load import SKILLS, UNREPORTED_SKILL, EvalMuseAnswers
 from benchmarks.evalmuse.protocol import estimates
 from benchmarks.rows import Row
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
 from benchmarks.statistics.thresholds import deal_folds
+from benchmarks_perf.measuring import Figure, interleaved
 
-METRIC = "metric"
 IMAGES_PER_PROMPT, ELEMENTS_PER_IMAGE = 10, 4
 GRID = np.arange(101) / 100
 REPEATED = 2
@@ -43,7 +31,55 @@ Key = tuple[str, str | None, str | None, str | None]
 """Measure, variant, split and skill."""
 
 
-def random_answers(rng: np.random.Generator, n_prompts: int = 1000) -> EvalMuseAnswers:
+def evalmuse_protocol(rounds: int = 2, prompts: int = 1000) -> Iterator[Figure]:
+    """One metric on 10 images a prompt with 4 elements each; 1,000 resamples."""
+    rng = np.random.default_rng(0)
+    answers = _answers(rng, prompts)
+    scores = _scores(rng, answers)
+    plan = ResamplingPlan.for_revision("evalmuse", "perf", answers.clusters)
+    plain, few = _Plain(scores, answers), plan.counts[:REPEATED]
+
+    def rows() -> list[Row]:
+        return [one.row for one in estimates(scores, answers, plan, "evalmuse", "perf")]
+
+    def resampled() -> dict[Key, FloatArray]:
+        drawn = {}
+        for one in estimates(scores, answers, plan, "evalmuse", "perf"):
+            assert one.drawn.values is not None, one.row
+            drawn[_key(one.row)] = one.drawn.values
+        return drawn
+
+    repeated = [plain.resampled(dict(zip(plan.clusters, row, strict=True))) for row in few]
+    expected, found, drawn = plain.values(), {_key(row): row.value for row in rows()}, resampled()
+    apart = max(abs(found[key] - value) for key, value in expected.items())
+    yield Figure("values, largest difference", apart, at_most=1e-9)
+    gaps = [
+        abs(float(drawn[key][number]) - value)
+        for number, one in enumerate(repeated)
+        for key, value in one.items()
+    ]
+    # Curves are searched on a grid there.
+    yield Figure("values of resamples, largest difference", max(gaps), at_most=1e-3)
+    sides = {
+        "plain": plain.values,
+        "plain, resampled": lambda: [
+            plain.resampled(dict(zip(plan.clusters, row, strict=True))) for row in few
+        ],
+        "ours": rows,
+        "ours, resampled": resampled,
+    }
+    times = interleaved(sides, rounds)
+    times = times.scaled("plain, resampled", plan.n_resamples / REPEATED)
+    yield times.compared("values", "plain", "ours")
+    name = "values and resamples"
+    yield times.compared(name, "plain, resampled", "ours, resampled", at_least=50)
+
+
+def _key(row: Row) -> Key:
+    return row.measure, row.variant, row.split, row.skill
+
+
+def _answers(rng: np.random.Generator, n_prompts: int) -> EvalMuseAnswers:
     """Prompts with ten images each; every image has the four elements of its prompt."""
     prompt = np.repeat(np.arange(n_prompts), IMAGES_PER_PROMPT)
     pair_ids = [f"model{i % IMAGES_PER_PROMPT}/{p:05d}.png" for i, p in enumerate(prompt)]
@@ -72,33 +108,31 @@ def random_answers(rng: np.random.Generator, n_prompts: int = 1000) -> EvalMuseA
     )
 
 
-def random_scores(rng: np.random.Generator, answers: EvalMuseAnswers) -> ScoreTable:
+def _scores(rng: np.random.Generator, answers: EvalMuseAnswers) -> ScoreTable:
     """A metric with some signal in both its kinds of scores."""
     label = answers.images["label"].to_numpy(np.float64)
-    overall = pd.DataFrame(
-        {METRIC: label + rng.normal(size=label.size) * 1.5}, index=list(answers.pair_ids)
-    )
-    of_element = answers.elements["label"].to_numpy(np.float64)
-    noisy = np.clip(0.3 + 0.3 * of_element + rng.normal(size=of_element.size) * 0.2, 0.0, 1.0)
-    return ScoreTable(
-        overall, {METRIC: answers.elements[["pair_id", "element_id"]].assign(score=noisy)}
-    )
+    noisy = label + rng.normal(size=label.size) * 1.5
+    overall = pd.DataFrame({"metric": noisy}, index=list(answers.pair_ids))
+    present = answers.elements["label"].to_numpy(np.float64)
+    of_elements = np.clip(0.3 + 0.3 * present + rng.normal(size=present.size) * 0.2, 0.0, 1.0)
+    keys = answers.elements[["pair_id", "element_id"]]
+    return ScoreTable(overall, {"metric": keys.assign(score=of_elements)})
 
 
-def plain_curve(x: FloatArray, b1: float, b2: float, b3: float, b4: float) -> FloatArray:
+def _plain_curve(x: FloatArray, b1: float, b2: float, b3: float, b4: float) -> FloatArray:
     """The four-parameter logistic."""
     curve: FloatArray = b2 + (b1 - b2) / (1.0 + np.exp(-(x - b3) / np.abs(b4)))
     return curve
 
 
-def plain_fit(x: FloatArray, y: FloatArray, width: float | None = None) -> tuple[float, float]:
+def _plain_fit(x: FloatArray, y: FloatArray, width: float | None = None) -> tuple[float, float]:
     """PLCC and RMSE after scipy's `curve_fit`."""
     start = (y.max(), y.min(), x.mean(), x.std() if width is None else width)
-    fitted = plain_curve(x, *curve_fit(plain_curve, x, y, p0=start, maxfev=10_000)[0])
+    fitted = _plain_curve(x, *curve_fit(_plain_curve, x, y, p0=start, maxfev=10_000)[0])
     return float(pearsonr(y, fitted)[0]), float(np.sqrt(np.mean((y - fitted) ** 2)))
 
 
-def plain_overall(images: pd.DataFrame, with_skill: dict[str, set[str]]) -> dict[Key, float]:
+def _plain_overall(images: pd.DataFrame, with_skill: dict[str, set[str]]) -> dict[Key, float]:
     """Every measure of overall scores.
 
     Args:
@@ -112,17 +146,17 @@ def plain_overall(images: pd.DataFrame, with_skill: dict[str, set[str]]) -> dict
         found["srcc", "paper", split, None] = float(spearmanr(x, y)[0])
         found["krcc", "paper", split, None] = float(kendalltau(x, y)[0])
         found["pearson", "paper", split, None] = float(pearsonr(x, y)[0])
-        found["plcc", "paper", split, None], found["rmse", "paper", split, None] = plain_fit(x, y)
+        found["plcc", "paper", split, None], found["rmse", "paper", split, None] = _plain_fit(x, y)
         if split == "all":
-            found["plcc", "ntire_code", split, None] = plain_fit(y, x)[0]
-            found["plcc", "ntire_page", split, None] = plain_fit(x, y, 0.5)[0]
+            found["plcc", "ntire_code", split, None] = _plain_fit(y, x)[0]
+            found["plcc", "ntire_page", split, None] = _plain_fit(x, y, 0.5)[0]
     for skill, pairs in with_skill.items():
         part = images[images["pair_id"].isin(pairs)]
         found["srcc", "assay", "all", skill] = float(spearmanr(part["score"], part["label"])[0])
     return found
 
 
-def plain_elements(elements: pd.DataFrame) -> dict[Key, float]:
+def _plain_elements(elements: pd.DataFrame) -> dict[Key, float]:
     """Every accuracy; columns `score`, `label`, `split`, `skill`, `fold`."""
     positive = elements["label"] >= 0.5
     rights = {"paper": (elements["score"] >= _best(elements)) == positive}
@@ -147,13 +181,13 @@ def _best(elements: pd.DataFrame) -> float:
     return float(GRID[int(np.argmax(reached))])
 
 
-class Plain:
+class _Plain:
     """The plain evaluation of a sample or of one resample."""
 
     def __init__(self, scores: ScoreTable, answers: EvalMuseAnswers) -> None:
-        self.images = answers.images.assign(score=scores.overall[METRIC].to_numpy())
+        self.images = answers.images.assign(score=scores.overall["metric"].to_numpy())
         pairs = answers.images.set_index("pair_id")
-        elements = answers.elements.assign(score=scores.elements[METRIC]["score"].to_numpy())
+        elements = answers.elements.assign(score=scores.elements["metric"]["score"].to_numpy())
         of_pair = pairs.loc[elements["pair_id"]]
         folds = dict(zip(answers.clusters, deal_folds(answers.clusters, 5), strict=True))
         self.elements = elements.assign(
@@ -167,125 +201,12 @@ class Plain:
 
     def values(self) -> dict[Key, float]:
         """Every value of the sample."""
-        return {**plain_overall(self.images, self.with_skill), **plain_elements(self.elements)}
+        return {**_plain_overall(self.images, self.with_skill), **_plain_elements(self.elements)}
 
-    def resampled(self, drawn: dict[str, int]) -> dict[Key, float]:
+    def resampled(self, drawn: dict[str, float]) -> dict[Key, float]:
         """Every value of a physically repeated sample."""
         images = self.images.loc[self.images.index.repeat(self.images["prompt_id"].map(drawn))]
         elements = self.elements.loc[
             self.elements.index.repeat(self.elements["prompt_id"].map(drawn))
         ]
-        return {**plain_overall(images, self.with_skill), **plain_elements(elements)}
-
-
-class Ours:
-    """The protocol, with the time that each measure's resamples take."""
-
-    def __init__(self, scores: ScoreTable, answers: EvalMuseAnswers, plan: ResamplingPlan) -> None:
-        self._arguments = (scores, answers, plan, "evalmuse", "perf")
-
-    def rows(self) -> list[Row]:
-        """Point estimates alone."""
-        return [estimate.row for estimate in estimates(*self._arguments)]
-
-    def intervals(self) -> dict[str, float]:
-        """CPU seconds of the resamples by measure, and of the point estimates."""
-        spent: dict[str, float] = defaultdict(float)
-        start = time.process_time()
-        found = list(estimates(*self._arguments))
-        spent["point estimates"] = time.process_time() - start
-        for estimate in found:
-            start = time.process_time()
-            assert estimate.drawn.values is not None, estimate.row
-            spent[estimate.row.measure] += time.process_time() - start
-        return spent
-
-
-def _seconds(run: Callable[[], object]) -> float:
-    start = time.process_time()
-    run()
-    return time.process_time() - start
-
-
-def _resamples(plan: ResamplingPlan) -> Iterator[dict[str, int]]:
-    for counts in plan.counts[:REPEATED]:
-        yield dict(zip(plan.clusters, counts.astype(int), strict=True))
-
-
-def _compare(n_prompts: int, rounds: int) -> None:
-    rng = np.random.default_rng(0)
-    answers = random_answers(rng, n_prompts)
-    scores = random_scores(rng, answers)
-    plan = ResamplingPlan.for_revision("evalmuse", "perf", answers.clusters)
-    of_elements: FloatArray = scores.elements[METRIC]["score"].to_numpy(np.float64)
-    plain, ours = Plain(scores, answers), Ours(scores, answers, plan)
-    few = list(_resamples(plan))
-    runs: dict[str, Callable[[], object]] = {
-        "sort": lambda: np.sort(of_elements),
-        "argsort": lambda: np.argsort(of_elements, kind="stable"),
-        "plain": plain.values,
-        "plain resamples": lambda: [plain.resampled(drawn) for drawn in few],
-        "ours": ours.rows,
-    }
-    times = [{name: _seconds(run) for name, run in runs.items()} for _ in range(rounds)]
-    parts = [ours.intervals() for _ in range(rounds)]
-    seconds = {name: median(one[name] for one in times) for name in runs}
-    repeated = seconds.pop("plain resamples") * plan.n_resamples / REPEATED
-    by_measure = {name: median(one[name] for one in parts) for name in parts[0]}
-    whole = sum(by_measure.values())
-
-    print(f"EvalMuse: {len(answers.pair_ids)} images, {of_elements.size} elements, one metric")
-    print(f"CPU seconds, one thread, median of {rounds} rounds")
-    print(f"{'point estimates':36}{'seconds':>10}{'/ sort':>10}{'plain / it':>12}")
-    for name, spent in seconds.items():
-        ratios = f"{spent / seconds['sort']:10.0f}{seconds['plain'] / spent:12.1f}"
-        print(f"  {name:34}{spent:10.4f}{ratios}")
-    print(f"{f'with {plan.n_resamples} resamples':36}{'seconds':>10}")
-    print(f"  {f'plain ({REPEATED} timed)':34}{seconds['plain'] + repeated:10.1f}")
-    print(f"  {'ours':34}{whole:10.2f}   plain / ours {(seconds['plain'] + repeated) / whole:.0f}")
-    for name, spent in by_measure.items():
-        print(f"    {name:32}{spent:10.3f}")
-    print(f"largest difference of a value {_largest_difference(plain, ours):.1e}")
-    print(f"largest difference in a resample {_largest_in_resamples(plain, ours, few):.1e}")
-
-
-def _largest_difference(plain: Plain, ours: Ours) -> float:
-    found = {(r.measure, r.variant, r.split, r.skill): r.value for r in ours.rows()}
-    return max(abs(found[key] - value) for key, value in plain.values().items())
-
-
-def _largest_in_resamples(plain: Plain, ours: Ours, few: list[dict[str, int]]) -> float:
-    """The largest gap in the timed resamples; curves are searched on a grid there."""
-    drawn = {
-        (e.row.measure, e.row.variant, e.row.split, e.row.skill): e.drawn.values
-        for e in estimates(*ours._arguments)
-    }
-    gaps = [0.0]
-    for number, one in enumerate(few):
-        for key, value in plain.resampled(one).items():
-            values = drawn[key]
-            assert values is not None
-            gaps.append(abs(float(values[number]) - value))
-    return max(gaps)
-
-
-def _on_one_thread() -> None:
-    """Start again with one BLAS thread: the number is fixed when numpy is loaded."""
-    limits = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    if any(os.environ.get(name) != value for name, value in limits.items()):
-        command = [sys.executable, "-m", "benchmarks_perf.evalmuse_protocol", *sys.argv[1:]]
-        os.execve(sys.executable, command, {**os.environ, **limits})
-
-
-def main() -> None:
-    """Print the table."""
-    _on_one_thread()
-    parser = argparse.ArgumentParser(description="EvalMuse protocol against a plain evaluation")
-    parser.add_argument("--prompts", type=int, default=1000)
-    parser.add_argument("--rounds", type=int, default=5)
-    options = parser.parse_args()
-    _compare(options.prompts, options.rounds)
-
-
-if __name__ == "__main__":
-    main()
+        return {**_plain_overall(images, self.with_skill), **_plain_elements(elements)}

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import product
+from typing import TypeVar
 
 import numpy as np
 
@@ -35,6 +36,7 @@ from leaderboard.states import State
 from leaderboard.store.interface import Store
 from leaderboard.trust import TITLES, Check, TrustReport
 
+_T = TypeVar("_T")
 N_RESAMPLES, N_BLOCKS = 1000, 250
 PUBLISHED_OF_TEN = 6
 BOARDS_EACH = 2
@@ -232,38 +234,25 @@ def run_files(run: Published) -> dict[str, bytes]:
 
 
 def fill(store: Store, size: Size) -> int:
-    """Put all submissions, events and results into a store, without a snapshot.
-
-    Returns:
-        How many events there are.
-    """
+    """Put all submissions, events and results into a store, without boards; number of events."""
     ledger, plan, n_events = Ledger(store), plan_of(), 0
     for start in range(0, size.submissions, AT_A_TIME):
         places = range(start, min(start + AT_A_TIME, size.submissions))
-        batch = _batch(size, places, plan)
-        n_events += sum(len(events) for events in batch.events.values())
+        records = {one.submission_id: one for one in (submission_of(size, n) for n in places)}
+        events = {submission_of(size, n).submission_id: events_of(size, n) for n in places}
+        files: dict[str, bytes] = {}
+        for record in records.values():
+            files |= submission_file(record)
+        for run in runs_of(size, places, plan):
+            files |= run_files(run)
+        batch = Batch(events=events, records=records, files=partial(_given, files))
         ledger.write(partial(_given, batch), f"made-up submissions from {start}")
+        n_events += sum(map(len, events.values()))
     return n_events
 
 
-def _given(batch: Batch) -> Batch:
-    return batch
-
-
-def _batch(size: Size, places: Sequence[int], plan: np.ndarray) -> Batch:
-    records = {s.submission_id: s for s in (submission_of(size, place) for place in places)}
-    files: dict[str, bytes] = {}
-    for record in records.values():
-        files |= submission_file(record)
-    for run in runs_of(size, places, plan):
-        files |= run_files(run)
-    return Batch(
-        events={
-            submission_of(size, place).submission_id: events_of(size, place) for place in places
-        },
-        records=records,
-        files=lambda _: files,
-    )
+def _given(it: _T, *_: object) -> _T:
+    return it
 
 
 def runs_of(size: Size, places: Sequence[int], plan: np.ndarray) -> Iterator[Published]:

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from pydantic_core import ErrorDetails
 
 from benchmarks.errors import SubmitterError
-from benchmarks.score_columns import check_metric_name
+from benchmarks.scores import check_metric_name
 from benchmarks.toml_lines import Key, key_lines, line_of
 from leaderboard.desk import Problem
 

@@ -68,6 +68,7 @@ class Examination:
         content_sha256: of its content; empty where it could not be read whole.
         counts: code to the number of its problems, where not all of them are listed.
         images: of generations: what they are; None where they were not looked at.
+        notes: sentences its sender should read of what is not wrong.
     """
 
     problems: tuple[Problem, ...]
@@ -79,6 +80,7 @@ class Examination:
     content_sha256: str = ""
     counts: Mapping[str, int] = field(default_factory=dict)
     images: ImagesSeen | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def n_problems(self) -> int:

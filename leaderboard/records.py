@@ -89,6 +89,9 @@ class Submission(_Record):
     measured it. Absent where nothing is declared."""
     models: tuple[str, ...] = ()
     """Models of the Hub the module needs, as `owner/name@commit`."""
+    template: str = ""
+    """Kind of the template of `init` whose code this is, unchanged; empty for a metric with code of
+    its own, and in older records. A template is never recommended, and judges no models."""
     source: str = ""
     """Where a submission was taken from, as `hub:owner/name@commit`; empty for an upload."""
     content_sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
@@ -96,6 +99,9 @@ class Submission(_Record):
     """Path of the upload in the private repository."""
     entry_point: str = ""
     weights: str = ""
+    released_with: str = ""
+    """Citation of the paper whose authors released these scores, which Assay publishes for them;
+    empty for whatever somebody sent."""
     model_card: ModelCard | None = None
     """Of generations: how they were made."""
     images: ImagesSeen | None = None

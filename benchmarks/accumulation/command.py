@@ -1,4 +1,4 @@
-"""`python -m benchmarks.accumulation`: a file of answers becomes a scores file."""
+"""Command `python -m benchmarks.accumulation`: a file of answers becomes a scores file."""
 
 from __future__ import annotations
 
@@ -10,24 +10,69 @@ from typing import Annotated
 import pandas as pd
 import typer
 
-from benchmarks.accumulation import correctness
-from benchmarks.accumulation.accumulate import (
+from benchmarks.accumulation.question_scores import (
     AnsweredQuestions,
+    Correctness,
+    Notation,
+    QuestionGraph,
     Rule,
     Unanswered,
+    Unparsable,
+    contains_yes,
+    equals_yes,
     image_scores,
     pairs_of,
+    tifa,
 )
-from benchmarks.accumulation.correctness import Correctness
-from benchmarks.accumulation.dependencies import Notation, QuestionGraph, Unparsable
-from benchmarks.accumulation.files import read_columns, write_scores
+from benchmarks.accumulation.question_scores import given as given_answers
+from benchmarks.arrays import BoolArray
 from benchmarks.command_line import errors
-from benchmarks.sources.output import check_output
+from benchmarks.errors import SubmitterError
+from benchmarks.sources.output import check_output, write_whole
+
+
+def read_columns(path: Path, columns: Sequence[str]) -> pd.DataFrame:
+    """Read a CSV file, all cells as text; empty cells are empty.
+
+    Args:
+        path: the file, with a header line.
+        columns: what must be there; other columns are kept.
+
+    Raises:
+        SubmitterError: `file_missing`, `unreadable_file` or `missing_columns`.
+    """
+    if not path.is_file():
+        raise SubmitterError("file_missing", f"There is no file {path}.", "Check the path.")
+    try:
+        table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    except (ValueError, OSError) as error:  # not CSV, not UTF-8, or empty
+        raise SubmitterError(
+            "unreadable_file",
+            f"{path} cannot be read as CSV: {str(error).splitlines()[0]}.",
+            "Save it as CSV in UTF-8, with a header line.",
+        ) from error
+    missing = [name for name in columns if name not in table]
+    if missing:
+        raise SubmitterError(
+            "missing_columns",
+            f"{path} has no column {', '.join(missing)}; it has {', '.join(table.columns)}.",
+            f"Needed are {', '.join(columns)}.",
+        )
+    return table
+
+
+def write_scores(path: Path, scores: pd.Series) -> None:
+    """Write a scores file: columns `pair_id` and `score`, an empty cell where there is none.
+
+    Raises:
+        SubmitterError: `cannot_write`.
+    """
+    write_whole(path, lambda place: scores.to_csv(place, header=["score"]))
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the releases do, where the command line says nothing else."""
+    """Settings of a released metric, which the command line can replace."""
 
     correct: Correctness
     notation: Notation
@@ -164,16 +209,14 @@ def _load(
     )
 
 
-def _correct(
-    answers: pd.DataFrame, of_question: pd.DataFrame, chosen: Settings
-) -> correctness.BoolArray:
+def _correct(answers: pd.DataFrame, of_question: pd.DataFrame, chosen: Settings) -> BoolArray:
     if chosen.correct == "given":
-        return correctness.given(answers["correct"])
+        return given_answers(answers["correct"])
     if chosen.correct == "tifa":
-        return correctness.tifa(
+        return tifa(
             answers["answer"], answers["mc_answer"], of_question["choices"], of_question["expected"]
         )
-    rule = correctness.equals_yes if chosen.correct == "equals_yes" else correctness.contains_yes
+    rule = equals_yes if chosen.correct == "equals_yes" else contains_yes
     return rule(answers["answer"])
 
 

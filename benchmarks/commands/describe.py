@@ -1,10 +1,10 @@
-"""`describe`: the card of a benchmark, its files, and what is in them."""
+"""Commands `list` and `describe`: the benchmarks, their cards and files."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,17 +18,99 @@ from rich.padding import Padding
 from rich.table import Column, Table
 from rich.text import Text
 
-from benchmarks.commands.common import AsJson, Data, Name, named, print_json
-from benchmarks.commands.prompt_set_lines import drawing_facts, drawing_words
-from benchmarks.errors import SubmitterError
+from benchmarks.commands.common import (
+    AsJson,
+    Data,
+    Name,
+    drawing_facts,
+    drawing_words,
+    known,
+    known_sets,
+    named,
+    print_json,
+    set_line,
+    sets_table,
+)
+from benchmarks.errors import AssayError, SubmitterError
 from benchmarks.prompt_sets.prompt_set import PromptSet
-from benchmarks.schema import Answers, Benchmark
-from benchmarks.sources.disk import as_bytes
-from benchmarks.sources.files import DataFile
-from benchmarks.sources.folder import DataFolder
-from benchmarks.sources.plan import origin_of
+from benchmarks.released.bundle import is_bundled
+from benchmarks.schema import Benchmark
+from benchmarks.sources.folder import DataFile, DataFolder
+from benchmarks.sources.transfer import as_bytes, origin_of
 
-_NOT_THERE = frozenset({"data_missing", "images_missing"})
+_LIST_COLUMNS = ("name", "answers", "images", "prompts", "title")
+_WIDTHS = {"name": 18, "answers": 7, "images": 6, "prompts": 7}
+_LIST_NOT_THERE = frozenset({"data_missing", "images_missing", "no_prompts"})
+"""Codes of errors that only say that something was not supplied; all others are faults."""
+
+
+def list_benchmarks(data: Data = None, as_json: AsJson = False) -> None:
+    """List the benchmarks and what of each is at hand; `broken` is there, but cannot be used.
+
+    Benchmarks test metrics. Prompt sets, listed below them, test text-to-image models.
+
+    Example: python -m benchmarks list
+    """
+    if data is not None and not data.is_dir():
+        raise SubmitterError(
+            "no_folder",
+            f"There is no folder {data}.",
+            "Name the folder of data with --data or ASSAY_DATA, or leave it out.",
+        )
+    lines = [_line(benchmark, data) for _, benchmark in sorted(known().items())]
+    sets = [set_line(one, data) for _, one in sorted(known_sets().items())]
+    if as_json:
+        print_json([*lines, *sets])
+        return
+    # One line each on a narrow screen: only a title may be cut.
+    columns = [Column(key, no_wrap=True, min_width=_WIDTHS.get(key)) for key in _LIST_COLUMNS]
+    table = Table(*columns, box=SIMPLE_HEAD, pad_edge=False)
+    for line in lines:
+        table.add_row(*(_shown(line, key) for key in _LIST_COLUMNS))
+    console = Console()
+    console.print(table)
+    if sets:
+        console.print(sets_table(sets))
+    for line in (*lines, *sets):
+        for text in dict.fromkeys(fault["text"] for fault in line["problems"].values()):
+            console.print(f"{line['name']}: {text}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _line(benchmark: Benchmark, data: Path | None) -> dict[str, Any]:
+    """Line of a benchmark in the list; its faults stay in its own line."""
+    asked: dict[str, Callable[[], object]] = {
+        "answers": lambda: benchmark.answers(data),
+        "images": lambda: benchmark.has_questions(data) or None,
+        "prompts": lambda: benchmark.prompts(data),
+    }
+    there: dict[str, bool] = {}
+    problems: dict[str, dict[str, str]] = {}
+    for what, ask in asked.items():
+        try:
+            there[what] = ask() is not None
+        except AssayError as error:
+            there[what] = False
+            if error.code not in _LIST_NOT_THERE:
+                problems[what] = {"code": error.code, "text": str(error)}
+    return {
+        "name": benchmark.name,
+        "title": benchmark.card.title,
+        "family": benchmark.card.family,
+        "revision": benchmark.card.revision,
+        "track": benchmark.track,
+        **there,
+        "problems": problems,
+    }
+
+
+def _shown(line: dict[str, Any], key: str) -> str:
+    if key in line["problems"]:
+        return "broken"
+    value = line[key]
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
+
+
+_FILE_NOT_THERE = frozenset({"data_missing", "images_missing"})
 
 
 def describe(
@@ -41,7 +123,7 @@ def describe(
 ) -> None:
     """Print the card of a benchmark or prompt set, its files and what is in them.
 
-    Data need not be there. Of a prompt set, --facts prints what papers print about models on it.
+    Data need not be there. Of a prompt set, --facts prints what papers and people say of models on it.
 
     Example: python -m benchmarks describe demo_croc
     """
@@ -52,9 +134,11 @@ def describe(
     try:
         answers = benchmark.answers(data)
         counts = answers.counts()
-        facts = _facts(benchmark, answers, data) if with_facts else {}
+        facts = benchmark.facts(answers) if with_facts else {}
     except SubmitterError as raised:
         error = raised
+    if with_facts and isinstance(benchmark, PromptSet):  # what is said of models needs no prompts
+        facts = {**facts, **_of_models(benchmark, data)}
     files = _files(benchmark, data)
     if as_json:
         found = {title: json.loads(of.to_json(orient="records")) for title, of in facts.items()}
@@ -63,37 +147,48 @@ def describe(
         _for_people(benchmark, files, counts, error)
         for title, of in facts.items():
             _print_facts(title, of, Console())
-    if error is not None and error.code not in _NOT_THERE:
+    if error is not None and error.code not in _FILE_NOT_THERE:
         raise error
 
 
-def _facts(benchmark: Benchmark, answers: Answers, data: Path | None) -> Mapping[str, pd.DataFrame]:
-    """What the answers alone say; of a prompt set, what is known of models from elsewhere."""
-    found = benchmark.facts(answers)
-    if not isinstance(benchmark, PromptSet):
-        return found
-    # It loads the benchmarks whose ratings it sums up, which no other command needs at once.
+def _of_models(benchmark: PromptSet, data: Path | None) -> Mapping[str, pd.DataFrame]:
+    """Tables of what papers and people say of models on a prompt set."""
+    # These load the benchmarks whose ratings they sum up, which no other command needs at once.
+    from benchmarks.model_boards.rated_models import rating_benchmarks  # noqa: PLC0415
     from benchmarks.prompt_sets.reference import reference_frames  # noqa: PLC0415
 
-    return {**found, **reference_frames(benchmark.name, data)}
+    found = dict(reference_frames(benchmark.name))
+    rated_by = rating_benchmarks().get(benchmark.rated_by)
+    if rated_by is not None:
+        try:
+            of_people = rated_by.facts(rated_by.answers(data))
+        except SubmitterError as error:
+            if error.code not in _FILE_NOT_THERE:
+                raise
+        else:
+            found |= {f"{rated_by.card.title}: {title}": of for title, of in of_people.items()}
+    return found
 
 
 def _files(benchmark: Benchmark, data: Path | None) -> list[dict[str, Any]]:
     """State of every declared file; `bytes` is what lies there, None where nothing does."""
     folder = benchmark.folder(data)
-    return [_file(benchmark.name, folder, file) for file in benchmark.card.files]
+    return [_file(benchmark, folder, file) for file in benchmark.card.files]
 
 
-def _file(name: str, folder: DataFolder, file: DataFile) -> dict[str, Any]:
+def _file(benchmark: Benchmark, folder: DataFolder, file: DataFile) -> dict[str, Any]:
     there = folder.has(file.path)
+    # The figures and ids in it ship with Assay; its prompts do not.
+    bundled = benchmark.track == "metrics" and is_bundled(file.path)
+    elsewhere = "bundled" if bundled else "missing"
     return {
         "path": file.path,
         "role": file.role,
-        "state": "there" if there else "missing",
+        "state": "there" if there else elsewhere,
         "bytes": _size(folder.path(file.path)) if there else None,
         "declared_bytes": file.size or None,
         "optional": file.optional,
-        "how": file.supplied or f"python -m benchmarks fetch {name}",
+        "how": file.supplied or f"python -m benchmarks fetch {benchmark.name}",
         **origin_of(file),
     }
 
@@ -197,12 +292,12 @@ def _print_facts(title: str, facts: pd.DataFrame, console: Console) -> None:
     names = _naming_columns(facts)
     parts: list[list[Hashable]] = []
     for column in facts.columns.drop(names):
-        if parts and _fits(facts[[*names, *parts[-1], column]], console):
+        if parts and _card_fits(facts[[*names, *parts[-1], column]], console):
             parts[-1].append(column)
         else:
             parts.append([column])
     tables = [facts[[*names, *part]] for part in parts or [[]]]
-    if all(_fits(table, console) for table in tables):
+    if all(_card_fits(table, console) for table in tables):
         for table in tables:
             console.print(_table_of_facts(table))
     else:
@@ -215,7 +310,7 @@ def _naming_columns(facts: pd.DataFrame) -> list[Hashable]:
     return list(facts.columns[: max(1, numeric.index(True) if True in numeric else 1)])
 
 
-def _fits(facts: pd.DataFrame, console: Console) -> bool:
+def _card_fits(facts: pd.DataFrame, console: Console) -> bool:
     unbounded = console.options.update(width=100_000)
     table = _table_of_facts(facts)
     return Measurement.get(console, unbounded, table).maximum <= console.width

@@ -1,20 +1,44 @@
-"""`fetch`: download the files of a benchmark."""
+"""Commands `fetch`, `prompts` and `questions`: files of a benchmark, and folders made of them."""
 
 from __future__ import annotations
 
-from collections.abc import Set
-from dataclasses import asdict
+import io
+import shlex
+import sys
+from collections.abc import Iterator, Set
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
+import pandas as pd
 import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from benchmarks.command_line import errors
-from benchmarks.commands.common import AsJson, Data, Name, named, print_json
+from benchmarks.commands.common import (
+    AsJson,
+    Data,
+    Name,
+    known_sets,
+    named,
+    print_json,
+    set_line,
+    sets_table,
+)
 from benchmarks.errors import SubmitterError
-from benchmarks.sources.fetch import Fetched
-from benchmarks.sources.fetch import fetch as fetch_files
-from benchmarks.sources.progress import meter_for
+from benchmarks.fetch import FetchReport
+from benchmarks.fetch import fetch as fetch_files
+from benchmarks.prompt_sets.prompt_set import IMAGES, SEEDS, PromptSet, parse_seeds
+from benchmarks.prompt_sets.wanted import MANIFEST, TABLE, Wanted, wanted_files
+from benchmarks.questions import QuestionFolder, Tell, export_questions, key_path
+from benchmarks.schema import Benchmark
+from benchmarks.scores import name_for
+from benchmarks.sources.output import check_output, write_new, write_whole
 from benchmarks.sources.remote import Hub
+from benchmarks.sources.transfer import as_bytes, meter_for
 
 
 def fetch(
@@ -61,8 +85,8 @@ def fetch(
         console.print(line, markup=False, highlight=False)
 
 
-def _closing(done: Fetched, optional: Set[str]) -> list[str]:
-    """What a person should know at the end."""
+def _closing(done: FetchReport, optional: Set[str]) -> list[str]:
+    """Closing lines for a person."""
     lines = [f"{repo} at commit {commit}" for repo, commit in done.commits.items()]
     for path, how in done.supplied.items():
         duty = "May be supplied" if path in optional else "Still to be supplied"
@@ -75,3 +99,222 @@ def _closing(done: Fetched, optional: Set[str]) -> list[str]:
     if not (done.downloaded or done.there or done.supplied or done.trial):
         lines.append(f"{done.benchmark} needs no files.")
     return lines
+
+
+class Format(StrEnum):
+    """File formats of the table of prompts."""
+
+    CSV = "csv"
+    JSONL = "jsonl"
+    PARQUET = "parquet"
+
+
+def prompts(
+    name: Annotated[
+        str, typer.Argument(help="Prompt set or benchmark; without it, the prompt sets are listed.")
+    ] = "",
+    *,
+    data: Data = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="File to write; without it, standard output.")
+    ] = None,
+    form: Annotated[
+        Format | None,
+        typer.Option("--format", help="Without it, by the ending of --out, else csv."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+    manifest: Annotated[
+        bool,
+        typer.Option(
+            "--manifest", help="--out is a new folder: prompts, assay.toml and images.jsonl."
+        ),
+    ] = False,
+    seeds: Annotated[
+        str | None,
+        typer.Option("--seeds", help="For --manifest; without it, those that the set proposes."),
+    ] = None,
+    model: Annotated[
+        str,
+        typer.Option(
+            "--name", help="For --manifest: the model's name on boards, if not the folder's."
+        ),
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Write the prompts that models draw, or a folder to draw into; without a name, list the sets.
+
+    The columns are prompt_id, prompt, split and skills (joined by `;`). With --manifest, --out is
+    a new folder that holds them beside assay.toml, which you complete with what you know of the
+    model, and images.jsonl, which names the file of every wanted image. With the images in their
+    places it can be submitted.
+
+    Example: python -m benchmarks prompts gecko_s --data data --manifest --out my-model
+    """
+    _check_options(name, out, seeds, model, manifest=manifest, force=force, as_json=as_json)
+    if not name:
+        _list(data, as_json=as_json)
+        return
+    chosen = form or _by_ending(None if manifest else out)
+    if out is None and chosen is Format.PARQUET:
+        raise typer.BadParameter("Parquet is not text: name a file with --out.")
+    benchmark = named(name)
+    if out is None:
+        sys.stdout.buffer.write(_encoded(_table(benchmark, data), chosen))
+        sys.stdout.flush()
+    elif manifest:
+        asked = parse_seeds(seeds) if seeds is not None else None
+        _write_folder(out, name_for(model, out), _Export(benchmark, data, chosen), asked)
+    else:
+        _write_file(out, _Export(benchmark, data, chosen), force=force)
+
+
+@dataclass(frozen=True)
+class _Export:
+    """A benchmark's prompts to be exported, and their format."""
+
+    benchmark: Benchmark
+    data: Path | None
+    form: Format
+
+
+def _check_options(
+    name: str,
+    out: Path | None,
+    seeds: str | None,
+    model: str,
+    *,
+    manifest: bool,
+    force: bool,
+    as_json: bool,
+) -> None:
+    if name and as_json:
+        raise typer.BadParameter("--json is for the list; --format jsonl gives the prompts as JSON")
+    if not name and (out is not None or manifest):
+        raise typer.BadParameter("name the prompt set")
+    if manifest and force:
+        raise typer.BadParameter("--manifest replaces no folder", param_hint="--force")
+    if manifest and out is None:
+        raise typer.BadParameter("--manifest needs a new folder", param_hint="--out")
+    if (seeds is not None or model) and not manifest:
+        raise typer.BadParameter("--seeds and --name go with --manifest")
+
+
+def _list(data: Path | None, *, as_json: bool) -> None:
+    lines = [set_line(one, data) for _, one in sorted(known_sets().items())]
+    if as_json:
+        print_json(lines)
+        return
+    console = Console()
+    console.print(sets_table(lines))
+    for line in lines:
+        for fault in line["problems"].values():
+            text = f"{line['name']}: {fault['text']}"
+            console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def _write_file(out: Path, export: _Export, *, force: bool) -> None:
+    data, files = export.data, export.benchmark.card.files
+    declared = (data / file.path for file in files) if data else ()
+    check_output(out, force=force, inputs=declared)
+    table = _table(export.benchmark, data)
+    content = _encoded(table, export.form)
+    write_whole(out, lambda place: place.write_bytes(content))
+    _say(f"{len(table)} prompts in {out}")
+
+
+def _write_folder(folder: Path, title: str, export: _Export, seeds: tuple[int, ...] | None) -> None:
+    benchmark, table = export.benchmark, _table(export.benchmark, export.data)
+    # A benchmark of metrics proposes nothing of its own.
+    drawing = benchmark.drawing if isinstance(benchmark, PromptSet) else None
+    wanted = Wanted(
+        list(zip(table["prompt_id"], table["prompt"], strict=True)),
+        seeds or (drawing.seeds if drawing else SEEDS),
+        benchmark.name,
+        benchmark.card.revision,
+        drawing,
+    )
+    prompts_file = f"prompts.{export.form}"
+    files = {**wanted_files(title, wanted), prompts_file: _encoded(table, export.form)}
+    write_new(folder, files, (IMAGES,))
+    _say(f"{folder}: {len(table)} prompts in {prompts_file}, {wanted.n_images} images in {TABLE}.")
+    _say(f"Put each image where {TABLE} says, and what you know of the model into {MANIFEST}.")
+    _say(f"What is missing or wrong: python -m evaluator check {shlex.quote(str(folder))}")
+
+
+def _table(benchmark: Benchmark, data: Path | None) -> pd.DataFrame:
+    return benchmark.prompts(data)[["prompt_id", "prompt", "split", "skills"]]
+
+
+def _say(text: str) -> None:
+    errors().print(text, markup=False, highlight=False)
+
+
+def _by_ending(out: Path | None) -> Format:
+    ending = out.suffix.lower().lstrip(".") if out else ""
+    return Format(ending) if ending in set(Format) else Format.CSV
+
+
+def _encoded(table: pd.DataFrame, form: Format) -> bytes:
+    if form is Format.PARQUET:
+        buffer = io.BytesIO()
+        table.to_parquet(buffer, index=False)
+        return buffer.getvalue()
+    if form is Format.JSONL:
+        text = table.to_json(orient="records", lines=True, force_ascii=False)
+        return str(text).encode()
+    return str(table.to_csv(index=False)).encode()
+
+
+_LINES = 10
+"""Lines of progress in a log."""
+
+
+def questions(
+    name: Name,
+    *,
+    data: Data = None,
+    out: Annotated[Path, typer.Option("--out", help="Holds the exported folders and their keys.")],
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Replace an export of another revision, and draw a new key."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write images, prompts and pairs under opaque ids, without answers, for a scoring host.
+
+    OUT/NAME goes to the scoring host. OUT/NAME.key.parquet says what the ids stand for: it stays
+    with the judge.
+
+    Example: python -m benchmarks questions ts2 --data data --out questions
+    """
+    benchmark, console = named(name), errors()
+    with _shown(console) as tell:
+        folder = export_questions(benchmark, data, out, tell, force=force)
+    about, key = QuestionFolder(out).about(benchmark.name), key_path(out, benchmark.name)
+    if as_json:
+        whole = about.model_dump(include={"name", "revision", "tag", "counts"})
+        print_json({**whole, "folder": str(folder), "key": str(key)})
+        return
+    size = as_bytes(about.counts["bytes"])
+    for line in (
+        f"{about.counts['pairs']} pairs, {about.counts['images']} images, {size} in {folder}",
+        f"The scoring host needs {folder} alone; {key} stays with the judge.",
+    ):
+        console.print(line, markup=False, highlight=False)
+
+
+@contextmanager
+def _shown(console: Console) -> Iterator[Tell]:
+    """A bar where someone looks, a few lines elsewhere."""
+    if not (console.is_terminal and sys.stderr.isatty()):
+        yield lambda done, total: _line(console, done, total)
+        return
+    columns = (TextColumn("images"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("", total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+def _line(console: Console, done: int, total: int) -> None:
+    if done * _LINES // total > (done - 1) * _LINES // total:
+        console.print(f"image {done} of {total}", markup=False, highlight=False)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pandas as pd
 
 from benchmarks.cases import SCHEMA
-from benchmarks.croc.answers import TEXTS, CrocAnswers, PromptPair, pair_id
-from benchmarks.croc.lengths import LONG, length_split
+from benchmarks.croc.load import TEXTS, CrocAnswers, PromptPair, pair_id
+from benchmarks.croc.measures import LONG, length_split
 
 SAID = {True: "image of this prompt", False: "image of the contrast"}
 

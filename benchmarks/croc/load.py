@@ -1,19 +1,104 @@
-"""Reads the released files of CROC_hum: a table of prompt pairs, and the images it lists."""
+"""Reader of CROC_hum: pairs of prompts, images, and the score files of the authors' runner."""
 
 from __future__ import annotations
 
 import ast
+import re
+import sys
 import warnings
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any
+from typing import Annotated, Any
 
+import numpy as np
 import pandas as pd
+import typer
 
-from benchmarks.croc.answers import TEXTS, CrocHumAnswers, PromptPair, pair_id
-from benchmarks.schema import Pair, Questions
-from benchmarks.sources.folder import DataFolder, data_row
-from benchmarks.sources.images import folder_images
+from benchmarks.command_line import run
+from benchmarks.errors import SubmitterError
+from benchmarks.schema import Answers, Pair, Questions
+from benchmarks.sources.folder import DataFolder, data_row, folder_images
+from benchmarks.sources.output import check_output, write_whole
+
+
+@dataclass(frozen=True)
+class PromptPair:
+    """Contrast pair of prompts with its images (a cluster).
+
+    Attributes:
+        id: `<category>_<num>`.
+        category: the CROC category, e.g. `counting`, `spacial_relation` (sic).
+        prompt: the original prompt T_O.
+        contrast: the contrast prompt T_C.
+        original_images: stems of I_O, images of T_O.
+        contrast_images: stems of I_C, images of T_C (for negation: images of "A" alone).
+    """
+
+    id: str
+    category: str
+    prompt: str
+    contrast: str
+    original_images: tuple[str, ...]
+    contrast_images: tuple[str, ...]
+
+    @property
+    def images(self) -> tuple[str, ...]:
+        """Stems of all its images, each of which is scored with both prompts."""
+        return (*self.original_images, *self.contrast_images)
+
+
+TEXTS: tuple[str, str] = ("orig", "contrast")
+"""Texts a pair id may name: that of T_O or that of T_C."""
+
+
+def pair_id(stem: str, text: str) -> str:
+    """Public id of (image, whose text): `<stem>|orig` or `<stem>|contrast`."""
+    return f"{stem}|{text}"
+
+
+@dataclass(frozen=True)
+class CrocAnswers(Answers):
+    """Contrast pairs; every image is scored with both prompts of its pair.
+
+    Attributes:
+        prompt_pairs: the clusters, in the order of `clusters`.
+    """
+
+    prompt_pairs: tuple[PromptPair, ...]
+
+    def counts(self) -> dict[str, int]:
+        """Images and prompt pairs, in all and by category."""
+        categories = Counter(pair.category for pair in self.prompt_pairs)
+        return {
+            "images": sum(len(pair.images) for pair in self.prompt_pairs),
+            "prompt pairs": len(self.prompt_pairs),
+            "unique prompts": len({t for p in self.prompt_pairs for t in (p.prompt, p.contrast)}),
+            **{f"{category}: prompt pairs": n for category, n in categories.items()},
+        }
+
+
+@dataclass(frozen=True)
+class CrocHumAnswers(CrocAnswers):
+    """The answer side of CROC_hum, whose file names tell which model made an image."""
+
+    def counts(self) -> dict[str, int]:
+        """As for any CROC benchmark, and the images of each generator."""
+        made = Counter(generator(stem) for pair in self.prompt_pairs for stem in pair.images)
+        return {**super().counts(), **{f"{name}: images": n for name, n in sorted(made.items())}}
+
+
+def generator(name: str) -> str:
+    """Generator of an image, by its file name: `flux`, `sd` or `gpt`.
+
+    The releases spell the models differently (`FLUX_1_schnell`, `FLUX_1_dev`, ...), so the authors
+    look for a part of the name, and what is neither Flux nor Stable Diffusion is GPT-4o.
+    """
+    if "flux" in name.lower():
+        return "flux"
+    return "sd" if "stable_diffusion" in name else "gpt"
+
 
 METADATA = "croc_hum/croc_hum_metadata.tsv"
 IMAGES = "croc_hum/croc_hum.tar.gz"
@@ -39,14 +124,7 @@ _EMPTY = frozenset({"", "nan", "NaN", "NA", "N/A", "null", "NULL", "None"})
 
 
 def load_answers(folder: DataFolder) -> CrocHumAnswers:
-    """Read the metadata: prompt pairs with the images of either side.
-
-    Raises:
-        SubmitterError: `data_missing` (no folder, no file) or `data_malformed` (a column is
-            missing, a cell is no list of paths, an unknown category, a repeated id, an image
-            that stands twice other than shared by pairs of negation, other counts than the
-            card's).
-    """
+    """Read the metadata: prompt pairs with the images of either side."""
     pairs, _ = _read(folder)
     return CrocHumAnswers(
         pair_ids=tuple(pair_id(s, text) for pair in pairs for s in pair.images for text in TEXTS),
@@ -57,11 +135,7 @@ def load_answers(folder: DataFolder) -> CrocHumAnswers:
 
 
 def load_questions(folder: DataFolder) -> Questions:
-    """Every image with both prompts of its pair.
-
-    Raises:
-        SubmitterError: `images_missing`, and what `load_answers` raises.
-    """
+    """Every image with both prompts of its pair."""
     pairs, paths = _read(folder)
     base = folder.beside(IMAGES)
     root = _root_of_images(base) or base
@@ -88,15 +162,7 @@ def has_images(folder: DataFolder) -> bool:
 
 
 def load_prompts(folder: DataFolder) -> pd.DataFrame:
-    """Both prompts of every pair, each text once under the id of its first appearance.
-
-    Returns:
-        Columns `prompt_id` (`<id>|orig` or `<id>|contrast`), `prompt`, `split` (empty), `skills`
-        (categories, joined by `;`).
-
-    Raises:
-        SubmitterError: what `load_answers` raises.
-    """
+    """Both prompts of every pair, each text once under the id of its first appearance."""
     found: dict[str, tuple[str, list[str]]] = {}
     for pair in _read(folder)[0]:
         for text, said in zip(TEXTS, (pair.prompt, pair.contrast), strict=True):
@@ -116,7 +182,8 @@ def _read(folder: DataFolder) -> tuple[tuple[PromptPair, ...], dict[str, str]]:
     paths: dict[str, str] = {}
     alone: dict[str, str] = {}
     pairs: dict[str, PromptPair] = {}
-    for row in _rows(folder, table):
+    for number, cells in enumerate(table[list(_COLUMNS)].to_dict("records")):
+        row = _Row(folder, data_row(number), cells)
         if row.id in pairs:
             raise row.error("stands for the second time; expected each id once")
         category = row.category()
@@ -137,13 +204,8 @@ def shared_name(stem: str, pair: str) -> str:
     return f"{stem}@{pair}"
 
 
-def _rows(folder: DataFolder, table: pd.DataFrame) -> Iterator[_Row]:
-    for number, cells in enumerate(table[list(_COLUMNS)].to_dict("records")):
-        yield _Row(folder, data_row(number), cells)
-
-
 class _Row:
-    """One row of the metadata; every error says which row it is, and its id."""
+    """Row of the metadata; every error says which row it is, and its id."""
 
     def __init__(self, folder: DataFolder, place: str, cells: dict[Any, str]) -> None:
         self._folder, self._place, self._cells = folder, place, cells
@@ -178,14 +240,10 @@ class _Row:
     def names(
         self, listed: tuple[str, ...], paths: dict[str, str], shared: dict[str, str] | None = None
     ) -> tuple[str, ...]:
-        """Names of listed images in pair ids: the stems of their files.
+        """Names of listed images in pair ids: the stems of their files; `paths` gains those listed.
 
-        Args:
-            listed: their paths.
-            paths: path of every image so far, by name; those listed are added.
-            shared: path to the prompt pair that listed it first, for images that several prompt
-                pairs may list; those listed are added. Their text depends on the prompt pair, so
-                each further one names the image anew; see `shared_name`.
+        `shared` is path to first prompt pair, for images that several prompt pairs may list. Their
+        text depends on the prompt pair, so each further one names the image anew.
         """
         names = []
         for path in listed:
@@ -239,3 +297,185 @@ def _root_of_images(base: Path) -> Path | None:
         ),
         None,
     )
+
+
+_COLUMN = re.compile(r"(?P<metric>.+)___(?P<text>orig|contrast)_text___(?P<side>orig|contrast)_img")
+_NO_SCORE = frozenset({"", "nan", "NaN", "NA", "N/A", "null", "NULL", "None", "none"})
+
+
+def read_score_table(path: Path, columns: Sequence[str]) -> pd.DataFrame:
+    """A tab-separated file of the authors' runner, all cells as text."""
+    try:
+        table = pd.read_csv(path, sep="\t", dtype=str, keep_default_na=False)
+    except ValueError as error:
+        raise _unreadable(path, f"cannot be read: {error}") from error
+    missing = [name for name in columns if name not in table]
+    if missing:
+        raise _unreadable(path, f"has no column {', '.join(missing)}")
+    return table
+
+
+def pair_scores(
+    path: Path, table: pd.DataFrame, side: str, images: Iterable[str]
+) -> dict[str, pd.Series]:
+    """Metric to its scores by pair id: the images of one side (`orig`, `contrast`), with both texts."""
+    names = list(images)
+    columns = _columns_of(path, table, side)
+    ids = [pair_id(name, text) for text in TEXTS for name in names]
+    return {
+        metric: pd.Series(
+            np.concatenate([_numbers(path, table[by_text[text]]) for text in TEXTS]), index=ids
+        )
+        for metric, by_text in columns.items()
+    }
+
+
+def joined(parts: Sequence[tuple[Path, dict[str, pd.Series]]]) -> pd.DataFrame:
+    """The scores of several files as one scores table."""
+    wanted = {metric: path for path, found in parts for metric in found}
+    for path, found in parts:
+        lacking = [metric for metric in wanted if metric not in found]
+        if lacking:
+            raise SubmitterError(
+                "no_scores",
+                f"{path} has no scores of {lacking[0]}, which {wanted[lacking[0]]} has.",
+                "Score all files with the same metrics, or remove the columns of the others.",
+            )
+    table = pd.DataFrame({m: pd.concat([found[m] for _, found in parts]) for m in wanted})
+    twice = table.index[table.index.duplicated()]
+    if len(twice):
+        raise SubmitterError(
+            "duplicate_pairs",
+            f"{len(twice)} pairs of image and text stand in two rows, the first is {twice[0]!r}.",
+            "Keep each image in one row of one file.",
+        )
+    return table.rename_axis("pair_id").reset_index()
+
+
+def _columns_of(path: Path, table: pd.DataFrame, side: str) -> dict[str, dict[str, str]]:
+    """Metric to its column for each text."""
+    found: dict[str, dict[str, str]] = {}
+    for column in map(str, table.columns):
+        match = _COLUMN.fullmatch(column)
+        if match and match["side"] == side:
+            found.setdefault(match["metric"], {})[match["text"]] = column
+    if not found:
+        raise SubmitterError(
+            "no_scores",
+            f"{path} has no score column for the {side} images; expected names such as "
+            f"VQAScore___orig_text___{side}_img.",
+        )
+    for metric, by_text in found.items():
+        for text in TEXTS:
+            if text not in by_text:
+                raise SubmitterError(
+                    "no_scores",
+                    f"{path} has no column {metric}___{text}_text___{side}_img.",
+                    "Each image needs scores with both texts; finish the run of that metric.",
+                )
+    return found
+
+
+def _numbers(path: Path, cells: pd.Series) -> np.ndarray:
+    nulls = cells.str.strip().isin(_NO_SCORE)
+    values = pd.to_numeric(cells.where(~nulls), errors="coerce").to_numpy(np.float64)
+    bad = ~np.isfinite(values) & ~nulls.to_numpy()
+    if bad.any():
+        first = int(np.flatnonzero(bad)[0])
+        raise SubmitterError(
+            "not_numeric",
+            f"{path}, column {cells.name!r}: {int(bad.sum())} cells are not finite numbers, the "
+            f"first is {cells.iloc[first][:60]!r} ({data_row(first)}).",
+            "Leave a cell empty where the metric gave no score.",
+        )
+    return values
+
+
+def _unreadable(path: Path, what: str) -> SubmitterError:
+    return SubmitterError(
+        "unreadable_scores",
+        f"{path} {what}.",
+        "Expected a tab-separated file as the CROC authors' runner writes it.",
+    )
+
+
+_FILE = re.compile(r"(?P<category>.+)_(?P<kind>prompt|contrast)_img_scores\.tsv")
+_SIDES = {"prompt": "orig", "contrast": "contrast"}
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+def read_score_files(folder: Path) -> pd.DataFrame:
+    """Scores in a folder of the authors' runner, by pair id; NaN where a cell is empty.
+
+    The runner writes two files a category, one image per row: `counting_prompt_img_scores.tsv` for
+    the images of the original and `counting_contrast_img_scores.tsv` for those of the contrast.
+    Other files are passed over.
+    """
+    files = {
+        (match["category"], match["kind"]): path
+        for path in sorted(folder.glob("*.tsv"))
+        if (match := _FILE.fullmatch(path.name))
+    }
+    _check_complete(folder, files)
+    parts = []
+    for (category, kind), path in files.items():
+        table = read_score_table(path, ("id", f"{kind}_paths"))
+        names = [PurePosixPath(name).stem for name in table[f"{kind}_paths"]]
+        if (category, kind) == (SHARED, "contrast"):
+            names = _names_of_shared(names, list(table["id"]))
+        parts.append((path, pair_scores(path, table, _SIDES[kind], names)))
+    return joined(parts)
+
+
+def _names_of_shared(stems: list[str], pairs: list[str]) -> list[str]:
+    """Names in pair ids of images that several prompt pairs may share; as in `load`."""
+    first: dict[str, str] = {}
+    return [
+        stem if first.setdefault(stem, pair) == pair else shared_name(stem, pair)
+        for stem, pair in zip(stems, pairs, strict=True)
+    ]
+
+
+def _check_complete(folder: Path, files: dict[tuple[str, str], Path]) -> None:
+    if not files:
+        raise SubmitterError(
+            "file_missing",
+            f"{folder} holds no score file of the CROC runner.",
+            "Expected names such as counting_prompt_img_scores.tsv.",
+        )
+    for category in {category for category, _ in files}:
+        for kind in _SIDES:
+            if (category, kind) not in files:
+                raise SubmitterError(
+                    "file_missing",
+                    f"{folder} lacks {category}_{kind}_img_scores.tsv.",
+                    "Each category has two files; finish the run of that category.",
+                )
+
+
+def write_table(table: pd.DataFrame, out: Path) -> None:
+    """Write a scores table as Parquet, or as CSV where the name says so."""
+    is_csv = out.suffix.lower() == ".csv"
+    write = table.to_csv if is_csv else table.to_parquet
+    write_whole(out, lambda place: write(place, index=False))
+
+
+@app.command()
+def convert(
+    folder: Annotated[Path, typer.Argument(help="Folder with the runner's score files.")],
+    out: Annotated[Path, typer.Option("--out", help="Scores file to write (.parquet or .csv).")],
+    force: Annotated[bool, typer.Option("--force", help="Replace --out if it exists.")] = False,
+) -> None:
+    """Make one scores file of the files that the CROC runner wrote for CROC_hum.
+
+    Example: python -m benchmarks.croc.load outputs/scores --out scores.parquet
+    """
+    check_output(out, force=force, inputs=folder.glob("*.tsv"))
+    table = read_score_files(folder)
+    write_table(table, out)
+    typer.echo(f"{out}: {len(table)} pairs, metrics {', '.join(table.columns[1:])}")
+
+
+if __name__ == "__main__":
+    sys.exit(run(app))

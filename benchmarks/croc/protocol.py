@@ -1,4 +1,4 @@
-"""The CROC protocol: how often a metric prefers the matching side of a contrast.
+"""Protocol of CROC_hum: how often a metric prefers the matching side of a contrast pair.
 
 Every prompt pair (T_O, T_C) has images I_O of the original and I_C of the contrast prompt. Four
 directions ask whether M(text, image) is strictly larger for the matching combination; a tie or a
@@ -9,17 +9,34 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from benchmarks.arrays import FloatArray, IntArray
-from benchmarks.croc.answers import CrocAnswers, PromptPair
-from benchmarks.croc.contrasts import DIRECTIONS, Contrasts, compare
-from benchmarks.croc.lengths import LENGTHS, LONG, length_split
-from benchmarks.croc.scaling import scale
+from benchmarks.croc.cases import cases
+from benchmarks.croc.load import (
+    CrocAnswers,
+    CrocHumAnswers,
+    PromptPair,
+    has_images,
+    load_answers,
+    load_prompts,
+    load_questions,
+)
+from benchmarks.croc.measures import (
+    DIRECTIONS,
+    LENGTHS,
+    LONG,
+    Contrasts,
+    compare,
+    length_split,
+    scale,
+)
 from benchmarks.rows import Measured, MeasuredBuilder, Row, notes
-from benchmarks.schema import MeasureInfo, ScoreTable
+from benchmarks.schema import Benchmark, Card, MeasureInfo, Questions, ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan, mean_of_defined, resampled_mean
 
 CELLS: dict[str, tuple[str, str]] = {
@@ -100,16 +117,6 @@ def measure(
     Each for all categories (skill None: unweighted mean of category means) and each category; and,
     where an original prompt has more than 280 characters, again for the short and the long prompts
     (splits `up_to_280` and `over_280`).
-
-    Args:
-        scores: must hold every pair id of the answers.
-        answers: prompt pairs with their images.
-        plan: resamples the prompt pairs.
-        benchmark: name for the rows.
-        revision: revision for the rows.
-
-    Raises:
-        KeyError: a pair id has no row in `scores`, or a prompt pair is not in the plan.
     """
     outcomes = compare(scores, answers)
     counts = plan.counts_of([pair.id for pair in answers.prompt_pairs])
@@ -153,7 +160,7 @@ def _slices_of(
 
 @dataclass(frozen=True)
 class _Estimate:
-    """One measure on one slice for all metrics.
+    """Measure on one slice for all metrics.
 
     `value` (M,), `resamples` (B, M), `per_pair` (p, M) for the prompt pairs `members` (p,);
     `left_out` names the categories that lack the images compared and so have no mean.
@@ -292,3 +299,41 @@ def _mean_of(first: _Estimate, second: _Estimate) -> _Estimate:
         n_missing=first.n_missing + second.n_missing,
         left_out=tuple(dict.fromkeys((*first.left_out, *second.left_out))),
     )
+
+
+CARD = Card.read(Path(__file__).parent / "card.toml", MEASURES)
+CARD = CARD.model_copy(update={"facets": {**FACETS, **CARD.facets}})
+
+
+class CrocHum(Benchmark):
+    """CROC_hum: 280 contrasting prompt pairs, 28,733 images that people checked."""
+
+    card = CARD
+
+    def answers(self, data: Path | None) -> CrocHumAnswers:
+        """Read the prompt pairs; see `load_answers`."""
+        return load_answers(self.folder(data))
+
+    def questions(self, data: Path | None) -> Questions:
+        """Read the unpacked images; see `load_questions`."""
+        return load_questions(self.folder(data))
+
+    def has_questions(self, data: Path | None) -> bool:
+        """Whether the table and the unpacked archive are there."""
+        return data is not None and has_images(self.folder(data))
+
+    def prompts(self, data: Path | None) -> pd.DataFrame:
+        """Originals and contrasts, each text once; see `load_prompts`."""
+        return load_prompts(self.folder(data))
+
+    def cases(self, answers: CrocAnswers, data: Path | None) -> pd.DataFrame:
+        """Contrast pairs to look at; see `benchmarks.croc.cases`."""
+        del data
+        return cases(answers)
+
+    def measure(self, scores: ScoreTable, answers: CrocAnswers, plan: ResamplingPlan) -> Measured:
+        """The CROC protocol."""
+        return measure(scores, answers, plan, self.name, self.card.revision)
+
+
+BENCHMARKS = (CrocHum(),)

@@ -8,23 +8,16 @@ from itertools import islice
 import pandas as pd
 
 from benchmarks.cases import SCHEMA
-from benchmarks.croc.answers import TEXTS
 from benchmarks.croc.cases import SAID
-from benchmarks.croc_syn.answers import CrocSynAnswers
-from benchmarks.croc_syn.load import SIDES, PromptPair
-from benchmarks.croc_syn.questions import skill_of
+from benchmarks.croc.load import TEXTS
+from benchmarks.croc_syn.load import SIDES, CrocSynAnswers, PromptPair, skill_of
 
 MOST_CASES = 1000
 """So many are looked at: the whole set has a million images and more."""
 
 
 def cases(answers: CrocSynAnswers, pairs: Iterable[PromptPair]) -> pd.DataFrame:
-    """Evenly many out of the whole set: 1 is expected where image and prompt belong together.
-
-    Args:
-        answers: of the whole set.
-        pairs: its prompt pairs with both texts, in its order.
-    """
+    """Evenly many out of the whole set: 1 is expected where image and prompt belong together."""
     step = max(1, -(-len(answers.prompts) // MOST_CASES))
     clusters = answers.prompts["cluster"].to_numpy()[::step]
     rows = [

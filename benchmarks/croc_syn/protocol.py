@@ -1,4 +1,4 @@
-"""The CROC_syn protocol: does the best matching image win, by text and by image?
+"""Protocol of CROC_syn: accuracy of the best matching image, by text and by image.
 
 A group is a prompt with its images by one image model. The accuracy of a cell (direction, mode,
 text model) is the mean over its groups, both image models pooled; the published figure is the mean
@@ -10,18 +10,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from benchmarks.arrays import IntArray
-from benchmarks.croc.contrasts import DIRECTIONS
-from benchmarks.croc.lengths import LENGTHS
-from benchmarks.croc_syn.answers import PROPERTIES, TEXT_MODELS, CrocSynAnswers
-from benchmarks.croc_syn.estimates import Estimate, Part, mean, modes_of, whole
-from benchmarks.croc_syn.strata import Stratum, strata_of
-from benchmarks.croc_syn.taxonomy import NODES
+from benchmarks.croc.measures import DIRECTIONS, LENGTHS
+from benchmarks.croc.protocol import FACETS
+from benchmarks.croc_syn.cases import cases
+from benchmarks.croc_syn.load import (
+    FILES,
+    IMAGES,
+    MODES,
+    NODES,
+    PROPERTIES,
+    TEXT_MODELS,
+    CrocSynAnswers,
+    load_answers,
+    load_prompts,
+    load_questions,
+    prompt_pairs,
+)
+from benchmarks.croc_syn.measures import (
+    MEASURES,
+    Estimate,
+    Part,
+    Stratum,
+    mean,
+    strata_of,
+)
 from benchmarks.rows import Measured, MeasuredBuilder, Row, notes
-from benchmarks.schema import ScoreTable
+from benchmarks.schema import Benchmark, Card, Questions, ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
 
 
@@ -45,20 +65,10 @@ def measure(
 
     Only accuracies per text model have values per cluster; where a cluster has as many groups as
     every other, the accuracy is their mean.
-
-    Args:
-        scores: must hold every pair id of the answers.
-        answers: the prompts.
-        plan: resamples the prompt pairs.
-        benchmark: name for the rows.
-        revision: revision for the rows.
-
-    Raises:
-        KeyError: a pair id has no row in `scores`, or a cluster is not in the plan.
     """
     strata = strata_of(scores, answers, plan)
     template = Row(benchmark, revision, metric="", measure="", value=np.nan, variant="paper")
-    lines = list(_lines(whole(strata), template))
+    lines = list(_lines(Part(strata, tuple(range(len(strata)))), template))
     builder = MeasuredBuilder(plan.n_resamples)
     in_plan = plan.positions(answers.clusters)
     for column, metric in enumerate(scores.metrics):
@@ -154,7 +164,7 @@ def _values_of_clusters(
 
 def _lines(part: Part, template: Row) -> Iterator[_Line]:
     scaled = replace(template, measure="scaled_accuracy")
-    modes = modes_of(part)
+    modes = {m: part.where(lambda s, m=m: s.mode == m) for m in MODES}  # type: ignore[misc]
     for mode, of_mode in modes.items():
         yield from _mode(mode, of_mode, template)
     yield from _summaries({m: p for m, p in modes.items() if p.chosen}, scaled)
@@ -203,3 +213,48 @@ def _properties(part: Part, row: Row) -> Iterator[_Line]:
         if of_node.chosen:
             yield _Line(replace(image, skill=node), of_node.both_ways("image"))
             yield _Line(replace(text, skill=node), of_node.both_ways("text"))
+
+
+CARD = Card.read(Path(__file__).parent / "card.toml", MEASURES)
+CARD = CARD.model_copy(update={"facets": {**FACETS, **CARD.facets}})
+IMAGES_PER_PROMPT = 5
+
+
+class CrocSyn(Benchmark):
+    """CROC_syn: contrast pairs written by language models; the operator supplies the files."""
+
+    card = CARD
+
+    @property
+    def _n_images(self) -> int:
+        return self.card.counts.get("images per prompt", IMAGES_PER_PROMPT)
+
+    def answers(self, data: Path | None) -> CrocSynAnswers:
+        """Read the four prompt files; see `load_answers`."""
+        return load_answers(self.folder(data), self._n_images)
+
+    def questions(self, data: Path | None) -> Questions:
+        """Find the images; see `load_questions`."""
+        return load_questions(self.folder(data), self._n_images)
+
+    def has_questions(self, data: Path | None) -> bool:
+        """Whether the prompt files and the folder of images are there; each is checked later."""
+        return all(map(self.folder(data).has, (*FILES, IMAGES)))
+
+    def prompts(self, data: Path | None) -> pd.DataFrame:
+        """Originals and contrasts, each text once; see `load_prompts`."""
+        return load_prompts(self.folder(data))
+
+    def cases(self, answers: CrocSynAnswers, data: Path | None) -> pd.DataFrame:
+        """Some contrast pairs to look at; see `benchmarks.croc_syn.cases`."""
+        pairs = prompt_pairs(self.folder(data))
+        return cases(answers, (pair for pair in pairs if pair.is_whole))
+
+    def measure(
+        self, scores: ScoreTable, answers: CrocSynAnswers, plan: ResamplingPlan
+    ) -> Measured:
+        """The CROC_syn protocol."""
+        return measure(scores, answers, plan, self.name, self.card.revision)
+
+
+BENCHMARKS = (CrocSyn(),)

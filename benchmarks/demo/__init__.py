@@ -1,1 +1,1 @@
-"""The bundled demo split: rendered scenes with the structure of all four seed benchmarks."""
+"""The bundled demo split: drawn scenes with the structure of all four seed benchmarks."""

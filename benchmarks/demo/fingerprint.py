@@ -1,7 +1,6 @@
-"""What the demo benchmarks are made of, as hashes, beside those that this revision is known by.
+"""Hashes of all that the demo benchmarks are made of, beside those of the pinned revision.
 
-Everything of them is worked out from a seed, so two machines have the same demo exactly when these
-hashes agree. Pictures are hashed as files, whose bytes follow from the pixels alone (`png`).
+Two machines have the same demo exactly when these hashes agree. Pictures are hashed as files.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ from benchmarks.schema import Answers, Questions
 
 PINNED = Path(__file__).with_name("pinned.toml")
 _ABOUT_FILES = frozenset({"sources", "labelled"})
-"""Of answers; the demo is read from none."""
+"""Of answers: which files of a data folder they are from; the demo needs none."""
 
 
 def fingerprint(questions: Questions, answers: Answers) -> Mapping[str, str]:
     """SHA-256 of each part of a benchmark, in hexadecimal digits.
 
     Args:
-        questions: every picture of it is rendered.
+        questions: every picture of it is read.
         answers: of the same benchmark.
     """
     return {

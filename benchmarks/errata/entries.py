@@ -1,10 +1,11 @@
-"""Typed reader of `errata.toml`."""
+"""Errata: typed entries of `errata.toml`, and the figures they are recomputed to."""
 
 from __future__ import annotations
 
 import tomllib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -14,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.published import papers
-from benchmarks.sources.files import DataFile
+from benchmarks.sources.folder import DataFile, DataFolder
 
 FILE = Path(__file__).parent / "errata.toml"
 
@@ -31,7 +32,7 @@ class _Frozen(BaseModel):
 
 
 class ErratumCell(_Frozen):
-    """One figure or phrase.
+    """Printed figure or phrase, with its correction.
 
     Attributes:
         label: what it is, unique in its erratum.
@@ -45,7 +46,7 @@ class ErratumCell(_Frozen):
 
 
 class Erratum(_Frozen):
-    """One place.
+    """Erratum of one place in a paper.
 
     Attributes:
         id: key for the command line and for links.
@@ -158,3 +159,25 @@ def erratum(identifier: str) -> Erratum:
         f"There is no erratum {identifier!r}.",
         f"Known errata: {', '.join(entry.id for entry in errata())}.",
     )
+
+
+def data_folder(data: Path | None) -> DataFolder:
+    """The declared files of all errata below a folder of data."""
+    return DataFolder(data, "errata", tuple(files().values()), {})
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Recomputed value of one cell.
+
+    Attributes:
+        value: the correct figure, in the unit in which it was printed.
+        mistake: what the mistaken computation gives, where it is known: the printed figure.
+    """
+
+    value: float
+    mistake: float | None = None
+
+
+Findings = Mapping[str, Finding]
+Recompute = Callable[[Path], Findings]

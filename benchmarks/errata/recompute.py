@@ -1,40 +1,50 @@
-"""Recomputing errata: the functions are found by the id of their erratum, none is registered.
-
-Every module `recompute_*` of this package defines `RECOMPUTE`, a mapping from the id of an
-erratum to a function that takes the folder of data and returns the findings by label.
-"""
+"""Recomputation of errata beside what was printed, from files that are checked first."""
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from types import MappingProxyType
 
-import benchmarks.errata as package
-from benchmarks.errata.data import check_data
-from benchmarks.errata.entries import Erratum
+from benchmarks.errata.entries import Erratum, data_folder, files
+from benchmarks.errata.figures import RECOMPUTE
 from benchmarks.errors import PlatformError, SubmitterError
+from benchmarks.sources.folder import DataFile
+
+_HUB = "https://huggingface.co/datasets"
 
 
-@dataclass(frozen=True)
-class Finding:
-    """What the data give for one cell.
-
-    Attributes:
-        value: the correct figure, in the unit in which it was printed.
-        mistake: what the mistaken computation gives, where it is known: the printed figure.
-    """
-
-    value: float
-    mistake: float | None = None
+def check_data(entry: Erratum, data: Path | None) -> None:
+    """Make sure that every file an erratum reads is there and is the released one."""
+    folder = data_folder(data)
+    missing = [files()[path] for path in entry.data if not folder.has(path)]
+    if missing:
+        raise _missing(entry, missing, data)
+    for path in entry.data:
+        folder.path(path)  # it then counts as read, and its hash is compared
+    folder.verified()
 
 
-Findings = Mapping[str, Finding]
-Recompute = Callable[[Path], Findings]
+def address(file: DataFile) -> str:
+    """The address of a file for download; empty for one that has none."""
+    if not file.repo:
+        return file.url
+    return f"{_HUB}/{file.repo}/resolve/{file.revision or 'main'}/{file.name_in_repo}"
+
+
+def _missing(entry: Erratum, missing: list[DataFile], data: Path | None) -> SubmitterError:
+    names = ", ".join(file.path for file in missing)
+    if data is None:
+        where, remedy = "no folder of data was given", "Name it with --data or ASSAY_DATA. "
+    else:
+        where, remedy = f"{data} does not have all of it", ""
+    ways = [
+        file.supplied
+        or f"Download {address(file)} and put it at {file.path} in the folder of data."
+        for file in missing
+    ]
+    return SubmitterError(
+        "data_missing", f"{entry.id} is recomputed from {names}; {where}.", remedy + " ".join(ways)
+    )
 
 
 @dataclass(frozen=True)
@@ -62,37 +72,16 @@ class RecomputedCell:
 
     @property
     def confirmed(self) -> bool:
-        """Whether the figure from the data is the one the erratum gives as correct."""
+        """True where the recomputed figure is the correct one of the erratum."""
         return self.shown == self.correct
 
     @property
     def explained(self) -> bool | None:
-        """Whether the mistaken computation gives what was printed; None where it is not known."""
+        """True where the mistaken computation gives the printed figure; None where unknown."""
         if self.mistake is None:
             return None
         half = 0.5 * 10.0 ** -_digits(self.printed)
         return abs(self.mistake - float(self.printed)) <= half + 1e-9
-
-
-@cache
-def functions() -> Mapping[str, Recompute]:
-    """The function of each erratum that has one.
-
-    Raises:
-        PlatformError: `duplicate_recompute`, where two modules name one erratum.
-    """
-    found: dict[str, Recompute] = {}
-    for module in pkgutil.iter_modules(package.__path__):
-        if not module.name.startswith("recompute_"):
-            continue
-        named = importlib.import_module(f"{package.__name__}.{module.name}").RECOMPUTE
-        for identifier, function in named.items():
-            if identifier in found:
-                raise PlatformError(
-                    "duplicate_recompute", f"Two functions recompute the erratum {identifier!r}."
-                )
-            found[identifier] = function
-    return MappingProxyType(found)
 
 
 def recompute(entry: Erratum, data: Path | None) -> tuple[RecomputedCell, ...]:
@@ -117,7 +106,7 @@ def recompute(entry: Erratum, data: Path | None) -> tuple[RecomputedCell, ...]:
             "`python -m benchmarks.errata` lists which errata are recomputed.",
         )
     check_data(entry, data)
-    findings = functions()[entry.id](Path() if data is None else data)
+    findings = RECOMPUTE[entry.id](Path() if data is None else data)
     labels = [cell.label for cell in entry.cells]
     if set(findings) != set(labels):
         differing = ", ".join(sorted(set(findings) ^ set(labels)))

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.cases import image_cases, of_five
-from benchmarks.evalmuse.answers import EvalMuseAnswers
-from benchmarks.evalmuse.element_keys import UNREPORTED_SKILL
+from benchmarks.evalmuse.load import UNREPORTED_SKILL, EvalMuseAnswers
 
 
 def cases(answers: EvalMuseAnswers) -> pd.DataFrame:

@@ -1,21 +1,306 @@
-"""Reads the released EvalMuse files: labels into the answer side, images into the question side."""
+"""Reader of EvalMuse-40K and of NTIRE 2025 track 1: labelled images, ratings, elements, held-out prompts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import hashlib
+import math
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import pandas as pd
 
-from benchmarks.evalmuse.answers import EvalMuseAnswers
-from benchmarks.evalmuse.element_keys import UNREPORTED_SKILL, parse_element_key
-from benchmarks.evalmuse.items import Item, read_items
-from benchmarks.evalmuse.prompt_split import held_out, prompt_key, text_id
-from benchmarks.schema import Element, Pair, Questions
+from benchmarks.errors import SubmitterError
+from benchmarks.schema import Answers, Element, Pair, Questions
 from benchmarks.sources.archives import ZipImages
-from benchmarks.sources.folder import DataFolder
-from benchmarks.sources.images import Reader, folder_images, zip_images
+from benchmarks.sources.folder import DataFolder, Reader, folder_images, zip_images
+
+# Element keys such as `two cups (counting)`: the element's text and its type.
+
+
+SKILLS: tuple[str, ...] = (
+    "attribute",
+    "material",
+    "color",
+    "location",
+    "object",
+    "a./h.",
+    "food",
+    "spatial",
+    "activity",
+    "shape",
+    "counting",
+)
+"""Element types with a column in the paper's Table 6, in its order; `a./h.` is animal or human."""
+UNREPORTED_SKILL = "other"
+"""Type of all remaining elements, which the paper counts in the overall accuracy only."""
+_ANIMAL_OR_HUMAN = frozenset({"animal", "human", "animal/human"})
+
+
+@dataclass(frozen=True, slots=True)
+class ElementKey:
+    """A key taken apart.
+
+    Attributes:
+        text: the element as it stands in the prompt, e.g. `two cups`.
+        kind: its type as annotated, without spaces and brackets around it, e.g. `object-vehicle`.
+    """
+
+    text: str
+    kind: str
+
+    @property
+    def skill(self) -> str:
+        """The skill: a key of `SKILLS`, or `other`."""
+        group = self.kind.lower().partition("-")[0].strip()
+        if group in _ANIMAL_OR_HUMAN:
+            return "a./h."
+        return group if group in SKILLS else UNREPORTED_SKILL
+
+
+@lru_cache(maxsize=1 << 16)  # the images of one prompt repeat its keys
+def parse_element_key(key: str) -> ElementKey:
+    """Take a key apart at its last opening bracket.
+
+    The released types differ in capitals, have sub-types after a hyphen, and in part a space
+    after the closing bracket.
+
+    Raises:
+        ValueError: there is no bracket, or no text before it.
+    """
+    text, bracket, kind = key.rpartition("(")
+    if not bracket or not text.strip():
+        raise ValueError(f"{key!r} is no element with a type in brackets, such as 'cup (object)'")
+    return ElementKey(text.strip(), kind.strip(" \t\n)"))
+
+
+@dataclass(frozen=True)
+class EvalMuseAnswers(Answers):
+    """Averaged human labels. The clusters are the prompts.
+
+    Attributes:
+        images: one row per image, in the benchmark's order: `pair_id` (str), `prompt_id` (str,
+            a cluster id), `prompt` (str), `split` (`real` or `synth`, empty where that is not
+            known), `label` (float, mean overall rating 1..5). Released lists add columns that no
+            measure reads: `var` (float, sample variance of the labels of all images of the same
+            prompt text, NaN for a single image), the averaged flags `split_confidence`,
+            `attribute_confidence` and `promt_meaningless` (float in 0..1, NaN where not given)
+            and `fidelity_label` (str).
+        elements: one row per (image, element): `pair_id`, `element_id` (str), `skill` (str,
+            normalised element type such as `counting`), `label` (float in 0..1, mean of the
+            annotators' 0/1 labels).
+        labelled: how many images the released list holds, of which these are the held-out part;
+            0 where there is no such list.
+    """
+
+    images: pd.DataFrame
+    elements: pd.DataFrame
+    labelled: int = field(default=0, kw_only=True)
+
+    def counts(self) -> dict[str, int]:
+        """Images, prompts and elements, in all, by split and by skill."""
+        found = {
+            "images": len(self.images),
+            "prompts": len(self.clusters),
+            "elements": len(self.elements),
+            "images without elements": len(
+                set(self.images["pair_id"]) - set(self.elements["pair_id"])
+            ),
+        }
+        if self.labelled:
+            found["labelled images"] = self.labelled
+        for split in sorted(set(self.images["split"]) - {""}):
+            members = self.images.loc[self.images["split"] == split, "prompt_id"]
+            found[f"{split}: images"] = len(members)
+            found[f"{split}: prompts"] = members.nunique()
+        sizes = self.elements["skill"].value_counts()
+        for skill in sorted(set(sizes.index) - {UNREPORTED_SKILL}):
+            found[f"{skill}: elements"] = int(sizes[skill])
+        return found
+
+
+# Labelled items of the released lists: one image, its ratings, its elements.
+
+
+RATINGS = (1.0, 5.0)
+LABEL_RANGE = (0.0, 1.0)
+FLAGS: tuple[str, ...] = ("split_confidence", "attribute_confidence", "promt_meaningless")
+"""Averaged annotators' flags, by their released names (one of them misspelt)."""
+_DIGITS = 6
+"""Decimals of an average, as in the authors' preprocessing."""
+Fault = Callable[[str], SubmitterError]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Image with its averaged labels.
+
+    Attributes:
+        img_path: path of the image, e.g. `SDXL-Turbo/00805.png`.
+        total: mean overall rating, 1..5.
+        elements: raw element key to the mean label, 0..1.
+        prompt: the prompt; empty where the list has none.
+        split: `real`, `synth`, or empty where the list does not say.
+        flags: mean of each of `FLAGS`; NaN where the item has none.
+        fidelity_label: the annotators' words, joined by `;`; empty where it has none.
+    """
+
+    img_path: str
+    total: float
+    elements: dict[str, float]
+    prompt: str = ""
+    split: str = ""
+    flags: dict[str, float] = field(default_factory=dict)
+    fidelity_label: str = ""
+
+
+def read_items(folder: DataFolder, path: str, *, released: bool) -> list[Item]:
+    """The items of a list, sorted by image path."""
+    records = read_list(folder, path)
+    items: dict[str, Item] = {}
+    for position, record in enumerate(records):
+        item = _item(record, _fault(folder, path, position, record), released=released)
+        if item.img_path in items:
+            raise folder.malformed(
+                path, f"names image {item.img_path!r} a second time in item {position} (from 0)"
+            )
+        items[item.img_path] = item
+    return [items[name] for name in sorted(items)]
+
+
+def read_list(folder: DataFolder, path: str) -> list[Any]:
+    """The content of a JSON array that is not empty.
+
+    Raises:
+        SubmitterError: `data_missing` or `data_malformed`.
+    """
+    records = folder.read_json(path)
+    if not isinstance(records, list) or not records:
+        raise folder.malformed(path, "is not a JSON array of items")
+    return records
+
+
+def _fault(folder: DataFolder, path: str, position: int, record: object) -> Fault:
+    name = record.get("img_path") if isinstance(record, dict) else None
+    where = f"item {position} (from 0{f', img_path {name!r}' if name else ''})"
+    return lambda what: folder.malformed(path, f"has an unusable {where}: {what}")
+
+
+def _item(record: Any, fault: Fault, *, released: bool) -> Item:
+    if not isinstance(record, dict):
+        raise fault("it is not an object")
+    prompt = _text(record, "prompt", fault) if released or "prompt" in record else ""
+    return Item(
+        img_path=_text(record, "img_path", fault),
+        total=_average(_value(record, "total_score", fault), RATINGS, "total_score", fault),
+        elements=_elements(_value(record, "element_score", fault), fault),
+        prompt=prompt,
+        split=_split(_text(record, "type", fault), fault) if released else "",
+        flags={
+            name: _average(record[name], LABEL_RANGE, name, fault) if name in record else math.nan
+            for name in FLAGS
+        },
+        fidelity_label=_words(record.get("fidelity_label", "")),
+    )
+
+
+def _value(record: dict[str, Any], key: str, fault: Fault) -> Any:
+    if key not in record:
+        raise fault(f"it has no {key}")
+    return record[key]
+
+
+def _text(record: dict[str, Any], key: str, fault: Fault) -> str:
+    text = _value(record, key, fault)
+    if not isinstance(text, str) or not text.strip():
+        raise fault(f"{key} is {text!r}; expected a text")
+    return text
+
+
+def _split(kind: str, fault: Fault) -> str:
+    """`real` or `synth`; the released lists may spell them out (`synthetic`)."""
+    for split in ("real", "synth"):
+        if kind.strip().lower().startswith(split):
+            return split
+    raise fault(f"type is {kind!r}; expected real or synth")
+
+
+def _elements(labels: Any, fault: Fault) -> dict[str, float]:
+    if not isinstance(labels, dict):
+        raise fault(f"element_score is {_short(labels)}; expected an object of elements")
+    seen: set[object] = set()
+    for key in labels:
+        try:
+            element = parse_element_key(key)
+        except ValueError as error:
+            raise fault(f"element {error}") from error
+        if element in seen:
+            raise fault(f"element {key!r} stands twice, spaces aside")
+        seen.add(element)
+    return {
+        key: _average(values, LABEL_RANGE, f"the label of element {key!r}", fault)
+        for key, values in labels.items()
+    }
+
+
+def _average(values: Any, limits: tuple[float, float], what: str, fault: Fault) -> float:
+    """Mean of one annotation each, or an average as it is, rounded as the authors do."""
+    given = values if isinstance(values, list) else [values]
+    if not given:
+        raise fault(f"{what} is an empty list")
+    low, high = limits
+    for value in given:
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not number or not low <= value <= high:
+            raise fault(f"{what} holds {_short(value)}; expected numbers in {low:g}..{high:g}")
+    return round(sum(given) / len(given), _DIGITS)
+
+
+def _words(value: Any) -> str:
+    return ";".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _short(value: object) -> str:
+    return repr(value)[:60]
+
+
+# Held-out prompts.
+
+
+HELD_OUT_OF = 4
+"""Prompts to each held-out one, as in the paper's own test set."""
+
+
+def text_id(text: str) -> str:
+    """A short id of a text: the first 16 hexadecimal digits of its SHA-256."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def prompt_key(text: str) -> str:
+    """An id that texts share if they differ in capitals, spacing or Unicode form only."""
+    return text_id(" ".join(unicodedata.normalize("NFKC", text).casefold().split()))
+
+
+def held_out(types: Mapping[str, str]) -> frozenset[str]:
+    """The held-out prompts: of each type the quarter (rounded up) with the smallest keys.
+
+    Keys are hashes, so this is a random draw; a prompt's fate depends on the set of prompts, never
+    on the order of a file.
+
+    Args:
+        types: `prompt_key` of each prompt to its type (`real` or `synth`).
+    """
+    chosen: set[str] = set()
+    for kind in set(types.values()):
+        keys = sorted(key for key, of_kind in types.items() if of_kind == kind)
+        chosen.update(keys[: -(-len(keys) // HELD_OUT_OF)])
+    return frozenset(chosen)
+
+
+# Released files.
+
 
 LABELS = "evalmuse/train_list.json"
 PROMPTS = "evalmuse/prompt_t2i.json"
@@ -55,7 +340,7 @@ def load_questions(folder: DataFolder) -> Questions:
 
 
 def has_images(folder: DataFolder) -> bool:
-    """Whether the unpacked folder or every part of the archive is there."""
+    """True where the unpacked folder or every part of the archive is there."""
     return folder.has(IMAGES) or all(map(folder.has, IMAGE_PARTS))
 
 
@@ -211,3 +496,54 @@ def _prompt_elements(folder: DataFolder, text: str, entry: Any) -> tuple[str, ..
             PROMPTS, f"has an entry {text[:60]!r} with unusable element_score: {error}"
         ) from error
     return keys
+
+
+# Label file of NTIRE 2025 track 1 (see FORMAT.md).
+
+
+NTIRE_LABELS = "evalmuse/eval.json"
+NTIRE_IMAGES = "evalmuse/ntire_images"
+
+
+def load_ntire_answers(folder: DataFolder) -> EvalMuseAnswers:
+    """All items of the label file."""
+    items = read_items(folder, NTIRE_LABELS, released=False)
+    images = pd.DataFrame(
+        [(item.img_path, _prompt_of(item), item.prompt, "", item.total) for item in items],
+        columns=["pair_id", "prompt_id", "prompt", "split", "label"],
+    )
+    return EvalMuseAnswers(
+        pair_ids=tuple(images["pair_id"]),
+        clusters=tuple(sorted(set(images["prompt_id"]))),
+        images=images,
+        elements=element_table(items),
+        sources=folder.verified(),
+    )
+
+
+def load_ntire_questions(folder: DataFolder) -> Questions:
+    """Each image with its prompt, where the operator has both."""
+    images = folder.path(NTIRE_IMAGES)
+    items = read_items(folder, NTIRE_LABELS, released=False)
+    without = [item.img_path for item in items if not item.prompt]
+    if without:
+        raise folder.malformed(
+            NTIRE_LABELS,
+            f"gives no prompt for {len(without)} of {len(items)} images, the first is "
+            f"{without[0]!r}, so code cannot be run on them",
+        )
+    names = {item.img_path: item.img_path for item in items}
+    return questions_of(
+        items, folder_images("evalmuse_ntire", images, names, remedy=folder.remedy(NTIRE_IMAGES))
+    )
+
+
+def _prompt_of(item: Item) -> str:
+    """An id of the image's prompt.
+
+    The organisers' file names no prompts, but images of one prompt have the same elements. An
+    image with neither stands for itself.
+    """
+    if item.prompt:
+        return prompt_key(item.prompt)
+    return text_id("\n".join(sorted(item.elements)) if item.elements else item.img_path)

@@ -1,29 +1,35 @@
-"""The EvalMuse-40K protocol: agreement with ratings of whole images and of prompt elements.
-
-Correlations pool all images (EvalMuse-40K, evaluation section); element accuracy pools all
-(image, element) pairs. The NTIRE 2025 challenge, track 1, makes one final score of both.
-"""
+"""Protocol of EvalMuse-40K: agreement with ratings of whole images and of prompt elements."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from benchmarks.arrays import FloatArray
-from benchmarks.evalmuse.answers import EvalMuseAnswers
-from benchmarks.evalmuse.element_accuracy import ScoredElements, element_estimates
-from benchmarks.evalmuse.measures import FACETS, MEASURES
-from benchmarks.evalmuse.overall import overall_estimates
-from benchmarks.evalmuse.slices import Drawn, Estimate, tables_of, undefined
+from benchmarks.errors import SubmitterError
+from benchmarks.evalmuse import load
+from benchmarks.evalmuse.cases import cases
+from benchmarks.evalmuse.load import EvalMuseAnswers
+from benchmarks.evalmuse.measures import (
+    MEASURES,
+    Drawn,
+    Estimate,
+    ScoredElements,
+    element_estimates,
+    facts,
+    overall_estimates,
+    tables_of,
+    undefined,
+)
 from benchmarks.pooled import ManyPools
 from benchmarks.rows import Measured, MeasuredBuilder, Row, notes
-from benchmarks.schema import ScoreTable
+from benchmarks.schema import Benchmark, Card, Questions, ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
-
-__all__ = ["FACETS", "MEASURES", "TRACK1_WEIGHTS", "estimates", "measure"]
 
 TRACK1_WEIGHTS: dict[str, float] = {"srcc": 0.25, "plcc": 0.25, "element_accuracy": 0.5}
 """Parts of the final score of NTIRE 2025, track 1."""
@@ -132,3 +138,86 @@ def _final_drawn(parts: dict[str, Estimate]) -> Drawn:
             return Drawn(note=part.drawn.note)
         weighted.append(TRACK1_WEIGHTS[name] * part.drawn.values)
     return Drawn(np.sum(weighted, axis=0))
+
+
+_FOLDER = Path(__file__).parent
+CARD = Card.read(_FOLDER / "card.toml", MEASURES)
+NTIRE_CARD = Card.read(_FOLDER / "card_ntire.toml", MEASURES)
+
+
+class EvalMuse(Benchmark):
+    """A held-out quarter of the prompts of the public labelled list."""
+
+    def __init__(self, card: Card = CARD) -> None:
+        self.card = card
+
+    def answers(self, data: Path | None) -> EvalMuseAnswers:
+        """Read the labels from `<data>/evalmuse/train_list.json`; see `load.load_answers`."""
+        return load.load_answers(self.folder(data))
+
+    def questions(self, data: Path | None) -> Questions:
+        """Read the images from the archive's parts or the unpacked folder `evalmuse/images`."""
+        return load.load_questions(self.folder(data))
+
+    def has_questions(self, data: Path | None) -> bool:
+        """True where the files are there; `questions` checks each image."""
+        folder = self.folder(data)
+        return folder.has(load.LABELS) and load.has_images(folder)
+
+    def prompts(self, data: Path | None) -> pd.DataFrame:
+        """The 199 released prompts for ranking text-to-image models; see `Benchmark.prompts`."""
+        return load.load_prompts(self.folder(data))
+
+    def facts(self, answers: EvalMuseAnswers) -> Mapping[str, pd.DataFrame]:
+        """Facts of the human labels alone; see `benchmarks.evalmuse.measures`."""
+        return facts(answers)
+
+    def cases(self, answers: EvalMuseAnswers, data: Path | None) -> pd.DataFrame:
+        """Prompts to look at; see `benchmarks.evalmuse.cases`."""
+        del data
+        return cases(answers)
+
+    def measure(
+        self, scores: ScoreTable, answers: EvalMuseAnswers, plan: ResamplingPlan
+    ) -> Measured:
+        """The rows of `protocol.measure`."""
+        return measure(scores, answers, plan, self.name, self.card.revision)
+
+
+class EvalMuseNtire(Benchmark):
+    """Track 1 of NTIRE 2025, with a label file that an operator supplies."""
+
+    def __init__(self, card: Card = NTIRE_CARD) -> None:
+        self.card = card
+
+    def answers(self, data: Path | None) -> EvalMuseAnswers:
+        """Read the labels from `<data>/evalmuse/eval.json`; see FORMAT.md."""
+        return load.load_ntire_answers(self.folder(data))
+
+    def questions(self, data: Path | None) -> Questions:
+        """Read the images from `<data>/evalmuse/ntire_images`, where the operator has them."""
+        return load.load_ntire_questions(self.folder(data))
+
+    def has_questions(self, data: Path | None) -> bool:
+        """True where the images and the prompts of all of them are there."""
+        folder = self.folder(data)
+        if not folder.has(load.NTIRE_IMAGES):
+            return False
+        try:
+            load.load_ntire_questions(folder)
+        except SubmitterError:
+            return False
+        return True
+
+    def facts(self, answers: EvalMuseAnswers) -> Mapping[str, pd.DataFrame]:
+        """Facts of the human labels alone; see `benchmarks.evalmuse.measures`."""
+        return facts(answers)
+
+    def measure(
+        self, scores: ScoreTable, answers: EvalMuseAnswers, plan: ResamplingPlan
+    ) -> Measured:
+        """The rows of `protocol.measure`."""
+        return measure(scores, answers, plan, self.name, self.card.revision)
+
+
+BENCHMARKS = (EvalMuse(), EvalMuseNtire())

@@ -1,20 +1,117 @@
-"""Reads the questions and answers of the structure test that an operator supplies."""
+"""Reader of the EvalMuse structure test: structural problems, questions and answers."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pandas as pd
 
-from benchmarks.evalmuse_structure.answers import StructureAnswers
-from benchmarks.evalmuse_structure.labels import (
-    CATEGORY_LABELS,
-    LABELS,
-    PROBLEM_LABELS,
-    QUESTION,
-    problem_skill,
+from benchmarks.schema import Answers, Pair, Questions
+from benchmarks.sources.folder import DataFolder, data_row, folder_images
+
+QUESTION = (
+    "Does this generated image have any structural problems? Specifically, {cls_prompt}? "
+    "Please answer yes or no only."
 )
-from benchmarks.schema import Pair, Questions
-from benchmarks.sources.folder import DataFolder, data_row
-from benchmarks.sources.images import folder_images
+"""The paper's question."""
+
+
+@dataclass(frozen=True)
+class Label:
+    """Subject of a question: a structural problem, or a category of them.
+
+    Attributes:
+        category: `animal`, `object` or `human`, the three for which accuracy is reported.
+        title: the paper's name.
+        cls_prompt: our words for it in the question; those of the paper are not published.
+    """
+
+    category: str
+    title: str
+    cls_prompt: str
+
+
+def _human(title: str, words: str) -> Label:
+    return Label("human", title, f"does a person in it have {words}")
+
+
+CATEGORIES: dict[str, str] = {"animal": "Animal", "object": "Object", "human": "Human"}
+"""Category key to display name."""
+
+CATEGORY_LABELS: dict[str, Label] = {
+    "animal": Label("animal", "Animal", "is the body of an animal in it malformed"),
+    "object": Label("object", "Object", "is the shape of an object in it malformed"),
+    "human_body": Label("human", "Human Body", "is the body of a person in it malformed"),
+}
+"""Labels whose question is asked of an image whether or not it has the problem."""
+
+_HUMAN_PARTS: dict[str, Label] = {
+    "face_missing_extra": _human(
+        "Face-Missing/Extra Feature", "a face with a missing or an extra feature"
+    ),
+    "face_distorted": _human("Face-Distorted/Exaggerated", "a distorted or exaggerated face"),
+    "limb_missing_extra": _human("Limb-Missing/Extra Limbs", "a missing or an extra limb"),
+    "limb_distorted": _human("Limb-Distorted/Deformed", "a distorted or deformed limb"),
+    "limb_disproportionate": _human("Limb-Disproportionate", "limbs out of proportion"),
+    "palm_shapeless": _human("Palm-Shapeless", "a hand without a clear shape"),
+    "palm_missing_extra": _human("Palm-Missing/Extra Finger", "a missing or an extra finger"),
+    "palm_deformed": _human("Palm-Deformed", "a deformed hand"),
+    "palm_overlapping": _human("Palm-Overlapping", "hands or fingers that run into one another"),
+}
+
+PROBLEM_LABELS: dict[str, Label] = {
+    "animal": CATEGORY_LABELS["animal"],
+    "object": CATEGORY_LABELS["object"],
+    **_HUMAN_PARTS,
+}
+"""The eleven labels of annotated problems."""
+
+LABELS: dict[str, Label] = {**CATEGORY_LABELS, **_HUMAN_PARTS}
+
+SKILLS: dict[str, str] = {
+    **CATEGORIES,
+    **{f"human:{key}": label.title for key, label in _HUMAN_PARTS.items()},
+}
+"""Skill keys of rows, by category and by part of the human body."""
+
+
+def problem_skill(label: str) -> str:
+    """Skill key of a problem: `animal`, `object` or e.g. `human:palm_deformed`."""
+    return f"human:{label}" if label in _HUMAN_PARTS else LABELS[label].category
+
+
+@dataclass(frozen=True)
+class StructureAnswers(Answers):
+    """Yes or no per question. The clusters are the prompts where they are known, else the images.
+
+    Attributes:
+        categories: questions of the accuracy test: `pair_id` (str), `cluster` (str), `category`
+            (str: `animal`, `object` or `human`), `yes` (bool).
+        problems: questions of the recall test, to all of which the answer is yes: `pair_id`,
+            `cluster`, `skill` (str, e.g. `human:palm_deformed`). A pair may stand in both tables.
+    """
+
+    categories: pd.DataFrame
+    problems: pd.DataFrame
+
+    def counts(self) -> dict[str, int]:
+        """Images, questions of both tests, and yes and no by category."""
+        images = {pair.rsplit("|", 1)[0] for pair in self.pair_ids}
+        counts = {
+            "images": len(images),
+            "clusters": len(self.clusters),
+            "category questions": len(self.categories),
+            "annotated problems": len(self.problems),
+        }
+        for key in CATEGORIES:
+            of_category = self.categories[self.categories["category"] == key]
+            counts[f"{key}: yes"] = int(of_category["yes"].sum())
+            counts[f"{key}: no"] = int((~of_category["yes"]).sum())
+        return counts
+
+
+# The operator's table of questions and answers.
+
 
 TABLE = "evalmuse_structure/structure.csv"
 IMAGES = "evalmuse_structure/images"
@@ -136,11 +233,7 @@ def _prompts(table: pd.DataFrame) -> pd.Series:
 def _refuse(
     folder: DataFolder, table: pd.DataFrame, wrong: pd.Series, column: str, expected: str
 ) -> None:
-    """Raise for the first wrong row.
-
-    Raises:
-        SubmitterError: `data_malformed`.
-    """
+    """Raise for the first wrong row."""
     if not wrong.any():
         return
     index = table.index[wrong][0]

@@ -1,7 +1,11 @@
-"""What the measures of the structure test mean."""
+"""Measures of the structure test: accuracies, recall of problems, and the search for the threshold."""
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.schema import MeasureInfo
 
 _SOURCE = "EvalMuse-40K, section 9.3, Tables 8 and 9"
@@ -54,3 +58,80 @@ MEASURES: dict[str, MeasureInfo] = {
     ),
 }
 FACETS: dict[str, str] = {}
+
+
+# Search for the threshold, and area under the curve.
+
+
+THRESHOLDS: FloatArray = np.arange(101) / 100.0
+"""0, 0.01, ..., 1, each the double nearest to its decimal."""
+_BLOCK_CELLS = 1 << 21
+
+
+def yes_by_cluster(scores: ArrayLike, clusters: ArrayLike, n_clusters: int) -> FloatArray:
+    """Questions of each cluster with a yes at each threshold.
+
+    Args:
+        scores: shape (n,), P(Yes); NaN is a no at every threshold.
+        clusters: shape (n,), cluster index of each question.
+        n_clusters: number C of clusters.
+
+    Returns:
+        Shape (C, 101): questions with score > threshold, strictly.
+    """
+    values = np.asarray(scores, np.float64)
+    passed = np.searchsorted(THRESHOLDS, values, side="left")  # thresholds below the score
+    passed[np.isnan(values)] = 0
+    last = np.zeros((n_clusters, THRESHOLDS.size + 1))
+    np.add.at(last, (np.asarray(clusters, np.intp), passed), 1.0)
+    yes: FloatArray = last[:, :0:-1].cumsum(axis=1)[:, ::-1]
+    return yes
+
+
+def harmonic_mean(a: FloatArray, b: FloatArray) -> FloatArray:
+    """2ab / (a + b), 0 where both are 0, NaN where one is undefined."""
+    total = a + b
+    with np.errstate(invalid="ignore"):
+        mean: FloatArray = np.where(total == 0, 0.0, 2.0 * a * b / total)
+    return mean
+
+
+def best(f1: FloatArray) -> IntArray:
+    """Position of the highest F1 along the last axis, the smallest threshold on ties.
+
+    Rows without a defined F1 get 0; whoever uses them finds NaN there.
+    """
+    return np.asarray(np.argmax(np.where(np.isnan(f1), -1.0, f1), axis=-1), np.intp)
+
+
+def auc(scores: ArrayLike, positive: ArrayLike, weights: ArrayLike) -> FloatArray:
+    """Area under the ROC curve of weighted questions: P(positive > negative) + P(tie) / 2.
+
+    Args:
+        scores: shape (n,); NaN ranks below every number.
+        positive: shape (n,), bool.
+        weights: shape (B, n), how often each question is drawn.
+
+    Returns:
+        Shape (B,); NaN where no positive or no negative is drawn.
+    """
+    values = np.asarray(scores, np.float64)
+    draws = np.asarray(weights, np.float64)
+    if values.size == 0:
+        return np.full(draws.shape[0], np.nan)
+    ranked = np.where(np.isnan(values), -np.inf, values)
+    order = np.argsort(ranked, kind="stable")
+    _, starts = np.unique(ranked[order], return_index=True)
+    is_positive = np.asarray(positive, bool)[order]
+    areas = np.full(draws.shape[0], np.nan)
+    size = max(_BLOCK_CELLS // max(values.size, 1), 1)
+    for first in range(0, draws.shape[0], size):
+        block = draws[first : first + size, order]
+        above = np.add.reduceat(block * is_positive, starts, axis=1)
+        below = np.add.reduceat(block * ~is_positive, starts, axis=1)
+        lower = below.cumsum(axis=1) - below / 2.0
+        with np.errstate(invalid="ignore", divide="ignore"):
+            areas[first : first + size] = (
+                (above * lower).sum(axis=1) / above.sum(axis=1) / below.sum(axis=1)
+            )
+    return areas

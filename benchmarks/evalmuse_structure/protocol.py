@@ -1,24 +1,28 @@
-"""The structure test: a threshold for P(Yes), accuracy by category, recall of problems.
-
-The search redone in each resample costs one product of the resamples with yes counts per cluster,
-so every interval holds the choice of the threshold too.
-"""
+"""Protocol of the structure test: a threshold for P(Yes), accuracy by category, recall of problems."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from benchmarks.arrays import FloatArray, IntArray
-from benchmarks.evalmuse_structure.answers import StructureAnswers
-from benchmarks.evalmuse_structure.labels import CATEGORIES
-from benchmarks.evalmuse_structure.measures import FACETS, MEASURES
-from benchmarks.evalmuse_structure.search import (
+from benchmarks.evalmuse_structure.load import (
+    CATEGORIES,
+    IMAGES,
+    TABLE,
+    StructureAnswers,
+    load_answers,
+    load_questions,
+)
+from benchmarks.evalmuse_structure.measures import (
+    MEASURES,
     THRESHOLDS,
     auc,
     best,
@@ -26,11 +30,8 @@ from benchmarks.evalmuse_structure.search import (
     yes_by_cluster,
 )
 from benchmarks.rows import Measured, MeasuredBuilder, Row, notes
-from benchmarks.schema import ScoreTable
+from benchmarks.schema import Benchmark, Card, Questions, ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
-
-__all__ = ["FACETS", "MEASURES", "measure"]
-
 
 NOT_RISING = "declared lower-is-better, but the test takes P(Yes), which grows with yes"
 NOT_PROBABILITIES = "scores outside 0..1 are no P(Yes), so no threshold can be searched"
@@ -38,12 +39,7 @@ NOT_PROBABILITIES = "scores outside 0..1 are no P(Yes), so no threshold can be s
 
 @dataclass(frozen=True)
 class _Part:
-    """Questions of one answer for one metric.
-
-    Attributes:
-        yes: shape (1 + B, 101), yes answers at each threshold in each draw.
-        size: shape (1 + B,), questions drawn.
-    """
+    """Questions of one answer for one metric."""
 
     yes: FloatArray
     size: FloatArray
@@ -246,8 +242,37 @@ def _one_sided(part: _Slice) -> str:
 
 
 def _add(builder: MeasuredBuilder, row: Row, part: _Slice, values: FloatArray, note: str) -> None:
-    """One row of a slice: the first value is the sample's, the others the resamples'."""
+    """Add a row: the first value is the sample's, the others the resamples'."""
     row = part.fill(row)
     row = replace(row, value=float(values[0]), note=notes(note, row.note))
     resamples = None if math.isnan(values[0]) else values[1:]
     builder.add(row, resamples, members=np.unique(part.clusters))
+
+
+CARD = Card.read(Path(__file__).parent / "card.toml", MEASURES)
+
+
+class EvalMuseStructure(Benchmark):
+    """Yes-or-no questions about malformed animals, objects and people."""
+
+    def __init__(self, card: Card = CARD) -> None:
+        self.card = card
+
+    def answers(self, data: Path | None) -> StructureAnswers:
+        """Read the operator's table; see `load_answers`."""
+        return load_answers(self.folder(data))
+
+    def questions(self, data: Path | None) -> Questions:
+        """Images and questions; see `load_questions`."""
+        return load_questions(self.folder(data))
+
+    def has_questions(self, data: Path | None) -> bool:
+        """True where the files are there; `questions` checks each image."""
+        return all(map(self.folder(data).has, (TABLE, IMAGES)))
+
+    def measure(self, scores: ScoreTable, answers: Any, plan: ResamplingPlan) -> Measured:
+        """The rows of `protocol.measure`."""
+        return measure(scores, answers, plan, self.name, self.card.revision)
+
+
+BENCHMARKS = (EvalMuseStructure(),)

@@ -1,1 +1,1 @@
-"""EvalMuse-Structure (NTIRE 2025, track 2): where is an image distorted, and how badly?"""
+"""EvalMuse-Structure (NTIRE 2025, track 2): distorted regions and structural quality."""

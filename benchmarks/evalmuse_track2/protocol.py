@@ -1,23 +1,33 @@
-"""The evaluation of NTIRE 2025 track 2: distorted regions and a score of structural quality."""
+"""Protocol of NTIRE 2025 track 2: distorted regions and a score of structural quality."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from benchmarks.arrays import FloatArray
-from benchmarks.evalmuse_track2.answers import MaskedScores, Track2Answers
-from benchmarks.evalmuse_track2.masks import PackedMask, unpack
-from benchmarks.evalmuse_track2.measures import FACETS, MEASURES
+from benchmarks.evalmuse_track2.load import (
+    BOXES,
+    IMAGES,
+    PROMPTS,
+    MaskedScores,
+    PackedMask,
+    Track2Answers,
+    load_answers,
+    load_questions,
+    parse_masks,
+    unpack,
+)
+from benchmarks.evalmuse_track2.measures import MEASURES, agreement
 from benchmarks.pooled import CORRELATIONS, Found, PooledImages
 from benchmarks.rows import Measured, MeasuredBuilder, PooledSample, Row, notes
-from benchmarks.schema import ScoreTable
+from benchmarks.schema import Benchmark, Card, Questions, ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean
-
-__all__ = ["FACETS", "MEASURES", "final_score", "measure", "region_rates"]
 
 F1_GUARD = 1e-10
 F1_WEIGHT = 0.7
@@ -106,11 +116,6 @@ def region_rates(sums: FloatArray) -> dict[str, FloatArray]:
 
 
 def _compare(masks: Mapping[str, PackedMask], answers: Track2Answers) -> _Regions:
-    """Image by image, so that one pair of masks is unpacked at a time."""
-    from benchmarks.evalmuse_track2.regions import (  # noqa: PLC0415 - needs OpenCV, as few do
-        agreement,
-    )
-
     found = [agreement(unpack(masks[i]), unpack(answers.masks[i])) for i in answers.pair_ids]
     return _Regions(
         np.array([a.counts for a in found], np.float64), np.array([a.iou for a in found])
@@ -173,3 +178,40 @@ def _add(
 ) -> None:
     row = replace(row, value=estimate.value, note=notes(estimate.note, note))
     builder.add(row, None if math.isnan(estimate.value) else estimate.resamples, pool=pool)
+
+
+CARD = Card.read(Path(__file__).parent / "card.toml", MEASURES)
+
+
+class EvalMuseTrack2(Benchmark):
+    """Benchmark of distorted regions and structural quality, labelled by people."""
+
+    def __init__(self, card: Card = CARD) -> None:
+        self.card = card
+
+    def answers(self, data: Path | None) -> Track2Answers:
+        """The labels of the operator; see `load_answers`."""
+        return load_answers(self.folder(data))
+
+    def questions(self, data: Path | None) -> Questions:
+        """The labelled images with their prompts; see `load_questions`."""
+        return load_questions(self.folder(data), self.answers(data).pair_ids)
+
+    def has_questions(self, data: Path | None) -> bool:
+        """True where images and prompts are there; `questions` checks each image."""
+        folder = self.folder(data)
+        prompts = folder.has(PROMPTS) or folder.has(BOXES)
+        return prompts and folder.has(IMAGES) and self.has_answers(data)
+
+    def measure(self, scores: ScoreTable, answers: Any, plan: ResamplingPlan) -> Measured:
+        """The rows of `protocol.measure`."""
+        return measure(scores, answers, plan, self.name, self.card.revision)
+
+    def parse_special(
+        self, content: bytes, name: str, answers: Any, metric: str
+    ) -> MaskedScores | None:
+        """Scores with masks (`.npz`); see `parse_masks`."""
+        return parse_masks(content, name, answers.pair_ids, metric)
+
+
+BENCHMARKS = (EvalMuseTrack2(),)

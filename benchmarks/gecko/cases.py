@@ -14,8 +14,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.cases import image_cases
-from benchmarks.gecko.aggregate import preferences, template_scores
-from benchmarks.gecko.answers import GeckoAnswers
+from benchmarks.gecko.load import GeckoAnswers, preferences, template_scores
 
 PREFERRED: tuple[str, ...] = ("Likert", "DSGH", "WL")
 _SIDE_BY_SIDE = "SxS"

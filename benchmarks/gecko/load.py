@@ -1,17 +1,221 @@
-"""Reads Gecko2K: the released prompts, and ratings and images that an operator supplies."""
+"""Reader of Gecko2K: released prompts, supplied ratings and images, scores and answers side by side."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from benchmarks.gecko.answers import Gecko2kAnswers
-from benchmarks.gecko.load_ratings import load_models, load_ratings
-from benchmarks.gecko.reliable import reliable_prompts
-from benchmarks.schema import Element, Pair, Questions
-from benchmarks.sources.folder import DataFolder, data_row
-from benchmarks.sources.images import folder_images
+from benchmarks.arrays import FloatArray, IntArray
+from benchmarks.errors import SubmitterError
+from benchmarks.schema import Answers, Element, Pair, Questions, ScoreTable
+from benchmarks.sources.folder import DataFolder, data_row, folder_images
+from benchmarks.statistics.resampling import ResamplingPlan
+
+TEMPLATES: tuple[str, ...] = ("WL", "Likert", "DSGH", "SxS")
+"""Annotation templates: word level, Likert, DSG answered by humans, side by side."""
+
+
+@dataclass(frozen=True)
+class GeckoAnswers(Answers):
+    """Raw ratings in the documented file format. The clusters are the prompts.
+
+    Attributes:
+        prompts: `prompt_id` (str, a cluster id), `prompt` (str), `skill` (str, empty where the
+            prompt has none), `sub_skill` (str); where the benchmark has splits also `split`
+            (`s` or `r`), `source` (str, of `r`) and `reliable` (bool).
+        pairs: one row per image, in the benchmark's order: `pair_id` (`<prompt_id>/<model>`),
+            `prompt_id`, `model` (str).
+        ratings: one row per rated unit: `template` (one of TEMPLATES), `prompt_id`, `model`,
+            `model_b` (str, SxS only, else empty), `rater_id` (str), `unit_index` (int),
+            `unit_text` (word or question, may be empty), `value` (str: WL aligned |
+            not_aligned | unsure; Likert 1..5 | unsure; DSGH yes | no | invalid | unsure;
+            SxS a | b | unsure).
+    """
+
+    prompts: pd.DataFrame
+    pairs: pd.DataFrame
+    ratings: pd.DataFrame
+
+    def counts(self) -> dict[str, int]:
+        """Images, prompts, models and ratings, and prompts by split, source and skill."""
+        found = {
+            "images": len(self.pairs),
+            "prompts": len(self.prompts),
+            "models": self.pairs["model"].nunique(),
+            "raters": self.ratings["rater_id"].nunique(),
+        }
+        for template in TEMPLATES:
+            found[f"{template}: ratings"] = int((self.ratings["template"] == template).sum())
+        if "split" in self.prompts:
+            found |= self._counts_of_splits()
+        found |= _sizes(self.prompts["skill"], "prompts")
+        return found
+
+    def _counts_of_splits(self) -> dict[str, int]:
+        found = {}
+        for split, rows in self.prompts.groupby("split", sort=True):
+            found[f"{split}: prompts"] = len(rows)
+            found[f"{split}_rel: reliable prompts"] = int(rows["reliable"].sum())
+        return found | _sizes(self.prompts["source"], "prompts of this source")
+
+
+@dataclass(frozen=True)
+class Gecko2kAnswers(GeckoAnswers):
+    """`GeckoAnswers` of Gecko2K.
+
+    Attributes:
+        reliable_from: `released flag` or `ratings`: how the reliable prompts were found.
+    """
+
+    reliable_from: str = "released flag"
+
+    def counts(self) -> dict[str, int]:
+        """Those of `GeckoAnswers`, and the reliable prompts by how they were found."""
+        found = {f"reliable prompts (from the {self.reliable_from})": 0}
+        found[next(iter(found))] = int(self.prompts["reliable"].sum())
+        return super().counts() | found
+
+
+def _sizes(labels: pd.Series, what: str) -> dict[str, int]:
+    sizes = labels[labels != ""].value_counts()
+    return {f"{label}: {what}": int(sizes[label]) for label in sorted(sizes.index)}
+
+
+# Ratings of an operator (see FORMAT.md).
+
+
+RATINGS = "gecko/ratings.csv"
+MODELS_FILE = "gecko/models.csv"
+MODELS: tuple[str, ...] = ("Imagen", "Muse", "SDXL", "SD1.5")
+"""The models of the paper; a models file names others."""
+COLUMNS: tuple[str, ...] = (
+    "template", "prompt_id", "model", "model_b", "rater_id", "unit_index", "unit_text", "value",
+)  # fmt: skip
+
+_WITH_UNITS = frozenset({"WL", "DSGH"})
+
+
+def load_models(folder: DataFolder) -> tuple[str, ...]:
+    """The models that may be rated: those of `gecko/models.csv`, or the paper's without it."""
+    if not folder.has(MODELS_FILE):
+        return MODELS
+    names = folder.read_table(MODELS_FILE, ("model",))["model"]
+    odd = names[names.duplicated() | ~names.str.fullmatch(r"[^/\\\s]+")]
+    if len(odd) or names.empty:
+        found = f"{odd.iloc[0]!r} ({data_row(odd.index[0])})" if len(odd) else "no row"
+        raise folder.malformed(
+            MODELS_FILE,
+            f"has {found} in column model; expected names without spaces and slashes, each once",
+        )
+    return tuple(names)
+
+
+def load_ratings(
+    folder: DataFolder, prompts: tuple[str, ...], models: tuple[str, ...]
+) -> pd.DataFrame:
+    """The ratings in the form of `GeckoAnswers.ratings`."""
+    table = _read(folder)
+
+    def allowed(column: str, right: pd.Series, expected: str) -> None:
+        wrong = table.loc[~right.astype(bool), column]
+        if len(wrong):
+            raise folder.malformed(
+                RATINGS,
+                f"has {wrong.iloc[0]!r} in column {column} ({data_row(wrong.index[0])}; "
+                f"{len(wrong)} such ratings); expected {expected}",
+            )
+
+    is_sxs = table["template"] == "SxS"
+    allowed("template", table["template"].isin(TEMPLATES), " | ".join(TEMPLATES))
+    allowed("prompt_id", table["prompt_id"].isin(prompts), "an id of prompts.csv")
+    allowed("model", table["model"].isin(models), " | ".join(models))
+    allowed(
+        "model_b",
+        (table["model_b"].isin(models) & (table["model_b"] != table["model"])).where(
+            is_sxs, table["model_b"] == ""
+        ),
+        f"another of {' | '.join(models)} for SxS, else nothing",
+    )
+    allowed("rater_id", table["rater_id"].str.strip() != "", "the name of a rater")
+    whole = table["unit_index"].str.fullmatch(r"0|[1-9]\d{0,5}")
+    one_unit = table["template"].isin(_WITH_UNITS) | (table["unit_index"] == "0")
+    allowed("unit_index", whole & one_unit, "a whole number from 0 on; 0 for Likert and SxS")
+    for template, values in VALUES.items():
+        fits = table["value"].isin(values) | (table["template"] != template)
+        allowed("value", fits, f"{' | '.join(values)} for {template}")
+    ratings = table[list(COLUMNS)].assign(unit_index=table["unit_index"].astype(int))
+    _check_once(folder, ratings)
+    _check_texts(folder, ratings)
+    if ratings.empty:
+        raise folder.malformed(RATINGS, "has no rating; expected one in each row")
+    return ratings
+
+
+def _read(folder: DataFolder) -> pd.DataFrame:
+    """All cells as text; a missing cell is empty."""
+    path = folder.path(RATINGS)
+    if path.suffix != ".parquet":
+        return folder.read_table(RATINGS, COLUMNS)
+    try:
+        table = pd.read_parquet(path)
+    except (ValueError, OSError) as error:  # pyarrow's errors are kinds of both
+        raise folder.malformed(RATINGS, "cannot be read; expected a Parquet table") from error
+    missing = [name for name in COLUMNS if name not in table]
+    if missing:
+        raise folder.malformed(
+            RATINGS, f"has no column {', '.join(missing)}; expected {', '.join(COLUMNS)}"
+        )
+    texts = {name: table[name].astype(object).where(table[name].notna(), "") for name in COLUMNS}
+    return pd.DataFrame({name: cells.astype(str) for name, cells in texts.items()})
+
+
+def _check_once(folder: DataFolder, ratings: pd.DataFrame) -> None:
+    """Refuse a second answer to a unit; a comparison is one in either order of its models."""
+    sides = ratings[["model", "model_b"]]
+    sxs = ratings["template"] == "SxS"
+    key = ratings.assign(
+        model=sides.min(axis=1).where(sxs, ratings["model"]),
+        model_b=sides.max(axis=1).where(sxs, ""),
+    )[["template", "prompt_id", "model", "model_b", "rater_id", "unit_index"]]
+    again = key.duplicated()
+    if again.any():
+        at = int(again.to_numpy().argmax())
+        first = int((key == key.loc[at]).all(axis=1).to_numpy().argmax())
+        row = ratings.loc[at]
+        turned = " with the models the other way round" * bool(
+            row["model"] != ratings.loc[first, "model"]
+        )
+        raise folder.malformed(
+            RATINGS,
+            f"has a second answer of rater {row['rater_id']!r} to {row['template']} of prompt "
+            f"{row['prompt_id']} and model {row['model']}, unit {row['unit_index']}{turned} "
+            f"({data_row(at)}; the first is {data_row(first)}); expected one",
+        )
+
+
+def _check_texts(folder: DataFolder, ratings: pd.DataFrame) -> None:
+    """A word or question is the same for all raters and models."""
+    told = ratings[(ratings["unit_text"] != "") & ratings["template"].isin(_WITH_UNITS)]
+    unit = told.groupby(["template", "prompt_id", "unit_index"])["unit_text"]
+    odd = told[told["unit_text"] != unit.transform("first")]
+    if len(odd):
+        row = odd.iloc[0]
+        raise folder.malformed(
+            RATINGS,
+            f"has {row['unit_text']!r} as unit {row['unit_index']} of {row['template']} of prompt "
+            f"{row['prompt_id']} ({data_row(odd.index[0])}), but another text before; expected "
+            "the same for all raters and models",
+        )
+
+
+# Released prompts, answers and questions.
+
 
 PROMPTS = "gecko/prompts.csv"
 IMAGES = "gecko/images"
@@ -195,3 +399,295 @@ def _check_flag(folder: DataFolder, flag: str, cells: pd.Series) -> None:
             PROMPTS,
             f"has {odd.iloc[0]!r} in column {flag} ({data_row(odd.index[0])}); expected True or False",
         )
+
+
+# Aggregation of raw ratings.
+
+
+ABSOLUTE_TEMPLATES: tuple[str, ...] = ("WL", "Likert", "DSGH")
+"""Templates that rate one image; SxS compares two."""
+
+Preference = Literal[1, 0, -1]
+
+_NUMBERS: dict[str, dict[str, float]] = {
+    "WL": {"aligned": 1.0, "not_aligned": 0.0, "unsure": np.nan},
+    # Printed scores are multiples of 1/15 from 0.2 up: ratings over 5, not (r - 1) / 4.
+    "Likert": {**{str(r): r / 5.0 for r in range(1, 6)}, "unsure": np.nan},
+    # The paper does not say what "invalid" counts for; like "unsure" it is dropped.
+    "DSGH": {"yes": 1.0, "no": 0.0, "invalid": np.nan, "unsure": np.nan},
+}
+VALUES: dict[str, tuple[str, ...]] = {
+    **{template: tuple(numbers) for template, numbers in _NUMBERS.items()},
+    "SxS": ("a", "b", "unsure"),
+}
+"""Answers of each template."""
+SCORE_DIGITS = 12
+"""Digits of a human score. Means of fifths and thirds that are equal differ in their last bits with the
+order of the raters; rank correlations would take them for different."""
+_VOTES: dict[str, int] = {"a": 1, "unsure": 0, "b": -1}
+
+
+def template_scores(ratings: pd.DataFrame) -> pd.DataFrame:
+    """Human score of each image in each absolute template.
+
+    Each rater's words or questions are averaged first, then the raters; unsure and invalid
+    answers are left out, and a rater with nothing else counts for nothing.
+
+    Returns:
+        Columns `template`, `prompt_id`, `model`, `score` (0..1; Likert 0.2..1; NaN where every
+        answer was unsure or invalid), sorted by the first three.
+    """
+    item = ["template", "prompt_id", "model"]
+    numbers = coded(ratings[ratings["template"].isin(ABSOLUTE_TEMPLATES)])
+    by_rater = numbers.groupby([*item, "rater_id"], sort=True)["score"].mean()
+    means = by_rater.groupby(level=item, sort=True).mean()
+    return means.round(SCORE_DIGITS).reset_index()
+
+
+def coded(absolute: pd.DataFrame) -> pd.DataFrame:
+    """Ratings of the absolute templates with a column `score`: 0..1, NaN for unsure and invalid.
+
+    Raises:
+        SubmitterError: `unknown_rating`, naming template and value.
+    """
+    scores = pd.Series(np.nan, absolute.index, np.float64)
+    for template, rows in absolute.groupby("template", sort=True):
+        numbers = _coded(rows, str(template), _NUMBERS[str(template)])
+        scores[absolute["template"] == template] = numbers
+    return absolute.assign(score=scores)
+
+
+def preferences(ratings: pd.DataFrame) -> pd.DataFrame:
+    """Majority vote of each side-by-side comparison.
+
+    Returns:
+        Columns `prompt_id`, `model`, `model_b` (model < model_b) and `preference`: 1 where
+        `model` has more than half of the votes, -1 where `model_b` has, 0 where raters are
+        unsure or tied; sorted by the first three.
+    """
+    rows = ratings[ratings["template"] == "SxS"]
+    votes = _coded(rows, "SxS", {value: float(vote) for value, vote in _VOTES.items()})
+    swapped = (rows["model"] > rows["model_b"]).to_numpy()
+    first = np.where(swapped, rows["model_b"], rows["model"])
+    second = np.where(swapped, rows["model"], rows["model_b"])
+    votes = np.where(swapped, -votes, votes)
+    table = pd.DataFrame(
+        {
+            "prompt_id": rows["prompt_id"].to_numpy(),
+            "model": first,
+            "model_b": second,
+            "for_a": votes == 1,
+            "for_b": votes == -1,
+            "unsure": votes == 0,
+        }
+    )
+    counts = table.groupby(["prompt_id", "model", "model_b"], sort=True).sum().reset_index()
+    preference = [
+        majority(int(a), int(b), int(unsure))
+        for a, b, unsure in zip(counts["for_a"], counts["for_b"], counts["unsure"], strict=True)
+    ]
+    found = counts[["prompt_id", "model", "model_b"]]
+    return found.assign(preference=np.array(preference, np.intp))
+
+
+def majority(for_a: int, for_b: int, unsure: int) -> Preference:
+    """The vote of more than half of the raters: 1 for a, -1 for b; 0 where there is none."""
+    votes = for_a + for_b + unsure
+    if 2 * for_a > votes:
+        return 1
+    return -1 if 2 * for_b > votes else 0
+
+
+def _coded(rows: pd.DataFrame, template: str, numbers: dict[str, float]) -> np.ndarray:
+    values = rows["value"].astype(str)
+    unknown = values[~values.isin(list(numbers))]
+    if not unknown.empty:
+        raise SubmitterError(
+            "unknown_rating",
+            f"{unknown.iloc[0]!r} is no value of the annotation template {template} "
+            f"({len(unknown)} such ratings).",
+            f"Use one of: {', '.join(numbers)}.",
+        )
+    return values.map(numbers).to_numpy(np.float64)
+
+
+# Scores and human answers, aligned image by image.
+
+
+@dataclass(frozen=True)
+class Comparisons:
+    """Side-by-side comparisons (k,).
+
+    Attributes:
+        first: positions of images.
+        second: positions of the images they are compared with.
+        preference: 1 where the first is preferred, -1 the second, 0 neither.
+    """
+
+    first: IntArray
+    second: IntArray
+    preference: FloatArray
+
+    def decided(self) -> tuple[IntArray, IntArray]:
+        """Winners and losers, of the comparisons that have them."""
+        kept = self.preference != 0
+        a, b, won = self.first[kept], self.second[kept], self.preference[kept] > 0
+        return np.where(won, a, b), np.where(won, b, a)
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """Scores and human answers, aligned with the n images of the benchmark.
+
+    Attributes:
+        metrics: names of the M metrics.
+        scores: shape (n, M), higher is better.
+        prompts: shape (n,), index of each image's prompt in the plan.
+        models: shape (n,), model of each image.
+        human: template to shape (n,), score or NaN.
+        comparisons: the side-by-side comparisons.
+        draws: shape (B + 1, C); row 0 draws each prompt once and so gives the estimate, the
+            others are the plan's resamples.
+    """
+
+    metrics: tuple[str, ...]
+    scores: FloatArray
+    prompts: IntArray
+    models: NDArray[np.object_]
+    human: dict[str, FloatArray]
+    comparisons: Comparisons
+    draws: FloatArray
+
+    def by_prompt(self, values: FloatArray, chosen: NDArray[np.bool_]) -> dict[str, FloatArray]:
+        """Image values (n,) of some images: model to shape (C,), NaN where it has none."""
+        found: dict[str, FloatArray] = {}
+        for model in sorted(set(self.models)):
+            images = np.flatnonzero(chosen & (self.models == model))
+            found[model] = np.full(self.draws.shape[1], np.nan)
+            found[model][self.prompts[images]] = values[images]
+        return found
+
+
+def align(scores: ScoreTable, answers: GeckoAnswers, plan: ResamplingPlan) -> Aligned:
+    """Bring scores and ratings into the order of the benchmark's images.
+
+    Raises:
+        KeyError: an image has no row in `scores`, or a prompt is not in the plan.
+        SubmitterError: `unknown_rating` or `rating_without_image`.
+    """
+    pairs = answers.pairs
+    return Aligned(
+        metrics=scores.metrics,
+        scores=scores.oriented().loc[pairs["pair_id"]].to_numpy(np.float64),
+        prompts=plan.positions(pairs["prompt_id"]),
+        models=pairs["model"].to_numpy(object),
+        human=human_scores(answers),
+        comparisons=comparisons(answers),
+        draws=plan.draws,
+    )
+
+
+def human_scores(answers: GeckoAnswers) -> dict[str, FloatArray]:
+    """Score of every image, shape (n,), in each absolute template that was used; NaN without one.
+
+    Raises:
+        SubmitterError: `unknown_rating` or `rating_without_image`.
+    """
+    scored = template_scores(answers.ratings)
+    _check_images_exist(_keys(scored), answers.pairs)
+    rated = scored.set_index(["template", "prompt_id", "model"])["score"]
+    return {
+        template: rated.loc[template].reindex(_keys(answers.pairs)).to_numpy(np.float64)
+        for template in ABSOLUTE_TEMPLATES
+        if template in rated.index.get_level_values("template")
+    }
+
+
+def comparisons(answers: GeckoAnswers) -> Comparisons:
+    """Majority votes as positions of the two images.
+
+    Raises:
+        SubmitterError: `unknown_rating` or `rating_without_image`.
+    """
+    voted = preferences(answers.ratings)
+    first = _keys(voted)
+    second = _keys(voted.drop(columns="model").rename(columns={"model_b": "model"}))
+    _check_images_exist(first.union(second), answers.pairs)
+    position = {key: i for i, key in enumerate(_keys(answers.pairs))}
+    return Comparisons(
+        np.array([position[key] for key in first], np.intp),
+        np.array([position[key] for key in second], np.intp),
+        voted["preference"].to_numpy(np.float64),
+    )
+
+
+def same_missing(finite: NDArray[np.bool_]) -> Iterator[tuple[NDArray[np.bool_], IntArray]]:
+    """Metrics (columns) that scored the same images, so that they share one computation."""
+    patterns, group = np.unique(finite, axis=1, return_inverse=True)
+    for i, scored in enumerate(patterns.T):
+        yield scored, np.flatnonzero(group.ravel() == i)
+
+
+def _check_images_exist(rated: pd.MultiIndex, pairs: pd.DataFrame) -> None:
+    unknown = rated.difference(_keys(pairs))
+    if len(unknown):
+        prompt_id, model = unknown[0]
+        raise SubmitterError(
+            "rating_without_image",
+            f"The ratings hold {len(unknown)} images that the benchmark does not, the first is "
+            f"prompt {prompt_id!r} of model {model!r}.",
+            "Rate only images that are listed.",
+        )
+
+
+def _keys(pairs: pd.DataFrame) -> pd.MultiIndex:
+    return pd.MultiIndex.from_frame(pairs[["prompt_id", "model"]])
+
+
+# Reliable prompts from raw ratings (Gecko, section on reliable prompts).
+
+
+SHARE_OF_MAXIMUM = 0.5
+
+
+def disagreements(ratings: pd.DataFrame) -> pd.DataFrame:
+    """Disagreement of the raters on each image in each absolute template.
+
+    Likert: variance of the raters' scores. WL and DSG(H): mean over words or questions of the
+    variance over raters. Unsure and invalid answers are left out; the variance is that of the
+    population (divisor: number of raters), so a unit with one answer has none.
+
+    Args:
+        ratings: as `GeckoAnswers.ratings`.
+
+    Returns:
+        Columns `template`, `prompt_id`, `model`, `disagreement` (NaN where no unit has an
+        answer), sorted by the first three.
+
+    Raises:
+        SubmitterError: `unknown_rating`.
+    """
+    item = ["template", "prompt_id", "model"]
+    numbers = coded(ratings[ratings["template"].isin(ABSOLUTE_TEMPLATES)])
+    by_unit = numbers.groupby([*item, "unit_index"], sort=True)["score"].var(ddof=0)
+    by_item = by_unit.groupby(level=item, sort=True).mean()
+    return by_item.rename("disagreement").reset_index()
+
+
+def reliable_prompts(ratings: pd.DataFrame) -> frozenset[str]:
+    """Prompts on which raters agree well enough, in every template and for every model.
+
+    A prompt is kept where its disagreement lies below half the maximum over prompts, for all
+    pairs of model and absolute template that rated it; where the maximum is 0 nobody disagrees
+    and all are kept. An image without any answer in a template says nothing about disagreement.
+    Then prompts go of which every Likert rating is Unsure.
+    """
+    table = disagreements(ratings)
+    largest = table.groupby(["template", "model"])["disagreement"].transform("max")
+    below = (table["disagreement"] < SHARE_OF_MAXIMUM * largest) | (largest == 0)
+    below |= table["disagreement"].isna()
+    unreliable = set(table.loc[~below, "prompt_id"])
+    likert = ratings[ratings["template"] == "Likert"]
+    unsure = (likert["value"] == "unsure").groupby(likert["prompt_id"]).all()
+    unreliable |= set(unsure.index[unsure.to_numpy(bool)])
+    return frozenset(set(table["prompt_id"]) - unreliable)

@@ -1,30 +1,45 @@
-"""The Gecko protocol: agreement with four kinds of human annotation, skill by skill.
-
-Point-wise: correlation over the images of one model, then averaged over the models (Gecko,
-appendix F.1 of the later version). Pair-wise: the side-by-side preference between two models.
-Model ordering: the relation of each pair of models. Word level: labels of single words.
-"""
+"""Protocol of Gecko2K: agreement with four kinds of human annotation, skill by skill."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
-from benchmarks.gecko.aligned import Aligned, align
-from benchmarks.gecko.answers import GeckoAnswers
-from benchmarks.gecko.measures import FACETS, MEASURES
-from benchmarks.gecko.model_order import add_model_order
-from benchmarks.gecko.pairwise import add_pairwise
-from benchmarks.gecko.parts import Part, parts_of
-from benchmarks.gecko.pointwise import Estimate, mean_of_templates, pointwise
-from benchmarks.gecko.words import add_words, words_of
+from benchmarks.gecko.cases import cases
+from benchmarks.gecko.load import (
+    IMAGES,
+    PROMPTS,
+    RATINGS,
+    Aligned,
+    Gecko2kAnswers,
+    GeckoAnswers,
+    align,
+    load_answers,
+    load_prompts,
+    load_questions,
+)
+from benchmarks.gecko.measures import (
+    FACETS,
+    MEASURES,
+    Estimate,
+    Part,
+    add_model_order,
+    add_pairwise,
+    add_words,
+    facts,
+    mean_of_templates,
+    parts_of,
+    pointwise,
+    words_of,
+)
 from benchmarks.rows import Measured, MeasuredBuilder, Row
-from benchmarks.schema import ScoreTable
+from benchmarks.schema import Benchmark, Card, Questions, ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
-
-__all__ = ["FACETS", "MEASURES", "measure"]
 
 
 def measure(
@@ -96,3 +111,51 @@ def _add(builder: MeasuredBuilder, row: Row, estimate: Estimate, data: Aligned) 
         )
         resamples = None if math.isnan(value) else estimate.values[1:, column]
         builder.add(filled, resamples, members=members)
+
+
+_READ = Card.read(Path(__file__).parent / "card.toml", MEASURES)
+CARD = _READ.model_copy(update={"facets": {**FACETS, **_READ.facets}})
+
+
+class Gecko(Benchmark):
+    """Gecko2K: released prompts, ratings and images of an operator."""
+
+    def __init__(self, card: Card = CARD) -> None:
+        self.card = card
+
+    def answers(self, data: Path | None) -> Gecko2kAnswers:
+        """Read the prompts and the supplied ratings; see `load_answers` and FORMAT.md."""
+        return load_answers(self.folder(data))
+
+    def questions(self, data: Path | None) -> Questions:
+        """Read the supplied images `<data>/gecko/images/<prompt_id>/<model>.png` or `.jpg`."""
+        return load_questions(self.folder(data))
+
+    def has_questions(self, data: Path | None) -> bool:
+        """True where the files are there; `questions` checks each image."""
+        return all(map(self.folder(data).has, (PROMPTS, RATINGS, IMAGES)))
+
+    def prompts(self, data: Path | None) -> pd.DataFrame:
+        """All released prompts, rated or not; two ids share one text. See `Benchmark.prompts`."""
+        table = load_prompts(self.folder(data))
+        finer = (table["skill"] + ":" + table["sub_skill"]).where(table["skill"] != "", "")
+        skills = (table["skill"] + ";" + finer).where(table["skill"] != "", "")
+        return table[["prompt_id", "prompt", "split"]].assign(skills=skills)
+
+    def facts(self, answers: Gecko2kAnswers) -> Mapping[str, pd.DataFrame]:
+        """Facts of the ratings alone; see `benchmarks.gecko.measures`."""
+        return facts(answers)
+
+    def cases(self, answers: Gecko2kAnswers, data: Path | None) -> pd.DataFrame:
+        """Prompts to look at; see `benchmarks.gecko.cases`."""
+        del data
+        return cases(answers)
+
+    def measure(
+        self, scores: ScoreTable, answers: Gecko2kAnswers, plan: ResamplingPlan
+    ) -> Measured:
+        """The rows of `protocol.measure`."""
+        return measure(scores, answers, plan, self.name, self.card.revision)
+
+
+BENCHMARKS = (Gecko(),)

@@ -8,16 +8,11 @@ from typing import Any
 import pandas as pd
 
 from benchmarks.cases import image_cases, of_five
-from benchmarks.genai_bench.answers import GenAiAnswers
+from benchmarks.genai_bench.load import GenAiAnswers
 
 
 def cases(answers: GenAiAnswers, texts: Mapping[Any, str]) -> pd.DataFrame:
-    """The images of each prompt.
-
-    Args:
-        answers: ratings, and tags of prompts.
-        texts: prompt id to the prompt.
-    """
+    """The images of each prompt."""
     return image_cases(
         answers.images["pair_id"].tolist(),
         answers.images["prompt_id"].tolist(),

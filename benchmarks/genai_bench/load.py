@@ -1,53 +1,198 @@
-"""Reads the released files of GenAI-Bench: ratings and tags, and the images of six models."""
+"""Reader of GenAI-Bench: ratings, tags and the images of six models."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from benchmarks.genai_bench.answers import GenAiAnswers
-from benchmarks.genai_bench.records import (
-    ID_DIGITS,
-    models_of,
-    prompt_records,
-    ratings_of,
-    skills,
-)
-from benchmarks.schema import Pair, Questions
+from benchmarks.arrays import FloatArray
+from benchmarks.released.bundle import released_table, sources_of
+from benchmarks.schema import Answers, Pair, Questions
 from benchmarks.sources.archives import ZipImages
-from benchmarks.sources.folder import DataFolder
-from benchmarks.sources.images import Reader, folder_images, zip_images
+from benchmarks.sources.folder import DataFolder, Reader, folder_images, zip_images
+
+LOWEST, HIGHEST = 1, 5
+"""Ends of the rating scale."""
+
+
+@dataclass(frozen=True)
+class GenAiAnswers(Answers):
+    """Ratings of images and tags of prompts. The clusters are the prompts.
+
+    Attributes:
+        images: one row per image, in the benchmark's order: `pair_id` (str), `prompt_id` (str, a
+            cluster id), `model` (str, who made the image).
+        ratings: shape (images, raters), as released: a few lie outside 1..5. At least one per
+            image; NaN where an image has fewer than others.
+        skills: tag to the ids of its prompts; a prompt may have none, or several.
+    """
+
+    images: pd.DataFrame
+    ratings: FloatArray
+    skills: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    @cached_property
+    def labels(self) -> FloatArray:
+        """Shape (images,): mean rating."""
+        mean: FloatArray = np.nanmean(self.ratings, axis=1)
+        return mean
+
+    @cached_property
+    def cleaned_labels(self) -> FloatArray:
+        """Shape (images,): mean of the ratings in 1..5; NaN for an image without one."""
+        inside = self._inside
+        with np.errstate(invalid="ignore"):
+            mean: FloatArray = np.where(inside, self.ratings, 0).sum(axis=1) / inside.sum(axis=1)
+        return mean
+
+    @property
+    def cleaned_ratings(self) -> FloatArray:
+        """`ratings` with NaN for those outside 1..5."""
+        return np.where(self._inside, self.ratings, np.nan)
+
+    @property
+    def n_outside(self) -> int:
+        """Ratings outside 1..5."""
+        return int((~self._inside & ~np.isnan(self.ratings)).sum())
+
+    @property
+    def untagged(self) -> tuple[str, ...]:
+        """Prompts without a tag, in the benchmark's order."""
+        tagged = frozenset().union(*self.skills.values())
+        return tuple(prompt for prompt in self.clusters if prompt not in tagged)
+
+    def counts(self) -> dict[str, int]:
+        """Images, prompts, models and ratings, and the prompts of each tag."""
+        return {
+            "images": len(self.images),
+            "prompts": len(self.clusters),
+            "models": self.images["model"].nunique(),
+            "ratings": int(np.isfinite(self.ratings).sum()),
+            "ratings outside 1-5": self.n_outside,
+            "untagged prompts": len(self.untagged),
+            **{f"{skill}: prompts": len(prompts) for skill, prompts in self.skills.items()},
+        }
+
+    @property
+    def _inside(self) -> NDArray[np.bool_]:
+        return np.asarray((self.ratings >= LOWEST) & (self.ratings <= HIGHEST))
+
+
+RATERS = 3
+ID_DIGITS = 5
+RATINGS = range(100)
+"""Numbers read as ratings. The scale is 1 to 5, but the released files hold 41 and 33, two slips
+that the benchmark reports; a number of more digits is no slip."""
+_LONGEST_ID = 9
+
+
+def prompt_records(folder: DataFolder, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Key and record of each prompt, in the file's order."""
+    content = folder.read_json(path)
+    if not isinstance(content, dict) or not content:
+        raise folder.malformed(path, "is not an object of prompts by id")
+    numbers: dict[int, str] = {}
+    for key, record in content.items():
+        if not (key.isascii() and key.isdigit() and len(key) <= _LONGEST_ID):
+            raise folder.malformed(
+                path, f"has a prompt id {key[:60]!r}; expected digits, such as 00012"
+            )
+        earlier = numbers.setdefault(int(key), key)
+        if earlier != key:  # tags and image files name prompts by number
+            raise folder.malformed(path, f"has prompts {earlier!r} and {key!r}: the same number")
+        if not isinstance(record, dict):
+            raise folder.malformed(path, f"has no record under {key!r}; expected an object")
+        prompt = record.get("prompt")
+        if not isinstance(prompt, str) or not prompt.strip():
+            raise folder.malformed(path, f"has no prompt under {key!r}; found {prompt!r}")
+        yield key, record
+
+
+def models_of(
+    folder: DataFolder, path: str, key: str, record: Mapping[str, Any], models: Sequence[str]
+) -> Mapping[str, Any]:
+    """Content of a prompt's record for each model."""
+    found = record.get("models")
+    if not isinstance(found, dict) or set(found) != set(models):
+        shown = ", ".join(found) if isinstance(found, dict) else repr(found)
+        raise folder.malformed(
+            path, f"has models {shown or 'none'} under {key!r}; expected {', '.join(models)}"
+        )
+    return found
+
+
+def ratings_of(
+    folder: DataFolder, path: str, where: str, found: object, raters: int | None = RATERS
+) -> tuple[int, ...]:
+    """The ratings of one image."""
+    if (
+        not isinstance(found, list)
+        or (len(found) != raters if raters else not found)
+        or not all(type(rating) is int and rating in RATINGS for rating in found)
+    ):
+        raise folder.malformed(
+            path,
+            f"has ratings {str(found)[:80]!r} for {where}; expected {raters or 'some'} whole "
+            f"numbers from {RATINGS[0]} to {RATINGS[-1]}",
+        )
+    return tuple(found)
+
+
+def skills(
+    folder: DataFolder,
+    path: str,
+    prompts: Sequence[str],
+    names: Sequence[str],
+    *,
+    others: bool = False,
+) -> dict[str, frozenset[str]]:
+    """Tag to ids of prompts. A file lists the numbers of the prompts' ids, not their positions.
+
+    With `others`, it may hold other tags and prompts that are not in the set; they are passed over.
+    """
+    content = folder.read_json(path)
+    if (
+        not isinstance(content, dict)
+        or not set(names) <= set(content)
+        or (len(content) > len(names) and not others)
+    ):
+        shown = ", ".join(map(str, content)) if isinstance(content, dict) else repr(content)
+        raise folder.malformed(path, f"has tags {shown}; expected {', '.join(names)}")
+    by_number = {int(prompt): prompt for prompt in prompts}
+    found: dict[str, frozenset[str]] = {}
+    for name in names:
+        numbers = content[name]
+        if not isinstance(numbers, list) or not all(type(number) is int for number in numbers):
+            raise folder.malformed(path, f"has no list of whole numbers under {name!r}")
+        strange = [number for number in numbers if number not in by_number]
+        if strange and not others:
+            raise folder.malformed(
+                path, f"tags prompt {strange[0]} as {name!r}; no prompt has this number"
+            )
+        if len(set(numbers)) < len(numbers):
+            raise folder.malformed(path, f"names a prompt twice under {name!r}")
+        found[name] = frozenset(by_number[number] for number in numbers if number in by_number)
+    return found
+
 
 MODELS = (
-    "DALLE_3",
-    "SDXL_Turbo",
-    "DeepFloyd_I_XL_v1",
-    "Midjourney_6",
-    "SDXL_2_1",
-    "SDXL_Base",
-)
+    "DALLE_3", "SDXL_Turbo", "DeepFloyd_I_XL_v1", "Midjourney_6", "SDXL_2_1", "SDXL_Base",
+)  # fmt: skip
 SKILLS = (
-    "basic",
-    "attribute",
-    "scene",
-    "spatial relation",
-    "action relation",
-    "part relation",
-    "advanced",
-    "counting",
-    "comparison",
-    "differentiation",
-    "negation",
-    "universal",
-)
+    "basic", "attribute", "scene", "spatial relation", "action relation", "part relation",
+    "advanced", "counting", "comparison", "differentiation", "negation", "universal",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Release:
-    """Where the files of one of the two sets lie: both have the same layout."""
+    """Files of one of the two sets, which have the same layout."""
 
     name: str
 
@@ -61,17 +206,23 @@ class Release:
         """Tags."""
         return f"{self.name}/genai_skills.json"
 
+    @property
+    def bundled_ratings(self) -> str:
+        """Ratings in the bundle of released results."""
+        return f"{self.name}/ratings.parquet"
+
+    @property
+    def bundled_tags(self) -> str:
+        """Tags in the bundle."""
+        return f"{self.name}/tags.parquet"
+
     def archive(self, model: str) -> str:
         """Images of one model."""
         return f"{self.name}/{model}.zip"
 
 
 def load_answers(folder: DataFolder, release: Release) -> GenAiAnswers:
-    """Read ratings and tags.
-
-    Raises:
-        SubmitterError: `data_missing`, or `data_malformed` naming the first wrong record.
-    """
+    """Read ratings and tags."""
     path = release.ratings
     rows: list[tuple[str, str, str]] = []
     ratings: list[tuple[int, ...]] = []
@@ -84,23 +235,42 @@ def load_answers(folder: DataFolder, release: Release) -> GenAiAnswers:
     folder.check_count(path, "prompts", len(prompts))
     folder.check_count(path, "images", len(rows))
     tags = skills(folder, release.skills, prompts, SKILLS)
+    images = pd.DataFrame(rows, columns=["pair_id", "prompt_id", "model"])
+    return _answers(images, np.array(ratings, np.float64), tags, folder.verified())
+
+
+def released_answers(release: Release) -> GenAiAnswers:
+    """The same from the bundle of released results."""
+    table, tags = map(released_table, (release.bundled_ratings, release.bundled_tags))
+    named = zip(table["prompt_id"], table["model"], strict=True)
+    images = table[["prompt_id", "model"]]
+    images.insert(0, "pair_id", [pair_id(prompt, model) for prompt, model in named])
+    ratings = table.filter(regex="^rating_").to_numpy(np.float64)
+    tagged = {tag: frozenset(tags.loc[tags["tag"] == tag, "prompt_id"]) for tag in SKILLS}
+    return _answers(
+        images, ratings, tagged, sources_of(release.bundled_ratings, release.bundled_tags)
+    )
+
+
+def _answers(
+    images: pd.DataFrame,
+    ratings: FloatArray,
+    tags: Mapping[str, frozenset[str]],
+    sources: Mapping[str, str],
+) -> GenAiAnswers:
     return GenAiAnswers(
-        pair_ids=tuple(row[0] for row in rows),
-        clusters=tuple(prompts),
-        images=pd.DataFrame(rows, columns=["pair_id", "prompt_id", "model"]),
-        ratings=np.array(ratings, np.float64),
+        pair_ids=tuple(images["pair_id"]),
+        clusters=tuple(images["prompt_id"].drop_duplicates()),
+        images=images,
+        ratings=ratings,
         skills=tags,
-        sources=folder.verified(),
+        sources=sources,
     )
 
 
 def load_prompts(folder: DataFolder, release: Release) -> pd.DataFrame:
-    """Columns `prompt_id`, `prompt`, `split` (empty) and `skills` (joined by `;`).
-
-    Raises:
-        SubmitterError: `data_missing` or `data_malformed`.
-    """
-    texts = _texts(folder, release)
+    """Columns `prompt_id`, `prompt`, `split` (empty) and `skills` (joined by `;`)."""
+    texts = load_texts(folder, release)
     tags = skills(folder, release.skills, list(texts), SKILLS)
     return prompt_table(texts, tags)
 
@@ -121,15 +291,11 @@ def prompt_table(texts: Mapping[str, str], tags: Mapping[str, frozenset[str]]) -
 
 
 def load_questions(folder: DataFolder, release: Release) -> Questions:
-    """Each image with its prompt.
-
-    Raises:
-        SubmitterError: `images_missing`, and what `load_answers` raises.
-    """
-    texts = _texts(folder, release)
+    """Each image with its prompt."""
+    texts = load_texts(folder, release)
     images: dict[str, Reader] = {}
     for model in MODELS:
-        names = {pair_id(key, model): f"{model}/{_file_name(key)}" for key in texts}
+        names = {pair_id(key, model): f"{model}/{int(key):0{ID_DIGITS}d}.jpeg" for key in texts}
         images |= model_images(folder, release.name, release.archive(model), model, names)
     return Questions(
         images=images,
@@ -153,18 +319,7 @@ def has_images(folder: DataFolder, release: Release) -> bool:
 def model_images(
     folder: DataFolder, benchmark: str, archive: str, model: str, names: Mapping[str, str]
 ) -> dict[str, Reader]:
-    """Readers of one model's images, from its archive or from the folder unpacked beside it.
-
-    Args:
-        folder: of the benchmark.
-        benchmark: registry name, for messages.
-        archive: the declared archive.
-        model: name of the folder in the archive.
-        names: image id to path in the archive.
-
-    Raises:
-        SubmitterError: `images_missing` or `data_malformed`.
-    """
+    """Readers of one model's images, from its archive or from the folder unpacked beside it."""
     if is_unpacked(folder, archive, model) and not folder.has(archive):
         return folder_images(benchmark, folder.beside(archive), names)
     return zip_images(benchmark, ZipImages(folder.path(archive)), names)
@@ -180,9 +335,6 @@ def pair_id(prompt: str, model: str) -> str:
     return f"{prompt}/{model}"
 
 
-def _file_name(key: str) -> str:
-    return f"{int(key):0{ID_DIGITS}d}.jpeg"
-
-
-def _texts(folder: DataFolder, release: Release) -> dict[str, str]:
+def load_texts(folder: DataFolder, release: Release) -> dict[str, str]:
+    """Prompt id to the prompt."""
     return {key: record["prompt"] for key, record in prompt_records(folder, release.ratings)}

@@ -1,16 +1,30 @@
-"""The GenAI-Bench protocol: all images in one pool, against the mean of three ratings."""
+"""Protocol of GenAI-Bench: all images in one pool, against the mean of three ratings."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
-from benchmarks.genai_bench.agreement import Pool
-from benchmarks.genai_bench.answers import GenAiAnswers
+from benchmarks.genai_bench.cases import cases
+from benchmarks.genai_bench.load import (
+    GenAiAnswers,
+    Release,
+    has_images,
+    load_answers,
+    load_prompts,
+    load_questions,
+    load_texts,
+    released_answers,
+)
+from benchmarks.genai_bench.measures import MEASURES, Pool, facts
+from benchmarks.released.bundle import has_released
 from benchmarks.rows import Measured, MeasuredBuilder, Row
-from benchmarks.schema import ScoreTable
+from benchmarks.schema import Benchmark, Card, Questions, ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
 
 
@@ -26,16 +40,6 @@ def measure(
     Rows, overall and per tag: `pairwise_accuracy` (variants `paper`, `no_calibration`,
     `ignore_tie`), `krcc`, `pearson` and `srcc` (`paper`). Where ratings lie outside 1..5, the
     overall rows come again without these ratings (`cleaned`).
-
-    Args:
-        scores: must hold every pair id of the answers.
-        answers: ratings of images and tags of prompts.
-        plan: resamples the prompts.
-        benchmark: name for the rows.
-        revision: revision for the rows.
-
-    Raises:
-        KeyError: an image has no row in `scores`, or a prompt is not in the plan.
     """
     builder = MeasuredBuilder(plan.n_resamples)
     clusters = plan.positions(answers.images["prompt_id"])
@@ -52,3 +56,60 @@ def measure(
             cleaned = replace(pool, labels=answers.cleaned_labels)
             cleaned.add_to(builder, replace(row, variant="cleaned"))
     return builder.build()
+
+
+_FOLDER = Path(__file__).parent
+CARD_527 = Card.read(_FOLDER / "card_527.toml", MEASURES)
+CARD_1600 = Card.read(_FOLDER / "card_1600.toml", MEASURES)
+
+
+class GenAiBench(Benchmark):
+    """Images of six models with three ratings each; which set, the card says."""
+
+    card = CARD_1600
+
+    @property
+    def release(self) -> Release:
+        """Its files, in a folder of the benchmark's name."""
+        return Release(self.name)
+
+    def answers(self, data: Path | None) -> GenAiAnswers:
+        """Read ratings and tags from `<data>`; of the 1,600 prompts, else from the bundle."""
+        folder, release = self.folder(data), self.release
+        here = folder.has(release.ratings) and folder.has(release.skills)
+        if here or not has_released(release.bundled_ratings):
+            return load_answers(folder, release)
+        return released_answers(release)
+
+    def questions(self, data: Path | None) -> Questions:
+        """Read the images from the models' archives or unpacked folders; see `load_questions`."""
+        return load_questions(self.folder(data), self.release)
+
+    def has_questions(self, data: Path | None) -> bool:
+        """Whether prompts and images are there; that each image is, `questions` checks."""
+        folder = self.folder(data)
+        return folder.has(self.release.ratings) and has_images(folder, self.release)
+
+    def prompts(self, data: Path | None) -> pd.DataFrame:
+        """The prompts with their tags; see `Benchmark.prompts`."""
+        return load_prompts(self.folder(data), self.release)
+
+    def facts(self, answers: GenAiAnswers) -> Mapping[str, pd.DataFrame]:
+        """Tables of the ratings alone; see `benchmarks.genai_bench.measures`."""
+        return facts(answers)
+
+    def cases(self, answers: GenAiAnswers, data: Path | None) -> pd.DataFrame:
+        """Prompts to look at; see `benchmarks.genai_bench.cases`."""
+        return cases(answers, self.texts(data))
+
+    def texts(self, data: Path | None) -> Mapping[str, str]:
+        """Prompt id to the prompt; the bundle has none."""
+        folder = self.folder(data)
+        return load_texts(folder, self.release) if folder.has(self.release.ratings) else {}
+
+    def measure(self, scores: ScoreTable, answers: GenAiAnswers, plan: ResamplingPlan) -> Measured:
+        """The rows of `protocol.measure`."""
+        return measure(scores, answers, plan, self.name, self.card.revision)
+
+
+BENCHMARKS = (GenAiBench(CARD_527), GenAiBench(CARD_1600))

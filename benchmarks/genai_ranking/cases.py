@@ -8,17 +8,13 @@ from typing import Any
 import pandas as pd
 
 from benchmarks.genai_bench import cases as genai_bench
-from benchmarks.genai_ranking.answers import RankingAnswers
+from benchmarks.genai_ranking.load import RankingAnswers
 
 
 def cases(answers: RankingAnswers, texts: Mapping[Any, str]) -> pd.DataFrame:
     """The images of each prompt by each model, since a metric chooses among those of one.
 
     The splits are the models, as they are in the protocol.
-
-    Args:
-        answers: ratings, and tags of prompts.
-        texts: prompt id to the prompt.
     """
     found = genai_bench.cases(answers, texts)
     model = answers.images["model"].to_numpy(object)

@@ -1,23 +1,49 @@
-"""Reads the released files of the ranking set: nine rated images per prompt and model."""
+"""Reader of the ranking set of GenAI-Bench: nine rated images per prompt and model."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from benchmarks.genai_bench.load import SKILLS, is_unpacked, model_images, prompt_table
-from benchmarks.genai_bench.records import (
+from benchmarks.genai_bench.load import (
     ID_DIGITS,
+    SKILLS,
+    GenAiAnswers,
+    is_unpacked,
+    model_images,
     models_of,
     prompt_records,
+    prompt_table,
     ratings_of,
     skills,
 )
-from benchmarks.genai_ranking.answers import IMAGES_PER_PROMPT, RankingAnswers
 from benchmarks.schema import Pair, Questions
-from benchmarks.sources.folder import DataFolder
-from benchmarks.sources.images import Reader
+from benchmarks.sources.folder import DataFolder, Reader
+
+IMAGES_PER_PROMPT = 9
+
+
+@dataclass(frozen=True)
+class RankingAnswers(GenAiAnswers):
+    """Nine rated images of each prompt by each model, one after the other.
+
+    `images` has a column `number` (int, 1..9) beside those of `GenAiAnswers`. Its rows go by
+    prompt, then by model, then by number.
+    """
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models that made the images, in the benchmark's order."""
+        return tuple(dict.fromkeys(self.images["model"]))
+
+    def rows_of(self, model: str) -> NDArray[np.intp]:
+        """Shape (P, 9): row of each image of one model, by prompt and number."""
+        rows = np.flatnonzero(self.images["model"].to_numpy(object) == model)
+        return rows.reshape(-1, IMAGES_PER_PROMPT)
+
 
 RATINGS = "genai_ranking/human_rating.json"
 TAGS = "genai_ranking/genai_skills.json"
@@ -26,11 +52,7 @@ NUMBERS = tuple(str(number) for number in range(1, IMAGES_PER_PROMPT + 1))
 
 
 def load_answers(folder: DataFolder) -> RankingAnswers:
-    """Read ratings and tags.
-
-    Raises:
-        SubmitterError: `data_missing`, or `data_malformed` naming the first wrong record.
-    """
+    """Read ratings and tags."""
     rows: list[tuple[str, str, str, int]] = []
     ratings: list[tuple[int, ...]] = []
     prompts: list[str] = []
@@ -61,21 +83,13 @@ def load_answers(folder: DataFolder) -> RankingAnswers:
 
 
 def load_prompts(folder: DataFolder) -> pd.DataFrame:
-    """Columns `prompt_id`, `prompt`, `split` (empty) and `skills` (joined by `;`).
-
-    Raises:
-        SubmitterError: `data_missing` or `data_malformed`.
-    """
+    """Columns `prompt_id`, `prompt`, `split` (empty) and `skills` (joined by `;`)."""
     texts = _texts(folder)
     return prompt_table(texts, skills(folder, TAGS, list(texts), SKILLS, others=True))
 
 
 def load_questions(folder: DataFolder) -> Questions:
-    """Each image with its prompt.
-
-    Raises:
-        SubmitterError: `images_missing`, and what `load_answers` raises.
-    """
+    """Each image with its prompt."""
     texts = _texts(folder)
     images: dict[str, Reader] = {}
     for model in MODELS:
@@ -105,7 +119,7 @@ def has_images(folder: DataFolder) -> bool:
 
 
 def archive(model: str) -> str:
-    """Where the images of one model lie."""
+    """Archive of the images of one model."""
     return f"genai_ranking/{model}.zip"
 
 

@@ -1,22 +1,89 @@
-"""The ranking protocol: does the image with the highest score have the highest rating?"""
+"""Protocol of the ranking set: rating of the image with the highest score."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from benchmarks.arrays import FloatArray, IntArray
-from benchmarks.genai_bench.agreement import Pool
-from benchmarks.genai_bench.measures import AGREEMENT_MEASURES
-from benchmarks.genai_ranking.answers import RankingAnswers
-from benchmarks.genai_ranking.choices import VARIANTS, choose, random_choice
+from benchmarks.genai_bench.measures import MEASURES as AGREEMENT_MEASURES
+from benchmarks.genai_bench.measures import Pool
+from benchmarks.genai_ranking.cases import cases
+from benchmarks.genai_ranking.load import (
+    RATINGS,
+    RankingAnswers,
+    has_images,
+    load_answers,
+    load_prompts,
+    load_questions,
+)
 from benchmarks.rows import Measured, MeasuredBuilder, Row
-from benchmarks.schema import MeasureInfo, ScoreTable
+from benchmarks.schema import Benchmark, Card, MeasureInfo, Questions, ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
+
+VARIANTS = ("paper", "assay")
+"""Among images of equal best score: the first one; or the mean over all of them."""
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Sums over the groups of each prompt, shape (P,) each.
+
+    Attributes:
+        agreed: groups whose choice is one of the images that people rate best.
+        rating: mean ratings of the choices.
+        groups: groups in which an image has a score.
+    """
+
+    agreed: FloatArray
+    rating: FloatArray
+    groups: FloatArray
+
+
+def choose(scores: FloatArray, labels: FloatArray, size: int, variant: str) -> Choices:
+    """Choose in groups of consecutive images.
+
+    An image without a score is never chosen, though it may be the one that people rate best.
+
+    Args:
+        scores: shape (P, K), higher is better; NaN where the metric gave none.
+        labels: shape (P, K), mean ratings.
+        size: images of a group; divides K.
+        variant: one of `VARIANTS`.
+    """
+    score = scores.reshape(scores.shape[0], -1, size)
+    label = labels.reshape(score.shape)
+    scored = np.isfinite(score)
+    filled = np.where(scored, score, -np.inf)
+    chosen = scored & (filled == filled.max(axis=2, keepdims=True))
+    if variant == "paper":
+        chosen &= np.cumsum(chosen, axis=2) == 1
+    best = label == label.max(axis=2, keepdims=True)
+    number = chosen.sum(axis=2)
+    share = np.maximum(number, 1)
+    return Choices(
+        agreed=((chosen & best).sum(axis=2) / share).sum(axis=1),
+        rating=(np.where(chosen, label, 0.0).sum(axis=2) / share).sum(axis=1),
+        groups=(number > 0).sum(axis=1).astype(np.float64),
+    )
+
+
+def random_choice(labels: FloatArray, size: int) -> dict[str, float]:
+    """Mean `top1_agreement` and `rating` of a random choice, and `best_rating` of the best one."""
+    group = labels.reshape(-1, size)
+    best = group == group.max(axis=1, keepdims=True)
+    return {
+        "top1_agreement": float(best.mean()),
+        "rating": float(group.mean()),
+        "best_rating": float(group.max(axis=1).mean()),
+    }
+
 
 GROUP_SIZES = {"best_of_9": 9, "best_of_3": 3}
 FACETS: dict[str, str] = {"best_of_9": "Best of 9", "best_of_3": "Best of 3"}
@@ -54,16 +121,6 @@ def measure(
 
     Rows: `top1_agreement` and `rating_of_best` by facet (`best_of_9`, `best_of_3`) and variant
     (`paper`, `assay`), overall and per tag; overall also what `genai_bench` reports.
-
-    Args:
-        scores: must hold every pair id of the answers.
-        answers: ratings of images and tags of prompts.
-        plan: resamples the prompts.
-        benchmark: name for the rows.
-        revision: revision for the rows.
-
-    Raises:
-        KeyError: an image has no row in `scores`, or a prompt is not in the plan.
     """
     builder = MeasuredBuilder(plan.n_resamples)
     overall = scores.oriented().loc[answers.images["pair_id"]]
@@ -82,7 +139,7 @@ def measure(
 
 
 def chance(answers: RankingAnswers) -> dict[tuple[str, str], dict[str, float]]:
-    """What a random choice reaches, by model and facet; see `choices.random_choice`."""
+    """Figures of a random choice, by model and facet."""
     return {
         (model, facet): random_choice(answers.labels[answers.rows_of(model)], size)
         for model in answers.models
@@ -157,3 +214,51 @@ def _selections(
     for skill, members in answers.skills.items():
         if members:
             yield skill, np.array([prompt in members for prompt in prompts])
+
+
+CARD = Card.read(Path(__file__).parent / "card.toml", MEASURES)
+
+
+class GenAiRanking(Benchmark):
+    """Nine images of each of 800 prompts by two models, all rated."""
+
+    card = CARD
+
+    def answers(self, data: Path | None) -> RankingAnswers:
+        """Read ratings and tags; see `load_answers`."""
+        return load_answers(self.folder(data))
+
+    def questions(self, data: Path | None) -> Questions:
+        """Read the images from the models' archives or unpacked folders; see `load_questions`."""
+        return load_questions(self.folder(data))
+
+    def has_questions(self, data: Path | None) -> bool:
+        """Whether prompts and images are there; that each image is, `questions` checks."""
+        folder = self.folder(data)
+        return folder.has(RATINGS) and has_images(folder)
+
+    def prompts(self, data: Path | None) -> pd.DataFrame:
+        """The prompts with their tags; see `Benchmark.prompts`."""
+        return load_prompts(self.folder(data))
+
+    def facts(self, answers: RankingAnswers) -> Mapping[str, pd.DataFrame]:
+        """What a random choice reaches; see `protocol.chance`."""
+        rows = [
+            {"split": model, "facet": facet, **figures}
+            for (model, facet), figures in chance(answers).items()
+        ]
+        return {"What a random choice and the best one reach": pd.DataFrame(rows)}
+
+    def cases(self, answers: RankingAnswers, data: Path | None) -> pd.DataFrame:
+        """Prompts to look at; see `benchmarks.genai_ranking.cases`."""
+        texts = self.prompts(data).set_index("prompt_id")["prompt"]
+        return cases(answers, texts.to_dict())
+
+    def measure(
+        self, scores: ScoreTable, answers: RankingAnswers, plan: ResamplingPlan
+    ) -> Measured:
+        """The rows of `protocol.measure`."""
+        return measure(scores, answers, plan, self.name, self.card.revision)
+
+
+BENCHMARKS = (GenAiRanking(),)

@@ -1,1 +1,1 @@
-"""Text-to-image models held against each other by the scores of metrics: means, tests, consensus."""
+"""Boards of text-to-image models: means, tests, consensus of metrics."""

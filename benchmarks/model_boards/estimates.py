@@ -1,21 +1,122 @@
-"""Means of models with intervals, and tests between each two of them: one metric on one slice."""
+"""Estimates of model quality by several metrics: consensus, contradictions, ordering record."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 
-from benchmarks.arrays import FloatArray, IntArray
-from benchmarks.model_boards.slices import SliceScores
-from benchmarks.statistics.influence import acceleration
-from benchmarks.statistics.intervals import bca
+from benchmarks.arrays import BoolArray, FloatArray, IntArray
+from benchmarks.model_boards.rated_models import SliceScores
+from benchmarks.statistics.intervals import acceleration, bca
 from benchmarks.statistics.multiplicity import holm
-from benchmarks.statistics.paired_many import TStatistics, t_statistics
+from benchmarks.statistics.ordering import GECKO_LEVEL, Relation, relation
+from benchmarks.statistics.paired import TStatistics, t_statistics
+
+# Record of a metric at ordering models.
+
+
+_DIGITS = 9
+"""Mean ratings are fractions such as 13/3. Their differences are rounded to this many digits, so
+that equal ones are ties in the test and not two floats side by side."""
+
+
+@dataclass(frozen=True)
+class PairRelation:
+    """Two models, by people and by a metric.
+
+    Attributes:
+        first: one model.
+        second: the other.
+        people: 1 where people find the first better, -1 the second, 0 no significant difference.
+        metric: likewise by the metric; None where no prompt of both has its scores.
+        n_prompts: with ratings and scores of both.
+    """
+
+    first: str
+    second: str
+    people: Relation
+    metric: Relation | None
+    n_prompts: int
+
+
+@dataclass(frozen=True)
+class OrderingRecord:
+    """Relations of all pairs of models that people rated on the same prompts (Gecko).
+
+    A relation is that of Wilcoxon's signed ranks on the values of the same prompts.
+
+    Attributes:
+        pairs: each once, in the order of the models.
+        level: below which a p-value is significant.
+    """
+
+    pairs: tuple[PairRelation, ...]
+    level: float = GECKO_LEVEL
+
+    @property
+    def right(self) -> int:
+        """Pairs that the metric relates as people do; one without scores is wrong."""
+        return sum(pair.people == pair.metric for pair in self.pairs)
+
+    @property
+    def reversed(self) -> int:
+        """Pairs that the metric orders significantly, and against the people's significant order."""
+        return sum(pair.people * (pair.metric or 0) == -1 for pair in self.pairs)
+
+
+def ordering_record(
+    people: FloatArray, metric: FloatArray, models: Sequence[str], level: float = GECKO_LEVEL
+) -> OrderingRecord:
+    """Compare a metric's relations with the people's.
+
+    Args:
+        people: shape (P, M), mean rating of each prompt's image of each model; NaN where there is
+            none.
+        metric: shape (P, M), its scores, higher is better; NaN likewise.
+        models: names, length M.
+        level: of both tests.
+
+    Raises:
+        ValueError: the shapes differ.
+    """
+    if people.shape != metric.shape or people.shape[1:] != (len(models),):
+        raise ValueError(f"ratings {people.shape}, scores {metric.shape}, {len(models)} models")
+    pairs = []
+    for a, b in combinations(range(len(models)), 2):
+        rated = _differences(people, a, b)
+        rated_prompts = np.isfinite(rated)
+        if not rated_prompts.any():
+            continue
+        scored = np.where(rated_prompts, metric[:, a] - metric[:, b], np.nan)
+        there = np.isfinite(scored)
+        pairs.append(
+            PairRelation(
+                models[a],
+                models[b],
+                _related(rated, level),
+                _related(scored, level) if there.any() else None,
+                int(there.sum()),
+            )
+        )
+    return OrderingRecord(tuple(pairs), level)
+
+
+def _differences(values: FloatArray, a: int, b: int) -> FloatArray:
+    return np.asarray(np.round(values[:, a] - values[:, b], _DIGITS))
+
+
+def _related(differences: FloatArray, level: float) -> Relation:
+    return relation(differences, np.zeros_like(differences), level)
+
+
+# Means of models by one metric.
+
 
 LEVEL = 0.05
-"""Of all tests between models on a slice together, after Holm's correction."""
+"""Level of all tests between models on a slice together, after Holm's correction."""
 
 
 @dataclass(frozen=True)
@@ -121,3 +222,89 @@ def holm_over_metrics(p: FloatArray) -> FloatArray:
     corrected = np.full(p.shape, np.nan)
     corrected[:, a, b] = corrected[:, b, a] = holm(p[:, a, b])
     return corrected
+
+
+# Consensus of several metrics.
+
+
+@dataclass(frozen=True)
+class Consensus:
+    """Order of M models by several metrics, nothing averaged over them.
+
+    A model is better than another where at least one metric says so with significance and none
+    says the contrary; where metrics contradict each other, the two stay without an order.
+
+    Attributes:
+        better: shape (M, M), whether a (first axis) is better than b.
+        disputed: shape (M, M), whether metrics order the two in opposite ways; symmetric.
+        rank_low: shape (M,), 1 + the number of models that are better.
+        rank_high: shape (M,), M less the number of models that are worse.
+        order: shape (M,), places of the models, the first of the board first.
+        tiers: shape (M,), from 1; no two models of a tier are told apart.
+    """
+
+    better: BoolArray
+    disputed: BoolArray
+    rank_low: IntArray
+    rank_high: IntArray
+    order: IntArray
+    tiers: IntArray
+
+
+def consensus(relations: IntArray, lead: FloatArray) -> Consensus:
+    """Join the relations that J metrics find.
+
+    Args:
+        relations: shape (J, M, M), 1 where a is better than b, -1 where it is worse, 0 where the
+            metric does not tell; antisymmetric in the models.
+        lead: shape (M,), values by which models with equal rank ranges are put in order, higher
+            first; NaN comes last.
+    """
+    above, below = (np.asarray(side.any(axis=0)) for side in (relations > 0, relations < 0))
+    better: BoolArray = above & ~below
+    n_models = len(lead)
+    rank_low = 1 + better.sum(axis=0)
+    rank_high = n_models - better.sum(axis=1)
+    order = _in_order(better, np.lexsort((-np.nan_to_num(lead, nan=-np.inf), rank_high, rank_low)))
+    return Consensus(
+        better, above & below, rank_low, rank_high, order, tiers_down(better | better.T, order)
+    )
+
+
+def _in_order(better: BoolArray, preferred: IntArray) -> IntArray:
+    """By rank range and value, save that nobody stands below a model that it is better than.
+
+    Significance is no transitive relation, and only where it is would rank ranges alone do that.
+    Of models that are better than each other in a circle, the preferred one comes first.
+    """
+    left = list(preferred)
+    worse_than = better.sum(axis=0)
+    found: list[int] = []
+    while left:
+        place = next((i for i in left if not worse_than[i]), left[0])
+        left.remove(place)
+        found.append(int(place))
+        worse_than = worse_than - better[place]
+    return np.array(found, np.intp)
+
+
+def tiers_down(told: BoolArray, order: IntArray) -> IntArray:
+    """Down the board, a model opens a new tier if it is told apart from any of the current one.
+
+    Args:
+        told: shape (M, M), whether two models are told apart; symmetric.
+        order: shape (K,), places of the models on the board, the first first; K <= M.
+
+    Returns:
+        Shape (M,), tiers from 1; 0 for models that are not in the order.
+    """
+    tiers = np.zeros(len(told), np.intp)
+    # Whether a model is told apart from any member of the current tier.
+    apart = np.zeros(len(told), bool)
+    tier = 0
+    for place in order:
+        if not tier or apart[place]:
+            tier, apart = tier + 1, np.zeros(len(told), bool)
+        apart |= told[place]
+        tiers[place] = tier
+    return tiers

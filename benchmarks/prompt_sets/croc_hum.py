@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from benchmarks.croc.benchmark import CARD
 from benchmarks.croc.load import METADATA, load_prompts
-from benchmarks.prompt_sets.prompt_set import Drawing, PromptSet, SetPrompt
-from benchmarks.prompt_sets.set_cards import card_beside
-from benchmarks.prompt_sets.tables import set_prompts_of
+from benchmarks.croc.protocol import CARD
+from benchmarks.prompt_sets.prompt_set import (
+    Drawing,
+    PromptSet,
+    SetPrompt,
+    card_beside,
+    set_prompts_of,
+)
 from benchmarks.sources.folder import DataFolder
 
 

@@ -1,18 +1,17 @@
-"""The bundled prompt set, of the prompts of `demo_gecko`: no files, and simulated models."""
+"""The bundled prompt set: the prompts of `demo_gecko`, which simulated models have drawn."""
 
 from __future__ import annotations
 
-from benchmarks.demo import gecko_split
-from benchmarks.prompt_sets.prompt_set import Drawing, PromptSet, SetPrompt
-from benchmarks.prompt_sets.set_cards import set_card
+from benchmarks.demo.load import gecko_answers
+from benchmarks.prompt_sets.prompt_set import Drawing, PromptSet, SetPrompt, set_card
 from benchmarks.sources.folder import DataFolder
 
 
 def _prompts(folder: DataFolder) -> list[SetPrompt]:
     del folder
     return [
-        SetPrompt(p.id, p.text, skills=(p.skill, f"{p.skill}:{p.sub_skill}"))
-        for p in gecko_split.prompts()
+        SetPrompt(prompt_id, text, skills=(skill, f"{skill}:{sub_skill}"))
+        for prompt_id, text, skill, sub_skill in gecko_answers().prompts.itertuples(index=False)
     ]
 
 

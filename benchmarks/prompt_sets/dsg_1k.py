@@ -7,8 +7,7 @@ from types import MappingProxyType
 
 import pandas as pd
 
-from benchmarks.prompt_sets.prompt_set import Drawing, PromptSet, SetPrompt
-from benchmarks.prompt_sets.set_cards import set_card
+from benchmarks.prompt_sets.prompt_set import Drawing, PromptSet, SetPrompt, set_card
 from benchmarks.sources.folder import DataFolder, data_row
 
 QUESTIONS = "dsg_tifa160/dsg-1k-anns.csv"

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from benchmarks.evalmuse.benchmark import CARD
-from benchmarks.evalmuse.element_keys import SKILLS, UNREPORTED_SKILL, parse_element_key
-from benchmarks.evalmuse.load import PROMPTS, RankingPrompt, ranking_prompts
-from benchmarks.prompt_sets.prompt_set import SEEDS, Drawing, PromptSet, SetElement, SetPrompt
-from benchmarks.prompt_sets.set_cards import card_beside
+from benchmarks.evalmuse.load import (
+    PROMPTS,
+    SKILLS,
+    UNREPORTED_SKILL,
+    RankingPrompt,
+    parse_element_key,
+    ranking_prompts,
+)
+from benchmarks.evalmuse.protocol import CARD
+from benchmarks.prompt_sets.prompt_set import (
+    SEEDS,
+    Drawing,
+    PromptSet,
+    SetElement,
+    SetPrompt,
+    card_beside,
+)
 from benchmarks.sources.folder import DataFolder
 
 IMAGES_EACH = (*SEEDS, 7919)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Literal
 
-from benchmarks.gecko.benchmark import CARD
 from benchmarks.gecko.load import PROMPTS, RELIABLE_FLAG, load_prompts
-from benchmarks.prompt_sets.prompt_set import Drawing, PromptSet, SetPrompt
-from benchmarks.prompt_sets.set_cards import card_beside
+from benchmarks.gecko.protocol import CARD
+from benchmarks.prompt_sets.prompt_set import Drawing, PromptSet, SetPrompt, card_beside
 from benchmarks.sources.folder import DataFolder
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from benchmarks.genai_bench.benchmark import CARD_1600
 from benchmarks.genai_bench.load import Release, load_prompts
-from benchmarks.prompt_sets.prompt_set import Drawing, PromptSet, SetPrompt
-from benchmarks.prompt_sets.set_cards import card_beside
-from benchmarks.prompt_sets.tables import set_prompts_of
+from benchmarks.genai_bench.protocol import CARD_1600
+from benchmarks.prompt_sets.prompt_set import (
+    Drawing,
+    PromptSet,
+    SetPrompt,
+    card_beside,
+    set_prompts_of,
+)
 from benchmarks.sources.folder import DataFolder
 
 _RELEASE = Release(CARD_1600.name)

@@ -1,27 +1,119 @@
-"""A prompt set: a benchmark of text-to-image models, where `Benchmark` is one of metrics.
-
-Models draw its prompts, metrics score what they drew, and a board compares the models. There are no
-human answers: what is known of a generation is what the metrics say of it.
-"""
+"""Prompt sets: prompts that models draw, their cards, seeds and image names."""
 
 from __future__ import annotations
 
+import hashlib
 import math
+import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
+import numpy as np
 import pandas as pd
 
+from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.errors import SubmitterError
-from benchmarks.prompt_sets.means import add_means
 from benchmarks.rows import Measured, MeasuredBuilder, Row
 from benchmarks.schema import Answers, Benchmark, Card, MeasureInfo, Questions, ScoreTable
 from benchmarks.sources.folder import DataFolder
-from benchmarks.statistics.resampling import ResamplingPlan
+from benchmarks.statistics.resampling import ResamplingPlan, mean_of_defined, resampled_mean
+
+# Seeds.
+
+
+MAX_SEED = 2**64 - 1
+"""Largest seed of a `torch.Generator`."""
+
+
+def parse_seeds(text: str) -> tuple[int, ...]:
+    """Seeds as they are given on the command line: `42,3407,5096`.
+
+    Raises:
+        SubmitterError: `bad_seeds`: none, not whole numbers from 0 to 2^64 - 1, or one twice.
+    """
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    good = all(part.isascii() and part.isdigit() and len(part) <= 20 for part in parts)
+    seeds = tuple(int(part) for part in parts) if good else ()
+    if not seeds or len(set(seeds)) < len(seeds) or max(seeds) > MAX_SEED:
+        raise SubmitterError(
+            "bad_seeds",
+            f"{text[:80]!r} are no seeds: whole numbers from 0 to 2^64 - 1, each once.",
+            "For example --seeds 42,3407,5096",
+        )
+    return seeds
+
+
+# File names of images, which no prompt can influence.
+
+
+IMAGES = "images"
+_UNSAFE = re.compile(r"[^a-z0-9]+")
+_SLUG = 40
+_DIGEST = 10
+
+
+def image_file(prompt_id: str, seed: int) -> str:
+    """Path of an image inside its folder: `images/counting-7-1f0c9a3b2d_s42.png`.
+
+    A readable part of the id, the beginning of the SHA-256 of the whole id (ids that differ only
+    in letters that are left out, or in their case, keep apart on every file system), and the seed.
+    """
+    slug = _UNSAFE.sub("-", prompt_id.lower()).strip("-")[:_SLUG].strip("-") or "prompt"
+    digest = hashlib.sha256(prompt_id.encode()).hexdigest()[:_DIGEST]
+    return f"{IMAGES}/{slug}-{digest}_s{seed}.png"
+
+
+# Cards.
+
+
+FOLDER = Path(__file__).parent / "cards"
+
+
+def set_card(name: str) -> Card:
+    """The card of a prompt set.
+
+    Raises:
+        pydantic.ValidationError: a field is missing, misspelt or of the wrong type.
+    """
+    return Card.read(FOLDER / f"{name}.toml", MEASURES)
+
+
+def card_beside(name: str, of: Card, paths: Sequence[str], *, skills: bool = True) -> Card:
+    """The card of a prompt set that is read from files of a benchmark of metrics.
+
+    Files and skills are declared once, by the benchmark: so both read the same release, and a
+    skill goes by one key on the boards of metrics and of models.
+
+    Args:
+        name: of the set.
+        of: the benchmark's card.
+        paths: those of its files that hold the prompts.
+        skills: whether the prompts have its skills.
+
+    Raises:
+        ValueError: the benchmark declares no such file.
+    """
+    declared = {file.path: file for file in of.files}
+    missing = [path for path in paths if path not in declared]
+    if missing:
+        raise ValueError(f"{of.name} declares no {', '.join(missing)}")
+    shared = {
+        "licence": of.licence,
+        "citation": of.citation,
+        "links": of.links,
+        "files": tuple(declared[path] for path in paths),
+        "skills": of.skills if skills else {},
+    }
+    card = set_card(name)
+    # What the set's own file says stands: it may narrow the licence or add a link.
+    return card.model_copy(
+        update={key: value for key, value in shared.items() if key not in card.model_fields_set}
+    )
+
 
 MEASURE = "model_score"
 MEASURES: Mapping[str, MeasureInfo] = MappingProxyType(
@@ -55,7 +147,7 @@ class SetElement:
 
 @dataclass(frozen=True, slots=True)
 class SetPrompt:
-    """One prompt.
+    """Prompt of a set.
 
     Attributes:
         prompt_id: stable and public.
@@ -74,7 +166,7 @@ class SetPrompt:
 
 @dataclass(frozen=True)
 class Drawing:
-    """How the images of a set are to be drawn.
+    """Requirements on the images of a set.
 
     Attributes:
         seeds: proposed; a model may have others, and any number of them.
@@ -89,7 +181,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class PromptAnswers(Answers):
-    """What is known of the prompts; `pair_ids` is empty, since every model has its own seeds."""
+    """Prompts of a set; `pair_ids` is empty, since every model has its own seeds."""
 
     prompts: tuple[SetPrompt, ...] = field(default=(), kw_only=True)
 
@@ -107,7 +199,7 @@ class PromptAnswers(Answers):
 
 
 class PromptSet(Benchmark):
-    """One prompt set.
+    """Prompt set: a benchmark of text-to-image models, without human answers.
 
     Args:
         card: what people are told about it; `track` is `models`.
@@ -168,7 +260,7 @@ class PromptSet(Benchmark):
         return replace(found, sources=folder.verified())
 
     def questions(self, data: Path | None) -> Questions:
-        """There are none before a model has drawn.
+        """No questions: there are none before a model has drawn.
 
         Raises:
             SubmitterError: always.
@@ -218,3 +310,121 @@ def parsed_pair(pair: str) -> tuple[str, int, bool]:
     """Prompt id, seed and whether the image was perturbed; the inverse of `pair_id`."""
     prompt_id, _, seed = pair.rpartition("/")
     return prompt_id, int(seed.removesuffix("+")), seed.endswith("+")
+
+
+def set_prompts_of(table: pd.DataFrame) -> Iterator[SetPrompt]:
+    """Prompts of a set from a table, a row each.
+
+    Args:
+        table: columns `prompt_id`, `prompt`, `split`, `skills` (joined by `;`), as
+            `Benchmark.prompts` gives them.
+    """
+    columns = (table[name].astype(str) for name in ("prompt_id", "prompt", "split", "skills"))
+    for prompt_id, text, split, skills in zip(*columns, strict=True):
+        yield SetPrompt(prompt_id, text, split, tuple(filter(None, skills.split(";"))))
+
+
+# Means of one model over prompts.
+
+
+def by_seed(scores: pd.Series, prompts: Sequence[str]) -> tuple[tuple[int, ...], FloatArray]:
+    """Scores of one metric for one model, arranged.
+
+    Args:
+        scores: index pair ids of `prompt_set.pair_id`; those of perturbed images are passed over.
+        prompts: ids of the set, in its order.
+
+    Returns:
+        The seeds, ascending, and an array of shape (seeds, prompts); NaN where there is no score.
+    """
+    pairs = scores.index.astype(str)
+    plain = ~pairs.str.endswith("+")
+    parts = pairs[plain].str.rsplit("/", n=1)
+    ids, seeds = parts.str[0], parts.str[1].astype("uint64")
+    distinct = np.unique(seeds)
+    found = np.full((len(distinct), len(prompts)), np.nan)
+    columns = pd.Index(prompts).get_indexer(ids)
+    known = columns >= 0
+    rows = np.searchsorted(distinct, seeds)
+    found[rows[known], columns[known]] = scores.to_numpy(np.float64)[plain][known]
+    return tuple(int(seed) for seed in distinct), found
+
+
+def over_seeds(images: FloatArray) -> FloatArray:
+    """Mean of each prompt over its images; NaN where none has a score.
+
+    Two models with the same scores of a prompt have the same mean, whichever seed gave which; and
+    where all scores are one number the mean is that number, however many there are. Summed as they
+    come, rounding would break such ties, and tests would count what is left as differences.
+
+    Args:
+        images: shape (S, P), as `by_seed` gives them.
+
+    Returns:
+        Shape (P,).
+    """
+    if not len(images):
+        return np.full(images.shape[1], np.nan)
+    ordered = np.sort(images, axis=0)  # NaN comes last
+    n = np.isfinite(ordered).sum(axis=0)
+    highest = np.take_along_axis(ordered, np.maximum(n - 1, 0)[None], axis=0)[0]
+    found: FloatArray = np.where(
+        ordered[0] == highest, ordered[0], mean_of_defined(ordered, axis=0)
+    )
+    return found
+
+
+def skills_of(prompts: Sequence[SetPrompt]) -> tuple[str, ...]:
+    """Skills and sub-skills of the prompts, in order of first appearance."""
+    return tuple(dict.fromkeys(skill for one in prompts for skill in one.skills))
+
+
+def add_means(
+    builder: MeasuredBuilder,
+    blank: Row,
+    scores: ScoreTable,
+    prompts: Sequence[SetPrompt],
+    plan: ResamplingPlan,
+) -> None:
+    """Rows of the mean score over all prompts and over those of each skill, for every metric.
+
+    A prompt's value is the mean over its images that have a score; of a metric for which lower is
+    better, the negated one.
+    """
+    ids = [one.prompt_id for one in prompts]
+    slices: list[tuple[str | None, IntArray]] = [(None, np.arange(len(prompts)))]
+    for named in skills_of(prompts):
+        tested = [place for place, one in enumerate(prompts) if named in one.skills]
+        slices.append((named, np.array(tested, np.intp)))
+    for metric in scores.metrics:
+        sign = scores.directions.get(metric, 1)
+        seeds, images = by_seed(sign * scores.overall[metric], ids)
+        values = mean_of_defined(images, axis=0) if seeds else np.full(len(ids), np.nan)
+        for skill, places in slices:
+            row = replace(blank, metric=metric, facet=metric, skill=skill)
+            _add_mean(builder, row, values[places], images[:, places], (ids, places, plan))
+
+
+def _add_mean(
+    builder: MeasuredBuilder,
+    row: Row,
+    values: FloatArray,
+    images: FloatArray,
+    at: tuple[Sequence[str], IntArray, ResamplingPlan],
+) -> None:
+    ids, places, plan = at
+    there = np.isfinite(values)
+    builder.add(
+        replace(
+            row,
+            value=float(mean_of_defined(values)),
+            n_items=int(np.isfinite(images).sum()),
+            n_clusters=int(there.sum()),
+            n_missing=int(np.isnan(images).sum()),
+            note="" if there.any() else "no image of these prompts has a score",
+        ),
+        resampled_mean(values, plan.counts[:, places]),
+        [ids[place] for place in places[there]],
+        values[there],
+        members=places,
+    )

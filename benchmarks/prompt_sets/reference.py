@@ -1,26 +1,87 @@
-"""What is known of models on these prompts from elsewhere: printed tables, and released ratings.
-
-The figures of a table are those of its metric, its images and its time. They stand beside a board,
-never on it: no interval belongs to them, and their order is the order of rounded means.
-"""
+"""Reference scores of prompt sets: printed figures of models from elsewhere."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
 from types import MappingProxyType
 
 import pandas as pd
 
-from benchmarks.prompt_sets.recomputed_means import genai_means, tifa160_means
-from benchmarks.prompt_sets.reference_rows import ReferenceRow, ranked
 from benchmarks.published import PublishedCell, papers, published
-from benchmarks.statistics.seeds import SeedStability, seed_stability
+from benchmarks.published.cells import printed_digits, printed_figure
+from benchmarks.statistics.seeds import SeedStability, competition_ranks, seed_stability
+
+ALL = "all"
+"""Name of the column over all prompts."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceRow:
+    """Figure of a model.
+
+    Attributes:
+        model: as its source names it.
+        metric: that gave it, or `human`.
+        value: in the unit of our rows: 91.18 of a metric that is printed times 100 is 0.9118.
+        printed: the figure with the digits it is shown with.
+        split: part of the set; None: all of it.
+        skill: key of the set's card; None: all prompts.
+        facet: rating template or gold; None where there is one only.
+        seed: of the images; None where it is not said, or over several.
+        rank: among the models of the table in this column: 1 + how many are printed with more.
+        printed_rank: where the source prints one.
+    """
+
+    model: str
+    metric: str
+    value: float
+    printed: str
+    split: str | None = None
+    skill: str | None = None
+    facet: str | None = None
+    seed: int | None = None
+    rank: int = 0
+    printed_rank: int | None = None
+
+    @property
+    def place(self) -> tuple[str, str | None, str | None, str | None, int | None]:
+        """Key of its column, shared by the rows that are ranked together."""
+        return self.metric, self.split, self.skill, self.facet, self.seed
+
+    @property
+    def column(self) -> str:
+        """Name of its column, e.g. `fga-blip2 counting`, `vqascore seed 42`."""
+        seed = None if self.seed is None else f"seed {self.seed}"
+        named = [part for part in (self.split, self.skill, self.facet, seed) if part is not None]
+        return " ".join((self.metric, *(named or [ALL])))
+
+
+def ranked(rows: Iterable[ReferenceRow]) -> tuple[ReferenceRow, ...]:
+    """The rows in their order, each with its competition rank on the digits shown.
+
+    A column is ranked in the unit it is shown in, so that what prints alike ties (EvalMuse-40K,
+    Table 10).
+    """
+    rows = tuple(rows)
+    columns: dict[object, list[int]] = {}
+    for position, row in enumerate(rows):
+        columns.setdefault(row.place, []).append(position)
+    ranks: dict[int, int] = {}
+    for positions in columns.values():
+        shown = [rows[position].printed for position in positions]
+        decimals = max(map(printed_digits, shown))
+        found = competition_ranks([float(printed_figure(one)) for one in shown], decimals)
+        ranks |= dict(zip(positions, map(int, found), strict=True))
+    return tuple(replace(row, rank=ranks[position]) for position, row in enumerate(rows))
+
+
+# Figures printed in papers.
+
 
 SEED = "seed "
-"""How a facet of the printed cells begins that names a seed."""
+"""Prefix of a facet of the printed cells that names a seed."""
 
 
 @dataclass(frozen=True)
@@ -29,12 +90,10 @@ class ReferenceTable:
 
     Attributes:
         paper: key in `benchmarks.published.papers()`.
-        table: its name there, or of the released ratings.
+        table: its name there.
         title: what it shows.
         note: what a reader must know before comparing; empty as a rule.
         rows: one per model and column.
-        recomputed: whether the figures follow from released ratings here, instead of being copied
-            from print.
         errata: ids of entries of `benchmarks.errata` about it.
     """
 
@@ -43,7 +102,6 @@ class ReferenceTable:
     title: str
     note: str
     rows: tuple[ReferenceRow, ...]
-    recomputed: bool = False
     errata: tuple[str, ...] = ()
 
     @property
@@ -53,11 +111,11 @@ class ReferenceTable:
 
     @property
     def models(self) -> tuple[str, ...]:
-        """In the order of the table."""
+        """The models, in the order of the table."""
         return tuple(dict.fromkeys(row.model for row in self.rows))
 
     def stability(self, metric: str) -> SeedStability:
-        """Whether the models keep their order over the seeds of the table (Re-Thinking).
+        """Stability of the models' order over the seeds of the table (Re-Thinking).
 
         Args:
             metric: one of the table that was printed for several seeds.
@@ -73,7 +131,7 @@ class ReferenceTable:
         return seed_stability([[found[seed, model] for model in self.models] for seed in seeds])
 
     def frame(self) -> pd.DataFrame:
-        """One line per model: `model`, then `figure (rank)` for each column of the table."""
+        """Table of a line per model: `model`, then `figure (rank)` for each column."""
         lines: dict[str, dict[str, str]] = {model: {"model": model} for model in self.models}
         for row in self.rows:
             lines[row.model][row.column] = f"{row.printed} ({row.rank})"
@@ -82,17 +140,7 @@ class ReferenceTable:
 
 @dataclass(frozen=True)
 class _Printed:
-    """Which printed cells make a table for a prompt set.
-
-    Attributes:
-        paper: key of the paper.
-        table: its name there.
-        measure: of the figures; those of `model_rank` are the printed ranks.
-        note: what a reader must know before comparing.
-        split: the cells' own; None: any.
-        skill_is_split: whether what the cells call skill is a part of the set.
-        errata: ids of entries about it.
-    """
+    """Selection of printed cells that make a table for a prompt set."""
 
     paper: str
     table: str
@@ -101,23 +149,6 @@ class _Printed:
     split: str | None = None
     skill_is_split: bool = False
     errata: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class _Recomputed:
-    """Means that follow from released ratings.
-
-    Attributes:
-        paper: key of the paper that rated.
-        title: what the table shows.
-        note: what a reader must know.
-        means: its rows, from the folder of data; none where the ratings are not there.
-    """
-
-    paper: str
-    title: str
-    note: str
-    means: Callable[[Path | None], tuple[ReferenceRow, ...]]
 
 
 _GECKO_NOTE = (
@@ -158,45 +189,11 @@ _OTHERS = (
         "On 1,000 prompts of MSCOCO that were not released: none of the sets here.",
     ),
 )
-_RATED = "released ratings"
-_RECOMPUTED: Mapping[str, _Recomputed] = MappingProxyType(
-    {
-        "genai_prompts": _Recomputed(
-            "genai_bench",
-            "Mean human rating (1-5) of six models, by tag",
-            "One image of each prompt, three ratings each, two of which lie outside the scale "
-            "and count as released. Prompts without a tag count in the overall mean.",
-            genai_means,
-        ),
-        "tifa160_prompts": _Recomputed(
-            "tifa",
-            "Mean human rating (1-5) of five models: two ratings of TIFA, five of DSG",
-            "One image of each prompt.",
-            tifa160_means,
-        ),
-    }
-)
 
 
-def references_of(name: str, data: Path | None = None) -> tuple[ReferenceTable, ...]:
-    """What is known from elsewhere of models on the prompts of a set.
-
-    Args:
-        name: of the prompt set.
-        data: folder of data; tables that rest on released ratings are there only if these are.
-
-    Raises:
-        SubmitterError: `data_malformed`, where the ratings are not the released ones.
-    """
-    tables = [_table(one) for one in _PRINTED.get(name, ())]
-    if name in _RECOMPUTED:
-        rated = _RECOMPUTED[name]
-        rows = rated.means(data)
-        if rows:
-            tables.append(
-                ReferenceTable(rated.paper, _RATED, rated.title, rated.note, rows, recomputed=True)
-            )
-    return tuple(tables)
+def references_of(name: str) -> tuple[ReferenceTable, ...]:
+    """The tables that papers print of models on the prompts of a set; they never enter a board."""
+    return tuple(map(_table, _PRINTED.get(name, ())))
 
 
 def other_references() -> tuple[ReferenceTable, ...]:
@@ -204,11 +201,11 @@ def other_references() -> tuple[ReferenceTable, ...]:
     return tuple(map(_table, _OTHERS))
 
 
-def reference_frames(name: str, data: Path | None = None) -> dict[str, pd.DataFrame]:
+def reference_frames(name: str) -> dict[str, pd.DataFrame]:
     """The tables of `references_of` by what they show, for `describe --facts`."""
     return {
         f"{one.source}: {one.title}; with rank. {one.note}".strip(): one.frame()
-        for one in references_of(name, data)
+        for one in references_of(name)
     }
 
 

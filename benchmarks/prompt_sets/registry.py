@@ -1,4 +1,4 @@
-"""Finds the prompt sets: every module beside this one that defines `PROMPT_SETS`."""
+"""Registry of prompt sets: every module beside this one that defines `PROMPT_SETS`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def load_prompt_sets() -> Mapping[str, PromptSet]:
 def with_prompt_sets(
     benchmarks: Mapping[str, Benchmark], sets: Mapping[str, PromptSet]
 ) -> Mapping[str, Benchmark]:
-    """Whatever has a name: benchmarks of metrics, then prompt sets.
+    """Benchmarks of metrics, then prompt sets, by name.
 
     Raises:
         PlatformError: a prompt set is called as a benchmark is.

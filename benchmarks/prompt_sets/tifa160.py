@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from benchmarks.prompt_sets.prompt_set import Drawing, PromptSet, SetPrompt
-from benchmarks.prompt_sets.set_cards import card_beside
+from benchmarks.prompt_sets.prompt_set import Drawing, PromptSet, SetPrompt, card_beside
 from benchmarks.sources.folder import DataFolder
-from benchmarks.tifa160.benchmark import CARD
 from benchmarks.tifa160.load import HUMAN, load_prompts
+from benchmarks.tifa160.protocol import CARD
 
 
 def _prompts(folder: DataFolder) -> list[SetPrompt]:

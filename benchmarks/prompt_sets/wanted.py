@@ -14,8 +14,7 @@ from types import MappingProxyType
 
 import tomlkit
 
-from benchmarks.prompt_sets.image_names import image_file
-from benchmarks.prompt_sets.prompt_set import Drawing
+from benchmarks.prompt_sets.prompt_set import Drawing, image_file
 
 MANIFEST = "assay.toml"
 TABLE = "images.jsonl"
@@ -78,7 +77,7 @@ class Wanted:
 
     @property
     def n_images(self) -> int:
-        """How many there are."""
+        """Number of images."""
         return len(self.prompts) * len(self.seeds)
 
 

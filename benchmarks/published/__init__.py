@@ -1,4 +1,4 @@
-"""What the papers print, cell by cell, to be shown beside what is computed here.
+"""Printed tables of the papers, cell by cell, for comparison with what is computed here.
 
 `cells` reads the tables, `papers.toml` says where each was printed. No figure here is computed.
 """

@@ -33,7 +33,7 @@ class _Frozen(BaseModel):
 
 
 class Paper(_Frozen):
-    """Where tables were printed.
+    """A paper and its tables.
 
     Attributes:
         name: short name it goes by.
@@ -53,7 +53,7 @@ class Paper(_Frozen):
 
 
 class PublishedCell(_Frozen):
-    """One printed figure. Unused fields are None.
+    """A printed figure; unused fields are None.
 
     Attributes:
         paper: key of the paper in `papers()`.
@@ -128,11 +128,7 @@ class PublishedCell(_Frozen):
 
 
 def printed_figure(printed: str) -> Decimal:
-    """The number a cell shows; a relation `<`, `=`, `>` is -1, 0, 1.
-
-    Raises:
-        ValueError: it is neither.
-    """
+    """The number a cell shows; a relation `<`, `=`, `>` is -1, 0, 1."""
     if printed in RELATIONS:
         return RELATIONS[printed]
     try:
@@ -167,15 +163,7 @@ def papers() -> Mapping[str, Paper]:
 
 
 def read_cells(path: Path, known: Mapping[str, Paper]) -> Iterator[PublishedCell]:
-    """Read one file of cells.
-
-    Args:
-        path: file whose header names the fields of `PublishedCell`.
-        known: the papers, whose tables the cells must name.
-
-    Raises:
-        PlatformError: `malformed_published`, naming file, line and fault.
-    """
+    """Read one file of cells."""
     with path.open(encoding="utf-8", newline="") as file:
         for number, line in enumerate(csv.DictReader(file), start=2):
             try:

@@ -1,21 +1,336 @@
-"""The command line of the Re-Thinking measures."""
+"""Command `python -m benchmarks.rethinking`: all measures of a set of scored generations, as listings."""
 
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import numpy as np
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from benchmarks.commands.layout import print_blocks, table_or_lines, write
-from benchmarks.rethinking.generations import read_generations
-from benchmarks.rethinking.report import report
-from benchmarks.rethinking.significance import LEVEL
-from benchmarks.rethinking.tables import listings_of
-from benchmarks.statistics.resampling import DEFAULT_RESAMPLES
+from benchmarks.commands.common import Listing, print_blocks, table_or_lines, write
+from benchmarks.rethinking.measures import (
+    LEVEL,
+    Comparison,
+    Interval,
+    MetricScores,
+    MetricStability,
+    ModelScore,
+    Perturbation,
+    comparisons,
+    comparisons_over_seeds,
+    model_scores,
+    perturbations,
+    perturbations_over_seeds,
+    read_generations,
+    stability,
+    unit_counts,
+)
+from benchmarks.statistics.resampling import DEFAULT_RESAMPLES, ResamplingPlan
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything Re-Thinking asks of a set of scored generations.
+
+    Attributes:
+        scores: mean score and rank of each model with each seed.
+        stability: whether the ranks hold over the seeds, one entry per metric.
+        perturbation: change of the scores of perturbed images, with each seed.
+        perturbation_over_seeds: the same for all seeds together, by image and by prompt.
+        comparisons: each two models with each seed.
+        comparisons_over_seeds: the same for all seeds together, by image and by prompt.
+        notes: what cannot be said about a metric, and why.
+        plan_seed: seed of the generator of the resamples.
+        n_resamples: their number.
+    """
+
+    scores: tuple[ModelScore, ...]
+    stability: tuple[MetricStability, ...]
+    perturbation: tuple[Perturbation, ...]
+    perturbation_over_seeds: tuple[Perturbation, ...]
+    comparisons: tuple[Comparison, ...]
+    comparisons_over_seeds: tuple[Comparison, ...]
+    notes: tuple[str, ...]
+    plan_seed: int
+    n_resamples: int
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON values; numbers that are not finite become null, since JSON knows none."""
+        plain = _plain(asdict(self))
+        assert isinstance(plain, dict)
+        return plain
+
+
+def report(
+    tables: Sequence[MetricScores],
+    n_resamples: int = DEFAULT_RESAMPLES,
+    level: float = LEVEL,
+) -> Report:
+    """Compute all measures; metrics on the same prompts meet the same resamples.
+
+    Args:
+        tables: one per metric, see `benchmarks.rethinking.measures`.
+        n_resamples: bootstrap resamples of the prompts behind the intervals.
+        level: significance level of the paired t-test.
+    """
+    prompts = tuple(dict.fromkeys(prompt for table in tables for prompt in table.prompts))
+    plan = ResamplingPlan.for_revision("rethinking", "generations", prompts, n_resamples)
+    parts = [_of_metric(table, plan, level) for table in tables]
+    return Report(
+        scores=tuple(score for part in parts for score in part.scores),
+        stability=tuple(entry for part in parts for entry in part.stability),
+        perturbation=tuple(p for part in parts for p in part.perturbation),
+        perturbation_over_seeds=tuple(p for part in parts for p in part.perturbation_over_seeds),
+        comparisons=tuple(c for part in parts for c in part.comparisons),
+        comparisons_over_seeds=tuple(c for part in parts for c in part.comparisons_over_seeds),
+        notes=tuple(note for part in parts for note in part.notes),
+        plan_seed=plan.seed,
+        n_resamples=plan.n_resamples,
+    )
+
+
+def _of_metric(table: MetricScores, plan: ResamplingPlan, level: float) -> Report:
+    """The report on one metric."""
+    counts = unit_counts(table, plan)
+    return Report(
+        scores=model_scores(table, plan),
+        stability=(stability(table, plan),),
+        perturbation=perturbations(table, plan),
+        perturbation_over_seeds=perturbations_over_seeds(table, counts),
+        comparisons=comparisons(table, plan, level),
+        comparisons_over_seeds=comparisons_over_seeds(table, counts, level),
+        notes=tuple(_notes(table)),
+        plan_seed=plan.seed,
+        n_resamples=plan.n_resamples,
+    )
+
+
+def _notes(table: MetricScores) -> list[str]:
+    """Reasons for what the tables lack."""
+    found = []
+    if len(table.models) < 2:
+        found.append("one model: no ranks to compare and no pairs to test")
+    if len(table.seeds) < 2:
+        found.append("one seed: nothing can be said of the stability over seeds")
+    if len(table.prompts) < 2:
+        found.append("one prompt: no intervals and no t-tests by prompt")
+    defined = table.scores[np.isfinite(table.scores)]
+    if defined.size == 0:
+        found.append("no score at all")
+    elif defined.size > 1 and np.ptp(defined) == 0:
+        found.append("every score is the same: the metric tells no model from another")
+    return [f"{table.metric}: {note}" for note in found]
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+# Listings for a terminal, scores times 100 as in the paper.
+
+
+_TRUST = "Trust the prompt lines: images of one prompt are alike, so image lines are too sure."
+_LARGEST_IN_FULL = 1e9
+"""Beyond it a number is shown with its leading digits and a power of ten."""
+
+
+def listings_of(found: Report) -> Iterator[Listing]:
+    """The listings that have something to show."""
+    yield _scores(found)
+    yield _stability(found.stability)
+    if any(s.over_seeds.swaps for s in found.stability):
+        yield _swaps(found.stability)
+    change = "Change of the score x 100 when every channel value grows by one"
+    if found.perturbation:
+        yield _perturbations(found.perturbation, change)
+    if found.perturbation_over_seeds:
+        title = f"{change}, all seeds together. {_TRUST}"
+        yield _perturbations(found.perturbation_over_seeds, title)
+    pairs = "Pairs of models: paired t-test beside dominance ratios (R: share won)"
+    if found.comparisons:
+        yield _comparisons(found.comparisons, pairs)
+    if found.comparisons_over_seeds:
+        yield _comparisons(found.comparisons_over_seeds, f"{pairs}, all seeds together. {_TRUST}")
+
+
+def _scores(found: Report) -> Listing:
+    names = ("metric", "seed", "model")
+    lines = [
+        (
+            *(s.metric, s.seed, s.model),
+            _percent(s.value),
+            _interval(s.ci_low, s.ci_high),
+            "-" if s.rank is None else str(s.rank),
+            str(s.n_prompts),
+            str(s.n_missing),
+        )
+        for s in found.scores
+    ]
+    return Listing(
+        "Scores x 100 and ranks (highest first; equal scores share a rank)",
+        (*names, "score", "95 % interval", "rank", "prompts", "missing"),
+        lines,
+        n_names=len(names),
+    )
+
+
+def _stability(found: Sequence[MetricStability]) -> Listing:
+    heads = ("metric", "stable", "in resamples", "like rankings", "swapped pairs", "mean tau")
+    return Listing(
+        "Same ranking with every seed? (intervals: prompts resampled; p: against random orders)",
+        (
+            *heads,
+            "least tau",
+            "tau (swapped) by seeds",
+            "W",
+            "chi2",
+            "p (chi2)",
+            "p (permuted)",
+            "note",
+        ),
+        [_stability_line(s) for s in found],
+    )
+
+
+def _stability_line(s: MetricStability) -> tuple[str, ...]:
+    over = s.over_seeds
+    taus = (
+        f"{s.seeds[p.first]}/{s.seeds[p.second]}: {_number(p.tau, 2)} ({p.swapped})"
+        for p in over.pairs
+    )
+    return (
+        s.metric,
+        "-" if over.stable is None else ("yes" if over.stable else "no"),
+        _share(s.stable_share),
+        f"{_share(over.identical_share)}{_share_between(s.identical_share)}",
+        f"{over.swapped} of {over.n_model_pairs}{_between(s.swapped, 0)}",
+        f"{_number(over.tau_mean, 2)}{_between(s.tau_mean, 2)}",
+        _number(over.tau_min, 2),
+        ", ".join(taus),
+        f"{_number(over.concordance.w, 3)}{_between(s.kendall_w, 3)}",
+        _number(over.concordance.chi_square, 2),
+        _p_value(over.concordance.chi_square_p),
+        _p_value(over.concordance.permutation_p),
+        s.note,
+    )
+
+
+def _swaps(found: Sequence[MetricStability]) -> Listing:
+    return Listing(
+        "Which models change places (seeds with which each scores higher)",
+        ("metric", "model", "higher with", "model", "higher with", "equal with"),
+        [
+            (
+                s.metric,
+                s.models[swap.first],
+                str(swap.first_higher),
+                s.models[swap.second],
+                str(swap.second_higher),
+                str(swap.tied),
+            )
+            for s in found
+            for swap in s.over_seeds.swaps
+        ],
+    )
+
+
+def _perturbations(found: Sequence[Perturbation], title: str) -> Listing:
+    names = ("metric", "seed", "unit", "model")
+    heads = ("mean", "95 % interval", "largest", "sd", "mean / sd", "largest / sd")
+    lines = [
+        (
+            *(p.metric, _seed(p.seed), p.unit, p.model),
+            _percent(p.mean),
+            _interval(p.ci_low, p.ci_high),
+            _percent(p.largest),
+            _percent(p.spread),
+            _number(p.mean_of_spread, 3),
+            _number(p.largest_of_spread, 3),
+            str(p.n_units),
+            str(p.n_missing),
+        )
+        for p in found
+    ]
+    return Listing(title, (*names, *heads, "units", "missing"), lines, n_names=len(names))
+
+
+def _comparisons(found: Sequence[Comparison], title: str) -> Listing:
+    names = ("metric", "seed", "unit", "models")
+    heads = ("difference x 100", "d_z", "t", "p", "p (Holm)", "Wilcoxon W", "p (Wilcoxon)")
+    counts = ("R a>b", "R b>a", "units", "missing")
+    lines = [_comparison_line(c) for c in found]
+    return Listing(title, (*names, *heads, *counts), lines, n_names=len(names))
+
+
+def _comparison_line(c: Comparison) -> tuple[str, ...]:
+    return (
+        *(c.metric, _seed(c.seed), c.unit, f"{c.model_a} {c.relation} {c.model_b}"),
+        f"{_percent(c.difference)} {_interval(c.ci_low, c.ci_high)}".rstrip(),
+        f"{_number(c.effect, 2)}{_between(Interval(c.effect_low, c.effect_high), 2)}",
+        _number(c.t, 2),
+        _p_value(c.p_value),
+        _p_value(c.p_corrected),
+        _number(c.wilcoxon_w, 1),
+        _p_value(c.wilcoxon_p),
+        _number(c.r_ab, 3),
+        _number(c.r_ba, 3),
+        str(c.n_units),
+        str(c.n_missing),
+    )
+
+
+def _seed(seed: str | None) -> str:
+    return "all" if seed is None else seed
+
+
+def _percent(value: float) -> str:
+    return _number(100.0 * value, 2)
+
+
+def _share(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.0%}"
+
+
+def _interval(low: float, high: float) -> str:
+    return "" if math.isnan(low) else f"({_percent(low)} to {_percent(high)})"
+
+
+def _between(interval: Interval, digits: int) -> str:
+    if math.isnan(interval.low):
+        return ""
+    return f" ({_number(interval.low, digits)} to {_number(interval.high, digits)})"
+
+
+def _share_between(interval: Interval) -> str:
+    if math.isnan(interval.low):
+        return ""
+    return f" ({_share(interval.low)} to {_share(interval.high)})"
+
+
+def _number(value: float, digits: int) -> str:
+    """Rounded to so many decimals; one that would be 0 or endless has leading digits instead."""
+    if math.isnan(value):
+        return "-"
+    shown = f"{value + 0.0:.{digits}f}"  # -0.0 becomes 0.0
+    if (value and not float(shown)) or abs(value) >= _LARGEST_IN_FULL:
+        return f"{value:.{max(digits, 2)}g}"
+    return shown
+
+
+def _p_value(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.2g}"
+
 
 app = typer.Typer(
     help="Ranks over seeds, one-step perturbation and significance of scored generations.",

@@ -1,1 +1,1 @@
-"""What an operator can set: by variables of the environment, or in one settings file."""
+"""Settings of Assay: their model, their sources, and the rotation of secrets."""

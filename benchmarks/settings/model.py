@@ -1,216 +1,359 @@
-"""Every setting of Assay: the one list of them.
+"""The settings of Assay: one pydantic-settings model, and a table of its fields.
 
-What only a part above this package can judge (the name of a store, an account, an address) is text
-here, and judged there when it is used.
+The variable of a field is its name in capitals, after `ASSAY_` where no other program defines it.
+What only a higher package can judge (a store's name, an account, an address) is text here.
 """
 
 from __future__ import annotations
 
-from typing import Annotated
+import ast
+import inspect
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from enum import StrEnum
+from functools import cache
+from itertools import pairwise
+from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import (
+    AliasGenerator,
+    BeforeValidator,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
+from pydantic_core import PydanticCustomError
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import PydanticBaseSettingsSource as Source
 
-from benchmarks.settings.about import About, Who
+SETTINGS_FILE = "ASSAY_SETTINGS"
+"""Variable with the path of the settings file."""
+FILE_ORIGINS = "ASSAY_SETTINGS_ORIGINS"
+"""Variable by which a process tells its children which values came from files."""
+TEST_VARIABLES = frozenset({"ASSAY_TEST_ALL", "ASSAY_ENDURANCE"})
+"""Variables that only the tests of Assay read."""
+DEPLOYMENT_VARIABLES = frozenset({
+    "ASSAY_APP_IMAGE", "ASSAY_KEYS", "ASSAY_LISTEN", "ASSAY_QUESTIONS", "ASSAY_SECRETS",
+    "ASSAY_WORKER_IMAGE", "ASSAY_WORKER_MEMORY",
+})  # fmt: skip
+"""Variables of compose.yaml and the files in deploy/."""
+_KUBERNETES = re.compile(r"ASSAY(_\w+)?_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_\w+)?)")
+"""Variables that Kubernetes gives every container beside a service named `assay`."""
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_SHARED = ("DOCKER_", "GRADIO_", "HF_", "OAUTH_", "OPENID_", "PORT", "SPACE_", "SYSTEM")
+"""Beginnings of variables that other programs define."""
 
-_EVERYBODY = (Who.APP, Who.WORKER, Who.COMMANDS)
-_SERVERS = (Who.APP, Who.WORKER)
-_OF_A_SPACE = "Set by a Space of the Hub; not to be set by hand."
+
+class Reader(StrEnum):
+    """A part of Assay that reads settings."""
+
+    APP = "app"
+    WORKER = "worker"
+    COMMANDS = "commands"
+    LAUNCHER = "worker --launcher jobs"
 
 
-def _parted(given: object) -> object:
-    """A list as variables have it: with commas."""
-    if isinstance(given, str):
-        return tuple(part.strip() for part in given.split(",") if part.strip())
-    return given
+class Origin(StrEnum):
+    """Source of a value, in the order of precedence."""
+
+    OPTION = "option"
+    ENVIRONMENT = "environment"
+    FILE = "file"
+    DEFAULT = "default"
 
 
-Names = Annotated[tuple[str, ...], BeforeValidator(_parted)]
+_APP = (Reader.APP,)
+_WORKER = (Reader.WORKER,)
+_LAUNCHER = (Reader.LAUNCHER,)
+_COMMANDS = (Reader.COMMANDS,)
+_SERVERS = (Reader.APP, Reader.WORKER)
+_RUNNERS = (Reader.WORKER, Reader.COMMANDS)
 
 
-class Settings(BaseModel):
-    """All settings, each with its default."""
+@dataclass(frozen=True)
+class Setting:
+    """A setting, beside its type and bounds, which are the model's.
 
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+    Attributes:
+        key: in the settings file, `table.key`; empty for a variable alone.
+        readers: the parts that read it.
+        secret: never printed; may be given as a file, by `variable` and `_FILE` or `key` and `_file`.
+        path: a file or folder, so that `~` in the settings file is a home.
+        routes_secrets: an address that secrets are sent to; only a file that was named may set it.
+        at_import: read by a library when it is imported.
+        name: of the field.
+        variable: of the environment.
+        default: without any source.
+    """
 
-    # What is kept, and where.
-    store: Annotated[str, About("ASSAY_STORE", "store", _EVERYBODY)] = Field(
-        ".assay/store", description="The store: a folder, or hub:OWNER/NAME."
+    key: str = ""
+    readers: tuple[Reader, ...] = (Reader.APP, Reader.WORKER, Reader.COMMANDS)
+    secret: bool = False
+    path: bool = False
+    routes_secrets: bool = False
+    at_import: bool = False
+    name: str = ""
+    variable: str = ""
+    default: Any = None
+
+    @property
+    def file_variable(self) -> str:
+        """The variable with the path of a file that holds the secret; empty without one."""
+        return f"{self.variable}_FILE" if self.secret and self.key else ""
+
+    @property
+    def file_key(self) -> str:
+        """The key with the path of a file that holds the secret; empty without one."""
+        return f"{self.key}_file" if self.file_variable else ""
+
+    @property
+    def text(self) -> str:
+        """The docstring of the field: one sentence or more."""
+        return _docstrings()[self.name]
+
+    @property
+    def default_text(self) -> str:
+        """The default as its variable would have it; empty for none."""
+        return "" if self.default is None else variable_text(self.default)
+
+
+@dataclass(frozen=True)
+class Value:
+    """Value of a setting for people: of a secret only `set`, of an invalid one its problem."""
+
+    setting: Setting
+    text: str
+    origin: Origin
+    file: str = ""
+    problem: str = ""
+
+
+def _variable(name: str) -> str:
+    variable = name.upper()
+    return variable if variable.startswith(_SHARED) else f"ASSAY_{variable}"
+
+
+def _split(value: object) -> object:
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    return value
+
+
+Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
+"""A list, with commas in a variable."""
+
+
+class Settings(BaseSettings):
+    """All settings, of values by variable; `sources` says where these come from."""
+
+    model_config = SettingsConfigDict(
+        frozen=True,
+        extra="forbid",
+        hide_input_in_errors=True,
+        case_sensitive=True,
+        alias_generator=AliasGenerator(validation_alias=_variable),
     )
-    data: Annotated[str | None, About("ASSAY_DATA", "data", _EVERYBODY, path=True)] = Field(
-        None, description="Folder of benchmark data files. Without it, what needs none works."
-    )
-    models: Annotated[
-        str, About("ASSAY_MODELS", "models", (Who.WORKER, Who.COMMANDS), path=True)
-    ] = Field(".assay/models", description="Folder of the Hub's models that modules name.")
-    scratch: Annotated[str | None, About("ASSAY_SCRATCH", "scratch", (Who.WORKER,), path=True)] = (
-        Field(
-            None,
-            description="Folder for unpacked modules, finished shards, what waits to be published, "
-            "and logs; by default in the store's folder. Workers that share it go on where one "
-            "of them stopped.",
-        )
-    )
-    settings: Annotated[str | None, About("ASSAY_SETTINGS", "", _EVERYBODY, path=True)] = Field(
-        None, description="The settings file; by default .assay/settings.toml where it exists."
-    )
 
-    # Who may do what.
-    user: Annotated[str | None, About("ASSAY_USER", "user", (Who.APP, Who.COMMANDS))] = Field(
-        None, description="Name of the local account; by default the operating system's user."
-    )
-    operators: Annotated[Names, About("ASSAY_OPERATORS", "operators", (Who.APP,))] = Field(
-        (), description="Accounts that may hide, rerun and ban on the site, e.g. hub:ada."
-    )
+    # Data.
+    store: Annotated[str, Setting("store")] = ".assay/store"
+    """The store: a folder, or hub:OWNER/NAME."""
+    data: Annotated[str | None, Setting("data", path=True)] = None
+    """Folder of benchmark data files. Without it, what needs none works."""
+    models: Annotated[str, Setting("models", _RUNNERS, path=True)] = ".assay/models"
+    """Folder of the Hub's models that modules name."""
+    scratch: Annotated[str | None, Setting("scratch", _WORKER, path=True)] = None
+    """Folder for unpacked modules, finished shards, what waits to be published, and logs; by
+    default in the store's folder. Workers that share it go on where one of them stopped."""
+    settings: Annotated[str | None, Setting(path=True)] = None
+    """The settings file; by default .assay/settings.toml where it exists."""
+
+    # Accounts.
+    user: Annotated[str | None, Setting("user", (Reader.APP, Reader.COMMANDS))] = None
+    """Name of the local account; by default the operating system's user."""
+    operators: Annotated[Names, Setting("operators", _APP)] = ()
+    """Accounts that may hide, rerun and ban on the site, e.g. hub:ada."""
 
     # The site.
-    host: Annotated[str | None, About("ASSAY_HOST", "site.host", (Who.APP,))] = Field(
-        None,
-        description="Address the site listens at: 0.0.0.0 inside a container; by default that of "
-        "GRADIO_SERVER_NAME, or 127.0.0.1.",
-    )
-    port: Annotated[int, About("PORT", "site.port", (Who.APP,))] = Field(
-        7860, ge=1, le=65535, description="Port the site listens at."
-    )
+    host: Annotated[str | None, Setting("site.host", _APP)] = None
+    """Address the site listens at: 0.0.0.0 inside a container; by default that of
+    GRADIO_SERVER_NAME, or 127.0.0.1."""
+    port: Annotated[int, Setting("site.port", _APP)] = Field(7860, ge=1, le=65535)
+    """Port the site listens at."""
 
     # Between the site and its workers.
-    live: Annotated[str | None, About("ASSAY_LIVE", "live.address", _EVERYBODY, leads=True)] = (
-        Field(
-            None,
-            description="Address of the site, which takes the heartbeats and running logs of "
-            "workers whose store is on the Hub. Set it for workers and commands, never for the "
-            "site itself.",
-        )
-    )
-    live_secret: Annotated[
-        str | None, About("ASSAY_LIVE_SECRET", "live.secret", _EVERYBODY, secret=True)
-    ] = Field(
-        None, description="What the site and its workers share: 16 printable characters or more."
-    )
-    live_secret_old: Annotated[
-        str | None, About("ASSAY_LIVE_SECRET_OLD", "live.secret_old", (Who.APP,), secret=True)
-    ] = Field(None, description="The one before it, which the site takes too during a rotation.")
-    webhook_secret: Annotated[
-        str | None, About("ASSAY_WEBHOOK_SECRET", "webhook.secret", _SERVERS, secret=True)
-    ] = Field(None, description="As given to the Hub, which tells of changes at /webhook.")
+    live: Annotated[str | None, Setting("live.address", routes_secrets=True)] = None
+    """Address of the site, which takes the heartbeats and running logs of workers whose store is on
+    the Hub. Set it for workers and commands, never for the site itself."""
+    live_secret: Annotated[str | None, Setting("live.secret", secret=True)] = None
+    """What the site and its workers share: 16 printable characters or more."""
+    live_secret_old: Annotated[str | None, Setting("live.secret_old", _APP, secret=True)] = None
+    """The one before it, which the site takes too during a rotation."""
+    webhook_secret: Annotated[str | None, Setting("webhook.secret", _SERVERS, secret=True)] = None
+    """As given to the Hub, which tells of changes at /webhook."""
     webhook_secret_old: Annotated[
-        str | None, About("ASSAY_WEBHOOK_SECRET_OLD", "webhook.secret_old", _SERVERS, secret=True)
-    ] = Field(None, description="The one before it, which is taken too during a rotation.")
-    worker: Annotated[str | None, About("ASSAY_WORKER", "", (Who.WORKER,))] = Field(
-        None,
-        description="Name of the worker, unlike any other ever; set in jobs, made up elsewhere.",
-    )
+        str | None, Setting("webhook.secret_old", _SERVERS, secret=True)
+    ] = None
+    """The one before it, which is taken too during a rotation."""
+    worker: Annotated[str | None, Setting(readers=_WORKER)] = None
+    """Name of the worker, unlike any other ever; set in jobs, made up elsewhere."""
 
     # The Hub.
-    token: Annotated[str | None, About("HF_TOKEN", "hub.token", _EVERYBODY, secret=True)] = Field(
-        None,
-        description="Token of the Hub. It must read the store's repositories and write where it "
-        "acts; by default that of a login (`hf auth login`).",
-    )
-    token_path: Annotated[
-        str | None,
-        About("HF_TOKEN_PATH", "hub.token_path", _EVERYBODY, path=True, leads=True, at_import=True),
-    ] = Field(
-        None,
-        description="File of the login's token, which the Hub's client reads at each request "
-        "where HF_TOKEN is not set.",
-    )
-    endpoint: Annotated[
-        str | None,
-        About("HF_ENDPOINT", "hub.endpoint", _EVERYBODY, leads=True, at_import=True),
-    ] = Field(None, description="Address of the Hub; by default https://huggingface.co.")
-    home: Annotated[
-        str | None, About("HF_HOME", "hub.home", _EVERYBODY, path=True, at_import=True)
-    ] = Field(
-        None,
-        description="Folder of the Hub's client: its login, and checkpoints of built-in metrics; "
-        "by default ~/.cache/huggingface.",
-    )
-    offline: Annotated[bool, About("HF_HUB_OFFLINE", "hub.offline", _EVERYBODY, at_import=True)] = (
-        Field(False, description="Ask the Hub nothing; only what is on this machine is used.")
-    )
-    commits_per_hour: Annotated[
-        int, About("ASSAY_COMMITS_PER_HOUR", "hub.commits_per_hour", _EVERYBODY)
-    ] = Field(
-        100,
-        ge=1,
-        le=100_000,
-        description="Commits this process may make within an hour. The Hub takes 128 of an "
-        "account: give each process its share.",
-    )
+    hf_token: Annotated[str | None, Setting("hub.token", secret=True)] = None
+    """Token of the Hub. It must read the store's repositories and write where it acts; by default
+    that of a login (`hf auth login`)."""
+    hf_token_path: Annotated[
+        str | None, Setting("hub.token_path", path=True, routes_secrets=True, at_import=True)
+    ] = None
+    """File of the login's token, which the Hub's client reads at each request where HF_TOKEN is not
+    set."""
+    hf_endpoint: Annotated[
+        str | None, Setting("hub.endpoint", routes_secrets=True, at_import=True)
+    ] = None
+    """Address of the Hub; by default https://huggingface.co."""
+    hf_home: Annotated[str | None, Setting("hub.home", path=True, at_import=True)] = None
+    """Folder of the Hub's client: its login, and checkpoints of built-in metrics; by default
+    ~/.cache/huggingface."""
+    hf_hub_offline: Annotated[bool, Setting("hub.offline", at_import=True)] = False
+    """Ask the Hub nothing; only what is on this machine is used."""
+    commits_per_hour: Annotated[int, Setting("hub.commits_per_hour"), Field(ge=1, le=100_000)] = 100
+    """Commits this process may make within an hour. The Hub takes 128 of an account: give each
+    process its share."""
 
     # Jobs of the Hub.
-    job_image: Annotated[
-        str | None, About("ASSAY_JOB_IMAGE", "jobs.image", (Who.LAUNCHER,), leads=True)
-    ] = Field(None, description="Image with Assay installed, or hf.co/spaces/OWNER/NAME.")
-    job_flavor: Annotated[str, About("ASSAY_JOB_FLAVOR", "jobs.flavor", (Who.LAUNCHER,))] = Field(
-        "t4-small", description="Machine of each job."
-    )
-    job_questions: Annotated[
-        str | None, About("ASSAY_JOB_QUESTIONS", "jobs.questions", (Who.LAUNCHER,))
-    ] = Field(
-        None, description="Dataset repository with exported questions, which jobs read; never keys."
-    )
-    job_token: Annotated[
-        str | None, About("ASSAY_JOB_TOKEN", "jobs.token", (Who.LAUNCHER,), secret=True)
-    ] = Field(
-        None,
-        description="Token that jobs get: it may write NAME-requests and NAME-submissions of the "
-        "store, and nothing else.",
-    )
+    job_image: Annotated[str | None, Setting("jobs.image", _LAUNCHER, routes_secrets=True)] = None
+    """Image with Assay installed, or hf.co/spaces/OWNER/NAME."""
+    job_flavor: Annotated[str, Setting("jobs.flavor", _LAUNCHER)] = "t4-small"
+    """Machine of each job."""
+    job_questions: Annotated[str | None, Setting("jobs.questions", _LAUNCHER)] = None
+    """Dataset repository with exported questions, which jobs read; never keys."""
+    job_token: Annotated[str | None, Setting("jobs.token", _LAUNCHER, secret=True)] = None
+    """Token that jobs get: it may write NAME-requests and NAME-submissions of the store, and
+    nothing else."""
 
-    # How much is kept.
-    log_mib: Annotated[float, About("ASSAY_LOG_MIB", "limits.log_mib", (Who.WORKER,))] = Field(
-        1.0, ge=0.01, le=1024, description="MiB of one log file of a submission; two are kept."
+    # Limits.
+    log_mib: Annotated[float, Setting("limits.log_mib", _WORKER)] = Field(1.0, ge=0.01, le=1024)
+    """MiB of one log file of a submission; two are kept."""
+    logs_kept: Annotated[int, Setting("limits.logs_kept", _WORKER)] = Field(200, ge=1, le=100_000)
+    """Submissions whose logs a worker keeps, the newest."""
+    log_days: Annotated[float, Setting("limits.log_days", _WORKER)] = Field(30.0, gt=0, le=36_500)
+    """Days after which a submission's log is removed."""
+    hub_cache_gib: Annotated[float, Setting("limits.hub_cache_gib"), Field(ge=0.01, le=10_000)] = (
+        1.0
     )
-    logs_kept: Annotated[int, About("ASSAY_LOGS_KEPT", "limits.logs_kept", (Who.WORKER,))] = Field(
-        200, ge=1, le=100_000, description="Submissions whose logs a worker keeps, the newest."
-    )
-    log_days: Annotated[float, About("ASSAY_LOG_DAYS", "limits.log_days", (Who.WORKER,))] = Field(
-        30.0, gt=0, le=36_500, description="Days after which a submission's log is removed."
-    )
-    hub_cache_gib: Annotated[
-        float, About("ASSAY_HUB_CACHE_GIB", "limits.hub_cache_gib", _EVERYBODY)
-    ] = Field(
-        1.0,
-        ge=0.01,
-        le=10_000,
-        description="GiB of what was read of a store on the Hub that this machine keeps.",
-    )
+    """GiB of what was read of a store on the Hub that this machine keeps."""
     embeddings_gib: Annotated[
-        float, About("ASSAY_EMBEDDINGS_GIB", "limits.embeddings_gib", (Who.COMMANDS,))
-    ] = Field(
-        20.0,
-        ge=0.01,
-        le=100_000,
-        description="GiB of embeddings that a folder of them may hold (`scorers run --cache`).",
-    )
+        float, Setting("limits.embeddings_gib", _COMMANDS), Field(ge=0.01, le=100_000)
+    ] = 20.0
+    """GiB of embeddings that a folder of them may hold (`scorers run --cache`)."""
 
     # The machine.
     docker_host: Annotated[
-        str | None,
-        About("DOCKER_HOST", "isolation.docker_host", (Who.WORKER, Who.COMMANDS), leads=True),
-    ] = Field(None, description="Where the Docker engine listens that isolates code.")
-    server_name: Annotated[str | None, About("GRADIO_SERVER_NAME", "", (Who.APP,))] = Field(
-        None, description="Address to listen at, as a Space sets it; ASSAY_HOST comes first."
+        str | None, Setting("isolation.docker_host", _RUNNERS, routes_secrets=True)
+    ] = None
+    """Where the Docker engine listens that isolates code."""
+    gradio_server_name: Annotated[str | None, Setting(readers=_APP)] = None
+    """Address to listen at, as a Space sets it; ASSAY_HOST comes first."""
+    system: Annotated[str | None, Setting(readers=_APP)] = None
+    """`spaces` on a Space. Set by a Space of the Hub; not to be set by hand."""
+    space_id: Annotated[str | None, Setting(readers=_APP)] = None
+    """The Space. Set by a Space of the Hub; not to be set by hand."""
+    space_host: Annotated[Names, Setting(readers=_APP)] = ()
+    """Names the site is known by. Set by a Space of the Hub; not to be set by hand."""
+    oauth_client_id: Annotated[str | None, Setting(readers=_APP)] = None
+    """For signing in with the Hub (`hf_oauth: true`). Set by a Space of the Hub; not to be set by
+    hand."""
+    oauth_client_secret: Annotated[str | None, Setting(readers=_APP, secret=True)] = None
+    """Likewise. Set by a Space of the Hub; not to be set by hand."""
+    oauth_scopes: Annotated[str | None, Setting(readers=_APP)] = None
+    """Likewise: `openid profile`, and no more. Set by a Space of the Hub; not to be set by hand."""
+    openid_provider_url: Annotated[str | None, Setting(readers=_APP)] = None
+    """Likewise. Set by a Space of the Hub; not to be set by hand."""
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _check_input(cls, value: object, info: ValidationInfo) -> object:
+        default = cls.model_fields[info.field_name or ""].default
+        if isinstance(value, bool) and not isinstance(default, bool):
+            raise PydanticCustomError("truth_value", "it can be neither true nor false")
+        parts = value if isinstance(value, list | tuple) else (value,)
+        if any(isinstance(part, str) and _CONTROL.search(part) for part in parts):
+            raise PydanticCustomError("control_characters", "it holds control characters")
+        return value
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],  # noqa: ARG003
+        init_settings: Source,
+        *_: Source,
+        **__: Source,
+    ) -> tuple[Source, ...]:
+        """The given values alone; nothing is read from `os.environ` unasked."""
+        return (init_settings,)
+
+
+@cache
+def _docstrings() -> dict[str, str]:
+    # Pydantic's `use_attribute_docstrings` does this at each start, and takes a tenth of a second.
+    body = ast.parse(inspect.getsource(Settings)).body[0]
+    found = {}
+    for field, text in pairwise(body.body if isinstance(body, ast.ClassDef) else ()):
+        match field, text:
+            case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(words))):
+                found[name] = " ".join(words.split())
+    return found
+
+
+def _setting(name: str) -> Setting:
+    field = Settings.model_fields[name]
+    return replace(
+        next(one for one in field.metadata if isinstance(one, Setting)),
+        name=name,
+        variable=str(field.validation_alias),
+        default=field.default,
     )
-    system: Annotated[str | None, About("SYSTEM", "", (Who.APP,))] = Field(
-        None, description=f"`spaces` on a Space. {_OF_A_SPACE}"
-    )
-    space_id: Annotated[str | None, About("SPACE_ID", "", (Who.APP,))] = Field(
-        None, description=f"The Space. {_OF_A_SPACE}"
-    )
-    space_host: Annotated[Names, About("SPACE_HOST", "", (Who.APP,))] = Field(
-        (), description=f"Names the site is known by. {_OF_A_SPACE}"
-    )
-    oauth_client_id: Annotated[str | None, About("OAUTH_CLIENT_ID", "", (Who.APP,))] = Field(
-        None, description=f"For signing in with the Hub (`hf_oauth: true`). {_OF_A_SPACE}"
-    )
-    oauth_client_secret: Annotated[
-        str | None, About("OAUTH_CLIENT_SECRET", "", (Who.APP,), secret=True)
-    ] = Field(None, description=f"Likewise. {_OF_A_SPACE}")
-    oauth_scopes: Annotated[str | None, About("OAUTH_SCOPES", "", (Who.APP,))] = Field(
-        None, description=f"Likewise: `openid profile`, and no more. {_OF_A_SPACE}"
-    )
-    openid_provider_url: Annotated[str | None, About("OPENID_PROVIDER_URL", "", (Who.APP,))] = (
-        Field(None, description=f"Likewise. {_OF_A_SPACE}")
-    )
+
+
+SETTINGS = {one.variable: one for one in map(_setting, Settings.model_fields)}
+"""Variable to setting, in the order of the model."""
+KEYS = {one.key: one for one in SETTINGS.values() if one.key}
+"""Key in the settings file to setting."""
+FILE_KEYS = {one.file_key: one for one in SETTINGS.values() if one.file_key}
+"""Key with the path of a secret's file to the secret."""
+VARIABLES = frozenset({*SETTINGS, *(one.file_variable for one in FILE_KEYS.values())})
+"""Every variable that an operator can set."""
+
+
+def validated(values: Mapping[str, Any]) -> tuple[Settings, dict[str, str]]:
+    """The settings without the invalid ones, and by variable why these are invalid."""
+    try:
+        return Settings(**values), {}
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_input=False, include_context=False)
+    problems = {str(one["loc"][0]): f"{one['msg'][:1].lower()}{one['msg'][1:]}" for one in found}
+    return Settings(**{name: values[name] for name in values if name not in problems}), problems
+
+
+def variable_text(value: object) -> str:
+    """A valid value as its variable has it."""
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def unknown_variables(names: Iterable[str]) -> tuple[str, ...]:
+    """The names that look like settings of Assay and are none."""
+    known = VARIABLES | TEST_VARIABLES | DEPLOYMENT_VARIABLES | {FILE_ORIGINS}
+    like = {name for name in names if name.startswith("ASSAY_")}
+    return tuple(sorted(name for name in like - known if not _KUBERNETES.fullmatch(name)))
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """` Did you mean ...?`, where a known name is near; else empty."""
+    near = get_close_matches(name, sorted(known), n=1, cutoff=0.6)
+    return f" Did you mean {near[0]}?" if near else ""

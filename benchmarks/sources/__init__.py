@@ -1,1 +1,1 @@
-"""Where the data of the benchmarks come from: declared files, checks, archives, downloads."""
+"""Sources of benchmark data: declared files, checks, archives, downloads."""

@@ -1,22 +1,28 @@
-"""Images inside archives, read where they lie: no second copy of what has tens of gigabytes."""
+"""Archives of images: zip files read where they lie, tar files unpacked whole beside themselves."""
 
 from __future__ import annotations
 
 import errno
 import io
+import os
+import shutil
 import struct
+import tarfile
 import threading
 import zipfile
 import zlib
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import accumulate
 from lzma import LZMAError
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Self
 
 from benchmarks.errors import SubmitterError
+from benchmarks.sources.pins import Unpacked, sha256_of
+from benchmarks.sources.remote import translate_disk_errors
 
 DAMAGED = (
     zipfile.BadZipFile,
@@ -35,12 +41,8 @@ DAMAGED = (
 """What the standard library raises for zip archives that are damaged, wherever the damage is."""
 
 
-class JoinedFiles(io.RawIOBase):
-    """Several files read as one, as if they were concatenated in order.
-
-    Args:
-        paths: the parts, in order, e.g. `images.zip.part-aa`, `images.zip.part-ab`, ...
-    """
+class ConcatenatedFiles(io.RawIOBase):
+    """Several files read as one, as if they were concatenated in order."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
         super().__init__()
@@ -94,14 +96,7 @@ class JoinedFiles(io.RawIOBase):
 
 
 class ZipImages:
-    """Files of a zip archive, whole or in parts, read one by one; safe for several threads.
-
-    Args:
-        paths: the archive, or its parts in order.
-
-    Raises:
-        SubmitterError: `data_malformed`, on first use, where it is no zip archive or is cut short.
-    """
+    """Files of a zip archive, whole or in parts, read one by one; safe for several threads."""
 
     def __init__(self, *paths: Path) -> None:
         self._paths = paths
@@ -113,11 +108,7 @@ class ZipImages:
         return frozenset(info.filename for info in self._zip.infolist() if not info.is_dir())
 
     def read(self, name: str) -> bytes:
-        """Content of one file.
-
-        Raises:
-            SubmitterError: `data_malformed`, where it is not there or damaged.
-        """
+        """Content of one file."""
         try:
             with self._lock:
                 return self._zip.read(name)
@@ -131,7 +122,7 @@ class ZipImages:
     @cached_property
     def _zip(self) -> zipfile.ZipFile:
         try:
-            return zipfile.ZipFile(io.BufferedReader(JoinedFiles(self._paths)))
+            return zipfile.ZipFile(io.BufferedReader(ConcatenatedFiles(self._paths)))
         except DAMAGED as error:
             parts = f" (with {len(self._paths)} parts)" if len(self._paths) > 1 else ""
             raise SubmitterError(
@@ -142,3 +133,135 @@ class ZipImages:
 
     def __str__(self) -> str:
         return str(self._paths[0])
+
+
+CUT_SHORT = (tarfile.TarError, EOFError, zlib.error, LZMAError)
+"""What the standard library raises for an archive that is damaged or ends early."""
+_CHUNK = 1 << 20
+
+
+def unpack(archive: Path, keep: Iterable[str]) -> Unpacked:
+    """Unpack a tar archive (plain, gz, bz2, xz) into the folder in which it lies.
+
+    It is unpacked into a hidden folder first and moved at the end, so a kill leaves no file half
+    written in its place.
+
+    Args:
+        archive: the archive.
+        keep: names in its folder that it must not bring: the declared files and the pins.
+
+    Raises:
+        SubmitterError: `archive_refused` (a path outside, a link, a device), `data_malformed` (no
+            archive, or cut short) or `disk_full`.
+    """
+    aside = archive.with_name(f".{archive.name}.unpacking")
+    with translate_disk_errors(archive.parent):
+        shutil.rmtree(aside, ignore_errors=True)
+        aside.mkdir()
+    try:
+        files = _extract(archive, aside)
+        top = sorted(place.name for place in aside.iterdir())
+        for name in sorted({*keep, archive.name} & set(top)):
+            raise refused(archive, name, "has the name of a file that is kept there")
+        with translate_disk_errors(archive.parent):
+            for name in top:
+                _move(aside / name, archive.parent / name)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    return Unpacked(sha256=sha256_of(archive), files=files, top=top)
+
+
+def still_unpacked(folder: Path, entry: Unpacked) -> bool:
+    """Whether what an archive brought is still there, by the number of files."""
+    return sum(_count(folder / name) for name in entry.top) >= entry.files
+
+
+def members(tar: tarfile.TarFile, archive: object) -> Iterator[tarfile.TarInfo]:
+    """The files and folders in an archive, each checked."""
+    for member in tar:
+        path = PurePosixPath(member.name)
+        if path.is_absolute() or ".." in path.parts or "\\" in member.name:
+            raise refused(archive, member.name, "lies outside the archive's folder")
+        if not (member.isreg() or member.isdir()):
+            raise refused(archive, member.name, "is a link or a device")
+        yield member
+
+
+def refused(archive: object, name: str, why: str) -> SubmitterError:
+    """The error for a member that will not be written."""
+    return SubmitterError(
+        "archive_refused",
+        f"{archive} was not unpacked: its member {name!r} {why}.",
+        "The authors' archive holds no such thing; delete this one and fetch it again.",
+    )
+
+
+def cut_short(archive: object, error: object) -> SubmitterError:
+    """The error for an archive that does not hold what it should."""
+    return SubmitterError(
+        "data_malformed",
+        f"{archive} is no complete tar archive: {error}.",
+        "Delete it and fetch it again.",
+    )
+
+
+def _extract(archive: Path, into: Path) -> int:
+    ending = _end_mark_header()
+    count = 0
+    with _translate_damage(archive), tarfile.open(archive, tarinfo=ending) as tar:
+        for member in members(tar, archive):
+            with translate_disk_errors(into), _translate_damage(archive):
+                tar.extract(member, into, filter="data")
+            count += member.isreg()
+        # The checksum of the compressed stream stands behind the end mark, where tarfile stops.
+        while tar.fileobj is not None and tar.fileobj.read(_CHUNK):
+            pass
+    if not ending.seen:
+        raise cut_short(archive, f"it ends after {count} files without its end mark")
+    return count
+
+
+@contextmanager
+def _translate_damage(archive: Path) -> Iterator[None]:
+    """Turn what a decoder raises into `data_malformed`; errors of the disk pass."""
+    try:
+        yield
+    except CUT_SHORT as error:
+        raise cut_short(archive, error) from error
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        # Decoders of gz and bz2 raise a bare OSError; those of the disk have a number.
+        raise cut_short(archive, error) from error
+
+
+class _Ending(tarfile.TarInfo):
+    seen = False
+
+
+def _end_mark_header() -> type[_Ending]:
+    """A header class that notes the end mark: without one, tarfile takes a cut for the end."""
+
+    class Noting(_Ending):
+        @classmethod
+        def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+            if len(buf) == tarfile.BLOCKSIZE and not any(buf):
+                cls.seen = True
+            return super().frombuf(buf, encoding, errors)
+
+    return Noting
+
+
+def _move(source: Path, target: Path) -> None:
+    """Move a file or folder; folders that are there already are joined, files replaced."""
+    if source.is_dir() and target.is_dir():
+        for place in source.iterdir():
+            _move(place, target / place.name)
+        return
+    source.replace(target)
+
+
+def _count(place: Path) -> int:
+    if place.is_file():
+        return 1
+    return sum(len(files) for _, _, files in os.walk(place))

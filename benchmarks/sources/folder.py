@@ -1,22 +1,75 @@
-"""The files of one benchmark in a folder of data: found, read and checked, with clear errors."""
+"""Files of one benchmark in a folder of data: declared, found, read and checked."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal, Self
 
 import pandas as pd
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from benchmarks.errors import SubmitterError
-from benchmarks.sources.files import DataFile
-from benchmarks.sources.hashing import sha256_of
-from benchmarks.sources.pins import Pin, Pins
-from benchmarks.sources.strict_json import parse_json
+from benchmarks.json_parsing import parse_json
+from benchmarks.sources.archives import ZipImages
+from benchmarks.sources.pins import Pin, Pins, sha256_of
+
+Role = Literal["answers", "prompts", "images"]
+
+
+class DataFile(BaseModel):
+    """Declaration of a benchmark's file: its place, its origin and its hash.
+
+    A file has one origin: a dataset repository on the Hub (`repo`), a web address (`url`), or the
+    operator (`supplied`), where the authors do not publish it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    path: str
+    """Where it lies below the folder of data, e.g. `croc_hum/croc_hum_metadata.tsv`."""
+    role: Role
+    """`answers`: a protocol needs it. `prompts`: only the prompt set needs it. `images`: code can
+    be run only with it."""
+    also: tuple[str, ...] = ()
+    """Other places below the folder of data where a copy is accepted."""
+    repo: str = ""
+    """Dataset repository on the Hub, e.g. `nllg/croc_hum`."""
+    name: str = ""
+    """Path in the repository; empty: the last part of `path`."""
+    url: str = ""
+    """Web address of a file at a fixed commit, where it is not on the Hub."""
+    supplied: str = ""
+    """How an operator gets the file, where it is not public."""
+    revision: str = ""
+    """Commit of the repository; empty where none is known: the first fetch pins one."""
+    sha256: str = Field(default="", pattern=r"^([0-9a-f]{64})?$")
+    """Hash of the content; empty where none is known: the first fetch pins one."""
+    size: int = 0
+    """Bytes, for the check of disk space where the origin does not tell."""
+    optional: bool = False
+    """The benchmark works without it."""
+    folder: bool = False
+    """A folder of files instead of one file."""
+    unpack: bool = False
+    """A tar archive that is unpacked beside itself after the download."""
+
+    @property
+    def name_in_repo(self) -> str:
+        """Path in the repository."""
+        return self.name or PurePosixPath(self.path).name
+
+    @model_validator(mode="after")
+    def _has_one_origin(self) -> Self:
+        if sum(map(bool, (self.repo, self.url, self.supplied))) != 1:
+            raise ValueError(f"{self.path} needs exactly one of repo, url and supplied")
+        return self
 
 
 def data_row(index: object) -> str:
-    """Where a row of `DataFolder.read_table` stands, for messages: `data row 1` is the first.
+    """Name of a row of `DataFolder.read_table` for messages: `data row 1` is the first.
 
     Rows after the header are counted, not lines of the file: blank lines are passed over, and a
     cell in quotes may hold line breaks.
@@ -54,27 +107,23 @@ class DataFolder:
 
     def has(self, path: str) -> bool:
         """Whether a declared file is there."""
-        return self._found(self._files[path]) is not None
+        return self._locate(self._files[path]) is not None
 
     def path(self, path: str) -> Path:
-        """Where a declared file lies; it then counts as read.
+        """Path of a declared file, which then counts as read.
 
         Raises:
             SubmitterError: `data_missing`, with what to do.
         """
         file = self._files[path]
-        found = self._found(file)
+        found = self._locate(file)
         if found is None:
             raise self._missing(file)
         self._read[path] = found
         return found
 
     def beside(self, path: str) -> Path:
-        """The folder in which a declared file lies, for what was unpacked there.
-
-        Raises:
-            SubmitterError: `data_missing`, where no folder of data was given.
-        """
+        """The folder in which a declared file lies, for what was unpacked there."""
         if self._root is None:
             raise self._missing(self._files[path])
         return (self._root / path).parent
@@ -105,12 +154,7 @@ class DataFolder:
         return table
 
     def read_json(self, path: str) -> Any:
-        """The content of a declared JSON file.
-
-        Raises:
-            SubmitterError: `data_missing`, or `data_malformed` for whatever `parse_json` refuses,
-                e.g. a key that stands twice or a number that is not finite.
-        """
+        """The content of a declared JSON file."""
         try:
             return parse_json(self.path(path).read_bytes())
         except ValueError as error:
@@ -121,11 +165,7 @@ class DataFolder:
         return self._counts.get(what)
 
     def check_count(self, path: str, what: str, found: int) -> None:
-        """Compare a count with the card's; a card that states none is content.
-
-        Raises:
-            SubmitterError: `data_malformed`, naming file, count and expectation.
-        """
+        """Compare a count with the card's; a card that states none is content."""
         expected = self._counts.get(what)
         if expected is not None and found != expected:
             raise self.malformed(path, f"holds {found} {what}; expected {expected}")
@@ -135,9 +175,6 @@ class DataFolder:
 
         The card states them as `<what>, at least` and `<what>, at most`; without them any count
         will do.
-
-        Raises:
-            SubmitterError: `data_malformed`, naming file, count and bounds.
         """
         low, high = (self._counts.get(f"{what}, {end}") for end in ("at least", "at most"))
         if (low is not None and found < low) or (high is not None and found > high):
@@ -175,7 +212,7 @@ class DataFolder:
         return found
 
     def _record_of_fetch(self, path: str, place: Path) -> Pin | None:
-        """What a fetch recorded of this very file; None where none did."""
+        """Pin of this very file; None where no fetch recorded it."""
         if self._root is None or place != self._root / path:
             return None
         return Pins.of(self._root, path).file(path)
@@ -188,14 +225,14 @@ class DataFolder:
 
     def signature(self) -> tuple[tuple[str, int, int], ...]:
         """Name, size and time of change of every declared file that is there: cheap."""
-        places = [(file.path, self._found(file)) for file in self._files.values()]
+        places = [(file.path, self._locate(file)) for file in self._files.values()]
         return tuple(
             (path, place.stat().st_size, place.stat().st_mtime_ns)
             for path, place in places
             if place is not None
         )
 
-    def _found(self, file: DataFile) -> Path | None:
+    def _locate(self, file: DataFile) -> Path | None:
         if self._root is None:
             return None
         there = Path.is_dir if file.folder else Path.is_file
@@ -219,7 +256,7 @@ class DataFolder:
         )
 
     def remedy(self, path: str) -> str:
-        """How to get a declared file: from the operator's source, or by `fetch`."""
+        """Instruction for getting a declared file: its supplier's, or `fetch`."""
         supplied = self._files[path].supplied
         return supplied or f"`python -m benchmarks fetch {self._benchmark}` downloads it."
 
@@ -234,3 +271,53 @@ def _origin(file: DataFile) -> str:
 
 def _first_line(error: Exception) -> str:
     return str(error).splitlines()[0] if str(error) else type(error).__name__
+
+
+Reader = Callable[[], bytes]
+
+
+def folder_images(
+    benchmark: str, folder: Path, names: Mapping[str, str], *, remedy: str = ""
+) -> dict[str, Reader]:
+    """Readers of images in a folder.
+
+    Args:
+        benchmark: registry name, for the message.
+        folder: where the images lie.
+        names: image id to path below the folder, with `/`.
+        remedy: how to get images that are missing; empty where `fetch` downloads them.
+
+    Raises:
+        SubmitterError: `images_missing`, with how many and the first of them.
+    """
+    there = _files_below(folder)
+    _check_complete(benchmark, folder, names, there, remedy)
+    return {image: (folder / name).read_bytes for image, name in names.items()}
+
+
+def zip_images(benchmark: str, archive: ZipImages, names: Mapping[str, str]) -> dict[str, Reader]:
+    """Readers of images inside a zip archive; like `folder_images`."""
+    _check_complete(benchmark, archive, names, archive.names, "")
+    return {image: partial(archive.read, name) for image, name in names.items()}
+
+
+def _files_below(folder: Path) -> frozenset[str]:
+    """Paths of all files below a folder: one walk instead of one question per image."""
+    return frozenset(
+        (Path(base) / file).relative_to(folder).as_posix()
+        for base, _, files in os.walk(folder)
+        for file in files
+    )
+
+
+def _check_complete(
+    benchmark: str, where: object, names: Mapping[str, str], there: frozenset[str], remedy: str
+) -> None:
+    missing = [name for name in names.values() if name not in there]
+    if missing:
+        raise SubmitterError(
+            "images_missing",
+            f"{where} lacks {len(missing)} of the {len(names)} images of {benchmark}, "
+            f"the first is {missing[0]!r}.",
+            remedy or f"`python -m benchmarks fetch {benchmark}` downloads what is missing.",
+        )

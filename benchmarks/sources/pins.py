@@ -1,18 +1,43 @@
-"""What a first fetch took, written down so that every later one takes and reads the same."""
+"""Pins of a first fetch: what every later one takes and reads, by git's and SHA-256 hashes."""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import tempfile
 import threading
 import time
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from benchmarks.errors import SubmitterError
+
+if TYPE_CHECKING:
+    from hashlib import _Hash
+
+
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file's content; computed once per process and state of the file."""
+    state = path.stat()
+    return _sha256(path, state.st_size, state.st_mtime_ns)
+
+
+@lru_cache(maxsize=1024)
+def _sha256(path: Path, size: int, changed: int) -> str:
+    del size, changed  # they make the key of another state of the file
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def git_blob_digest(size: int) -> _Hash:
+    """Hash object for a content of so many bytes; fed with it, its hexdigest is the git blob's id."""
+    return hashlib.sha1(f"blob {size}\0".encode(), usedforsecurity=False)
+
 
 NAME = "pins.json"
 _SAVE_EVERY_S = 2.0
@@ -23,7 +48,7 @@ class _Strict(BaseModel):
 
 
 class Pin(_Strict):
-    """One fetched file."""
+    """Record of a fetched file."""
 
     size: int
     sha256: str
@@ -35,7 +60,7 @@ class Pin(_Strict):
 
 
 class Unpacked(_Strict):
-    """One archive that was unpacked beside itself."""
+    """Record of an archive that was unpacked beside itself."""
 
     sha256: str
     """Of the archive."""
@@ -55,14 +80,7 @@ class _Content(_Strict):
 
 
 class Pins:
-    """The `pins.json` of one folder below the folder of data; safe for several threads.
-
-    Args:
-        place: the file; need not exist yet.
-
-    Raises:
-        SubmitterError: `data_malformed`, where it is there but not readable.
-    """
+    """The `pins.json` of one folder below the folder of data; safe for several threads."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
@@ -87,7 +105,7 @@ class Pins:
             self._content.repositories[repo] = commit
 
     def file(self, path: str) -> Pin | None:
-        """What was recorded of a file."""
+        """Record of a file, if any."""
         return self._content.files.get(path)
 
     def add_file(self, path: str, *, size: int, sha256: str, source: str, commit: str) -> None:
@@ -105,7 +123,7 @@ class Pins:
                 self._write()
 
     def unpacked(self, path: str) -> Unpacked | None:
-        """What was recorded of an archive."""
+        """Record of an archive, if any."""
         return self._content.unpacked.get(path)
 
     def add_unpacked(self, path: str, entry: Unpacked) -> None:
@@ -139,7 +157,7 @@ class Pins:
 
 
 def place_of(data: Path, path: str) -> Path:
-    """Where the record lies that covers a declared path."""
+    """Path of the record that covers a declared path."""
     parts = PurePosixPath(path).parts
     return data.joinpath(*parts[:1], NAME) if len(parts) > 1 else data / NAME
 

@@ -1,4 +1,4 @@
-"""Kendall's coefficient of concordance W: how far several judges agree on a ranking."""
+"""Kendall's coefficient of concordance W: agreement of several judges on a ranking."""
 
 from __future__ import annotations
 

@@ -1,10 +1,4 @@
-"""By how much two metrics differ on any measure: interval, tests, dominance and effect size.
-
-Everything comes from what is published beside a value: its joint resamples and the contributions
-of the blocks of clusters (see `influence`). Both are paired, so those of a difference are the
-differences. n times a block's contribution is its pseudo-value; for a mean of cluster values that
-is the cluster's own value, hence the paired tests here are then the ones over clusters.
-"""
+"""Difference of two metrics on any measure: interval, tests, dominance and effect size."""
 
 from __future__ import annotations
 
@@ -16,9 +10,8 @@ from numpy.typing import NDArray
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
 from benchmarks.statistics import intervals
-from benchmarks.statistics.influence import MAX_BLOCKS, acceleration, influence
-from benchmarks.statistics.intervals import Intervals
-from benchmarks.statistics.paired_units import UnitTests, unit_tests
+from benchmarks.statistics.intervals import MAX_BLOCKS, Intervals, acceleration, influence
+from benchmarks.statistics.paired import UnitTests, unit_tests
 from benchmarks.statistics.sign_flips import PairTests, pair_tests
 
 _PUBLISHED = 8.0 * float(np.finfo(np.float32).eps)
@@ -98,6 +91,10 @@ class Differences:
 
 def differences(a: Measurements, b: Measurements, seed: int) -> Differences:
     """Compare two metrics, row by row.
+
+    Joint resamples and contributions are paired, so those of a difference are the differences. n
+    times a block's contribution is its pseudo-value; for a mean it is the cluster's own value,
+    hence the paired tests are then the ones over clusters.
 
     The p-value of a row is that of `sign_flips.flip_tests` for any board that both stand on: it
     depends on both rows and the seed alone. The interval is BCa (Efron 1987) with the acceleration

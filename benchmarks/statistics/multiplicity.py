@@ -1,4 +1,4 @@
-"""Corrections for looking at many tests: Holm within a board, Benjamini-Hochberg on heatmaps."""
+"""Corrections for multiple tests: Holm within a board, Benjamini-Hochberg on heatmaps."""
 
 from __future__ import annotations
 
@@ -50,14 +50,7 @@ def benjamini_hochberg(p_values: ArrayLike) -> FloatArray:
 
 
 def holm_of_pairs(p_values: FloatArray) -> FloatArray:
-    """Holm's correction over the pairs of a board: each pair of a symmetric matrix counts once.
-
-    Args:
-        p_values: shape (M, M), symmetric; the diagonal is no test.
-
-    Returns:
-        Shape (M, M), symmetric, NaN on the diagonal.
-    """
+    """Holm's correction over the pairs of a board, (M, M) and symmetric; NaN on the diagonal."""
     corrected = np.full(p_values.shape, np.nan)
     a, b = np.triu_indices(len(p_values), 1)
     corrected[a, b] = corrected[b, a] = holm(p_values[a, b])

@@ -1,4 +1,4 @@
-"""Which of two models is better: signed-rank tests on the same prompts, and votes over them."""
+"""Order of two models: signed-rank tests on the same prompts, and votes over metrics."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from scipy import stats
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
 from benchmarks.statistics.paired import wilcoxon
+from benchmarks.statistics.samples import matched
 
 Relation = Literal[-1, 0, 1]
 """-1 for `<`, 0 for `=`, 1 for `>`."""
@@ -35,9 +36,6 @@ def relation(a: ArrayLike, b: ArrayLike, level: float = GECKO_LEVEL) -> Relation
     Returns:
         The sign of the difference of the means where it is significant, else 0; 0 also where all
         differences are zero (p = 1) and where there are no prompts.
-
-    Raises:
-        ValueError: the lengths differ.
     """
     a, b = _paired(a, b)
     if _hopeless(int((a != b).sum()), level) or not wilcoxon(a, b).significant(level):
@@ -46,15 +44,7 @@ def relation(a: ArrayLike, b: ArrayLike, level: float = GECKO_LEVEL) -> Relation
 
 
 def direction(a: ArrayLike, b: ArrayLike) -> Relation:
-    """Sign of the difference of the means; 0 where they are equal or there are no prompts.
-
-    Args:
-        a: shape (n,), one value per prompt.
-        b: shape (n,), on the same prompts; a prompt that lacks either value (NaN) is left out.
-
-    Raises:
-        ValueError: the lengths differ.
-    """
+    """Sign of the difference of the means, arguments as in `relation`; 0 where equal or no prompts."""
     a, b = _paired(a, b)
     total = math.fsum(a - b)
     if abs(total) <= _ROUNDING * math.fsum(np.abs(a - b)):
@@ -104,14 +94,7 @@ def resampled_relations(
 
 
 def _normal_scores(drawn: NDArray[np.int32], positive: BoolArray, starts: IntArray) -> FloatArray:
-    """The standardised sum of positive ranks in each of b resamples.
-
-    Args:
-        drawn: shape (b, n), draws of the differences, by their size; twice their total is below
-            2^31.
-        positive: shape (n,), which are positive.
-        starts: first position of each run of differences of one size.
-    """
+    """The standardised sum of positive ranks in each of b resamples."""
     above = drawn * positive
     if starts.size < drawn.shape[1]:
         drawn, above = (
@@ -150,7 +133,7 @@ def resampled_majority(relations: ArrayLike) -> NDArray[np.int8]:
 
 
 def _hopeless(n: int, level: float) -> bool:
-    """Whether n differences are too few for any p below the level: saves the exact test.
+    """Test for n differences too few for any p below the level: saves the exact one.
 
     The smallest exact p is 2^(1-n); the normal z is at most sqrt(n), where all are tied.
     """
@@ -158,11 +141,9 @@ def _hopeless(n: int, level: float) -> bool:
 
 
 def _paired(a: ArrayLike, b: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
-    if a.ndim != 1 or a.shape != b.shape:
-        raise ValueError(f"two samples of one length are needed, not {a.shape} and {b.shape}")
-    both = np.isfinite(a) & np.isfinite(b)
-    return a[both], b[both]
+    x, y = matched(a, b)
+    both = np.isfinite(x) & np.isfinite(y)
+    return x[both], y[both]
 
 
 def _runs(values: FloatArray) -> tuple[IntArray, IntArray]:

@@ -1,8 +1,4 @@
-"""Resampling by cluster: one plan per benchmark revision, shared by every metric and measure.
-
-Because all metrics meet the same resamples, every comparison between two of them is paired, and
-whoever knows the seed can repeat each interval.
-"""
+"""Resampling by cluster: one plan per benchmark revision, shared by every metric and measure."""
 
 from __future__ import annotations
 
@@ -20,7 +16,7 @@ DEFAULT_RESAMPLES = 1000
 
 @dataclass(frozen=True)
 class ResamplingPlan:
-    """How often each cluster is drawn in each bootstrap resample.
+    """Multiplicities of clusters in bootstrap resamples.
 
     Attributes:
         clusters: cluster ids in a fixed order.
@@ -63,11 +59,7 @@ class ResamplingPlan:
         return {cluster: i for i, cluster in enumerate(self.clusters)}
 
     def positions(self, clusters: Iterable[str]) -> IntArray:
-        """Where these cluster ids (repeats allowed) stand in `clusters`.
-
-        Raises:
-            KeyError: an id is not in the plan.
-        """
+        """Positions of these cluster ids (repeats allowed) in `clusters`."""
         return np.array([self.index[cluster] for cluster in clusters], np.intp)
 
     def counts_of(self, clusters: Sequence[str]) -> FloatArray:

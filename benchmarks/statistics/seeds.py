@@ -1,9 +1,4 @@
-"""Do the models keep their order when only the random seed changes?
-
-Re-Thinking (Zhang and Wan 2025, arXiv:2506.08480) calls a metric stable iff the full ranking of
-the models is the same with every seed. How far it is from that say Kendall's tau between two
-seeds, the number of swapped pairs, and Kendall's W over all seeds.
-"""
+"""Agreement of model rankings over random seeds."""
 
 from __future__ import annotations
 
@@ -60,7 +55,7 @@ class SwappedPair:
 
 @dataclass(frozen=True)
 class SeedStability:
-    """How the order of M models holds over S seeds.
+    """Stability of the order of M models over S seeds.
 
     Attributes:
         stable: whether every seed gives the same full ranking, ties included; None where there
@@ -131,14 +126,9 @@ def competition_ranks(scores: ArrayLike, decimals: int | None = None) -> IntArra
 
 
 def order_signs(scores: FloatArray) -> NDArray[np.int8]:
-    """Which of each two models scores higher.
+    """Order of each two of M models (..., M): 1, 0 or -1 for i < j, shape (..., M (M - 1) / 2).
 
-    Args:
-        scores: shape (..., M).
-
-    Returns:
-        Shape (..., M (M - 1) / 2): 1, 0 or -1 for models i < j. Two full rankings with ties are
-        the same iff all of these are.
+    Two full rankings with ties are the same iff all of these are.
     """
     first, second = np.triu_indices(scores.shape[-1], 1)
     signs: NDArray[np.int8] = np.sign(scores[..., first] - scores[..., second]).astype(np.int8)

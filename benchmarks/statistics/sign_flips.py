@@ -1,28 +1,111 @@
-"""The paired test of Assay's boards: permutation by cluster of two metrics' contributions.
-
-Hypothesis: two metrics have the same value of a measure. Were they exchangeable within clusters,
-the difference of their contributions d_g = P_a,g - P_b,g (see `influence.contributions`) could as
-well have had the other sign in each block g. The statistic is the difference of the two values,
-|Σ d_g|, and its reference distribution |Σ ± d_g| over all patterns of signs. For a mean of cluster
-values, and blocks of one size, this is exactly the permutation test that swaps the metrics' scores
-within them (Good 2005, section 3.2); for any other measure it is that test of its linear part. A
-measure without one, such as a count of a few relations, cannot be tested so.
-
-All pairs of M metrics share the signs, and a pair's sums are differences of the metrics' sums, so
-a board costs one product of (M, G) with (G, K) and the counting; a pair's p-value depends on that
-pair and the seed alone, however many metrics stand beside it.
-"""
+"""Sign-flip tests of two metrics' contributions by cluster, and the bound of their p-values."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from benchmarks.arrays import FloatArray, IntArray
-from benchmarks.statistics.flip_bound import tightened
-from benchmarks.statistics.sign_patterns import AT_A_TIME, sign_patterns
+
+AT_A_TIME = 1 << 10
+"""Patterns made together; a block of them stays in the cache of the processor."""
+_KEPT = 80
+"""Blocks remembered: two boards' worth, of 250 KB each for 250 units."""
+
+
+def sign_patterns(n_units: int, seed: int, begin: int, end: int) -> Iterator[FloatArray]:
+    """Patterns begin..end-1 of random signs, in blocks of shape (n_units, k)."""
+    for block in range(begin // AT_A_TIME, -(-end // AT_A_TIME)):
+        signs = _block_of_signs(n_units, seed, block)
+        offset = block * AT_A_TIME
+        kept = signs[:, max(begin - offset, 0) : min(end - offset, AT_A_TIME)]
+        yield kept.astype(np.float64)
+
+
+@lru_cache(maxsize=_KEPT)
+def _block_of_signs(n_units: int, seed: int, block: int) -> NDArray[np.int8]:
+    """Block of patterns; every slice of a board needs the same ones (10 MB for 250 units)."""
+    drawn = np.random.default_rng([seed, block]).bytes(n_units * AT_A_TIME // 8)
+    flips: NDArray[np.uint8] = np.unpackbits(np.frombuffer(drawn, np.uint8))
+    signs = 1 - 2 * flips.reshape(n_units, AT_A_TIME).astype(np.int8)
+    signs.flags.writeable = False
+    return signs
+
+
+FACTOR = 1.0 / (2.0 * math.erfc(1.0))
+"""c: 4 P(Z >= √2) = 2 erfc(1)."""
+_CLOSE = 1e-6
+"""Rows whose distance is a smaller share of their size than this are subtracted one by one: a
+difference of products would be rounding there."""
+_AT_A_TIME = 4096
+
+
+def squared_differences(contributions: FloatArray) -> FloatArray:
+    """Σ_g (P_a,g - P_b,g)² of each two rows.
+
+    Args:
+        contributions: shape (M, G), see `statistics.influence`.
+
+    Returns:
+        Shape (M, M), symmetric, exactly 0 for rows that differ by rounding only; NaN for rows with
+        a NaN, and everywhere where there is no block.
+    """
+    n = len(contributions)
+    found = np.full((n, n), np.nan)
+    able = np.flatnonzero(np.isfinite(contributions).all(axis=1))
+    if not (able.size and contributions.shape[1]):
+        return found
+    rows = contributions[able] - contributions[able].mean(axis=0)  # products of small numbers
+    products = rows @ rows.T
+    sizes = np.diag(products)
+    both = sizes[:, None] + sizes
+    squares = np.maximum(both - products - products.T, 0.0)
+    a, b = np.nonzero(np.triu(squares <= _CLOSE * both, 1))
+    for begin in range(0, a.size, _AT_A_TIME):
+        part = slice(begin, begin + _AT_A_TIME)
+        d = less_rounding(contributions[able[a[part]]], contributions[able[b[part]]])
+        exact = np.square(d).sum(axis=1)
+        squares[a[part], b[part]] = squares[b[part], a[part]] = exact
+    np.fill_diagonal(squares, 0.0)
+    found[np.ix_(able, able)] = squares
+    return found
+
+
+def flip_bound(difference: FloatArray, squares: FloatArray) -> FloatArray:
+    """An upper bound of the two-sided p-value of a sign-flip test, at most 1.
+
+    Whatever the d_g are, with Z standard normal and the best possible constant,
+
+        P(|Σ ± d_g| >= t σ) <= c P(|Z| >= t),  σ² = Σ d_g²,  c = 1 / (4 P(Z >= √2)) = 3.178
+
+    (Bentkus and Dzindzalieta 2015, Bernoulli 21 (2), 1231-1237). So it is never too small, however
+    few or unequal the blocks are; where they are many it is about three times the test's p-value.
+
+    Args:
+        difference: Σ d_g.
+        squares: Σ d_g², of the same shape; 0 is no difference, NaN no test.
+    """
+    # Pages start without `scipy`.
+    from scipy.special import erfc  # noqa: PLC0415
+
+    with np.errstate(invalid="ignore", divide="ignore"):
+        sizes = np.abs(difference) / np.sqrt(2.0 * squares)
+    bound = np.minimum(FACTOR * erfc(np.where(squares == 0.0, 0.0, sizes)), 1.0)
+    return np.asarray(bound, np.float64)
+
+
+def tightened(hoeffding: FloatArray) -> FloatArray:
+    """The smaller of `flip_bound` and Hoeffding's bound, 2 exp(-t² / 2) in (0, 2], given the latter."""
+    from scipy.special import erfc  # noqa: PLC0415 (pages start without it)
+
+    gauss = FACTOR * erfc(np.sqrt(np.maximum(-np.log(hoeffding / 2.0), 0.0)))
+    return np.asarray(np.minimum(np.minimum(hoeffding, gauss), 1.0), np.float64)
+
 
 ENUMERATED = 14
 """With so many blocks that differ, or fewer, every pattern of signs is looked at."""
@@ -43,6 +126,14 @@ _PAIR_CELLS = 1 << 17
 """Pairs times patterns compared at a time: with fewer, the calls cost more than the comparing."""
 _PAIRS_AT_A_TIME = 128
 """Pairs whose differences are taken at a time; they stay in the cache."""
+
+
+def less_rounding(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Rows of a less rows of b; zero where they differ by rounding only."""
+    d = a - b
+    size = np.maximum(np.abs(a), np.abs(b)).max(axis=1, keepdims=True, initial=0.0)
+    with np.errstate(invalid="ignore"):
+        return np.where(np.abs(d) <= _SLACK * size, 0.0, d)
 
 
 @dataclass(frozen=True)
@@ -77,13 +168,13 @@ class FlipTests:
 
     @property
     def bounded(self) -> NDArray[np.bool_]:
-        """Where the p-value is an upper bound that drawing would better, shape (M, M)."""
+        """Mask (M, M) of p-values that are upper bounds which drawing would better."""
         loose: NDArray[np.bool_] = (self.n_patterns == 0) & (self.n_units > 0)
         return loose & (self.p_value >= BOUND)
 
     @property
     def nbytes(self) -> int:
-        """What they take in memory."""
+        """Bytes of the arrays."""
         return (
             self.difference.nbytes
             + self.p_value.nbytes
@@ -95,6 +186,13 @@ class FlipTests:
 
 def flip_tests(contributions: ArrayLike, seed: int) -> FlipTests:
     """Test each two metrics.
+
+    Were two metrics exchangeable within clusters, the difference of their contributions d_g = P_a,g
+    - P_b,g could as well have had the other sign in each block g. The statistic is |Σ d_g|, its
+    reference distribution |Σ ± d_g| over all patterns of signs: for a mean of cluster values and
+    blocks of one size the permutation test that swaps the metrics' scores within them (Good 2005,
+    section 3.2), for any other measure that test of its linear part. All pairs share the signs; a
+    pair's p-value depends on that pair and the seed alone.
 
     Drawn patterns give p = (1 + hits) / (1 + K) (Phipson and Smyth 2010), with a hit where
     |Σ ± d_g| reaches |Σ d_g|; where all patterns are looked at, p is the share of hits. Where
@@ -246,7 +344,7 @@ class _Pairs:
 
 
 def _differences(a: FloatArray, b: FloatArray, size: FloatArray) -> FloatArray:
-    """Of a less b; zero where they differ by rounding only, which their largest share tells."""
+    """Differences of a and b; zero where only rounding parts them, which their largest share tells."""
     d: FloatArray = a - b
     d[np.abs(d) <= _SLACK * size] = 0.0
     return d
@@ -314,14 +412,7 @@ class _Work:
     def reached(
         self, sums: FloatArray, first: IntArray, second: IntArray, least: FloatArray
     ) -> IntArray:
-        """In how many patterns two sums differ by `least`, shape (p,).
-
-        Args:
-            sums: shape (R, k).
-            first: shape (p,), a row of each pair.
-            second: shape (p,), the other.
-            least: shape (p,).
-        """
+        """In how many patterns two rows of sums (R, k) differ by `least`, shape (p,)."""
         n = first.size
         moved, other, hit = self.moved[:n], self.other[:n], self.hit[:n]
         # `clip` writes to the memory given; the default would go through a copy.

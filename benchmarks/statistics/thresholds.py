@@ -1,9 +1,4 @@
-"""The decision threshold that maximises accuracy, searched in steps of 0.01.
-
-EvalMuse-40K (section on fine-grained evaluation) calls an element present when its score reaches
-a threshold that is chosen on the evaluated data themselves. `held_out_indices` chooses it on other
-folds of the data instead.
-"""
+"""Decision threshold that maximises accuracy, searched in steps of 0.01."""
 
 from __future__ import annotations
 
@@ -114,14 +109,9 @@ def best_threshold(scores: ArrayLike, positive: ArrayLike) -> Threshold:
 
 
 def deal_folds(names: Sequence[str], n_folds: int) -> NDArray[np.intp]:
-    """Folds of nearly equal size that depend on the names alone, not on their order.
+    """Folds 0..F-1, shape (C,), of nearly equal size that depend on the names alone.
 
-    Args:
-        names: of the clusters, distinct.
-        n_folds: number F >= 1 of folds.
-
-    Returns:
-        Shape (C,), fold 0..F-1 of each cluster; fold sizes differ by at most one.
+    The names are distinct; their order does not matter.
     """
     by_hash = sorted(range(len(names)), key=lambda i: hashlib.sha256(names[i].encode()).digest())
     folds = np.empty(len(names), np.intp)

@@ -1,8 +1,4 @@
-"""Two samples compared: Kolmogorov-Smirnov's statistic and the area under the ROC curve.
-
-Values are sorted once. A resample draws clusters of items, and counts of draws along the sorted
-values give both statistics of the physically repeated samples.
-"""
+"""Two samples compared: Kolmogorov-Smirnov's statistic and the area under the ROC curve."""
 
 from __future__ import annotations
 
@@ -12,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
-from benchmarks.statistics.clustered import blocks
+from benchmarks.statistics.samples import blocks, counts_and_clusters
 
 _CACHED_CELLS = 1 << 19  # draws of items that are held at a time (4 MiB)
 
@@ -26,9 +22,6 @@ def ks_statistic(x: ArrayLike, second: ArrayLike) -> FloatArray:
 
     Returns:
         Shape () or (M,), in 0..1; NaN where a sample is empty.
-
-    Raises:
-        ValueError: the lengths differ.
     """
     return np.asarray(resampled_ks(x, second, np.ones((1, np.size(second))))[0])
 
@@ -37,16 +30,7 @@ def auc(x: ArrayLike, second: ArrayLike) -> FloatArray:
     """Share of pairs in which the second sample's item is larger, ties counting one half.
 
     That is the area under the ROC curve, and Mann and Whitney's U over the number of pairs.
-
-    Args:
-        x: shape (n,) or (n, M), finite.
-        second: shape (n,), which items belong to the second sample.
-
-    Returns:
-        Shape () or (M,), in 0..1; NaN where a sample is empty.
-
-    Raises:
-        ValueError: the lengths differ.
+    Arguments and shape as in `ks_statistic`.
     """
     return np.asarray(resampled_auc(x, second, np.ones((1, np.size(second))))[0])
 
@@ -64,9 +48,6 @@ def resampled_ks(
 
     Returns:
         Shape (B,) or (B, M), in 0..1; NaN where a resample leaves a sample empty.
-
-    Raises:
-        ValueError: shapes do not fit.
     """
     return _resampled(_largest_gap, x, second, counts, clusters)
 
@@ -74,20 +55,7 @@ def resampled_ks(
 def resampled_auc(
     x: ArrayLike, second: ArrayLike, counts: ArrayLike, clusters: ArrayLike | None = None
 ) -> FloatArray:
-    """Area under the ROC curve in each resample.
-
-    Args:
-        x: shape (n,) or (n, M), finite.
-        second: shape (n,), which items belong to the second sample.
-        counts: shape (B, C), non-negative multiplicities of the clusters.
-        clusters: shape (n,), column of `counts` of each item; None: item i is cluster i.
-
-    Returns:
-        Shape (B,) or (B, M), in 0..1; NaN where a resample leaves a sample empty.
-
-    Raises:
-        ValueError: shapes do not fit.
-    """
+    """Area under the ROC curve in each resample, as `resampled_ks`."""
     return _resampled(_area, x, second, counts, clusters)
 
 
@@ -131,13 +99,9 @@ def _checked(
     x: ArrayLike, second: ArrayLike, counts: ArrayLike, clusters: ArrayLike | None
 ) -> tuple[FloatArray, BoolArray, FloatArray, IntArray]:
     columns, members = np.asarray(x, np.float64), np.asarray(second, bool)
-    drawn = np.asarray(counts, np.float64)
-    index = np.arange(members.size) if clusters is None else np.asarray(clusters, np.intp)
-    fits = members.ndim == 1 and columns.shape[:1] == members.shape == index.shape
-    if not fits or columns.ndim > 2:
-        raise ValueError(f"x {columns.shape}, samples {members.shape}, {index.shape} do not fit")
-    if drawn.ndim != 2 or (index.size and index.max() >= drawn.shape[1]):
-        raise ValueError(f"counts {drawn.shape} do not cover every cluster")
+    if members.ndim != 1 or columns.shape[:1] != members.shape or columns.ndim > 2:
+        raise ValueError(f"x {columns.shape} and samples {members.shape} do not fit")
+    drawn, index = counts_and_clusters(members.size, counts, clusters)
     return columns[:, None] if columns.ndim == 1 else columns, members, drawn, index
 
 

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 
 from benchmarks.cases import image_cases, of_five
-from benchmarks.tifa160.answers import GOLDS, Tifa160Answers
+from benchmarks.tifa160.load import GOLDS, Tifa160Answers
 
 
-def cases(answers: Tifa160Answers) -> pd.DataFrame:
+def cases(answers: Tifa160Answers, texts: Mapping[str, str]) -> pd.DataFrame:
     """The images of each prompt by the gold of the headline; the skill is the prompt's source."""
-    images, prompts = answers.images, answers.prompts.set_index("prompt_id")
+    images, sources = answers.images, answers.prompts.set_index("prompt_id")["source"]
     expected = images[GOLDS[0]].to_numpy(np.float64)
     return image_cases(
         images["pair_id"].tolist(),
         images["prompt_id"].tolist(),
         expected,
         of_five(expected),
-        texts=prompts["prompt"].to_dict(),
-        skills={str(prompt): [source] for prompt, source in prompts["source"].items()},
+        texts=texts,
+        skills={str(prompt): [source] for prompt, source in sources.items()},
     )

@@ -1,22 +1,60 @@
-"""Reads the released files of TIFA160: two sets of ratings into the answer side, images beside."""
+"""Reader of TIFA160: two sets of human ratings, and images of five models."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from benchmarks.schema import Pair, Questions
-from benchmarks.sources.folder import DataFolder, data_row
-from benchmarks.sources.images import folder_images
-from benchmarks.tifa160.answers import FloatArray, Tifa160Answers
+from benchmarks.arrays import FloatArray
+from benchmarks.released.bundle import released_table, sources_of
+from benchmarks.schema import Answers, Pair, Questions
+from benchmarks.sources.folder import DataFolder, data_row, folder_images
+
+GOLDS = ("dsg_likert", "human_avg")
+"""The two golds, the one of the headline first."""
+
+
+@dataclass(frozen=True)
+class Tifa160Answers(Answers):
+    """Ratings of whole images. The clusters are the prompts.
+
+    Attributes:
+        images: one row per image, in the benchmark's order, with columns `pair_id`, `prompt_id`,
+            `model`, `source` (all str: the collection a prompt was taken from, e.g. `coco`) and
+            one column per gold (float, 1..5): the mean rating of the image.
+        prompts: one row per prompt, in the benchmark's order, with columns `prompt_id`, `source`.
+        ratings: gold to the single ratings behind it, shape (images, raters), 1..5; NaN where an
+            image has fewer ratings than others. A column is not one person.
+    """
+
+    images: pd.DataFrame
+    prompts: pd.DataFrame
+    ratings: Mapping[str, FloatArray]
+
+    def counts(self) -> dict[str, int]:
+        """Images, prompts (also by source) and ratings of each gold."""
+        sources = self.prompts["source"].value_counts(sort=False)
+        return {
+            "images": len(self.images),
+            "prompts": len(self.prompts),
+            **{f"{source}: prompts": int(n) for source, n in sources.items()},
+            **{
+                f"{gold}: ratings": int(np.isfinite(table).sum())
+                for gold, table in self.ratings.items()
+            },
+        }
+
 
 HUMAN = "tifa160/human_annotations_with_scores.json"
 LIKERT = "dsg_tifa160/tifa160-likert-anns.csv"
 IMAGES = "tifa160/images"
+RATINGS = "tifa160/ratings.parquet"
+"""Both sets of ratings in the bundle of released results."""
 SOURCES = ("coco", "partiprompt", "paintskill", "drawbench")
 MODEL_NAMES = {
     "mini-dalle": "mini_dalle",
@@ -33,7 +71,7 @@ _Rating = Annotated[int, Field(ge=1, le=5)]
 
 
 class _Entry(BaseModel):
-    """One image of the TIFA file; its fields of released metrics are not read."""
+    """Image of the TIFA file; its fields of released metrics are not read."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -46,10 +84,10 @@ class _Entry(BaseModel):
     @property
     def source(self) -> str:
         """The collection the prompt was taken from."""
-        return self.text_id.split("_", maxsplit=1)[0]
+        return _source_of(self.text_id)
 
     def problem(self, key: str) -> str:
-        """What does not fit together in the entry of this name; empty where all does."""
+        """Contradiction in the entry of this name; empty where all fits together."""
         if key not in {f"{self.text_id}_{model}" for model in MODEL_NAMES.values()}:
             return f"is not named <text_id>_<model> with text_id {self.text_id!r}"
         if self.source not in SOURCES:
@@ -66,46 +104,45 @@ _Annotations = dict[str, _Entry]
 
 
 def load_answers(folder: DataFolder) -> Tifa160Answers:
-    """Read both sets of ratings: 800 images, five for each of 160 prompts.
-
-    Raises:
-        SubmitterError: `data_missing` (no folder, no file) or `data_malformed` (not the released
-            files).
-    """
+    """Read both sets of ratings: 800 images, five for each of 160 prompts."""
     annotations = _annotations(folder)
-    images = _images(annotations)
+    rows = [
+        (key, entry.text_id, key.removeprefix(f"{entry.text_id}_"), entry.source)
+        for key, entry in annotations.items()
+    ]
+    images = pd.DataFrame(rows, columns=["pair_id", "prompt_id", "model", "source"])
     ratings = {
         "dsg_likert": _likert(folder, images["pair_id"]),
         "human_avg": np.array([entry.human_scores for entry in annotations.values()], float),
     }
-    prompts = _prompts(annotations)
-    return Tifa160Answers(
-        pair_ids=tuple(images["pair_id"]),
-        clusters=tuple(prompts["prompt_id"]),
-        images=images.assign(
-            **{gold: np.nanmean(table, axis=1) for gold, table in ratings.items()}
-        ),
-        prompts=prompts,
-        ratings=ratings,
-        sources=folder.verified(),
+    return _answers(images, ratings, folder.verified())
+
+
+def released_answers() -> Tifa160Answers:
+    """The same from the bundle of released results."""
+    table = released_table(RATINGS)
+    named = zip(table["pair_id"], table["prompt_id"], strict=True)
+    images = pd.DataFrame(
+        {
+            "pair_id": table["pair_id"],
+            "prompt_id": table["prompt_id"],
+            "model": [pair.removeprefix(f"{prompt}_") for pair, prompt in named],
+            "source": table["prompt_id"].map(_source_of),
+        }
     )
+    ratings = {gold: table.filter(regex=f"^{gold}_").to_numpy(float) for gold in GOLDS}
+    return _answers(images, ratings, sources_of(RATINGS))
 
 
 def load_prompts(folder: DataFolder) -> pd.DataFrame:
-    """The prompts, with columns `prompt_id`, `prompt` and `source`.
-
-    Raises:
-        SubmitterError: `data_missing` or `data_malformed`.
-    """
-    return _prompts(_annotations(folder))
+    """The prompts, with columns `prompt_id`, `prompt` and `source`."""
+    first = {entry.text_id: entry for entry in _annotations(folder).values()}
+    rows = [(prompt, entry.text, entry.source) for prompt, entry in first.items()]
+    return pd.DataFrame(rows, columns=["prompt_id", "prompt", "source"])
 
 
 def load_questions(folder: DataFolder) -> Questions:
-    """Each image with its prompt.
-
-    Raises:
-        SubmitterError: `images_missing`, and what `load_answers` raises.
-    """
+    """Each image with its prompt."""
     annotations = _annotations(folder)
     names = {key: entry.image_path for key, entry in annotations.items()}
     return Questions(
@@ -116,11 +153,7 @@ def load_questions(folder: DataFolder) -> Questions:
 
 
 def load_image_names(folder: DataFolder) -> tuple[str, ...]:
-    """Names of the image files, in the benchmark's order.
-
-    Raises:
-        SubmitterError: `data_missing` or `data_malformed`.
-    """
+    """Names of the image files, in the benchmark's order."""
     return tuple(entry.image_path for entry in _annotations(folder).values())
 
 
@@ -149,25 +182,24 @@ def _annotations(folder: DataFolder) -> _Annotations:
     return found
 
 
-def _images(annotations: _Annotations) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "pair_id": list(annotations),
-            "prompt_id": [entry.text_id for entry in annotations.values()],
-            "model": [key.removeprefix(f"{e.text_id}_") for key, e in annotations.items()],
-            "source": [entry.source for entry in annotations.values()],
-        }
-    )
+def _source_of(prompt_id: str) -> str:
+    """The collection a prompt was taken from."""
+    return prompt_id.split("_", maxsplit=1)[0]
 
 
-def _prompts(annotations: _Annotations) -> pd.DataFrame:
-    first = {entry.text_id: entry for entry in annotations.values()}
-    return pd.DataFrame(
-        {
-            "prompt_id": list(first),
-            "prompt": [entry.text for entry in first.values()],
-            "source": [entry.source for entry in first.values()],
-        }
+def _answers(
+    images: pd.DataFrame, ratings: Mapping[str, FloatArray], sources: Mapping[str, str]
+) -> Tifa160Answers:
+    prompts = images[["prompt_id", "source"]].drop_duplicates(ignore_index=True)
+    return Tifa160Answers(
+        pair_ids=tuple(images["pair_id"]),
+        clusters=tuple(prompts["prompt_id"]),
+        images=images.assign(
+            **{gold: np.nanmean(table, axis=1) for gold, table in ratings.items()}
+        ),
+        prompts=prompts,
+        ratings=ratings,
+        sources=sources,
     )
 
 

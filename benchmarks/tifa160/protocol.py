@@ -1,25 +1,93 @@
-"""The protocol of TIFA160: correlation and pairwise agreement with two sets of human ratings.
+"""Protocol of TIFA160: correlation and pairwise agreement with two sets of human ratings.
 
-All images are pooled. Hu et al. 2023 (TIFA), Cho et al. 2024 (DSG), Lin et al. 2024 (VQAScore)
-and Han et al. 2024 (EvalMuse-40K) report different pairs of a measure and a gold; every pair is
-given here.
+All images are pooled. Hu et al. 2023 (TIFA), Cho et al. 2024 (DSG), Lin et al. 2024 (VQAScore) and
+Han et al. 2024 (EvalMuse-40K) report different pairs of a measure and a gold; every pair is given.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
-from benchmarks.arrays import BoolArray
 from benchmarks.pooled import CORRELATIONS, Found, PooledImages
 from benchmarks.rows import Measured, MeasuredBuilder, Row, notes
-from benchmarks.schema import MeasureInfo, ScoreTable
-from benchmarks.statistics import pairwise
+from benchmarks.schema import Benchmark, Card, MeasureInfo, Questions, ScoreTable
+from benchmarks.statistics import pairwise_accuracy
+from benchmarks.statistics.correlation import kendall, pearson, spearman
+from benchmarks.statistics.raters import Level, krippendorff_alpha, one_against_the_others
 from benchmarks.statistics.resampling import ResamplingPlan
-from benchmarks.tifa160.answers import GOLDS, Tifa160Answers
+from benchmarks.tifa160.cases import cases
+from benchmarks.tifa160.load import (
+    GOLDS,
+    HUMAN,
+    IMAGES,
+    LIKERT,
+    Tifa160Answers,
+    load_answers,
+    load_image_names,
+    load_prompts,
+    load_questions,
+    released_answers,
+)
+
+LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval")
+
+
+def facts(answers: Tifa160Answers) -> dict[str, pd.DataFrame]:
+    """Tables by title; see `Benchmark.facts`."""
+    return {
+        "Mean rating by model": model_means(answers),
+        "Krippendorff's alpha of the ratings": rater_agreement(answers),
+        "Correlation between the two golds": gold_correlation(answers),
+        "Spearman of one rating with the mean of the others": one_rater(answers),
+    }
+
+
+def model_means(answers: Tifa160Answers) -> pd.DataFrame:
+    """Mean over the images of each model; columns `model` and one per gold (1..5)."""
+    means = answers.images.groupby("model", sort=False)[list(GOLDS)].mean()
+    return means.reset_index()
+
+
+def rater_agreement(answers: Tifa160Answers) -> pd.DataFrame:
+    """Columns `gold`, `nominal`, `ordinal`, `interval`; each at most 1."""
+    return pd.DataFrame(
+        [
+            {"gold": gold, **{level: krippendorff_alpha(table, level) for level in LEVELS}}
+            for gold, table in answers.ratings.items()
+        ]
+    )
+
+
+def gold_correlation(answers: Tifa160Answers) -> pd.DataFrame:
+    """Columns `pearson`, `spearman`, `kendall` (tau-b) over all images: what one gold makes of the other."""
+    one, other = (answers.images[gold].to_numpy(float) for gold in GOLDS)
+    return pd.DataFrame(
+        {
+            "pearson": [pearson(one, other)],
+            "spearman": [spearman(one, other)],
+            "kendall": [kendall(one, other)],
+        }
+    )
+
+
+def one_rater(answers: Tifa160Answers) -> pd.DataFrame:
+    """Spearman correlation of each rating of an image with the mean of its other ratings.
+
+    What one person reaches as a metric, over all images in one pool.
+    """
+    rows = []
+    for gold, table in answers.ratings.items():
+        found = one_against_the_others(table, spearman)
+        rows += [(gold, str(i), float(value)) for i, value in enumerate(found, start=1)]
+        rows.append((gold, "mean", float(found.mean())))
+    return pd.DataFrame(rows, columns=["gold", "rating", "srcc"])
+
 
 MEASURES: dict[str, MeasureInfo] = {
     "srcc": MeasureInfo(
@@ -89,21 +157,6 @@ def measure(
 
     An image without a score is left out, as in the VQAScore evaluation. Intervals resample
     prompts with their images.
-
-    Args:
-        scores: must hold every pair id of the answers.
-        answers: both sets of ratings.
-        plan: resamples the prompts.
-        benchmark: name for the rows.
-        revision: revision for the rows.
-
-    Returns:
-        Per metric and gold: every measure for split `all` (variant `paper`, or `assay` where no
-        paper reports the measure with that gold), and `srcc` for each source of prompts
-        (`assay`).
-
-    Raises:
-        KeyError: an image has no row in `scores`, or a prompt is not in the plan.
     """
     builder = MeasuredBuilder(plan.n_resamples)
     overall = scores.oriented().loc[answers.images["pair_id"]]
@@ -117,18 +170,12 @@ def measure(
             for name in MEASURES:
                 variant = "assay" if (name, facet) in _OURS else "paper"
                 _add(builder, replace(row, measure=name, variant=variant), everything, unit)
-            for source, chosen in _sources(answers):
+            for source in dict.fromkeys(answers.images["source"]):
+                chosen = np.asarray(answers.images["source"] == source, bool)
                 part = PooledImages.of(values, gold, clusters, plan, chosen)
                 of_source = replace(row, measure="srcc", skill=source, variant="assay")
                 _add(builder, of_source, part, unit)
     return builder.build()
-
-
-def _sources(answers: Tifa160Answers) -> Iterator[tuple[str, BoolArray]]:
-    """Each source of prompts that has images, in the order of the benchmark."""
-    column = answers.images["source"]
-    for source in column.drop_duplicates():
-        yield str(source), np.asarray(column == source, bool)
 
 
 def _add(builder: MeasuredBuilder, row: Row, part: PooledImages, unit: float) -> None:
@@ -146,7 +193,71 @@ def _found(measure_name: str, part: PooledImages, unit: float) -> Found:
 
 def _pairwise_accuracy(part: PooledImages, unit: float) -> Found:
     """Defined for constant scores too: they call every pair tied."""
-    best = pairwise.tie_calibrated(part.scores, part.ratings)
+    best = pairwise_accuracy.tie_calibrated(part.scores, part.ratings)
     note = f"tied up to a difference of {unit * best.threshold:.6g}"
     drawn = part.pair_forms(best.threshold).drawn(part.plan.counts)
     return Found(best.accuracy, notes(note, part.constant, part.remark), drawn.accuracy)
+
+
+CARD = Card.read(Path(__file__).parent / "card.toml", MEASURES)
+
+
+class Tifa160(Benchmark):
+    """TIFA160: 800 images, rated for TIFA and again for DSG."""
+
+    card = CARD
+
+    def answers(self, data: Path | None) -> Tifa160Answers:
+        """Read both sets of ratings from `<data>`, else from the bundle."""
+        folder = self.folder(data)
+        here = folder.has(HUMAN) and folder.has(LIKERT)
+        return load_answers(folder) if here else released_answers()
+
+    def questions(self, data: Path | None) -> Questions:
+        """Read the images from `<data>/tifa160/images`; see `load_questions`."""
+        return load_questions(self.folder(data))
+
+    def has_questions(self, data: Path | None) -> bool:
+        """Whether the files are there; that each image is, `questions` checks."""
+        return all(map(self.folder(data).has, (HUMAN, IMAGES)))
+
+    def remote_names(self, path: str, data: Path | None) -> tuple[str, ...]:
+        """Names of the files in the web folder of images; none for other paths."""
+        return load_image_names(self.folder(data)) if path == IMAGES else ()
+
+    def prompts(self, data: Path | None) -> pd.DataFrame:
+        """The 160 prompts; their skill is the collection they were taken from."""
+        found = load_prompts(self.folder(data))
+        return pd.DataFrame(
+            {
+                "prompt_id": found["prompt_id"],
+                "prompt": found["prompt"],
+                "split": "",
+                "skills": found["source"],
+            }
+        )
+
+    def facts(self, answers: Tifa160Answers) -> Mapping[str, pd.DataFrame]:
+        """Tables of the ratings alone."""
+        return facts(answers)
+
+    def cases(self, answers: Tifa160Answers, data: Path | None) -> pd.DataFrame:
+        """Prompts to look at; see `benchmarks.tifa160.cases`."""
+        return cases(answers, self.texts(data))
+
+    def texts(self, data: Path | None) -> Mapping[str, str]:
+        """Prompt id to the prompt; the bundle has none."""
+        folder = self.folder(data)
+        if not folder.has(HUMAN):
+            return {}
+        found = load_prompts(folder)
+        return dict(zip(found["prompt_id"], found["prompt"], strict=True))
+
+    def measure(
+        self, scores: ScoreTable, answers: Tifa160Answers, plan: ResamplingPlan
+    ) -> Measured:
+        """The rows of `protocol.measure`."""
+        return measure(scores, answers, plan, self.name, self.card.revision)
+
+
+BENCHMARKS = (Tifa160(),)

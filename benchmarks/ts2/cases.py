@@ -8,16 +8,11 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.cases import image_cases
-from benchmarks.ts2.answers import Ts2Answers
+from benchmarks.ts2.load import Ts2Answers
 
 
 def cases(answers: Ts2Answers, texts: Mapping[str, str]) -> pd.DataFrame:
-    """The images of each graph: the fewer errors, the better.
-
-    Args:
-        answers: the graphs.
-        texts: graph to the prompt of all its images.
-    """
+    """The images of each graph: the fewer errors, the better."""
     nodes = answers.nodes
     by_graph = nodes.drop_duplicates("graph").set_index("graph")
     return image_cases(

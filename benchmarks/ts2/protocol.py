@@ -1,24 +1,43 @@
-"""The protocol of T2IScoreScore: scores and semantic error graphs in, rows out.
+"""Protocol of T2IScoreScore: from scores and semantic error graphs to rows.
 
 Two variants stand side by side. `paper` is the computation that reproduces the published table to
 its last digit; `equation` is what Eqs. 1-5 of the paper say. Saxon et al. 2024, arXiv:2404.04251.
+
+Erratum: the delta cells of Table 2 for Synth, Nat and Real are not means over those subsets. All of
+them follow from one average that was filled downwards in a spreadsheet with relative references:
+for each cell the window slides down by one row over the per-graph values, then over the cell that
+holds sigma, then over the results above, while the divisor stays 164. In addition the cells of
+`llmscore_ec` and `llmscore_over` changed places. The cause is inferred; the arithmetic reproduces
+all 76 cells to their eight digits. Variant `paper` of `delta` is the corrected figure.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import compress
+from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 
 from benchmarks.arrays import BoolArray, FloatArray
 from benchmarks.rows import Measured, MeasuredBuilder, Row
-from benchmarks.schema import ScoreTable
+from benchmarks.schema import Benchmark, Card, Questions, ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean
-from benchmarks.ts2.answers import Ts2Answers
-from benchmarks.ts2.graph_measures import KEYS, Graph, MeasureKey
+from benchmarks.ts2.cases import cases
+from benchmarks.ts2.load import (
+    IMAGES,
+    METADATA,
+    Ts2Answers,
+    load_answers,
+    load_questions,
+    load_texts,
+    released_answers,
+)
+from benchmarks.ts2.measures import KEYS, MEASURES, Graph, MeasureKey
 
 
 @dataclass(frozen=True)
@@ -49,20 +68,12 @@ class GraphValues:
 
 
 @dataclass(frozen=True)
-class _Part:
-    """The graphs (C,) of one split or skill."""
-
-    split: str
-    skill: str | None
-    graphs: BoolArray
-
-
-@dataclass(frozen=True)
 class _Average:
-    """One measure over one part, for all metrics; P graphs, M metrics, B resamples.
+    """Mean of a measure over one part, for all metrics; P graphs, M metrics, B resamples.
 
     Attributes:
-        part: the split or skill.
+        split: of the part.
+        skill: of the part; None: all.
         key: measure and variant.
         graphs: ids of the graphs, length P.
         values: shape (P, M), what is averaged.
@@ -71,7 +82,8 @@ class _Average:
         scored: shape (P, M), images for which the metric gave a score.
     """
 
-    part: _Part
+    split: str
+    skill: str | None
     key: MeasureKey
     graphs: tuple[str, ...]
     values: FloatArray
@@ -89,26 +101,10 @@ def measure(
     are left out and named in the note. Intervals resample graphs. Sigma, by which delta is
     divided, is held fixed in the resamples: it is a property of the metric's scale, taken from
     all images, and not of the part that is measured.
-
-    Args:
-        scores: the metrics' scores.
-        answers: any graphs with any names of splits; `skill` may be empty.
-        plan: the resampling plan, whose clusters are the graphs.
-        benchmark: name for the rows.
-        revision: revision for the rows.
-
-    Returns:
-        Rows for split `all` and each named split, and for split `all` each named skill.
     """
     builder = MeasuredBuilder(plan.n_resamples)
-    add_rows(
-        builder,
-        graph_values(scores, answers),
-        answers,
-        plan,
-        benchmark=benchmark,
-        revision=revision,
-    )
+    values = graph_values(scores, answers)
+    add_rows(builder, values, answers, plan, benchmark=benchmark, revision=revision)
     return builder.build()
 
 
@@ -149,12 +145,6 @@ def score_spread(scores: FloatArray) -> FloatArray:
 
     In variant `paper` the cells that had to be mended are NaN here, because the published figures
     rest on a column without them.
-
-    Args:
-        scores: shape (N, M); NaN is left out.
-
-    Returns:
-        Shape (M,); NaN where fewer than two scores differ, or the spread is no positive number.
     """
     spread = np.full(scores.shape[1], np.nan)
     for column, values in enumerate(scores.T):
@@ -190,8 +180,8 @@ def add_rows(
                 metric=metric,
                 measure=average.key[0],
                 value=float(found[defined].mean()) if defined.any() else np.nan,
-                split=average.part.split,
-                skill=average.part.skill,
+                split=average.split,
+                skill=average.skill,
                 variant=average.key[1],
                 n_items=int(scored[defined].sum()),
                 n_clusters=int(defined.sum()),
@@ -208,12 +198,13 @@ def add_rows(
 def _averages(values: GraphValues, answers: Ts2Answers, plan: ResamplingPlan) -> Iterator[_Average]:
     counts = plan.counts_of(values.graphs)
     published = np.array([graph not in answers.not_in_paper for graph in values.graphs])
-    for part in _parts(answers):
+    for split, skill, graphs in _parts(answers):
         for key in KEYS:
-            kept = part.graphs & published if key[1] == "paper" else part.graphs
+            kept = graphs & published if key[1] == "paper" else graphs
             found = values.normalised(key)[kept]
             yield _Average(
-                part=part,
+                split=split,
+                skill=skill,
                 key=key,
                 graphs=tuple(compress(values.graphs, kept)),
                 values=found,
@@ -224,7 +215,7 @@ def _averages(values: GraphValues, answers: Ts2Answers, plan: ResamplingPlan) ->
 
 
 def _note(defined: BoolArray, scored: FloatArray) -> str:
-    """Why a value is undefined or rests on fewer graphs than its part has; empty as a rule."""
+    """Reason why a value is undefined or rests on fewer graphs than its part has; empty as a rule."""
     if defined.size == 0:
         return "Undefined: the published table evaluates none of these graphs."
     if not scored.any():
@@ -246,15 +237,208 @@ def _mended(scores: ScoreTable, answers: Ts2Answers) -> BoolArray:
     return np.stack(columns, axis=1) if columns else np.zeros(shape, dtype=bool)
 
 
-def _parts(answers: Ts2Answers) -> Iterator[_Part]:
-    """All graphs, then each named split, then each named skill, in order of appearance."""
+def _parts(answers: Ts2Answers) -> Iterator[tuple[str, str | None, BoolArray]]:
+    """Split, skill and graphs (C,) of each part: all graphs, then each named split, then each named skill, in order of appearance."""
     of_graph = answers.nodes.drop_duplicates("graph").set_index("graph").loc[list(answers.clusters)]
-    yield _Part("all", None, np.ones(len(of_graph), dtype=bool))
+    yield "all", None, np.ones(len(of_graph), dtype=bool)
     for split in _names(of_graph["split"]):
-        yield _Part(split, None, (of_graph["split"] == split).to_numpy(dtype=bool))
+        yield split, None, (of_graph["split"] == split).to_numpy(dtype=bool)
     for skill in _names(of_graph["skill"]):
-        yield _Part("all", skill, (of_graph["skill"] == skill).to_numpy(dtype=bool))
+        yield "all", skill, (of_graph["skill"] == skill).to_numpy(dtype=bool)
 
 
 def _names(column: pd.Series) -> list[str]:
     return [str(name) for name in dict.fromkeys(column) if name]
+
+
+N_GRAPHS = 164
+"""Graphs 0-163, those of the published table."""
+
+PUBLISHED_DELTA: dict[str, float] = {
+    "alignscore": 0.95623015,
+    "clipscore": 0.89709405,
+    "fuyu_dsg": 0.37668021,
+    "instruct_blip_tifa": 0.99842180,
+    "llava-alt_dsg": 1.01971628,
+    "llava_tifa": 0.97505471,
+    "mplug_tifa": 0.92405198,
+    "blip1_dsg": 1.03668474,
+    "gpt4v_tifa": 0.92320135,
+    "viescore": 0.45903568,
+    "llmscore_ec": 0.56308507,
+    "llmscore_over": 0.66850128,
+    "fuyu_tifa": 0.43898852,
+    "instruct_blip_dsg": 1.10577501,
+    "llava-alt_tifa": 0.97080935,
+    "llava_dsg": 1.04713647,
+    "mplug_dsg": 0.94246665,
+    "blip1_tifa": 0.93996753,
+    "gpt4v_dsg": 1.10173034,
+}
+"""Published delta over all graphs, under the name it belongs to: tells the released scores of a
+metric from others that have its name."""
+_AS_PRINTED = 5e-8
+_EXCHANGED = {"llmscore_ec": "llmscore_over", "llmscore_over": "llmscore_ec"}
+_NOTE_SUBSET = (
+    "Spreadsheet slip in Table 2: this cell averages graphs of all subsets with sigma and other "
+    "cells, and says nothing about the subset. Variant paper holds the corrected figure."
+)
+_NOTE_ALL = "Computed as in Table 2; equal to variant paper."
+_NOTE_EXCHANGED = " The table also prints the delta of {other} here."
+_NOTE_ABSENT = "Undefined: Table 2 prints the delta of {other} here, which is not in these scores."
+
+
+def printed_delta(deltas: FloatArray, sigma: float) -> dict[str, float]:
+    """The four delta cells of one column of Table 2, before two columns change places.
+
+    Args:
+        deltas: shape (164,), delta of graphs 0-163 in units of the score, not oriented: raw
+            scores, whether or not higher is better.
+        sigma: spread of the metric over all images; negative where a lower score is better.
+
+    Returns:
+        The cells for `all`, `synth`, `nat` and `real`.
+    """
+    cells = [*deltas.tolist(), sigma]
+    printed: dict[str, float] = {}
+    for top, split in enumerate(("all", "synth", "nat", "real")):
+        window = [*cells, *printed.values()][top : top + N_GRAPHS]
+        printed[split] = float(np.sum(window)) / N_GRAPHS / sigma
+    return printed
+
+
+def printed_deltas(
+    deltas: Mapping[str, FloatArray], sigma: Mapping[str, float]
+) -> dict[str, dict[str, float]]:
+    """The delta cells of Table 2 under the name they stand under; see `printed_delta`.
+
+    A column whose figures belong to a metric that is not in `deltas` is absent.
+    """
+    return {
+        name: printed_delta(deltas[source], sigma[source])
+        for name in deltas
+        if (source := _EXCHANGED.get(name, name)) in deltas
+    }
+
+
+def add_printed_rows(
+    builder: MeasuredBuilder,
+    values: GraphValues,
+    scores: ScoreTable,
+    *,
+    benchmark: str,
+    revision: str,
+) -> None:
+    """Append `delta`, variant `as_printed`, for the released scores among the scores.
+
+    Other scores get no such rows, even under a released name: nothing was printed of them. The
+    rows have no interval: there is nothing they estimate.
+    """
+    positions = [values.graphs.index(str(number)) for number in range(N_GRAPHS)]
+    released = _released(values, positions)
+    column = {name: values.metrics.index(name) for name in released}
+    sign = {name: scores.directions.get(name, 1) for name in released}
+    delta = values.values["delta", "paper"]
+    printed = printed_deltas(
+        {name: sign[name] * delta[positions, column[name]] for name in released},
+        {name: sign[name] * float(values.sigma["paper"][column[name]]) for name in released},
+    )
+    scored = values.scored[positions]
+    for name in released:
+        source = _EXCHANGED.get(name, name)
+        for top, split in enumerate(("all", "synth", "nat", "real")):
+            behind = scored[top:, column[source]] if source in column else np.zeros(0)
+            value = printed[name][split] if name in printed else np.nan
+            builder.add(
+                Row(
+                    benchmark=benchmark,
+                    revision=revision,
+                    metric=name,
+                    measure="delta",
+                    value=value,
+                    split=split,
+                    variant="as_printed",
+                    n_items=int(behind.sum()),
+                    n_clusters=len(behind),
+                    n_missing=int((values.images[positions][top:] - behind).sum())
+                    if len(behind)
+                    else 0,
+                    note=_delta_note(name, split, known=name in printed),
+                )
+            )
+
+
+def _released(values: GraphValues, positions: list[int]) -> list[str]:
+    """Metrics whose delta over all graphs is the published one, to its eight digits."""
+    deltas = values.normalised(("delta", "paper"))[positions].mean(axis=0)
+    return [
+        name
+        for name, delta in zip(values.metrics, deltas, strict=True)
+        if abs(delta - PUBLISHED_DELTA.get(name, np.nan)) < _AS_PRINTED
+    ]
+
+
+def _delta_note(name: str, split: str, *, known: bool) -> str:
+    other = _EXCHANGED.get(name)
+    if other and not known:
+        return _NOTE_ABSENT.format(other=other)
+    if other and split == "all":
+        return (
+            f"Table 2 prints the delta of {other} here. Variant paper holds the corrected figure."
+        )
+    exchanged = _NOTE_EXCHANGED.format(other=other) if other else ""
+    return (_NOTE_ALL if split == "all" else _NOTE_SUBSET) + exchanged
+
+
+CARD = Card.read(Path(__file__).parent / "card.toml", MEASURES)
+
+_STRAY_QUOTE = re.compile(r'"(\d+)')
+
+
+class Ts2(Benchmark):
+    """T2IScoreScore: 165 semantic error graphs, 2840 images."""
+
+    card = CARD
+
+    def answers(self, data: Path | None) -> Ts2Answers:
+        """Read the graphs from `<data>/ts2/metadata.csv`, else from the bundle."""
+        folder = self.folder(data)
+        return load_answers(folder) if folder.has(METADATA) else released_answers()
+
+    def questions(self, data: Path | None) -> Questions:
+        """Read the images from `<data>/ts2/images`; see `load_questions`."""
+        return load_questions(self.folder(data))
+
+    def has_questions(self, data: Path | None) -> bool:
+        """Whether the files are there; that each image is, `questions` checks."""
+        return all(map(self.folder(data).has, (METADATA, IMAGES)))
+
+    def cases(self, answers: Ts2Answers, data: Path | None) -> pd.DataFrame:
+        """Graphs to look at; see `benchmarks.ts2.cases`."""
+        return cases(answers, self.texts(data))
+
+    def texts(self, data: Path | None) -> Mapping[str, str]:
+        """Graph to the prompt of its images; the bundle has none."""
+        folder = self.folder(data)
+        return load_texts(folder) if folder.has(METADATA) else {}
+
+    def measure(self, scores: ScoreTable, answers: Ts2Answers, plan: ResamplingPlan) -> Measured:
+        """The rows of `protocol.measure`, and the delta cells as printed."""
+        values = graph_values(scores, answers)
+        builder = MeasuredBuilder(plan.n_resamples)
+        source = {"benchmark": self.name, "revision": self.card.revision}
+        add_rows(builder, values, answers, plan, **source)
+        add_printed_rows(builder, values, scores, **source)
+        return builder.build()
+
+    def repair_cell(self, metric: str, cell: str) -> float | None:
+        """Mend the one known defect: in `llmscore_over`, six numbers follow a stray quote."""
+        found = _STRAY_QUOTE.fullmatch(cell)
+        return float(found[1]) if found and metric == "llmscore_over" else None
+
+    def known_directions(self) -> Mapping[str, Literal[1, -1]]:
+        """Both LLMScore columns grow with the errors; all others fall."""
+        return {"llmscore_ec": -1, "llmscore_over": -1}
+
+
+BENCHMARKS = (Ts2(),)

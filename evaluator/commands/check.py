@@ -23,7 +23,7 @@ from evaluator.commands.check_generations import check_generations
 from evaluator.commands.check_record import examined_record, found_record
 from evaluator.commands.check_report import (
     closing_lines,
-    examined_line,
+    examined_lines,
     found_blocks,
     problem_lines,
     safe,
@@ -167,7 +167,8 @@ def _check(wanted: Wanted, place: Path | None, *, as_json: bool) -> None:
             _tell_problems(seen, as_json=as_json)
             raise typer.Exit(FAILED)
         if not as_json:
-            console().print(examined_line(seen))
+            for line in examined_lines(seen):
+                console().print(line, soft_wrap=True)
         outcome = _run(wanted, module, _drawn(wanted))
     _tell(seen, outcome, as_json=as_json)
     if outcome.receipt is not None:

@@ -54,13 +54,15 @@ def problem_lines(problems: Sequence[Problem], *, hints_once: bool = False) -> I
             yield Text("    ").append_text(safe(problem.hint))
 
 
-def examined_line(seen: Examination) -> Text:
-    """What was looked at."""
+def examined_lines(seen: Examination) -> Iterator[Text]:
+    """What was looked at, and what its author should read of it."""
     size = f"{seen.n_bytes / 1e6:.1f} MB" if seen.n_bytes >= 1e5 else f"{seen.n_bytes} bytes"
-    return safe(
+    yield safe(
         f"{seen.name} {seen.version}: {seen.files} files, {size}, "
         f"content {seen.content_sha256[:12]}."
     )
+    for note in seen.notes:
+        yield safe(note)
 
 
 def found_blocks(found: DryRun, expected: Expectation, limits: Limits) -> Iterator[RenderableType]:

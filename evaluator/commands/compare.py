@@ -27,7 +27,7 @@ _PERMUTE_HELP = (
     "contributions instead: that works for every measure, needs its long work per metric and not "
     "per pair, and keeps its level for scores of few steps, where PERM-BOTH rejects too seldom by "
     "SRCC. Otherwise the two agree, and over few clusters both reject too often where the errors "
-    "of two metrics differ in kind (see benchmarks/statistics/calibration/REPORT.md). KRCC of "
+    "of two metrics differ in kind (see tools/calibration/REPORT.md). KRCC of "
     "metrics with ties takes seconds per pair."
 )
 

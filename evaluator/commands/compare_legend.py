@@ -6,8 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmarks.comparison import Compared
-from benchmarks.comparison_words import plural, units_of
+from benchmarks.comparison import Compared, plural, units_of
 from benchmarks.schema import Card
 from leaderboard.pages.shown.measures import info
 

@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.arrays import BoolArray
-from benchmarks.comparison import Compared
-from benchmarks.comparison_words import p_words
+from benchmarks.comparison import Compared, p_words
 from benchmarks.rows import PooledSample
 from benchmarks.schema import Selector
 from evaluator.commands.compare_files import Field, Pools, SliceKey
 
 if TYPE_CHECKING:
-    from benchmarks.statistics.permutation.pair_nulls import Statistic
-    from benchmarks.statistics.permutation.result import PermutationTests
+    from benchmarks.statistics.perm_both import Statistic
+    from benchmarks.statistics.permutation import PermutationTests
 
 N_DRAWS = 9999
 """Patterns of swaps where there are too many clusters to look at all; the least p is 0.0001."""
@@ -118,7 +117,7 @@ def _key(row: Compared) -> SliceKey:
 
 def _tested(measure: str, pools: Pools, seed: int) -> _Tested:
     # It takes two seconds to import, and no other command needs it.
-    from benchmarks.statistics.permutation.perm_both import perm_both  # noqa: PLC0415
+    from benchmarks.statistics.perm_both import perm_both  # noqa: PLC0415
 
     samples = [sample() for sample in pools]
     first = samples[0]

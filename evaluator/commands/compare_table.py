@@ -10,8 +10,9 @@ from rich.console import RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from benchmarks.comparison import LEVEL, Compared
-from benchmarks.comparison_words import (
+from benchmarks.comparison import (
+    LEVEL,
+    Compared,
     correction_words,
     dominance_words,
     effect_words,

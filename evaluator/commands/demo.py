@@ -1,4 +1,4 @@
-"""`demo`: the main job end to end on the bundled scorers and the demo split, then the app."""
+"""`demo`: released results and the main job end to end on the demo split, then the app."""
 
 from __future__ import annotations
 
@@ -20,22 +20,25 @@ from rich.table import Table
 
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import load_registry
+from benchmarks.released.bundle import read_manifest
 from benchmarks.schema import Benchmark
-from benchmarks.settings.values import read as read_settings
-from benchmarks.settings.values import with_absolute_paths
-from evaluator.bundled import bundled_hashes, bundled_modules
+from benchmarks.settings.model import SETTINGS
+from benchmarks.settings.sources import read as read_settings
+from evaluator.bundled import bundled_modules
 from evaluator.commands.bars import run_bars
 from evaluator.commands.common import DEFAULT_STORE, DataOption, StoreOption, console
 from evaluator.commands.worker_making import make_worker
-from evaluator.demo.simulated_models import drawn
+from evaluator.demo.simulated_models import DESCRIPTIONS, write_generations
 from evaluator.isolation.gate import isolation_gate
 from evaluator.reevaluating import reevaluate_at_start
 from evaluator.submission.receiving.desk import SubmissionDesk
 from leaderboard.governance.accounts import ASSAY
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.models.grid import images_to_score
+from leaderboard.pages.shown.recommending import leading_cells, nobody_leads
 from leaderboard.publication.publisher import Publisher, cards_of
-from leaderboard.publication.snapshot import Snapshot, read_snapshot
+from leaderboard.publication.snapshot import Board, Snapshot, read_snapshot
+from leaderboard.records import Kind
 from leaderboard.service.address import listens_at
 from leaderboard.states import IN_WORK, WAITING, State
 from leaderboard.store.interface import Store
@@ -51,9 +54,11 @@ def demo(
     data: DataOption = None,
     serve: Annotated[bool, typer.Option(help="Serve the app afterwards.")] = True,
 ) -> None:
-    """Evaluate the bundled scorers on the demo split, publish the boards, serve the app.
+    """Publish released results, evaluate the bundled scorers on the demo split, serve the app.
 
-    Needs no network, GPU or token. What is published already is not computed again.
+    The boards of TS2 and TIFA160 are made from scores that authors released; those of the demo split
+    show how a submission is run. Needs no network, GPU or token. What is published already is not
+    computed again.
 
     Example: python -m evaluator demo --no-serve
     """
@@ -75,7 +80,7 @@ def demo(
     failed = [
         s
         for s in Ledger(opened).statuses()
-        if s.submission.content_sha256 in bundled_hashes() and s.state is State.FAILED
+        if s.submission.account == ASSAY.key and s.state is State.FAILED
     ]
     for status in failed:
         console().print(f"{status.submission.name} failed: {status.reason} {status.hint}")
@@ -91,8 +96,8 @@ def _check_port(environment: Mapping[str, str]) -> None:
     Raises:
         SubmitterError: `port_unavailable`, or `bad_setting`.
     """
-    given = read_settings(environment)
-    host, port = listens_at(given), given.port
+    settings = read_settings(environment)
+    host, port = listens_at(settings), settings.port
     with socket.socket() as tried:
         tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -107,10 +112,13 @@ def _check_port(environment: Mapping[str, str]) -> None:
 
 def _queue_bundled(opened: Store, registry: Mapping[str, Benchmark], data: Path | None) -> None:
     desk = SubmissionDesk(opened, registry, data, isolation_gate, opened.clock)
+    for released in read_manifest().scores:
+        desk.submit_released(released)
     for folder in bundled_modules():
         desk.submit_metric(folder, account=ASSAY)
     with TemporaryDirectory(prefix="assay-") as place:
-        for folder in drawn(Path(place)):
+        for model in DESCRIPTIONS:
+            folder = write_generations(model, Path(place) / model)
             desk.submit_generations(folder, account=ASSAY)
     reevaluate_at_start(opened, registry, data)
 
@@ -124,7 +132,8 @@ def _work_off(
         for name in {n for s in waiting for n in s.submission.benchmarks if n in registry}
         if registry[name].has_questions(data)
     }
-    total = sum(pairs.get(name, 0) for s in waiting for name in s.submission.benchmarks)
+    modules = [s for s in waiting if s.submission.kind is Kind.METRIC]
+    total = sum(pairs.get(name, 0) for s in modules for name in s.submission.benchmarks)
     # Every bundled metric scores every model.
     images = (s.submission.images for s in waiting)
     total += len(bundled_modules()) * sum(images_to_score(one) for one in images if one)
@@ -137,16 +146,24 @@ def _work_off(
 def _summarise(shown: Snapshot | None) -> None:
     if shown is None:
         return
-    table = Table("board", "leads", "rank range", "value", "metrics", title="Boards")
-    for name, board in shown.boards.items():
+    for title, simulated in (("Boards", False), ("Boards of simulated ratings", True)):
+        boards = {n: one for n, one in shown.boards.items() if one.card.simulated is simulated}
+        console().print(_leaders(shown, boards, title))
+
+
+def _leaders(shown: Snapshot, boards: Mapping[str, Board], title: str) -> Table:
+    table = Table("board", "leads", "rank range", "value", "metrics", title=title)
+    for name, board in boards.items():
         ranking = board.slice(board.card.headline, None)
         if not ranking:
             table.add_row(name, "(nothing published yet)", "", "", "0")
             continue
-        first = ranking[0]
-        if first.value is None or first.ci_low is None or first.ci_high is None:
-            table.add_row(name, "(no order yet)", "", "", str(len(ranking)))
+        leading = leading_cells(board.card, ranking, shown.entries)
+        if not leading:
+            why = nobody_leads(board.card, ranking) or "(no order yet)"
+            table.add_row(name, why, "", "", str(len(ranking)))
             continue
+        first = leading[0]
         info = board.card.measures[first.measure]
         table.add_row(
             name,
@@ -155,7 +172,17 @@ def _summarise(shown: Snapshot | None) -> None:
             f"{info.title} {first.value:.3f} [{first.ci_low:.3f}, {first.ci_high:.3f}]",
             str(len(ranking)),
         )
-    console().print(table)
+    return table
+
+
+def with_absolute_paths(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment for a child in another folder; the name of a store is left as it is."""
+    absolute = dict(environment)
+    for variable, setting in SETTINGS.items():
+        text = environment.get(variable, "").strip()
+        if setting.path and text and not setting.at_import:
+            absolute[variable] = str(Path(text).absolute())
+    return absolute
 
 
 def _serve(store: StoreName, data: Path | None) -> None:

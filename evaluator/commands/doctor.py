@@ -28,7 +28,13 @@ from evaluator.commands.worker_making import scratch_of
 from evaluator.doctoring.boards import boards_rows
 from evaluator.doctoring.hub_parts import hub_rows
 from evaluator.doctoring.kept_rows import kept_rows
-from evaluator.doctoring.machine import benchmark_rows, disk_rows, isolation_rows, shelf_rows
+from evaluator.doctoring.machine import (
+    benchmark_rows,
+    disk_rows,
+    isolation_rows,
+    released_rows,
+    shelf_rows,
+)
 from evaluator.doctoring.queue import broken_record_rows, health_rows
 from evaluator.doctoring.rows import Row
 from evaluator.doctoring.settings_rows import settings_rows
@@ -71,6 +77,7 @@ def _here(store: StoreName, data: Path | None) -> Iterator[Row]:
     models = models_folder()
     yield from settings_rows(os.environ, os_user())
     yield from isolation_rows(machine_isolation(store.folder.resolve()))
+    yield from released_rows()
     yield from benchmark_rows(load_registry(), data)
     yield from disk_rows({"the store": store.folder.resolve(), "models": models})
     yield from shelf_rows(ModelShelf(models))

@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from benchmarks.prompt_sets.image_names import IMAGES
-from benchmarks.sources.new_folder import name_for, write_new
+from benchmarks.prompt_sets.prompt_set import IMAGES
+from benchmarks.scores import name_for
+from benchmarks.sources.output import write_new
 from evaluator.commands.common import DataOption, console
 from evaluator.commands.generate_options import prompts_by_name, seeds_of
 from evaluator.generation.prompts import Choice, ChosenPrompts, file_prompts

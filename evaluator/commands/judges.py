@@ -85,6 +85,8 @@ def pin(
 ) -> None:
     """Decide that a metric judges models, or does not, whatever the rule says.
 
+    An unchanged template of init never judges, whatever is decided.
+
     Example: python -m evaluator pin my-metric distrust --skill text --reason "trained on it"
     """
     from benchmarks.prompt_sets.registry import load_prompt_sets  # noqa: PLC0415
@@ -230,6 +232,6 @@ def _table(
 def _evidence(one: Evidence) -> str:
     value = "no value" if one.value is None else f"{one.value:.3f}"
     ends = "" if one.ci_low is None else f" [{one.ci_low:.3f}, {one.ci_high:.3f}]"
-    tier = "no tier" if one.tier is None else f"tier {one.tier}"
+    tier = (one.too_few or "no tier") if one.tier is None else f"tier {one.tier}"
     chance = "" if one.chance is None else f", chance {one.chance:g}"
     return f"{one.benchmark}: {one.measure} {value}{ends}, {tier}{chance}"

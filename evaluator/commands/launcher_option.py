@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from benchmarks.errors import SubmitterError
-from benchmarks.settings.renewing import SecretsOfNow
+from benchmarks.settings.rotation import CurrentSecrets
 from evaluator.launching.settings import JobSettings
 from leaderboard.store.opening import HUB, StoreName
 
@@ -110,7 +110,7 @@ class JobOptions:
             at_most=self.at_once,
             questions=self.questions,
             variables={name: environment[name] for name in _PASSED_ON if environment.get(name)},
-            secrets=SecretsOfNow(names, environment),
+            secrets=CurrentSecrets(names, environment),
         )
 
 

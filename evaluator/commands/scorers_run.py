@@ -15,7 +15,7 @@ import typer
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import find, load_registry
 from benchmarks.schema import Benchmark, Questions
-from benchmarks.settings.values import value_of
+from benchmarks.settings.sources import value_of
 from evaluator.commands.bars import run_bars
 from evaluator.commands.common import DataOption, JsonOption, now, stopped_in_words
 from evaluator.commands.engine_choice import (

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -12,10 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from benchmarks.errors import SubmitterError
-from benchmarks.settings.adopting import settings_file
-from benchmarks.settings.example import example as example_file
-from benchmarks.settings.fields import unknown_variables
-from benchmarks.settings.values import Origin, Value, values
+from benchmarks.settings.model import SETTINGS, Origin, Setting, Value, unknown_variables
+from benchmarks.settings.sources import settings_file, values
 from evaluator.commands.common import (
     DEFAULT_STORE,
     DataOption,
@@ -23,6 +22,30 @@ from evaluator.commands.common import (
     StoreOption,
     console,
 )
+
+_EXAMPLE_HEAD = """\
+# Settings of Assay. Remove the # before what you set. Kept as .assay/settings.toml it is found by
+# itself; elsewhere, name it: ASSAY_SETTINGS=FILE. An option of a command and a variable of the
+# environment (in brackets) come before what stands here.
+#
+# Secrets are best kept in files of their own, which can be changed without a restart:
+# `secret_file = "/run/secrets/..."` instead of `secret = "..."`. Where this file holds one itself,
+# nobody else may read it: chmod 600.
+"""
+_EXAMPLE_VALUES = {
+    "data": "/srv/assay/data",
+    "scratch": "/srv/assay/scratch",
+    "user": "ada",
+    "operators": ["hub:ada", "hub:grace"],
+    "site.host": "127.0.0.1",
+    "live.address": "https://my-org-assay.hf.space",
+    "hub.token_path": "~/.cache/huggingface/token",
+    "hub.endpoint": "https://huggingface.co",
+    "hub.home": "~/.cache/huggingface",
+    "jobs.image": "hf.co/spaces/my-org/assay",
+    "jobs.questions": "my-org/assay-questions",
+    "isolation.docker_host": "unix:///run/user/1000/docker.sock",
+}
 
 
 def settings(
@@ -44,8 +67,8 @@ def settings(
     if example:
         typer.echo(example_file(), nl=False)
         return
-    given = {"store": str(store), "data": str(data)}
-    options = {name: text for name, text in given.items() if _typed(ctx, name)}
+    typed = {"store": str(store), "data": str(data)}
+    options = {name: text for name, text in typed.items() if _typed(ctx, name)}
     found = values(os.environ, options)
     if as_json:
         typer.echo(json.dumps(_record(found), indent=1))
@@ -73,14 +96,14 @@ def _record(found: Sequence[Value]) -> dict[str, Any]:
         "unknown": list(unknown_variables(os.environ)),
         "settings": [
             {
-                "variable": value.field.about.variable,
-                "key": value.field.about.key,
-                "value": value.shown,
+                "variable": value.setting.variable,
+                "key": value.setting.key,
+                "value": value.text,
                 "origin": str(value.origin),
-                "where": value.where,
-                "secret": value.field.about.secret,
-                "who": [str(who) for who in value.field.about.who],
-                "text": value.field.text,
+                "where": value.file,
+                "secret": value.setting.secret,
+                "who": [str(reader) for reader in value.setting.readers],
+                "text": value.setting.text,
                 "problem": value.problem,
             }
             for value in found
@@ -91,9 +114,34 @@ def _record(found: Sequence[Value]) -> dict[str, Any]:
 def _table(found: Sequence[Value]) -> Table:
     table = Table("variable", "key in the file", "value", "from")
     for value in found:
-        about = value.field.about
+        setting = value.setting
         style = "bold red" if value.problem else "dim" if value.origin is Origin.DEFAULT else ""
-        origin = f"{value.origin}: {value.where}" if value.where else str(value.origin)
-        cells = (about.variable, about.key, value.shown, origin)
+        origin = f"{value.origin}: {value.file}" if value.file else str(value.origin)
+        cells = (setting.variable, setting.key, value.text, origin)
         table.add_row(*(Text(cell, style) for cell in cells))
     return table
+
+
+def example_file() -> str:
+    """An example of the settings file: every key, explained, and none of them in force."""
+    parts, table = [_EXAMPLE_HEAD], ""
+    # A table holds all that follows it, so the keys of none come first.
+    for setting in sorted((s for s in SETTINGS.values() if s.key), key=lambda s: "." in s.key):
+        within, _, name = setting.key.rpartition(".")
+        if within != table:
+            table = within
+            parts.append(f"[{table}]\n")
+        parts.append("\n".join(_example_lines(setting, name)) + "\n")
+    return "\n".join(parts)
+
+
+def _example_lines(setting: Setting, name: str) -> Iterator[str]:
+    text = f"{setting.text} [{setting.variable}; read by: {', '.join(setting.readers)}]"
+    yield from textwrap.wrap(text, 96, initial_indent="# ", subsequent_indent="# ")
+    if setting.routes_secrets:
+        yield "# Taken only from a file that ASSAY_SETTINGS names."
+    if setting.secret:
+        yield f'# {name}_file = "/run/secrets/{setting.key.replace(".", "_")}"'
+        return
+    value = _EXAMPLE_VALUES.get(setting.key, setting.default)
+    yield f"# {name} = {value:g}" if isinstance(value, float) else f"# {name} = {json.dumps(value)}"

@@ -43,7 +43,7 @@ from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Kind, Status, Submission
 from leaderboard.states import State
 
-_TABLES = (".csv", ".parquet", ".npz", ".pkl")
+_TABLES = (".csv", ".parquet", ".npz")
 _GOES_ON = "It is queued: a worker takes it up, or send the same again to go on here."
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from benchmarks.prompt_sets.registry import load_prompt_sets, with_prompt_sets
-from benchmarks.question_folder import QuestionFolder
+from benchmarks.questions import QuestionFolder
 from benchmarks.schema import Benchmark
 from evaluator.commands.common import models_folder
 from evaluator.commands.person import this_person

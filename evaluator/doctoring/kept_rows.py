@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from benchmarks.errors import SubmitterError
-from benchmarks.settings.values import value_of
+from benchmarks.settings.sources import value_of
 from evaluator.doctoring.rows import Row
 from evaluator.hub.shelf_room import bytes_below
 from evaluator.worker.upkeep.evictable import OUTBOX, SHARDS, UNPACKED

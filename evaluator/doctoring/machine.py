@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from benchmarks.errors import SubmitterError
+from benchmarks.released.bundle import read_manifest, released_bytes
 from benchmarks.schema import Benchmark
 from evaluator.doctoring.rows import Row
 from evaluator.hub.model_shelf import ModelShelf
@@ -40,13 +42,35 @@ def benchmark_rows(registry: Mapping[str, Benchmark], data: Path | None) -> Iter
         data: folder of benchmark data, if there is one.
     """
     for name, benchmark in sorted(registry.items()):
-        here = benchmark.has_answers(data)
         images = "with images" if benchmark.has_questions(data) else "scores files only"
-        yield Row(
-            f"benchmark {name}",
-            images if here else "its data files are not here",
-            "" if here else "give their folder with --data or ASSAY_DATA",
-        )
+        if benchmark.has_answers(data):
+            yield Row(f"benchmark {name}", images)
+        else:
+            yield _without_answers(benchmark, data)
+
+
+def _without_answers(benchmark: Benchmark, data: Path | None) -> Row:
+    try:
+        benchmark.answers(data)
+    except SubmitterError as error:
+        if error.code != "data_missing":
+            return Row(f"benchmark {benchmark.name}", error.message, error.hint)
+    said = "give their folder with --data or ASSAY_DATA"
+    return Row(f"benchmark {benchmark.name}", "its data files are not here", said)
+
+
+def released_rows() -> Iterator[Row]:
+    """Whether the released results that ship with Assay are as their manifest names them."""
+    files = read_manifest().files
+    whole = True
+    for file in files:
+        try:
+            released_bytes(file.path)
+        except SubmitterError as error:
+            whole = False
+            yield Row("released results", error.message, error.hint, broken=True)
+    if whole:
+        yield Row("released results", f"{len(files)} tables, as their manifest names them")
 
 
 def disk_rows(places: Mapping[str, Path]) -> Iterator[Row]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from benchmarks.errors import SubmitterError
-from benchmarks.settings.adopting import settings_file
-from benchmarks.settings.fields import known_variables, meant, unknown_variables
-from benchmarks.settings.values import Origin, Value, values
+from benchmarks.settings.model import VARIABLES, Origin, Value, suggestion, unknown_variables
+from benchmarks.settings.sources import settings_file, values
 from evaluator.doctoring.rows import Row
 from leaderboard.governance.signing_in import read_sign_in
 from leaderboard.service.webhooks import checked_secret as checked_webhook
@@ -24,11 +23,11 @@ def settings_rows(environment: Mapping[str, str], os_user: str) -> Iterator[Row]
     found = values(environment, {})
     yield Row("settings", _origins(found, environment))
     for name in unknown_variables(environment):
-        hint = meant(name, known_variables()).strip()
+        hint = suggestion(name, VARIABLES).strip()
         yield Row(f"  {name}", "is no setting of Assay and changes nothing", hint or "unset it")
     for value in found:
         if value.problem:
-            yield Row(f"  {value.field.about.variable}", value.problem, "mend it", broken=True)
+            yield Row(f"  {value.setting.variable}", value.problem, "mend it", broken=True)
     yield from _judged("operators", lambda: read_sign_in(environment, os_user))
     yield from _secrets(found, environment)
 
@@ -39,13 +38,13 @@ def _origins(found: tuple[Value, ...], environment: Mapping[str, str]) -> str:
 
     # The file's own name is a setting as well, and nobody looks for it in the count.
     file = settings_file(environment)
-    from_file = sum(v.origin is Origin.FILE and v.field.name != "settings" for v in found)
+    from_file = sum(v.origin is Origin.FILE and v.setting.name != "settings" for v in found)
     named = f"{from_file} from {file}" if file else f"no settings file, {from_file} from files"
     return f"{named}, {count(Origin.ENVIRONMENT)} from variables; others are as they come"
 
 
 def _secrets(found: tuple[Value, ...], environment: Mapping[str, str]) -> Iterator[Row]:
-    given = {value.field.about.variable: value for value in found if value.field.about.secret}
+    given = {value.setting.variable: value for value in found if value.setting.secret}
     for variable, check in _CHECKS.items():
         for name in (variable, f"{variable}_OLD"):
             text = environment.get(name, "").strip()
@@ -63,8 +62,8 @@ def _secrets(found: tuple[Value, ...], environment: Mapping[str, str]) -> Iterat
         )
     for value in given.values():
         if value.origin is not Origin.DEFAULT:
-            where = f"from {value.where}" if value.where else "from a variable"
-            yield Row(f"  {value.field.about.variable}", f"set, {where}")
+            where = f"from {value.file}" if value.file else "from a variable"
+            yield Row(f"  {value.setting.variable}", f"set, {where}")
 
 
 def _judged(what: str, judge: Callable[[], object]) -> Iterator[Row]:

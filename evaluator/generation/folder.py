@@ -16,7 +16,7 @@ from filelock import FileLock, Timeout
 from PIL import Image
 
 from benchmarks.errors import SubmitterError
-from benchmarks.prompt_sets.image_names import IMAGES
+from benchmarks.prompt_sets.prompt_set import IMAGES
 from evaluator.generation.manifest import (
     GenerationsManifest,
     manifest_text,

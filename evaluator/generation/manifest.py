@@ -11,7 +11,7 @@ import tomlkit
 from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from benchmarks.prompt_sets.seeds import MAX_SEED
+from benchmarks.prompt_sets.prompt_set import MAX_SEED
 from evaluator.generation.rows import TABLE
 from evaluator.generation.settings import Settings
 from evaluator.manifest import NamedManifest, Text, read_manifest

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmarks.prompt_sets.image_names import image_file
+from benchmarks.prompt_sets.prompt_set import image_file
 from evaluator.generation.prompts import Prompt
 from evaluator.generation.rows import SeedMode
 

@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from benchmarks.errors import SubmitterError
-from benchmarks.prompt_sets.seeds import MAX_SEED
+from benchmarks.prompt_sets.prompt_set import MAX_SEED
 
 TABLE = "images.jsonl"
 SeedMode = Literal["per_image", "stream"]

@@ -22,7 +22,7 @@ from huggingface_hub.errors import (
 
 from benchmarks.errors import AssayError, PlatformError, SubmitterError, TransientError
 from benchmarks.sources.client import httpx
-from benchmarks.sources.faults import TRANSIENT_STATUS, in_short
+from benchmarks.sources.remote import TRANSIENT_STATUS, in_short
 
 _AGAIN = "Run the same command again; what was fetched so far is kept."
 

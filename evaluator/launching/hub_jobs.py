@@ -14,7 +14,7 @@ from huggingface_hub.errors import HfHubHTTPError, JobNotFoundError
 
 from benchmarks.errors import PlatformError, TransientError
 from benchmarks.sources.client import httpx, limit_waiting
-from benchmarks.sources.faults import TRANSIENT_STATUS
+from benchmarks.sources.remote import TRANSIENT_STATUS
 from evaluator.launching.planning import LIVE, SeenJob
 from evaluator.launching.settings import (
     QUESTIONS_AT,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 HOUR_S = 3600.0
 LOOP = 7.4
 """CROC's own loop takes so many times what the engine here takes: CPU time of CLIP ViT-B/32 with
-two texts an image, `python -m benchmarks_perf.scoring_peers`."""
+two texts an image, `python -m benchmarks_perf throughput`."""
 
 
 class Basis(StrEnum):

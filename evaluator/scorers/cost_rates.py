@@ -22,7 +22,7 @@ TOGETHER = 8
 """Answers that are written at once where all goes well; one where it does not."""
 DECODE_S = (0.0026, 0.048)
 """Seconds of one core to read an image: a JPEG of 512 px, and a PNG of 1,024 px with its resize;
-measured on one core of an AMD EPYC (Zen 3), `python -m benchmarks_perf.preprocessing_speed`."""
+measured on one core of an AMD EPYC (Zen 3), `python -m benchmarks_perf preprocessing`."""
 
 
 class _Frozen(BaseModel):

@@ -19,6 +19,7 @@ from evaluator.submission.archives.content import Content
 from evaluator.submission.archives.kinds import WEIGHTS
 from evaluator.submission.archives.limits import ArchiveLimits
 from evaluator.submission.archives.weights import weights_problems
+from evaluator.submission.making.untouched import template_notes, template_of
 from evaluator.submission.manifest import Manifest
 from evaluator.submission.problems import as_problem, one_error
 from leaderboard.desk import Examination, Problem
@@ -28,10 +29,17 @@ Registry = Mapping[str, Benchmark]
 
 @dataclass(frozen=True)
 class ScoringModule:
-    """A scoring module whose form was checked; its code has not run."""
+    """A scoring module whose form was checked; its code has not run.
+
+    Attributes:
+        manifest: what it says of itself.
+        content: its files.
+        template: kind of the template whose code it is, unchanged; empty for code of its own.
+    """
 
     manifest: Manifest
     content: Content
+    template: str = ""
 
 
 def validated(
@@ -120,12 +128,13 @@ def opened_source(
         try:
             looked = stack.enter_context(looked_into(path, scratch, limits))
             seen = _look(looked.content, registry, limits, looked.problems)
-            found = _examination(seen, looked, registry)
+            template = template_of(looked.content)
+            found = _examination(seen, looked, registry, template)
         except SubmitterError as error:
             found = Examination((as_problem(error),))
         else:
             if seen.manifest is not None and not seen.problems:
-                module = ScoringModule(seen.manifest, looked.content)
+                module = ScoringModule(seen.manifest, looked.content, template)
         yield found, module
 
 
@@ -138,12 +147,13 @@ class _Seen:
     name: str = ""
 
 
-def _examination(seen: _Seen, looked: Looked, registry: Registry) -> Examination:
+def _examination(seen: _Seen, looked: Looked, registry: Registry, template: str) -> Examination:
     found = Examination(
         seen.problems,
         files=len(looked.content.files),
         n_bytes=looked.content.n_bytes,
         content_sha256="" if looked.problems else looked.content.sha256,
+        notes=template_notes(template),
     )
     manifest = seen.manifest
     if manifest is None:
@@ -155,7 +165,7 @@ def _examination(seen: _Seen, looked: Looked, registry: Registry) -> Examination
 def _module(content: Content, seen: _Seen) -> ScoringModule:
     if seen.manifest is None or seen.problems:
         raise one_error(seen.problems)
-    return ScoringModule(seen.manifest, content)
+    return ScoringModule(seen.manifest, content, template_of(content))
 
 
 def _look(

@@ -156,8 +156,8 @@ def _listed(tools: Tools) -> FastMCP:
     ) -> dict[str, Any]:
         return await told(partial(tools.compare, benchmark, a, b, skill, measure))
 
-    async def metrics_for_skill(skill: str) -> dict[str, Any]:
-        return await told(partial(tools.metrics_for_skill, skill))
+    async def metrics_for_skill(skill: str, ratings: str = "") -> dict[str, Any]:
+        return await told(partial(tools.metrics_for_skill, skill, ratings))
 
     async def models(prompt_set: str = "", skill: str = "", limit: int = 20) -> dict[str, Any]:
         return await told(partial(tools.models, prompt_set, skill, limit))

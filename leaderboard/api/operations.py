@@ -99,6 +99,12 @@ class Operation:
 
 
 FORMAT = Parameter("format", "In which the table comes.", "csv", tuple(Format))
+RATINGS = Parameter(
+    "ratings",
+    "`simulated`: the boards of simulated ratings, which stand apart.",
+    "",
+    ("simulated",),
+)
 PAGING = (
     Parameter("page", "From 1.", "1"),
     Parameter("per_page", f"Rows of a page, at most {MOST_PER_PAGE}.", "50"),

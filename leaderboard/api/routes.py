@@ -23,6 +23,7 @@ from leaderboard.api.tables import (
     model_pairs,
     model_prompts,
     models,
+    people,
     printed,
     skills,
 )
@@ -38,6 +39,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *models.OPERATIONS,
     *model_pairs.OPERATIONS,
     *model_prompts.OPERATIONS,
+    *people.OPERATIONS,
     *items.OPERATIONS,
     *doings.OPERATIONS,
 )

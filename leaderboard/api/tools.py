@@ -9,13 +9,16 @@ from typing import Any
 from starlette.datastructures import QueryParams
 
 from benchmarks.errors import SubmitterError
+from benchmarks.schema import Selector
 from leaderboard.api.operations import Asked
 from leaderboard.api.source import Source
 from leaderboard.api.tables import boards, catalogue, comparisons, models
 from leaderboard.api.tables.heat import heat_table
+from leaderboard.pages.index.query import SIMULATED
 from leaderboard.pages.reading import View
 from leaderboard.pages.shown.markup import clean
 from leaderboard.pages.shown.measures import skill_title
+from leaderboard.pages.shown.recommending import leading_cells, nobody
 from leaderboard.tables import Table
 
 MOST_ROWS = 100
@@ -71,16 +74,19 @@ class Tools:
         asked = _asked({}, benchmark=benchmark, a=a, b=b, skill=skill, measure=measure)
         return _answer(comparisons.compare(self.source, asked), MOST_ROWS)
 
-    def metrics_for_skill(self, skill: str) -> Answer:
+    def metrics_for_skill(self, skill: str, ratings: str = "") -> Answer:
         """Which metrics judge a skill best: on each benchmark that has it, those not told apart.
+
+        Metrics that are not significantly above chance are not named.
 
         Args:
             skill: key or name of a skill, or a part of it, such as `counting`.
+            ratings: `simulated` for the boards of simulated ratings, which stand apart.
         """
         wanted = clean(skill)[:_LONGEST_WORDS].casefold().strip()
         if not wanted:
             raise SubmitterError("no_skill", "No skill was named.", "Name one, such as counting.")
-        view = self.source.reader.view()
+        view = self.source.reader.view().group(simulated=ratings == SIMULATED)
         having: dict[str, list[str]] = {}
         for name, board in view.boards.items():
             titles = {s: skill_title(board.card, s) for s in board.skills() if ":" not in s}
@@ -89,7 +95,7 @@ class Tools:
         if not having:
             raise SubmitterError(
                 "unknown_skill", "No benchmark with results has such a skill.",
-                "The answer of `benchmarks` lists the skills.",
+                "The answer of `benchmarks` lists the skills; with ratings `simulated`, those of simulated boards.",
             )  # fmt: skip
         rows, remarks = self._best(view, having)
         about: Answer = {"as_of": boards.as_of(view), "skill": wanted, "rows": len(rows)}
@@ -117,11 +123,16 @@ class Tools:
             else:
                 asked = Asked({"benchmark": name}, QueryParams())
                 table = boards.board_skills(self.source, asked)
-            rows += [
-                {"benchmark": name, "simulated": view.boards[name].card.simulated, **row}
+            best = [
+                row
                 for row in _answer(table, len(table.rows))["rows"]
                 if row.get("skill") in having[name] and row["maybe_best"]
             ]
+            named = [row for row in best if _may_be_named(row, view, name)]
+            if best and not named:
+                remarks.append(f"{name}: {nobody()}.")
+            simulated = view.boards[name].card.simulated
+            rows += [{"benchmark": name, "simulated": simulated, **row} for row in named]
         if len(rows) > MOST_ROWS:
             remarks.append(f"The first {MOST_ROWS} of {len(rows)} rows; name a narrower skill.")
         return rows, remarks
@@ -153,6 +164,16 @@ class Tools:
         """
         found = catalogue.entry(self.source, Asked({"entry_id": entry_id}, QueryParams()))
         return _answer(found, MOST_ROWS)
+
+
+def _may_be_named(row: Mapping[str, Any], view: View, benchmark: str) -> bool:
+    """Whether the metric of a row of skills may be recommended: above chance, and no template."""
+    board = view.boards[benchmark]
+    names = ("measure", "variant", "split", "facet")
+    selector = Selector(**{name: row[name] for name in names if row.get(name) is not None})
+    cells = board.cells(selector, row["skill"])
+    leading = leading_cells(board.card, cells, view.entries)
+    return row["entry_id"] in {cell.entry_id for cell in leading}
 
 
 def _asked(path: Mapping[str, str], **params: str) -> Asked:

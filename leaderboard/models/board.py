@@ -8,12 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchmarks.arrays import BoolArray, FloatArray, IntArray
-from benchmarks.model_boards.consensus import Consensus, consensus, tiers_down
-from benchmarks.model_boards.estimates import LEVEL, Estimates, Tests, compared, estimates, joined
-from benchmarks.model_boards.slices import SliceScores
-from benchmarks.statistics.multiplicity import holm_of_pairs
-from benchmarks.statistics.paired_many import TStatistics
+from benchmarks.arrays import BoolArray, IntArray
+from benchmarks.model_boards.estimates import Consensus, Tests, compared, consensus, joined
+from benchmarks.model_boards.rated_models import SliceScores
 from leaderboard.models.board_missing import why_unranked
 from leaderboard.models.board_selection import Selection, selection
 from leaderboard.models.board_types import (
@@ -25,10 +22,11 @@ from leaderboard.models.board_types import (
     SkillBoard,
     Standing,
 )
-from leaderboard.models.judges import NO_BOARD, RULE
+from leaderboard.models.figures import ranked_means
+from leaderboard.models.judges import RULE, why_unheard
 from leaderboard.models.reading import ModelReader
 from leaderboard.pages.reading import View
-from leaderboard.ranking.rank_ranges import MIN_CLUSTERS, rank_ranges
+from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
 
 NOBODY = "No metric earned trust on this skill, so no model is ranked on it."
 NOTHING_TESTS = "No prompt that the filter leaves tests this skill."
@@ -105,7 +103,7 @@ def _skill_board(chosen: Selection, skill: str | None) -> SkillBoard:
     counts = chosen.counts[:, places]
     kept = np.flatnonzero(able)
     tests = {judge: compared(one.of_models(kept), MIN_CLUSTERS) for judge, one in scores.items()}
-    means = {judge: _means(one, counts, able, tests[judge]) for judge, one in scores.items()}
+    means = {judge: ranked_means(one, counts, able, tests[judge]) for judge, one in scores.items()}
     witnesses = chosen.distinct(judging)
     found, relations = _consensus(
         joined([tests[one] for one in witnesses], len(kept)),
@@ -132,33 +130,6 @@ def _consensus(
     relations = tests.relations()
     values = np.full(int(able.sum()), np.nan) if lead is None else lead.means[able]
     return consensus(relations, values), relations
-
-
-def _means(
-    scores: SliceScores, counts: FloatArray, able: BoolArray, tests: TStatistics
-) -> tuple[Mean, ...]:
-    """Every model by one metric alone; ranks among those that may rank."""
-    found: Estimates = estimates(scores, counts)
-    kept = np.where(able & (found.n_prompts >= MIN_CLUSTERS), found.means, np.nan)
-    ranges = rank_ranges(kept, found.resamples)
-    told = np.zeros((len(able), len(able)), bool)
-    told[np.ix_(able, able)] = holm_of_pairs(tests.p) < LEVEL
-    in_tiers = tiers_down(told, np.argsort(-kept, kind="stable")[: np.isfinite(kept).sum()])
-    n_prompts = len(scores.sums)
-    return tuple(
-        Mean(
-            value=_number(found.means[m]),
-            ci_low=_number(found.ci_low[m]),
-            ci_high=_number(found.ci_high[m]),
-            n_prompts=int(found.n_prompts[m]),
-            n_missing=n_prompts - int(found.n_prompts[m]),
-            rank=range_.rank if range_ else None,
-            rank_low=range_.low if range_ else None,
-            rank_high=range_.high if range_ else None,
-            tier=int(in_tiers[m]) or None,
-        )
-        for m, range_ in enumerate(ranges)
-    )
 
 
 def _standings(
@@ -222,10 +193,9 @@ def _disagreements(
 def _note(chosen: Selection, board: SkillBoard, found: Consensus, relations: IntArray) -> str:
     if not board.n_prompts:
         return NOTHING_TESTS
-    notes = []
+    notes: list[str] = []
     if board.lead is None and chosen.metrics:
-        untested = all(one.why == NO_BOARD for one in board.judges)
-        notes.append(f"{NO_BOARD} {NOBODY}" if untested else NOBODY)
+        notes += filter(None, (why_unheard(board.judges), NOBODY))
     elif board.n_prompts < MIN_CLUSTERS:
         notes.append(TOO_FEW)
     elif len(found.order) > 1 and not relations.any():
@@ -234,7 +204,3 @@ def _note(chosen: Selection, board: SkillBoard, found: Consensus, relations: Int
     if chosen.query.seed is not None and in_parts:
         notes.append(WHOLE_PROMPTS)
     return " ".join(notes)
-
-
-def _number(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None

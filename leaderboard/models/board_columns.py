@@ -11,9 +11,8 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
-from benchmarks.model_boards.slices import SliceScores
-from benchmarks.prompt_sets.means import over_seeds, skills_of
-from benchmarks.prompt_sets.prompt_set import SetPrompt
+from benchmarks.model_boards.rated_models import SliceScores
+from benchmarks.prompt_sets.prompt_set import SetPrompt, over_seeds, skills_of
 from leaderboard.models.entries import ModelEntry
 from leaderboard.models.reading import ModelReader
 
@@ -167,7 +166,10 @@ def columns_of(
         seed: place of the one seed of each model that counts; None: all.
     """
     key = (judge, seed, slices, tuple(state_of(one, judge) for one in entries))
-    return reader.memory.columns.of(key, lambda: _read(reader, entries, judge, slices, seed))
+    found: JudgeColumns = reader.memory.columns.of(
+        key, lambda: _read(reader, entries, judge, slices, seed)
+    )
+    return found
 
 
 def state_of(entry: ModelEntry, judge: str) -> tuple[object, ...]:

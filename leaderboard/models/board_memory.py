@@ -5,13 +5,10 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Hashable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from leaderboard.models.board_types import Evidence, ModelBoard
 from leaderboard.ranking.remembered import Remembered
-
-if TYPE_CHECKING:
-    from leaderboard.models.board_columns import JudgeColumns
 
 _COLUMNS_BYTES = 128 << 20
 """One metric's values of fifty models on 1,600 prompts take 1.5 MB."""
@@ -54,7 +51,7 @@ class BoardMemory:
     """
 
     def __init__(self) -> None:
-        self.columns: Remembered[JudgeColumns] = Remembered(
+        self.columns: Remembered[Any] = Remembered(  # of JudgeColumns
             _COLUMNS_BYTES, _KEPT, lambda one: one.nbytes
         )
         self._things: Remembered[Any] = Remembered(1 << 30, _THINGS, lambda _: 1)

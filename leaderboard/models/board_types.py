@@ -23,6 +23,8 @@ class Evidence:
         tier: from 1, the best; None where it has no rank.
         chance: what a metric that guesses gets; None where the card does not say.
         speaks: `for` it, `against` it, or `undecided`.
+        too_few: why metrics are not ordered by it for want of clusters, in a few words; such
+            evidence decides nothing. Empty where there are enough.
     """
 
     benchmark: str
@@ -34,6 +36,7 @@ class Evidence:
     tier: int | None
     chance: float | None
     speaks: str
+    too_few: str = ""
 
 
 @dataclass(frozen=True)
@@ -61,10 +64,11 @@ class Judge:
 
 @dataclass(frozen=True)
 class Mean:
-    """One metric's mean score of one model on one skill.
+    """One metric's mean score of one model on one skill, or people's mean rating of it.
 
     Attributes:
-        value: mean over the prompts, in units of the metric; None where nothing has a score.
+        value: mean over the prompts, in units of the metric or the ratings; None where nothing has
+            one.
         ci_low: lower end of the 95 % interval, prompts resampled; None where there is none.
         ci_high: upper end.
         n_prompts: prompts with a score.
@@ -208,7 +212,7 @@ class PairTest:
     """Two models by one metric on one skill (the matrix figures of Re-Thinking).
 
     Attributes:
-        judge: entry id of the metric.
+        judge: entry id of the metric; empty: people.
         skill: key; None: all prompts.
         n_prompts: on which both have a score.
         n_missing: on which one of them has none, or both.

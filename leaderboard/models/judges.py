@@ -13,13 +13,15 @@ from leaderboard.models.pins import Pins
 from leaderboard.pages.reading import View
 from leaderboard.pages.shown.measures import skill_title
 from leaderboard.pages.skills.names import Part
+from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
 
 RULE = (
-    "A metric judges a skill if, on the boards of metrics for that skill, it stands in the first "
-    "tier with its 95 % interval above chance on at least one, and wholly at or below chance on "
-    "none; all prompts are judged likewise by the headlines of the boards of the prompt set’s "
-    "family, or of all boards where it has none; simulated ratings count for simulated models only. "
-    "A metric that gives all models the same scores judges none."
+    "A metric judges a skill if, on the boards of metrics that have enough prompts (or whatever they "
+    f"resample; at least {MIN_CLUSTERS}) to order metrics by that skill, it stands in the first tier "
+    "with its 95 % interval above chance on at least one, and wholly at or below chance on none; all "
+    "prompts are judged likewise by the headlines of the boards of the prompt set’s family, or of "
+    "all boards where it has none; simulated ratings count for simulated models only. A metric that "
+    "gives all models the same scores judges none, nor does an unchanged template."
 )
 """The sentence that pages show."""
 NO_BOARD = "No board of metrics tests this skill."
@@ -58,7 +60,8 @@ class Judging:
         """What the boards for a skill say; of a sub-skill that none can order, those of its skill.
 
         Returns:
-            The evidence by board, and the skill it was taken from instead; empty as a rule.
+            The evidence by board, and how it begins that another skill's was taken instead; empty
+            as a rule.
         """
         found = {part: self._of_part(part) for part in parts_for(self.view, self.card, skill)}
         ordered = any(one.tier for of in found.values() for one, _ in of.values())
@@ -66,7 +69,13 @@ class Judging:
             return found, ""
         above = skill.rpartition(":")[0]
         of_above, further = self._evidence(above)
-        return of_above, further or above
+        return of_above, further or self._instead(found, above)
+
+    def _instead(self, found: _Found, above: str) -> str:
+        """That the skill above is taken, and the boards that have too few clusters for this one."""
+        title = skill_title(self.card, above)
+        few = _few(self.view, {part: [one for one, _ in of.values()] for part, of in found.items()})
+        return f"{few}, so as for {title}: " if few else f"As for {title}: "
 
     def _of_part(self, part: Part) -> _OfBoard:
         kept = self.memory.of_view(self.view)
@@ -76,9 +85,11 @@ class Judging:
         entry = self.view.entries[entry_id]
         own = {part: of[entry_id] for part, of in found.items() if entry_id in of}
         trusted, why = _verdict(self.view, own) if found else (False, NO_BOARD)
-        if above:
-            why = f"As for {skill_title(self.card, above)}: {why}"
+        why = f"{above}{why}"
         pin = self.pins.of(self.card.name, skill, entry_id)
+        if entry.template:
+            trusted, why = False, f"Its code is that of the {entry.template} template, unchanged."
+            pin = pin if pin is not None and pin.verdict == "distrust" else None
         if pin is not None:
             trusted, why = pin.verdict == "trust", f"An operator decided: {pin.reason}"
         costs = [one for one in entry.cost.values() if one.images]
@@ -104,6 +115,18 @@ def strength(judge: Judge) -> tuple[float, float]:
     return float(len(ahead)), sum(ahead) / len(ahead) if ahead else 0.0
 
 
+def why_unheard(judges: Iterable[Judge]) -> str:
+    """Why no board can speak for any of these metrics, in a sentence; empty where one can."""
+    whys = {one.why if _is_unheard(one) else "" for one in judges}
+    return whys.pop() if len(whys) == 1 else ""
+
+
+def _is_unheard(judge: Judge) -> bool:
+    return judge.why == NO_BOARD or (
+        bool(judge.evidence) and all(one.too_few for one in judge.evidence)
+    )
+
+
 def _verdict(view: View, own: Mapping[Part, tuple[Evidence, str]]) -> tuple[bool, str]:
     """Whether a metric judges by the rule, and why, in one sentence."""
     kept = [f"{_titles(view, [part])}: {reason}" for part, (_, reason) in own.items() if reason]
@@ -118,11 +141,21 @@ def _verdict(view: View, own: Mapping[Part, tuple[Evidence, str]]) -> tuple[bool
         return True, f"In the first tier and above chance on {_titles(view, speaking)}."
     elif first:
         why = f"In the first tier on {_titles(view, first)}, but not clear of chance."
+    elif own and all(one.too_few for one, _ in own.values()):
+        why = f"{_few(view, {part: [one] for part, (one, _) in own.items()})}."
     elif own:
         why = "In the first tier of no board for this skill."
     else:
         why = "It is on no board of metrics for this skill."
     return False, why
+
+
+def _few(view: View, found: Mapping[Part, Sequence[Evidence]]) -> str:
+    """The boards with too few clusters to order metrics, and how many; empty where none has."""
+    few = {
+        part: of[0].too_few for part, of in found.items() if of and all(one.too_few for one in of)
+    }
+    return "; ".join(f"{_titles(view, [part])}: {said}" for part, said in few.items())
 
 
 def _titles(view: View, parts: Sequence[Part]) -> str:

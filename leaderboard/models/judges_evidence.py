@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from benchmarks.schema import Card
 from leaderboard.models.board_types import Evidence
 from leaderboard.pages.overview.over_boards import headline_cells
-from leaderboard.pages.reading import View
-from leaderboard.pages.shown.measures import info, nearest
+from leaderboard.pages.reading import BoardIndex, View
+from leaderboard.pages.shown.measures import nearest
 from leaderboard.pages.shown.tiers import in_tiers
 from leaderboard.pages.skills.names import Part, common_key
-from leaderboard.ranking.cells import Cell
+from leaderboard.ranking.cells import Cell, too_few
+from leaderboard.ranking.chance import beats_chance, chance_of, is_at_or_below_chance
 
 FOR, AGAINST, UNDECIDED = "for", "against", "undecided"
 
@@ -20,8 +21,8 @@ def parts_for(view: View, card: Card, skill: str | None) -> tuple[Part, ...]:
     """The boards of metrics that count for a skill of a prompt set; the headline's key is empty.
 
     A skill of another family counts where both go by one common name. Over all prompts the boards
-    of the prompt set's family count, or all boards where the family has none. Simulated ratings
-    say nothing of the metrics that judge real models, nor the reverse.
+    of the prompt set's family count, or all boards where the family has none that orders metrics.
+    Simulated ratings say nothing of the metrics that judge real models, nor the reverse.
 
     Args:
         view: the boards.
@@ -35,8 +36,10 @@ def parts_for(view: View, card: Card, skill: str | None) -> tuple[Part, ...]:
     }
     if skill is None:
         able = [name for name, board in boards.items() if headline_cells(board)]
-        own = [name for name in able if boards[name].card.family == card.family]
-        return tuple(Part(name, "") for name in own or able)
+        # A board that cannot order metrics keeps no other from being asked.
+        ordering = [name for name in able if not _too_few(boards[name])]
+        own = [name for name in ordering if boards[name].card.family == card.family]
+        return tuple(Part(name, "") for name in own or ordering or able)
     return tuple(
         Part(name, key)
         for name, board in boards.items()
@@ -58,18 +61,15 @@ def evidence_of(view: View, part: Part) -> Mapping[str, tuple[Evidence, str]]:
     return {cell.entry_id: (_evidence(board.card, cell), cell.distrust) for cell in cells}
 
 
-def chance_of(card: Card, measure: str) -> float | None:
-    """What a metric that guesses gets; None where the card does not say."""
-    if measure == card.headline.measure and card.headline_scale is not None:
-        return card.headline_scale.chance
-    return info(card, measure).chance
-
-
 def _same(card: Card, skill: str, other: Card, key: str) -> bool:
     if card.family == other.family and skill == key:
         return True
     common = common_key(card, skill)
     return common is not None and common == common_key(other, key)
+
+
+def _too_few(board: BoardIndex) -> str:
+    return too_few(headline_cells(board), board.card.cluster)
 
 
 def _evidence(card: Card, cell: Cell) -> Evidence:
@@ -81,19 +81,24 @@ def _evidence(card: Card, cell: Cell) -> Evidence:
         value=cell.value,
         ci_low=cell.ci_low,
         ci_high=cell.ci_high,
-        tier=cell.tier if cell.rank is not None else None,
+        tier=cell.tier if _ordered(cell) else None,
         chance=chance,
         speaks=_speaks(cell, chance, rises=card.higher_is_better(cell.measure)),
+        too_few=too_few([cell], card.cluster),
     )
 
 
 def _speaks(cell: Cell, chance: float | None, *, rises: bool) -> str:
-    if chance is None or cell.ci_low is None or cell.ci_high is None:
+    if chance is None or not cell.orderable:
         return UNDECIDED
-    worst, best = (cell.ci_low, cell.ci_high) if rises else (-cell.ci_high, -cell.ci_low)
-    level = chance if rises else -chance
-    if best <= level:
+    ends = cell.ci_low, cell.ci_high
+    if is_at_or_below_chance(*ends, chance, higher_is_better=rises):
         return AGAINST
-    if worst > level and cell.tier == 1 and cell.rank is not None:
+    above = beats_chance(*ends, chance, higher_is_better=rises)
+    if above and cell.tier == 1 and _ordered(cell):
         return FOR
     return UNDECIDED
+
+
+def _ordered(cell: Cell) -> bool:
+    return cell.rank is not None and cell.orderable

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.errors import SubmitterError
-from benchmarks.model_boards.ordering_record import PairRelation, ordering_record
+from benchmarks.model_boards.estimates import PairRelation, ordering_record
 from benchmarks.model_boards.rated_models import RatedModels, readers
 from benchmarks.schema import Selector
 from leaderboard.models.board_selection import Selection, selection

@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.errors import SubmitterError
 from benchmarks.model_boards.estimates import compared, holm_over_metrics
-from benchmarks.statistics.paired_many import paired_many
+from benchmarks.statistics.paired import paired_many
 from leaderboard.models.board import lead_of, model_board, reasons_for
 from leaderboard.models.board_selection import Selection, selection
 from leaderboard.models.board_types import (
@@ -19,6 +19,7 @@ from leaderboard.models.board_types import (
     PairTest,
     PromptDifference,
 )
+from leaderboard.models.figures import pair_test
 from leaderboard.models.reading import ModelReader
 from leaderboard.pages.reading import View
 from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
@@ -130,24 +131,8 @@ def _tests(chosen: Selection, skill: str | None, pair: IntArray) -> list[PairTes
         many, unit = paired_many(of_pair.in_range, counts), of_pair.unit
         if not many.n[0, 1]:
             continue
-        found.append(
-            PairTest(
-                judge=judge.entry_id,
-                skill=skill,
-                n_prompts=int(many.n[0, 1]),
-                n_missing=int(many.n_missing[0, 1]),
-                difference=unit * float(many.difference[0, 1]),
-                ci_low=unit * float(many.difference_interval.low[0, 1]),
-                ci_high=unit * float(many.difference_interval.high[0, 1]),
-                t=float(many.t[0, 1]),
-                t_p=float(many.t_p[0, 1]),
-                t_p_holm=float(corrected.by(judge.entry_id)[pair[0], pair[1]]),
-                wilcoxon_w=float(many.wilcoxon_w[0, 1]),
-                wilcoxon_p=float(many.wilcoxon_p[0, 1]),
-                dominance=float(many.dominance[0, 1]),
-                dominance_back=float(many.dominance[1, 0]),
-            )
-        )
+        p = float(corrected.by(judge.entry_id)[pair[0], pair[1]])
+        found.append(pair_test(many, (0, 1), p, judge=judge.entry_id, skill=skill, unit=unit))
     return found
 
 

@@ -1,4 +1,4 @@
-"""The metrics that score models: modules on the boards that nothing keeps from ranking."""
+"""The metrics that score models: modules on the boards that nothing keeps from judging."""
 
 from __future__ import annotations
 
@@ -64,6 +64,8 @@ def ranked_metrics(
         submission = status.submission
         if not status.on_boards or submission.kind is not Kind.METRIC or submission.private:
             continue
+        if submission.template:
+            continue  # It would judge none of them.
         entry_id = f"{submission.submission_id}/{submission.metrics[0]}"
         entry = snapshot.entries.get(entry_id)
         if entry is None or _distrusted(entry):

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from benchmarks.arrays import FloatArray, IntArray
-from benchmarks.rethinking.generations import MetricScores
-from benchmarks.rethinking.ranking import model_scores, stability
+from benchmarks.rethinking.measures import MetricScores, model_scores, stability
 from benchmarks.statistics.resampling import mean_of_defined
 from leaderboard.models.board_selection import Selection, selection
 from leaderboard.models.board_types import BoardQuery, Judge

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from benchmarks.rethinking.ranking import MetricStability, ModelScore
+from benchmarks.rethinking.measures import MetricStability, ModelScore
 from leaderboard.models.board_types import Judge
 from leaderboard.models.entries import ModelEntry
 

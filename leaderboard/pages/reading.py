@@ -7,7 +7,7 @@ import hashlib
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from types import MappingProxyType
@@ -113,6 +113,56 @@ class View:
     skill_tests: SkillTests = field(default_factory=SkillTests, compare=False)
     version: str = field(default="", compare=False)
     built_at: datetime | None = field(default=None, compare=False)
+
+    def group(self, *, simulated: bool = False) -> View:
+        """The boards that may be compared with each other, and the metrics on them.
+
+        Simulated ratings say how Assay works, not how good a metric is: they are never weighed
+        beside real ones.
+
+        Args:
+            simulated: whether to see the boards of simulated ratings; else those of real data, or
+                the simulated ones where no others have results.
+        """
+        chosen = comparable(self.boards, simulated=simulated)
+        return next(of for of in (self._real, self._simulated) if of.boards.keys() == chosen.keys())
+
+    @property
+    def has_both(self) -> bool:
+        """Whether there are results on real boards, and on simulated ones too."""
+        groups = self._real, self._simulated
+        return all(any(not one.empty for one in of.boards.values()) for of in groups)
+
+    @cached_property
+    def _real(self) -> View:
+        return self._of(simulated=False)
+
+    @cached_property
+    def _simulated(self) -> View:
+        return self._of(simulated=True)
+
+    def _of(self, *, simulated: bool) -> View:
+        boards = {n: one for n, one in self.boards.items() if one.card.simulated is simulated}
+        if len(boards) == len(self.boards):
+            return self
+        entries = {
+            entry_id: entry
+            for entry_id, entry in self.entries.items()
+            if not boards.keys().isdisjoint(entry.isolation)
+        }
+        return replace(self, entries=entries, boards=boards)
+
+
+def comparable(
+    boards: Mapping[str, BoardIndex], *, simulated: bool = False
+) -> Mapping[str, BoardIndex]:
+    """The boards that may be compared with each other; see `View.group`."""
+    groups = {
+        kind: {name: one for name, one in boards.items() if one.card.simulated is kind}
+        for kind in (False, True)
+    }
+    filled = {kind: any(not one.empty for one in of.values()) for kind, of in groups.items()}
+    return groups[simulated or (filled[True] and not filled[False])]
 
 
 class Reader:

@@ -28,10 +28,14 @@ class Entry(BaseModel):
     account: str = ""
     """Key of the account behind the signature; empty where it is older than accounts."""
     description: str = ""
+    released_with: str = ""
+    """Citation of the paper whose authors released the scores; empty where somebody sent them."""
     trained_on: tuple[str, ...] = ()
     flops_per_pair: Flops | None = None
     """Floating-point operations of one pair as its author declares them, not measured; None where
     they do not."""
+    template: str = ""
+    """Kind of the template whose code it is, unchanged; empty for a metric with code of its own."""
     isolation: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     """Benchmark to the layers in force while it was scored."""
     cost: dict[str, Cost] = Field(default_factory=dict)
@@ -122,8 +126,10 @@ def entries_of(submission: Submission, results: Sequence[RunResult]) -> dict[str
             submitter=submission.submitter,
             account=submission.account,
             description=submission.description,
+            released_with=submission.released_with,
             trained_on=submission.trained_on,
             flops_per_pair=submission.flops_per_pair.get(metric),
+            template=submission.template,
             isolation={r.benchmark: r.isolation for r in results},
             cost={r.benchmark: r.cost for r in results if r.cost is not None},
             findings={r.benchmark: _in_short(r.findings) for r in results if r.findings},

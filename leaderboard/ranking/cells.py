@@ -94,6 +94,19 @@ class Cell(BaseModel):
         return cls(entry_id=entry_id, row=place, distrust=distrust, **known)
 
 
+def too_few(cells: Iterable[Cell], cluster: str) -> str:
+    """Why metrics are not ordered by the cells of a slice, in a few words; empty where they are.
+
+    Args:
+        cells: of one slice; of none there is nothing to say.
+        cluster: what is resampled, as its card calls it.
+    """
+    most = max((cell.n_clusters for cell in cells), default=MIN_CLUSTERS)
+    if most >= MIN_CLUSTERS:
+        return ""
+    return f"too few {cluster}s to order metrics ({most}; at least {MIN_CLUSTERS} needed)"
+
+
 def kept_from_ranking(trust_fault: str, isolation: Iterable[str]) -> str:
     """Why a run has values but no ranks; empty where it may have them.
 

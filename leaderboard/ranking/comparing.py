@@ -13,7 +13,7 @@ from benchmarks.comparison import Compared
 from benchmarks.inference import IN_STEPS
 from benchmarks.schema import Card
 from benchmarks.statistics.difference import Differences, Measurements, differences
-from benchmarks.statistics.influence import MAX_BLOCKS
+from benchmarks.statistics.intervals import MAX_BLOCKS
 from benchmarks.statistics.resampling import seed_of
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.rank_ranges import MAX_MISSING

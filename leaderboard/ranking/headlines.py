@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from benchmarks.arrays import BoolArray, FloatArray
 from benchmarks.schema import Scale
-from benchmarks.statistics.flip_bound import squared_differences
+from benchmarks.statistics.sign_flips import squared_differences
 from leaderboard.ranking.borda import borda_points
 
 

@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.arrays import FloatArray
-from benchmarks.statistics.flip_bound import flip_bound
 from benchmarks.statistics.multiplicity import holm_of_pairs
+from benchmarks.statistics.sign_flips import flip_bound
 from leaderboard.ranking.rank_ranges import tiers
 
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.schema import Card
-from benchmarks.statistics.influence import acceleration
-from benchmarks.statistics.intervals import bca
+from benchmarks.statistics.intervals import acceleration, bca
 from benchmarks.statistics.resampling import seed_of
 from benchmarks.statistics.sign_flips import FlipTests
 from leaderboard.ranking.cells import Cell, best_first

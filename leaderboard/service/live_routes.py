@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from benchmarks.errors import TransientError
-from benchmarks.settings.rotating import Secrets, always
+from benchmarks.settings.rotation import Secrets, fixed
 from leaderboard.service.answers import NO_STORE
 from leaderboard.service.bodies import HANG_UP, body_of
 from leaderboard.store.live.interface import KEY, Live, Pulse
@@ -48,7 +48,7 @@ def routes(
         clock: of the store; the moment at which a pulse is received is its moment.
         steady: seconds that only go forward.
     """
-    secrets = always(secret) if isinstance(secret, str) else secret
+    secrets = fixed(secret) if isinstance(secret, str) else secret
     relay = _Relay(live, secrets, clock, steady)
     return [
         Route(f"{PATH}/told", _in_words(relay.told), methods=["POST"]),

@@ -1,4 +1,4 @@
-"""The images of benchmarks that are on this machine, for whoever may see them."""
+"""The images and prompts of benchmarks that are on this machine, for whoever may see them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _Readers = Mapping[str, Callable[[], bytes]]
 
 
 class Pictures:
-    """Finds images by benchmark and image id. Several threads may share one.
+    """Finds images by benchmark and image id, and prompts. Several threads may share one.
 
     An id is looked up among those of the question side, and never becomes a part of a path. What
     belongs to a benchmark whose answers are withheld is shown to nobody.
@@ -34,6 +34,7 @@ class Pictures:
         self._data = data
         self._lock = threading.Lock()
         self._readers: OrderedDict[object, _Readers] = OrderedDict()
+        self._texts: dict[str, tuple[object, Mapping[str, str]]] = {}
 
     def has(self, benchmark: str) -> bool:
         """Whether the images of a benchmark are here and may be shown."""
@@ -50,6 +51,24 @@ class Pictures:
             return None
         read = self._of(self._registry[benchmark]).get(image_id)
         return read() if read is not None else None
+
+    def texts(self, benchmark: str) -> Mapping[str, str]:
+        """Cluster to its prompt, where the prompts of a benchmark are here; none where they are not."""
+        found = self._registry.get(benchmark)
+        if found is None or not found.card.answers_public:
+            return {}
+        with self._lock:
+            state = found.folder(self._data).signature()
+            if self._texts.get(benchmark, (None, {}))[0] != state:
+                self._texts[benchmark] = state, self._read_texts(found)
+            return self._texts[benchmark][1]
+
+    def _read_texts(self, benchmark: Benchmark) -> Mapping[str, str]:
+        try:
+            return benchmark.texts(self._data)
+        except SubmitterError as error:
+            log.warning("No prompts of %s are shown: %s", benchmark.name, error)
+            return {}
 
     def _of(self, benchmark: Benchmark) -> _Readers:
         # Under the lock, so that many who ask at once do not list the same folder many times.

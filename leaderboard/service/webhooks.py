@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from benchmarks.errors import SubmitterError
-from benchmarks.settings.rotating import Rotating, Secrets, always
+from benchmarks.settings.rotation import SecretRotation, Secrets, fixed
 from leaderboard.service.answers import Answer, in_json
 from leaderboard.service.bodies import body_of
 from leaderboard.service.health_routes import response_of
@@ -66,7 +66,7 @@ class Webhook:
     def __init__(
         self, secret: str | Secrets, repositories: Collection[str], effect: Callable[[], None]
     ) -> None:
-        self._secrets = always(checked_secret(secret)) if isinstance(secret, str) else secret
+        self._secrets = fixed(checked_secret(secret)) if isinstance(secret, str) else secret
         self._repositories = frozenset(repositories)
         self._effect = effect
 
@@ -122,7 +122,7 @@ def webhook_from(
     """
     if not repositories:
         return None
-    secrets = Rotating(SECRET_VARIABLE, environment, checked_secret)
+    secrets = SecretRotation(SECRET_VARIABLE, environment, checked_secret)
     return Webhook(secrets, repositories, effect) if secrets() else None
 
 

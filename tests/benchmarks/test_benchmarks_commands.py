@@ -16,7 +16,7 @@ import pytest
 from benchmarks.__main__ import main
 from benchmarks.errors import AssayError, PlatformError, TransientError
 from benchmarks.schema import Benchmark
-from benchmarks.sources.files import DataFile
+from benchmarks.sources.folder import DataFile
 from benchmarks.sources.remote import Hub
 from tests.benchmarks.sources.fetching import REPO, Remote, on_hub
 from tests.benchmarks.toy import Toy
@@ -75,32 +75,6 @@ def call(
     return run
 
 
-def test_fetch_tells_people_on_the_error_stream(call: Call, tmp_path: Path) -> None:
-    end = call("fetch", "remote", "--data", tmp_path)
-    assert (end.code, end.out) == (0, "")
-    lines = end.err.splitlines()
-    assert sorted(lines[:2]) == [
-        "remote/answers.csv: fetched, 53 bytes",
-        "remote/images: fetched, 2 files, 3 bytes",
-    ]
-    assert lines[2].startswith("authors/data at commit ")
-    assert lines[3] == "May be supplied: remote/s.csv. Ask the authors."
-
-
-def test_fetch_tells_programs_what_it_did(call: Call, hub: HubServer, tmp_path: Path) -> None:
-    done = json.loads(call("fetch", "remote", "--data", tmp_path, "--json").out)
-    assert done["downloaded"] == {"remote/answers.csv": len(ANSWERS), "remote/images": 3}
-    assert done["commits"] == {REPO: hub.repositories[REPO].branches["main"]}
-    again = json.loads(call("fetch", "remote", "--data", tmp_path, "--json").out)
-    assert again["there"] == ["remote/answers.csv", "remote/images"]
-
-
-def test_fetch_may_leave_the_images_out(call: Call, tmp_path: Path) -> None:
-    assert call("fetch", "remote", "--data", tmp_path, "--answers-only").code == 0
-    names = sorted(p.name for p in (tmp_path / "remote").iterdir())
-    assert names == ["answers.csv", "pins.json"]
-
-
 def test_a_subset_is_said_to_be_one(call: Call, tmp_path: Path) -> None:
     end = call("fetch", "remote", "--data", tmp_path, "--subset", 1)
     assert "1 images to try out" in end.err
@@ -130,12 +104,7 @@ def test_an_error_is_one_message_and_the_right_code(
     assert not (tmp_path / "remote").exists()
 
 
-def test_what_cannot_be_fetched_says_why(call: Call, tmp_path: Path) -> None:
-    assert "error [no_folder]" in call("fetch", "remote").err
-    assert "error [unknown_benchmark]" in call("fetch", "nope", "--data", tmp_path).err
-    assert "toy needs no files." in call("fetch", "toy", "--data", tmp_path).err
-
-
+@pytest.mark.slow
 def test_the_whole_program_fetches_and_describes(
     hub: HubServer, tmp_path: Path, assay_data: Path
 ) -> None:
@@ -162,9 +131,6 @@ def test_the_whole_program_fetches_and_describes(
     described = json.loads(told.stdout)
     assert [file["state"] for file in described["files"]] == ["there", "there"]
     assert described["problem"] is None
-
-
-# describe ------------------------------------------------------------------------------------
 
 
 def test_describe_works_without_data(call: Call) -> None:
@@ -206,9 +172,6 @@ def test_describe_of_broken_data_ends_with_an_error(call: Call, tmp_path: Path) 
     assert "error [data_malformed]" in end.err
 
 
-# prompts -------------------------------------------------------------------------------------
-
-
 def test_prompts_are_written_in_each_format(call: Call, tmp_path: Path) -> None:
     call("fetch", "remote", "--data", tmp_path)
     csv = call("prompts", "remote", "--data", tmp_path)
@@ -241,12 +204,6 @@ def test_prompts_overwrite_only_when_told(call: Call, tmp_path: Path) -> None:
     assert end.code == 0
     assert f"2 prompts in {out}" in end.err
     assert out.read_text().startswith("prompt_id,")
-
-
-def test_prompts_that_cannot_be_had_say_why(call: Call, tmp_path: Path) -> None:
-    assert "error [no_prompts]" in call("prompts", "toy").err
-    assert "error [data_missing]" in call("prompts", "remote", "--data", tmp_path).err
-    assert call("prompts", "remote", "--format", "parquet").code == 2
 
 
 def test_list_says_what_is_at_hand(call: Call, tmp_path: Path) -> None:
@@ -292,14 +249,57 @@ def test_whatever_error_of_ours_a_benchmark_raises_stays_with_it(
     }
 
 
-def test_a_list_of_a_folder_that_is_not_there_is_an_error(call: Call, tmp_path: Path) -> None:
-    end = call("list", "--data", tmp_path / "nowhere")
-    assert (end.code, end.out) == (1, "")
-    assert "error [no_folder]: There is no folder" in end.err
-
-
 @pytest.mark.parametrize("command", ["list", "describe", "fetch", "prompts", "questions"])
 def test_every_help_text_has_an_example(call: Call, command: str) -> None:
     end = call(command, "--help")
     assert end.code == 0
     assert f"Example: python -m benchmarks {command}" in end.out
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["fetch", "remote"], 1, "error [no_folder]"),
+        (["fetch", "nope", "--data", "."], 1, "error [unknown_benchmark]"),
+        (["fetch", "toy", "--data", "."], 0, "toy needs no files."),
+        (["list", "--data", "nowhere"], 1, "error [no_folder]"),
+        (["prompts", "toy"], 1, "error [no_prompts]"),
+        (["prompts", "remote", "--data", "."], 1, "error [data_missing]"),
+        (["prompts", "remote", "--format", "parquet"], 2, ""),
+    ],
+)
+def test_what_cannot_be_had_says_why(
+    call: Call,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    words: list[str],
+    code: int,
+    said: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    end = call(*words)
+    assert (end.code, end.out) == (code, "")
+    assert said in end.err
+
+
+def test_fetch_tells_people_and_programs_what_it_did(
+    call: Call, hub: HubServer, tmp_path: Path
+) -> None:
+    end = call("fetch", "remote", "--data", tmp_path / "a")
+    assert (end.code, end.out) == (0, "")
+    lines = end.err.splitlines()
+    assert sorted(lines[:2]) == [
+        "remote/answers.csv: fetched, 53 bytes",
+        "remote/images: fetched, 2 files, 3 bytes",
+    ]
+    assert lines[2].startswith("authors/data at commit ")
+    assert lines[3] == "May be supplied: remote/s.csv. Ask the authors."
+    done = json.loads(call("fetch", "remote", "--data", tmp_path / "b", "--json").out)
+    assert done["downloaded"] == {"remote/answers.csv": len(ANSWERS), "remote/images": 3}
+    assert done["commits"] == {REPO: hub.repositories[REPO].branches["main"]}
+    again = json.loads(call("fetch", "remote", "--data", tmp_path / "b", "--json").out)
+    assert again["there"] == ["remote/answers.csv", "remote/images"]
+    assert call("fetch", "remote", "--data", tmp_path / "c", "--answers-only").code == 0
+    names = sorted(p.name for p in (tmp_path / "c/remote").iterdir())
+    assert names == ["answers.csv", "pins.json"]

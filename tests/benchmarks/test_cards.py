@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.published import published
 from benchmarks.registry import BUILT_IN, load_registry
+from benchmarks.released.bundle import is_bundled
 from benchmarks.schema import Benchmark
 
 EVERY = sorted(load_registry().items())
@@ -45,9 +46,9 @@ def test_a_file_from_the_web_is_at_a_fixed_commit_and_hashed(benchmark: Benchmar
 def test_without_data_the_missing_file_is_named_and_nothing_else_happens(
     benchmark: Benchmark, tmp_path: Path
 ) -> None:
-    needs_files = bool(benchmark.card.files)
-    assert benchmark.has_answers(tmp_path) is not needs_files
-    assert benchmark.has_questions(tmp_path) is not needs_files
+    needed = [file.path for file in benchmark.card.files if file.role == "answers"]
+    assert benchmark.has_answers(tmp_path) is all(map(is_bundled, needed))
+    assert benchmark.has_questions(tmp_path) is (not benchmark.card.files)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -13,9 +13,8 @@ import pytest
 
 from benchmarks.errors import PlatformError
 from benchmarks.further_measures import FurtherMeasure, load_further, with_further
-from benchmarks.joining import joined
 from benchmarks.registry import load_registry
-from benchmarks.rows import Measured, MeasuredBuilder, Row
+from benchmarks.rows import Measured, MeasuredBuilder, Row, joined
 from benchmarks.schema import Benchmark, MeasureInfo, ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean
 from tests.benchmarks.toy import PAIRS, Toy

@@ -12,14 +12,14 @@ import pandas as pd
 import pytest
 from pydantic import ValidationError
 
-from benchmarks.genai_bench.answers import GenAiAnswers
-from benchmarks.genai_bench.facts import one_rater
+from benchmarks.genai_bench.load import GenAiAnswers
+from benchmarks.genai_bench.measures import one_rater
 from benchmarks.published import published
 from benchmarks.registry import load_registry
 from benchmarks.schema import Benchmark, Card, Scale, ScoreTable
-from benchmarks.tifa160.facts import one_rater as one_tifa_rater
-from benchmarks_perf.index_chance import guessed, headlines
+from benchmarks.tifa160.protocol import one_rater as one_tifa_rater
 from tests.benchmarks.toy import Toy
+from tools.index_chance import guessed, headlines
 
 REGISTRY = load_registry()
 WITHOUT = {"genai_ranking"}
@@ -45,30 +45,6 @@ def printed(table: str, benchmark: str, measure: str, metric: str = "human") -> 
     ]
 
 
-# --- what a scale may be --------------------------------------------------------------------
-
-
-def test_a_card_without_a_scale_is_a_card() -> None:
-    assert Toy.card.headline_scale is None
-
-
-def test_a_scale_needs_a_length() -> None:
-    with pytest.raises(ValidationError, match="nothing lies between"):
-        card_with(chance=0.5, ceiling=0.5)
-
-
-@pytest.mark.parametrize("wrong", [math.nan, math.inf])
-def test_the_ends_of_a_scale_are_finite(wrong: float) -> None:
-    with pytest.raises(ValidationError, match="finite"):
-        card_with(chance=0.0, ceiling=wrong)
-
-
-@pytest.mark.parametrize("field", ["ceiling_is", "source"])
-def test_a_scale_says_what_its_ceiling_is_and_where_it_comes_from(field: str) -> None:
-    with pytest.raises(ValidationError, match=field):
-        card_with(chance=0.0, ceiling=1.0, **{field: ""})
-
-
 def test_the_ceiling_lies_on_the_better_side_of_chance() -> None:
     assert card_with(chance=0.1, ceiling=0.9).headline_scale is not None
     with pytest.raises(ValidationError, match="larger values of mean are better"):
@@ -79,9 +55,6 @@ def test_the_ceiling_lies_on_the_better_side_of_chance() -> None:
     assert Card.model_validate({**fields, "headline_scale": scale}).headline_scale is not None
     with pytest.raises(ValidationError, match="smaller values of mean are better"):
         Card.model_validate({**fields, "headline_scale": {**scale, "ceiling": 1.5}})
-
-
-# --- the cards ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", sorted(set(REGISTRY) - WITHOUT))
@@ -120,24 +93,9 @@ def test_ceilings_from_papers_are_the_printed_figures() -> None:
     assert scale_of("evalmuse").ceiling in elements
 
 
-# --- what a guess gets ----------------------------------------------------------------------
-
-
 def assert_chance_is_the_mean_of(found: np.ndarray, chance: float) -> None:
     assert found.std() > 0
     assert abs(found.mean() - chance) < 4.0 * found.std(ddof=1) / math.sqrt(found.size)
-
-
-@pytest.mark.parametrize("name", ["demo_croc", "demo_ts2"])
-def test_guessing_metrics_get_chance_on_the_demo(name: str) -> None:
-    found = guessed(REGISTRY[name], None, draws=30, seed=5)
-    assert_chance_is_the_mean_of(found, scale_of(name).chance)
-
-
-@pytest.mark.paper
-def test_guessing_metrics_get_chance_on_ts2(assay_data: Path) -> None:
-    found = guessed(REGISTRY["ts2"], assay_data, draws=40, seed=5)
-    assert_chance_is_the_mean_of(found, scale_of("ts2").chance)
 
 
 def test_ties_are_failures_so_a_constant_metric_is_far_below_a_guess_on_croc() -> None:
@@ -156,9 +114,6 @@ def test_a_guess_loses_the_tied_pairs_and_half_of_the_others(name: str, assay_da
     tied = (sizes * (sizes - 1)).sum() / (labels.size * (labels.size - 1))
     assert tied < 1 / 3  # else calling everything tied would be the better guess
     assert scale_of(name).chance == pytest.approx((1 - tied) / 2, abs=5e-5)
-
-
-# --- what people get ------------------------------------------------------------------------
 
 
 def genai(name: str, data: Path) -> GenAiAnswers:
@@ -201,12 +156,36 @@ def by_errors(benchmark: Benchmark, data: Path | None) -> float:
     return float(headlines(benchmark, answers, table)[0])
 
 
+def test_the_ceiling_of_demo_ts2_is_what_the_number_of_errors_reaches() -> None:
+    assert by_errors(REGISTRY["demo_ts2"], None) == pytest.approx(scale_of("demo_ts2").ceiling)
+
+
 @pytest.mark.paper
-def test_the_ceiling_of_ts2_is_what_the_number_of_errors_reaches(assay_data: Path) -> None:
+def test_chance_and_ceiling_of_ts2_are_a_guess_and_the_number_of_errors(assay_data: Path) -> None:
     reached = by_errors(REGISTRY["ts2"], assay_data)
     assert reached == pytest.approx(163 / 164)
     assert scale_of("ts2").ceiling == pytest.approx(reached, abs=5e-7)
+    found = guessed(REGISTRY["ts2"], assay_data, draws=40, seed=5)
+    assert_chance_is_the_mean_of(found, scale_of("ts2").chance)
 
 
-def test_the_ceiling_of_demo_ts2_is_what_the_number_of_errors_reaches() -> None:
-    assert by_errors(REGISTRY["demo_ts2"], None) == pytest.approx(scale_of("demo_ts2").ceiling)
+@pytest.mark.parametrize("name", ["demo_croc", "demo_ts2"])
+def test_guessing_metrics_get_chance_on_the_demo(name: str) -> None:
+    found = guessed(REGISTRY[name], None, draws=30, seed=5)
+    assert_chance_is_the_mean_of(found, scale_of(name).chance)
+
+
+@pytest.mark.parametrize(
+    ("scale", "said"),
+    [
+        ({"chance": 0.5, "ceiling": 0.5}, "nothing lies between"),
+        ({"chance": 0.0, "ceiling": math.nan}, "finite"),
+        ({"chance": 0.0, "ceiling": math.inf}, "finite"),
+        ({"chance": 0.0, "ceiling": 1.0, "ceiling_is": ""}, "ceiling_is"),
+        ({"chance": 0.0, "ceiling": 1.0, "source": ""}, "source"),
+    ],
+)
+def test_a_scale_has_two_finite_ends_and_their_sources(scale: dict[str, Any], said: str) -> None:
+    assert Toy.card.headline_scale is None
+    with pytest.raises(ValidationError, match=said):
+        card_with(**scale)

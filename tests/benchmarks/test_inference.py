@@ -21,8 +21,7 @@ from benchmarks.inference import (
 from benchmarks.registry import load_registry
 from benchmarks.rows import ONE_CLUSTER, Measured, MeasuredBuilder, Row
 from benchmarks.schema import Answers, Benchmark, ScoreTable
-from benchmarks.statistics.influence import PerturbedPlan
-from benchmarks.statistics.intervals import percentile
+from benchmarks.statistics.intervals import PerturbedPlan, percentile
 from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean
 from benchmarks.statistics.sign_flips import flip_tests
 from tests.benchmarks.toy import Toy
@@ -188,14 +187,21 @@ def poor_scores(answers: Answers) -> pd.DataFrame:
         "half": np.where(rng.random(n) < 0.5, np.nan, plain),
         "tied": np.round(plain),
         "all but one tied": np.where(np.arange(n) == 3, 1.0, 0.0),
+        "two values": rng.integers(0, 2, n).astype(float),
+        "huge": plain * 1e300,
+        "tiny": plain * 1e-300,
     }
     return pd.DataFrame(columns, index=pd.Index(answers.pair_ids, name="pair_id"))
 
 
+@pytest.mark.slow
 def test_every_row_has_what_it_promises_or_says_why_not(case: Case) -> None:
     found, answers = case.found, case.answers
     assert found.contributions.shape == (len(found.rows), min(len(answers.clusters), 250))
+    assert {row.metric for row in found.rows} == set(case.scores)
     for row, shares in zip(found.rows, found.contributions, strict=True):
+        assert math.isfinite(row.value) or (math.isnan(row.value) and row.note), row
+        assert row.metric != "none" or row.n_missing > 0 or row.n_items == 0, row
         if np.isfinite(shares).all():
             assert shares.sum() == pytest.approx(row.value, abs=1e-10), row
         else:
@@ -240,6 +246,7 @@ def matched(one: Measured, other: Measured) -> list[tuple[int, int]]:
     return [(i, places[key]) for key, i in keys(one).items() if key in places]
 
 
+@pytest.mark.slow
 def test_other_metrics_beside_it_move_no_value_no_interval_and_no_p_value(case: Case) -> None:
     names = ["half", "tied", "plain"]
     few = case.evaluate(case.scores[names])
@@ -257,6 +264,7 @@ def test_other_metrics_beside_it_move_no_value_no_interval_and_no_p_value(case: 
         np.testing.assert_allclose(p_values[0], p_values[1], rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_neither_a_unit_nor_for_ranks_a_monotone_transform_moves_anything(case: Case) -> None:
     moved = case.scores[["plain", "half"]] * 4.0
     moved["half"] = np.exp(case.scores["half"] / 2.0)

@@ -14,7 +14,7 @@ TOY = (Path(__file__).parent / "toy.py").read_text() + "\n\nBENCHMARKS = (Toy(),
 
 def add(root: Path, folder: str, source: str) -> None:
     (root / folder).mkdir()
-    (root / folder / "benchmark.py").write_text(source)
+    (root / folder / "protocol.py").write_text(source)
 
 
 def test_a_folder_with_a_benchmark_is_registered(tmp_path: Path) -> None:

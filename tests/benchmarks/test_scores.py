@@ -13,11 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks import score_cells
+from benchmarks import scores
 from benchmarks.errors import SubmitterError
 from benchmarks.schema import ScoreTable
-from benchmarks.score_columns import check_metric_name
-from benchmarks.scores import parse_scores, read_scores, write_scores
+from benchmarks.scores import check_metric_name, parse_scores, read_scores, write_scores
 from tests.benchmarks.toy import PAIRS, Toy
 
 
@@ -47,10 +46,21 @@ def refused(content: bytes, code: str, **options: object) -> str:
     return caught.value.message
 
 
-def test_a_single_score_column_takes_the_name_given(tmp_path: Path) -> None:
-    table = read(tmp_path, "pair_id,score\na,1\nb,2\nc,3\n", metric="clip")
+GOOD = "a,1\nb,2\nc,3\n"
+DOUBLED = "a,1,9\nb,2,9\nc,3,9\n"
+MANY = [f"m{i}" for i in range(201)]
+
+
+def test_a_score_column_takes_the_name_given_and_may_be_turned() -> None:
+    content = f"pair_id,score\n{GOOD}".encode()
+    assert parse(content).metrics == ("score",)
+    table = parse(content, metric="clip", lower_is_better=("clip",))
     assert table.metrics == ("clip",)
     assert table.overall["clip"].tolist() == [1, 2, 3]
+    assert table.oriented()["clip"].tolist() == [-1, -2, -3]
+    assert check_metric_name("CLIP-Score.v2") == "CLIP-Score.v2"
+    with pytest.raises(SubmitterError):
+        check_metric_name("score")
 
 
 def test_each_other_column_is_a_metric_and_the_order_is_the_benchmarks(tmp_path: Path) -> None:
@@ -89,58 +99,6 @@ def test_documented_defects_are_mended_and_told(tmp_path: Path) -> None:
     assert table.oriented()["odd"].tolist() == [-1, -7, -3]
 
 
-def test_a_metric_said_to_be_lower_is_better_is_turned(tmp_path: Path) -> None:
-    table = read(tmp_path, "pair_id,m\na,1\nb,2\nc,3\n", lower_is_better=("m",))
-    assert table.oriented()["m"].tolist() == [-1, -2, -3]
-
-
-GOOD = "a,1\nb,2\nc,3\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "code", "said"),
-    [
-        ("pair_id,m\na,1\nb,2\n", "missing_pairs", r"lacks 1 of the 3 pairs of toy: c\."),
-        (f"pair_id,m\n{GOOD}d,4\n", "unknown_pairs", r"'d' \(line 5\)"),
-        (f"pair_id,m\n{GOOD}b,4\n", "duplicate_pairs", r"'b' \(line 5\)"),
-        ("pair_id,m\na,1\nb,two\nc,3\n", "not_numeric", r"column 'm': 1 cells .*'two' \(line 3\)"),
-        ("pair_id,m\na,1\nb,7!\nc,3\n", "not_numeric", r"'7!' \(line 3\)"),
-        ("pair_id,m\na,1\nb,inf\nc,3\n", "not_numeric", r"'inf' \(line 3\)"),
-        (f"id,m\n{GOOD}", "no_pair_id", r"its columns: id, m"),
-        ("pair_id\na\nb\nc\n", "no_scores", r"no score column"),
-        (f"pair_id,<b>m</b>\n{GOOD}", "bad_metric_name", r"'<b>m</b>'"),
-        ("", "unreadable_scores", r"neither CSV nor Parquet"),
-        ("pair_id,m\na,1\nb,2\nc,3,4,5\n", "unreadable_scores", r"line 4"),
-        ("pair_id,m\na,1,9\nb,2,9\nc,3,9\n", "unreadable_scores", r"more cells than"),
-        ("PAR1 is not enough", "unreadable_scores", r"neither CSV nor Parquet"),
-        (
-            "pair_id,m,n,element_id,element_score\na,1,1,,\nb,2,2,,\nc,3,3,,\na,,,e,1\n",
-            "unknown_elements",
-            r"several metrics",
-        ),
-    ],
-)
-def test_what_is_wrong_is_said_with_its_place(
-    tmp_path: Path, text: str, code: str, said: str
-) -> None:
-    with pytest.raises(SubmitterError, match=said) as caught:
-        read(tmp_path, text)
-    assert caught.value.code == code
-    assert caught.value.hint
-    assert caught.value.exit_code == 1
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    toy = Toy()
-    with pytest.raises(SubmitterError, match=r"no scores file .*absent\.csv"):
-        read_scores(tmp_path / "absent.csv", toy, toy.answers(None))
-
-
-def test_an_unknown_lower_is_better_metric_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SubmitterError, match="no metric x"):
-        read(tmp_path, f"pair_id,m\n{GOOD}", lower_is_better=("x",))
-
-
 def test_a_parquet_of_more_rows_than_needed_is_refused_unread(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -158,55 +116,6 @@ def test_a_parquet_whose_texts_repeat_into_gigabytes_is_refused() -> None:
     content = parquet({"pair_id": texts, "score": np.zeros(n)})
     assert len(content) < 100_000
     assert "1024 MB" in refused(content, "file_too_large")
-
-
-def test_a_parquet_that_says_itself_it_is_too_large_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(score_cells, "MAX_INFLATED", 100)
-    refused(parquet({"pair_id": list(PAIRS), "score": [1.0, 2.0, 3.0]}), "file_too_large")
-
-
-def test_a_csv_of_more_rows_than_needed_is_refused() -> None:
-    refused(b"pair_id,m\n" + b"a,1\n" * 10_001, "too_many_rows")
-    assert "more lines" in refused(b"pair_id,m\n" + b"\n" * 50_000, "too_many_rows")
-
-
-def test_a_file_of_too_many_cells_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(score_cells, "MAX_CELLS", 5)
-    refused(b"pair_id,m\na,1\nb,2\nc,3\n", "too_many_rows")
-    refused(parquet({"pair_id": list(PAIRS), "m": [1.0, 2.0, 3.0]}), "too_many_rows")
-
-
-@pytest.mark.parametrize("n", [201, 1000])
-def test_a_file_of_too_many_metrics_is_refused(n: int) -> None:
-    names = [f"m{i}" for i in range(n)]
-    line = "pair_id," + ",".join(names)
-    assert f"has {n}" in refused(f"{line}\n".encode(), "too_many_metrics")
-    refused(parquet({"pair_id": ["a"], **{m: [1.0] for m in names}}), "too_many_metrics")
-
-
-def test_a_line_without_end_is_refused() -> None:
-    assert "line 2" in refused(b"pair_id,m\n" + b"," * (1 << 21), "unreadable_scores")
-
-
-@pytest.mark.parametrize(
-    ("header", "doubled"),
-    [
-        ("pair_id,CLIP,CLIP", "CLIP"),
-        ("pair_id,CLIP, CLIP", "CLIP"),
-        ("pair_id, pair_id,m", "pair_id"),
-        ("pair_id,score,CLIP", "CLIP"),
-    ],
-)
-def test_two_columns_of_one_name_are_refused(header: str, doubled: str) -> None:
-    text = f"{header}\na,1,9\nb,2,9\nc,3,9\n".encode()
-    assert repr(doubled) in refused(text, "duplicate_columns", metric="CLIP")
-
-
-def test_element_scores_need_element_ids() -> None:
-    text = b"pair_id,score,element_score\na,1,1\nb,2,2\nc,3,3\n"
-    assert "element_id" in refused(text, "unknown_elements")
 
 
 @pytest.mark.parametrize(
@@ -269,20 +178,6 @@ def test_a_frame_indexed_by_pair_id_or_by_nothing_much_is_read() -> None:
     assert parse(filtered.to_parquet()).metrics == ("m",)
 
 
-def test_places_are_lines_of_a_csv_and_rows_of_a_parquet() -> None:
-    text = b"pair_id,m\n\n  \na,1\nb,two\nc,3\n"
-    assert "'two' (line 5)" in refused(text, "not_numeric")
-    assert "(line 5)" in refused(text.replace(b"\n", b"\r\n"), "not_numeric")
-    content = parquet({"pair_id": list(PAIRS), "m": ["1", "two", "3"]})
-    assert "'two' (row 2)" in refused(content, "not_numeric")
-
-
-def test_a_quote_that_is_never_closed_is_found_where_it_opens() -> None:
-    assert "line 3" in refused(b'pair_id,m\na,1\nb,"2\nc,3\n', "unreadable_scores")
-    table = parse(b'\xef\xbb\xbf"pair_id","m"\n"a","1"\nb,2\nc,3\n')
-    assert table.overall["m"].tolist() == [1, 2, 3]
-
-
 @pytest.mark.parametrize("name", ["pair_id", "element_id", "element_score", "<b>", "", "x" * 65])
 def test_a_metric_cannot_take_the_name_of_another_column(name: str) -> None:
     refused(f"pair_id,score\n{GOOD}".encode(), "bad_metric_name", metric=name)
@@ -290,8 +185,69 @@ def test_a_metric_cannot_take_the_name_of_another_column(name: str) -> None:
         check_metric_name(name)
 
 
-def test_score_names_a_metric_only_where_nobody_chose_a_name() -> None:
-    assert parse(f"pair_id,score\n{GOOD}".encode()).metrics == ("score",)
-    assert check_metric_name("CLIP-Score.v2") == "CLIP-Score.v2"
-    with pytest.raises(SubmitterError, match="cannot name a metric"):
-        check_metric_name("score")
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [
+        ("pair_id,m\na,1\nb,2\n", "missing_pairs", "lacks 1 of the 3 pairs of toy: c."),
+        (f"pair_id,m\n{GOOD}d,4\n", "unknown_pairs", "'d' (line 5)"),
+        (f"pair_id,m\n{GOOD}b,4\n", "duplicate_pairs", "'b' (line 5)"),
+        ("pair_id,m\na,1\nb,two\nc,3\n", "not_numeric", "column 'm': 1 cells"),
+        ("pair_id,m\n\n  \na,1\nb,two\nc,3\n", "not_numeric", "'two' (line 5)"),
+        ("pair_id,m\r\n\r\n  \r\na,1\r\nb,two\r\nc,3\r\n", "not_numeric", "(line 5)"),
+        ("pair_id,m\na,1\nb,7!\nc,3\n", "not_numeric", "'7!' (line 3)"),
+        ("pair_id,m\na,1\nb,inf\nc,3\n", "not_numeric", "'inf' (line 3)"),
+        (f"id,m\n{GOOD}", "no_pair_id", "id, m"),
+        ("pair_id\na\nb\nc\n", "no_scores", ""),
+        (f"pair_id,<b>m</b>\n{GOOD}", "bad_metric_name", "'<b>m</b>'"),
+        ("", "unreadable_scores", ""),
+        ("pair_id,m\na,1\nb,2\nc,3,4,5\n", "unreadable_scores", "line 4"),
+        ("pair_id,m\na,1,9\nb,2,9\nc,3,9\n", "unreadable_scores", "more cells"),
+        ("PAR1 is not enough", "unreadable_scores", ""),
+        ('pair_id,m\na,1\nb,"2\nc,3\n', "unreadable_scores", "line 3"),
+        ("pair_id,m\n" + "," * (1 << 21), "unreadable_scores", "line 2"),
+        (
+            "pair_id,m,n,element_id,element_score\na,1,1,,\nb,2,2,,\nc,3,3,,\na,,,e,1\n",
+            "unknown_elements",
+            "several",
+        ),
+        (f"pair_id,score,element_score\n{DOUBLED}", "unknown_elements", "element_id"),
+        ("pair_id,m\n" + "a,1\n" * 10_001, "too_many_rows", "more rows"),
+        ("pair_id,m\n" + "\n" * 50_000, "too_many_rows", "more lines"),
+        (f"pair_id,{','.join(MANY)}\n", "too_many_metrics", "has 201"),
+        (f"pair_id,CLIP,CLIP\n{DOUBLED}", "duplicate_columns", "'CLIP'"),
+        (f"pair_id,CLIP, CLIP\n{DOUBLED}", "duplicate_columns", "'CLIP'"),
+        (f"pair_id, pair_id,m\n{DOUBLED}", "duplicate_columns", "'pair_id'"),
+        (f"pair_id,score,CLIP\n{DOUBLED}", "duplicate_columns", "'CLIP'"),
+    ],
+    ids=range(26),
+)
+def test_what_is_wrong_is_said_with_its_place(text: str, code: str, said: str) -> None:
+    assert said in refused(text.encode(), code, metric="CLIP")
+
+
+def test_files_that_are_not_there_and_metrics_that_are_not_in_them(tmp_path: Path) -> None:
+    with pytest.raises(SubmitterError) as caught:
+        read_scores(tmp_path / "absent.csv", Toy(), Toy().answers(None))
+    assert caught.value.code == "file_missing"
+    refused(f"pair_id,m\n{GOOD}".encode(), "unknown_metric", lower_is_better=("x",))
+
+
+def test_parquet_is_counted_in_rows_and_cut_off_where_csv_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    three = {"pair_id": list(PAIRS), "m": [1.0, 2.0, 3.0]}
+    assert "'two' (row 2)" in refused(parquet({**three, "m": ["1", "two", "3"]}), "not_numeric")
+    for n in (201, 1000):
+        many = {"pair_id": ["a"], **{f"m{i}": [1.0] for i in range(n)}}
+        refused(parquet(many), "too_many_metrics")
+    with monkeypatch.context() as patch:
+        patch.setattr(scores, "MAX_INFLATED", 100)
+        refused(parquet(three), "file_too_large")
+    monkeypatch.setattr(scores, "MAX_CELLS", 5)
+    refused(f"pair_id,m\n{GOOD}".encode(), "too_many_rows")
+    refused(parquet(three), "too_many_rows")
+
+
+def test_quoted_cells_behind_a_byte_order_mark_are_read() -> None:
+    table = parse(b'\xef\xbb\xbf"pair_id","m"\n"a","1"\nb,2\nc,3\n')
+    assert table.overall["m"].tolist() == [1, 2, 3]

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks import score_cells
+from benchmarks import scores
 from benchmarks.errors import SubmitterError
 from benchmarks.schema import ScoreTable
 from benchmarks.scores import parse_scores, write_scores
@@ -119,6 +119,6 @@ def test_a_metric_that_no_column_could_be_named_after_is_refused(name: str) -> N
 
 
 def test_few_rows_do_not_become_millions_of_cells(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(score_cells, "MAX_CELLS", 8)
+    monkeypatch.setattr(scores, "MAX_CELLS", 8)
     spread = changed(stored(table(clip=[1.0, 2.0, 3.0])), metric=["k", "l", "m"])
     assert refused(spread).code == "too_many_rows"

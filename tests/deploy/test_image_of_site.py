@@ -10,6 +10,8 @@ import pytest
 from tests.deploy.conftest import for_user
 from tests.deploy.rig import Container, Rig, service, walls
 
+pytestmark = pytest.mark.slow
+
 FETCH = "import urllib.request as u; r = u.urlopen('http://127.0.0.1:7860{}'); print(r.status, r.read())"
 
 

@@ -15,6 +15,8 @@ import pytest
 from tests.deploy.conftest import for_user
 from tests.deploy.rig import ROOT, Container, Rig, service, walls
 
+pytestmark = pytest.mark.slow
+
 LIBRARIES = Path(sys.prefix)
 WORKER = service("worker-cpu")
 GATE = """

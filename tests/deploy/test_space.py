@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -28,11 +26,10 @@ from leaderboard.store.opening import StoreName
 from supply.locks import read_lock
 from tests.deploy.conftest import for_user
 from tests.deploy.rig import ROOT, USER
-from tests.end_to_end.serving import free_port
 from tests.hub.server import HubServer, running_hub
+from tests.processes import await_answer, free_port, running
 
 STORE = "hub:org/assay"
-PATIENCE_S = 240
 # https://huggingface.co/docs/hub/spaces-config-reference
 COLOURS = {"red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray"}
 FIELDS = {
@@ -153,22 +150,14 @@ def space(folder: Path, python: Path, hub: HubServer, home: Path, **secrets: str
         **{k: v for k, v in hub.environment().items() if k != "HF_TOKEN"}, **secrets,
     }  # fmt: skip
     log = home / "log"
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [*as_user(python), "app.py"],
-            cwd=folder, env=environment, stdout=output, stderr=output,
-        )  # fmt: skip
-        address = f"http://127.0.0.1:{port}"
-        try:
-            deadline = time.monotonic() + PATIENCE_S
-            while not get(address, "/health"):
-                assert process.poll() is None, log.read_text()
-                assert time.monotonic() < deadline, log.read_text()
-                time.sleep(0.3)
-            yield address
-        finally:
-            process.send_signal(signal.SIGINT)
-            process.wait(timeout=60)
+    address = f"http://127.0.0.1:{port}"
+    command = [*as_user(python), "app.py"]
+    with (
+        log.open("wb") as output,
+        running(command, cwd=folder, env=environment, stdout=output, stderr=output) as process,
+    ):
+        await_answer(f"{address}/health", process, log)
+        yield address
 
 
 def as_user(python: Path) -> list[str]:
@@ -204,6 +193,7 @@ def components(address: str) -> str:
     return found[1]
 
 
+@pytest.mark.slow
 def test_without_a_token_the_boards_are_shown_and_nothing_is_taken(
     pushed: Path, site_libraries: Path, hub: HubServer, visitor: Path
 ) -> None:
@@ -218,6 +208,7 @@ def test_without_a_token_the_boards_are_shown_and_nothing_is_taken(
     assert hub.tally.commits() == before
 
 
+@pytest.mark.slow
 def test_with_a_token_people_can_sign_in(
     pushed: Path, site_libraries: Path, hub: HubServer, visitor: Path
 ) -> None:

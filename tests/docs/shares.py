@@ -8,6 +8,7 @@ import pytest
 
 from tests.docs.markdown_text import Document, run_documents
 from tests.docs.surroundings import LIMIT_S, Supplies, run_document
+from tests.tiers import all_slow_but_one
 
 AUTHORS = (
     "docs/start.md",
@@ -24,6 +25,8 @@ OPERATORS = (
     "docs/upgrading.md",
 )
 
+QUICK = "docs/security.md"
+
 patience = pytest.mark.timeout(LIMIT_S + 300)
 
 
@@ -37,8 +40,9 @@ def with_commands() -> list[Document]:
 
 
 def of_each(documents: list[Document]) -> pytest.MarkDecorator:
-    """A test for each document."""
-    return pytest.mark.parametrize("document", documents, ids=lambda document: document.name)
+    """A test for each document; one of them is in the default tier."""
+    cases = all_slow_but_one(documents, lambda document: document.name == QUICK)
+    return pytest.mark.parametrize("document", cases, ids=lambda document: document.name)
 
 
 def check(document: Document, home: Path, supplies: Supplies) -> None:

@@ -6,20 +6,16 @@ which line failed.
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
-import signal
 import subprocess
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.docs.markdown_text import Document, Fence
+from tests.processes import running
 
 SHOWN_LINES = 80
 """Of the output, where something fails."""
-ENDING_S = 20
 SESSION = 'source ../helpers.sh; source ../document.sh; test -n "${_reached_the_end:-}"'
 
 HELPERS = r"""
@@ -108,44 +104,20 @@ def run(script: str, folder: Path, environment: dict[str, str], timeout_s: float
     (beside / "helpers.sh").write_text(HELPERS, encoding="utf-8")
     (beside / "document.sh").write_text(script, encoding="utf-8")
     output = beside / "output.txt"
-    with output.open("wb") as written:
-        process = subprocess.Popen(
+    with (
+        output.open("wb") as written,
+        running(
             ["bash", "--noprofile", "--norc", "-c", SESSION],
             cwd=folder,
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=written,
             stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        ) as process,
+    ):
         try:
             code = process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             code = 124
-        finally:
-            _end_all(process)
     told = re.sub(r"\x1b\[[0-9;]*m", "", output.read_text("utf-8", errors="replace"))
     return Ran(code, f"{told}\n!!! not finished after {timeout_s:.0f} s" if code == 124 else told)
-
-
-def _end_all(process: subprocess.Popen[bytes]) -> None:
-    """End what the session left running, kindly first."""
-    for how in (signal.SIGTERM, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, how)
-        until = time.monotonic() + ENDING_S
-        while time.monotonic() < until:
-            if process.poll() is not None and not _living(process.pid):
-                return
-            time.sleep(0.05)
-
-
-def _living(group: int) -> list[int]:
-    """Processes of a group that run; where nobody collects the dead, those stay listed."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            state, _, of = stat.read_text().rpartition(")")[2].split()[:3]
-            if int(of) == group and state not in "ZX":
-                found.append(int(stat.parent.name))
-    return found

@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -17,15 +15,14 @@ from pathlib import Path
 from tests.docs.markdown_text import REPOSITORY, Document, project_files
 from tests.docs.shell import Ran, run, script_of
 from tests.end_to_end.commands import environment as without_settings
-from tests.end_to_end.serving import answers, free_port
 from tests.hub.server import running_hub
+from tests.processes import await_answer, free_port, running
 
 NEEDS = frozenset({"data", "hub", "store", "server", "tree"})
 PORTS = ("7860", "9100")
 """Ports that documents name; each run has free ones instead of them."""
 NOWHERE = "http://127.0.0.1:9"
 LIMIT_S = 900.0
-SERVING_S = 240.0
 
 
 @dataclass(frozen=True)
@@ -119,25 +116,12 @@ def copy_of_project(folder: Path) -> None:
 
 @contextmanager
 def _site(folder: Path, environment: dict[str, str], log: Path) -> Iterator[None]:
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, str(REPOSITORY / "app.py")],
-            cwd=folder,
-            env=environment,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
-        try:
-            until = time.monotonic() + SERVING_S
-            while not answers(f"http://127.0.0.1:{environment['PORT']}/health"):
-                assert process.poll() is None, log.read_text()
-                assert time.monotonic() < until, log.read_text()
-                time.sleep(0.2)
-            yield
-        finally:
-            process.send_signal(signal.SIGINT)
-            try:
-                process.wait(timeout=20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+    command = [sys.executable, REPOSITORY / "app.py"]
+    with (
+        log.open("wb") as output,
+        running(
+            command, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT
+        ) as process,
+    ):
+        await_answer(f"http://127.0.0.1:{environment['PORT']}/health", process, log)
+        yield

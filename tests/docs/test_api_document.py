@@ -41,6 +41,7 @@ def test_every_parameter_is_in_the_document(operation: Operation) -> None:
     assert set(re.findall(r"`(\w+)`", named)) == {p.name for p in operation.parameters}
 
 
+@pytest.mark.slow
 def test_the_endpoints_of_gradio_are_in_the_document_and_no_other() -> None:
     source = asking().source
     with gr.Blocks() as blocks:

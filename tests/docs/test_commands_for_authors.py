@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.docs.markdown_text import Document
 from tests.docs.shares import AUTHORS, check, of_each, patience, with_commands
 from tests.docs.surroundings import Supplies
 
-pytestmark = patience
+pytestmark = [patience, pytest.mark.slow]
 
 
 @of_each([document for document in with_commands() if document.name in AUTHORS])

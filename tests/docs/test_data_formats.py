@@ -38,6 +38,7 @@ def _pattern(path: str) -> re.Pattern[str]:
     return re.compile("".join(known.get(part, re.escape(part)) for part in parts))
 
 
+@pytest.mark.slow
 @pytest.mark.isolation
 def test_every_file_of_a_store_is_documented(tmp_path_factory: pytest.TempPathFactory) -> None:
     store = finished_demo(tmp_path_factory)

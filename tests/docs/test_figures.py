@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from evaluator.documenting.figures import FIGURES, make
 from tests.docs.markdown_text import REPOSITORY
+from tools.figures.__main__ import FIGURES, make
 
 COMMITTED = REPOSITORY / "docs" / "figures"
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
@@ -28,15 +28,17 @@ def test_every_figure_is_committed_and_no_other() -> None:
     assert {path.stem for path in COMMITTED.glob("*")} == set(FIGURES)
 
 
+@pytest.mark.slow
 def test_committed_figures_are_those_that_the_command_makes(made: Path) -> None:
     for name in FIGURES:
         old, new = ((folder / f"{name}.svg").read_text() for folder in (COMMITTED, made))
-        again = f"{name}: run `python -m evaluator.documenting.figures` and look at it"
+        again = f"{name}: run `python -m tools.figures` and look at it"
         assert NUMBER.sub("#", old) == NUMBER.sub("#", new), again
         pairs = zip(NUMBER.findall(old), NUMBER.findall(new), strict=True)
         assert all(abs(float(a) - float(b)) <= ABOUT for a, b in pairs), again
 
 
+@pytest.mark.slow
 def test_figures_say_what_they_show_and_stay_inside_their_frame(made: Path) -> None:
     space = "{http://www.w3.org/2000/svg}"
     for path in made.glob("*.svg"):

@@ -34,7 +34,15 @@ SERVED = {
 }
 
 
-@pytest.mark.parametrize("document", every_document(), ids=lambda document: document.name)
+PUBLISHED = {"evaluator/demo/scorers/two_tower/README.md"}
+"""Cards of submissions that stand in stores: they say how that version was made, and stay."""
+
+
+@pytest.mark.parametrize(
+    "document",
+    [one for one in every_document() if one.name not in PUBLISHED],
+    ids=lambda document: document.name,
+)
 def test_every_command_and_option_exists(document: Document) -> None:
     wrong = [
         f"{document.name}:{line}: {said}"

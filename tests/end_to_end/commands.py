@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.processes import finished
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
@@ -18,12 +20,9 @@ def environment(**more: object) -> dict[str, str]:
 
 def evaluator(*words: object, **settings: object) -> subprocess.CompletedProcess[str]:
     """`python -m evaluator ...` from the repository's root, with these environment variables."""
-    return subprocess.run(
-        [sys.executable, "-m", "evaluator", *map(str, words)],
+    return finished(
+        [sys.executable, "-m", "evaluator", *words],
         cwd=REPOSITORY,
         env=environment(**settings),
-        capture_output=True,
-        text=True,
-        timeout=280,
-        check=False,
+        within_s=280,
     )

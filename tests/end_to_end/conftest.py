@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, expect, sync_playwright
 
 from tests.end_to_end.finished_demo import finished_demo
 
@@ -29,6 +29,7 @@ def store(demo: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def page(chromium: str) -> Iterator[Page]:
     """A page of a desk, in a browser without a window."""
+    expect.set_options(timeout=30_000)  # The machine has other work.
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield browser.new_page(viewport={"width": 1280, "height": 900})

@@ -18,6 +18,8 @@ from leaderboard.publication.snapshot import read_snapshot
 from leaderboard.store.folder import folder_store
 from tests.end_to_end.commands import evaluator
 
+pytestmark = pytest.mark.slow
+
 PAIR = ("two-tower", "colour-reader")
 COMPARED = (
     "value_a", "value_b", "difference", "ci_low", "ci_high", "ci_method", "percentile_low",

@@ -7,8 +7,10 @@ import shutil
 import socket
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
+from benchmarks.released.bundle import FOLDER
 from leaderboard.publication.rebuilding import differences
 from leaderboard.publication.snapshot import Snapshot, read_snapshot
 from leaderboard.ranking.cells import Cell
@@ -30,6 +32,7 @@ def headline(shown: Snapshot, board: str, skill: str | None = None) -> dict[str,
     return {shown.entries[c.entry_id].metric: c for c in cells}
 
 
+@pytest.mark.slow
 def test_every_bundled_scorer_is_on_every_demo_board(demo: Path) -> None:
     shown = snapshot(demo)
     metrics = {
@@ -44,6 +47,7 @@ def test_every_bundled_scorer_is_on_every_demo_board(demo: Path) -> None:
         assert shown.boards[board].card.simulated
 
 
+@pytest.mark.slow
 def test_every_value_has_its_interval_and_every_rank_its_range(demo: Path) -> None:
     shown = snapshot(demo)
     for board in DEMO_BOARDS:
@@ -59,6 +63,7 @@ def test_every_value_has_its_interval_and_every_rank_its_range(demo: Path) -> No
             assert cell.rank_low <= cell.rank <= cell.rank_high, place
 
 
+@pytest.mark.slow
 def test_guessing_is_at_chance_and_reading_is_not(demo: Path) -> None:
     shown = snapshot(demo)
     for board in DEMO_BOARDS:
@@ -73,6 +78,7 @@ def test_guessing_is_at_chance_and_reading_is_not(demo: Path) -> None:
         assert reader.ci_low > chance, board
 
 
+@pytest.mark.slow
 def test_the_boards_show_real_differences_by_skill(demo: Path) -> None:
     shown = snapshot(demo)
     counting = headline(shown, "demo_croc", "counting")
@@ -82,6 +88,7 @@ def test_the_boards_show_real_differences_by_skill(demo: Path) -> None:
     assert shapes["colour-count-reader"].value == pytest.approx(-1), "it cannot see shapes"
 
 
+@pytest.mark.slow
 def test_a_second_run_computes_nothing_again(store: Path) -> None:
     before = folder_store(store).public.head()
     done = evaluator("demo", "--no-serve", "--store", store)
@@ -89,29 +96,59 @@ def test_a_second_run_computes_nothing_again(store: Path) -> None:
     assert folder_store(store).public.head() == before
 
 
-@pytest.mark.paper
-def test_the_published_ts2_metrics_appear_beside_the_demo_boards(
-    store: Path, assay_data: Path
+RELEASED = {
+    "ts2": (19, {"clipscore": 0.71413870, "gpt4v_tifa": 0.77865394}, ("2404.04251",)),
+    "tifa160": (19, {"tifa_mplug-large": 0.6082}, ("2303.11897", "2310.18235")),
+}
+"""Board to its metrics, some values as printed or recomputed, and the papers behind them."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("board", RELEASED)
+def test_released_results_are_on_their_boards_in_tiers_and_say_whose_they_are(
+    demo: Path, board: str
 ) -> None:
+    metrics, values, papers = RELEASED[board]
+    shown = snapshot(demo)
+    places = headline(shown, board)
+    assert len(places) == metrics
+    for metric, value in values.items():
+        assert places[metric].value == pytest.approx(value, abs=5e-5)
+    assert len({cell.tier for cell in places.values()}) > 2
+    assert all(cell.rank is not None and cell.ci_low is not None for cell in places.values())
+    cited = [shown.entries[cell.entry_id].released_with for cell in places.values()]
+    assert all(any(paper in one for paper in papers) for one in cited)
+
+
+@pytest.mark.slow
+def test_both_golds_of_tifa160_have_every_metric(demo: Path) -> None:
+    board = snapshot(demo).boards["tifa160"]
+    for facet in ("dsg_likert", "human_avg"):
+        cells = board.slice(board.card.headline.model_copy(update={"facet": facet}), None)
+        assert len(cells) == 19 and all(cell.value is not None for cell in cells)
+
+
+@pytest.mark.slow
+def test_scores_of_ones_own_stand_beside_the_released_ones(store: Path, tmp_path: Path) -> None:
+    released = pd.read_parquet(FOLDER / "ts2" / "scores.parquet")[["pair_id", "clipscore"]]
+    own = tmp_path / "own.csv"
+    released.rename(columns={"clipscore": "mine"}).to_csv(own, index=False)
     done = evaluator(
-        *("submit", assay_data / "ts2" / "scores.csv", "--kind", "scores", "--benchmark", "ts2"),
-        *("--store", store, "--data", assay_data, "--submitter", "T2IScoreScore authors"),
+        *("submit", own, "--kind", "scores", "--benchmark", "ts2", "--store", store),
     )
     assert done.returncode == 0, done.stderr
-    assert "published (12 metrics on ts2)" in done.stdout
-    places = headline(snapshot(store), "ts2")
-    assert len(places) == 12
-    clipscore = places["clipscore"].value
-    assert clipscore == pytest.approx(0.71413870, abs=1e-8)
-    assert set(snapshot(store).boards) >= DEMO_BOARDS
+    assert "published (1 metric on ts2)" in done.stdout
+    shown = snapshot(store)
+    places = headline(shown, "ts2")
+    assert len(places) == 20
+    assert places["mine"].value == pytest.approx(places["clipscore"].value, abs=1e-12)
+    entry = shown.entries[places["mine"].entry_id]
+    assert not entry.released_with and entry.same_scores_as
 
 
-@pytest.mark.paper
-def test_meta_prints_rows_for_programs(assay_data: Path) -> None:
-    done = evaluator(
-        *("meta", "ts2", "--scores", assay_data / "ts2" / "scores.csv", "--json"),
-        ASSAY_DATA=assay_data,
-    )
+@pytest.mark.slow
+def test_meta_prints_rows_for_programs_without_a_folder_of_data() -> None:
+    done = evaluator("meta", "ts2", "--scores", FOLDER / "ts2" / "scores.parquet", "--json")
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)
     cells = {(r["metric"], r["variant"], r["measure"], r["split"]) for r in rows}
@@ -121,6 +158,7 @@ def test_meta_prints_rows_for_programs(assay_data: Path) -> None:
                 assert ("clipscore", variant, measure, split) in cells
 
 
+@pytest.mark.slow
 def test_scores_of_a_demo_board_can_be_sent_as_a_file(store: Path, tmp_path: Path) -> None:
     results = next((store / "public" / "results").glob("two-tower-*/demo_croc.scores.parquet"))
     file = shutil.copy(results, tmp_path / "mine.parquet")
@@ -134,10 +172,15 @@ def test_scores_of_a_demo_board_can_be_sent_as_a_file(store: Path, tmp_path: Pat
     assert [c.value for c in again] == [c.value for c in first]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["meta", "ts2", "--scores", "nowhere.csv", "--data", "nowhere"], 1, "metadata.csv"),
+        (
+            ["meta", "croc_hum", "--scores", "a.csv", "--data", "nowhere"],
+            1,
+            "croc_hum_metadata.tsv",
+        ),
         (["meta", "demo_croc", "--scores", "nowhere.csv"], 1, "nowhere.csv"),
         (["meta", "no_such", "--scores", "x.csv"], 1, "no_such"),
         (["meta"], 2, "Missing argument"),
@@ -156,6 +199,7 @@ def test_wrong_input_is_one_message_and_a_code(
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_metric_that_raises_says_where_and_leaves_the_boards(store: Path, tmp_path: Path) -> None:
     module = tmp_path / "broken"
     module.mkdir()
@@ -177,6 +221,7 @@ def test_a_metric_that_raises_says_where_and_leaves_the_boards(store: Path, tmp_
     assert differences(snapshot(store), boards) == ()
 
 
+@pytest.mark.slow
 def test_without_an_isolation_tool_code_is_refused_and_everything_else_works(
     tmp_path: Path,
 ) -> None:
@@ -185,7 +230,7 @@ def test_without_an_isolation_tool_code_is_refused_and_everything_else_works(
     assert done.returncode == 0, done.stdout + done.stderr
     shown = snapshot(store)
     assert len(headline(shown, "demo_croc")) == 5
-    layers = {layer for e in shown.entries.values() for layer in e.isolation["demo_croc"]}
+    layers = {one for e in shown.entries.values() for one in e.isolation.get("demo_croc", ())}
     assert layers == {"our own code, in a process of its own"}
 
     module = tmp_path / "mine"

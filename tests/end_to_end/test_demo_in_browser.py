@@ -9,9 +9,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.end_to_end.commands import REPOSITORY
-from tests.end_to_end.serving import answers, served
+from tests.end_to_end.serving import served
+from tests.processes import answers
 
-pytestmark = [pytest.mark.browser, pytest.mark.isolation]
+pytestmark = [pytest.mark.browser, pytest.mark.isolation, pytest.mark.slow]
 
 PICTURES = REPOSITORY / "screenshots"
 BRIGHTNESS = """

@@ -9,13 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.demo.gecko_split import prompts
-from benchmarks.demo.models import MODELS, depict
-from benchmarks.demo.scenes import aspects
-from benchmarks.demo.shots import chance
 from benchmarks.prompt_sets.registry import load_prompt_sets
 from benchmarks.registry import load_registry
-from evaluator.demo.simulated_models import PROMPT_SET, draw
+from evaluator.demo.simulated_models import PROMPT_SET, write_generations
 from leaderboard.models.board import model_board
 from leaderboard.models.board_types import BoardQuery, ModelBoard, SkillBoard
 from leaderboard.models.entries import ModelTrack, read_track
@@ -23,6 +19,10 @@ from leaderboard.models.reading import ModelReader
 from leaderboard.pages.reading import Reader
 from leaderboard.publication.publisher import cards_of
 from leaderboard.store.folder import folder_store
+from tools.demo_split.gecko import prompts
+from tools.demo_split.models import MODELS, depict
+from tools.demo_split.pictures import chance
+from tools.demo_split.scenes import aspects
 
 UNSEEN = range(1000, 1060)
 """Seeds that nobody drew with: many of them give each model's true share of right claims."""
@@ -65,6 +65,7 @@ def track(demo: Path) -> ModelTrack:
     return read_track(folder_store(demo).public)
 
 
+@pytest.mark.slow
 def test_every_metric_has_scored_every_image_of_every_model(track: ModelTrack) -> None:
     assert {entry.model for entry in track.entries.values()} == set(MODELS)
     for entry in track.entries.values():
@@ -74,6 +75,7 @@ def test_every_metric_has_scored_every_image_of_every_model(track: ModelTrack) -
         assert entry.pictures > 0
 
 
+@pytest.mark.slow
 def test_the_board_recovers_the_true_order_and_tells_all_four_apart(demo: Path) -> None:
     overall = board(demo).skills[None]
     found = by_name(board(demo), overall)
@@ -85,6 +87,7 @@ def test_the_board_recovers_the_true_order_and_tells_all_four_apart(demo: Path) 
     assert [s.rank_high for s in overall.standings.values()] == [1, 2, 3, 4]
 
 
+@pytest.mark.slow
 def test_what_the_board_says_of_a_skill_never_contradicts_the_truth(demo: Path) -> None:
     shown = board(demo)
     told = 0
@@ -98,6 +101,7 @@ def test_what_the_board_says_of_a_skill_never_contradicts_the_truth(demo: Path) 
     assert told >= 10
 
 
+@pytest.mark.slow
 def test_with_too_few_prompts_the_board_says_that_it_cannot_order(demo: Path) -> None:
     few = board(demo, words="striped").skills[None]
     assert 0 < few.n_prompts < 20
@@ -106,6 +110,7 @@ def test_with_too_few_prompts_the_board_says_that_it_cannot_order(demo: Path) ->
     assert {s.rank_low for s in shapes.standings.values()} <= {1, None}
 
 
+@pytest.mark.slow
 def test_no_metric_judges_what_it_did_not_earn(demo: Path) -> None:
     for skill in board(demo).skills.values():
         assert not any("random-floor" in judge.title for judge in skill.trusted)
@@ -114,6 +119,7 @@ def test_no_metric_judges_what_it_did_not_earn(demo: Path) -> None:
             assert all(s.rank_low is None for s in skill.standings.values())
 
 
+@pytest.mark.slow
 def test_a_metric_that_looks_at_prompts_alone_judges_nothing_and_the_page_says_why(
     demo: Path,
 ) -> None:
@@ -123,7 +129,10 @@ def test_a_metric_that_looks_at_prompts_alone_judges_nothing_and_the_page_says_w
 
 
 def test_the_same_model_draws_the_same_bytes(tmp_path: Path) -> None:
-    one, two = draw("demo-beta", tmp_path / "one"), draw("demo-beta", tmp_path / "two")
+    one, two = (
+        write_generations("demo-beta", tmp_path / "one"),
+        write_generations("demo-beta", tmp_path / "two"),
+    )
     files = sorted(path.relative_to(one) for path in one.rglob("*") if path.is_file())
     assert len(files) == 2 * len(prompts()) + 2
     assert all((one / file).read_bytes() == (two / file).read_bytes() for file in files)

@@ -18,6 +18,7 @@ from typing import Any
 from evaluator.worker.ending.concluding import MAX_ATTEMPTS
 from tests.endurance.stages import Board, Stage
 from tests.endurance.worker_process import Given
+from tests.processes import running
 
 ROOT = Path(__file__).resolve().parents[2]
 _ENVIRONMENT = {
@@ -72,20 +73,16 @@ class Launcher:
 def launching() -> Iterator[Launcher]:
     """A launcher for as long as the block runs; nothing it started outlives it."""
     command = [sys.executable, "-m", "tests.endurance.launcher"]
-    with subprocess.Popen(
+    with running(
         command,
+        grace_s=0.0,  # Who is killed all the time needs no time to end.
         cwd=ROOT,
         env={**os.environ, **_ENVIRONMENT},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        start_new_session=True,
     ) as process:
-        try:
-            yield Launcher(process)
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+        yield Launcher(process)
 
 
 @dataclass

@@ -6,6 +6,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
+
 from benchmarks.errors import TransientError
 from leaderboard.ledger.ledger import Ledger
 from tests.endurance.crew import Crew, Launcher
@@ -22,6 +24,8 @@ from tests.endurance.verdict import (
 from tests.evaluator.worker.stock import stock
 from tests.hub.faults import Weather
 from tests.hub.server import running_hub
+
+pytestmark = pytest.mark.slow
 
 SHARE = 0.2
 WORKERS = 3

@@ -30,6 +30,8 @@ from tests.endurance.verdict import (
 from tests.endurance.worker_process import Given
 from tests.evaluator.worker.stock import stock
 
+pytestmark = pytest.mark.slow
+
 ACCOUNTS = [f"hub:u{n}" for n in range(8)]
 WORKERS = 2
 SEED = 41

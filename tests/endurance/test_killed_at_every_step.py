@@ -6,6 +6,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from evaluator.worker.ending.concluding import MAX_ATTEMPTS
 from leaderboard.store.folder import folder_store
 from tests.endurance.crew import Crew, Fell, Launcher
@@ -21,6 +23,8 @@ from tests.endurance.verdict import (
 )
 from tests.endurance.worker_process import Given
 from tests.evaluator.worker.stock import stock
+
+pytestmark = pytest.mark.slow
 
 ACCOUNTS = [f"hub:u{n}" for n in range(8)]
 EVERY = 6

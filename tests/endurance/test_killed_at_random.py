@@ -6,6 +6,8 @@ import random
 import time
 from pathlib import Path
 
+import pytest
+
 from evaluator.worker.ending.concluding import MAX_ATTEMPTS
 from leaderboard.store.folder import folder_store
 from tests.endurance.crew import Crew, Fell, Launcher
@@ -23,6 +25,8 @@ from tests.endurance.verdict import (
 )
 from tests.endurance.worker_process import Given
 from tests.evaluator.worker.stock import stock
+
+pytestmark = pytest.mark.slow
 
 SEED = 20260107
 KILLS = 210

@@ -7,6 +7,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from evaluator.worker.ending.concluding import MAX_ATTEMPTS
 from leaderboard.store.interface import Store
 from tests.endurance.crew import Crew, Fell, Launcher
@@ -26,6 +28,8 @@ from tests.endurance.verdict import (
 from tests.endurance.worker_process import Given
 from tests.evaluator.worker.stock import stock
 from tests.hub.server import running_hub
+
+pytestmark = pytest.mark.slow
 
 SEED = 20260321
 KILLS = 32

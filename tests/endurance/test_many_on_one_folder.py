@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import pytest
+
 from leaderboard.store.folder import folder_store
 from tests.endurance.crew import Crew, Launcher
 from tests.endurance.ladder import CallLog
@@ -18,6 +20,8 @@ from tests.endurance.verdict import (
 )
 from tests.endurance.worker_process import Given
 from tests.evaluator.worker.stock import stock
+
+pytestmark = pytest.mark.slow
 
 WORKERS = 8
 SUBMISSIONS = 200

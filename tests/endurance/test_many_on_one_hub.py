@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.endurance.crew import Launcher
 from tests.endurance.spike_on_hub import QUOTA, spike
 from tests.endurance.verdict import undisturbed
+
+pytestmark = pytest.mark.slow
 
 SUBMISSIONS = 64
 """By default; ASSAY_ENDURANCE=4 makes two hundred and fifty-six of them."""

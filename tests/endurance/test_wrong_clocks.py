@@ -27,6 +27,8 @@ from tests.endurance.worker_process import Given
 from tests.evaluator.worker.stock import stock
 from tests.hub.server import running_hub
 
+pytestmark = pytest.mark.slow
+
 HOUR = 3600.0
 WRONG = (0.0, HOUR, -HOUR)
 ACCOUNTS = [f"hub:u{n}" for n in range(6)]

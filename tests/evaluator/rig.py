@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from PIL import Image
 
-from benchmarks.question_folder import QuestionFolder
+from benchmarks.questions import QuestionFolder
 from evaluator.isolation.backend import IsolationStatus, Probe
 from evaluator.isolation.inside.frames import Capability
 from evaluator.isolation.limits import Limits

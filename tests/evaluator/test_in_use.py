@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from evaluator.in_use import in_use, unused
+from tests.processes import running
 
 HOLD = """
 import sys
@@ -38,16 +39,15 @@ def test_what_somebody_uses_is_not_unused(tmp_path: Path, kind: str) -> None:
 
 def test_a_process_that_is_killed_uses_nothing_any_more(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
-    holder = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(tmp_path)],
+    with running(
+        [sys.executable, "-c", HOLD, tmp_path],
+        grace_s=0.0,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         cwd=Path(__file__).resolve().parents[2],
-    )
-    assert holder.stdout is not None
-    assert holder.stdout.readline() == "held\n"
-    assert not free(tmp_path)
-    holder.kill()
-    holder.communicate()
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        assert not free(tmp_path)
     assert free(tmp_path)

@@ -30,6 +30,7 @@ print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
 """
 
 
+@pytest.mark.slow
 def test_help_lists_and_the_site_import_no_library_of_models() -> None:
     said = subprocess.run(
         [sys.executable, "-c", LOOK], cwd=REPOSITORY, capture_output=True, text=True, check=False

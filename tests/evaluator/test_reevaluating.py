@@ -27,6 +27,7 @@ from leaderboard.states import State
 from leaderboard.store.interface import Changes
 from tests.evaluator.revised import Revised, module, publish, result, shown, start, values
 from tests.evaluator.rig import ADA, ROOT, Rig
+from tests.tiers import all_slow_but_one
 
 SCORES = "pair_id,m\na,1\nb,2\nc,3\n"
 
@@ -176,7 +177,7 @@ def in_batches_of_one(rig: Rig) -> None:
     requeue(rig.store, {"toy": rig.toy.card}, batch=1)
 
 
-@pytest.mark.parametrize("commits", range(5))
+@pytest.mark.parametrize("commits", all_slow_but_one(range(5)))
 def test_killed_between_any_two_commits_every_submission_is_queued_once(
     rig: Rig, commits: int
 ) -> None:
@@ -193,7 +194,7 @@ def test_killed_between_any_two_commits_every_submission_is_queued_once(
     assert values(rig) == {"grey": 2.0, "white": 2.0, "black": 2.0}
 
 
-@pytest.mark.parametrize("commits", range(9))
+@pytest.mark.parametrize("commits", all_slow_but_one(range(9)))
 def test_killed_while_it_runs_again_the_boards_never_mix_revisions(rig: Rig, commits: int) -> None:
     ids = publish(rig, ["grey", "white"])
     rig.toy = Revised()

@@ -138,7 +138,7 @@ def listening(
     finally:
         # Wakes the thread; closing alone would leave it waiting on a number that is given anew.
         found.shutdown(socket.SHUT_RDWR) if found.type is socket.SOCK_STREAM else _wake(found)
-        thread.join(5)
+        thread.join(60)
         found.close()
 
 

@@ -14,7 +14,7 @@ from tests.hostile.judgement import assert_untouched
 from tests.hostile.leftovers import holdings, settled
 from tests.hostile.proving_ground import Ground
 
-pytestmark = pytest.mark.isolation
+pytestmark = [pytest.mark.isolation, pytest.mark.slow]
 
 
 @pytest.mark.parametrize("case", ARCHIVES, ids=lambda case: case.name)

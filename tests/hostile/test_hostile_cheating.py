@@ -10,7 +10,7 @@ from tests.hostile.corpus import of
 from tests.hostile.judgement import assert_trusted_as_due, let_loose
 from tests.hostile.proving_ground import BENCHMARK, Ground
 
-pytestmark = pytest.mark.isolation
+pytestmark = [pytest.mark.isolation, pytest.mark.slow]
 
 
 @pytest.mark.parametrize("case", of(Category.CHEATING), ids=lambda case: case.name)

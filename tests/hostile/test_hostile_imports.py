@@ -9,7 +9,7 @@ from tests.hostile.corpus import of
 from tests.hostile.judgement import let_loose
 from tests.hostile.proving_ground import Ground
 
-pytestmark = pytest.mark.isolation
+pytestmark = [pytest.mark.isolation, pytest.mark.slow]
 
 
 @pytest.mark.parametrize("case", of(Category.IMPORTS), ids=lambda case: case.name)

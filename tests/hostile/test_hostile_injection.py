@@ -32,7 +32,7 @@ from tests.hostile.rendered import (
     unseen_characters,
 )
 
-pytestmark = pytest.mark.isolation
+pytestmark = [pytest.mark.isolation, pytest.mark.slow]
 
 MALLORY = Account(origin=Origin.LOCAL, name="mallory")
 

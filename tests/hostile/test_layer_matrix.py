@@ -86,10 +86,12 @@ def folder() -> Iterator[Path]:
         yield Path(name)
 
 
+@pytest.mark.slow
 def test_in_a_whole_box_no_attempt_succeeds(rows: list[Row]) -> None:
     assert rows[0] == Row(frozenset(), frozenset())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layers", STOPS, ids=lambda layers: " and ".join(sorted(layers)))
 def test_what_a_layer_stops_succeeds_without_it(rows: list[Row], layers: frozenset[Layer]) -> None:
     (row,) = (row for row in rows if row.without == layers)
@@ -100,6 +102,7 @@ def test_every_layer_that_can_be_turned_off_was_seen_to_stop_something() -> None
     assert frozenset().union(*STOPS) == SWITCHABLE - NOT_ATTEMPTED
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="most of what is attempted takes root")
 def test_without_any_box_the_attempts_succeed(folder: Path) -> None:
     """So that none of them fails for want of anything to be had."""

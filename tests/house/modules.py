@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tests.conftest import REPOSITORY
 
-PACKAGES = ("benchmarks", "leaderboard", "evaluator", "supply")
-"""What is delivered, beside `app.py`."""
+PACKAGES = ("benchmarks", "leaderboard", "evaluator", "supply", "tools")
+"""What is kept in order, beside `app.py`: what is delivered, and what makers run."""
 
 
 def modules_of(*names: str) -> Iterator[Path]:

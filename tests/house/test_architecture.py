@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,9 @@ MAY_IMPORT = {
     "leaderboard": {"benchmarks", "leaderboard"},
     "evaluator": {"benchmarks", "leaderboard", "evaluator"},
     "app": {"benchmarks", "leaderboard", "evaluator"},
-    # Tools of a release and of measuring: they stand beside all that, and nothing stands on them.
+    # Tools of a release and of makers: they stand beside all that, and nothing stands on them.
     "supply": {"benchmarks", "leaderboard", "evaluator", "supply"},
+    "tools": {"benchmarks", "leaderboard", "evaluator", "tools"},
     "deploy": set(),
 }
 OURS = {*MAY_IMPORT, "tests", "benchmarks_perf"}
@@ -46,6 +48,38 @@ def test_a_package_imports_only_from_below(package: str) -> None:
         str(module): more for module in modules if (more := imported(module) - MAY_IMPORT[package])
     }
     assert wrong == {}
+
+
+def arrows(*packages: str) -> dict[str, set[str]]:
+    """Each module with the modules of ours that it imports, wherever in it that stands."""
+    known = {".".join(module.with_suffix("").parts) for module in modules_of(*packages)}
+    known |= {name.removesuffix(".__init__") for name in known}
+    found: dict[str, set[str]] = {}
+    for module in modules_of(*packages):
+        name = ".".join(module.with_suffix("").parts).removesuffix(".__init__")
+        named = {
+            f"{node.module}.{alias.name}" if f"{node.module}.{alias.name}" in known else node.module
+            for node in ast.walk(parsed(module))
+            if isinstance(node, ast.ImportFrom) and node.module and not node.level
+            for alias in node.names
+        }
+        found[name] = (named & known) - {name}
+    return found
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    TopologicalSorter(arrows("benchmarks", "leaderboard", "evaluator")).prepare()
+
+
+def test_no_folders_of_benchmarks_import_each_other_in_a_circle() -> None:
+    """Folders of the other packages follow as they are cleaned."""
+    folders: dict[str, set[str]] = {}
+    for module, imports in arrows("benchmarks").items():
+        folder = ".".join(module.split(".")[:2])
+        others = {".".join(one.split(".")[:2]) for one in imports}
+        folders.setdefault(folder, set()).update(others - {folder, "benchmarks"})
+    folders.pop("benchmarks")
+    TopologicalSorter(folders).prepare()
 
 
 # The publisher writes the front page as a file, for whoever comes before the site has started.

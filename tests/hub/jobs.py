@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.hub.clock import ServerClock, told
+from tests.processes import end, running
 
 ENDED = {"COMPLETED", "CANCELED", "ERROR", "DELETED"}
 
@@ -119,12 +120,15 @@ class Jobs:
         self.all: dict[str, Job] = {}
         self._clock = clock
         self._lock = threading.Lock()
+        self._threads: list[threading.Thread] = []
 
     def start(self, namespace: str, spec: Mapping[str, Any]) -> Job:
         with self._lock:
             job = Job(f"{len(self.all) + 1:024x}", namespace, spec, self._clock)
             self.all[job.job_id] = job
-        threading.Thread(target=self._carry_out, args=(job,), daemon=True).start()
+        thread = threading.Thread(target=self._carry_out, args=(job,), daemon=True)
+        self._threads.append(thread)
+        thread.start()
         return job
 
     def of(self, namespace: str) -> list[Job]:
@@ -134,9 +138,11 @@ class Jobs:
         return found[::-1]
 
     def end_all(self) -> None:
-        """Stop what still runs."""
+        """Stop what still runs, and wait until it has ended."""
         for job in list(self.all.values()):
             job.end("CANCELED")
+        for thread in self._threads:
+            thread.join(timeout=60)
 
     def _carry_out(self, job: Job) -> None:
         limit = job.spec.get("timeoutSeconds")
@@ -161,24 +167,23 @@ class AsProcess:
 
     def __call__(self, job: Job) -> None:
         command = [sys.executable if each == "python" else each for each in job.command]
-        process = subprocess.Popen(
+        with running(
             command,
             cwd=self.folder,
             env={"PATH": os.environ["PATH"], **self.more, **job.environment},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-        )
-        job.run()
-        threading.Thread(target=_stop, args=(job, process), daemon=True).start()
-        assert process.stdout is not None
-        for line in process.stdout:
-            job.say(line.rstrip("\n"))
-        status = process.wait()
+        ) as process:
+            job.run()
+            threading.Thread(target=_stop, args=(job, process), daemon=True).start()
+            assert process.stdout is not None
+            for line in process.stdout:
+                job.say(line.rstrip("\n"))
+            status = process.wait()
         job.end("ERROR" if status else "COMPLETED", f"exit code {status}" if status else None)
 
 
 def _stop(job: Job, process: subprocess.Popen[str]) -> None:
     job.ending.wait()
-    if process.poll() is None:
-        process.kill()
+    end(process, grace_s=0.0)

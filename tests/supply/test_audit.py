@@ -109,6 +109,7 @@ def test_not_asking_is_said(tmp_path: Path) -> None:
     assert audit(tmp_path, "--offline", "--complete").returncode == 3
 
 
+@pytest.mark.slow
 def test_what_a_service_knows_fails_the_audit(tmp_path: Path) -> None:
     with service({("idna", "3.20"): "PYSEC-2026-1"}) as address:
         found = ask(tree(tmp_path) / LOCKS[0], [pin("idna", "3.20")], KEPT, TODAY, address)
@@ -118,6 +119,7 @@ def test_what_a_service_knows_fails_the_audit(tmp_path: Path) -> None:
     assert "UNKNOWN" not in done.stdout
 
 
+@pytest.mark.slow
 def test_a_service_that_knows_of_nothing_is_a_complete_answer(tmp_path: Path) -> None:
     with service({}) as address:
         found = ask(tree(tmp_path) / LOCKS[0], [pin("idna", "3.20")], KEPT, TODAY, address)
@@ -125,6 +127,7 @@ def test_a_service_that_knows_of_nothing_is_a_complete_answer(tmp_path: Path) ->
     assert found.findings == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("status", "body"), [(500, b""), (404, b"{}"), (200, b"<html>")])
 def test_an_answer_that_is_none_is_unknown(tmp_path: Path, status: int, body: bytes) -> None:
     with service({}, status=status, body=body) as address:
@@ -133,6 +136,7 @@ def test_an_answer_that_is_none_is_unknown(tmp_path: Path, status: int, body: by
     assert not found.complete
 
 
+@pytest.mark.slow
 def test_a_service_that_is_away_is_unknown(tmp_path: Path) -> None:
     away = "http://127.0.0.1:9/v1/query"
     found = ask(tree(tmp_path) / LOCKS[0], [pin("idna", "3.20")], KEPT, TODAY, away)

@@ -28,6 +28,7 @@ def read(folder: Path, image: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("image", PARTS)
 def test_it_follows_the_standard(written: Path, image: str) -> None:
     text = (written / f"{image}.cdx.json").read_text()

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 from PIL import Image
 
-from benchmarks.accumulation.files import read_columns
+from benchmarks.accumulation.command import read_columns
 from benchmarks.errors import SubmitterError
-from benchmarks.sources.hashing import sha256_of
+from benchmarks.sources.pins import sha256_of
 from evaluator.scorers.family import Family, Loaded
 from evaluator.scorers.pixel_hash import pixel_hash
 from evaluator.scorers.questions.loading import table_of

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from benchmarks.accumulation.accumulate import AnsweredQuestions, Rule, counted
+from benchmarks.accumulation.question_scores import AnsweredQuestions, Rule, counted
 from benchmarks.arrays import BoolArray, FloatArray
 from evaluator.scorers.questions.asked import AskedQuestions
 

@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 
 import pandas as pd
 
-from benchmarks.accumulation.correctness import contains_yes, equals_yes
+from benchmarks.accumulation.question_scores import contains_yes, equals_yes
 from benchmarks.arrays import BoolArray, FloatArray
 from evaluator.scorers.questions.question import Question
 

@@ -10,7 +10,7 @@ from graphlib import TopologicalSorter
 import numpy as np
 import pandas as pd
 
-from benchmarks.accumulation.dependencies import QuestionGraph
+from benchmarks.accumulation.question_scores import QuestionGraph
 from evaluator.scorers.questions.question import Question
 
 

@@ -11,8 +11,8 @@ from typing import Literal
 from pydantic import ValidationError
 
 from benchmarks.errors import SubmitterError
+from benchmarks.json_parsing import parse_json
 from benchmarks.sources.output import write_whole
-from benchmarks.sources.strict_json import parse_json
 from evaluator.scorers.questions.question import NoQuestions, Question, Record
 
 Severity = Literal["error", "warning"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmarks.accumulation.files import read_columns
+from benchmarks.accumulation.command import read_columns
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import find, load_registry
 from evaluator.scorers.questions.writing import Prompt

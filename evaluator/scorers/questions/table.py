@@ -20,12 +20,13 @@ import pandas as pd
 from numpy.typing import NDArray
 from PIL import Image
 
-from benchmarks.accumulation.files import read_columns
+from benchmarks.accumulation.command import read_columns
 from benchmarks.errors import SubmitterError
-from benchmarks.sources.hashing import sha256_of
+from benchmarks.sources.pins import sha256_of
 from evaluator.scorers.answering import Candidate
 from evaluator.scorers.pixel_hash import pixel_hash
-from evaluator.scoring.images.canonical import ImageError, canonical_png
+from evaluator.scoring.images.canonical import ImageError
+from evaluator.scoring.images.canonical_image import canonical_png
 
 _HASH = re.compile(r"[0-9a-f]{64}")
 

@@ -25,18 +25,6 @@ class ImageError(ValueError):
     """The bytes are not an image that can be scored."""
 
 
-def canonical_png(data: bytes) -> bytes:
-    """Any image as an 8-bit RGB PNG without metadata; see `canonical_image`.
-
-    Raises:
-        ImageError: not an image, damaged, or of more than `MAX_PIXELS`.
-    """
-    # Decoding needs this module's own `_as_rgb`, so it can be found only later.
-    from evaluator.scoring.images.canonical_image import canonical_image  # noqa: PLC0415
-
-    return canonical_image(data).png
-
-
 def is_canonical(data: bytes) -> bool:
     """Whether `as_png` made these bytes, as far as can be told without decoding them.
 

@@ -1,4 +1,4 @@
-"""From an image as a benchmark keeps it to what a box is sent."""
+"""Canonical images: what a sandbox is sent of an image as a benchmark keeps it."""
 
 from __future__ import annotations
 
@@ -41,3 +41,12 @@ def canonical_image(data: bytes) -> CanonicalImage:
         return CanonicalImage(data, *canonical_size(data), decoded=False)
     found = decode(data)
     return CanonicalImage(as_png(found.image), *found.image.size, found.remarks)
+
+
+def canonical_png(data: bytes) -> bytes:
+    """Any image as an 8-bit RGB PNG without metadata; see `canonical_image`.
+
+    Raises:
+        ImageError: not an image, damaged, or of more than `canonical.MAX_PIXELS`.
+    """
+    return canonical_image(data).png

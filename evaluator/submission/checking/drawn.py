@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.croc.answers import TEXTS, CrocAnswers, pair_id
-from benchmarks.evalmuse.answers import EvalMuseAnswers
-from benchmarks.gecko.answers import GeckoAnswers
+from benchmarks.croc.load import TEXTS, CrocAnswers, pair_id
+from benchmarks.evalmuse.load import EvalMuseAnswers
+from benchmarks.gecko.load import GeckoAnswers
 from benchmarks.rows import Measured
 from benchmarks.schema import Answers, Benchmark, Questions, ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan, seed_of
-from benchmarks.ts2.answers import Ts2Answers
+from benchmarks.ts2.load import Ts2Answers
 
 USUAL_PAIRS = 400
 """Asked in a check, of all its benchmarks together, where its author says nothing else."""

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.prompt_sets.image_names import image_file
+from benchmarks.prompt_sets.prompt_set import image_file
 from evaluator.generation.check import Findings, GenerationsReport, Problem
 from evaluator.generation.rows import TABLE, ImageRow
 from evaluator.scoring.progress import Listener, Tracker

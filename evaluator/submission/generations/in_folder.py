@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from benchmarks.prompt_sets.image_names import IMAGES
+from benchmarks.prompt_sets.prompt_set import IMAGES
 from evaluator.generation.check import Problem
 from evaluator.generation.rows import ImageRow, stream_rows
 from evaluator.manifest import FILE, MAX_BYTES

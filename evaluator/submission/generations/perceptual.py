@@ -9,7 +9,7 @@ are ones, so that hashes differ in an even number of them.
 two models' pictures of one prompt are alike in 0.2% of 456 pairs (1.1% at a distance of 4), any two
 pictures in 0.002% of 46,056. Alike to the original are 98% of the pictures as JPEG of quality 50,
 95% as WebP of quality 60, 89% as JPEG of quality 20, and 99% or more at other sizes, blurred, or with
-one pixel changed; cut by 2% at each edge only half of them (`benchmarks_perf.generations_hash`).
+one pixel changed; cut by 2% at each edge only half of them (`python -m benchmarks_perf copies`).
 """
 
 from __future__ import annotations

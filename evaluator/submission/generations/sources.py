@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from benchmarks.prompt_sets.image_names import IMAGES
+from benchmarks.prompt_sets.prompt_set import IMAGES
 from evaluator.generation.check import Kind, Problem
 from evaluator.generation.rows import ImageRow
 

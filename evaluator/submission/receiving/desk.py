@@ -14,14 +14,15 @@ from benchmarks.errors import SubmitterError
 from benchmarks.prompt_sets.prompt_set import PromptSet
 from benchmarks.prompt_sets.registry import load_prompt_sets
 from benchmarks.registry import find
+from benchmarks.released.bundle import FOLDER, ReleasedScores, released_bytes
 from benchmarks.schema import Benchmark, ScoreTable
-from benchmarks.score_columns import check_metric_name
-from benchmarks.scores import load_bytes, parse_scores
+from benchmarks.scores import check_metric_name, load_bytes, parse_scores
 from evaluator.hub.source import Fetched
 from evaluator.submission.archives.content import Content
 from evaluator.submission.archives.limits import ArchiveLimits
 from evaluator.submission.generations.shared import hashes_path
 from evaluator.submission.generations.targets import PromptSets
+from evaluator.submission.making.untouched import template_notes
 from evaluator.submission.receipts import differences, environment_versions, read_receipt
 from evaluator.submission.receiving.drafting import (
     Envelope,
@@ -125,14 +126,14 @@ class SubmissionDesk:
             identity = Identity(
                 Kind.METRIC, manifest.name, manifest.version, account.key, content.sha256
             )
-            notes = _differences(read, content.sha256)
+            notes = (*template_notes(module.template), *_differences(read, content.sha256))
             if known := reception.known(identity, private=private):
                 return known
             reception.check(identity)
             envelope = self._envelope(reception, identity, signed, private=private)
             submission = module_record(
                 replace(envelope, receipt=read, source=source),
-                manifest,
+                module,
                 benchmarks_of(manifest, self.registry, self.data),
             )
             with _packed(content, self.scratch) as upload:
@@ -197,6 +198,32 @@ class SubmissionDesk:
                 `bad_version`, `bad_description`, `seen_before`, `quota_exceeded`,
                 `version_taken`, or whatever `benchmarks.scores.read_scores` finds wrong.
         """
+        return self._submit_scores(
+            path,
+            benchmark=benchmark,
+            account=account,
+            submitter=submitter,
+            name=name,
+            version=version,
+            description=description,
+            lower_is_better=lower_is_better,
+            private=private,
+        )
+
+    def _submit_scores(
+        self,
+        path: Path,
+        *,
+        benchmark: str,
+        account: Account,
+        submitter: str = "",
+        name: str,
+        version: str,
+        description: str,
+        lower_is_better: tuple[str, ...],
+        private: bool = False,
+        released: ReleasedScores | None = None,
+    ) -> Accepted:
         reception = Reception(self.store, account, self.clock)
         reception.check_not_banned()
         signed = checked_signature(submitter, account, reception.visible())
@@ -215,8 +242,27 @@ class SubmissionDesk:
             table,
             suffix=kept_suffix(path, content),
             description=text,
+            released=released,
         )
         return reception.receive(identity, submission, content)
+
+    def submit_released(self, released: ReleasedScores) -> Accepted:
+        """Check and queue a scores file of the bundle, for the authors who released it.
+
+        Raises:
+            SubmitterError: as `submit_scores`; `data_malformed` where the bundle was changed.
+        """
+        released_bytes(released.path)
+        return self._submit_scores(
+            FOLDER / released.path,
+            benchmark=released.benchmark,
+            account=ASSAY,
+            name=released.name,
+            version=released.version,
+            description=released.description,
+            lower_is_better=released.lower_is_better,
+            released=released,
+        )
 
     def prompt_set_names(self) -> tuple[str, ...]:
         """See `leaderboard.desk.Desk`."""

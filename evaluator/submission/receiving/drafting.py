@@ -8,11 +8,13 @@ from datetime import datetime
 from pathlib import Path
 
 from benchmarks.errors import SubmitterError
+from benchmarks.released.bundle import ReleasedScores
 from benchmarks.schema import Benchmark, ScoreTable
 from evaluator.generation.manifest import GenerationsManifest
 from evaluator.submission.generations_archive import SUFFIX
 from evaluator.submission.manifest import Manifest
 from evaluator.submission.receiving.identity import Identity
+from evaluator.submission.validate import ScoringModule
 from leaderboard.ledger.redaction import private_id
 from leaderboard.models.model_card import ImagesSeen
 from leaderboard.records import Receipt, Submission
@@ -70,15 +72,16 @@ class Envelope:
 
 
 def module_record(
-    envelope: Envelope, manifest: Manifest, benchmarks: tuple[str, ...]
+    envelope: Envelope, module: ScoringModule, benchmarks: tuple[str, ...]
 ) -> Submission:
     """The record of a scoring module.
 
     Args:
         envelope: who sends it and how.
-        manifest: of the module.
+        module: as it was checked.
         benchmarks: it will be run on.
     """
+    manifest = module.manifest
     lower = manifest.direction == "lower_is_better"
     return envelope.record(suffix=".zip", metrics=(manifest.name,)).model_copy(
         update={
@@ -93,12 +96,18 @@ def module_record(
             "models": manifest.models,
             "entry_point": manifest.entry_point,
             "weights": manifest.weights,
+            "template": module.template,
         }
     )
 
 
 def scores_record(
-    envelope: Envelope, table: ScoreTable, *, suffix: str, description: str
+    envelope: Envelope,
+    table: ScoreTable,
+    *,
+    suffix: str,
+    description: str,
+    released: ReleasedScores | None = None,
 ) -> Submission:
     """The record of a scores file.
 
@@ -107,6 +116,7 @@ def scores_record(
         table: the scores.
         suffix: of the file they are kept in.
         description: for the boards.
+        released: what is known of scores that authors released; None: somebody sends their own.
     """
     lower = tuple(m for m in table.metrics if table.directions.get(m) == -1)
     return envelope.record(suffix=suffix, metrics=table.metrics).model_copy(
@@ -114,8 +124,19 @@ def scores_record(
             "benchmarks": (envelope.identity.benchmark,),
             "description": description,
             "lower_is_better": lower,
+            **({} if released is None else _release(released)),
         }
     )
+
+
+def _release(released: ReleasedScores) -> dict[str, object]:
+    file, paper = released.file, released.printed_in
+    return {
+        "authors": released.authors,
+        "licence": file.licence,
+        "links": {"paper": paper.url, f"data at {file.commit}": file.source},
+        "released_with": paper.citation,
+    }
 
 
 def generations_record(

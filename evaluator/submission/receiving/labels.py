@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from benchmarks.errors import SubmitterError
-from benchmarks.score_columns import RESERVED_NAMES
+from benchmarks.scores import RESERVED_NAMES
 from evaluator.isolation.supervising.text import plain_text
 from leaderboard.governance.accounts import ASSAY, Account
 from leaderboard.records import Submission
@@ -17,7 +17,7 @@ MAX_SUBMITTER = 80
 MAX_DESCRIPTION = 4000
 OWN_NAME = "Assay"
 """Signs what is part of Assay itself; nobody else may."""
-SPECIAL_SUFFIXES = frozenset({".npz", ".pkl"})
+SPECIAL_SUFFIXES = frozenset({".npz"})
 """Formats some benchmarks take beside tables, e.g. scores with masks."""
 
 _SUBMITTER = re.compile(r"[\w .@'+-]{1,80}")

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from benchmarks.errors import PlatformError
 from benchmarks.parquet import parquet_frame
-from benchmarks.question_key import Key
+from benchmarks.questions import Key
 from benchmarks.schema import ScoreTable
 from benchmarks.scores import write_scores
 from benchmarks.stored_scores import read_stored, write_stored

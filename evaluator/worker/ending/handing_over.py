@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from benchmarks.errors import PlatformError, TransientError
-from benchmarks.question_key import Key, key_path
+from benchmarks.questions import Key, key_path
 from benchmarks.schema import Benchmark
 from evaluator.worker.claims.tasks import Finished, begun_events
 from evaluator.worker.ending.handed_over import (

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.question_folder import QuestionFolder
+from benchmarks.questions import QuestionFolder
 from evaluator.bundled import bundled_hashes
 from evaluator.hub.model_shelf import ModelShelf
 from evaluator.in_use import in_use

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
-from benchmarks.settings.values import value_of
+from benchmarks.settings.sources import value_of
 
 LOGS = "logs"
 """Folder of the scratch."""

@@ -30,7 +30,7 @@ _MEASURES = (
 )  # fmt: skip
 _ENTRIES = (
     "entry_id", "submission_id", "metric", "version", "kind", "submitter", "account", "description",
-    "trained_on", "flops_per_pair", "benchmarks", "received_at", "published_at",
+    "trained_on", "flops_per_pair", "template", "released_with", "benchmarks", "received_at", "published_at",
 )  # fmt: skip
 _RESULTS = (
     "benchmark", "revision", "measure", "variant", "split", "facet", "skill", "value", "ci_low",
@@ -54,12 +54,14 @@ _MEANINGS = {
     "chance": "What a guess gets.",
     "trained_on": "As its author declares, parted by commas.",
     "flops_per_pair": "As its author declares, not measured; empty: not declared.",
+    "template": "Kind of the template whose code it is, unchanged; empty: it has code of its own.",
+    "released_with": "Citation of the paper whose authors released the scores; empty: somebody sent them.",
     "benchmarks": "With results on the board, parted by commas.",
     "rank": "On the published board; missing where there is too little to order.",
     "tier_holm_5_percent": "Tier by tests of the headline; other measures have none here.",
     "why_unranked": "Why it has no rank.",
     "entry_id": "`<submission id>/<metric>`.",
-    "kind": "metric: run by Assay; scores: as submitted, not re-run.",
+    "kind": "metric: run by Assay; scores: as submitted or released, not re-run.",
 }
 _ELSEWHERE = Parameter(
     "elsewhere",

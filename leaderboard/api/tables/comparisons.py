@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import Any
 
 from benchmarks.statistics.resampling import seed_of
-from leaderboard.api.operations import Asked, Operation, Parameter
+from leaderboard.api.operations import RATINGS, Asked, Operation, Parameter
 from leaderboard.api.problems import bad_query, not_found
 from leaderboard.api.source import Source
 from leaderboard.api.tables.boards import SLICE, as_of, bounded, refuse
@@ -36,7 +36,7 @@ _MEANINGS = {
     "difference": "Value of a less that of b.",
     "p_value": "Paired permutation test, two-sided, before correction.",
     "p_corrected": "See correction and n_tests.",
-    "kind_a": "metric: run by Assay; scores: as submitted, not re-run.",
+    "kind_a": "metric: run by Assay; scores: as submitted or released, not re-run.",
     "kind_b": "Likewise.",
     "effect": "d_z: mean over standard deviation of the units' differences.",
 }
@@ -92,10 +92,11 @@ def index(source: Source, asked: Asked) -> Table:
     Raises:
         RefusedError: `bad_query`.
     """
-    view = source.reader.view()
+    query = IndexQuery.from_params(asked.params)
+    view = source.reader.view().group(simulated=query.simulated)
     with source.turn():
         base, _ = source.prepared.of(view)
-        choice = resolve_index(IndexQuery.from_params(asked.params), base.boards, base.left_out)
+        choice = resolve_index(query, base.boards, base.left_out)
         refuse(choice.remarks)
         about = _about_index(view, choice.weights, base.left_out)
         return index_table(base, choice, view.entries, about)
@@ -150,7 +151,7 @@ OPERATIONS = (
         index,
         (
             Parameter("w", "Weights, as `croc:1,ts2:2`; without: those to begin with."),
-            Parameter("order", "`index`, `borda`, `name` or a benchmark.", "index"),
+            Parameter("order", "`index`, `borda`, `name` or a benchmark.", "index"), RATINGS,
         ),
     ),
     Operation(

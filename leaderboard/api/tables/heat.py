@@ -24,7 +24,7 @@ _TYPES = {
 }
 _MEANINGS = {
     "skill": "Missing: all skills.",
-    "kind": "metric: run by Assay; scores: as submitted, not re-run.",
+    "kind": "metric: run by Assay; scores: as submitted or released, not re-run.",
     "variant": "Skills may have another variant of the measure than the whole.",
     "maybe_best": "The best of its skill, or not told apart from it at 5 %; bold on the page.",
     "p_against_best": "After Benjamini and Hochberg's correction over all pairs of all columns.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from leaderboard.api.operations import Asked, Operation, Parameter
+from leaderboard.api.operations import RATINGS, Asked, Operation, Parameter
 from leaderboard.api.source import Source
 from leaderboard.api.tables.boards import as_of, refuse
 from leaderboard.pages.skills.found import found_for
@@ -12,7 +12,7 @@ from leaderboard.tables import Table
 
 
 def skills(source: Source, asked: Asked) -> Table:
-    """The list that the skill explorer recommends for the same query.
+    """The list that the skill explorer shows for the same query.
 
     Raises:
         RefusedError: `bad_query`.
@@ -31,12 +31,13 @@ def skills(source: Source, asked: Asked) -> Table:
 OPERATIONS = (
     Operation(
         "/skills", "skills",
-        "Metrics for one skill or several, best first; without a skill, which there are.", skills,
+        "Metrics for one skill or several, best first, and whether each may be recommended; without a "
+        "skill, which there are.", skills,
         (
             Parameter("skill", "Keys or names of skills, joined by commas.", "counting"),
             Parameter("w", "Weights of skills and benchmarks, as `counting:2,gecko:0`."),
             Parameter("cost", "What `on_front` goes by; without: seconds.", "", tuple(COSTS)),
-            Parameter("budget", "Most that may be spent; it changes no row."),
+            Parameter("budget", "Most that may be spent; it changes no row."), RATINGS,
         ),
     ),
 )  # fmt: skip

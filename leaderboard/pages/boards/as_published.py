@@ -12,7 +12,7 @@ from leaderboard.pages.boards.table import direction
 from leaderboard.pages.shown.addresses import address
 from leaderboard.pages.shown.downloads import download_links
 from leaderboard.pages.shown.markup import MISSING, count, link, number, section, text
-from leaderboard.pages.shown.measures import info, title, token
+from leaderboard.pages.shown.measures import info, skill_title, title, token
 
 MOST_DIGITS = 4
 """Digits of a figure in a table of many; on hover it stands as printed."""
@@ -71,18 +71,70 @@ def all_printed(card: Card) -> tuple[PublishedCell, ...]:
 
 
 def everything_published(card: Card) -> str:
-    """All printed figures over all skills, one table a measure; empty where nothing was printed."""
-    cells = all_printed(card)
-    if not cells:
+    """All printed figures of metrics: one table a measure, then by skill, then what is left.
+
+    Empty where nothing was printed.
+    """
+    every = [cell for cell in published(card.name) if cell.model is None]
+    if not every:
         return ""
-    selectors = tuple(dict.fromkeys(map(_selector, cells)))
+    overall = all_printed(card)
+    by_skill = [cell for cell in every if cell.skill is not None and cell.measure in card.measures]
+    selectors = tuple(dict.fromkeys(map(_selector, overall)))
     tables = "".join(
         f"<h3>{text(info(card, measure).title)} {direction(info(card, measure))}</h3>"
-        + _pivot(card, [s for s in selectors if s.measure == measure], cells)
+        + _pivot(card, [s for s in selectors if s.measure == measure], overall)
         for measure in card.measures
         if any(s.measure == measure for s in selectors)
     )
-    return _section(tables, _numbered(cells), card)
+    sources = _numbered(every)
+    tables += "".join(
+        f"<h3>{text(title(card, one, tuple(map(_selector, by_skill))))} by skill "
+        f"{direction(info(card, one.measure))}</h3>{_skill_pivot(card, one, by_skill)}"
+        for one in dict.fromkeys(map(_selector, by_skill))
+    )
+    left = [cell for cell in every if cell.measure not in card.measures]
+    return _section(tables + _left(card, left, sources), sources, card)
+
+
+def _skill_pivot(card: Card, selector: Selector, cells: Sequence[PublishedCell]) -> str:
+    """Metrics down, skills across, for one measure."""
+    of: dict[tuple[str, str], list[PublishedCell]] = {}
+    for cell in cells:
+        if _selector(cell) == selector and cell.skill is not None:
+            of.setdefault((cell.metric, cell.skill), []).append(cell)
+    skills = tuple(dict.fromkeys(skill for _, skill in of))
+    head = "".join(f'<th scope="col">{text(skill_title(card, skill))}</th>' for skill in skills)
+    rows = "".join(
+        f'<tr><th scope="row" class="as-c-metric">{text(metric)}</th>'
+        + "".join(_figure(of.get((metric, skill), [])) for skill in skills)
+        + "</tr>"
+        for metric in dict.fromkeys(metric for metric, _ in of)
+    )
+    return _table("Figures by skill as published", head, rows)
+
+
+def _left(card: Card, cells: Sequence[PublishedCell], sources: Mapping[str, int]) -> str:
+    """Printed figures of what no measure of the board computes, a line each."""
+    rows = "".join(
+        f'<tr><th scope="row" class="as-c-metric">{text(cell.metric)}</th>'
+        f'<td data-label="Figure">{text(_in_words(card, cell))}</td>'
+        f'<td data-label="As printed">{text(_printed(cell))}</td>'
+        f'<td data-label="Source" class="as-muted">{text(cell.table)} [{sources[cell.paper]}]</td></tr>'
+        for cell in cells
+    )
+    heads = ("Figure", "As printed", "Source")
+    head = "".join(f'<th scope="col">{name}</th>' for name in heads)
+    return (
+        f"<h3>Other figures</h3>{_table('Other figures as published', head, rows)}" if rows else ""
+    )
+
+
+def _in_words(card: Card, cell: PublishedCell) -> str:
+    split = card.splits.get(cell.split or "", cell.split or "")
+    facet = card.facets.get(cell.facet or "", cell.facet or "")
+    skill = skill_title(card, cell.skill) if cell.skill else ""
+    return ", ".join(filter(None, (cell.measure, split, facet, skill))).replace("_", " ")
 
 
 def _pivot(card: Card, selectors: Sequence[Selector], cells: Sequence[PublishedCell]) -> str:

@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 
 import numpy as np
 
-from benchmarks.comparison_words import digits_of_p, plural, units_of
+from benchmarks.comparison import digits_of_p, plural, units_of
 from benchmarks.schema import Card
 from leaderboard.pages.boards.query import Choice
 from leaderboard.pages.shown.markup import MISSING, count, number, text

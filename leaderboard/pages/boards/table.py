@@ -10,7 +10,7 @@ from leaderboard.pages.boards.further import FurtherCells, better, head, meaning
 from leaderboard.pages.boards.layout import Layout, Part, window
 from leaderboard.pages.boards.legend import legend, order_notice
 from leaderboard.pages.boards.rows_shown import PinLinks, pager, pinned_bar, rank_by_link
-from leaderboard.pages.shown.flags import flag_badges, flags_legend, flags_of
+from leaderboard.pages.shown.flags import flag_badges, flags_legend, flags_of, origin_badge
 from leaderboard.pages.shown.marks import Axis, axis_for, axis_header, rank_bar, rank_text, whisker
 from leaderboard.pages.shown.markup import (
     MISSING,
@@ -27,7 +27,6 @@ from leaderboard.pages.shown.signatures import signed_by
 from leaderboard.pages.shown.tiers import Basis
 from leaderboard.publication.snapshot import Entry
 from leaderboard.ranking.cells import Cell
-from leaderboard.records import Kind
 
 _BUNDLED = ("not isolated", "our own code")
 """How the layers of a run begin in which code of this project ran without walls."""
@@ -107,8 +106,8 @@ def is_trained_on(entry: Entry, card: Card) -> bool:
 def badges(entry: Entry, cell: Cell, card: Card) -> str:
     """What a reader must know before trusting a value."""
     found: list[str] = []
-    if entry.kind is Kind.SCORES:
-        found.append(badge("scores as submitted, not re-run", "plain"))
+    if origin := origin_badge(entry):
+        found.append(origin)
     else:
         layers = entry.isolation.get(card.name, ())
         if any(layer.startswith(_BUNDLED) for layer in layers):

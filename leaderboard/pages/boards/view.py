@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from benchmarks.released.bundle import is_bundled
 from benchmarks.schema import Card
 from leaderboard.pages.boards.arrangement import Arrangement
 from leaderboard.pages.boards.as_published import as_published, everything_published
@@ -65,7 +66,7 @@ def board_body(choice: Choice, view: View) -> str:
     everyone = choice.entry_ids()
     if is_kept(choice):
         cells = kept_in_tiers(choice.slices()[0])
-        return page([_ranking(choice, view, cells, _kept_basis(cells, view, card), len(everyone))])
+        return page([_ranking(choice, view, cells, kept_basis(cells, view, card), len(everyone))])
     shown = choice.filters.kept(everyone, view.entries, card)
     if shown is not None and not shown:
         return page([_nobody(choice, len(everyone))])
@@ -91,7 +92,8 @@ def is_kept(choice: Choice) -> bool:
     )
 
 
-def _kept_basis(cells: Sequence[Cell], view: View, card: Card) -> Basis:
+def kept_basis(cells: Sequence[Cell], view: View, card: Card) -> Basis:
+    """What the ranks of a headline rest on, as its entries state it."""
     stated = (view.entries[cell.entry_id].provenance.get(card.name) for cell in cells)
     resamples = [one.n_resamples for one in stated if one is not None]
     tested = sum(cell.tier is not None for cell in cells)
@@ -215,11 +217,44 @@ def _intro(card: Card) -> str:
 
 
 def _empty(card: Card) -> str:
+    """Why nobody is ranked, and what it takes to fill the board."""
+    why = text(card.unfilled) or f"Nobody has been ranked on {text(card.title)} so far."
     return (
-        '<div class="as-empty"><h2>No metric published yet</h2>'
-        f"<p>Nobody has been ranked on {text(card.title)} so far.</p>"
+        f'<div class="as-empty"><h2>No metric published yet</h2><p>{why}</p>{_needed(card)}'
         '<p><a class="as-button as-strong" href="./submit">Submit a metric</a></p></div>'
     )
+
+
+def _needed(card: Card) -> str:
+    """What it takes to fill a board: the answers for scores, and the images too for code."""
+    asked = [
+        file
+        for file in card.files
+        if not file.optional and file.role != "prompts" and not is_bundled(file.path)
+    ]
+    if all(file.role == "images" for file in asked):
+        return _steps([_scores_of(card), f"<code>python -m benchmarks fetch {text(card.name)}</code> "
+                       "downloads prompts and images, to make scores or to run code."])  # fmt: skip
+    supplied = tuple(dict.fromkeys(file.supplied for file in asked if file.supplied))
+    fetched = any(not file.supplied for file in asked)
+    steps = [text(one) for one in supplied]
+    if fetched:
+        steps.append(f"<code>python -m benchmarks fetch {text(card.name)}</code> downloads "
+                     f"{'the rest' if supplied else 'its data'}; start Assay with "
+                     "<code>--data</code>.")  # fmt: skip
+    steps.append(f"{_scores_of(card)} A worker runs submitted code where the images are.")
+    return _steps(steps)
+
+
+def _scores_of(card: Card) -> str:
+    return (
+        f"<code>python -m evaluator submit scores.csv --kind scores --benchmark {text(card.name)}"
+        "</code> takes a score for every pair."
+    )
+
+
+def _steps(steps: Sequence[str]) -> str:
+    return f'<ol class="as-steps">{"".join(f"<li>{one}</li>" for one in steps)}</ol>'
 
 
 def _nobody(choice: Choice, everyone: int) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.comparison_words import plural
+from benchmarks.comparison import plural
 from benchmarks.schema import Card
 from leaderboard.pages.compare.cluster_marks import scatter
 from leaderboard.pages.compare.clusters import ClusterReader, ClusterValues

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from benchmarks.comparison import Compared
-from benchmarks.comparison_words import plural
+from benchmarks.comparison import Compared, plural
 from leaderboard.pages.shown.marks import Axis, ticks
 from leaderboard.pages.shown.markup import interval, number, text
 

@@ -6,8 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from benchmarks.comparison import LEVEL, Compared
-from benchmarks.comparison_words import figures, p_words, units_of
+from benchmarks.comparison import LEVEL, Compared, figures, p_words, units_of
 from benchmarks.schema import Selector
 from leaderboard.pages.boards.query import Choice
 from leaderboard.pages.boards.table import direction

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from urllib.parse import urlencode
 
-from benchmarks.comparison import Compared
-from benchmarks.comparison_words import (
+from benchmarks.comparison import (
+    Compared,
     correction_words,
     effect_words,
     evidence_words,

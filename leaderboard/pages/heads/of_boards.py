@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from benchmarks.schema import Card
 from leaderboard.pages.boards.query import BoardQuery, Choice, resolve
 from leaderboard.pages.compare.query import CompareQuery, opponents
 from leaderboard.pages.heads.head import Head, Line
 from leaderboard.pages.reading import View
 from leaderboard.pages.shown.markup import clean, count, interval, number
 from leaderboard.pages.shown.measures import title
+from leaderboard.pages.shown.recommending import leading_cells, nobody_leads
 from leaderboard.pages.shown.tiers import kept_in_tiers
 from leaderboard.ranking.cells import Cell
 from leaderboard.records import Kind
@@ -26,13 +28,14 @@ def board_head(params: Mapping[str, str], view: View) -> Head | None:
     card = choice.board.card
     everyone = choice.entry_ids()
     kept = choice.filters.kept(everyone, view.entries, card)
-    lines = _first_rows(choice, view)
+    cells, whole = _rows(choice, view)
+    lines = tuple(_line(cell.entry_id, cell, view, ranked=whole) for cell in cells[:MOST_LINES])
     shown = "" if kept is None else f"{len(kept):,} of "
     better = "higher" if card.higher_is_better(choice.selector.measure) else "lower"
     said = [
         f"{shown}{count(len(everyone), 'metric')} by {_measure(choice)} "
         f"({better} is better), {choice.title}.",
-        _said_of(lines),
+        _said_of(cells, card, view, ranked=whole),
         note_of(choice, view),
     ]
     heading = f"{card.title}: {_measure(choice)}, {choice.title}"
@@ -68,20 +71,16 @@ def as_of(view: View) -> str:
     return f"As of {view.built_at:%Y-%m-%d %H:%M} UTC." if view.built_at else ""
 
 
-def _first_rows(choice: Choice, view: View) -> tuple[Line, ...]:
+def _rows(choice: Choice, view: View) -> tuple[tuple[Cell, ...], bool]:
+    """The cells that are shown, best first, and whether that is all of the ranking."""
     # A mean over skills has no values before it is computed.
     slices = choice.slices()
     if len(slices) != 1:
-        return ()
+        return (), True
     kept = choice.filters.kept(choice.entry_ids(), view.entries, choice.board.card)
-    # Ranks among some entries only are not stored.
-    whole = kept is None
     cells: Sequence[Cell] = kept_in_tiers(slices[0])
-    return tuple(
-        _line(cell.entry_id, cell, view, ranked=whole)
-        for cell in cells
-        if kept is None or cell.entry_id in kept
-    )[:MOST_LINES]
+    # Ranks among some entries only are not stored.
+    return tuple(one for one in cells if kept is None or one.entry_id in kept), kept is None
 
 
 def _cell(choice: Choice, entry_id: str) -> Cell | None:
@@ -93,20 +92,23 @@ def _cell(choice: Choice, entry_id: str) -> Cell | None:
 
 def _line(entry_id: str, cell: Cell | None, view: View, *, ranked: bool) -> Line:
     name = name_of(entry_id, view)
-    if view.entries[entry_id].kind is Kind.SCORES:
-        name = f"{name} (as submitted)"
+    entry = view.entries[entry_id]
+    if entry.kind is Kind.SCORES:
+        name = f"{name} ({'as released' if entry.released_with else 'as submitted'})"
     if cell is None:
         return Line(name)
     ranks = (cell.rank_low, cell.rank_high) if ranked else (None, None)
     return Line(name, cell.value, cell.ci_low, cell.ci_high, *ranks)
 
 
-def _said_of(lines: Sequence[Line]) -> str:
-    if not lines:
-        return ""
-    first, *others = lines
+def _said_of(cells: Sequence[Cell], card: Card, view: View, *, ranked: bool) -> str:
+    """Who is first and who follows, of those that may be named as leading."""
+    leading = leading_cells(card, cells, view.entries)
+    if not leading:
+        return nobody_leads(card, cells)
+    first, *others = (_line(one.entry_id, one, view, ranked=ranked) for one in leading[:3])
     rank = f", rank {first.ranks}" if first.ranks else ""
-    then = f"; then {', '.join(line.name for line in others[:2])}" if others else ""
+    then = f"; then {', '.join(line.name for line in others)}" if others else ""
     return f"First: {_value(first)}{rank}{then}."
 
 

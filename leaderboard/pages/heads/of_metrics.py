@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from starlette.datastructures import QueryParams
@@ -18,13 +18,18 @@ from leaderboard.pages.metric.query import MetricQuery, Shown, resolve
 from leaderboard.pages.metric.results import OnBoard, on_boards
 from leaderboard.pages.moved.query import MovedQuery
 from leaderboard.pages.reading import View
+from leaderboard.pages.shown.flags import origin
 from leaderboard.pages.shown.markup import clean, count, interval, number
 from leaderboard.pages.shown.measures import info, skill_title
+from leaderboard.pages.shown.recommending import nobody
 from leaderboard.pages.skills.query import SkillsQuery
 from leaderboard.pages.skills.query import resolve as resolve_skills
+from leaderboard.ranking.chance import beats_chance
 from leaderboard.records import Kind
 
 _LONGEST = 60
+_ENDS = {"mean": ("ci_low", "ci_high"), "rescaled": ("rescaled_low", "rescaled_high")}
+"""Column of a value to those of its interval."""
 _SHOWS = {"": "fails", "failures": "fails", "disagreements": "and people disagree", "all": ""}
 
 
@@ -38,8 +43,9 @@ def metric_head(params: Mapping[str, str], source: Source) -> Head | None:
     boards = [one for one in on_boards(found, view) if one.headline is not None]
     lines = tuple(_on_board(one) for one in boards)
     results = "; ".join(_result(one, line) for one, line in zip(boards, lines, strict=True))
-    kind = "scores as submitted, not re-run" if entry.kind is Kind.SCORES else "run by Assay"
+    kind = origin(entry) or "run by Assay"
     by = clean(entry.submitter)[:_LONGEST]
+    by = "" if entry.released_with else by
     said = [f"By {by}; {kind}." if by else f"{kind.capitalize()}.",
             f"{results}." if results else "", as_of(view)]  # fmt: skip
     title = name_of(entry.entry_id, view)
@@ -53,7 +59,7 @@ def index_head(params: Mapping[str, str], source: Source) -> Head | None:
     Raises:
         AssayError: it cannot be answered.
     """
-    asked = _asked(params, "w", "order")
+    asked = _asked(params, "w", "order", "ratings")
     table = comparisons.index(source, asked)
     rows = [row for row in table.rows if row["benchmark"] == INDEX]
     lines = tuple(_row(row, "rescaled") for row in rows[:MOST_LINES])
@@ -63,7 +69,8 @@ def index_head(params: Mapping[str, str], source: Source) -> Head | None:
     view = source.reader.view()
     if not rows:
         return None
-    return Head("Index", _sentences(said, lines, view), lines, "Index", as_of(view))
+    note = _note(cast("Mapping[str, Any]", table.about["weights"]), view)
+    return Head("Index", _sentences(said, rows, "rescaled", note), lines, "Index", note)
 
 
 def skills_head(params: Mapping[str, str], source: Source) -> Head | None:
@@ -76,11 +83,12 @@ def skills_head(params: Mapping[str, str], source: Source) -> Head | None:
     choice = resolve_skills(SkillsQuery.from_params(params), view.boards)
     if choice.remarks or not choice.skills:
         return None
-    table = skills.skills(source, _asked(params, "skill", "w", "cost", "budget"))
-    lines = tuple(_row(row, "mean", "ci_low", "ci_high") for row in table.rows[:MOST_LINES])
+    table = skills.skills(source, _asked(params, "skill", "w", "cost", "budget", "ratings"))
+    lines = tuple(_row(row, "mean") for row in table.rows[:MOST_LINES])
     said = f"{count(len(table.rows), 'metric')} for {choice.title}, by rescaled values."
-    return Head(f"Metrics for {choice.title}", _sentences(said, lines, view), lines,
-                choice.title, as_of(view))  # fmt: skip
+    note = _note(choice.of_benchmarks or (), view)
+    return Head(f"Metrics for {choice.title}", _sentences(said, table.rows, "mean", note), lines,
+                choice.title, note)  # fmt: skip
 
 
 def items_head(params: Mapping[str, str], view: View) -> Head | None:
@@ -119,22 +127,39 @@ def _asked(params: Mapping[str, str], *names: str) -> Asked:
     return Asked({}, QueryParams([(name, params[name]) for name in names if params.get(name)]))
 
 
-def _sentences(said: str, lines: Sequence[Line], view: View) -> str:
+def _note(benchmarks: Iterable[str], view: View) -> str:
+    """That ratings are simulated, where they are, and when the boards were made."""
+    simulated = any(view.boards[name].card.simulated for name in benchmarks)
+    return " ".join(filter(None, ("Ratings are simulated." if simulated else "", as_of(view))))
+
+
+def _sentences(said: str, rows: Sequence[Mapping[str, Any]], value: str, note: str) -> str:
+    """What is shown, and who is first of those that may be recommended."""
+    ranked = [row for row in rows if row.get("rank") is not None]
+    recommended = [row for row in ranked if row.get("recommended")]
     first = ""
-    if lines and lines[0].value is not None:
-        one = lines[0]
+    if recommended:
+        one = _row(recommended[0], value)
         rank = f", rank {one.ranks}" if one.ranks else ""
-        value = f"{number(one.value)} {interval(one.low, one.high)}".strip()
-        first = f"First: {one.name} {value}{rank}."
-    return " ".join(filter(None, (said, first, as_of(view))))
+        figure = f"{number(one.value)} {interval(one.low, one.high)}".strip()
+        first = f"First: {one.name} {figure}{rank}."
+    elif ranked:
+        templates = any(_is_above_chance(row, value, len(ranked)) for row in ranked)
+        first = f"{nobody(but_templates=templates)}."
+    return " ".join(filter(None, (said, first, note)))
 
 
-def _row(row: Mapping[str, Any], value: str, low: str = "", high: str = "") -> Line:
+def _is_above_chance(row: Mapping[str, Any], value: str, among: int) -> bool:
+    low, high = (row.get(name) for name in _ENDS[value])
+    return beats_chance(low, high, value=row.get(value), among=among)
+
+
+def _row(row: Mapping[str, Any], value: str) -> Line:
     name = " ".join(clean(f"{row['metric']} {row['version'] or ''}").split())[:_LONGEST]
     if row["kind"] == Kind.SCORES.value:
-        name = f"{name} (as submitted)"
-    ends = (row.get(low or f"{value}_low"), row.get(high or f"{value}_high"))
-    return Line(name, row.get(value), *ends, row.get("rank_low"), row.get("rank_high"))
+        name = f"{name} ({'as released' if row.get('released_with') else 'as submitted'})"
+    low, high = (row.get(end) for end in _ENDS[value])
+    return Line(name, row.get(value), low, high, row.get("rank_low"), row.get("rank_high"))
 
 
 def _on_board(one: OnBoard) -> Line:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from leaderboard.api.source import Source
 from leaderboard.models.board_types import SkillBoard, Standing
 from leaderboard.models.entries import ModelEntry
+from leaderboard.models.people import rated_sets
 from leaderboard.models.reading import ModelReader
 from leaderboard.pages.heads.head import Head, Line
 from leaderboard.pages.heads.of_boards import MOST_LINES
@@ -27,7 +28,7 @@ def models_head(params: Mapping[str, str], source: Source) -> Head | None:
     Raises:
         AssayError: it cannot be answered.
     """
-    choice = _chosen(params, source)
+    choice = _chosen(params, source, rated_sets(_reader(source)))
     if choice is None or choice.remarks or not choice.entries or not choice.places:
         return None
     skill = choice.query.skill or None
@@ -98,8 +99,11 @@ def _reader(source: Source) -> ModelReader:
     return source.models or ModelReader(source.store, {}, None)
 
 
-def _chosen(params: Mapping[str, str], source: Source) -> Choice | None:
-    return resolve(ModelsQuery.from_params(params), _reader(source), source.reader.view())
+def _chosen(
+    params: Mapping[str, str], source: Source, rated: Collection[str] = ()
+) -> Choice | None:
+    query, view = ModelsQuery.from_params(params), source.reader.view()
+    return resolve(query, _reader(source), view, rated)
 
 
 def _line(of: SkillBoard, standing: Standing, entry: ModelEntry) -> Line:

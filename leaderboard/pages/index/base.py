@@ -75,7 +75,12 @@ class IndexBase:
 
 
 def index_base(view: View) -> IndexBase:
-    """Read the headlines and their draws."""
+    """Read the headlines and their draws.
+
+    Args:
+        view: what is published; of real and simulated boards, only the former are weighed.
+    """
+    view = view.group()
     boards, left_out = index_boards(view)
     latest = latest_entries(view.entries.values())
     keys = {who: _key(who) for board in boards.values() for who in board.cells}

@@ -72,22 +72,20 @@ def rescaled(cell: Cell, scale: Scale) -> Interval:
 
 
 def index_boards(view: BoardsShown) -> tuple[dict[str, IndexBoard], dict[str, str]]:
-    """The benchmarks of the index in the order of display, and those left out with the reason."""
+    """The benchmarks of the index, and those left out with the reason.
+
+    Args:
+        view: boards that may be compared; see `View.group`.
+    """
     boards: dict[str, IndexBoard] = {}
     left_out: dict[str, str] = {}
-    for name in display_order({name: board.card for name, board in view.boards.items()}):
-        board = view.boards[name]
+    for name, board in view.boards.items():
         found = _board(board, view)
         if isinstance(found, str):
             left_out[name] = found
         else:
             boards[name] = found
     return _weighted(boards), left_out
-
-
-def display_order(cards: Mapping[str, Card]) -> tuple[str, ...]:
-    """The benchmarks in the order of the site, those with simulated ratings last."""
-    return tuple(sorted(cards, key=lambda name: cards[name].simulated))
 
 
 class PlainIndex(NamedTuple):
@@ -124,14 +122,11 @@ def _board(board: BoardIndex, view: BoardsShown) -> IndexBoard | str:
 
 
 def _weighted(boards: Mapping[str, IndexBoard]) -> dict[str, IndexBoard]:
-    real = any(not board.card.simulated for board in boards.values())
     found = {}
     for name, board in boards.items():
         whole = boards.get(INSIDE.get(name, ""))
         why = ""
-        if board.card.simulated and real:
-            why = "simulated ratings"
-        elif whole is not None:
+        if whole is not None:
             why = f"its prompts are inside {whole.card.title}, and would count twice"
         found[name] = IndexBoard(
             board.card, board.scale, board.cells, board.unfit, 0.0 if why else 1.0, why

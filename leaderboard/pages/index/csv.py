@@ -8,6 +8,7 @@ from typing import Any
 from leaderboard.pages.index.base import IndexBase, Ranked
 from leaderboard.pages.index.query import IndexChoice
 from leaderboard.pages.index.table import in_order
+from leaderboard.pages.shown.recommending import is_recommended
 from leaderboard.publication.snapshot import Entry
 from leaderboard.ranking.index import Interval
 from leaderboard.ranking.rank_ranges import RankRange
@@ -21,7 +22,7 @@ COLUMNS = (
     "rank_low", "rank", "rank_high", "tier", "p_best", "borda", "borda_low", "borda_high",
     "borda_rank_low", "borda_rank", "borda_rank_high", "common", "common_low", "common_high",
     "n_present", "n_missing_benchmarks", "note", "seed", "n_resamples", "plan", "versions",
-    "submission_id", "account",
+    "submission_id", "account", "recommended", "released_with",
 )  # fmt: skip
 
 
@@ -30,6 +31,7 @@ _TYPES = {
     "p_best borda borda_low borda_high common common_low common_high",
     Type.COUNT: "rank_low rank rank_high tier borda_rank_low borda_rank borda_rank_high n_present "
     "n_missing_benchmarks seed n_resamples",
+    Type.FLAG: "recommended",
 }
 _MEANINGS = {
     "benchmark": "index: the row of the index itself.",
@@ -39,6 +41,8 @@ _MEANINGS = {
     "p_best": "Share of the resamples in which it is the best, from 0 to 1.",
     "borda": "Share of the weighted comparisons that it wins.",
     "common": "Over the benchmarks that all have.",
+    "recommended": "Of the index: whether it may be: ranked, its interval, corrected for the "
+    "number of metrics, wholly above 0, and no unchanged template.",
     "n_missing_benchmarks": "With a weight, and without a result of this metric.",
 }
 
@@ -57,10 +61,12 @@ def index_table(
         entries: all entries by id, for what each figure is computed again from.
         about: what the table is of.
     """
+    ordered = in_order(base.standings(choice.weights), choice, base)
+    among = sum(row.standing.rank is not None for row in ordered)
     rows = [
         record
-        for row in in_order(base.standings(choice.weights), choice, base)
-        for record in (_index_line(row), *_board_lines(row, choice, base, entries))
+        for row in ordered
+        for record in (_index_line(row, among), *_board_lines(row, choice, base, entries))
     ]
     return Table(INDEX, columns_of(COLUMNS, _TYPES, _MEANINGS), rows, about or {})
 
@@ -70,7 +76,7 @@ def index_csv(base: IndexBase, choice: IndexChoice, entries: Mapping[str, Entry]
     return to_csv(index_table(base, choice, entries))
 
 
-def _index_line(row: Ranked) -> dict[str, Value]:
+def _index_line(row: Ranked, among: int) -> dict[str, Value]:
     standing = row.standing
     return {
         **_who(row),
@@ -85,6 +91,7 @@ def _index_line(row: Ranked) -> dict[str, Value]:
         "n_present": len(standing.present),
         "n_missing_benchmarks": len(standing.missing),
         "note": standing.note,
+        "recommended": is_recommended(row.entry, standing, among),
     }
 
 
@@ -124,6 +131,7 @@ def _who(row: Ranked) -> dict[str, Value]:
         "submitter": who.submitter,
         "account": row.entry.account,
         "kind": who.kind.value,
+        "released_with": row.entry.released_with,
     }
 
 

@@ -9,7 +9,7 @@ import gradio as gr
 
 from benchmarks.schema import Card
 from leaderboard.pages.index.base import IndexBase
-from leaderboard.pages.index.boards import display_order
+from leaderboard.pages.index.marks import Strips
 from leaderboard.pages.index.query import (
     BY_INDEX,
     HEAVIEST,
@@ -34,7 +34,9 @@ def order_options(base: IndexBase) -> list[tuple[str, str]]:
     return known + [(board.card.title, name) for name, board in base.boards.items()]
 
 
-def chosen(base: IndexBase, names: Sequence[str], given: Sequence[Any], order: str) -> IndexChoice:
+def chosen(
+    base: IndexBase, names: Sequence[str], given: Sequence[Any], order: str, ratings: str = ""
+) -> IndexChoice:
     """The choice that the controls show.
 
     Args:
@@ -42,17 +44,18 @@ def chosen(base: IndexBase, names: Sequence[str], given: Sequence[Any], order: s
         names: benchmark of each weight.
         given: what stands in each control; an emptied field is None and counts as 0.
         order: as in `IndexQuery`.
+        ratings: as in `IndexQuery`.
     """
     there = dict(zip(names, given, strict=True))
     parts = (f"{name}:{float(there.get(name) or 0.0):.6f}" for name in base.boards)
-    return resolve_index(IndexQuery(",".join(parts), order), base.boards, base.left_out)
+    return resolve_index(IndexQuery(",".join(parts), order, ratings), base.boards, base.left_out)
 
 
 def _build(context: Context) -> None:
     prepared = context.prepared
     html(page([HEADER]))
     cards = context.cards
-    names = [name for name in display_order(cards) if cards[name].headline_scale is not None]
+    names = [name for name, card in cards.items() if card.headline_scale is not None]
     with gr.Row(elem_classes="as-weights"):
         weights = [_slider(cards[name]) for name in names]
     with gr.Row(elem_classes="as-choosers as-i-choosers"):
@@ -60,35 +63,40 @@ def _build(context: Context) -> None:
         equal = gr.Button("Equal weights", elem_id="as-equal", size="sm", scale=0, min_width=120)
         copy = gr.Button("Copy link", elem_id="as-copy", size="sm", scale=0, min_width=110)
     link = gr.Textbox(visible="hidden", elem_id="as-link")
+    group = gr.Textbox(visible="hidden")
     shown = html()
     made = html()
 
+    def of_group(query: IndexQuery) -> tuple[IndexBase, Strips]:
+        return prepared.of(context.reader.view().group(simulated=query.simulated))
+
     def everything(query: IndexQuery) -> tuple[Any, ...]:
-        base, strips = prepared.of(context.reader.view())
+        base, strips = of_group(query)
         choice = resolve_index(query, base.boards, base.left_out)
         controls = [_weight_shown(name, base, choice) for name in names]
         options = gr.update(choices=order_options(base), value=choice.order)
         query_string = choice.to_query(base.boards)
-        return *controls, options, query_string, index_view(base, strips, choice), how_made(base)
+        shown = index_view(base, strips, choice)
+        return *controls, options, query_string, query.ratings, shown, how_made(base)
 
     def open_page(request: gr.Request) -> tuple[Any, ...]:
         return everything(IndexQuery.from_params(request.query_params))
 
-    def start_again(by: str | None) -> tuple[Any, ...]:
-        return everything(IndexQuery("", by or ""))
+    def start_again(by: str | None, ratings: str) -> tuple[Any, ...]:
+        return everything(IndexQuery("", by or "", ratings))
 
-    def changed(by: str | None, *given: Any) -> tuple[str, str]:
-        base, strips = prepared.of(context.reader.view())
-        choice = chosen(base, names, given, by or "")
+    def changed(by: str | None, ratings: str, *given: Any) -> tuple[str, str]:
+        base, strips = of_group(IndexQuery(ratings=ratings))
+        choice = chosen(base, names, given, by or "", ratings)
         return choice.to_query(base.boards), index_view(base, strips, choice)
 
-    outputs = [*weights, order, link, shown, made]
+    outputs = [*weights, order, link, group, shown, made]
     on_load(open_page, outputs)
     moves = [order.input, *(weight.input for weight in weights)]
-    inputs: list[Any] = [order, *weights]
+    inputs: list[Any] = [order, group, *weights]
     events = [
         gr.on(moves, changed, inputs, [link, shown], **_AT_ONCE),
-        equal.click(start_again, order, outputs, **QUIET),
+        equal.click(start_again, [order, group], outputs, **QUIET),
     ]
     for event in events:
         event.then(None, link, js=SHOW_LINK, api_visibility="private")

@@ -8,19 +8,24 @@ from leaderboard.pages.index.base import IndexBase, index_base
 from leaderboard.pages.index.marks import Strips
 from leaderboard.pages.reading import View
 
+_KEPT = 2
+"""Views: the boards of real data, and the simulated ones."""
+
 
 class Prepared:
-    """What no weight changes, kept for the latest view: a new object when the boards change."""
+    """What no weight changes, kept for the latest views: new objects when the boards change."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._made: tuple[View, IndexBase, Strips] | None = None
+        self._made: list[tuple[View, IndexBase, Strips]] = []
 
     def of(self, view: View) -> tuple[IndexBase, Strips]:
         """Benchmarks with their resamples, and the bars of all metrics; made at the first use."""
         # Made inside the lock: whoever comes meanwhile would only do the same work.
         with self._lock:
-            if self._made is None or self._made[0] is not view:
+            found = next((one for one in self._made if one[0] is view), None)
+            if found is None:
                 base = index_base(view)
-                self._made = view, base, Strips.of(base)
-            return self._made[1:]
+                found = view, base, Strips.of(base)
+            self._made = [found, *(one for one in self._made if one is not found)][:_KEPT]
+            return found[1:]

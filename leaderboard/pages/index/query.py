@@ -13,6 +13,9 @@ HEAVIEST = 5.0
 BY_INDEX, BY_BORDA, BY_NAME = "index", "borda", "name"
 ORDERS = {BY_INDEX: "Index", BY_BORDA: "Borda", BY_NAME: "Name"}
 
+SIMULATED = "simulated"
+"""In a link: the boards of simulated ratings, which stand apart."""
+
 _WEIGHT = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,6})?", re.ASCII)
 _MOST_PARTS = 200
 _MOST_REMARKS = 6
@@ -25,15 +28,22 @@ class IndexQuery:
     Attributes:
         weights: as in a link, `ts2:1,gecko:2`; empty means those to begin with.
         order: one of `ORDERS` or a benchmark, by whose value is ordered; empty means the index.
+        ratings: `simulated` for the boards of simulated ratings.
     """
 
     weights: str = ""
     order: str = ""
+    ratings: str = ""
 
     @classmethod
     def from_params(cls, params: Mapping[str, str]) -> IndexQuery:
         """Read from the query parameters of a request; unknown parameters are left alone."""
-        return cls(params.get("w", ""), params.get("order", ""))
+        return cls(params.get("w", ""), params.get("order", ""), params.get("ratings", ""))
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the boards of simulated ratings are asked for."""
+        return self.ratings == SIMULATED
 
 
 @dataclass(frozen=True)
@@ -44,11 +54,13 @@ class IndexChoice:
         weights: every benchmark of the index to its weight, in their order.
         order: one of `ORDERS`, or a benchmark of the index.
         remarks: what was asked for and could not be done, in sentences.
+        simulated: whether the boards of simulated ratings were asked for.
     """
 
     weights: Mapping[str, float]
     order: str
     remarks: tuple[str, ...] = ()
+    simulated: bool = False
 
     def to_query(self, boards: Mapping[str, IndexBoard]) -> str:
         """The query string of the link to this state, with its question mark; empty at the start.
@@ -56,7 +68,7 @@ class IndexChoice:
         All weights are named as soon as one differs from those to begin with: what those are may
         change with the next publication, and the link is to show the same.
         """
-        parts = []
+        parts = [f"ratings={SIMULATED}"] if self.simulated else []
         if any(weight != boards[name].weight for name, weight in self.weights.items()):
             parts.append("w=" + ",".join(f"{n}:{_plain(w)}" for n, w in self.weights.items()))
         if self.order != BY_INDEX:
@@ -96,7 +108,7 @@ def resolve_index(
     if order not in ORDERS and order not in boards:
         remarks.append(f"There is no order by “{order}”.")
         order = BY_INDEX
-    return IndexChoice(weights, order, _few(remarks))
+    return IndexChoice(weights, order, _few(remarks), query.simulated)
 
 
 def _plain(weight: float) -> str:

@@ -10,13 +10,12 @@ from leaderboard.pages.index.base import IndexBase, Ranked
 from leaderboard.pages.index.marks import Strips, index_axis, index_whisker, strip_header
 from leaderboard.pages.index.query import BY_BORDA, BY_INDEX, BY_NAME, IndexChoice
 from leaderboard.pages.index.tiers_said import tier_cell
-from leaderboard.pages.shown.flags import flag_badges, flags_of
+from leaderboard.pages.shown.flags import flag_badges, flags_of, origin_badge
 from leaderboard.pages.shown.marks import Axis, axis_header, rank_bar
 from leaderboard.pages.shown.markup import MISSING, badge, count, interval, number, text
 from leaderboard.pages.shown.metric_names import metric_name
 from leaderboard.pages.shown.signatures import signed_by
 from leaderboard.ranking.rank_ranges import RankRange
-from leaderboard.records import Kind
 
 MOST_ROWS = 200
 
@@ -94,8 +93,7 @@ def partial_table(
 
 def _common(row: Ranked, axis: Axis, choice: IndexChoice, base: IndexBase, strips: Strips) -> str:
     """The cells that both tables have."""
-    mark = badge("scores only", "plain", "Scores as submitted, not re-run")
-    origin = f" {mark}" if row.who.kind is Kind.SCORES else ""
+    origin = f" {origin_badge(row.entry)}"
     index = row.standing.index
     no_interval = (
         "" if math.isfinite(index.low) else badge("no interval", "warn", row.standing.note)

@@ -21,7 +21,8 @@ HEADER = (
     '<header class="as-hero"><h1>One index over benchmarks</h1>'
     "<p>The headline of every benchmark, rescaled so that <b>0 is a guess</b> and <b>1 the "
     "benchmark’s ceiling</b>, then averaged with weights that you may change. Only metrics with "
-    "results on every benchmark of the index have a rank.</p></header>"
+    "results on every benchmark of the index have a rank. Simulated boards stand apart: "
+    '<a href="./index">real data</a> · <a href="./index?ratings=simulated">simulated</a>.</p></header>'
 )
 
 _MOST_NAMED = 20
@@ -67,9 +68,12 @@ def index_view(base: IndexBase, strips: Strips, choice: IndexChoice) -> str:
     data = f'<div class="as-aside as-i-data">{download_links(index_data(base, choice))}</div>'
     parts = [*remarks, *_warnings(base, choice), data, _whole(whole, choice, base, strips)]
     if part:
+        if not whole:  # Those of one benchmark stand together: nothing else can be compared.
+            part.sort(key=lambda one: one.standing.present)
+        those = " or with those above" if whole else ""
         lead = (
-            '<p class="as-lead">Their figures rest on different benchmarks and cannot be compared '
-            "with each other or with those above. What is missing is left out, never zero.</p>"
+            '<p class="as-lead">Figures that rest on different benchmarks cannot be compared with '
+            f"each other{those}. What is missing is left out, never zero.</p>"
         )
         table = partial_table(part, choice, base, strips) + _flags_note(part, base)
         parts.append(

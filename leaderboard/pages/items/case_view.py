@@ -83,7 +83,7 @@ def _leaves(skills: Sequence[str]) -> list[str]:
 
 def _prompts(shown: CaseShown) -> str:
     if not any(shown.prompts):
-        return '<p class="as-prompt as-muted">The prompt is not known here.</p>'
+        return '<p class="as-prompt as-muted">The prompt is not on this machine.</p>'
     if len(shown.prompts) == 1:
         return f'<p class="as-prompt">{text(shown.prompts[0])}</p>'
     lines = "".join(

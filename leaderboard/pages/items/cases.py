@@ -34,6 +34,11 @@ class CaseSet:
         """Index the cases of a file."""
         return cls(benchmark, revision, frame, Comparisons.of(frame))
 
+    @cached_property
+    def has_prompts(self) -> bool:
+        """Whether any prompt is known: released answers come without."""
+        return bool((self.frame["prompt"] != "").any())
+
     @property
     def size(self) -> int:
         """How many cases there are."""

@@ -42,7 +42,9 @@ class Items:
         if board is None:
             return page([notice("This installation has no benchmarks.")])
         public = answers_are_public(board.card, self._context.cards)
-        cases = self._reader.cases(board.card) if public else None
+        pictures = self._context.pictures
+        texts = pictures.texts(board.card.name)
+        cases = self._reader.cases(board.card, texts) if public else None
         choice = resolve(query, board, cases, [remark] if remark else [])
         found = None if cases is None else self._found(choice, cases, view)
         options = [(one.card.title, name) for name, one in view.boards.items()]
@@ -51,9 +53,18 @@ class Items:
             found,
             _names(choice, view),
             options,
-            pictures=found is not None and self._context.pictures.has(choice.card.name),
+            pictures=found is not None and pictures.has(choice.card.name),
+            absent=self._absent(cases) if cases is not None else (),
             public=public,
         )
+
+    def _absent(self, cases: CaseSet) -> tuple[str, ...]:
+        """What of the prompts and images is not here, where the benchmark has files to fetch."""
+        here = self._context.cards.get(cases.benchmark)
+        if here is None or not here.files:
+            return ()
+        has = {"prompts": cases.has_prompts, "images": self._context.pictures.has(cases.benchmark)}
+        return tuple(what for what, is_here in has.items() if not is_here)
 
     def _found(self, choice: Choice, cases: CaseSet, view: View) -> Listed:
         looked = look(choice, cases, view, self._reader, self._lower())

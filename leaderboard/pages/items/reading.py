@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow.compute as pc
 
 from benchmarks.arrays import FloatArray
@@ -85,13 +86,18 @@ class ItemReader:
         self._cases = Kept(CASES_KEPT_BYTES)
         self._scores = Kept(SCORES_KEPT_BYTES)
 
-    def cases(self, card: Card) -> CaseSet | None:
-        """The cases of a benchmark; None where none are published or its answers are withheld."""
+    def cases(self, card: Card, texts: Mapping[str, str] | None = None) -> CaseSet | None:
+        """The cases of a benchmark; None where none are published or its answers are withheld.
+
+        Args:
+            card: the benchmark.
+            texts: cluster to its prompt, for cases that were published without prompts.
+        """
         if not card.answers_public:
             return None
-        key = (card.name, card.revision)
+        key = (card.name, card.revision, frozenset((texts or {}).items()))
         found: CaseSet | None = self._cases.get(
-            key, lambda: self._read_cases(card), lambda made: made.bytes
+            key, lambda: self._read_cases(card, texts or {}), lambda made: made.bytes
         )
         return found
 
@@ -130,12 +136,12 @@ class ItemReader:
         with ThreadPoolExecutor(READ_AT_ONCE) as pool:
             return tuple(pool.map(one, entries))
 
-    def _read_cases(self, card: Card) -> CaseSet | None:
+    def _read_cases(self, card: Card, texts: Mapping[str, str]) -> CaseSet | None:
         try:
             content = self._public.read(cases_path(card.name, card.revision))
         except NotFoundError:
             return None
-        return CaseSet.of(card.name, card.revision, read_cases(content))
+        return CaseSet.of(card.name, card.revision, _with_prompts(read_cases(content), texts))
 
     def _read_scores(self, entry: Entry, cases: CaseSet) -> FloatArray:
         path = f"results/{entry.submission_id}/{cases.benchmark}.scores.parquet"
@@ -145,6 +151,14 @@ class ItemReader:
             found = {}
         pairs = cases.frame["pair_id"]
         return np.array([found.get(pair, np.nan) for pair in pairs], np.float64)
+
+
+def _with_prompts(cases: pd.DataFrame, texts: Mapping[str, str]) -> pd.DataFrame:
+    """Cases with the prompts of their clusters, where they were published without any."""
+    if not texts or (cases["prompt"] != "").any():
+        return cases
+    # A cluster of such cases has one prompt, so nothing else is compared than before.
+    return cases.assign(prompt=cases["cluster"].astype(str).map(texts).fillna(""))
 
 
 def scores_of(content: bytes, metric: str) -> dict[str, float]:

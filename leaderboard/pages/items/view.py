@@ -95,6 +95,7 @@ def items_view(
     benchmarks: Sequence[tuple[str, str]],
     *,
     pictures: bool,
+    absent: Sequence[str] = (),
     public: bool = True,
 ) -> str:
     """The page.
@@ -105,6 +106,7 @@ def items_view(
         names: of the entries.
         benchmarks: title and name of every benchmark.
         pictures: whether images are at hand.
+        absent: what could be fetched: prompts, images.
         public: whether the answers of the benchmark are.
     """
     card = choice.card
@@ -114,6 +116,7 @@ def items_view(
     parts.append(chooser(choice, names, benchmarks))
     if found is None:
         return page([*parts, _nothing(card, public=public)])
+    parts += _not_here(card, absent)
     labels = [names(entry) for entry in choice.metrics]
     if choice.query.case:
         return page([*parts, _alone(choice, found, labels, pictures=pictures)])
@@ -136,6 +139,18 @@ def _intro(choice: Choice) -> str:
         '<p class="as-intro">What people said of each image, and whether a metric orders the images '
         f"as they do.</p><p>{' · '.join(links)}</p>"
     )
+
+
+def _not_here(card: Card, absent: Sequence[str]) -> list[str]:
+    """How to see what is not part of Assay; nothing where all of it is here."""
+    if not absent:
+        return []
+    said = (
+        f"The {' and '.join(absent)} of {text(card.title)} are not on this machine. "
+        f"<code>python -m benchmarks fetch {text(card.name)}</code> downloads what is public; start "
+        "Assay with <code>--data</code> or <code>ASSAY_DATA</code>, and they are shown here."
+    )
+    return [notice(said, "info")]
 
 
 def _nothing(card: Card, *, public: bool) -> str:

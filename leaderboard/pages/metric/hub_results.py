@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from benchmarks.schema import Card
+from leaderboard.pages.shown.flags import origin
 from leaderboard.pages.shown.markup import clean, interval
 from leaderboard.pages.shown.measures import info, token
 from leaderboard.publication.entries import Entry
@@ -101,6 +102,6 @@ def _notes(entry: Entry, card: Card, cell: Cell) -> str:
         f"{cell.n_missing} scores missing" if cell.n_missing else "",
         f"Assay revision {card.revision}, protocol {card.protocol}",
         f"entry {entry.entry_id}",
-        "scores as submitted, not re-run" if entry.kind == "scores" else "",
+        origin(entry),
     ]
     return "; ".join(clean(part) for part in parts if part).replace("−", "-")

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from benchmarks.schema import Card
 from leaderboard.pages.boards.table import is_trained_on
+from leaderboard.pages.index.query import SIMULATED
 from leaderboard.pages.metric.copied import Around, citation, hub, provenance
 from leaderboard.pages.metric.query import Shown
 from leaderboard.pages.metric.results import OnBoard, on_boards, profile
@@ -18,7 +19,7 @@ from leaderboard.pages.metric.tables import (
 from leaderboard.pages.reading import View
 from leaderboard.pages.shown.addresses import metric_address, skills_address
 from leaderboard.pages.shown.downloads import download_links, metric_data
-from leaderboard.pages.shown.flags import flag_badges, flags_legend, flags_of
+from leaderboard.pages.shown.flags import flag_badges, flags_legend, flags_of, origin, origin_badge
 from leaderboard.pages.shown.flops import DECLARED, GIGA, NOT_DECLARED, gigaflops_text
 from leaderboard.pages.shown.history import moment
 from leaderboard.pages.shown.markup import (
@@ -65,7 +66,7 @@ def metric_view(shown: Shown, view: View, around: Around) -> str:
 def _head(shown: Shown, cards: Mapping[str, Card]) -> str:
     entry = shown.entry
     by = signature(entry.submitter, entry.account, limit=80)
-    kind = "scores as submitted, not re-run" if entry.kind is Kind.SCORES else kind_of(entry.kind)
+    kind = origin_badge(entry) or badge(kind_of(entry.kind))
     trained = "".join(
         badge("trained on " + card.title, "warn", "Its author says so, of all or a part of it.")
         for card in cards.values()
@@ -76,7 +77,7 @@ def _head(shown: Shown, cards: Mapping[str, Card]) -> str:
     legend = "".join(f"<p class='as-legend'>{line}</p>" for line in flags_legend(shown.entries))
     return (
         f"<h1>{submitted(entry.metric, limit=120)}{version if entry.version else ''}</h1>"
-        f'<p class="as-intro">by {by} <span class="as-badges">{badge(kind)}{trained}'
+        f'<p class="as-intro">{f"published by {by}" if entry.released_with else f"by {by}"} <span class="as-badges">{kind}{trained}'
         f"{flag_badges(flags)}</span></p>{legend}"
         f'<div class="as-described">{paragraphs(entry.description[:_LONGEST_DESCRIPTION])}</div>'
         f'<dl class="as-facts">{_facts(shown)}</dl>'
@@ -93,6 +94,8 @@ def _facts(shown: Shown) -> str:
             f"{moment(entry.published_at)} UTC, received {moment(entry.received_at)} UTC",
         ),
     ]
+    if entry.released_with:
+        facts.append(("Released with", text(entry.released_with)))
     if entry.trained_on:
         facts.append(("Trained on", ", ".join(submitted(name) for name in entry.trained_on)))
     if own is not None:
@@ -145,7 +148,12 @@ def _profile(found: Sequence[OnBoard], view: View) -> str:
         return (
             '<p class="as-muted">No benchmark gives it a value by skill that can be rescaled.</p>'
         )
-    links = {skill.title: skills_address(key) for key, skill in skills_of(view.boards).items()}
+    simulated = all(one.card.simulated for one in found)
+    ratings = SIMULATED if simulated else ""
+    links = {
+        skill.title: skills_address(key, ratings=ratings)
+        for key, skill in skills_of(view.group(simulated=simulated).boards).items()
+    }
     other = any(not row.own_scale for row in rows)
     mixed = (
         " Where a skill is measured by something else, its own chance and best value are used."
@@ -162,9 +170,9 @@ def _profile(found: Sequence[OnBoard], view: View) -> str:
 
 def _trust(shown: Shown, cards: Mapping[str, Card]) -> str:
     if shown.entry.kind is Kind.SCORES:
-        return (
-            '<p class="as-muted">Scores as submitted: no code was run, so nothing was checked.</p>'
-        )
+        what = origin(shown.entry).partition(",")[0].replace("scores ", "")
+        said = f"Scores {what}: no code was run, so nothing was checked."
+        return f'<p class="as-muted">{said}</p>'
     checks = checks_of(shown.entry, cards)
     found = findings_of(shown.entry, cards)
     layers = dict.fromkeys(shown.entry.isolation.values())

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from leaderboard.models.entries import ModelEntry
 from leaderboard.models.reading import ModelReader
 from leaderboard.pages.models.names import plain_name
-from leaderboard.pages.models.query import Choice
+from leaderboard.pages.models.query import Choice, sets_in_order
 from leaderboard.pages.shown.markup import clean, text
 from leaderboard.pages.shown.measures import skill_title
 
 Option = tuple[str, str]
 """What is read, and the value behind it."""
 _LONGEST = 60
+SIMULATED_SETS = "Try it yourself (simulated)"
 
 
 def asking_form(page: str, label: str, fields: Iterable[str], keeps: Mapping[str, str]) -> str:
@@ -37,14 +38,34 @@ def asking_form(page: str, label: str, fields: Iterable[str], keeps: Mapping[str
     )
 
 
-def select(label: str, name: str, options: Sequence[Option], chosen: str) -> str:
-    """A field to choose one of several."""
-    shown = "".join(
+def select(
+    label: str,
+    name: str,
+    options: Sequence[Option],
+    chosen: str,
+    group: tuple[str, Sequence[Option]] = ("", ()),
+) -> str:
+    """A field to choose one of several.
+
+    Args:
+        label: of the field.
+        name: in the address.
+        options: to choose from.
+        chosen: value of the one that is.
+        group: title of further options that stand together below these, and what they are.
+    """
+    shown = _options(options, chosen)
+    if group[1]:
+        shown += f'<optgroup label="{text(group[0])}">{_options(group[1], chosen)}</optgroup>'
+    return f'<label><span>{label}</span><select name="{name}" aria-label="{label}">{shown}</select></label>'
+
+
+def _options(options: Sequence[Option], chosen: str) -> str:
+    return "".join(
         f'<option value="{text(value)}"{" selected" if value == chosen else ""}>'
         f"{text(title, limit=_LONGEST)}</option>"
         for title, value in options
     )
-    return f'<label><span>{label}</span><select name="{name}" aria-label="{label}">{shown}</select></label>'
 
 
 def words_field(value: str) -> str:
@@ -55,15 +76,21 @@ def words_field(value: str) -> str:
     )
 
 
-def set_field(reader: ModelReader, choice: Choice) -> str:
-    """The prompt sets, those that models have drawn first."""
-    track = reader.track()
-    named = [
-        (name, one.card.title, len(track.of(name))) for name, one in reader.prompt_sets.items()
-    ]
-    ordered = sorted(named, key=lambda one: not one[2])
-    options = [(title if n else f"{title} (no models yet)", name) for name, title, n in ordered]
-    return select("Prompt set", "set", options, choice.card.name)
+def set_field(reader: ModelReader, choice: Choice, rated: Collection[str] = ()) -> str:
+    """The prompt sets, those with models to compare first, simulated ones in a group below.
+
+    Args:
+        reader: of the models.
+        choice: what is looked at.
+        rated: prompt sets on which people rated models; none on pages of submitted models alone.
+    """
+    track, real, simulated = reader.track(), list[Option](), list[Option]()
+    for name in sets_in_order(reader, rated):
+        card = reader.prompt_sets[name].card
+        none = not track.of(name) and name not in rated
+        title = f"{card.title} (no models yet)" if none else card.title
+        (simulated if card.simulated else real).append((title, name))
+    return select("Prompt set", "set", real, choice.card.name, (SIMULATED_SETS, simulated))
 
 
 def skill_field(choice: Choice, every: str = "All skills") -> list[str]:

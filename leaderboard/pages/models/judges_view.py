@@ -96,7 +96,7 @@ def _evidence(one: Evidence, cards: Mapping[str, Card]) -> str:
     if one.skill:
         where = f"{where}, {skill_title(card, one.skill) if card else one.skill}"
     measure = info(card, one.measure).title if card else one.measure
-    tier = f", tier {one.tier}" if one.tier is not None else ", no tier"
+    tier = f", tier {one.tier}" if one.tier is not None else f", {one.too_few or 'no tier'}"
     chance = f", chance {number(one.chance)}" if one.chance is not None else ""
     return (
         f'<a href="{text(address)}">{text(where)}</a>: {text(measure)} {number(one.value)} '

@@ -5,14 +5,17 @@ from __future__ import annotations
 import gradio as gr
 
 from benchmarks.errors import SubmitterError
-from benchmarks.prompt_sets.reference import ReferenceTable, other_references, references_of
+from benchmarks.prompt_sets.prompt_set import PromptSet
+from benchmarks.prompt_sets.reference import other_references, references_of
 from leaderboard.models.orderings import model_orderings
+from leaderboard.models.people import people_boards, rated_sets
 from leaderboard.models.reading import ModelReader
 from leaderboard.models.robustness import robustness
 from leaderboard.pages.models.looking import board_of
 from leaderboard.pages.models.ordering_view import orderings_section
+from leaderboard.pages.models.people import people_section
 from leaderboard.pages.models.published import published_section
-from leaderboard.pages.models.query import Choice, ModelsQuery, resolve
+from leaderboard.pages.models.query import ModelsQuery, resolve
 from leaderboard.pages.models.robust import robust_section
 from leaderboard.pages.models.view import models_view, nothing_here
 from leaderboard.pages.page import Context, Page
@@ -32,7 +35,8 @@ def answer(context: Context, query: ModelsQuery) -> str:
         TransientError: the store cannot be read.
     """
     view, reader = context.reader.view(), reader_of(context)
-    choice = resolve(query, reader, view)
+    rated = rated_sets(reader)
+    choice = resolve(query, reader, view, rated)
     if choice is None:
         return nothing_here()
     board = board_of(choice, reader, view)
@@ -42,17 +46,18 @@ def answer(context: Context, query: ModelsQuery) -> str:
         changed = robustness(reader, view, choice.wanted)
         records = model_orderings(reader, view, choice.wanted)
         further = [robust_section(changed), orderings_section(records, choice.judges, cards)]
-    return models_view(choice, board, reader, [*further, _published(choice, reader)], cards)
+    name = choice.card.name
+    further.append(published_section(references_of(name), other_references(), choice.card))
+    people = _people(reader.prompt_sets[name], reader)
+    return models_view(choice, board, reader, further, cards, people=people, rated=rated)
 
 
-def _published(choice: Choice, reader: ModelReader) -> str:
-    """What papers say of models on the prompts; why it cannot be shown, where that is so."""
-    trouble, own = "", tuple[ReferenceTable, ...]()
+def _people(prompt_set: PromptSet, reader: ModelReader) -> str:
+    """How people rate models on the prompts; why that cannot be shown, where it is so."""
     try:
-        own = references_of(choice.card.name, reader.data)
+        return people_section(people_boards(prompt_set, reader.data))
     except SubmitterError as error:
-        trouble = error.message
-    return published_section(own, other_references(), choice.card, trouble)
+        return people_section((), error)
 
 
 def _build(context: Context) -> None:

@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchmarks.errata import errata
-from benchmarks.prompt_sets.reference import ReferenceTable
-from benchmarks.prompt_sets.reference_rows import ReferenceRow
+from benchmarks.prompt_sets.reference import ReferenceRow, ReferenceTable
 from benchmarks.published import papers
 from benchmarks.schema import Card
 from leaderboard.pages.shown.markup import MISSING, badge, count, link, scroll_box, section, text
 from leaderboard.pages.shown.measures import skill_title
 
 LEAD = (
-    "Figures from papers and released ratings, of other images, metrics and times. They are in no "
-    "ranking here; the rank in brackets is among the models of the same table."
+    "Figures from papers, of other images, metrics and times. They are in no ranking here; the rank "
+    "in brackets is among the models of the same table."
 )
 
 
 def published_section(
-    own: Sequence[ReferenceTable], others: Sequence[ReferenceTable], card: Card, trouble: str = ""
+    own: Sequence[ReferenceTable], others: Sequence[ReferenceTable], card: Card
 ) -> str:
     """The tables about a prompt set, and those about none of the sets; empty where there are none.
 
@@ -27,10 +26,8 @@ def published_section(
         own: about the set.
         others: about models on other prompts.
         card: of the set.
-        trouble: why some cannot be shown; empty as a rule.
     """
-    parts = [f"<p>{text(trouble)}</p>"] if trouble else []
-    parts += [_table(one, card, unfolded=True) for one in own]
+    parts = [_table(one, card, unfolded=True) for one in own]
     parts += [_table(one, card, unfolded=False) for one in others]
     if not parts:
         return ""
@@ -50,7 +47,7 @@ def _table(found: ReferenceTable, card: Card, *, unfolded: bool) -> str:
         for model in found.models
     )
     paper = papers()[found.paper]
-    kind = badge("recomputed here", "info") if found.recomputed else badge("as published", "plain")
+    kind = badge("as published", "plain")
     wrong = [one for one in errata() if one.id in found.errata]
     known = (
         f' <a href="./errata#{text(wrong[0].paper)}">{count(len(wrong), "erratum", "errata")}</a>.'

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
@@ -29,7 +29,7 @@ class ModelsQuery:
     """The state of a view of a prompt set. Everything is as asked for, and may not exist.
 
     Attributes:
-        prompt_set: its name; empty: the first that models have drawn.
+        prompt_set: its name; empty: the first of `sets_in_order`.
         skill: key of the one skill whose sub-skills are shown; empty: all skills.
         split: only prompts of this split.
         words: only prompts that hold all these words.
@@ -127,13 +127,16 @@ class Choice:
         return next((one for one in self.entries if one.submission_id == submission_id), None)
 
 
-def resolve(query: ModelsQuery, reader: ModelReader, view: View) -> Choice | None:
+def resolve(
+    query: ModelsQuery, reader: ModelReader, view: View, rated: Collection[str] = ()
+) -> Choice | None:
     """Find what a query asks for, saying so wherever something else is shown instead.
 
     Args:
         query: as asked for.
         reader: of the models.
         view: what is published of the metrics.
+        rated: prompt sets on which people rated models.
 
     Returns:
         None where there is no prompt set.
@@ -142,8 +145,8 @@ def resolve(query: ModelsQuery, reader: ModelReader, view: View) -> Choice | Non
         TransientError: the store cannot be read.
     """
     track, sets, said = reader.track(), reader.prompt_sets, list[str]()
-    drawn = next((name for name in sets if track.of(name)), next(iter(sets), ""))
-    name = _known(query.prompt_set, sets, "prompt set", said) or drawn
+    name = _known(query.prompt_set, sets, "prompt set", said)
+    name = name or next(iter(sets_in_order(reader, rated)), "")
     if not name:
         return None
     card = sets[name].card
@@ -170,6 +173,24 @@ def resolve(query: ModelsQuery, reader: ModelReader, view: View) -> Choice | Non
         return choice
     kept = selection(reader, view, choice.wanted).testing(exact.skill or None)
     return replace(choice, places=tuple(kept.tolist()))
+
+
+def sets_in_order(reader: ModelReader, rated: Collection[str] = ()) -> tuple[str, ...]:
+    """The prompt sets: those with models to compare first, of these the simulated ones last.
+
+    Args:
+        reader: of the models.
+        rated: prompt sets on which people rated models.
+
+    Raises:
+        TransientError: the store cannot be read.
+    """
+    track, sets = reader.track(), reader.prompt_sets
+
+    def place(name: str) -> tuple[bool, bool]:
+        return not track.of(name) and name not in rated, sets[name].card.simulated
+
+    return tuple(sorted(sets, key=place))
 
 
 def judges_of(entries: Sequence[ModelEntry], view: View) -> dict[str, str]:

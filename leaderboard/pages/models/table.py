@@ -48,8 +48,12 @@ class Column:
 
     def strength(self, value: float) -> int:
         """How strong the colour of a mean is, from 0 (lowest of the column) to 100."""
-        span = self.high - self.low
-        return round(100 * (value - self.low) / span) if span > 0 else 50
+        return strength(value, self.low, self.high)
+
+
+def strength(value: float, low: float, high: float) -> int:
+    """How strong the colour of a value is, from 0 (lowest of its column) to 100."""
+    return round(100 * (value - low) / (high - low)) if high > low else 50
 
 
 def lead_mean(board: SkillBoard, standing: Standing) -> Mean | None:
@@ -57,7 +61,7 @@ def lead_mean(board: SkillBoard, standing: Standing) -> Mean | None:
     return standing.means.get(board.lead) if board.lead else None
 
 
-def rank_range(standing: Standing | None) -> str:
+def rank_range(standing: Standing | Mean | None) -> str:
     """`1–3`, `4`, or a dash where there is no rank."""
     if standing is None or standing.rank_low is None or standing.rank_high is None:
         return "–"
@@ -80,11 +84,12 @@ def models_table(board: ModelBoard, choice: Choice) -> str:
     """
     columns = [Column.of(of) for of in board.skills.values()]
     first = columns[0].board
+    of_skill = f" by {first.title}" if first.skill is not None else ""
     order = models_in_order(board)
     shown = order[:MOST_MODELS]
     heads = "".join(_head(column, choice) for column in columns)
     body = "".join(
-        _tier_row(tier, len(columns), first)
+        tier_row(f"{tier}{of_skill}", len(columns))
         + "".join(_row(board.entries[one], columns) for one in of)
         for tier, of in groupby(shown, key=lambda one: _group(first.standings.get(one)))
     )
@@ -106,11 +111,16 @@ def _group(standing: Standing | None) -> str:
     return f"Tier {standing.tier}" if standing.tier is not None else "Ranked, without tiers"
 
 
-def _tier_row(title: str, n_columns: int, first: SkillBoard) -> str:
-    of = f" by {text(first.title)}" if first.skill is not None else ""
+def tier_row(title: str, n_columns: int) -> str:
+    """The row above the models of a tier.
+
+    Args:
+        title: what it says.
+        n_columns: of the table, the models' names left out.
+    """
     return (
         f'<tr class="as-tier"><th scope="rowgroup" colspan="{n_columns + 1}">'
-        f"<span>{text(title)}{of}</span></th></tr>"
+        f"<span>{text(title)}</span></th></tr>"
     )
 
 

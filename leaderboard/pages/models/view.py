@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from benchmarks.schema import Card
 from leaderboard.models.board_types import ModelBoard
@@ -41,8 +41,8 @@ SIMULATED = (
     "mistakes at known rates; the board shows how models are judged, not how good one is."
 )
 INTRO = (
-    "Text-to-image models that drew the same prompts, judged skill by skill by the metrics that "
-    "earned it on the boards of metrics."
+    "Text-to-image models compared on the same prompts, skill by skill: by people’s ratings where "
+    "people rated them, and by the metrics that earned it on the boards of metrics."
 )
 
 
@@ -58,6 +58,9 @@ def models_view(
     reader: ModelReader,
     further: Sequence[str] = (),
     cards: Mapping[str, Card] | None = None,
+    *,
+    people: str = "",
+    rated: Collection[str] = (),
 ) -> str:
     """The page.
 
@@ -67,11 +70,13 @@ def models_view(
         reader: of the models, for the list of prompt sets.
         further: sections below those of the board, as HTML.
         cards: of the boards of metrics, by name, to name what judges rest on.
+        people: the section on people's ratings, as HTML; empty where there are none.
+        rated: prompt sets that have such a section.
     """
-    parts = [head(choice), form(choice, reader)]
+    parts = [head(choice), form(choice, reader, rated)]
     if board is None or not board.skills or not board.entries:
-        return page([*parts, *_left_out(board), empty(choice), *further])
-    parts += [_filters(choice), _board(board, choice), *_left_out(board)]
+        return page([*parts, people, *_left_out(board), empty(choice), *further])
+    parts += [_filters(choice), _board(board, choice), *_left_out(board), people]
     order = [board.entries[one] for one in models_in_order(board)]
     parts += [disagreements_section(board, choice), judges_section(board, choice, cards or {})]
     parts.append(section("What is known of the models", facts_table(order), ident="facts"))
@@ -111,9 +116,9 @@ def _about(card: Card) -> str:
     )
 
 
-def form(choice: Choice, reader: ModelReader) -> str:
+def form(choice: Choice, reader: ModelReader, rated: Collection[str] = ()) -> str:
     """The choosers of the board."""
-    fields = [set_field(reader, choice)]
+    fields = [set_field(reader, choice, rated)]
     if choice.entries:
         fields += [*skill_field(choice), *split_field(choice), words_field(choice.query.words)]
         fields += [*judge_field(choice, "Those that earned it"), *seed_field(choice)]
@@ -131,7 +136,7 @@ def empty(choice: Choice) -> str:
             "python -m evaluator submit images --kind generations"
         )
         said = (
-            f"<h2>No models yet</h2><p>Nobody has submitted images of the prompts of "
+            f"<h2>No submitted models yet</h2><p>Nobody has submitted images of the prompts of "
             f"{text(card.title)}. Draw them with your model, several seeds each, and submit them. "
             f"<code>python -m benchmarks prompts {text(card.name)}</code> gives the prompts to draw "
             f"them in another way.</p>{copyable(commands, 'the commands')}"

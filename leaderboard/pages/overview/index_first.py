@@ -5,12 +5,12 @@ from __future__ import annotations
 from leaderboard.pages.index.base import IndexBase, Ranked
 from leaderboard.pages.index.marks import index_axis, index_whisker
 from leaderboard.pages.index.tiers_said import IN_SHORT, about_tiers, is_tested, tier_cell
+from leaderboard.pages.shown.flags import origin_badge
 from leaderboard.pages.shown.marks import Axis, axis_header, rank_bar
-from leaderboard.pages.shown.markup import badge, count, interval, number, page, scroll_box, section
+from leaderboard.pages.shown.markup import count, interval, number, page, scroll_box, section
 from leaderboard.pages.shown.metric_names import metric_name
 from leaderboard.pages.shown.signatures import signed_by
 from leaderboard.ranking.rank_ranges import RankRange
-from leaderboard.records import Kind
 
 MOST_ROWS = 8
 _MEANS = (
@@ -55,8 +55,7 @@ def waiting() -> str:
 
 def _row(one: Ranked, axis: Axis, ranked: int) -> str:
     index, entry = one.standing.index, one.entry
-    mark = badge("scores only", "plain", "Scores as submitted, not re-run")
-    origin = f" {mark}" if entry.kind is Kind.SCORES else ""
+    origin = f" {origin_badge(entry)}"
     return (
         f'<tr><td class="as-i-rank">{_rank(one.standing.rank, ranked)}</td>{tier_cell(one)}'
         f'<th scope="row">{metric_name(entry)}{signed_by(entry)}{origin}</th>'

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from benchmarks.schema import MeasureInfo
 from leaderboard.pages.boards.table import is_trained_on
 from leaderboard.pages.overview.over_boards import headline_cells
 from leaderboard.pages.reading import BoardIndex, View
@@ -13,21 +12,36 @@ from leaderboard.pages.shown.marks import axis_for, rank_text, whisker
 from leaderboard.pages.shown.markup import badge, count, interval, number, text
 from leaderboard.pages.shown.measures import info
 from leaderboard.pages.shown.metric_names import metric_name
+from leaderboard.pages.shown.recommending import leading_cells, nobody_leads
 from leaderboard.pages.shown.signatures import signed_by
 from leaderboard.publication.snapshot import Entry
-from leaderboard.ranking.cells import Cell
+from leaderboard.ranking.cells import Cell, too_few
 
 
-def leader_cards(view: View) -> str:
-    """One card per benchmark with results: who leads it, by how much; then those without."""
-    cards = "".join(_card(b, view.entries) for b in view.boards.values() if not b.empty)
+def leader_cards(view: View, but: Collection[str] = ()) -> str:
+    """One card per benchmark with results: who leads it, by how much; then those without.
+
+    Args:
+        view: what is published.
+        but: benchmarks that are shown elsewhere.
+    """
+    cards = "".join(
+        _card(board, view.entries)
+        for name, board in view.boards.items()
+        if not board.empty and name not in but
+    )
     waiting = ", ".join(
         f'<a href="{board_address(name)}">{text(b.card.title)}</a>'
         for name, b in view.boards.items()
         if b.empty
     )
-    rest = f'<p class="as-legend">No metric published yet on {waiting}.</p>' if waiting else ""
-    return f'<div class="as-cards">{cards}</div>{rest}'
+    rest = (
+        f'<p class="as-legend">No metric published yet on {waiting}. Each board says what is needed '
+        "to fill it, and shows what papers print.</p>"
+        if waiting
+        else ""
+    )
+    return f'<div class="as-cards">{cards}</div>{rest}' if cards else rest
 
 
 def board_address(benchmark: str) -> str:
@@ -47,19 +61,20 @@ def _card(board: BoardIndex, entries: Mapping[str, Entry]) -> str:
 
 
 def _leader(cells: Sequence[Cell], entries: Mapping[str, Entry], board: BoardIndex) -> str:
-    best = cells[0]
-    measure = info(board.card, best.measure)
-    if best.rank is None:
+    measure = info(board.card, cells[0].measure)
+    leading = leading_cells(board.card, cells, entries)
+    if not leading:
         return (
             f'<p class="as-leader">{count(len(cells), "metric")}</p>'
-            '<p class="as-muted">Too few items to order them.</p>'
+            f'<p class="as-muted">{_why_nobody(cells, board)}</p>'
         )
-    tied = sum(cell.rank_low == 1 for cell in cells) - 1
+    best = leading[0]
+    tied = sum(cell.rank_low == 1 for cell in cells if cell is not best)
     ranked = sum(cell.rank is not None for cell in cells)
     standing = f"rank {rank_text(best)} of {count(ranked, 'metric')}"
     if tied > 0:
         standing += f"; {count(tied, 'other')} may be first as well"
-    doubt = badge("not told apart from chance", "warn") if _at_chance(best, measure) else ""
+    doubt = ""
     if is_trained_on(entries[best.entry_id], board.card):
         doubt += badge("trained on this benchmark", "warn")
     doubt += flag_badges(flags_of([entries[best.entry_id]], {board.card.name}))
@@ -70,17 +85,15 @@ def _leader(cells: Sequence[Cell], entries: Mapping[str, Entry], board: BoardInd
         f'<span class="as-ci">{interval(best.ci_low, best.ci_high)}</span> '
         f'<span class="as-muted">{text(measure.title)}</span></p>'
         f"{whisker(best, axis_for(cells, measure.chance))}"
-        f'<p class="as-muted">{standing}</p>{tier_badge(cells)}{doubt}'
+        f'<p class="as-muted">{standing}</p>{tier_badge([best, *(cell for cell in cells if cell is not best)])}{doubt}'
     )
 
 
-def _at_chance(cell: Cell, measure: MeasureInfo) -> bool:
-    """Whether the interval reaches the level of a metric that guesses, or lies below it."""
-    if measure.chance is None or cell.ci_low is None or cell.ci_high is None:
-        return False
-    if measure.higher_is_better:
-        return cell.ci_low <= measure.chance
-    return cell.ci_high >= measure.chance
+def _why_nobody(cells: Sequence[Cell], board: BoardIndex) -> str:
+    few = too_few(cells, board.card.cluster)
+    if few:
+        return text(f"{few[0].upper()}{few[1:]}.")
+    return nobody_leads(board.card, cells) or "No metric has a rank."
 
 
 def tier_badge(cells: Sequence[Cell]) -> str:

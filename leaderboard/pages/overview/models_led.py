@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from benchmarks.errors import SubmitterError
 from leaderboard.models.board import model_board
 from leaderboard.models.board_types import BoardQuery, ModelBoard, SkillBoard, Standing
@@ -11,21 +13,38 @@ from leaderboard.pages.shown.addresses import model_address, models_address
 from leaderboard.pages.shown.markup import badge, count, interval, number, text
 
 
-def model_cards(view: View, models: ModelReader | None) -> str:
-    """A card for each prompt set with models; empty where there are none.
+class ModelCards(NamedTuple):
+    """The cards of prompt sets with models, as HTML; empty where there are none."""
+
+    real: str
+    simulated: str
+
+
+NO_MODELS = ModelCards("", "")
+
+
+def model_cards(view: View, models: ModelReader | None) -> ModelCards:
+    """A card for each prompt set with models, those of simulated models apart.
 
     Args:
         view: the boards of metrics, by which metrics earn trust.
         models: reads the models; None: there are no prompt sets here.
     """
     if models is None:
-        return ""
+        return NO_MODELS
     drawn: dict[str, int] = {}
     for entry in models.track().entries.values():
         drawn[entry.prompt_set] = drawn.get(entry.prompt_set, 0) + 1
-    known = [name for name in models.prompt_sets if name in drawn]
-    cards = "".join(_card(view, models, name, drawn[name]) for name in known)
-    return f'<div class="as-cards">{cards}</div>' if cards else ""
+
+    def cards(*, simulated: bool) -> str:
+        found = "".join(
+            _card(view, models, name, drawn[name])
+            for name, one in models.prompt_sets.items()
+            if name in drawn and one.card.simulated is simulated
+        )
+        return f'<div class="as-cards">{found}</div>' if found else ""
+
+    return ModelCards(cards(simulated=False), cards(simulated=True))
 
 
 def _card(view: View, models: ModelReader, name: str, n: int) -> str:

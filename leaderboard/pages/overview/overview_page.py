@@ -9,13 +9,16 @@ import gradio as gr
 
 from benchmarks.errors import TransientError
 from leaderboard.ledger.chronicle import Line
+from leaderboard.pages.index.boards import index_boards
 from leaderboard.pages.ledger.reading import ChronicleReader
 from leaderboard.pages.moved.query import with_earlier
 from leaderboard.pages.outage import or_unread
+from leaderboard.pages.overview.boards_first import board_section, boards_first
 from leaderboard.pages.overview.index_first import index_first, waiting
 from leaderboard.pages.overview.lately import lately
-from leaderboard.pages.overview.models_led import model_cards
-from leaderboard.pages.overview.standings import leader_cards, matrix
+from leaderboard.pages.overview.models_led import NO_MODELS, ModelCards, model_cards
+from leaderboard.pages.overview.people import people_section
+from leaderboard.pages.overview.standings import leader_cards, matrix, standings
 from leaderboard.pages.page import Context, Page
 from leaderboard.pages.reading import View
 from leaderboard.pages.shown.markup import page, section
@@ -26,15 +29,27 @@ _OPENING = """
 <header class="as-hero"><h1>Which text-to-image metrics can be trusted?</h1>
 <p>Assay tests metrics that score how well an image follows its prompt, each against the same data
 and protocols. A <b>rank range</b> such as 2–5 holds the places a metric takes in 95 % of the redrawn
-data: where ranges overlap, the data do not tell the metrics apart; even where they do not, a tier
-may hold several.</p></header>
+data. Metrics of one <b>tier</b> do not differ significantly; its tests are stricter than the ranges, so
+ranges within a tier need not overlap.</p></header>
 """
+_TRY = (
+    '<p class="as-lead">Pictures and ratings of these boards are <b>simulated</b>: they show what '
+    "becomes of a submission, not how good a metric is, and are compared with nothing above. "
+    "Start with <code>python -m evaluator init plain my-metric</code>, or with the "
+    '<a href="./submit">form</a>. Over all of them: '
+    '<a href="./index?ratings=simulated">index</a>, '
+    '<a href="./skills?ratings=simulated">skills</a>.</p>'
+)
 
 
 def opening(view: View) -> str:
-    """What the site is for, and the way in by skill."""
-    skills = skill_links(view)
-    return page([_OPENING, section("Which metric for…?", skills) if skills else ""])
+    """What the site is for, and the boards with the most metrics.
+
+    Args:
+        view: what is published.
+    """
+    shown = view.group()
+    return page([_OPENING, *(board_section(shown, name) for name in boards_first(shown))])
 
 
 def overview(
@@ -42,7 +57,9 @@ def overview(
     now: datetime,
     lines: Sequence[Line] = (),
     earlier: Iterable[str] = (),
-    models: str = "",
+    *,
+    models: ModelCards = NO_MODELS,
+    people: str = "",
 ) -> str:
     """What stands below the index.
 
@@ -51,17 +68,48 @@ def overview(
         now: the current time.
         lines: of the ledger, oldest first.
         earlier: benchmarks of which earlier boards are kept.
-        models: the cards of text-to-image models; empty where there are none.
+        models: the cards of text-to-image models.
+        people: the section on people's ratings of models; empty where there are none.
     """
-    parts = [section("Leaders", leader_cards(view), aside='<a href="./boards">All boards</a>')]
-    if models:
-        aside = '<a href="./models">All models</a>'
-        parts.append(section("Models, judged by the metrics that earned it", models, aside=aside))
-    latest = lately(view, lines, earlier, now)
+    shown = view.group()
+    aside = '<a href="./boards">All boards</a>'
+    parts = [people, section("Other boards", leader_cards(shown, boards_first(shown)), aside=aside)]
+    skills = skill_links(shown)
+    if skills:
+        parts.append(section("Which metric for…?", skills))
+    if models.real:
+        parts.append(_models(models.real))
+    latest = lately(shown, lines, earlier, now)
     if latest:
         aside = '<a href="./ledger">Everything, in the ledger</a>'
         parts.append(section("What changed lately", latest, aside=aside))
-    return page([*parts, section("All metrics, all boards", matrix(view))])
+    parts += _matrix(shown)
+    return page([*parts, *_to_try(view, models)])
+
+
+def _matrix(view: View) -> list[str]:
+    """Every metric on every board; nothing where each is on one board, which is shown whole."""
+    whole = set(boards_first(view))
+    filled = {name for name, board in view.boards.items() if not board.empty}
+    if filled and filled <= whole and all(len(row.cells) < 2 for row in standings(view)):
+        return []
+    return [section("All metrics, all boards", matrix(view))]
+
+
+def _models(cards: str) -> str:
+    aside = '<a href="./models">All models</a>'
+    return section("Models, judged by the metrics that earned it", cards, aside=aside)
+
+
+def _to_try(view: View, models: ModelCards) -> list[str]:
+    """The simulated boards, apart from all others; nothing where they are all there is."""
+    simulated = view.group(simulated=True)
+    if not view.has_both:
+        return [_models(models.simulated)] if models.simulated else []
+    return [
+        section("Try it yourself", _TRY + leader_cards(simulated) + models.simulated,
+                ident="try-it-yourself")
+    ]  # fmt: skip
 
 
 def _kept(
@@ -74,11 +122,11 @@ def _kept(
         return (), ()
 
 
-def _models(context: Context, view: View) -> str:
+def _model_cards(context: Context, view: View) -> ModelCards:
     try:
         return model_cards(view, context.models)
     except TransientError:
-        return ""
+        return NO_MODELS
 
 
 def _build(context: Context) -> None:
@@ -88,16 +136,23 @@ def _build(context: Context) -> None:
 
     def opened() -> tuple[str, str, str]:
         view = context.reader.view()
-        indexed = any(board.card.headline_scale for board in view.boards.values())
+        indexed = any(board.weight for board in index_boards(view.group())[0].values())
         lines, earlier = _kept(context, chronicle, view)
         return (
             opening(view),
-            waiting() if indexed and view.entries else "",
-            overview(view, context.clock(), lines, earlier, _models(context, view)),
+            waiting() if indexed else "",
+            overview(
+                view,
+                context.clock(),
+                lines,
+                earlier,
+                models=_model_cards(context, view),
+                people=people_section(context.models),
+            ),
         )
 
     def weighed() -> str:
-        base, _ = prepared.of(context.reader.view())
+        base, _ = prepared.of(context.reader.view().group())
         return index_first(base)
 
     outputs = [top, index, below]

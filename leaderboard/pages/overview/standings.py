@@ -8,13 +8,12 @@ from leaderboard.pages.index.boards import index_boards
 from leaderboard.pages.overview.leaders import board_address, leader_cards
 from leaderboard.pages.overview.over_boards import Standing, headline_cells, standings
 from leaderboard.pages.reading import View
-from leaderboard.pages.shown.flags import flag_badges, flags_legend, flags_of
+from leaderboard.pages.shown.flags import flag_badges, flags_legend, flags_of, origin_badge
 from leaderboard.pages.shown.identities import Identity
 from leaderboard.pages.shown.marks import rank_text
-from leaderboard.pages.shown.markup import MISSING, badge, count, interval, number, text
+from leaderboard.pages.shown.markup import MISSING, count, interval, number, text
 from leaderboard.pages.shown.metric_names import metric_name
 from leaderboard.ranking.cells import Cell
-from leaderboard.records import Kind
 
 __all__ = ["Identity", "Standing", "headline_cells", "leader_cards", "matrix", "standings"]  # fmt: skip
 
@@ -65,8 +64,7 @@ def _order_note(indexed: int) -> str:
 
 def _matrix_row(row: Standing, totals: Mapping[str, int], indexed: int) -> str:
     cells = "".join(_matrix_cell(row.cells.get(name), total) for name, total in totals.items())
-    mark = badge("scores only", "plain", "Scores as submitted, not re-run")
-    origin = f" {mark}" if row.entry.kind is Kind.SCORES else ""
+    origin = f" {origin_badge(row.entry)}"
     flags = flag_badges(flags_of(row.sent))
     return (
         f'<tr><th scope="row" class="as-c-metric">{metric_name(row.entry)}{origin} {flags}</th>'

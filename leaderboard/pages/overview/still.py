@@ -9,6 +9,7 @@ from benchmarks.schema import Card
 from leaderboard.pages.boards.filters import KINDS
 from leaderboard.pages.index.base import IndexBase
 from leaderboard.pages.overview.still_index import still_index
+from leaderboard.pages.shown.flags import origin
 from leaderboard.pages.shown.markup import (
     MISSING,
     count,
@@ -19,6 +20,7 @@ from leaderboard.pages.shown.markup import (
     text,
 )
 from leaderboard.pages.shown.measures import info
+from leaderboard.pages.shown.recommending import leading_cells
 from leaderboard.pages.shown.tiers import kept_in_tiers
 from leaderboard.publication.boards import Board, Snapshot
 from leaderboard.publication.entries import Entry
@@ -76,7 +78,8 @@ def _headline(board: Board) -> tuple[Cell, ...]:
 
 def _line(board: Board, cells: tuple[Cell, ...], snapshot: Snapshot) -> str:
     card = board.card
-    first = [snapshot.entries[cell.entry_id] for cell in cells if cell.rank_low == 1]
+    leading = leading_cells(card, cells, snapshot.entries)
+    first = [snapshot.entries[cell.entry_id] for cell in leading if cell.rank_low == 1]
     names = ", ".join(submitted(entry.metric) for entry in first[:8])
     more = f" and {len(first) - 8} more" if len(first) > 8 else ""
     simulated = " <small>(simulated ratings)</small>" if card.simulated else ""
@@ -116,11 +119,11 @@ def _row(cell: Cell, entry: Entry) -> str:
         same = cell.rank_low == cell.rank_high
         ranks = str(cell.rank_low) if same else f"{cell.rank_low}–{cell.rank_high}"
     why = f"<br><small>{text(cell.why_unranked)}</small>" if cell.rank is None else ""
-    by = f" by {submitted(entry.submitter)}" if entry.submitter else ""
+    by = f" by {submitted(entry.submitter)}" if entry.submitter and not entry.released_with else ""
     return (
         f'<tr><td class="n">{ranks}</td><td class="n">{cell.tier or MISSING}</td>'
         f'<th scope="row">{submitted(entry.metric)} {submitted(entry.version, limit=20)}'
-        f"<br><small>{KINDS[entry.kind.value]}{by}</small>{why}</th>"
+        f"<br><small>{origin(entry) or KINDS[entry.kind.value]}{by}</small>{why}</th>"
         f'<td class="n">{number(cell.value)} <small>{interval(cell.ci_low, cell.ci_high)}</small>'
         f'</td><td class="n">{cell.n_clusters:,}</td></tr>'
     )

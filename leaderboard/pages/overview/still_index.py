@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from leaderboard.pages.index.base import IndexBase, Ranked
 from leaderboard.pages.index.boards import IndexBoard, index_boards, plain_index
 from leaderboard.pages.index.tiers_said import about_tiers
-from leaderboard.pages.reading import BoardIndex
+from leaderboard.pages.reading import BoardIndex, comparable
 from leaderboard.pages.shown.identities import latest_entries
 from leaderboard.pages.shown.markup import MISSING, count, interval, number, submitted, text
 from leaderboard.publication.boards import Snapshot
@@ -33,7 +33,7 @@ _DRAWN = (
 class _Published:
     """What of a snapshot the index looks at."""
 
-    boards: dict[str, BoardIndex]
+    boards: Mapping[str, BoardIndex]
     entries: dict[str, Entry]
 
 
@@ -47,7 +47,7 @@ def still_index(snapshot: Snapshot, base: IndexBase | None = None) -> str:
     if base is not None:
         return _drawn(base)
     entries = dict(snapshot.entries)
-    boards = {name: BoardIndex(board) for name, board in snapshot.boards.items()}
+    boards = comparable({name: BoardIndex(board) for name, board in snapshot.boards.items()})
     indexed, _ = index_boards(_Published(boards, entries))
     weighty = {name: board for name, board in indexed.items() if board.weight}
     whole = {

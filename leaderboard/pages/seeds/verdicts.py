@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from benchmarks.rethinking.ranking import Interval, MetricStability
+from benchmarks.rethinking.measures import Interval, MetricStability
 from leaderboard.models.seeds_types import JudgeSeeds
 from leaderboard.pages.models.names import judge_name
 from leaderboard.pages.shown.markup import (

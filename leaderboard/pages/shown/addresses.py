@@ -49,10 +49,12 @@ def items_address(
     )
 
 
-def skills_address(skill: str = "", weights: Mapping[str, float] | None = None) -> str:
+def skills_address(
+    skill: str = "", weights: Mapping[str, float] | None = None, *, ratings: str = ""
+) -> str:
     """The skill explorer, for one skill or with a visitor's weights."""
     given = ",".join(f"{name}:{weight:g}" for name, weight in (weights or {}).items())
-    return address("skills", skill=skill, w=given)
+    return address("skills", skill=skill, w=given, ratings=ratings)
 
 
 def compare_address(benchmark: str, *entries: str, skill: str = "", measure: str = "") -> str:

@@ -49,7 +49,7 @@ def items_data(query: str) -> str:
 
 
 def skills_data(query: str) -> str:
-    """The address of the data of a recommended list.
+    """The address of the data of a list of metrics for skills.
 
     Args:
         query: of the page, as `SkillsQuery.to_query` gives it.

@@ -8,11 +8,28 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
 from leaderboard.pages.shown.markup import interval, number, text
 from leaderboard.ranking.cells import Cell
 
 _MARGIN = 0.05
+
+
+class Estimate(Protocol):
+    """A value with its interval: a cell of a board of metrics, or a model's mean."""
+
+    @property
+    def value(self) -> float | None:
+        """None where it is undefined."""
+
+    @property
+    def ci_low(self) -> float | None:
+        """Lower end of the interval."""
+
+    @property
+    def ci_high(self) -> float | None:
+        """Upper end."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +54,7 @@ class Axis:
         return round(100 * min(max(share, 0.0), 1.0), 2)
 
 
-def axis_for(cells: Iterable[Cell], chance: float | None) -> Axis:
+def axis_for(cells: Iterable[Estimate], chance: float | None) -> Axis:
     """An axis that holds every value, every interval and the chance level."""
     numbers = [n for c in cells for n in (c.value, c.ci_low, c.ci_high) if n is not None]
     if chance is not None:
@@ -74,7 +91,7 @@ def axis_header(axis: Axis) -> str:
     return f'<svg class="as-axis" aria-hidden="true" focusable="false">{"".join(marks)}</svg>'
 
 
-def whisker(cell: Cell, axis: Axis) -> str:
+def whisker(cell: Estimate, axis: Axis, digits: int = 3) -> str:
     """A value as a dot on its 95 % interval; only the chance level where it is undefined."""
     marks = []
     if axis.chance is not None:
@@ -83,7 +100,9 @@ def whisker(cell: Cell, axis: Axis) -> str:
     if cell.value is None:
         label = "no value"
     else:
-        label = f"{number(cell.value)} {interval(cell.ci_low, cell.ci_high)}".strip()
+        label = (
+            f"{number(cell.value, digits)} {interval(cell.ci_low, cell.ci_high, digits)}".strip()
+        )
         if cell.ci_low is not None and cell.ci_high is not None:
             marks.append(
                 f'<line class="as-whisker" x1="{axis.at(cell.ci_low)}%" '

@@ -77,11 +77,11 @@ def rate(per_second: float) -> str:
     return f"{per_second:.1f}" if per_second < 100 else f"{per_second:,.0f}"
 
 
-def interval(low: float | None, high: float | None) -> str:
+def interval(low: float | None, high: float | None, digits: int = 3) -> str:
     """A 95 % interval in brackets; empty where there is none."""
     if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
         return ""
-    return f"[{number(low)}, {number(high)}]"
+    return f"[{number(low, digits)}, {number(high, digits)}]"
 
 
 def count(quantity: int, one: str, many: str = "") -> str:

@@ -13,6 +13,7 @@ from leaderboard.pages.shown.markup import (
     text,
 )
 from leaderboard.pages.shown.metric_names import metric_name
+from leaderboard.pages.shown.recommending import nobody
 from leaderboard.pages.skills.base import Placed
 from leaderboard.pages.skills.costs import Point, for_less
 from leaderboard.pages.skills.found import Found
@@ -34,15 +35,16 @@ def answer_view(choice: SkillsChoice, found: Found) -> str:
     if not found.ranked:
         parts.append(_nobody(choice, found))
         return page(parts)
-    parts.append(_answers(choice, found))
+    parts.append(_answers(choice, found) if found.recommended else _at_chance(choice, found))
     return page([*parts, *_contradictions(found)])
 
 
 def _answers(choice: SkillsChoice, found: Found) -> str:
-    best = found.ranked[0]
-    others = (
-        sum(one.standing.rank is not None and one.standing.rank.low == 1 for one in found.ranked)
-        - 1
+    best = found.recommended[0]
+    others = sum(
+        one.standing.rank is not None and one.standing.rank.low == 1
+        for one in found.ranked
+        if one is not best
     )
     doubt = (
         f"{count(others, 'other metric', 'other metrics')} may be first as well"
@@ -56,14 +58,28 @@ def _answers(choice: SkillsChoice, found: Found) -> str:
             _answer(_affordable_title(choice), point.placed, _affordable(choice, point), found)
         )
         cards += _for_less(found, point, choice)
-    elif found.front:
-        cheapest = found.front[0]
-        cards.append(
-            '<article class="as-card"><header><h3>Best affordable</h3></header><p>Nothing within '
-            f"{cost_text(choice.budget, choice.cost)}: the cheapest, {metric_name(cheapest.placed.entry)}, "
-            f"takes {cost_text(cheapest.cost, choice.cost)}.</p></article>"
-        )
+    elif choice.budget is not None:
+        cards.append(_none_within(choice, found))
     return f'<div class="as-cards as-answers">{"".join(cards)}</div>'
+
+
+def _none_within(choice: SkillsChoice, found: Found) -> str:
+    """In place of the best within a budget: that there is none, and what the cheapest costs."""
+    templates = any(
+        point.placed.above_chance and choice.budget is not None and point.cost <= choice.budget
+        for point in found.points
+    )
+    said = f"{nobody(where=f'under {cost_text(choice.budget, choice.cost)}', but_templates=templates)}."
+    if found.front:
+        cheapest = found.front[0]
+        said += (
+            f" The cheapest that is, {metric_name(cheapest.placed.entry)}, takes "
+            f"{cost_text(cheapest.cost, choice.cost)}."
+        )
+    return (
+        f'<article class="as-card as-quiet"><header><h3>{_affordable_title(choice)}</h3></header>'
+        f"<p>{said}</p></article>"
+    )
 
 
 def _answer(label: str, one: Placed, said: str, found: Found) -> str:
@@ -174,6 +190,16 @@ def _warnings(choice: SkillsChoice, found: Found) -> list[str]:
         for name in inside
     ]
     return [notice(one, "warn") for one in said]
+
+
+def _at_chance(choice: SkillsChoice, found: Found) -> str:
+    """In place of all recommendations, where no ranked metric may be recommended."""
+    where = "this skill" if len(choice.skills) == 1 else "these skills together"
+    said = nobody(but_templates=any(one.above_chance for one in found.ranked))
+    return (
+        f'<div class="as-empty"><h2>{said} on {where}.</h2><p>So none is recommended. All values '
+        "stand below.</p></div>"
+    )
 
 
 def _nobody(choice: SkillsChoice, found: Found) -> str:

@@ -20,14 +20,14 @@ from leaderboard.pages.shown.identities import (
     latest_entries,
 )
 from leaderboard.pages.shown.measures import info, nearest
+from leaderboard.pages.shown.recommending import is_above_chance, is_recommended
 from leaderboard.pages.skills.names import Part
 from leaderboard.publication.entries import Entry
-from leaderboard.ranking.cells import Cell
+from leaderboard.ranking.cells import Cell, too_few
 from leaderboard.ranking.headlines import Headlines
 from leaderboard.ranking.index import Comparison, Interval, Standing
 
 NO_SCALE = "its card states no chance level and bound of this measure"
-TOO_FEW = "too few items to order metrics by it"
 NOBODY = "no metric has a rank on it"
 OTHER_PLAN = "its resamples cannot be joined with those of the others"
 NO_DRAWS = "its resamples are not at hand"
@@ -70,11 +70,23 @@ class Placed:
         who: what tells it from others.
         entry: the latest of its entries.
         standing: under the chosen weights; its benchmarks are names of parts.
+        among: number of metrics that are ranked beside it, itself included.
     """
 
     who: Identity
     entry: Entry
     standing: Standing
+    among: int = 1
+
+    @property
+    def recommended(self) -> bool:
+        """Whether it may be recommended: ranked, significantly above chance, and no template."""
+        return is_recommended(self.entry, self.standing, self.among)
+
+    @property
+    def above_chance(self) -> bool:
+        """Whether the interval of its mean lies wholly above 0, which is chance."""
+        return is_above_chance(self.standing, self.among)
 
 
 @dataclass(frozen=True)
@@ -111,7 +123,8 @@ class SkillsBase:
         if not any(kept.values()):
             return ()
         found = self.comparison.standings(kept)
-        return tuple(Placed(*self.entries[one.metric], one) for one in found if one.present)
+        among = sum(one.rank is not None for one in found)
+        return tuple(Placed(*self.entries[one.metric], one, among) for one in found if one.present)
 
     @property
     def nbytes(self) -> int:
@@ -174,12 +187,10 @@ def _measured(board: BoardIndex, part: Part, view: View) -> Measured:
     latest = latest_cells(cells, view.entries)
     able = {who: cell for who, cell in latest.items() if cell.rank is not None}
     scale, own = scale_of(card, selector.measure)
-    why = ""
-    if cells and not any(cell.orderable for cell in cells):
-        why = TOO_FEW
-    elif not able:
+    why = too_few(cells, card.cluster)
+    if not why and not able:
         why = NOBODY
-    elif scale is None:
+    elif not why and scale is None:
         why = NO_SCALE
     return Measured(
         part, card, selector, cells, scale, own, able,

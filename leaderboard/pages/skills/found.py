@@ -36,7 +36,7 @@ class Found:
         placed: the list; those with every part come first and are ranked.
         spent: of each metric of the list; None where nothing is recorded.
         points: metrics whose cost is known.
-        front: of them, those that nothing cheaper beats.
+        front: of those that may be recommended, the ones that nothing cheaper beats.
         disagreement: between the parts.
     """
 
@@ -53,8 +53,16 @@ class Found:
         """Metrics with every part that has a weight."""
         return tuple(one for one in self.placed if one.standing.rank is not None)
 
+    @property
+    def recommended(self) -> tuple[Placed, ...]:
+        """Of them, those that may be recommended, in the same order."""
+        return tuple(one for one in self.placed if one.recommended)
+
     def affordable(self, budget: float | None) -> Point | None:
-        """The best within a budget; without one, the cheapest that may be as good as the best."""
+        """The best within a budget; without one, the cheapest that may be as good as the best.
+
+        Of those that may be recommended; None where none of them does.
+        """
         if budget is None:
             return as_good_for_less(self.front)
         return affordable(self.front, budget)
@@ -75,7 +83,7 @@ def found_for(choice: SkillsChoice, base: SkillsBase) -> Found:
         placed=placed,
         spent=costs,
         points=shown,
-        front=pareto_front(shown),
+        front=pareto_front(point for point in shown if point.placed.recommended),
         disagreement=disagreement(base, weighty, [one.who for one in placed]),
     )
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from urllib.parse import parse_qs, urlencode
 
 from leaderboard.pages.index.boards import INSIDE
-from leaderboard.pages.reading import BoardIndex
+from leaderboard.pages.index.query import SIMULATED
+from leaderboard.pages.reading import BoardIndex, comparable
 from leaderboard.pages.shown.markup import clean
 from leaderboard.pages.skills.names import Part, Skill, found_by, skills_of
 
@@ -39,17 +40,24 @@ class SkillsQuery:
         weights: `counting:2,gecko:0`, of skills and of benchmarks.
         cost: one of `COSTS`; empty: seconds.
         budget: most that may be spent, in the unit of the cost; empty: no matter.
+        ratings: `simulated` for the boards of simulated ratings.
     """
 
     skill: str = ""
     weights: str = ""
     cost: str = ""
     budget: str = ""
+    ratings: str = ""
 
     @classmethod
     def from_params(cls, params: Mapping[str, str]) -> SkillsQuery:
         """Read from the query parameters of a request; unknown parameters are left alone."""
-        return cls(*(params.get(name, "") for name in ("skill", "w", "cost", "budget")))
+        return cls(*(params.get(name, "") for name in ("skill", "w", "cost", "budget", "ratings")))
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the boards of simulated ratings are asked for."""
+        return self.ratings == SIMULATED
 
     @classmethod
     def from_link(cls, query: str) -> SkillsQuery:
@@ -59,7 +67,8 @@ class SkillsQuery:
     def to_query(self) -> str:
         """The query string of the link to this state, with its question mark."""
         named = {
-            "skill": self.skill, "w": self.weights, "cost": self.cost, "budget": self.budget
+            "skill": self.skill, "w": self.weights, "cost": self.cost, "budget": self.budget,
+            "ratings": self.ratings,
         }  # fmt: skip
         given = {name: value for name, value in named.items() if value}
         return "?" + urlencode(given, safe="~:,/") if given else ""
@@ -79,6 +88,7 @@ class SkillsChoice:
         cost: one of `COSTS`.
         budget: None: no matter.
         remarks: what was asked for and could not be done, in sentences.
+        ratings: as in the query.
     """
 
     known: Mapping[str, Skill]
@@ -90,6 +100,7 @@ class SkillsChoice:
     cost: str = SECONDS
     budget: float | None = None
     remarks: tuple[str, ...] = ()
+    ratings: str = ""
 
     @property
     def title(self) -> str:
@@ -126,15 +137,23 @@ class SkillsChoice:
             weights=",".join(f"{name}:{_plain(weight)}" for name, weight in weights.items()),
             cost="" if self.cost == SECONDS else self.cost,
             budget="" if self.budget is None else _plain(self.budget),
+            ratings=self.ratings,
         )
 
 
 def resolve(query: SkillsQuery, boards: Mapping[str, BoardIndex]) -> SkillsChoice:
-    """Find what a query asks for, saying so wherever something could not be done."""
+    """Find what a query asks for, saying so wherever something could not be done.
+
+    Args:
+        query: as asked for.
+        boards: what is published; of real and simulated boards, only the former are weighed.
+    """
+    simulated = skills_of(comparable(boards, simulated=True))
+    boards = comparable(boards, simulated=query.simulated)
     known = skills_of(boards)
     remarks: list[str] = []
     given = _weights(query.weights, known, boards, remarks)
-    skills = _skills(query.skill, known, remarks)
+    skills = _skills(query.skill, known, simulated, remarks)
     # A weight for a skill asks for the skill.
     skills += [known[name] for name in given if name in known and known[name] not in skills]
     if len(skills) > MOST_SKILLS:
@@ -157,18 +176,22 @@ def resolve(query: SkillsQuery, boards: Mapping[str, BoardIndex]) -> SkillsChoic
         began=began,
         cost=cost,
         budget=_budget(query.budget, remarks),
+        ratings=SIMULATED if query.simulated else "",
         remarks=_few(remarks),
     )
 
 
-def _skills(asked: str, known: Mapping[str, Skill], remarks: list[str]) -> list[Skill]:
+def _skills(
+    asked: str, known: Mapping[str, Skill], simulated: Mapping[str, Skill], remarks: list[str]
+) -> list[Skill]:
     found: list[Skill] = []
     for part in [part.strip() for part in asked.split(",")][:_MOST_PARTS]:
         skill = found_by(part, known)
         if skill is not None and skill not in found:
             found.append(skill)
         elif skill is None and part:
-            remarks.append(f"No skill with results is called “{_named(part)}”.")
+            only = " but on simulated boards" if found_by(part, simulated) else ""
+            remarks.append(f"No skill with results is called “{_named(part)}”{only}.")
     return found
 
 
@@ -193,13 +216,10 @@ def _weights(
 
 def _why_not(names: list[str], boards: Mapping[str, BoardIndex]) -> dict[str, str]:
     """Benchmarks that weigh nothing to begin with."""
-    real = any(not boards[name].card.simulated for name in names)
     found = {}
     for name in names:
         whole = INSIDE.get(name, "")
-        if boards[name].card.simulated and real:
-            found[name] = "simulated ratings"
-        elif whole in names:
+        if whole in names:
             found[name] = (
                 f"its prompts are inside {boards[whole].card.title}, and would count twice"
             )

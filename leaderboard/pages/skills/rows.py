@@ -13,9 +13,10 @@ from leaderboard.pages.skills.query import SkillsChoice
 from leaderboard.tables import Column, Table, Type, Value, columns_of
 
 COLUMNS = (
-    "skills", "metric", "version", "submitter", "account", "kind", "mean", "ci_low", "ci_high",
+    "skills", "metric", "version", "submitter", "account", "kind", "released_with", "mean", "ci_low", "ci_high",
     "rank_low", "rank", "rank_high", "p_best", "parts", "missing", "seconds_per_1000_pairs",
-    "flops_per_pair_declared", "peak_memory_gib", "devices", "on_front", "entry_id",
+    "flops_per_pair_declared", "peak_memory_gib", "devices", "recommended",
+    "on_front", "entry_id",
 )  # fmt: skip
 PART_COLUMNS = ("weight", "rescaled", "ci_low", "ci_high")
 """Of each part, after its name."""
@@ -23,7 +24,7 @@ _TYPES = {
     Type.NUMBER: "mean ci_low ci_high p_best seconds_per_1000_pairs flops_per_pair_declared "
     "peak_memory_gib",
     Type.COUNT: "rank_low rank rank_high",
-    Type.FLAG: "on_front",
+    Type.FLAG: "recommended on_front",
 }
 _MEANINGS = {
     "skills": "Keys, joined by commas.",
@@ -34,7 +35,9 @@ _MEANINGS = {
     "missing": "What it lacks, joined by ;",
     "seconds_per_1000_pairs": "Where it was recorded, on `devices`.",
     "flops_per_pair_declared": "Declared by its author, not measured; empty: not declared.",
-    "on_front": "Whether nothing that costs less is as good.",
+    "recommended": "Whether it may be: ranked, its interval, corrected for the number of "
+    "metrics, wholly above 0, and no unchanged template.",
+    "on_front": "Whether it is recommended and nothing recommended that costs less is as good.",
 }
 
 
@@ -61,6 +64,7 @@ def skills_table(
         {
             "skills": ",".join(keys),
             **_of_metric(one, used),
+            "recommended": one.recommended,
             "on_front": one.entry.entry_id in front,
             **_of_parts(one, found),
         }
@@ -77,6 +81,7 @@ def _of_metric(one: Placed, used: Spent | None) -> dict[str, Value]:
         "submitter": one.who.submitter,
         "account": one.entry.account,
         "kind": one.who.kind.value,
+        "released_with": one.entry.released_with,
         "mean": index.value,
         "ci_low": index.low,
         "ci_high": index.high,

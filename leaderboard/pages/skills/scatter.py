@@ -23,9 +23,12 @@ def cost_chart(found: Sequence[Point], front: Sequence[Point], cost: str) -> Fig
     if not found:
         return None
     others = [point for point in found if point.whole and point not in front]
+    passed_over = [point for point in others if not point.placed.recommended]
+    others = [point for point in others if point.placed.recommended]
     lacking = [point for point in found if not point.whole]
     series = [
         _series("Others", others, OKABE_ITO["blue"], "circle"),
+        _series("Not recommended: at chance, or a template", passed_over, GREY, "circle-open"),
         _series("Lacks a benchmark: not compared", lacking, GREY, "square-open"),
         _series("Nothing cheaper is better (Pareto front)", front, OKABE_ITO["vermillion"],
                 "diamond", labelled=True, step=True),

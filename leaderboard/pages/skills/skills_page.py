@@ -42,6 +42,7 @@ _STEP = 0.1
 class _Controls:
     """What a visitor chooses with, and what shows the choice."""
 
+    ratings: gr.Textbox
     skills: gr.Dropdown
     cost: gr.Radio
     budget: gr.Number
@@ -58,7 +59,8 @@ class _Controls:
     @property
     def inputs(self) -> list[Any]:
         """In the order of `asked`."""
-        return [self.skills, self.cost, self.budget, *self.of_skills, *self.of_benchmarks.values()]
+        chosen = [self.ratings, self.skills, self.cost, self.budget]
+        return [*chosen, *self.of_skills, *self.of_benchmarks.values()]
 
     @property
     def results(self) -> list[Any]:
@@ -78,7 +80,7 @@ def asked(names: Sequence[str], values: Sequence[Any]) -> SkillsQuery:
         names: the benchmarks, in the order of their controls.
         values: in the order of `_Controls.inputs`; each may be None while it is being changed.
     """
-    skills, cost, budget, *weights = values
+    ratings, skills, cost, budget, *weights = values
     of_skills, of_benchmarks = weights[:MOST_SKILLS], weights[MOST_SKILLS:]
     chosen = list(skills or ())
     named = {
@@ -90,6 +92,7 @@ def asked(names: Sequence[str], values: Sequence[Any]) -> SkillsQuery:
         weights=",".join(f"{name}:{float(weight or 0.0):.6f}" for name, weight in named.items()),
         cost=cost or "",
         budget="" if not budget else f"{float(budget):.6f}",
+        ratings=ratings or "",
     )
 
 
@@ -139,7 +142,8 @@ class _Answers:
     def results(self, choice: SkillsChoice) -> tuple[Any, ...]:
         query = choice.query.to_query()
         if not choice.skills:
-            shown = chooser_view(choice, self.context.reader.view())
+            view = self.context.reader.view().group(simulated=choice.query.simulated)
+            shown = chooser_view(choice, view)
             return query, shown, "", ""
         found = self.found(choice)
         return (
@@ -157,6 +161,7 @@ class _Answers:
         of_skills = [_slot(choice, place) for place in range(MOST_SKILLS)]
         of_benchmarks = [_weight(name, choice, view.boards[name].card) for name in self.names]
         return (
+            choice.ratings,
             gr.update(choices=options, value=[skill.key for skill in choice.skills]),
             gr.update(value=choice.cost, visible=bool(choice.skills)),
             gr.update(value=choice.budget, visible=bool(choice.skills)),
@@ -216,13 +221,14 @@ def _controls(context: Context) -> _Controls:
             name: _slider(card.title, f"as-w-{name}") for name, card in context.cards.items()
         }
     link = gr.Textbox(visible="hidden", elem_id="as-link")
+    ratings = gr.Textbox(visible="hidden")
     answer = html(WAITING)
     chart = gr.Plot(
         label="Accuracy against cost", show_label=False, visible=False, elem_id="as-cost-chart",
         elem_classes="as-chart",
     )  # fmt: skip
     controls = _Controls(
-        skills, cost, budget, of_skills, of_benchmarks, weights, link, answer, chart,
+        ratings, skills, cost, budget, of_skills, of_benchmarks, weights, link, answer, chart,
         html(), html(), html(),
     )  # fmt: skip
     copy.click(None, link, js=COPY_LINK, api_visibility="private")

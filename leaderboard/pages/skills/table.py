@@ -9,7 +9,7 @@ from leaderboard.pages.boards.table import is_trained_on
 from leaderboard.pages.index.marks import index_axis, index_whisker
 from leaderboard.pages.reading import View
 from leaderboard.pages.shown.addresses import board_address, items_address
-from leaderboard.pages.shown.flags import flag_badges, flags_of
+from leaderboard.pages.shown.flags import flag_badges, flags_of, origin_badge
 from leaderboard.pages.shown.flops import DECLARED, NOT_DECLARED, gigaflops_text
 from leaderboard.pages.shown.marks import Axis, axis_header, rank_bar, rank_text
 from leaderboard.pages.shown.markup import (
@@ -31,10 +31,10 @@ from leaderboard.pages.skills.found import Found
 from leaderboard.pages.skills.query import COSTS, FLOPS, MEMORY, SECONDS
 from leaderboard.pages.skills.scatter import cost_text
 from leaderboard.ranking.rank_ranges import RankRange
-from leaderboard.records import Kind
 
 MOST_ROWS = 100
 MOST_OF_A_PART = 5
+_AT_CHANCE = "Not significantly above chance: its 95 % interval reaches 0, so it is not recommended"
 
 
 def list_table(placed: Sequence[Placed], spent: Sequence[Spent | None], found: Found) -> str:
@@ -71,7 +71,7 @@ def list_table(placed: Sequence[Placed], spent: Sequence[Spent | None], found: F
         else ""
     )
     return (
-        f'{scroll_box("Recommended metrics")}<table class="as-table as-skill-list">'
+        f'{scroll_box("All metrics")}<table class="as-table as-skill-list">'
         '<caption class="as-sr">Metrics by the weighted mean over benchmarks</caption>'
         f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>{cut}"
     )
@@ -176,8 +176,8 @@ def _list_row(one: Placed, used: Spent | None, found: Found, axis: Axis, ranked:
 
 def _badges(one: Placed, found: Found) -> str:
     marks = []
-    if one.who.kind is Kind.SCORES:
-        marks.append(badge("scores only", "plain", "Scores as submitted, not re-run"))
+    if origin := origin_badge(one.entry):
+        marks.append(origin)
     cards = {found.base.measured[name].card.name: found.base.measured[name].card
              for name in one.standing.present}  # fmt: skip
     trained = [card.title for card in cards.values() if is_trained_on(one.entry, card)]
@@ -188,6 +188,8 @@ def _badges(one: Placed, found: Found) -> str:
         )
     if not math.isfinite(one.standing.index.low):
         marks.append(badge("no interval", "warn", one.standing.note))
+    elif not one.above_chance:
+        marks.append(badge("at chance", "warn", _AT_CHANCE))
     return "".join((*marks, flag_badges(flags_of(found.base.sent[one.who], set(cards)))))
 
 

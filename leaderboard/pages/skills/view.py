@@ -22,6 +22,7 @@ from leaderboard.pages.shown.markup import (
 )
 from leaderboard.pages.shown.measures import info, skill_title, title
 from leaderboard.pages.shown.metric_names import metric_name
+from leaderboard.pages.shown.recommending import nobody
 from leaderboard.pages.skills.answer import remarks
 from leaderboard.pages.skills.base import Measured
 from leaderboard.pages.skills.found import Found
@@ -36,7 +37,8 @@ from leaderboard.pages.skills.table import (
 HEADER = (
     '<header class="as-hero"><h1>Which metric for what?</h1><p>Benchmarks test skills under names '
     "of their own. Choose one, and see which metrics people agree with there, how sure that is, "
-    "what they cost and where they fail.</p></header>"
+    "what they cost and where they fail. Simulated boards stand apart: "
+    '<a href="./skills">real data</a> · <a href="./skills?ratings=simulated">simulated</a>.</p></header>'
     '<form class="as-asking" method="get" action="./skills" role="search"><label><span>Type what '
     'matters to you</span><input name="skill" maxlength="120" placeholder="how many, left of, '
     'letters" autocomplete="off"></label><button type="submit" class="as-plain">Find</button>'
@@ -49,14 +51,15 @@ _MOST_NAMED = 12
 
 
 def skill_links(view: View, most: int = _MOST_LINKS) -> str:
-    """Links to the skills for other pages; empty where no skill has results.
+    """Links to the skills that go by a common name, for other pages; empty where none has results.
 
     Args:
         view: what is published.
-        most: how many; those with a common name come first.
+        most: how many.
     """
     known = skills_of(view.boards)
-    shown = list(known.values())[:most]
+    common = common_names()
+    shown = [skill for key, skill in known.items() if key in common][:most]
     if not shown:
         return ""
     links = "".join(f"<li>{_link(skill)}</li>" for skill in shown)
@@ -72,15 +75,17 @@ def chooser_view(choice: SkillsChoice, view: View) -> str:
     """In place of everything else while no skill is chosen."""
     if not choice.known:
         return page([*remarks(choice), _empty()])
+    ratings = choice.ratings
     named = [skill for key, skill in choice.known.items() if key in common_names()]
     own = [skill for key, skill in choice.known.items() if key not in common_names()]
     rest = (
-        f'<details class="as-own-skills"><summary>{count(len(own), "skill")} of single benchmarks'
-        f"</summary>{_cards(own, view)}</details>"
+        f'<details class="as-own-skills"{"" if named else " open"}><summary>{count(len(own), "skill")} of single benchmarks'
+        f"</summary>{_cards(own, view, ratings)}</details>"
         if own
         else ""
     )
-    return page([*remarks(choice), section("Skills", _cards(named, view)), rest])
+    skills = section("Skills", _cards(named, view, ratings)) if named else ""
+    return page([*remarks(choice), skills, rest])
 
 
 def front_view(choice: SkillsChoice, found: Found) -> str:
@@ -90,19 +95,19 @@ def front_view(choice: SkillsChoice, found: Found) -> str:
     best = found.affordable(choice.budget)
     about = (
         '<p class="as-legend">Dotted stair: the best that each cost buys; a metric on it is marked '
-        "by a diamond and beaten by nothing cheaper. Bars: 95 % intervals, so a lead on the stair "
-        f"may be chance: see the rank ranges. {_where_from(choice, found)}</p>"
+        "by a diamond, significantly above chance and beaten by nothing cheaper that is. Bars: 95 % "
+        f"intervals, so a lead on the stair may be chance: see the rank ranges. {_where_from(choice, found)}</p>"
     )
     table = (
         front_table(found.front, found, choice.cost, best)
         if found.front
-        else ('<p class="as-muted">No metric with every benchmark has such a cost.</p>')
+        else f'<p class="as-muted">{_no_front(found)}</p>'
     )
     return page([f"<h3>The front</h3>{table}{about}"])
 
 
 def list_view(choice: SkillsChoice, found: Found) -> str:
-    """The recommended list with its downloads."""
+    """The list of all metrics with its downloads."""
     if not found.placed:
         return ""
     whole = found.ranked
@@ -122,7 +127,7 @@ def list_view(choice: SkillsChoice, found: Found) -> str:
     body += f'<p class="as-legend">{" ".join(flags)}</p>' if flags else ""
     data = download_links(skills_data(choice.query.to_query()))
     aside = f"<span>{count(len(whole), 'metric')}</span>{data}"
-    return page([section("Recommended, best first", body, aside=aside)])
+    return page([section("All metrics, best first", body, aside=aside)])
 
 
 def parts_view(choice: SkillsChoice, found: Found, view: View) -> str:
@@ -133,9 +138,6 @@ def parts_view(choice: SkillsChoice, found: Found, view: View) -> str:
     )
     how = section("How the list is made", _how(found), ident="how")
     return page([section("Benchmark by benchmark", f'<div class="as-parts">{blocks}</div>'), how])
-
-
-# The answer ----------------------------------------------------------------------------------
 
 
 # Around it -----------------------------------------------------------------------------------
@@ -149,19 +151,28 @@ def _empty() -> str:
     )
 
 
-def _cards(skills: Iterable[Skill], view: View) -> str:
+def _cards(skills: Iterable[Skill], view: View, ratings: str) -> str:
     cards = []
     for skill in skills:
         boards = list(dict.fromkeys(part.benchmark for part in skill.parts))
         named = ", ".join(text(view.boards[name].card.title) for name in boards)
         cards.append(
-            f'<li class="as-card"><h3>{_link(skill)}</h3><p class="as-muted">{named}</p></li>'
+            f'<li class="as-card"><h3>{_link(skill, ratings)}</h3><p class="as-muted">{named}</p></li>'
         )
     return f'<ul class="as-cards as-skills">{"".join(cards)}</ul>'
 
 
-def _link(skill: Skill) -> str:
-    return f'<a href="{text(skills_address(skill.key))}">{text(skill.title)}</a>'
+def _link(skill: Skill, ratings: str = "") -> str:
+    return f'<a href="{text(skills_address(skill.key, ratings=ratings))}">{text(skill.title)}</a>'
+
+
+def _no_front(found: Found) -> str:
+    """Why there is no front."""
+    whole = [point.placed for point in found.points if point.whole]
+    if whole:
+        templates = any(one.above_chance for one in whole)
+        return f"{nobody(where='of known cost', but_templates=templates)}."
+    return "No metric with every benchmark has such a cost."
 
 
 def _where_from(choice: SkillsChoice, found: Found) -> str:

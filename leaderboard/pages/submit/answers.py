@@ -76,10 +76,12 @@ def examined(found: Examination) -> str:
     boards = ", ".join(text(name, limit=80) for name in found.benchmarks) or "none"
     if found.images is not None:
         return _images(found, found.images)
+    notes = "".join(f"<li>{text(note, limit=600)}</li>" for note in found.notes)
     return notice(
         f"<p><b>Nothing is wrong with {submitted(found.name)} "
         f"{submitted(found.version, limit=40)}.</b> It was not run.</p>"
         f"<p>{count(found.files, 'file')}, {bytes_of(found.n_bytes)}. Benchmarks: {boards}.</p>"
+        f"{f'<ul>{notes}</ul>' if notes else ''}"
         f'<p class="as-muted">Content <code>{text(found.content_sha256)}</code></p>',
         "good",
         role="status",

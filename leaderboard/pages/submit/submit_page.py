@@ -27,7 +27,7 @@ from leaderboard.pages.submit.submitting import (
 from leaderboard.pages.visitors import as_visitor, sign_in_row
 
 _ARCHIVES = [".zip", ".tar", ".gz", ".tgz"]
-_TABLES = [".csv", ".parquet", ".npz", ".pkl"]
+_TABLES = [".csv", ".parquet", ".npz"]
 
 
 def _build(context: Context) -> None:

@@ -21,13 +21,13 @@ from huggingface_hub.utils import disable_progress_bars  # type: ignore[attr-def
 from benchmarks.errors import AssayError, PlatformError, TransientError
 from benchmarks.sources.client import (
     TIMEOUT,
+    at_home,
     build_hf_headers,
     get_session,
     hf_raise_for_status,
     httpx,
     limit_waiting,
 )
-from benchmarks.sources.origins import at_home
 from leaderboard.store.hub.description import Described, described
 from leaderboard.store.hub.entries import Entry, entry_of
 from leaderboard.store.hub.faults import (

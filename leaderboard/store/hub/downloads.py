@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from benchmarks.errors import TransientError
 from benchmarks.sources.client import hf_raise_for_status, httpx
-from benchmarks.sources.git_blobs import git_blob_digest
+from benchmarks.sources.pins import git_blob_digest
 from leaderboard.store.hub.client import HubClient
 from leaderboard.store.hub.faults import Asked
 

@@ -25,7 +25,7 @@ from huggingface_hub.errors import (
 
 from benchmarks.errors import AssayError, PlatformError, SubmitterError, TransientError
 from benchmarks.sources.client import httpx, parse_ratelimit_headers
-from benchmarks.sources.faults import TRANSIENT_STATUS, in_short
+from benchmarks.sources.remote import TRANSIENT_STATUS, in_short
 from leaderboard.store.hub.layout import store_of
 from leaderboard.store.hub.tokens import (
     TokenRefusedError,

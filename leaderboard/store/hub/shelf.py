@@ -9,7 +9,7 @@ import uuid
 from contextlib import suppress
 from pathlib import Path
 
-from benchmarks.sources.git_blobs import git_blob_digest
+from benchmarks.sources.pins import git_blob_digest
 
 
 def git_blob_id(content: bytes) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from benchmarks.errors import TransientError
-from benchmarks.settings.renewing import how_to_renew, renewed
+from benchmarks.settings.rotation import refresh, renewal_hint
 from benchmarks.sources.client import httpx
 
 TOKEN = "HF_TOKEN"  # noqa: S105 (the name of a variable)
@@ -63,7 +63,7 @@ def token_refused(action: str, repo: str) -> TokenRefusedError:
         "token_refused",
         f"The Hub does not take the token any more, to {action} in {repo}: it was revoked, or it "
         "ran out. What is finished is kept, and published with the next one.",
-        how_to_renew(TOKEN, os.environ),
+        renewal_hint(TOKEN, os.environ),
     )
 
 
@@ -79,10 +79,10 @@ def access_lost(action: str, repo: str, why: str) -> TokenRefusedError:
         "access_lost",
         f"The Hub does not let this token {action} in {repo} ({why}), though this process has "
         "written to the store before. What is finished is kept.",
-        f"Give it the rights again; it goes on by itself then. Or: {how_to_renew(TOKEN, os.environ)}",
+        f"Give it the rights again; it goes on by itself then. Or: {renewal_hint(TOKEN, os.environ)}",
     )
 
 
 def renew_token() -> object:
     """Read the token again where it came from a file."""
-    return renewed(TOKEN, os.environ)
+    return refresh(TOKEN, os.environ)

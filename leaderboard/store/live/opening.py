@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import MutableMapping
 from pathlib import Path
 
-from benchmarks.settings.renewing import renewed
+from benchmarks.settings.rotation import refresh
 from leaderboard.store.live.folder import FolderLive
 from leaderboard.store.live.interface import Live
 
@@ -35,7 +35,7 @@ def live_of(folder: Path, environment: MutableMapping[str, str]) -> Live:
     from leaderboard.store.live.relay import RelayLive  # noqa: PLC0415
 
     def renew() -> str:
-        renewed(SECRET, environment)
+        refresh(SECRET, environment)
         return environment.get(SECRET, "").strip()
 
     given = environment.get(SECRET, "").strip()

@@ -15,16 +15,21 @@ import pandas as pd
 import pytest
 
 from benchmarks.accumulation.__main__ import main
-from benchmarks.accumulation.accumulate import AnsweredQuestions, Rule, image_scores
-from benchmarks.accumulation.correctness import equals_yes
-from benchmarks.accumulation.dependencies import QuestionGraph, Unparsable
+from benchmarks.accumulation.question_scores import (
+    AnsweredQuestions,
+    QuestionGraph,
+    Rule,
+    Unparsable,
+    equals_yes,
+    image_scores,
+)
 from benchmarks.errors import SubmitterError
 from benchmarks.scores import read_scores
 from benchmarks.statistics.correlation import kendall, spearman
-from benchmarks.tifa160.benchmark import Tifa160
 from benchmarks.tifa160.load import LIKERT, MODEL_NAMES
+from benchmarks.tifa160.protocol import Tifa160
 
-pytestmark = pytest.mark.paper
+pytestmark = [pytest.mark.paper, pytest.mark.slow]
 
 # Spearman and Kendall with the mean Likert rating, n = 800, as printed.
 VQ2A = {"mplug": (0.212, 0.164), "instructblip": (0.426, 0.352), "pali17b": (0.207, 0.157)}

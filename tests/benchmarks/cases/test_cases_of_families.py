@@ -8,23 +8,22 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.cases import agreement, write_cases
+from benchmarks.cases import write_cases
 from benchmarks.croc import cases as croc_cases
-from benchmarks.croc.answers import CrocAnswers, PromptPair
-from benchmarks.croc.contrasts import compare
-from benchmarks.evalmuse.benchmark import CARD as EVALMUSE
-from benchmarks.evalmuse.benchmark import EvalMuse
-from benchmarks.gecko.aggregate import template_scores
-from benchmarks.gecko.answers import GeckoAnswers
-from benchmarks.genai_bench.benchmark import CARD_527, CARD_1600, GenAiBench
+from benchmarks.croc.load import CrocAnswers, PromptPair
+from benchmarks.croc.measures import compare
+from benchmarks.evalmuse.protocol import CARD as EVALMUSE
+from benchmarks.evalmuse.protocol import EvalMuse
+from benchmarks.gecko.load import GeckoAnswers, template_scores
+from benchmarks.genai_bench.protocol import CARD_527, CARD_1600, GenAiBench
 from benchmarks.registry import load_registry
 from benchmarks.schema import Answers, Benchmark, Card, ScoreTable
 from benchmarks.scores import read_scores
-from benchmarks.tifa160.benchmark import Tifa160
-from benchmarks.ts2.answers import Ts2Answers
-from benchmarks.ts2.benchmark import Ts2
-from benchmarks.ts2.protocol import graph_values
+from benchmarks.tifa160.protocol import Tifa160
+from benchmarks.ts2.load import Ts2Answers
+from benchmarks.ts2.protocol import Ts2, graph_values
 from tests.benchmarks.cards import trial_card
+from tests.benchmarks.checks import agreement
 from tests.benchmarks.croc_syn import syn_tree
 from tests.benchmarks.evalmuse.evalmuse_tree import labelled_list, write_json
 from tests.benchmarks.gecko import gecko_tree

@@ -1,4 +1,4 @@
-"""Reading CROC_hum in the authors' layout, and what is said where it is not as released."""
+"""Reader of CROC_hum: the released table, its images, and the score files of the authors' runner."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
-from benchmarks.croc.answers import CrocHumAnswers, generator
-from benchmarks.croc.benchmark import CARD, CrocHum
-from benchmarks.croc.load import CATEGORIES
+from benchmarks.croc.load import CATEGORIES, CrocHumAnswers, app, generator, read_score_files
+from benchmarks.croc.protocol import CARD, CrocHum
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import load_registry
 from benchmarks.schema import ScoreTable
 from tests.benchmarks.cards import trial_card
+from tests.benchmarks.checks import refused
 
 Table = pd.DataFrame
 ROW_2 = "data row 2: 'negation_1'"
@@ -27,39 +28,30 @@ def image(pair: str, side: str, k: int, model: str = "FLUX_1_schnell") -> str:
     return f"images/{category}/{side}/{pair}___{side}___{model}___image{k}.jpg"
 
 
+def pair(name: str, texts: tuple[str, str], *lists: list[str] | None) -> dict[str, Any]:
+    names = ("id", "prompt", "contrast", "prompt_paths", "contrast_paths", "alt_contrast_paths")
+    return dict(zip(names, (name, *texts, *lists), strict=True))
+
+
 def metadata() -> Table:
     """Three prompt pairs as the authors' table has them."""
-    rows: list[dict[str, Any]] = [
-        {
-            "id": "body_parts_1",
-            "prompt": 'A "hand" with only its index finger colored red.',
-            "contrast": "A hand with only its ring finger colored red.",
-            "prompt_paths": [
-                image("body_parts_1", "prompt", 4, "stable_diffusion_3_5_large_turbo"),
-                "images/body_parts/prompt/body_parts_1___prompt___gpt4___image1.png",
-            ],
-            "contrast_paths": [image("body_parts_1", "contrast", 1)],
-            "alt_contrast_paths": None,
-        },
-        {
-            "id": "negation_1",
-            "prompt": "A dog and a cat.",
-            "contrast": "A dog and no cat.",
-            "prompt_paths": [image("negation_1", "prompt", 1)],
-            "contrast_paths": [image("negation_1", "contrast", 1)],
-            "alt_contrast_paths": [
-                image("negation_1", "alt_contrast", 1),
-                image("negation_1", "alt_contrast", 2),
-            ],
-        },
-        {
-            "id": "spacial_relation_7",
-            "prompt": "A dog and a cat.",
-            "contrast": "A cat left of a dog.",
-            "prompt_paths": [image("spacial_relation_7", "prompt", 1)],
-            "contrast_paths": [],
-            "alt_contrast_paths": None,
-        },
+    hand = 'A "hand" with only its index finger colored red.'
+    hands = [
+        image("body_parts_1", "prompt", 4, "stable_diffusion_3_5_large_turbo"),
+        "images/body_parts/prompt/body_parts_1___prompt___gpt4___image1.png",
+    ]
+    ring, pets = "A hand with only its ring finger colored red.", "A dog and a cat."
+    alone = [image("negation_1", "alt_contrast", k) for k in (1, 2)]
+    left = "A cat left of a dog."
+    sides = {
+        name: [image(name, side, 1)]
+        for name, side in (("body_parts_1", "contrast"), ("spacial_relation_7", "prompt"))
+    }
+    negation = [[image("negation_1", side, 1)] for side in ("prompt", "contrast")]
+    rows = [
+        pair("body_parts_1", (hand, ring), hands, sides["body_parts_1"], None),
+        pair("negation_1", (pets, "A dog and no cat."), *negation, alone),
+        pair("spacial_relation_7", (pets, left), sides["spacial_relation_7"], [], None),
     ]
     return pd.DataFrame(rows).assign(category_name="tolerated", num=1)
 
@@ -91,33 +83,23 @@ def test_a_released_table_becomes_prompt_pairs_with_the_images_of_both_sides(
     tmp_path: Path,
 ) -> None:
     answers = load(write(tmp_path, metadata()), **{"prompt pairs": 3, "images": 7})
-    hand, _, spatial = answers.prompt_pairs
+    hand, negation, spatial = answers.prompt_pairs
     assert answers.clusters == ("body_parts_1", "negation_1", "spacial_relation_7")
     assert (hand.category, spatial.category) == ("body_parts", "spacial_relation")
-    assert hand.prompt == 'A "hand" with only its index finger colored red.'
+    assert hand.prompt.startswith('A "hand" with')
     assert hand.original_images == (
         "body_parts_1___prompt___stable_diffusion_3_5_large_turbo___image4",
         "body_parts_1___prompt___gpt4___image1",
     )
-    assert spatial.contrast_images == ()
-    assert answers.pair_ids[:2] == (
-        "body_parts_1___prompt___stable_diffusion_3_5_large_turbo___image4|orig",
-        "body_parts_1___prompt___stable_diffusion_3_5_large_turbo___image4|contrast",
+    assert negation.contrast_images == tuple(  # of "A" alone
+        f"negation_1___alt_contrast___FLUX_1_schnell___image{k}" for k in (1, 2)
     )
+    assert spatial.contrast_images == ()
+    first = hand.original_images[0]
+    assert answers.pair_ids[:2] == (f"{first}|orig", f"{first}|contrast")
     assert len(answers.pair_ids) == len(set(answers.pair_ids)) == 14
     assert set(answers.sources) == {"croc_hum/croc_hum_metadata.tsv"}
-
-
-def test_negation_is_tested_with_images_of_a_alone(tmp_path: Path) -> None:
-    negation = load(write(tmp_path, metadata())).prompt_pairs[1]
-    assert negation.contrast_images == (
-        "negation_1___alt_contrast___FLUX_1_schnell___image1",
-        "negation_1___alt_contrast___FLUX_1_schnell___image2",
-    )
-
-
-def test_what_it_holds_is_counted_by_category_and_generator(tmp_path: Path) -> None:
-    assert load(write(tmp_path, metadata())).counts() == {
+    assert answers.counts() == {
         "images": 7,
         "prompt pairs": 3,
         "unique prompts": 5,
@@ -130,17 +112,9 @@ def test_what_it_holds_is_counted_by_category_and_generator(tmp_path: Path) -> N
     }
 
 
-@pytest.mark.parametrize(
-    ("name", "model"),
-    [
-        ("x___FLUX_1_schnell___image1", "flux"),
-        ("x___FLUX_1_dev___image1", "flux"),
-        ("x___stable_diffusion_3_5_large___image1", "sd"),
-        ("x___gpt4___image1", "gpt"),
-    ],
-)
-def test_the_generator_is_a_part_of_the_file_name(name: str, model: str) -> None:
-    assert generator(name) == model
+def test_the_generator_is_a_part_of_the_file_name() -> None:
+    names = ("FLUX_1_schnell", "FLUX_1_dev", "stable_diffusion_3_5_large", "gpt4")
+    assert [generator(f"x___{name}___image1") for name in names] == ["flux", "flux", "sd", "gpt"]
 
 
 def cell(column: str, value: object) -> Callable[[Table], Table]:
@@ -183,11 +157,8 @@ def cell(column: str, value: object) -> Callable[[Table], Table]:
 def test_a_table_that_is_not_the_released_one_is_refused(
     tmp_path: Path, change: Callable[[Table], Table], says: str
 ) -> None:
-    with pytest.raises(SubmitterError) as caught:
+    with refused("data_malformed", "croc_hum_metadata.tsv", says):
         load(write(tmp_path, change(metadata())), **{"prompt pairs": 3, "images": 7})
-    assert caught.value.code == "data_malformed"
-    assert "croc_hum_metadata.tsv" in caught.value.message
-    assert says in caught.value.message
 
 
 def with_two_of_negation(shared: list[str]) -> Table:
@@ -236,7 +207,7 @@ def test_pairs_of_negation_may_share_images_which_count_for_each(tmp_path: Path)
     ],
 )
 def test_no_other_image_may_stand_twice(tmp_path: Path, shared: list[str]) -> None:
-    with pytest.raises(SubmitterError, match=r"'negation_2' lists .* came before"):
+    with refused("data_malformed", "'negation_2' lists", "came before"):
         load(write(tmp_path, with_two_of_negation(shared)))
 
 
@@ -244,7 +215,7 @@ def test_rows_are_counted_not_lines(tmp_path: Path) -> None:
     data = write(tmp_path, cell("prompt", " ")(metadata()))
     place = data / "croc_hum" / "croc_hum_metadata.tsv"
     place.write_text(place.read_text().replace("\n", "\n\n\n", 1))
-    with pytest.raises(SubmitterError, match=ROW_2):
+    with refused("data_malformed", ROW_2):
         load(data)
 
 
@@ -256,9 +227,8 @@ def test_a_missing_list_and_an_empty_one_are_no_images(tmp_path: Path, empty: st
 
 def test_without_the_file_the_error_names_it(tmp_path: Path) -> None:
     for data in (None, tmp_path):
-        with pytest.raises(SubmitterError, match=r"croc_hum/croc_hum_metadata\.tsv") as caught:
+        with refused("data_missing", "croc_hum/croc_hum_metadata.tsv"):
             CrocHum().answers(data)
-        assert caught.value.code == "data_missing"
         assert not CrocHum().has_questions(data)
 
 
@@ -282,21 +252,15 @@ def test_images_are_found_beside_the_table_or_below_one_folder_of_the_archive(
     assert questions.texts[second.text_id].startswith("A hand with only its ring")
 
 
-def test_without_images_no_code_can_be_run(tmp_path: Path) -> None:
+def test_absent_images_are_counted(tmp_path: Path) -> None:
     folder = write(tmp_path, metadata())
     assert not benchmark().has_questions(folder)
-    with pytest.raises(SubmitterError, match="lacks 7 of the 7 images") as caught:
+    with refused("images_missing", "lacks 7 of the 7 images"):
         benchmark().questions(folder)
-    assert caught.value.code == "images_missing"
-
-
-def test_a_short_archive_says_how_many_images_are_missing(tmp_path: Path) -> None:
-    folder = write(tmp_path, metadata())
     unpack(folder, "top", metadata())
     next((folder / "croc_hum" / "top" / "negation" / "alt_contrast").iterdir()).unlink()
-    with pytest.raises(SubmitterError, match="lacks 1 of the 7 images") as caught:
+    with refused("images_missing", "lacks 1 of the 7 images"):
         benchmark().questions(folder)
-    assert caught.value.code == "images_missing"
 
 
 def test_model_developers_get_each_text_once(tmp_path: Path) -> None:
@@ -326,3 +290,138 @@ def test_the_registry_finds_it_with_eight_categories_and_the_papers_counts() -> 
     assert tuple(card.skills) == CATEGORIES
     assert card.counts == {"prompt pairs": 280, "images": 28733}
     assert {file.path for file in card.files if file.unpack} == {"croc_hum/croc_hum.tar.gz"}
+
+
+ORIG, CONTRAST = "VQAScore___orig_text___orig_img", "VQAScore___contrast_text___orig_img"
+
+
+def prompt_table(category: str, scores: list[float | None]) -> Table:
+    paths = [f"data/{category}/prompt/{category}_1___prompt___m___image{k}.jpg" for k in (1, 2)]
+    cells = {"prompt_paths": paths, ORIG: scores, CONTRAST: [0.25, 0.5]}
+    return pd.DataFrame({"id": f"{category}_1", "prompt": "a", "contrast": "b", **cells})
+
+
+def contrast_table(category: str) -> Table:
+    path = f"{category}/contrast/{category}_1___contrast___m___image1.png"
+    cells = {
+        "contrast_paths": [path],
+        "VQAScore___contrast_text___contrast_img": [3.0],
+        "VQAScore___orig_text___contrast_img": [4.0],
+    }
+    return pd.DataFrame({"id": f"{category}_1", "prompt": "a", "contrast": "b", **cells})
+
+
+def write_scores(folder: Path, tables: dict[str, Table]) -> Path:
+    for name, table in tables.items():
+        table.to_csv(folder / f"{name}_img_scores.tsv", sep="\t", index=False)
+    return folder
+
+
+def both(category: str, scores: list[float | None]) -> dict[str, Table]:
+    return {
+        f"{category}_prompt": prompt_table(category, scores),
+        f"{category}_contrast": contrast_table(category),
+    }
+
+
+def test_each_score_finds_its_image_and_text(tmp_path: Path) -> None:
+    write_scores(tmp_path, {**both("counting", [1.0, None]), **both("body_parts", [5.0, 6.0])})
+    (tmp_path / "notes.tsv").write_text("nothing of interest")
+    table = read_score_files(tmp_path).set_index("pair_id")
+    assert list(table.columns) == ["VQAScore"]
+    found = table["VQAScore"].to_dict()
+    assert len(found) == 12
+    assert found["counting_1___prompt___m___image1|orig"] == 1.0
+    assert found["counting_1___prompt___m___image1|contrast"] == 0.25
+    assert pd.isna(found["counting_1___prompt___m___image2|orig"])
+    assert found["counting_1___contrast___m___image1|contrast"] == 3.0
+    assert found["counting_1___contrast___m___image1|orig"] == 4.0
+    assert found["body_parts_1___prompt___m___image2|orig"] == 6.0
+
+
+@pytest.mark.parametrize("name", ["scores.parquet", "scores.csv"])
+def test_the_command_writes_a_scores_file(tmp_path: Path, name: str) -> None:
+    write_scores(tmp_path, both("counting", [1.0, 2.0]))
+    out = tmp_path / name
+    result = CliRunner().invoke(app, [str(tmp_path), "--out", str(out)])
+    assert result.exit_code == 0
+    assert "6 pairs, metrics VQAScore" in result.output
+    written = pd.read_csv(out) if name.endswith("csv") else pd.read_parquet(out)
+    assert list(written.columns) == ["pair_id", "VQAScore"]
+    pd.testing.assert_frame_equal(written, read_score_files(tmp_path))
+
+
+def test_a_file_that_is_there_is_replaced_only_when_told_and_an_input_never(tmp_path: Path) -> None:
+    write_scores(tmp_path, both("counting", [1.0, 2.0]))
+    out, given = tmp_path / "scores.csv", tmp_path / "counting_prompt_img_scores.tsv"
+    out.write_text("mine")
+    before = given.read_bytes()
+    for words, code in (([out], "file_exists"), ([given, "--force"], "output_is_input")):
+        result = CliRunner().invoke(app, [str(tmp_path), "--out", *map(str, words)])
+        assert isinstance(result.exception, SubmitterError)
+        assert result.exception.code == code
+    assert (out.read_text(), given.read_bytes()) == ("mine", before)
+    assert CliRunner().invoke(app, [str(tmp_path), "--out", str(out), "--force"]).exit_code == 0
+    assert out.read_text().startswith("pair_id,")
+
+
+def test_an_image_shared_by_pairs_of_negation_has_a_name_for_each(tmp_path: Path) -> None:
+    image = "negation/alt/negation_1___alt___m___image1.png"
+    shared = pd.concat([contrast_table("negation")] * 2).assign(
+        id=["negation_1", "negation_2"], contrast_paths=image
+    )
+    tables = {"negation_prompt": prompt_table("negation", [1.0, 2.0]), "negation_contrast": shared}
+    found = set(read_score_files(write_scores(tmp_path, tables))["pair_id"])
+    stem = "negation_1___alt___m___image1"
+    assert {f"{stem}|orig", f"{stem}|contrast", f"{stem}@negation_2|orig"} < found
+    write_scores(tmp_path, {"negation_contrast": shared.assign(id="negation_1")})
+    with refused("duplicate_pairs"):
+        read_score_files(tmp_path)
+
+
+PROMPT = prompt_table("counting", [1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("tables", "code", "says"),
+    [
+        ({}, "file_missing", "no score file"),
+        ({"counting_prompt": PROMPT}, "file_missing", "counting_contrast_img_scores.tsv"),
+        ({"counting_prompt": PROMPT.drop(columns=ORIG)}, "no_scores", ORIG),
+        (
+            {"counting_prompt": PROMPT.drop(columns=[ORIG, CONTRAST])},
+            "no_scores",
+            "no score column",
+        ),
+        (
+            {"counting_prompt": PROMPT.drop(columns="prompt_paths")},
+            "unreadable_scores",
+            "prompt_paths",
+        ),
+        ({"counting_prompt": PROMPT.iloc[[0, 0]]}, "duplicate_pairs", "image1|orig"),
+        (
+            {"counting_prompt": PROMPT.assign(**{ORIG: ["1.0", "much"]})},
+            "not_numeric",
+            "'much' (data row 2)",
+        ),
+        ({"counting_prompt": PROMPT.assign(**{ORIG: ["inf", "1"]})}, "not_numeric", "'inf'"),
+        (
+            {"counting_prompt": PROMPT.rename(columns=lambda c: c.replace("VQAScore", "Clip"))},
+            "no_scores",
+            "no scores of",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named(
+    tmp_path: Path, tables: dict[str, Table], code: str, says: str
+) -> None:
+    others = {} if code == "file_missing" else {"counting_contrast": contrast_table("counting")}
+    with refused(code, says):
+        read_score_files(write_scores(tmp_path, {**others, **tables}))
+
+
+def test_a_file_that_is_no_table_is_named(tmp_path: Path) -> None:
+    write_scores(tmp_path, both("counting", [1.0, 2.0]))
+    (tmp_path / "counting_prompt_img_scores.tsv").write_bytes(b"\xff\xfe")
+    with refused("unreadable_scores", "counting_prompt_img_scores"):
+        read_score_files(tmp_path)

@@ -1,4 +1,4 @@
-"""The CROC protocol: worked examples, its rules, and a slow implementation of its formulas."""
+"""Protocol of CROC: worked examples, its rules, its scale, and a slow implementation."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.croc.answers import CrocAnswers, PromptPair, pair_id
-from benchmarks.croc.contrasts import DIRECTIONS, compare
+from benchmarks.croc.load import CrocAnswers, PromptPair, pair_id
+from benchmarks.croc.measures import DIRECTIONS, LONG, SHORT, compare, length_split, scale
 from benchmarks.croc.protocol import CELLS, FACETS, MEASURES, measure
-from benchmarks.rows import Measured, Row
+from benchmarks.rows import Measured
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
+from tests.benchmarks.checks import row_of
 
 NAN = float("nan")
 
@@ -73,15 +74,10 @@ def random_case(seed: int) -> tuple[ScoreTable, CrocAnswers, ResamplingPlan]:
     return ScoreTable(frame), answers, ResamplingPlan(answers.clusters, 7, 20)
 
 
-def row_of(measured: Measured, **wanted: object) -> Row:
-    defaults: dict[str, object] = {"metric": "m0", "skill": None, "variant": "paper"}
-    found = [
-        row
-        for row in measured.rows
-        if all(getattr(row, key) == value for key, value in {**defaults, **wanted}.items())
-    ]
-    assert len(found) == 1, found
-    return found[0]
+def rows_of(values: object, answers: CrocAnswers, seed: int = 2, n_resamples: int = 40) -> Measured:
+    frame = pd.DataFrame({"m0": values}, index=list(answers.pair_ids), dtype=np.float64)
+    plan = ResamplingPlan(answers.clusters, seed, n_resamples)
+    return measure(ScoreTable(frame), answers, plan, "b", "r")
 
 
 def slow_accuracy(
@@ -107,59 +103,55 @@ def slow_accuracy(
     return {category: float(np.mean(v)) for category, v in by_category.items() if v}
 
 
-def test_figure_7_image_based_forward_is_one_half() -> None:
-    found = accuracies(*one_pair_scores([18.3, 16.8], [0, 0], [17.2, 18.2], [0, 0]))
-    assert found["forward_image"] == 0.5
+FIGURE_6 = (
+    [13.9, 14.4, 14.1, 13.7, 12.8],
+    [14.3, 14.7, 14.6, 14.6, 13.7],
+    [14.9, 15.2, 15.7, 13.9, 14.6],
+    [12.7, 13.0, 13.9, 11.7, 12.5],
+)
 
 
-def test_figure_6_alignscore() -> None:
-    found = accuracies(
-        *one_pair_scores(
-            o_orig=[13.9, 14.4, 14.1, 13.7, 12.8],
-            o_contrast=[14.3, 14.7, 14.6, 14.6, 13.7],
-            c_orig=[14.9, 15.2, 15.7, 13.9, 14.6],
-            c_contrast=[12.7, 13.0, 13.9, 11.7, 12.5],
-        )
-    )
-    assert found == {
-        "forward_text": 0.0,
-        "inverse_text": 0.0,
-        "forward_image": pytest.approx(2 / 25),
-        "inverse_image": pytest.approx(1 / 25),
-    }
-
-
-def test_a_tie_is_a_failure_in_every_direction() -> None:
-    assert set(accuracies(*one_pair_scores([1], [1], [1], [1])).values()) == {0.0}
-
-
-def test_a_missing_score_is_a_failure_and_is_counted() -> None:
-    scores, answers = one_pair_scores([2, NAN], [1, 1], [0], [3])
-    measured = measure(scores, answers, ResamplingPlan(answers.clusters, 1, 5), "b", "r")
-    row = row_of(measured, metric="m", measure="accuracy", facet="forward_text")
-    assert (row.value, row.n_items, row.n_missing) == (0.5, 2, 1)
-    assert row.note.startswith("missing scores, whose comparisons count as failures: 1")
-    summary = row_of(measured, metric="m", measure="scaled_accuracy", facet=None, variant="assay")
-    assert summary.n_missing == 1
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        (FIGURE_6, (0.0, 0.0, 2 / 25, 1 / 25)),  # AlignScore
+        (([18.3, 16.8], [0, 0], [17.2, 18.2], [0, 0]), (1.0, 0.0, 0.5, 0.0)),  # Figure 7
+        (([1], [1], [1], [1]), (0.0,) * 4),  # a tie is a failure
+        (([-2], [-1], [-1], [-2]), (0.0,) * 4),
+    ],
+)
+def test_directions_of_one_pair(
+    scores: tuple[list[float], ...], expected: tuple[float, ...]
+) -> None:
+    table, answers = one_pair_scores(*scores)
+    assert tuple(accuracies(table, answers).values()) == pytest.approx(expected)
 
 
 def test_a_lower_is_better_metric_is_turned_round() -> None:
     scores, answers = one_pair_scores([-2], [-1], [-1], [-2])
     turned = ScoreTable(scores.overall, directions={"m": -1})
-    assert accuracies(scores, answers)["forward_text"] == 0.0
     assert set(accuracies(turned, answers).values()) == {1.0}
+
+
+def test_a_missing_score_is_a_failure_and_is_counted() -> None:
+    scores, answers = one_pair_scores([2, NAN], [1, 1], [0], [3])
+    measured = rows_of(scores.overall["m"], answers)
+    row = row_of(measured, measure="accuracy", facet="forward_text")
+    assert (row.value, row.n_items, row.n_missing) == (0.5, 2, 1)
+    assert row.note.startswith("missing scores, whose comparisons count as failures: 1")
+    summary = row_of(measured, measure="scaled_accuracy", facet=None, variant="assay")
+    assert summary.n_missing == 1
 
 
 def test_a_prompt_pair_without_contrast_images_counts_in_forward_text_only() -> None:
     answers = answers_of([prompt_pair("x_1", 2, 0)])
-    scores = ScoreTable(pd.DataFrame({"m": [2.0, 1.0, 2.0, 1.0]}, index=list(answers.pair_ids)))
-    measured = measure(scores, answers, ResamplingPlan(answers.clusters, 1, 5), "b", "r")
-    forward = row_of(measured, metric="m", measure="accuracy", facet="forward_text")
-    image = row_of(measured, metric="m", measure="accuracy", facet="forward_image")
+    measured = rows_of([2.0, 1.0, 2.0, 1.0], answers)
+    forward = row_of(measured, measure="accuracy", facet="forward_text")
+    absent = row_of(measured, measure="accuracy", facet="forward_image")
     assert (forward.value, forward.n_clusters) == (1.0, 1)
-    assert np.isnan(image.value)
-    assert (image.n_clusters, image.n_items) == (0, 0)
-    assert image.note == "no prompt pair has the images this direction compares"
+    assert np.isnan(absent.value)
+    assert (absent.n_clusters, absent.n_items) == (0, 0)
+    assert absent.note == "no prompt pair has the images this direction compares"
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
@@ -167,15 +159,13 @@ def test_values_and_resamples_equal_the_slow_formulas(direction: str) -> None:
     scores, answers, plan = random_case(3)
     measured = measure(scores, answers, plan, "b", "r")
     for metric in scores.metrics:
-        row = row_of(measured, metric=metric, measure="accuracy", facet=direction)
+        wanted = {"metric": metric, "measure": "accuracy", "facet": direction}
+        row = row_of(measured, **wanted)
         column = scores.overall[metric]
         categories = slow_accuracy(column, answers, direction)
         assert row.value == pytest.approx(np.mean(list(categories.values())))
         for category, value in categories.items():
-            part = row_of(
-                measured, metric=metric, measure="accuracy", facet=direction, skill=category
-            )
-            assert part.value == pytest.approx(value)
+            assert row_of(measured, skill=category, **wanted).value == pytest.approx(value)
         resamples = measured.resamples[measured.rows.index(row)]
         for b in range(plan.n_resamples):
             draws = dict(zip(plan.clusters, plan.counts[b], strict=True))
@@ -183,93 +173,81 @@ def test_values_and_resamples_equal_the_slow_formulas(direction: str) -> None:
             assert resamples[b] == pytest.approx(np.mean(list(drawn.values())), abs=1e-6)
 
 
-def test_the_published_cell_is_the_scaled_mean_of_forward_and_inverse() -> None:
+def test_cells_are_scaled_means_of_two_directions_and_the_summary_that_of_both_cells() -> None:
     scores, answers, plan = random_case(4)
     measured = measure(scores, answers, plan, "b", "r")
+    one = {"metric": "m0", "measure": "scaled_accuracy"}
     for facet, (forward, inverse) in CELLS.items():
-        cell = row_of(measured, measure="scaled_accuracy", facet=facet)
         parts = [slow_accuracy(scores.overall["m0"], answers, name) for name in (forward, inverse)]
         expected = {k: (2 * parts[0][k] - 1 + 2 * parts[1][k] - 1) / 2 for k in parts[0]}
+        cell = row_of(measured, facet=facet, **one)
         assert cell.value == pytest.approx(np.mean(list(expected.values())))
         for category, value in expected.items():
-            part = row_of(measured, measure="scaled_accuracy", facet=facet, skill=category)
-            assert part.value == pytest.approx(value)
-
-
-def test_the_summary_is_the_mean_of_the_text_and_the_image_cell() -> None:
-    scores, answers, plan = random_case(5)
-    measured = measure(scores, answers, plan, "b", "r")
-    rows = list(measured.rows)
+            assert row_of(measured, facet=facet, skill=category, **one).value == pytest.approx(
+                value
+            )
     for skill in (None, "shapes", "counting", "negation"):
-        text, image = (
-            row_of(measured, measure="scaled_accuracy", facet=facet, skill=skill)
-            for facet in ("text", "image")
-        )
-        summary = row_of(
-            measured, measure="scaled_accuracy", facet=None, variant="assay", skill=skill
-        )
+        text, image = (row_of(measured, facet=f, skill=skill, **one) for f in ("text", "image"))
+        summary = row_of(measured, facet=None, variant="assay", skill=skill, **one)
         assert summary.value == pytest.approx((text.value + image.value) / 2)
-        np.testing.assert_allclose(
-            measured.resamples[rows.index(summary)],
-            (measured.resamples[rows.index(text)] + measured.resamples[rows.index(image)]) / 2,
-            atol=1e-6,
+        drawn, first, second = (
+            measured.resamples[measured.rows.index(row)] for row in (summary, text, image)
         )
+        np.testing.assert_allclose(drawn, (first + second) / 2, atol=1e-6)
 
 
 def test_a_resample_without_a_category_averages_the_others() -> None:
-    pairs = [prompt_pair("right_1", 1, 1), prompt_pair("wrong_1", 1, 1)]
-    answers = answers_of(pairs)
-    values = {pair: (2.0 if pair.endswith("orig") else 1.0) for pair in answers.pair_ids}
-    values |= {pair: 0.0 for pair in answers.pair_ids if pair.startswith("wrong")}
-    scores = ScoreTable(pd.DataFrame({"m0": values}, index=list(answers.pair_ids)))
-    plan = ResamplingPlan(answers.clusters, 2, 40)
-    measured = measure(scores, answers, plan, "b", "r")
+    answers = answers_of([prompt_pair("right_1", 1, 1), prompt_pair("wrong_1", 1, 1)])
+    values = [
+        0.0 if pair.startswith("wrong") else 1.0 + pair.endswith("orig")
+        for pair in answers.pair_ids
+    ]
+    counts = ResamplingPlan(answers.clusters, 2, 40).counts
+    measured = rows_of(values, answers)
     row = row_of(measured, measure="accuracy", facet="forward_text")
-    only_right = plan.counts[:, 1] == 0
-    only_wrong = plan.counts[:, 0] == 0
+    only_right, only_wrong = counts[:, 1] == 0, counts[:, 0] == 0
     assert only_right.any()
     expected = np.where(only_right, 1.0, np.where(only_wrong, 0.0, 0.5))
     np.testing.assert_array_equal(measured.resamples[measured.rows.index(row)], expected)
 
 
-def test_cluster_values_average_to_the_category_value() -> None:
-    scores, answers, plan = random_case(6)
-    measured = measure(scores, answers, plan, "b", "r")
-    row = row_of(measured, measure="accuracy", facet="inverse_image", skill="negation")
-    behind = measured.clusters[measured.clusters["row"] == measured.rows.index(row)]
-    assert len(behind) == row.n_clusters == 6
-    assert behind["value"].mean() == pytest.approx(row.value)
-
-
-def test_every_row_is_explained_and_carries_an_interval() -> None:
+def test_every_row_is_explained_and_carries_an_interval_and_its_clusters() -> None:
     scores, answers, plan = random_case(8)
-    for row in measure(scores, answers, plan, "croc", "r1").rows:
+    measured = measure(scores, answers, plan, "croc", "r1")
+    for row in measured.rows:
         assert (row.benchmark, row.revision, row.split) == ("croc", "r1", None)
         assert row.measure in MEASURES
         assert row.facet is None or row.facet in FACETS
         assert row.ci_low <= row.ci_high
+    wanted = {"metric": "m0", "measure": "accuracy", "facet": "inverse_image"}
+    row = row_of(measured, skill="negation", **wanted)
+    behind = measured.clusters[measured.clusters["row"] == measured.rows.index(row)]
+    assert len(behind) == row.n_clusters == 6
+    assert behind["value"].mean() == pytest.approx(row.value)
 
 
 def test_long_and_short_prompts_are_also_measured_apart() -> None:
     short = [prompt_pair("a_1", 1, 1), prompt_pair("b_1", 1, 1)]
     long = replace(prompt_pair("a_2", 1, 1), prompt="x" * 281)
     answers = answers_of([*short, long])
-    values = {pair: float(pair.startswith("a_2") and "orig" in pair) for pair in answers.pair_ids}
-    scores = ScoreTable(pd.DataFrame({"m0": values}, index=list(answers.pair_ids)))
-    measured = measure(scores, answers, ResamplingPlan(answers.clusters, 2, 40), "b", "r")
+    right = [float(pair.startswith("a_2") and "orig" in pair) for pair in answers.pair_ids]
+    measured = rows_of(right, answers)
 
     def value(split: str | None, skill: str | None) -> float:
-        facet = "forward_text"
-        return row_of(measured, measure="accuracy", facet=facet, split=split, skill=skill).value
+        wanted = {"measure": "accuracy", "facet": "forward_text", "split": split, "skill": skill}
+        return row_of(measured, **wanted).value
 
     assert (value("over_280", None), value("up_to_280", None)) == (1.0, 0.0)
     assert (value(None, "a"), value("over_280", "a"), value("up_to_280", "a")) == (0.5, 1.0, 0.0)
     assert not [row for row in measured.rows if row.split == "over_280" and row.skill == "b"]
 
 
-def test_without_long_prompts_there_are_no_splits() -> None:
-    scores, answers, plan = random_case(1)
-    assert {row.split for row in measure(scores, answers, plan, "b", "r").rows} == {None}
+def test_where_all_prompts_are_long_there_is_no_row_for_short_ones() -> None:
+    pairs = [replace(prompt_pair(name, 1, 1), prompt="x" * 281) for name in ("a_1", "b_1")]
+    rows = rows_of(0.5, answers_of(pairs)).rows
+    assert {row.split for row in rows} == {None, "over_280"}
+    whole = [replace(row, split=None) for row in rows if row.split == "over_280"]
+    assert [row.to_json() for row in whole] == [row.to_json() for row in rows if not row.split]
 
 
 @given(st.data())
@@ -285,10 +263,10 @@ def test_accuracies_equal_the_slow_formulas_on_anything(data: st.DataObject) -> 
     score = st.sampled_from([0.0, 1.0, 2.0, NAN])
     n = len(answers.pair_ids)
     values = data.draw(st.lists(score, min_size=n, max_size=n))
-    frame = pd.DataFrame({"m0": values}, index=list(answers.pair_ids), dtype=np.float64)
-    measured = measure(ScoreTable(frame), answers, ResamplingPlan(answers.clusters, 1, 3), "b", "r")
+    measured = rows_of(values, answers, 1, 3)
+    column = pd.Series(values, list(answers.pair_ids), dtype=float)
     for direction in DIRECTIONS:
-        expected = slow_accuracy(frame["m0"], answers, direction)
+        expected = slow_accuracy(column, answers, direction)
         row = row_of(measured, measure="accuracy", facet=direction)
         if expected:
             assert row.value == pytest.approx(np.mean(list(expected.values())))
@@ -299,10 +277,7 @@ def test_accuracies_equal_the_slow_formulas_on_anything(data: st.DataObject) -> 
 
 @pytest.mark.parametrize("score", [1.0, NAN])
 def test_a_metric_that_says_the_same_or_nothing_is_never_right(score: float) -> None:
-    _, answers, plan = random_case(2)
-    frame = pd.DataFrame({"m0": score}, index=list(answers.pair_ids))
-    measured = measure(ScoreTable(frame), answers, plan, "b", "r")
-    for row in measured.rows:
+    for row in rows_of(score, random_case(2)[1]).rows:
         assert row.value == (0.0 if row.measure == "accuracy" else -1.0)
         assert (row.n_missing > 0) == np.isnan(score)
 
@@ -311,13 +286,8 @@ def test_a_category_without_the_images_compared_is_left_out_and_named() -> None:
     answers = answers_of(
         [prompt_pair("a_1", 2, 2), prompt_pair("a_2", 1, 2), prompt_pair("b_1", 2, 0)]
     )
-    values = np.arange(len(answers.pair_ids), dtype=float)
-    scores = ScoreTable(pd.DataFrame({"m": values}, index=list(answers.pair_ids)))
-    plan = ResamplingPlan(answers.clusters, seed=1, n_resamples=20)
-    rows = {
-        (r.measure, r.facet, r.skill): r
-        for r in measure(scores, answers, plan, "croc_hum", "r").rows
-    }
+    measured = rows_of(np.arange(len(answers.pair_ids), dtype=float), answers)
+    rows = {(r.measure, r.facet, r.skill): r for r in measured.rows}
     left_out = "categories left out for want of images to compare: b"
     assert left_out not in rows["accuracy", "forward_text", None].note
     for key in (("accuracy", "inverse_text", None), ("scaled_accuracy", "text", None)):
@@ -328,17 +298,50 @@ def test_a_category_without_the_images_compared_is_left_out_and_named() -> None:
     assert undefined.note.startswith("undefined: no category has the images")
 
 
-def test_where_all_prompts_are_long_there_is_no_row_for_short_ones() -> None:
-    pairs = [replace(prompt_pair(name, 1, 1), prompt="x" * 281) for name in ("a_1", "b_1")]
-    answers = answers_of(pairs)
-    values = dict.fromkeys(answers.pair_ids, 0.5)
-    scores = ScoreTable(pd.DataFrame({"m0": values}, index=list(answers.pair_ids)))
-    rows = measure(scores, answers, ResamplingPlan(answers.clusters, 2, 40), "b", "r").rows
-    assert {row.split for row in rows} == {None, "over_280"}
-    whole = [replace(row, split=None) for row in rows if row.split == "over_280"]
-    assert [row.to_json() for row in whole] == [row.to_json() for row in rows if not row.split]
-
-
 def test_no_prompt_pairs_are_no_rows() -> None:
-    nothing = ScoreTable(pd.DataFrame({"m0": pd.Series(dtype=float)}))
-    assert measure(nothing, answers_of([]), ResamplingPlan((), 2, 40), "b", "r").rows == ()
+    assert rows_of(pd.Series(dtype=float), answers_of([])).rows == ()
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "scaled"), [(0.0, -1.0), (0.4, -0.52), (5 / 6, 0.0), (0.9, 0.4), (1.0, 1.0)]
+)
+def test_text_based_accuracies_have_zero_at_five_sixths(accuracy: float, scaled: float) -> None:
+    assert scale(accuracy, 5 / 6) == pytest.approx(scaled, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("published", "accuracy"),
+    [(0.051, 0.8418), (0.503, 0.9172), (-0.305, 0.5792), (0.965, 0.9942)],
+)
+def test_published_cells_lead_back_to_their_accuracies(published: float, accuracy: float) -> None:
+    """CROC Table 1, forward text-based: printed value and the accuracy it stands for."""
+    assert round(scale(accuracy, 5 / 6), 3) == pytest.approx(published, abs=5e-4)
+    side = 5 / 6 if published <= 0 else 1 / 6
+    assert round(5 / 6 + published * side, 4) == accuracy
+
+
+@given(st.floats(0, 1))
+def test_with_chance_one_half_it_is_two_a_minus_one(accuracy: float) -> None:
+    assert scale(accuracy, 0.5) == 2.0 * accuracy - 1.0
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(0.01, 0.99))
+def test_it_never_turns_the_order_round(a: float, b: float, chance: float) -> None:
+    low, high = sorted((a, b))
+    assert -1.0 <= scale(low, chance) <= scale(high, chance) <= 1.0
+
+
+def test_arrays_keep_their_shape_and_their_gaps() -> None:
+    found = scale(np.array([[0.0, np.nan], [0.5, 1.0]]), 0.5)
+    np.testing.assert_array_equal(found, [[-1.0, np.nan], [0.0, 1.0]])
+
+
+@pytest.mark.parametrize("chance", [0.0, 1.0, -0.1, float("nan")])
+def test_a_guess_that_is_always_or_never_right_has_no_scale(chance: float) -> None:
+    with pytest.raises(ValueError, match="strictly between"):
+        scale(0.5, chance)
+
+
+def test_a_prompt_of_280_characters_is_short_and_one_more_makes_it_long() -> None:
+    assert (length_split("x" * 280), length_split("x" * 281)) == (SHORT, LONG)
+    assert length_split("é" * 280) == SHORT  # characters, not bytes

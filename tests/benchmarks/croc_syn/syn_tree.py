@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks.croc_syn.answers import CrocSynAnswers
-from benchmarks.croc_syn.benchmark import CARD, CrocSyn
+from benchmarks.croc_syn.load import CrocSynAnswers
+from benchmarks.croc_syn.protocol import CARD, CrocSyn
 from benchmarks.schema import ScoreTable
 from tests.benchmarks.cards import trial_card
 

@@ -1,18 +1,25 @@
-"""Reading CROC_syn in the layout of the released scripts."""
+"""Reader of CROC_syn: prompt files, taxonomy, images, and the shards of the authors' runner."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
-from benchmarks.croc_syn.benchmark import CARD, CrocSyn
-from benchmarks.croc_syn.taxonomy import NODES, NOT_IN_PAPER, node_of
+from benchmarks.croc_syn.load import NODES, NOT_IN_PAPER, app, node_of, read_shards
+from benchmarks.croc_syn.protocol import CARD, CrocSyn
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import load_registry
+from benchmarks.scores import read_scores
+from tests.benchmarks.checks import refused
 from tests.benchmarks.croc_syn.syn_tree import (
     EP,
     EV,
+    FILES,
     PV,
     benchmark,
     line,
@@ -26,8 +33,7 @@ def test_prompt_pairs_become_groups_of_both_image_models_in_one_cluster(tmp_path
     lines = same_everywhere(line(PV, ["a red fox", "a red owl"]), line(EV, ["Ada"]))
     lines["sd", "qwen"] = [line(EP, ["a choir above"])]
     answers = load(write(tmp_path, lines), n_images=2)
-    assert len(answers.clusters) == 4
-    assert len(set(answers.clusters)) == 4
+    assert len(answers.clusters) == len(set(answers.clusters)) == 4
     assert answers.clusters[0].startswith(f"{PV}|||")
     prompts = answers.prompts
     assert prompts["cluster"].tolist() == [0, 1, 2, 0, 1, 2, 0, 1, 2, 3]
@@ -37,11 +43,7 @@ def test_prompt_pairs_become_groups_of_both_image_models_in_one_cluster(tmp_path
     assert prompts["mode"].tolist()[2] == "entity_variation"
     assert prompts["property"].tolist()[:3] == ["Red", "Red", ""]
     assert prompts["skill"].tolist()[:3] == ["Color", "Color", ""]
-    assert set(answers.sources) == {
-        f"croc_syn/3_extracted_prompts_{i}_{t}.jsonl"
-        for i in ("flux", "sd")
-        for t in ("ds", "qwen")
-    }
+    assert set(answers.sources) == {f"croc_syn/3_extracted_prompts_{i}_{t}.jsonl" for i, t in FILES}
 
 
 def test_pair_ids_are_paths_of_images_and_whose_text(tmp_path: Path) -> None:
@@ -111,38 +113,30 @@ GOOD = line(PV, ["a fox"])
 )
 def test_a_bad_line_is_named(tmp_path: Path, bad: str, says: str) -> None:
     write(tmp_path, {("flux", "qwen"): [GOOD, "", bad]})
-    with pytest.raises(SubmitterError) as caught:
+    place = "3_extracted_prompts_flux_qwen.jsonl line 3"
+    with refused("data_malformed", place, says) as caught:
         load(tmp_path)
-    assert caught.value.code == "data_malformed"
-    assert "3_extracted_prompts_flux_qwen.jsonl line 3" in caught.value.message
-    assert says in caught.value.message
     assert "FORMAT.md" in caught.value.hint
 
 
-def test_files_without_a_prompt_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(SubmitterError, match="holds no prompt pair"):
-        load(write(tmp_path, {}))
-
-
 @pytest.mark.parametrize("empty", [[], [line(PV, ["", "a fox"], ["an owl", " "])]])
-@pytest.mark.parametrize("which", [[("sd", "ds")], [("flux", "qwen"), ("sd", "qwen")]])
+@pytest.mark.parametrize("which", [[("sd", "ds")], [("flux", "qwen"), ("sd", "qwen")], FILES])
 def test_every_one_of_the_four_prompt_files_must_hold_a_prompt_pair(
     tmp_path: Path, which: list[tuple[str, str]], empty: list[str]
 ) -> None:
     write(tmp_path, same_everywhere(GOOD) | dict.fromkeys(which, empty))
-    with pytest.raises(SubmitterError, match="each of the four prompt files") as caught:
+    name = "3_extracted_prompts_{}_{}.jsonl".format(*which[0])
+    with refused("data_malformed", "each of the four prompt files", name):
         CrocSyn().answers(tmp_path)
-    assert caught.value.code == "data_malformed"
-    assert "3_extracted_prompts_{}_{}.jsonl".format(*which[0]) in caught.value.message
 
 
 def test_a_missing_file_says_how_to_get_it(tmp_path: Path) -> None:
     write(tmp_path, {("flux", "ds"): [GOOD]})
     (tmp_path / "croc_syn" / "3_extracted_prompts_sd_ds.jsonl").unlink()
     for data in (None, tmp_path):
-        with pytest.raises(SubmitterError, match="Ask the authors") as caught:
+        with refused("data_missing") as caught:
             CrocSyn().answers(data)
-        assert caught.value.code == "data_missing"
+        assert "Ask the authors" in str(caught.value)
         assert not CrocSyn().has_questions(data)
 
 
@@ -168,9 +162,8 @@ def test_every_image_is_asked_about_with_both_texts_and_opened_only_then(tmp_pat
         questions.images["../answers"]
 
     place.unlink()
-    with pytest.raises(SubmitterError, match="lacks 1 of the 16 images") as caught:
+    with refused("images_missing", "lacks 1 of the 16 images"):
         benchmark(2).questions(tmp_path)
-    assert caught.value.code == "images_missing"
 
 
 def test_model_developers_get_each_text_once(tmp_path: Path) -> None:
@@ -194,8 +187,6 @@ def test_the_taxonomy_has_the_64_properties_of_the_paper_and_the_78_of_the_gener
 @pytest.mark.paper
 def test_nodes_and_leaves_are_those_of_the_released_taxonomy(assay_data: Path) -> None:
     """taxonomy.json of the CROC repository at a44214c."""
-    import json
-
     tree = json.loads((assay_data / "croc" / "taxonomy.json").read_text())
     nodes: dict[str, set[str]] = {}
 
@@ -225,3 +216,72 @@ def test_the_registry_finds_it_with_its_supplied_files() -> None:
     assert len(card.files) == 5
     assert tuple(card.skills) == tuple(NODES)
     assert CARD.counts == {"images per prompt": 5, "prompt files with prompt pairs": 4}
+
+
+CELLS = [("orig", "orig"), ("contrast", "orig"), ("orig", "contrast"), ("contrast", "contrast")]
+
+
+def shards(folder: Path) -> dict[str, float]:
+    """Scores of two prompts with two images each in the runner's form; returns them by pair id."""
+    expected: dict[str, float] = {}
+    rng = np.random.default_rng(0)
+    for image_model, text_model in FILES:
+        place = folder / f"{image_model}_{text_model}"
+        place.mkdir(parents=True)
+        for part, prompt_id in enumerate((PV, EP)):
+            rows = []
+            for k in range(2):
+                name, base = prompt_id.replace("|||", "_____"), f"{image_model}/{text_model}"
+                stems = {
+                    "orig": f"{base}/prompts/{name}_prompt_0_image_{k}",
+                    "contrast": f"{base}/contrast_prompts/{name}_contrast_0_image_{k}",
+                }
+                row: dict[str, object] = {
+                    "prompt_id": f"{prompt_id}_____{k + 1}",
+                    "img_paths_prompts": f"root/{stems['orig']}.png",
+                    "img_paths_contrast": f"root/{stems['contrast']}.png",
+                }
+                for text, side in CELLS:
+                    score = float(rng.random())
+                    row[f"PickScore___{text}_text___{side}_img"] = score
+                    expected[f"{stems[side]}|{text}"] = score
+                rows.append(row)
+            pd.DataFrame(rows).to_csv(place / f"part{part}_scores.tsv", sep="\t", index=False)
+    return expected
+
+
+def test_each_score_finds_its_pair_and_the_benchmark_reads_what_is_written(tmp_path: Path) -> None:
+    expected = shards(tmp_path / "shards")
+    assert len(expected) == 4 * 2 * 2 * 4
+    table = read_shards(tmp_path / "shards").set_index("pair_id")
+    assert table["PickScore"].to_dict() == pytest.approx(expected)
+    out = tmp_path / "scores.parquet"
+    result = CliRunner().invoke(app, [str(tmp_path / "shards"), "--out", str(out)])
+    assert result.exit_code == 0
+    answers = load(write(tmp_path, same_everywhere(line(PV, ["a"]), line(EP, ["a"]))), n_images=2)
+    scores = read_scores(out, benchmark(2), answers)
+    assert scores.overall["PickScore"].to_dict() == pytest.approx(expected)
+
+
+def test_what_is_there_is_replaced_only_when_told_and_a_shard_never(tmp_path: Path) -> None:
+    shards(tmp_path)
+    shard, out = tmp_path / "sd_ds" / "part0_scores.tsv", tmp_path / "out.csv"
+    out.write_text("mine")
+    before = shard.read_bytes()
+    for words, code in (([out], "file_exists"), ([shard, "--force"], "output_is_input")):
+        end = CliRunner().invoke(app, [str(tmp_path), "--out", *map(str, words)])
+        assert isinstance(end.exception, SubmitterError)
+        assert end.exception.code == code
+    assert (out.read_text(), shard.read_bytes()) == ("mine", before)
+
+
+def test_a_shard_that_is_there_twice_and_an_absent_set_are_refused(tmp_path: Path) -> None:
+    shards(tmp_path)
+    place = tmp_path / "sd_ds"
+    (place / "part7_scores.tsv").write_bytes((place / "part0_scores.tsv").read_bytes())
+    with refused("duplicate_pairs"):
+        read_shards(tmp_path)
+    for path in place.iterdir():
+        path.unlink()
+    with refused("file_missing", "sd_ds"):
+        read_shards(tmp_path)

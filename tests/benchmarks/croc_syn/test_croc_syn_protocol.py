@@ -1,4 +1,4 @@
-"""The CROC_syn protocol against worked examples and a slow implementation of its rules."""
+"""Protocol of CROC_syn: worked examples, and a slow implementation of its rules."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.croc.contrasts import DIRECTIONS
-from benchmarks.croc.scaling import scale
-from benchmarks.croc_syn.answers import MODES, CrocSynAnswers
-from benchmarks.croc_syn.groups import Grouping, outcomes_of
-from benchmarks.croc_syn.measures import FACETS, MEASURES
+from benchmarks.croc.measures import DIRECTIONS, scale
+from benchmarks.croc.protocol import FACETS
+from benchmarks.croc_syn.load import MODES, CrocSynAnswers
+from benchmarks.croc_syn.measures import MEASURES, Grouping, outcomes_of
 from benchmarks.croc_syn.protocol import measure
-from benchmarks.rows import ONE_CLUSTER, Measured, Row
+from benchmarks.rows import ONE_CLUSTER
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
+from tests.benchmarks.checks import row_of
 from tests.benchmarks.croc_syn.syn_tree import (
     EP,
     EV,
@@ -71,59 +71,46 @@ def random_case(folder: Path, seed: int) -> tuple[ScoreTable, CrocSynAnswers]:
     return table_of(answers, m0=values[0], m1=values[1]), answers
 
 
-def row_of(measured: Measured, **wanted: object) -> Row:
-    defaults: dict[str, object] = {"metric": "m0", "skill": None, "variant": "paper", "split": None}
-    found = [
-        row
-        for row in measured.rows
-        if all(getattr(row, key) == value for key, value in {**defaults, **wanted}.items())
-    ]
-    assert len(found) == 1, found
-    return found[0]
+ZERO = [0.0, 0.0]
 
 
-def test_figure_6_fails_in_all_four_directions() -> None:
-    """CROC Figure 6 (AlignScore): 14.4 < 14.7; 13.9 < 15.7; 14.4 < 15.7; 13.9 < 14.7."""
-    found = one_group(
-        o_orig=[13.9, 14.4, 14.1, 13.7, 12.8],
-        o_contrast=[14.3, 14.7, 14.6, 14.6, 13.7],
-        c_orig=[14.9, 15.2, 15.7, 13.9, 14.6],
-        c_contrast=[12.7, 13.0, 13.9, 11.7, 12.5],
-    )
-    assert found == dict.fromkeys(DIRECTIONS, 0.0)
-
-
-def test_text_based_only_the_best_image_counts_and_the_first_of_equally_good_ones() -> None:
-    flat = [0.0, 0.0]
-    assert one_group([2, 3], [9, 1], flat, flat)["forward_text"] == 1.0
-    assert one_group([3, 3], [9, 1], flat, flat)["forward_text"] == 0.0
-    assert one_group([3, 3], [1, 9], flat, flat)["forward_text"] == 1.0
-    assert one_group(flat, flat, [1, 9], [3, 3])["inverse_text"] == 1.0
-
-
-def test_image_based_the_best_of_either_side_meet() -> None:
-    assert one_group([1, 5], [0, 0], [4, 4], [0, 0])["forward_image"] == 1.0
-    assert one_group([1, 5], [0, 0], [5, 4], [0, 0])["forward_image"] == 0.0
-    assert one_group([0, 0], [6, 2], [0, 0], [1, 7])["inverse_image"] == 1.0
-
-
-def test_missing_scores_of_the_matching_side_are_passed_over() -> None:
-    found = one_group([NAN, 3], [9, 1], [2, 2], [5, 5])
-    assert (found["forward_text"], found["forward_image"]) == (1.0, 1.0)
-
-
-def test_without_any_matching_score_the_group_is_left_out() -> None:
-    found = one_group([NAN, NAN], [1, 1], [0, 0], [2, 2])
-    assert math.isnan(found["forward_text"])
-    assert math.isnan(found["forward_image"])
-    assert (found["inverse_text"], found["inverse_image"]) == (1.0, 1.0)
-
-
-def test_a_missing_score_on_the_other_side_is_a_failure() -> None:
-    found = one_group([3, 2], [NAN, 1], [NAN, NAN], [0, 0])
-    assert found["forward_text"] == 0.0  # the best image has no score with the other text
-    assert found["forward_image"] == 0.0
-    assert one_group([3, 2], [0, 0], [NAN, 1], [0, 0])["forward_image"] == 1.0
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        (  # Figure 6 (AlignScore): 14.4 < 14.7; 13.9 < 15.7; 14.4 < 15.7; 13.9 < 14.7
+            (
+                [13.9, 14.4, 14.1, 13.7, 12.8],
+                [14.3, 14.7, 14.6, 14.6, 13.7],
+                [14.9, 15.2, 15.7, 13.9, 14.6],
+                [12.7, 13.0, 13.9, 11.7, 12.5],
+            ),
+            dict.fromkeys(DIRECTIONS, 0.0),
+        ),
+        # By text the best image counts, and of equally good ones the first.
+        (([2, 3], [9, 1], ZERO, ZERO), {"forward_text": 1.0}),
+        (([3, 3], [9, 1], ZERO, ZERO), {"forward_text": 0.0}),
+        (([3, 3], [1, 9], ZERO, ZERO), {"forward_text": 1.0}),
+        ((ZERO, ZERO, [1, 9], [3, 3]), {"inverse_text": 1.0}),
+        # By image the best of either side meet.
+        (([1, 5], ZERO, [4, 4], ZERO), {"forward_image": 1.0}),
+        (([1, 5], ZERO, [5, 4], ZERO), {"forward_image": 0.0}),
+        ((ZERO, [6, 2], ZERO, [1, 7]), {"inverse_image": 1.0}),
+        # Missing scores of the matching side are passed over; without any the group is left out.
+        (([NAN, 3], [9, 1], [2, 2], [5, 5]), {"forward_text": 1.0, "forward_image": 1.0}),
+        (
+            ([NAN, NAN], [1, 1], ZERO, [2, 2]),
+            dict(zip(DIRECTIONS, (NAN, 1.0, NAN, 1.0), strict=True)),
+        ),
+        # A missing score on the other side is a failure.
+        (([3, 2], [NAN, 1], [NAN, NAN], ZERO), {"forward_text": 0.0, "forward_image": 0.0}),
+        (([3, 2], ZERO, [NAN, 1], ZERO), {"forward_image": 1.0}),
+    ],
+)
+def test_directions_of_one_group(
+    scores: tuple[list[float], ...], expected: dict[str, float]
+) -> None:
+    found = one_group(*scores)
+    assert {d: found[d] for d in expected} == pytest.approx(expected, nan_ok=True)
 
 
 def test_rows_with_the_same_text_make_one_group_with_all_their_images() -> None:
@@ -178,25 +165,23 @@ def test_cells_equal_the_slow_implementation(tmp_path: Path, metric: str) -> Non
             scaled = row_of(measured, measure="scaled_accuracy", split=mode, **one).value
             assert scaled == pytest.approx(scale(float(np.mean(by_model)), chance))
             cells.append(scaled)
-        total = {"metric": metric, "measure": "scaled_accuracy", "variant": "assay"}
+        total = {"metric": metric, "measure": "scaled_accuracy", "variant": "assay", "split": None}
         assert row_of(measured, facet=direction, **total).value == pytest.approx(np.mean(cells))
 
 
 def test_summaries_are_means_of_the_cells(tmp_path: Path) -> None:
     scores, answers = random_case(tmp_path, 2)
     measured = benchmark(3).evaluate(scores, answers, 20)
+    one = {"metric": "m0", "measure": "scaled_accuracy"}
     cells = {
-        (mode, direction): row_of(
-            measured, measure="scaled_accuracy", split=mode, facet=direction
-        ).value
+        mode: [row_of(measured, split=mode, facet=d, **one).value for d in DIRECTIONS]
         for mode in MODES
-        for direction in DIRECTIONS
     }
-    total = {"measure": "scaled_accuracy", "variant": "assay", "facet": None}
-    assert row_of(measured, **total).value == pytest.approx(np.mean(list(cells.values())))
+    total = {**one, "variant": "assay", "facet": None}
+    found = row_of(measured, split=None, **total).value
+    assert found == pytest.approx(np.mean(list(cells.values())))
     for mode in MODES:
-        of_mode = [cells[mode, direction] for direction in DIRECTIONS]
-        assert row_of(measured, split=mode, **total).value == pytest.approx(np.mean(of_mode))
+        assert row_of(measured, split=mode, **total).value == pytest.approx(np.mean(cells[mode]))
 
 
 def test_resamples_equal_the_cell_on_the_drawn_clusters(tmp_path: Path) -> None:
@@ -245,7 +230,7 @@ def test_properties_are_image_based_forward_and_inverse_averaged(tmp_path: Path)
             scaled.append(scale(float(np.mean(means)), chance))
         return float(np.mean(scaled))
 
-    one = {"measure": "scaled_accuracy", "split": "subject_property"}
+    one = {"metric": "m0", "measure": "scaled_accuracy", "split": "subject_property"}
     for skill, name in (("Color", "Red"), ("Shape", "Organic"), (None, "")):
         image = row_of(measured, skill=skill, facet="image", **one)
         assert image.value == pytest.approx(expected(name, "image", 0.5))
@@ -311,7 +296,7 @@ def test_half_the_scores_missing_still_makes_rows_that_say_so(tmp_path: Path) ->
     assert math.isnan(forward.value)
     inverse = row_of(measured, facet="inverse_text", **one)
     assert (inverse.value, inverse.n_missing, inverse.n_items) == (0.0, 24, 8)
-    total = row_of(measured, measure="scaled_accuracy", variant="assay", facet=None)
+    total = row_of(measured, measure="scaled_accuracy", variant="assay", facet=None, split=None)
     assert math.isnan(total.value)
     assert total.n_missing == len(answers.pair_ids) / 2
 
@@ -328,7 +313,8 @@ def test_one_prompt_by_one_text_model_is_a_result_with_a_note(tmp_path: Path) ->
     absent = row_of(measured, measure="accuracy", facet="forward_text", split="entity_variation")
     assert math.isnan(absent.value)
     assert absent.note == "no such prompts in this set"
-    assert row_of(measured, measure="scaled_accuracy", variant="assay", facet=None).value == 1.0
+    total = {"measure": "scaled_accuracy", "variant": "assay", "facet": None, "split": None}
+    assert row_of(measured, **total).value == 1.0
 
 
 def test_a_lower_is_better_metric_is_turned_round_and_any_order_of_rows_is_read(
@@ -339,10 +325,6 @@ def test_a_lower_is_better_metric_is_turned_round_and_any_order_of_rows_is_read(
     turned = ScoreTable(-scores.overall.iloc[::-1], directions={"m0": -1, "m1": -1})
     found = measure(turned, answers, plan, "b", "r").rows
     assert repr(found) == repr(measure(scores, answers, plan, "b", "r").rows)
-
-
-def test_a_missing_pair_is_an_error(tmp_path: Path) -> None:
-    scores, answers = random_case(tmp_path, 9)
     with pytest.raises(KeyError):
         benchmark(3).evaluate(ScoreTable(scores.overall.iloc[1:]), answers, 5)
 

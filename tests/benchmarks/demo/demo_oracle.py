@@ -7,9 +7,12 @@ import random
 import numpy as np
 import pandas as pd
 
-from benchmarks.demo import croc_split, evalmuse_split, gecko_split, ts2_split
-from benchmarks.demo.scenes import aspects
 from benchmarks.schema import Answers, ScoreTable
+from tools.demo_split import croc as croc_split
+from tools.demo_split import evalmuse as evalmuse_split
+from tools.demo_split import gecko as gecko_split
+from tools.demo_split import ts2 as ts2_split
+from tools.demo_split.scenes import aspects
 
 
 def known_errors(benchmark: str) -> dict[str, int]:

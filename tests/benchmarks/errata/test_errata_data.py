@@ -10,12 +10,11 @@ import pandas as pd
 import pytest
 
 from benchmarks.errata import Erratum, errata
-from benchmarks.errata.data import address, check_data, data_folder
-from benchmarks.errata.entries import FILE, erratum, files
-from benchmarks.errata.recompute import recompute
+from benchmarks.errata.entries import FILE, data_folder, erratum, files
+from benchmarks.errata.recompute import address, check_data, recompute
 from benchmarks.errors import SubmitterError
 from benchmarks.registry import load_registry
-from benchmarks.sources.files import DataFile
+from benchmarks.sources.folder import DataFile
 
 GENAI = erratum("genai-out-of-range-ratings")
 

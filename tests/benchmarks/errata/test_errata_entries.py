@@ -8,18 +8,13 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from benchmarks.errata import (
-    Erratum,
-    ErratumCell,
-    entries,
-    errata,
-    recompute_tifa160,
-    recompute_ts2,
-)
+from benchmarks.errata import Erratum, ErratumCell, entries, errata
 from benchmarks.errata.__main__ import main
 from benchmarks.errata.entries import ErrataFile, erratum
-from benchmarks.errata.recompute import RecomputedCell, functions, recompute
+from benchmarks.errata.figures import RECOMPUTE
+from benchmarks.errata.recompute import RecomputedCell, recompute
 from benchmarks.errors import PlatformError, SubmitterError
+from tests.benchmarks.called import Command
 
 NEEDS_NO_DATA = [entry for entry in errata() if entry.recompute and not entry.data]
 
@@ -38,7 +33,7 @@ def entry(**changes: object) -> Erratum:
 
 
 def test_every_erratum_that_is_recomputed_has_a_function_and_no_other() -> None:
-    assert set(functions()) == {e.id for e in errata() if e.recompute}
+    assert set(RECOMPUTE) == {e.id for e in errata() if e.recompute}
 
 
 def test_every_recomputed_cell_has_a_figure_to_be_held_to() -> None:
@@ -137,71 +132,52 @@ def test_a_cell_may_have_no_known_correction() -> None:
     assert ErratumCell(label="a", printed="1").correct == ""
 
 
-class TestCommand:
-    def run(self, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-        monkeypatch.setattr("sys.argv", ["benchmarks.errata", *arguments])
-        monkeypatch.setenv("COLUMNS", "250")
-        monkeypatch.delenv("ASSAY_DATA", raising=False)
-        try:
-            return main()
-        except SystemExit as end:
-            return int(end.code or 0)
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    monkeypatch.setenv("COLUMNS", "250")
+    monkeypatch.delenv("ASSAY_DATA", raising=False)
+    return Command(main, monkeypatch, capsys)
 
-    def test_without_an_id_all_are_listed(
-        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        assert self.run(monkeypatch) == 0
-        printed = capsys.readouterr().out
-        assert all(found.id in printed for found in errata())
 
-    def test_with_an_id_printed_and_recomputed_stand_side_by_side(
-        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        assert self.run(monkeypatch, "evalmuse-vq2-overall") == 0
-        printed = capsys.readouterr().out
-        assert "67.9" in printed
-        assert "67.2" in printed
+@pytest.mark.parametrize(
+    ("arguments", "printed"),
+    [
+        ([], [entry.id for entry in errata()]),
+        (["evalmuse-vq2-overall"], ["67.9", "67.2"]),
+        (["ts2-ranks-of-ties"], ["-0.8947 ✓", "-1 ✓"]),
+        (["croc-share-of-setups"], ["not known"]),  # not recomputed: shown as entered
+    ],
+)
+def test_the_command_lists_all_or_shows_one(
+    run: Command, arguments: list[str], printed: list[str]
+) -> None:
+    assert run(*arguments) == 0
+    assert all(text in run.out for text in printed)
+    assert "differs" not in run.out or not arguments
 
-    def test_a_tick_says_that_the_data_give_the_correct_figure(
-        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        assert self.run(monkeypatch, "ts2-ranks-of-ties") == 0
-        printed = capsys.readouterr().out
-        assert "-0.8947 ✓" in printed
-        assert "-1 ✓" in printed
-        assert "differs" not in printed
 
-    def test_another_figure_and_another_mistake_are_said_to_differ(
-        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        cell = RecomputedCell("sum", printed="3", correct="4", recomputed=5.0, mistake=2.0)
-        monkeypatch.setattr("benchmarks.errata.command.recompute", lambda *_: (cell,))
-        assert self.run(monkeypatch, "ts2-ranks-of-ties") == 0
-        printed = capsys.readouterr().out
-        assert "5 differs" in printed
-        assert "2 differs" in printed
+def test_another_figure_and_another_mistake_are_said_to_differ(
+    run: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cell = RecomputedCell("sum", printed="3", correct="4", recomputed=5.0, mistake=2.0)
+    monkeypatch.setattr("benchmarks.errata.command.recompute", lambda *_: (cell,))
+    assert run("ts2-ranks-of-ties") == 0
+    assert "5 differs" in run.out
+    assert "2 differs" in run.out
 
-    def test_one_that_is_not_recomputed_is_shown_as_entered(
-        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        assert self.run(monkeypatch, "croc-share-of-setups") == 0
-        assert "not known" in capsys.readouterr().out
 
-    def test_json_is_for_programs(
-        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        assert self.run(monkeypatch, "gecko-sxs-alpha", "--json") == 0
-        found = json.loads(capsys.readouterr().out)
-        assert found["recomputed"][0]["recomputed"] == pytest.approx(0.5465)
-        assert found["recomputed"][0]["confirmed"] is True
-        assert self.run(monkeypatch, "--json") == 0
-        assert len(json.loads(capsys.readouterr().out)) == len(errata())
+def test_json_is_for_programs(run: Command) -> None:
+    assert run("gecko-sxs-alpha", "--json") == 0
+    (cell,) = json.loads(run.out)["recomputed"]
+    assert cell["confirmed"] is True
+    assert cell["recomputed"] == pytest.approx(0.5465)
+    assert run("--json") == 0
+    assert len(json.loads(run.out)) == len(errata())
 
-    def test_missing_data_end_with_code_1(
-        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        assert self.run(monkeypatch, "gecko-release") == 1
-        assert "data_missing" in capsys.readouterr().err
+
+def test_missing_data_end_with_code_1(run: Command) -> None:
+    assert run("gecko-release") == 1
+    assert "data_missing" in run.err
 
 
 def test_a_list_that_contradicts_itself_is_an_error_of_ours(
@@ -217,19 +193,6 @@ def test_a_list_that_contradicts_itself_is_an_error_of_ours(
     finally:
         entries._list.cache_clear()
     assert found.value.code == "malformed_errata"
-
-
-def test_two_functions_for_one_erratum_are_an_error_of_ours(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(recompute_tifa160, "RECOMPUTE", recompute_ts2.RECOMPUTE)
-    functions.cache_clear()
-    try:
-        with pytest.raises(PlatformError, match="Two functions recompute") as found:
-            functions()
-    finally:
-        functions.cache_clear()
-    assert found.value.code == "duplicate_recompute"
 
 
 def test_a_function_that_computes_other_cells_is_an_error_of_ours(

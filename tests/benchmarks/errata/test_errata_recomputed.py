@@ -9,7 +9,7 @@ import pytest
 from benchmarks.errata import Erratum, errata
 from benchmarks.errata.recompute import recompute
 
-pytestmark = pytest.mark.paper
+pytestmark = [pytest.mark.paper, pytest.mark.slow]
 
 FROM_DATA = [entry for entry in errata() if entry.data]
 

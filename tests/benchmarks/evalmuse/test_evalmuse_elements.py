@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.evalmuse.element_keys import SKILLS, parse_element_key
+from benchmarks.evalmuse.load import SKILLS, parse_element_key
 
 RAW_TYPES = {
     "attribute": 185, "object": 154, "activity": 87, "human": 60, "other": 55, "location": 51,
@@ -55,6 +55,7 @@ def test_a_key_without_text_or_type_is_refused(key: str) -> None:
         parse_element_key(key)
 
 
+@pytest.mark.slow
 @given(
     st.text(min_size=1).filter(lambda t: bool(t.strip())),
     st.sampled_from(SKILLS[:5]),

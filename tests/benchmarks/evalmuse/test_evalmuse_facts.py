@@ -1,4 +1,4 @@
-"""Facts of the labels alone, and the ranks of models as the paper prints them."""
+"""Facts of the labels alone, and competition ranks of models."""
 
 from __future__ import annotations
 
@@ -9,22 +9,9 @@ import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 
-from benchmarks.evalmuse.answers import EvalMuseAnswers
-from benchmarks.evalmuse.facts import align_scores, human_ceiling
+from benchmarks.evalmuse.load import EvalMuseAnswers
+from benchmarks.evalmuse.measures import align_scores, human_ceiling
 from benchmarks.statistics.seeds import competition_ranks
-
-TABLE_10_OVERALL = (
-    (3.74, 1), (3.63, 2), (3.47, 3), (3.33, 4), (3.27, 5), (3.20, 6), (3.15, 7), (3.08, 8),
-    (3.08, 8), (2.99, 10), (2.98, 11), (2.93, 12), (2.93, 12), (2.93, 12), (2.88, 15), (2.77, 16),
-    (2.77, 16), (2.73, 18), (2.66, 19), (2.42, 20), (2.25, 21), (2.25, 21),
-)  # fmt: skip
-
-
-@pytest.mark.paper
-def test_competition_ranks_are_those_of_table_10() -> None:
-    """EvalMuse-40K, Table 10, column overall: 22 models from Dreamina v2.0Pro to SD v1.2."""
-    values, ranks = zip(*TABLE_10_OVERALL, strict=True)
-    assert tuple(competition_ranks(values, 2)) == ranks
 
 
 def test_values_that_print_alike_share_a_rank() -> None:

@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.evalmuse.answers import EvalMuseAnswers
+from benchmarks.evalmuse.load import EvalMuseAnswers
 from benchmarks.evalmuse.protocol import estimates
 from benchmarks.rows import Row
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
 
-pytestmark = pytest.mark.paper
+pytestmark = [pytest.mark.paper, pytest.mark.slow]
 
 GOLDEN = {
     "clipscore_vitb32": (0.3198, 0.2314, 0.3502, 0.3335),

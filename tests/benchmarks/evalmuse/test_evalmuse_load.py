@@ -11,10 +11,8 @@ import pandas as pd
 import pytest
 
 from benchmarks.errors import SubmitterError
-from benchmarks.evalmuse.answers import EvalMuseAnswers
-from benchmarks.evalmuse.benchmark import CARD, EvalMuse
-from benchmarks.evalmuse.element_keys import SKILLS
-from benchmarks.evalmuse.prompt_split import held_out, prompt_key
+from benchmarks.evalmuse.load import SKILLS, EvalMuseAnswers, held_out, prompt_key
+from benchmarks.evalmuse.protocol import CARD, EvalMuse
 from benchmarks.registry import load_registry
 from tests.benchmarks.cards import trial_card
 from tests.benchmarks.evalmuse.evalmuse_tree import (

@@ -11,7 +11,7 @@ import pytest
 
 import benchmarks.evalmuse
 from benchmarks.errors import SubmitterError
-from benchmarks.evalmuse.benchmark import EvalMuseNtire
+from benchmarks.evalmuse.protocol import EvalMuseNtire
 from benchmarks.registry import load_registry
 from benchmarks.scores import parse_scores
 from tests.benchmarks.evalmuse.evalmuse_tree import image_bytes, write_images, write_json

@@ -11,8 +11,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from benchmarks.evalmuse.answers import EvalMuseAnswers
-from benchmarks.evalmuse.protocol import MEASURES, measure
+from benchmarks.evalmuse.load import EvalMuseAnswers
+from benchmarks.evalmuse.measures import MEASURES
+from benchmarks.evalmuse.protocol import measure
 from benchmarks.rows import Measured, Row
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics import logistic

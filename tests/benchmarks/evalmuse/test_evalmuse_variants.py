@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import curve_fit
 from scipy.stats import pearsonr, spearmanr
 
-from benchmarks.evalmuse.answers import EvalMuseAnswers
+from benchmarks.evalmuse.load import EvalMuseAnswers
 from benchmarks.evalmuse.protocol import measure
 from benchmarks.rows import Measured, Row
 from benchmarks.schema import ScoreTable

@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 
 from benchmarks.errors import SubmitterError
-from benchmarks.evalmuse_structure.benchmark import BENCHMARKS, CARD, EvalMuseStructure
-from benchmarks.evalmuse_structure.labels import LABELS, PROBLEM_LABELS, SKILLS
+from benchmarks.evalmuse_structure.load import LABELS, PROBLEM_LABELS, SKILLS
+from benchmarks.evalmuse_structure.protocol import BENCHMARKS, CARD, EvalMuseStructure
 from benchmarks.scores import parse_scores
 from tests.benchmarks.cards import trial_card
 

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from benchmarks.evalmuse_structure.answers import StructureAnswers
-from benchmarks.evalmuse_structure.benchmark import EvalMuseStructure
-from benchmarks.evalmuse_structure.search import THRESHOLDS, auc, yes_by_cluster
+from benchmarks.evalmuse_structure.load import StructureAnswers
+from benchmarks.evalmuse_structure.measures import THRESHOLDS, auc, yes_by_cluster
+from benchmarks.evalmuse_structure.protocol import EvalMuseStructure
 from benchmarks.rows import Row
 from benchmarks.schema import ScoreTable
 

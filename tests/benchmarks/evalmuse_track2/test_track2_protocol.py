@@ -9,13 +9,17 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from benchmarks.evalmuse_track2.answers import MaskedScores, Track2Answers
-from benchmarks.evalmuse_track2.benchmark import EvalMuseTrack2
-from benchmarks.evalmuse_track2.load import FROM_BOXES
-from benchmarks.evalmuse_track2.masks import SIZE, BoolArray, pack, unpack
-from benchmarks.evalmuse_track2.measures import MEASURES
-from benchmarks.evalmuse_track2.protocol import final_score, region_rates
-from benchmarks.evalmuse_track2.regions import agreement
+from benchmarks.evalmuse_track2.load import (
+    FROM_BOXES,
+    SIZE,
+    BoolArray,
+    MaskedScores,
+    Track2Answers,
+    pack,
+    unpack,
+)
+from benchmarks.evalmuse_track2.measures import MEASURES, agreement
+from benchmarks.evalmuse_track2.protocol import EvalMuseTrack2, final_score, region_rates
 from benchmarks.rows import Row
 from benchmarks.schema import ScoreTable
 from tests.benchmarks.pool_rows import check_pools

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from benchmarks.evalmuse_track2.masks import SIZE, BoolArray, resized
-from benchmarks.evalmuse_track2.regions import (
+from benchmarks.evalmuse_track2.load import SIZE, BoolArray, resized
+from benchmarks.evalmuse_track2.measures import (
     HIT_IOU,
     MIN_LABELLED_AREA,
     MIN_PREDICTED_AREA,
@@ -173,6 +173,7 @@ def two_passes(predicted: BoolArray, labelled: BoolArray) -> tuple[int, int, int
     return len(found), hits, len(wanted), len(hit_labels)
 
 
+@pytest.mark.slow
 @settings(max_examples=6, deadline=None)
 @given(seed=st.integers(0, 10_000))
 def test_hits_are_those_of_two_passes_over_whole_canvases(seed: int) -> None:

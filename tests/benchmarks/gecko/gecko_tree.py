@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks.gecko.benchmark import CARD, Gecko
-from benchmarks.gecko.load_ratings import COLUMNS, MODELS
+from benchmarks.gecko.load import COLUMNS, MODELS
+from benchmarks.gecko.protocol import CARD, Gecko
 from tests.benchmarks.cards import trial_card
 
 FLAG = "max_disagreement_less_0.5"

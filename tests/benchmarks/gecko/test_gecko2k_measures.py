@@ -10,17 +10,24 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.gecko.aggregate import preferences, template_scores
-from benchmarks.gecko.answers import Gecko2kAnswers, GeckoAnswers
-from benchmarks.gecko.facts import (
+from benchmarks.gecko.load import (
+    COLUMNS,
+    MODELS,
+    Gecko2kAnswers,
+    GeckoAnswers,
+    preferences,
+    template_scores,
+)
+from benchmarks.gecko.measures import (
+    FACETS,
+    MEASURES,
+    agreed_words,
     model_relations,
     rater_agreement,
     template_means,
     template_pairwise_accuracy,
 )
-from benchmarks.gecko.load_ratings import COLUMNS, MODELS
-from benchmarks.gecko.protocol import FACETS, MEASURES, measure
-from benchmarks.gecko.words import agreed_words
+from benchmarks.gecko.protocol import measure
 from benchmarks.rows import Measured, Row
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.ordering import direction, majority_relation, relation
@@ -299,6 +306,7 @@ def test_means_and_unsure_shares_by_model(answers: Gecko2kAnswers) -> None:
     assert share == pytest.approx((mine["value"] == "unsure").mean())
 
 
+@pytest.mark.slow
 def test_templates_are_held_against_side_by_side_like_metrics(answers: Gecko2kAnswers) -> None:
     table: Any = (
         template_pairwise_accuracy(answers)
@@ -361,6 +369,7 @@ def test_one_model_or_one_prompt_only_has_rows_with_reasons(tmp_path: Path) -> N
     assert row.n_clusters == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("template", ["WL", "Likert", "DSGH", "SxS"])
 def test_a_template_may_be_absent_or_alone(tmp_path: Path, template: str) -> None:
     ratings = ratings_table()

@@ -11,10 +11,8 @@ import pandas as pd
 import pytest
 
 from benchmarks.errors import SubmitterError
-from benchmarks.gecko.benchmark import CARD, Gecko
-from benchmarks.gecko.load import split_id
-from benchmarks.gecko.load_ratings import MODELS
-from benchmarks.gecko.reliable import reliable_prompts
+from benchmarks.gecko.load import MODELS, reliable_prompts, split_id
+from benchmarks.gecko.protocol import CARD, Gecko
 from benchmarks.registry import load_registry
 from tests.benchmarks.gecko.gecko_tree import (
     FLAG,

@@ -10,10 +10,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from benchmarks.gecko.benchmark import CARD, Gecko
 from benchmarks.gecko.load import load_prompts
+from benchmarks.gecko.protocol import CARD, Gecko
 
-pytestmark = pytest.mark.paper
+pytestmark = [pytest.mark.paper, pytest.mark.slow]
 
 COUNTED = {
     "color": ("abstract 8/7, composed 13/9, descriptive 11/10, simple_everyday 22/16, stroop 10/9", "64/51"),

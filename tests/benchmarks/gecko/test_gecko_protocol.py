@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from benchmarks.errors import SubmitterError
-from benchmarks.gecko.aggregate import preferences, template_scores
-from benchmarks.gecko.answers import GeckoAnswers
-from benchmarks.gecko.pointwise import p_values
-from benchmarks.gecko.protocol import FACETS, MEASURES, measure
+from benchmarks.gecko.load import GeckoAnswers, preferences, template_scores
+from benchmarks.gecko.measures import FACETS, MEASURES, p_values
+from benchmarks.gecko.protocol import measure
 from benchmarks.rows import Measured, Row
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan

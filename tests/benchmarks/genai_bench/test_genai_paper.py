@@ -8,18 +8,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.genai_bench.answers import GenAiAnswers
-from benchmarks.genai_bench.benchmark import CARD_527, CARD_1600, GenAiBench
-from benchmarks.genai_bench.facts import (
+from benchmarks.genai_bench.load import GenAiAnswers
+from benchmarks.genai_bench.measures import (
     ALL_PROMPTS,
     TAGGED_PROMPTS,
     model_means,
     model_tests,
     rater_agreement,
 )
+from benchmarks.genai_bench.protocol import CARD_527, CARD_1600, GenAiBench
 from benchmarks.schema import ScoreTable
 
-pytestmark = pytest.mark.paper
+pytestmark = [pytest.mark.paper, pytest.mark.slow]
 
 ORDER = ("SDXL_2_1", "SDXL_Turbo", "SDXL_Base", "DeepFloyd_I_XL_v1", "Midjourney_6", "DALLE_3")
 UNTAGGED = ("00719", "00721", "00730", "00733", "00739", "00743", "00951")

@@ -1,8 +1,10 @@
-"""The GenAI-Bench protocol on small pools of images."""
+"""Protocol of GenAI-Bench on small pools of images."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,12 +12,17 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from benchmarks.genai_bench.answers import GenAiAnswers
+from benchmarks.genai_bench.load import GenAiAnswers
 from benchmarks.genai_bench.protocol import measure
-from benchmarks.rows import Measured, Row
+from benchmarks.rows import Measured
 from benchmarks.schema import ScoreTable
-from benchmarks.statistics.pairwise import accuracy_ignoring_ties, pairwise_accuracy, tie_calibrated
+from benchmarks.statistics.pairwise_accuracy import (
+    accuracy_ignoring_ties,
+    pairwise_accuracy,
+    tie_calibrated,
+)
 from benchmarks.statistics.resampling import ResamplingPlan
+from tests.benchmarks.checks import row_of
 from tests.benchmarks.pool_rows import check_pools
 
 FloatArray = NDArray[np.float64]
@@ -34,16 +41,25 @@ def made_up(n_prompts: int = 12, n_models: int = 3) -> GenAiAnswers:
     )
 
 
-def run(answers: GenAiAnswers, scores: FloatArray, n_resamples: int = 40) -> Measured:
-    table = ScoreTable(pd.DataFrame({"m": scores}, index=list(answers.pair_ids)))
+def run(
+    answers: GenAiAnswers, scores: FloatArray, n_resamples: int = 40, *, falling: bool = False
+) -> Measured:
+    frame = pd.DataFrame({"m": scores}, index=list(answers.pair_ids))
+    table = ScoreTable(frame, directions={"m": -1} if falling else {})
     plan = ResamplingPlan.for_revision("genai", "test", answers.clusters, n_resamples)
     return measure(table, answers, plan, "genai", "test")
 
 
-def row_of(found: Measured, measure: str, variant: str = "paper", skill: str | None = None) -> Row:
-    rows = [r for r in found.rows if (r.measure, r.variant, r.skill) == (measure, variant, skill)]
-    assert len(rows) == 1
-    return rows[0]
+Estimate = Callable[[FloatArray, FloatArray, float], float]
+ESTIMATES: dict[tuple[str, str], Estimate] = {
+    ("pairwise_accuracy", "paper"): pairwise_accuracy,
+    ("pairwise_accuracy", "no_calibration"): lambda x, y, _: pairwise_accuracy(x, y),
+    ("pairwise_accuracy", "ignore_tie"): lambda x, y, _: accuracy_ignoring_ties(x, y),
+    ("krcc", "paper"): lambda x, y, _: float(stats.kendalltau(x, y).statistic),
+    ("pearson", "paper"): lambda x, y, _: float(stats.pearsonr(x, y).statistic),
+    ("srcc", "paper"): lambda x, y, _: float(stats.spearmanr(x, y).statistic),
+}
+"""Measure and variant to its value, given scores, ratings and the threshold of ties."""
 
 
 def noisy(answers: GenAiAnswers) -> FloatArray:
@@ -60,19 +76,11 @@ def test_all_images_of_the_chosen_prompts_are_in_one_pool(skill: str | None) -> 
     inside = answers.images["prompt_id"].isin(prompts).to_numpy()
     x, y = scores[inside], answers.labels[inside]
     best = tie_calibrated(x, y)
-    expected = {
-        ("pairwise_accuracy", "paper"): best.accuracy,
-        ("pairwise_accuracy", "no_calibration"): pairwise_accuracy(x, y),
-        ("pairwise_accuracy", "ignore_tie"): accuracy_ignoring_ties(x, y),
-        ("krcc", "paper"): stats.kendalltau(x, y).statistic,
-        ("pearson", "paper"): stats.pearsonr(x, y).statistic,
-        ("srcc", "paper"): stats.spearmanr(x, y).statistic,
-    }
-    for (name, variant), value in expected.items():
-        row = row_of(found, name, variant, skill)
-        assert row.value == pytest.approx(value, abs=1e-12)
+    for (name, variant), estimate in ESTIMATES.items():
+        row = row_of(found, measure=name, variant=variant, skill=skill)
+        assert row.value == pytest.approx(estimate(x, y, best.threshold), abs=1e-12)
         assert (row.n_items, row.n_clusters, row.n_missing) == (x.size, len(prompts), 0)
-    calibrated = row_of(found, "pairwise_accuracy", skill=skill)
+    calibrated = row_of(found, measure="pairwise_accuracy", skill=skill)
     assert calibrated.note.startswith(f"scores tied up to a difference of {best.threshold:.6g}")
 
 
@@ -87,28 +95,16 @@ def test_intervals_come_from_repeating_whole_prompts_at_the_samples_threshold() 
         drawn = np.repeat(np.arange(scores.size), plan.counts[k][position].astype(int))
         x, y = scores[drawn], answers.labels[drawn]
         for row, values in zip(found.rows, found.resamples, strict=True):
-            if row.skill is not None:
-                continue
-            expected = {
-                ("pairwise_accuracy", "paper"): lambda x=x, y=y: pairwise_accuracy(x, y, threshold),
-                ("pairwise_accuracy", "no_calibration"): lambda x=x, y=y: pairwise_accuracy(x, y),
-                ("pairwise_accuracy", "ignore_tie"): lambda x=x, y=y: accuracy_ignoring_ties(x, y),
-                ("krcc", "paper"): lambda x=x, y=y: stats.kendalltau(x, y).statistic,
-                ("pearson", "paper"): lambda x=x, y=y: stats.pearsonr(x, y).statistic,
-                ("srcc", "paper"): lambda x=x, y=y: stats.spearmanr(x, y).statistic,
-            }[(row.measure, str(row.variant))]
-            assert values[k] == pytest.approx(expected(), abs=1e-6)
+            if row.skill is None:
+                expected = ESTIMATES[row.measure, str(row.variant)](x, y, threshold)
+                assert values[k] == pytest.approx(expected, abs=1e-6)
 
 
 def test_a_lower_is_better_metric_is_turned_round() -> None:
     answers = made_up()
-    table = ScoreTable(
-        pd.DataFrame({"m": -answers.labels}, index=list(answers.pair_ids)), directions={"m": -1}
-    )
-    plan = ResamplingPlan.for_revision("genai", "test", answers.clusters, 10)
-    found = measure(table, answers, plan, "genai", "test")
-    assert row_of(found, "pairwise_accuracy").value == 1.0
-    assert row_of(found, "krcc").value == pytest.approx(1.0)
+    found = run(answers, -answers.labels, 10, falling=True)
+    assert row_of(found, measure="pairwise_accuracy").value == 1.0
+    assert row_of(found, measure="krcc").value == pytest.approx(1.0)
 
 
 def test_images_without_a_score_are_left_out_and_counted() -> None:
@@ -116,7 +112,7 @@ def test_images_without_a_score_are_left_out_and_counted() -> None:
     scores = noisy(answers)
     scores[::2] = math.nan
     found = run(answers, scores)
-    row = row_of(found, "pairwise_accuracy")
+    row = row_of(found, measure="pairwise_accuracy")
     assert (row.n_items, row.n_missing) == (18, 18)
     assert "images left out for want of a score: 18" in row.note
     assert row.value == tie_calibrated(scores[1::2], answers.labels[1::2]).accuracy
@@ -126,26 +122,26 @@ def test_images_without_a_score_are_left_out_and_counted() -> None:
 def test_constant_scores_order_nothing() -> None:
     answers = made_up()
     found = run(answers, np.full(36, 2.0))
-    row = row_of(found, "pairwise_accuracy")
+    row = row_of(found, measure="pairwise_accuracy")
     assert row.value == pairwise_accuracy(np.zeros(36), answers.labels)
     assert "same score" in row.note
-    assert row_of(found, "pairwise_accuracy", "ignore_tie").value == 0.0
+    assert row_of(found, measure="pairwise_accuracy", variant="ignore_tie").value == 0.0
     for name in ("krcc", "pearson", "srcc"):
-        assert math.isnan(row_of(found, name).value)
-        assert "same score" in row_of(found, name).note
+        assert math.isnan(row_of(found, measure=name).value)
+        assert "same score" in row_of(found, measure=name).note
 
 
 def test_ratings_that_are_all_equal_leave_ties_only() -> None:
     answers = made_up()
-    level = GenAiAnswers(
-        answers.pair_ids, answers.clusters, answers.images, np.full((36, 3), 4.0), answers.skills
-    )
+    level = replace(answers, ratings=np.full((36, 3), 4.0))
     found = run(level, np.arange(36.0))
-    assert row_of(found, "pairwise_accuracy").value == 1.0  # one wide threshold ties everything
-    assert row_of(found, "pairwise_accuracy", "no_calibration").value == 0.0
+    assert (
+        row_of(found, measure="pairwise_accuracy").value == 1.0
+    )  # one wide threshold ties everything
+    assert row_of(found, measure="pairwise_accuracy", variant="no_calibration").value == 0.0
     for name, variant in (("pairwise_accuracy", "ignore_tie"), ("krcc", "paper")):
-        assert math.isnan(row_of(found, name, variant).value)
-        assert "same rating" in row_of(found, name, variant).note
+        assert math.isnan(row_of(found, measure=name, variant=variant).value)
+        assert "same rating" in row_of(found, measure=name, variant=variant).note
 
 
 def test_without_any_score_every_row_says_why_it_is_empty() -> None:
@@ -159,7 +155,7 @@ def test_without_any_score_every_row_says_why_it_is_empty() -> None:
 def test_one_prompt_has_values_and_no_interval() -> None:
     answers = made_up(n_prompts=1, n_models=6)
     found = run(answers, np.array([1.0, 2.0, 2.0, 4.0, 3.0, 0.0]))
-    row = row_of(found, "pairwise_accuracy")
+    row = row_of(found, measure="pairwise_accuracy")
     assert (row.n_items, row.n_clusters) == (6, 1)
     assert math.isfinite(row.value)
     assert math.isnan(row.ci_low)
@@ -174,7 +170,7 @@ def test_ratings_outside_the_scale_make_a_second_set_of_overall_rows() -> None:
     scores = noisy(answers)
     found = run(answers, scores)
     kept = np.isfinite(answers.cleaned_labels)
-    row = row_of(found, "pearson", "cleaned")
+    row = row_of(found, measure="pearson", variant="cleaned")
     expected = stats.pearsonr(scores[kept], answers.cleaned_labels[kept]).statistic
     assert row.value == pytest.approx(expected)
     assert (row.n_items, row.n_missing) == (35, 0)

@@ -1,4 +1,4 @@
-"""The ranking set: reading it, and choosing one image of nine or of three."""
+"""Ranking set of GenAI-Bench: its reader, and choosing one image of nine or of three."""
 
 from __future__ import annotations
 
@@ -15,18 +15,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.errors import SubmitterError
 from benchmarks.genai_bench.load import SKILLS
-from benchmarks.genai_ranking.answers import RankingAnswers
-from benchmarks.genai_ranking.benchmark import CARD, GenAiRanking
-from benchmarks.genai_ranking.choices import choose, random_choice
-from benchmarks.genai_ranking.load import MODELS
-from benchmarks.genai_ranking.protocol import chance
+from benchmarks.genai_ranking.load import MODELS, RankingAnswers
+from benchmarks.genai_ranking.protocol import CARD, GenAiRanking, chance, choose, random_choice
 from benchmarks.registry import load_registry
-from benchmarks.rows import Row
+from benchmarks.rows import Measured
 from benchmarks.schema import ScoreTable
-from benchmarks.statistics.pairwise import tie_calibrated
+from benchmarks.statistics.pairwise_accuracy import tie_calibrated
 from tests.benchmarks.cards import trial_card
+from tests.benchmarks.checks import refused, row_of
 
 Json = Any
 PROMPTS = ("7", "12", "305")
@@ -58,6 +55,13 @@ def write(root: Path, change: Callable[[Json, Json], object] | None = None) -> P
     return root
 
 
+def test_facts_and_cases_are_tables_of_the_ratings_alone(tmp_path: Path) -> None:
+    answers = small().answers(write(tmp_path))
+    (table,) = small().facts(answers).values()
+    assert set(table["split"]) >= set(MODELS)
+    assert len(small().cases(answers, tmp_path))
+
+
 def test_every_image_is_named_by_prompt_model_and_number(tmp_path: Path) -> None:
     answers = small().answers(write(tmp_path))
     assert answers.pair_ids[:2] == ("7/DALLE_3/1", "7/DALLE_3/2")
@@ -66,11 +70,7 @@ def test_every_image_is_named_by_prompt_model_and_number(tmp_path: Path) -> None
     assert answers.models == MODELS
     assert answers.rows_of("SDXL_Base")[1].tolist() == list(range(27, 36))
     assert answers.labels[0] == pytest.approx((3 + 3 + 4) / 3)
-
-
-def test_tags_of_prompts_outside_the_set_are_passed_over(tmp_path: Path) -> None:
-    answers = small().answers(write(tmp_path))
-    assert answers.skills["basic"] == {"7", "305"}
+    assert answers.skills["basic"] == {"7", "305"}, "prompts outside the set are passed over"
     assert small().prompts(tmp_path)["skills"].tolist()[0] == "basic"
 
 
@@ -84,6 +84,10 @@ def test_images_may_have_different_numbers_of_ratings(tmp_path: Path) -> None:
     assert answers.n_outside == 0
 
 
+def ninth(ratings: Json) -> Callable[[Json, Json], object]:
+    return lambda prompts, tags: prompts["12"]["models"]["DALLE_3"].update({"9": ratings})
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [
@@ -91,23 +95,12 @@ def test_images_may_have_different_numbers_of_ratings(tmp_path: Path) -> None:
         (lambda p, t: p["12"]["models"].pop("SDXL_Base"), "models DALLE_3 under '12'"),
         (lambda p, t: p["12"]["models"]["DALLE_3"].pop("9"), "for 12/DALLE_3; expected 1 to 9"),
         (lambda p, t: p["12"]["models"].update(DALLE_3=[1]), "images [1] for 12/DALLE_3"),
-        (
-            lambda p, t: p["12"]["models"]["DALLE_3"].update({"9": []}),
-            "ratings '[]' for 12/DALLE_3/9",
-        ),
-        (lambda p, t: p["12"]["models"]["DALLE_3"].update({"9": ["5"]}), "expected some whole"),
-        *(
-            (
-                lambda p, t, rating=rating: p["12"]["models"]["DALLE_3"].update({"9": [rating]}),
-                says,
-            )
-            for rating, says in (
-                (10**400, "at '12' 'models' 'DALLE_3' '9' [0] is no finite number"),
-                (10**22, "10000000000000000000000 at '12' 'models' 'DALLE_3' '9' [0]"),
-                (100, "ratings '[100]' for 12/DALLE_3/9; expected some whole numbers from 0 to 99"),
-                (-1, "ratings '[-1]' for 12/DALLE_3/9"),
-            )
-        ),
+        (ninth([]), "ratings '[]' for 12/DALLE_3/9"),
+        (ninth(["5"]), "expected some whole"),
+        (ninth([10**400]), "at '12' 'models' 'DALLE_3' '9' [0] is no finite number"),
+        (ninth([10**22]), "10000000000000000000000 at '12' 'models' 'DALLE_3' '9' [0]"),
+        (ninth([100]), "ratings '[100]' for 12/DALLE_3/9; expected some whole numbers"),
+        (ninth([-1]), "ratings '[-1]' for 12/DALLE_3/9"),
         (lambda p, t: p.update({"0012": p["12"]}), "prompts '12' and '0012': the same number"),
         (lambda p, t: p.update({"9" * 5000: p["12"]}), "expected digits, such as 00012"),
         (lambda p, t: t.pop("negation"), "genai_skills.json has tags"),
@@ -116,10 +109,8 @@ def test_images_may_have_different_numbers_of_ratings(tmp_path: Path) -> None:
 def test_files_that_are_not_as_released_are_refused(
     tmp_path: Path, change: Callable[[Json, Json], object], says: str
 ) -> None:
-    with pytest.raises(SubmitterError) as caught:
+    with refused("data_malformed", says):
         small().answers(write(tmp_path, change))
-    assert caught.value.code == "data_malformed"
-    assert says in caught.value.message
 
 
 def test_images_come_from_two_archives(tmp_path: Path) -> None:
@@ -139,9 +130,8 @@ def test_images_come_from_two_archives(tmp_path: Path) -> None:
 
 
 def test_without_files_the_error_names_them(tmp_path: Path) -> None:
-    with pytest.raises(SubmitterError, match=r"genai_ranking/human_rating\.json") as caught:
+    with refused("data_missing", "genai_ranking/human_rating.json"):
         small().answers(tmp_path)
-    assert caught.value.code == "data_missing"
 
 
 CELLS = st.one_of(st.integers(0, 3).map(float), st.just(math.nan))
@@ -182,49 +172,49 @@ def test_a_random_choice_is_right_as_often_as_images_are_best() -> None:
     assert by_three["rating"] == pytest.approx(labels.mean())
 
 
-def rows_of(answers: RankingAnswers, scores: Any) -> list[Row]:
+DALLE = {"split": "DALLE_3", "facet": "best_of_9"}
+
+
+def evaluate(answers: RankingAnswers, scores: Any) -> Measured:
     table = ScoreTable(pd.DataFrame({"m": scores}, index=list(answers.pair_ids)))
-    return list(small().evaluate(table, answers, n_resamples=30).rows)
-
-
-def pick(rows: list[Row], **fields: str | None) -> Row:
-    wanted = {"skill": None, "split": "DALLE_3", "facet": None, "variant": "paper", **fields}
-    found = [r for r in rows if all(getattr(r, key) == value for key, value in wanted.items())]
-    assert len(found) == 1
-    return found[0]
+    return small().evaluate(table, answers, n_resamples=30)
 
 
 def test_a_perfect_metric_always_chooses_one_of_the_best(tmp_path: Path) -> None:
     answers = small().answers(write(tmp_path))
-    rows = rows_of(answers, answers.labels)
+    rows = evaluate(answers, answers.labels)
     best = chance(answers)
     for split in MODELS:
         for facet, groups in (("best_of_9", 3), ("best_of_3", 9)):
             for variant in ("paper", "assay"):
                 where = {"split": split, "facet": facet, "variant": variant}
-                row = pick(rows, measure="top1_agreement", **where)
+                row = row_of(rows, measure="top1_agreement", **where)
                 assert (row.value, row.n_items, row.n_clusters) == (1.0, groups, 3)
                 assert (row.ci_low, row.ci_high) == (1.0, 1.0)
-                row = pick(rows, measure="rating_of_best", **where)
+                row = row_of(rows, measure="rating_of_best", **where)
                 assert row.value == pytest.approx(best[split, facet]["best_rating"])
-    tagged = pick(rows, measure="top1_agreement", facet="best_of_9", skill="basic")
+    tagged = row_of(rows, measure="top1_agreement", skill="basic", **DALLE)
     assert (tagged.n_items, tagged.n_clusters) == (2, 2)
 
 
 def test_equal_scores_take_the_first_image_or_the_average(tmp_path: Path) -> None:
     answers = small().answers(write(tmp_path))
-    rows = rows_of(answers, np.zeros(54))
+    rows = evaluate(answers, np.zeros(54))
     labels = answers.labels[answers.rows_of("DALLE_3")]
-    paper = pick(rows, measure="rating_of_best", facet="best_of_9")
+    paper = row_of(rows, measure="rating_of_best", **DALLE)
     assert paper.value == pytest.approx(labels[:, 0].mean())
-    even = pick(rows, measure="top1_agreement", facet="best_of_3", variant="assay")
+    even = row_of(
+        rows, measure="top1_agreement", split="DALLE_3", facet="best_of_3", variant="assay"
+    )
     assert even.value == pytest.approx(chance(answers)["DALLE_3", "best_of_3"]["top1_agreement"])
 
 
 def test_each_model_has_a_pool_of_its_own(tmp_path: Path) -> None:
     answers = small().answers(write(tmp_path))
     scores = np.random.default_rng(0).normal(size=54)
-    row = pick(rows_of(answers, scores), measure="pairwise_accuracy", split="SDXL_Base")
+    row = row_of(
+        evaluate(answers, scores), facet=None, measure="pairwise_accuracy", split="SDXL_Base"
+    )
     images = answers.rows_of("SDXL_Base").ravel()
     assert row.value == tie_calibrated(scores[images], answers.labels[images]).accuracy
     assert row.n_items == 27
@@ -234,12 +224,12 @@ def test_images_without_a_score_are_never_chosen(tmp_path: Path) -> None:
     answers = small().answers(write(tmp_path))
     scores = np.array(answers.labels)
     scores[answers.rows_of("DALLE_3")[0]] = math.nan
-    rows = rows_of(answers, scores)
-    row = pick(rows, measure="top1_agreement", facet="best_of_9")
+    rows = evaluate(answers, scores)
+    row = row_of(rows, measure="top1_agreement", **DALLE)
     assert (row.value, row.n_items, row.n_missing) == (1.0, 2, 9)
     assert "never chosen: 9" in row.note
     scores[:] = math.nan
-    for row in rows_of(answers, scores):
+    for row in evaluate(answers, scores).rows:
         assert math.isnan(row.value)
         assert row.note
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from benchmarks.model_boards.consensus import consensus, tiers_down
+from benchmarks.model_boards.estimates import consensus, tiers_down
 
 
 @st.composite
@@ -27,6 +28,7 @@ def test_better_is_antisymmetric_and_disputes_are_symmetric(found: np.ndarray) -
     assert not (one.better & one.disputed).any()
 
 
+@pytest.mark.slow
 @given(relations())
 def test_rank_ranges_count_the_better_and_the_worse(found: np.ndarray) -> None:
     one = consensus(found, np.zeros(found.shape[1]))

@@ -8,16 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks.model_boards.estimates import (
-    Tests,
-    compared,
-    estimates,
-    holm_over_metrics,
-    joined,
-)
-from benchmarks.model_boards.slices import SliceScores
+from benchmarks.model_boards.estimates import Tests, compared, estimates, holm_over_metrics, joined
+from benchmarks.model_boards.rated_models import SliceScores
 from benchmarks.statistics.multiplicity import holm
-from benchmarks.statistics.paired_many import t_statistics
+from benchmarks.statistics.paired import t_statistics
 from benchmarks.statistics.resampling import ResamplingPlan
 
 

@@ -11,15 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.prompt_sets.demo import PROMPT_SETS
-from benchmarks.prompt_sets.means import by_seed, over_seeds, skills_of
 from benchmarks.prompt_sets.prompt_set import (
     MEASURE,
     PromptAnswers,
     PromptSet,
     SetElement,
     SetPrompt,
+    by_seed,
+    over_seeds,
     pair_id,
     parsed_pair,
+    skills_of,
 )
 from benchmarks.rows import Row
 from benchmarks.schema import ScoreTable

@@ -1,4 +1,4 @@
-"""What every card of a prompt set must say, and what it shares with a benchmark of metrics."""
+"""Cards of prompt sets, and the registry that finds the sets in their modules."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import PlatformError, SubmitterError
-from benchmarks.evalmuse.benchmark import CARD as EVALMUSE
-from benchmarks.gecko.benchmark import CARD as GECKO
-from benchmarks.prompt_sets.prompt_set import PromptSet
+from benchmarks.evalmuse.protocol import CARD as EVALMUSE
+from benchmarks.gecko.protocol import CARD as GECKO
+from benchmarks.prompt_sets import demo, reference, tifa160
+from benchmarks.prompt_sets.prompt_set import FOLDER, PromptSet, card_beside
 from benchmarks.prompt_sets.registry import find_prompt_set, load_prompt_sets, with_prompt_sets
-from benchmarks.prompt_sets.set_cards import FOLDER, card_beside
+from benchmarks.published import published
 from benchmarks.registry import load_registry
 
 SETS = load_prompt_sets()
@@ -38,6 +39,7 @@ def test_the_registry_finds_every_set_and_every_card_is_one() -> None:
 def test_a_card_says_what_the_prompts_are_and_whose(prompt_set: PromptSet) -> None:
     card = prompt_set.card
     assert prompt_set.track == "models"
+    assert prompt_set.rated_by in {"", *BENCHMARKS}
     assert card.headline.measure in card.measures
     assert card.cluster == "prompt"
     assert card.licence
@@ -75,11 +77,6 @@ def test_files_and_skills_are_those_of_the_benchmark_of_metrics(name: str, bench
 
 
 @pytest.mark.parametrize("prompt_set", EVERY)
-def test_people_rated_models_on_a_benchmark_that_is_there(prompt_set: PromptSet) -> None:
-    assert prompt_set.rated_by in {"", *BENCHMARKS}
-
-
-@pytest.mark.parametrize("prompt_set", EVERY)
 def test_without_data_the_missing_file_is_named_and_how_to_get_it(
     prompt_set: PromptSet, tmp_path: Path
 ) -> None:
@@ -104,15 +101,6 @@ def test_its_images_are_those_that_models_draw(prompt_set: PromptSet) -> None:
     assert f"prompts {prompt_set.name}" in error.value.hint
 
 
-def test_benchmarks_and_prompt_sets_have_names_of_their_own() -> None:
-    known = with_prompt_sets(BENCHMARKS, SETS)
-    assert list(known) == [*BENCHMARKS, *SETS]
-    with pytest.raises(PlatformError, match="are called 'gecko'"):
-        with_prompt_sets(BENCHMARKS, {"gecko": SETS["gecko_s"]})
-    with pytest.raises(SubmitterError, match="no prompt set 'gecko'"):
-        find_prompt_set(SETS, "gecko")
-
-
 def test_a_card_keeps_what_it_says_itself_and_takes_the_rest_from_beside() -> None:
     card = card_beside("gecko_s", GECKO, ("gecko/prompts.csv",))
     assert card.citation == GECKO.citation
@@ -120,3 +108,52 @@ def test_a_card_keeps_what_it_says_itself_and_takes_the_rest_from_beside() -> No
     assert not card_beside("gecko_r", GECKO, ("gecko/prompts.csv",), skills=False).skills
     with pytest.raises(ValueError, match=r"evalmuse declares no gecko/prompts\.csv"):
         card_beside("gecko_s", EVALMUSE, ("gecko/prompts.csv",))
+
+
+def test_a_declaration_that_is_no_tuple_of_sets_is_an_error_of_ours(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for wrong in ([*demo.PROMPT_SETS], ("demo",)):
+        monkeypatch.setattr(demo, "PROMPT_SETS", wrong)
+        with pytest.raises(PlatformError, match="no tuple of prompt sets") as found:
+            load_prompt_sets()
+        assert found.value.code == "invalid_benchmark"
+
+
+def test_two_sets_of_one_name_are_an_error_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tifa160, "PROMPT_SETS", demo.PROMPT_SETS)
+    with pytest.raises(PlatformError, match=demo.PROMPT_SETS[0].name) as found:
+        load_prompt_sets()
+    assert found.value.code == "duplicate_benchmark"
+
+
+def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
+    known = load_prompt_sets()
+    for name, one in known.items():
+        assert find_prompt_set(known, name) is one
+    with pytest.raises(SubmitterError, match="no prompt set 'no such'") as found:
+        find_prompt_set(known, "no such")
+    assert found.value.code == "unknown_prompt_set"
+    assert all(name in found.value.hint for name in known)
+
+
+def test_a_printed_figure_of_no_model_is_no_row_of_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    [table] = reference.references_of("evalmuse_ranking")
+    cells = [c for c in published() if (c.paper, c.table) == (table.paper, table.table)]
+    broken = (cells[0].model_copy(update={"model": None}), *cells[1:])
+    monkeypatch.setattr(reference, "published", lambda: broken)
+    reference._table.cache_clear()
+    try:
+        with pytest.raises(ValueError, match="is of no model"):
+            reference.references_of("evalmuse_ranking")
+    finally:
+        reference._table.cache_clear()
+
+
+def test_a_set_that_is_called_as_a_benchmark_is_an_error_of_ours() -> None:
+    sets = load_prompt_sets()
+    name, one = next(iter(sets.items()))
+    assert with_prompt_sets({"other": one}, sets) == {"other": one, **sets}
+    with pytest.raises(PlatformError, match=f"are called {name!r}") as found:
+        with_prompt_sets({name: one}, sets)
+    assert found.value.code == "duplicate_benchmark"

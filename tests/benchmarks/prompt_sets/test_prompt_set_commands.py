@@ -103,6 +103,16 @@ def test_facts_of_a_prompt_set_are_what_was_printed(call: Call, assay_data: Path
     assert call("describe", "demo_prompts", "--facts").code == 0
 
 
+@pytest.mark.paper
+def test_facts_of_a_prompt_set_are_also_what_the_ratings_of_its_models_say(
+    call: Call, assay_data: Path
+) -> None:
+    words = ("describe", "tifa160_prompts", "--facts", "--data", assay_data)
+    facts = json.loads(call(*words, "--json").out)["facts"]
+    rows = {row["model"]: row for row in facts["TIFA160: Mean rating by model"]}
+    assert round(rows["mini_dalle"]["human_avg"], 4) == 3.7969
+
+
 def test_prompts_of_a_set_are_written_as_those_of_a_benchmark(call: Call, tmp_path: Path) -> None:
     out = tmp_path / "demo.jsonl"
     assert call("prompts", "demo_prompts", "--out", out).code == 0

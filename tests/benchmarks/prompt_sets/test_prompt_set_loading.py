@@ -10,8 +10,7 @@ import pytest
 from benchmarks.errors import SubmitterError
 from benchmarks.prompt_sets.prompt_set import PromptSet, SetElement, SetPrompt
 from benchmarks.prompt_sets.registry import load_prompt_sets
-from benchmarks.sources.files import DataFile
-from benchmarks.sources.folder import DataFolder
+from benchmarks.sources.folder import DataFile, DataFolder
 from tests.benchmarks.cards import trial_card
 
 SETS = load_prompt_sets()

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.evalmuse.benchmark import EvalMuse
-from benchmarks.genai_bench.benchmark import CARD_1600, GenAiBench
+from benchmarks.evalmuse.protocol import EvalMuse
+from benchmarks.genai_bench.protocol import CARD_1600, GenAiBench
 from benchmarks.prompt_sets.prompt_set import PromptSet, SetPrompt
 from benchmarks.prompt_sets.registry import load_prompt_sets
-from benchmarks.sources.files import DataFile
+from benchmarks.sources.folder import DataFile
 
-pytestmark = pytest.mark.paper
+pytestmark = [pytest.mark.paper, pytest.mark.slow]
 
 COUNTED = {
     "gecko_s": 930,

@@ -21,7 +21,7 @@ from benchmarks.published.cells import read_cells
 from benchmarks.statistics.raters import error_consistency
 from benchmarks.statistics.seeds import competition_ranks
 from benchmarks.tifa160 import protocol as tifa160
-from benchmarks.tifa160.answers import GOLDS
+from benchmarks.tifa160.load import GOLDS
 
 COUNTS = {
     ("croc", "Table 1"): 4 * 3 * 6,

@@ -11,9 +11,9 @@ import pytest
 from benchmarks.published import PublishedCell, published
 from benchmarks.scores import read_scores
 from benchmarks.statistics import correlation
-from benchmarks.ts2.benchmark import Ts2
+from benchmarks.ts2.protocol import Ts2
 
-pytestmark = pytest.mark.paper
+pytestmark = [pytest.mark.paper, pytest.mark.slow]
 
 
 def test_ts2_table_2(assay_data: Path) -> None:

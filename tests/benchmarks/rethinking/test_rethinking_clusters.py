@@ -9,19 +9,20 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from benchmarks.rethinking.generations import MetricScores
-from benchmarks.rethinking.perturbation import perturbations, perturbations_over_seeds
-from benchmarks.rethinking.report import report
-from benchmarks.rethinking.significance import comparisons, comparisons_over_seeds
-from benchmarks.rethinking.units import (
+from benchmarks.rethinking.command import report
+from benchmarks.rethinking.measures import (
+    MetricScores,
     UnitCounts,
+    comparisons,
+    comparisons_over_seeds,
     image_scores,
+    perturbations,
+    perturbations_over_seeds,
     prompt_scores,
     spread,
     unit_counts,
 )
-from benchmarks.statistics.paired import dominance, paired_t, wilcoxon
-from benchmarks.statistics.paired_many import paired_many
+from benchmarks.statistics.paired import dominance, paired_many, paired_t, wilcoxon
 from benchmarks.statistics.resampling import ResamplingPlan
 
 NAN = math.nan
@@ -77,22 +78,26 @@ def rejected(own_effects: float) -> dict[str, float]:
 
 
 class TestWhichUnitToTrust:
+    @pytest.mark.slow
     def test_where_prompts_suit_one_model_better_images_reject_far_too_often(self) -> None:
         found = rejected(own_effects=1.0)
         # By theory 0.21: the variance of a mean is (1 + 3 / 2) times what the images suggest.
         assert 0.17 < found["t image"] < 0.26
         assert 0.17 < found["wilcoxon image"] < 0.26
 
+    @pytest.mark.slow
     def test_and_prompts_reject_as_often_as_they_should(self) -> None:
         found = rejected(own_effects=1.0)
         # Three standard errors of a share of 5 % in 1,000 trials are 0.021.
         assert 0.029 < found["t prompt"] < 0.071
         assert 0.029 < found["wilcoxon prompt"] < 0.071
 
+    @pytest.mark.slow
     def test_where_only_the_seed_differs_both_are_right_however_hard_the_prompts(self) -> None:
         found = rejected(own_effects=0.0)
         assert all(0.029 < share < 0.071 for share in found.values())
 
+    @pytest.mark.slow
     def test_intervals_by_image_are_too_narrow_and_by_prompt_hold_zero_as_often_as_they_say(
         self,
     ) -> None:

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from benchmarks.commands.layout import Listing, packed, print_blocks, table_or_lines
+from benchmarks.commands.common import Listing, packed, print_blocks, table_or_lines
 from benchmarks.rethinking.__main__ import main
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]\d+)?%?")

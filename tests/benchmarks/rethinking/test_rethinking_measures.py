@@ -13,11 +13,19 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from benchmarks.errors import SubmitterError
-from benchmarks.rethinking.generations import KEYS, MetricScores, read_generations, tabulate
-from benchmarks.rethinking.perturbation import perturbations, plus_one
-from benchmarks.rethinking.ranking import model_scores, stability
-from benchmarks.rethinking.report import report
-from benchmarks.rethinking.significance import comparisons, holm
+from benchmarks.rethinking.command import report
+from benchmarks.rethinking.measures import (
+    KEYS,
+    MetricScores,
+    comparisons,
+    model_scores,
+    perturbations,
+    read_generations,
+    stability,
+    tabulate,
+)
+from benchmarks.rethinking.perturbation import plus_one
+from benchmarks.statistics.multiplicity import holm
 from benchmarks.statistics.resampling import ResamplingPlan
 
 

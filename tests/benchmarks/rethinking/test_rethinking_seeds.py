@@ -42,12 +42,6 @@ def printed(metric: str, measure: str) -> np.ndarray:
     return np.array([[cells[seed, model] for model in MODELS] for seed in SEEDS])
 
 
-@pytest.mark.parametrize("metric", ["vqascore", "clipscore", "dsgscore"])
-def test_the_ranks_of_table_1_follow_from_its_means(metric: str) -> None:
-    found = [competition_ranks(row).tolist() for row in printed(metric, "model_score")]
-    assert found == printed(metric, "model_rank").tolist()
-
-
 @pytest.mark.parametrize(
     ("metric", "stable", "swapped"),
     [("vqascore", True, 0), ("clipscore", False, 1), ("dsgscore", False, 1)],
@@ -158,6 +152,7 @@ def test_w_of_table_1_by_hand() -> None:
     assert found.exact
 
 
+@pytest.mark.slow
 @given(arrays(np.float64, (4, 3, 4), elements=st.integers(0, 3).map(float)))
 @settings(deadline=None)
 def test_every_resample_is_the_comparison_of_its_scores(scores: np.ndarray) -> None:

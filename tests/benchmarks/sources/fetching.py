@@ -9,12 +9,11 @@ from pathlib import Path
 import pandas as pd
 
 from benchmarks.errors import SubmitterError
+from benchmarks.fetch import FetchReport, fetch
 from benchmarks.schema import Answers
-from benchmarks.sources.fetch import Fetched, fetch
-from benchmarks.sources.files import DataFile
-from benchmarks.sources.folder import DataFolder
-from benchmarks.sources.progress import Silent
+from benchmarks.sources.folder import DataFile, DataFolder
 from benchmarks.sources.remote import Hub
+from benchmarks.sources.transfer import Meter
 from tests.benchmarks.toy import Toy
 from tests.hub.server import HubServer
 
@@ -53,7 +52,7 @@ class Remote(Toy):
 
 
 @dataclass
-class Told(Silent):
+class RecordedMeter(Meter):
     """A meter that notes what it is told."""
 
     lines: list[str] = field(default_factory=list)
@@ -82,10 +81,10 @@ def get(
     *files: DataFile,
     subset: int | None = None,
     token: str | None = None,
-    meter: Told | None = None,
+    meter: RecordedMeter | None = None,
     pauses: list[float] | None = None,
     names: tuple[str, ...] = (),
-) -> Fetched:
+) -> FetchReport:
     """Fetch from the test Hub without waiting between tries."""
     noted = [] if pauses is None else pauses
     client = Hub(hub.endpoint, token, sleep=noted.append)

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
-import os
 import random
-import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from filelock import FileLock
+from rich.console import Console
 
 from benchmarks.errors import SubmitterError, TransientError
-from benchmarks.sources.faults import in_short
-from benchmarks.sources.files import DataFile
-from benchmarks.sources.folder import DataFolder
-from tests.benchmarks.sources.fetching import REPO, Told, get, on_hub
+from benchmarks.fetch import fetch
+from benchmarks.sources.folder import DataFile, DataFolder
+from benchmarks.sources.remote import Hub, in_short
+from benchmarks.sources.transfer import Bar, Lines, meter_for
+from tests.benchmarks.refusals import refused
+from tests.benchmarks.sources.fetching import REPO, RecordedMeter, Remote, get, on_hub
 from tests.hub.accounts import Account
 from tests.hub.server import HubServer
+from tests.processes import running
 
 BIG = random.Random(1).randbytes(3_000_000)
 SMALL = b"pair_id,prompt\n1,a cat\n"
@@ -35,7 +38,7 @@ def test_files_of_both_kinds_arrive_where_the_card_wants_them(
     hub: HubServer, tmp_path: Path
 ) -> None:
     hub.add(REPO, {"deep/big.bin": BIG, "small.csv": SMALL})
-    told = Told()
+    told = RecordedMeter()
     done = get(
         hub,
         tmp_path / "new" / "data",
@@ -96,34 +99,11 @@ def test_a_folder_is_listed_page_by_page_and_fetched_whole(hub: HubServer, tmp_p
         assert (tmp_path / "remote" / name).read_bytes() == content
 
 
-def test_a_whole_repository_is_a_folder_named_dot(hub: HubServer, tmp_path: Path) -> None:
-    hub.add(REPO, {"a/1.png": b"1", "2.png": b"2"})
-    get(hub, tmp_path, on_hub("remote/images", ".", folder=True))
-    assert (tmp_path / "remote/images/a/1.png").read_bytes() == b"1"
-    assert (tmp_path / "remote/images/2.png").read_bytes() == b"2"
-
-
-def test_a_web_folder_takes_its_names_from_the_benchmark(hub: HubServer, tmp_path: Path) -> None:
-    hub.web |= {"pictures/1 a.png": b"1", "pictures/b/2.png": b"2"}
-    folder = DataFile(
-        path="remote/images", role="images", url=hub.web_address("pictures"), folder=True
-    )
-    done = get(hub, tmp_path, folder, names=("1 a.png", "b/2.png"))
-    assert (tmp_path / "remote/images/1 a.png").read_bytes() == b"1"
-    assert (tmp_path / "remote/images/b/2.png").read_bytes() == b"2"
-    assert done.downloaded == {"remote/images": 2}
-    with pytest.raises(SubmitterError, match="outside its folder"):
-        get(hub, tmp_path, folder, names=("../1.png",))
-
-
-# Continuing ------------------------------------------------------------------------------------
-
-
 def test_a_cut_connection_is_continued_where_it_broke(hub: HubServer, tmp_path: Path) -> None:
     hub.add(REPO, {"big.bin": BIG})
     hub.spoil("/content/", cut_after=1_000_000, times=2)
     pauses: list[float] = []
-    told = Told()
+    told = RecordedMeter()
     get(hub, tmp_path, on_hub("remote/big.bin"), pauses=pauses, meter=told)
     assert (tmp_path / "remote/big.bin").read_bytes() == BIG
     assert hub.sent("/content/") == len(BIG)
@@ -173,7 +153,7 @@ def test_a_part_of_another_state_of_the_file_is_not_continued(
 KILLED = """
 import sys
 from pathlib import Path
-from benchmarks.sources.fetch import fetch
+from benchmarks.fetch import fetch
 from benchmarks.sources.remote import Hub
 from tests.benchmarks.sources.fetching import Remote, on_hub
 fetch(Remote([on_hub("remote/first.bin"), on_hub("remote/big.bin")]), Path(sys.argv[2]), Hub(sys.argv[1]))
@@ -184,13 +164,9 @@ def test_a_killed_process_loses_nothing(hub: HubServer, tmp_path: Path) -> None:
     first = BIG[:500_000]
     hub.add(REPO, {"first.bin": first, "big.bin": BIG})
     hub.spoil(f"/content/{sha(BIG)}", hang_after=1_500_000)
-    process = subprocess.Popen([sys.executable, "-c", KILLED, hub.endpoint, str(tmp_path)])
-    try:
-        parts = tmp_path / "remote"
+    parts = tmp_path / "remote"
+    with running([sys.executable, "-c", KILLED, hub.endpoint, tmp_path], grace_s=0.0):
         wait_until(lambda: (parts / "first.bin").exists() and arrived(parts) >= 1_400_000)
-    finally:
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
     kept = arrived(parts)
     get(hub, tmp_path, on_hub("remote/first.bin"), on_hub("remote/big.bin"))
     assert (parts / "big.bin").read_bytes() == BIG
@@ -213,9 +189,8 @@ def wait_until(true: object, seconds: float = 60.0) -> None:
 
 def test_two_fetches_into_one_folder_do_not_mix(hub: HubServer, tmp_path: Path) -> None:
     hub.add(REPO, {"small.csv": SMALL})
-    with FileLock(tmp_path / ".fetch.lock"), pytest.raises(SubmitterError) as error:
+    with FileLock(tmp_path / ".fetch.lock"), refused("fetch_running"):
         get(hub, tmp_path, on_hub("remote/small.csv"))
-    assert error.value.code == "fetch_running"
     get(hub, tmp_path, on_hub("remote/small.csv"))
 
 
@@ -223,32 +198,11 @@ def test_a_source_that_tells_no_state_begins_anew(hub: HubServer, tmp_path: Path
     hub.web["p/1.png"] = BIG
     folder = DataFile(path="remote/i", role="images", url=hub.web_address("p"), folder=True)
     hub.spoil("/web/", cut_after=1_000_000)
-    told = Told()
+    told = RecordedMeter()
     get(hub, tmp_path, folder, names=("1.png",), meter=told)
     assert (tmp_path / "remote/i/1.png").read_bytes() == BIG
     assert [each.range for each in hub.asked("/web/")] == ["", ""]
     assert told.bytes == len(BIG)
-
-
-# Being sure ------------------------------------------------------------------------------------
-
-
-def test_a_file_unlike_its_card_is_refused_before_it_is_fetched(
-    hub: HubServer, tmp_path: Path
-) -> None:
-    hub.add(REPO, {"big.bin": BIG})
-    with pytest.raises(SubmitterError, match="the benchmark's card has") as error:
-        get(hub, tmp_path, on_hub("remote/big.bin", sha256=sha(b"another")))
-    assert error.value.code == "download_wrong"
-    assert hub.sent() == 0
-
-
-def test_a_file_that_arrives_wrong_is_not_left_in_place(hub: HubServer, tmp_path: Path) -> None:
-    hub.add(REPO, {"small.csv": SMALL})  # its server tells only the git id
-    with pytest.raises(SubmitterError, match="was not kept") as error:
-        get(hub, tmp_path, on_hub("remote/small.csv", sha256=sha(b"another")))
-    assert error.value.code == "download_wrong"
-    assert [p.name for p in (tmp_path / "remote").iterdir()] == ["pins.json"]
 
 
 def test_the_first_fetch_pins_a_commit_and_later_ones_keep_it(
@@ -276,9 +230,8 @@ def test_the_cards_commit_wins_even_written_short(hub: HubServer, tmp_path: Path
     assert (tmp_path / "remote/small.csv").read_bytes() == b"old"
     assert (tmp_path / "remote/more.csv").read_bytes() == b"old"  # one commit for all
 
-    with pytest.raises(SubmitterError, match="has 0 commits that begin with '0000000'") as error:
+    with refused("unknown_revision", "has 0 commits that begin with '0000000'"):
         get(hub, tmp_path, on_hub("remote/small.csv", revision="0000000"))
-    assert error.value.code == "unknown_revision"
 
 
 def test_a_web_file_that_changed_since_the_first_fetch_is_refused(
@@ -290,9 +243,8 @@ def test_a_web_file_that_changed_since_the_first_fetch_is_refused(
     hub.web["t.csv"] = b"later"
     assert get(hub, tmp_path, file).there == ["remote/t.csv"]
     (tmp_path / "remote/t.csv").unlink()
-    with pytest.raises(SubmitterError, match=r"record of an earlier fetch .*pins\.json") as error:
+    with refused("download_wrong"):
         get(hub, tmp_path, file)
-    assert error.value.code == "download_wrong"
     assert not (tmp_path / "remote/t.csv").exists()
 
 
@@ -311,9 +263,8 @@ def test_a_loader_refuses_what_differs_from_what_was_fetched(
     commit = json.loads((tmp_path / "remote/pins.json").read_text())["repositories"][REPO]
     assert hashes() == {"remote/small.csv": sha(SMALL), f"{REPO}/small.csv": commit}
     (tmp_path / "remote/small.csv").write_bytes(SMALL + b"2,a dog\n")
-    with pytest.raises(SubmitterError, match="it was fetched with") as error:
+    with refused("data_malformed"):
         hashes()
-    assert error.value.code == "data_malformed"
 
 
 def test_a_broken_record_is_named(hub: HubServer, tmp_path: Path) -> None:
@@ -328,49 +279,22 @@ def test_a_full_disk_is_refused_before_anything_is_written(
 ) -> None:
     hub.add(REPO, {"big.bin": BIG})
     room = type("Usage", (), {"free": 66_000_000})
-    monkeypatch.setattr("benchmarks.sources.disk.shutil.disk_usage", lambda _: room)
-    with pytest.raises(
-        SubmitterError, match=r"needs 3\.0 MB in .*not/yet.* 66\.0 MB free"
-    ) as error:
+    monkeypatch.setattr("benchmarks.sources.transfer.shutil.disk_usage", lambda _: room)
+    with refused("disk_full", r"needs 3\.0 MB in .*not/yet.* 66\.0 MB free"):
         get(hub, tmp_path / "not/yet", on_hub("remote/big.bin"))
-    assert error.value.code == "disk_full"
     assert list(tmp_path.iterdir()) == []
     assert hub.sent() == 0
-
-
-# What cannot be had ----------------------------------------------------------------------------
 
 
 def test_a_gated_repository_says_what_to_do(hub: HubServer, tmp_path: Path) -> None:
     hub.add(REPO, {"big.bin": BIG}, gated=True)
     stranger = hub.enroll("hf_stranger", Account("stranger"))
-    with pytest.raises(SubmitterError, match=r"accepted its terms.*HF_TOKEN") as error:
+    with refused("gated_repository", r"accepted its terms.*HF_TOKEN"):
         get(hub, tmp_path, on_hub("remote/big.bin"), token=stranger)
-    assert error.value.code == "gated_repository"
     get(hub, tmp_path, on_hub("remote/big.bin"), token=hub.token)
     assert (tmp_path / "remote/big.bin").read_bytes() == BIG
     tokens = {each.token for each in hub.asked("/content/")}
     assert tokens == {""}, "the token must not leave the Hub"
-
-
-def test_each_absence_has_its_own_sentence(hub: HubServer, tmp_path: Path) -> None:
-    with pytest.raises(SubmitterError, match="The Hub knows no dataset authors/data") as error:
-        get(hub, tmp_path, on_hub("remote/big.bin"))
-    assert error.value.code == "unknown_repository"
-    hub.add(REPO, {"big.bin": BIG})
-    with pytest.raises(SubmitterError, match=r"nope\.bin does not exist at revision") as error:
-        get(hub, tmp_path, on_hub("remote/nope.bin"))
-    assert error.value.code == "not_in_repository"
-    with pytest.raises(SubmitterError, match="does not exist at revision") as error:
-        get(hub, tmp_path, on_hub("remote/nope", folder=True))
-    assert error.value.code == "not_in_repository"
-    with pytest.raises(SubmitterError, match="has no revision 'v9'") as error:
-        get(hub, tmp_path, on_hub("remote/big.bin", revision="v9"))
-    assert error.value.code == "unknown_revision"
-    file = DataFile(path="remote/x.csv", role="answers", url=hub.web_address("x.csv"))
-    with pytest.raises(SubmitterError, match="answered 404") as error:
-        get(hub, tmp_path, file)
-    assert error.value.code == "download_refused"
 
 
 def test_a_commit_that_was_rewritten_away_is_not_replaced_in_silence(
@@ -381,9 +305,8 @@ def test_a_commit_that_was_rewritten_away_is_not_replaced_in_silence(
     get(hub, tmp_path, on_hub("remote/small.csv"))
     repository.commit({"small.csv": SMALL, "more.csv": b"new"})
     repository.forget(old)
-    with pytest.raises(SubmitterError, match=old) as error:
+    with refused("unknown_revision", old):
         get(hub, tmp_path, on_hub("remote/small.csv"), on_hub("remote/more.csv"))
-    assert error.value.code == "unknown_revision"
 
 
 @pytest.mark.parametrize(
@@ -398,9 +321,8 @@ def test_a_failing_server_is_asked_again_and_then_called_transient(
     get(hub, tmp_path, on_hub("remote/small.csv"), pauses=pauses)
     assert pauses == [1.0, 2.0]
     hub.spoil(target, status=500, times=6)
-    with pytest.raises(TransientError, match="answered 500") as error:
+    with refused("server_unavailable") as error:
         get(hub, tmp_path / "b", on_hub("remote/small.csv"))
-    assert error.value.code == "server_unavailable"
     assert error.value.exit_code == 3
 
 
@@ -424,9 +346,8 @@ def test_supplied_files_are_listed_and_an_error_only_alone(hub: HubServer, tmp_p
     secret = DataFile(path="remote/s.csv", role="answers", supplied="Ask the authors.")
     done = get(hub, tmp_path, on_hub("remote/small.csv"), secret)
     assert done.supplied == {"remote/s.csv": "Ask the authors."}
-    with pytest.raises(SubmitterError, match="Ask the authors") as error:
+    with refused("supplied_only"):
         get(hub, tmp_path, secret)
-    assert error.value.code == "supplied_only"
 
 
 def test_an_optional_file_that_is_gone_is_left_out(hub: HubServer, tmp_path: Path) -> None:
@@ -440,3 +361,59 @@ def test_the_words_of_an_error_open_no_file_to_their_reader() -> None:
     error = OSError("reset by https://files.example/ab?X-Signature=abc&Expires=9 at once\nmore")
     assert in_short(error) == "reset by https://files.example/ab at once"
     assert in_short(OSError()) == "OSError"
+
+
+def test_a_terminal_gets_a_bar_that_the_download_moves(hub: HubServer, tmp_path: Path) -> None:
+    hub.add(REPO, {"a.bin": b"a" * 3_000_000, "b.bin": b"b" * 1_000_000})
+    screen = io.StringIO()
+    with Bar(Console(file=screen, force_terminal=True, width=160)) as bar:
+        files = [on_hub("remote/a.bin"), on_hub("remote/b.bin")]
+        fetch(Remote(files), tmp_path, Hub(hub.endpoint), meter=bar)
+    for shown in ("file 2 of 2", "4.0/4.0 MB", "remote/a.bin: fetched, 3.0 MB"):
+        assert shown in screen.getvalue()
+    assert type(meter_for(Console(file=io.StringIO()))) is Lines
+
+
+@pytest.mark.parametrize(
+    ("there", "file", "code"),
+    [
+        (False, {"path": "remote/big.bin"}, "unknown_repository"),
+        (True, {"path": "remote/nope.bin"}, "not_in_repository"),
+        (True, {"path": "remote/nope", "folder": True}, "not_in_repository"),
+        (True, {"path": "remote/big.bin", "revision": "v9"}, "unknown_revision"),
+        (True, {"path": "remote/x.csv", "repo": "", "url": "x.csv"}, "download_refused"),
+        (True, {"path": "remote/big.bin", "sha256": sha(b"another")}, "download_wrong"),
+        (True, {"path": "remote/small.csv", "sha256": sha(b"another")}, "download_wrong"),
+    ],
+)
+def test_each_file_that_cannot_be_had_has_its_own_code(
+    hub: HubServer, tmp_path: Path, there: bool, file: dict[str, Any], code: str
+) -> None:
+    if there:
+        hub.add(REPO, {"big.bin": BIG, "small.csv": SMALL})
+    if "url" in file:
+        file = {**file, "url": hub.web_address(file["url"])}
+    with refused(code):
+        get(hub, tmp_path, on_hub(**file))
+    assert hub.sent() in {0, len(SMALL)}, (
+        "a wrong hash is seen before, or where none is told, after"
+    )
+    assert not (tmp_path / file["path"]).exists()
+
+
+def test_folders_of_a_whole_repository_and_of_the_web(hub: HubServer, tmp_path: Path) -> None:
+    hub.add(REPO, {"a/1.png": b"1", "2.png": b"2"})
+    hub.web |= {"pictures/1 a.png": b"1", "pictures/b/2.png": b"2"}
+    web = on_hub("remote/web", repo="", url=hub.web_address("pictures"), folder=True)
+    whole = on_hub("remote/hub", ".", folder=True)
+    done = get(hub, tmp_path, whole, web, names=("1 a.png", "b/2.png"))
+    assert done.downloaded == {"remote/hub": 2, "remote/web": 2}
+    for name, content in {
+        "hub/a/1.png": b"1",
+        "hub/2.png": b"2",
+        "web/1 a.png": b"1",
+        "web/b/2.png": b"2",
+    }.items():
+        assert (tmp_path / "remote" / name).read_bytes() == content
+    with refused("data_malformed"):
+        get(hub, tmp_path, web, names=("../1.png",))

@@ -53,6 +53,7 @@ def test_w_is_friedmans_statistic_over_m_times_n_less_one(table: np.ndarray) -> 
     assert found.chi_square_p == pytest.approx(friedman.pvalue, rel=1e-10, abs=1e-10)
 
 
+@pytest.mark.slow
 @given(tied)
 @settings(deadline=None)
 def test_many_tables_at_once_are_one_after_the_other(table: np.ndarray) -> None:

@@ -1,8 +1,7 @@
-"""Correlations of resamples equal scipy's on the physically repeated sample."""
+"""Correlations of samples and of resamples equal scipy's on the physically repeated sample."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -12,35 +11,23 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from benchmarks.statistics import correlation
+from benchmarks.statistics import correlation, kendall, resampled_correlation
+from benchmarks.statistics.kendall import KendallForms
+from tests.benchmarks.statistics.references import COEFFICIENTS, scipy_value
 
 FloatArray = NDArray[np.float64]
 
-COEFFICIENTS = {
-    "pearson": (correlation.pearson, correlation.resampled_pearson, stats.pearsonr),
-    "spearman": (correlation.spearman, correlation.resampled_spearman, stats.spearmanr),
-    "kendall": (correlation.kendall, correlation.resampled_kendall, stats.kendalltau),
-}
 SIZES = (
-    "resampled_moments._CACHED_CELLS",
-    "resampled_ranks._CACHED_CELLS",
-    "resampled_ranks._LEVEL_ITEMS",
-    "resampled_ranks._MIXED_ITEMS",
-    "kendall_forms._CACHED_CELLS",
-    "pair_signs._RANGE_ITEMS",
-    "pair_signs._TABLE_CELLS",
-    "pair_lists._PAIRS",
+    "resampled_correlation._CACHED_CELLS",
+    "resampled_correlation._CACHED_RANK_CELLS",
+    "resampled_correlation._LEVEL_ITEMS",
+    "resampled_correlation._MIXED_ITEMS",
+    "kendall._CACHED_CELLS",
+    "kendall._RANGE_ITEMS",
+    "kendall._TABLE_CELLS",
+    "samples._PAIRS",
 )
 every_coefficient = pytest.mark.parametrize("name", list(COEFFICIENTS))
-
-
-def scipy_value(function: Callable[..., object], x: FloatArray, y: FloatArray) -> float:
-    """scipy's coefficient; NaN where a side is constant or there are too few items."""
-    if x.size < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
-        return float("nan")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", stats.NearConstantInputWarning)
-        return float(function(x, y)[0])  # type: ignore[index]
 
 
 def on_repeated_samples(
@@ -130,7 +117,7 @@ def test_only_resamples_that_draw_one_value_are_nan(name: str) -> None:
 def test_an_undrawn_outlier_costs_no_precision() -> None:
     x = np.array([1e6, 1.0, 1.0001, 1.0002, 1.0004])
     y = np.array([0.0, 3.0, 1.0, 2.0, 5.0])
-    found = correlation.resampled_pearson(x, y, [[0, 1, 1, 1, 1]])
+    found = resampled_correlation.resampled_pearson(x, y, [[0, 1, 1, 1, 1]])
     assert found[0] == pytest.approx(stats.pearsonr(x[1:], y[1:])[0], abs=1e-12)
 
 
@@ -168,7 +155,88 @@ def test_scores_close_together_far_from_zero_keep_their_correlation(
     expected = stats.pearsonr(steps, k).statistic
     assert correlation.pearson(x, k) == pytest.approx(expected, abs=1e-12)
     counts = np.random.default_rng(0).multinomial(40, np.full(40, 1 / 40), 5).astype(float)
-    found = correlation.resampled_pearson(x, k, counts)
+    found = resampled_correlation.resampled_pearson(x, k, counts)
     for b, drawn in enumerate(counts.astype(int)):
         again = stats.pearsonr(np.repeat(steps, drawn), np.repeat(k, drawn)).statistic
         assert found[b] == pytest.approx(again, abs=1e-9)
+
+
+Change = Callable[[FloatArray], FloatArray]
+LABELS: dict[str, Change] = {
+    "few labels": np.round,
+    "some common and many rare labels": lambda y: np.where(y > 0, np.round(y), y),
+    "all labels different": lambda y: y,
+}
+SCORES: dict[str, Change] = {
+    "untied": lambda x: x,
+    "few ties": lambda x: np.where(np.arange(x.size) % 50 < 2, 0.25, x),
+    "many ties": lambda x: np.round(x, 1),
+}
+
+
+def drawn_sample(seed: int, n: int) -> tuple[FloatArray, FloatArray, NDArray[np.intp], FloatArray]:
+    """Scores, labels, clusters of very different sizes, and counts that are not all small."""
+    rng = np.random.default_rng(seed)
+    y = rng.normal(size=n)
+    clusters = (n ** rng.random(n) / n * 40).astype(np.intp)
+    counts = rng.poisson(1.0, (5, 40)).astype(float)
+    return y + rng.normal(size=n), y, clusters, counts
+
+
+@pytest.mark.parametrize("labels", list(LABELS))
+@pytest.mark.parametrize("scores", list(SCORES))
+def test_samples_of_many_groups_and_ranges_have_scipys_values(labels: str, scores: str) -> None:
+    x, y, clusters, counts = drawn_sample(0, 1500)
+    x, y = SCORES[scores](x), LABELS[labels](y)
+    rho = resampled_correlation.resampled_spearman(x, y, counts, clusters)
+    tau = kendall.resampled_kendall(x, y, counts, clusters)
+    for b, row in enumerate(counts.astype(int)):
+        drawn = np.repeat(np.arange(x.size), row[clusters])
+        assert rho[b] == pytest.approx(stats.spearmanr(x[drawn], y[drawn]).statistic, abs=1e-12)
+        assert tau[b] == pytest.approx(stats.kendalltau(x[drawn], y[drawn]).statistic, abs=1e-12)
+
+
+@pytest.mark.parametrize("times", [1, 40, 3000, 100_000, 10**9])
+def test_multiplying_all_draws_changes_no_rank_correlation(times: int) -> None:
+    """Up to numbers of draws that no integers hold: rho of copies of a sample is that of one."""
+    x, y, clusters, counts = drawn_sample(1, 300)
+    for labels in (np.round(y), y):
+        once = resampled_correlation.resampled_spearman(x, labels, counts, clusters)
+        again = resampled_correlation.resampled_spearman(x, labels, times * counts, clusters)
+        np.testing.assert_allclose(again, once, rtol=0, atol=1e-12)
+
+
+def test_the_forms_of_all_clusters_serve_every_selection_of_them() -> None:
+    x, y, clusters, counts = drawn_sample(2, 800)
+    y = np.round(y, 1)
+    chosen = np.array([9, 3, 30, 12, 0])
+    part = KendallForms.of(x, y, clusters, 40).among(chosen)
+    inside = np.isin(clusters, chosen)
+    own = np.argsort(chosen)[np.searchsorted(np.sort(chosen), clusters[inside])]
+    direct = kendall.resampled_kendall(x[inside], y[inside], counts[:, chosen], own)
+    np.testing.assert_allclose(part.tau_b(counts[:, chosen]), direct, rtol=0, atol=1e-15)
+    np.testing.assert_array_equal(part.excess, part.excess.T)
+
+
+def test_very_many_clusters_are_taken_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y, clusters, counts = drawn_sample(3, 200)
+    whole = kendall.resampled_kendall(x, y, counts, clusters)
+    monkeypatch.setattr("benchmarks.statistics.kendall._MOST_CLUSTERS", 1)
+    monkeypatch.setattr("benchmarks.statistics.kendall._SIGN_CELLS", 900)
+    in_blocks = kendall.resampled_kendall(x, y, counts, clusters)
+    np.testing.assert_allclose(in_blocks, whole, rtol=0, atol=1e-15)
+
+
+def test_a_constant_side_has_no_rank_correlation_however_often_it_is_drawn() -> None:
+    x = np.array([0.25, 0.25, 0.25, 1.0])
+    counts = 700_001.0 * np.array([[1, 1, 1, 0], [0, 1, 0, 0], [1, 0, 0, 1]])
+    found = resampled_correlation.resampled_spearman(x, [1.0, 2.0, 3.0, 4.0], counts)
+    assert np.isnan(found).tolist() == [True, True, False]
+    assert found[2] == pytest.approx(1.0, abs=1e-15)
+
+
+@pytest.mark.parametrize("name", ["spearman", "kendall"])
+@pytest.mark.parametrize("counts", [[[1.0, 0.5]], [[2.0, -1.0]]])
+def test_draws_are_whole_numbers(name: str, counts: list[list[float]]) -> None:
+    with pytest.raises(ValueError, match="whole numbers"):
+        COEFFICIENTS[name][1]([1.0, 2.0], [1.0, 2.0], counts)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
@@ -14,19 +12,20 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from benchmarks.statistics.grouped import BY_GROUP, Groups, grouped, resampled_grouped
-from benchmarks.statistics.grouped_pairs import GroupedPairs
-from benchmarks.statistics.pairwise import pairwise_accuracy, tie_calibrated
+from benchmarks.statistics.correlation import BY_GROUP, Groups, grouped, resampled_grouped
+from benchmarks.statistics.pairwise_accuracy import (
+    Calibrated,
+    GroupedPairs,
+    pairwise_accuracy,
+    tie_calibrated,
+)
+from tests.benchmarks.statistics.references import scipy_value
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 Sample = tuple[FloatArray, FloatArray, IntArray]
 
-SCIPY: dict[str, Callable[..., object]] = {
-    "pearson": stats.pearsonr,
-    "srcc": stats.spearmanr,
-    "krcc": stats.kendalltau,
-}
+SCIPY = {"pearson": stats.pearsonr, "srcc": stats.spearmanr, "krcc": stats.kendalltau}
 every_measure = pytest.mark.parametrize("measure", list(SCIPY))
 
 
@@ -42,21 +41,15 @@ def samples(draw: st.DrawFn) -> Sample:
     return np.array(scores, np.float64), np.array(labels), np.array(groups)
 
 
-def by_scipy(measure: str, x: FloatArray, y: FloatArray) -> float:
-    if x.size < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
-        return math.nan
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", stats.NearConstantInputWarning)
-        return float(SCIPY[measure](x, y)[0])  # type: ignore[index]
-
-
 @every_measure
 @settings(deadline=None)
 @given(sample=samples())
 def test_each_group_has_scipys_value(measure: str, sample: Sample) -> None:
     scores, labels, groups = sample
     found = BY_GROUP[measure](scores, labels, Groups.of(groups, 6))
-    expected = [by_scipy(measure, scores[groups == g], labels[groups == g]) for g in range(6)]
+    expected = [
+        scipy_value(SCIPY[measure], scores[groups == g], labels[groups == g]) for g in range(6)
+    ]
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
 
 
@@ -74,7 +67,7 @@ def test_metrics_are_columns_and_resamples_draw_groups(
     np.testing.assert_allclose(grouped(measure, x, y, Groups.of(groups)), values.mean(axis=0))
     found = resampled_grouped(measure, x, y, Groups.of(groups), counts)
     np.testing.assert_allclose(found, counts @ values / 30)
-    monkeypatch.setattr("benchmarks.statistics.pair_lists._PAIRS", 5)
+    monkeypatch.setattr("benchmarks.statistics.samples._PAIRS", 5)
     np.testing.assert_allclose(BY_GROUP[measure](x, y, Groups.of(groups)), values)
 
 
@@ -93,13 +86,11 @@ def test_groups_without_a_value_are_left_out_of_the_mean(measure: str) -> None:
 def test_pearson_within_groups_keeps_its_digits(scale: float, offset: float) -> None:
     k = np.array([0.0, 1.0, 2.0, 4.0, 7.0])
     x = offset + scale * k
-    found = BY_GROUP["pearson"](np.append(x, [1e9, -1e9]), [3, 1, 2, 5, 4, 1, 2], _two_groups())
+    found = BY_GROUP["pearson"](
+        np.append(x, [1e9, -1e9]), [3, 1, 2, 5, 4, 1, 2], Groups.of([0, 0, 0, 0, 0, 1, 1])
+    )
     exact = stats.pearsonr(((x - offset) / scale), [3, 1, 2, 5, 4]).statistic
     assert found[0] == pytest.approx(exact, abs=1e-12)
-
-
-def _two_groups() -> Groups:
-    return Groups.of([0, 0, 0, 0, 0, 1, 1])
 
 
 @every_measure
@@ -149,10 +140,20 @@ def test_one_threshold_is_best_for_all_groups(sample: Sample) -> None:
     assert found.threshold == pytest.approx(threshold, abs=0, nan_ok=True)
 
 
+@pytest.mark.parametrize(
+    ("scores", "threshold"), [([0.0, 1.0, 1.5, 9.0], 1.5), ([0.0, 0.0, 0.0, 9.0], 0.0)]
+)
+def test_in_groups_of_one_size_the_smallest_of_the_best_thresholds_is_told(
+    scores: list[float], threshold: float
+) -> None:
+    pairs = GroupedPairs.of([1.0, 1.0, 1.0, 2.0], Groups.of(np.zeros(4, int)))
+    assert pairs.tie_calibrated(scores) == Calibrated(1.0, threshold)
+
+
 def test_groups_whose_sizes_share_no_multiple_are_weighted_in_fractions(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("benchmarks.statistics.grouped_pairs.MOST_COMMON_MULTIPLE", 1)
+    monkeypatch.setattr("benchmarks.statistics.pairwise_accuracy.MOST_COMMON_MULTIPLE", 1)
     rng = np.random.default_rng(3)
     groups, labels = rng.integers(0, 8, 60), rng.integers(3, 8, 60) / 3
     scores = labels + rng.normal(size=60)
@@ -195,7 +196,7 @@ def test_pairs_that_cannot_be_made_are_refused(monkeypatch: pytest.MonkeyPatch) 
         pairs.accuracy([1.0, 2.0, math.inf])
     with pytest.raises(ValueError, match="at least 0"):
         pairs.accuracy([1.0, 2.0, 3.0], -1.0)
-    monkeypatch.setattr("benchmarks.statistics.grouped_pairs.MOST_PAIRS", 2)
+    monkeypatch.setattr("benchmarks.statistics.pairwise_accuracy.MOST_PAIRS", 2)
     with pytest.raises(ValueError, match="too many to list"):
         GroupedPairs.of([1.0, 2.0, 3.0], groups)
 

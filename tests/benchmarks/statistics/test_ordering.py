@@ -62,6 +62,7 @@ def test_a_majority_is_more_than_half_of_the_voters(votes: list[int], expected: 
         assert resampled_majority(np.array(votes)[:, None]).tolist() == [expected]
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.integers(-3, 3), min_size=2, max_size=12),
     st.integers(0, 2**32 - 1),

@@ -56,6 +56,7 @@ def test_without_scores_there_is_no_threshold() -> None:
         best_threshold([], [])
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(
     st.lists(

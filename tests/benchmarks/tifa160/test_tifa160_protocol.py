@@ -1,8 +1,9 @@
-"""The rows of TIFA160 on small tables: what they hold, and where there is no value."""
+"""Protocol of TIFA160 on small tables: its rows, and where there is no value."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,9 +13,8 @@ from scipy import stats
 from benchmarks.rows import ONE_CLUSTER, Measured, Row
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
-from benchmarks.tifa160.answers import GOLDS, Tifa160Answers
-from benchmarks.tifa160.benchmark import CARD
-from benchmarks.tifa160.protocol import MEASURES, measure
+from benchmarks.tifa160.load import GOLDS, Tifa160Answers
+from benchmarks.tifa160.protocol import CARD, MEASURES, measure
 from tests.benchmarks.pool_rows import check_pools
 
 Key = tuple[str, str | None, str | None]
@@ -25,21 +25,14 @@ def made_up(n_prompts: int = 12, seed: int = 0) -> Tifa160Answers:
     """Answers with five images per prompt and random ratings; every third prompt is drawbench."""
     rng = np.random.default_rng(seed)
     prompts = [f"{'coco' if k % 3 else 'drawbench'}_{k}" for k in range(n_prompts)]
-    images = pd.DataFrame(
-        [
-            (f"{prompt}_{model}", prompt, model, prompt.split("_")[0])
-            for prompt in prompts
-            for model in MODELS
-        ],
-        columns=["pair_id", "prompt_id", "model", "source"],
-    )
+    rows = [(f"{p}_{model}", p, model, p.split("_")[0]) for p in prompts for model in MODELS]
+    images = pd.DataFrame(rows, columns=["pair_id", "prompt_id", "model", "source"])
     ratings = {
         "dsg_likert": rng.integers(1, 6, (len(images), 5)).astype(float),
         "human_avg": rng.integers(1, 6, (len(images), 2)).astype(float),
     }
-    table = pd.DataFrame(
-        {"prompt_id": prompts, "prompt": "text", "source": [p.split("_")[0] for p in prompts]}
-    )
+    sources = [p.split("_")[0] for p in prompts]
+    table = pd.DataFrame({"prompt_id": prompts, "prompt": "text", "source": sources})
     return Tifa160Answers(
         pair_ids=tuple(images["pair_id"]),
         clusters=tuple(prompts),
@@ -84,20 +77,8 @@ def test_every_measure_is_given_for_both_golds_and_srcc_by_source(
     assert set(rows) == whole | parts
     assert {r.split for r in rows.values()} == {"all"}
     assert sum(CARD.headline.matches(r) and r.skill is None for r in rows.values()) == 1
-
-
-def test_only_what_a_paper_reports_has_variant_paper(
-    answers: Tifa160Answers, noisy: np.ndarray
-) -> None:
-    rows = by_key(evaluate(answers, noisy))
-    ours = {key for key, row in rows.items() if row.variant == "assay"}
-    assert ("plcc", "dsg_likert", None) in ours
-    assert ("plcc", "human_avg", None) not in ours
-    assert {key for key in ours if key[2] is None} <= {
-        ("plcc", "dsg_likert", None),
-        ("pairwise_accuracy", "human_avg", None),
-    }
-    assert all(rows[key].variant == "assay" for key in rows if key[2])
+    ours = {("plcc", "dsg_likert", None), ("pairwise_accuracy", "human_avg", None)}
+    assert {key for key, row in rows.items() if row.variant == "assay"} == ours | parts
 
 
 @pytest.mark.parametrize("gold", GOLDS)
@@ -129,11 +110,7 @@ def test_resamples_are_the_measure_of_the_repeated_prompts(
         np.arange(60), plan.counts_of(list(answers.images["prompt_id"]))[7].astype(int)
     )
     expected = stats.spearmanr(noisy[items], answers.images["human_avg"].to_numpy()[items])
-    row = next(
-        i
-        for i, r in enumerate(measured.rows)
-        if (r.measure, r.facet, r.skill) == ("srcc", "human_avg", None)
-    )
+    row = measured.rows.index(by_key(measured)["srcc", "human_avg", None])
     assert measured.resamples[row, 7] == pytest.approx(expected.statistic, abs=1e-6)
 
 
@@ -189,10 +166,7 @@ def test_pairwise_accuracy_of_a_constant_metric_is_the_share_of_tied_ratings(
 def test_pairwise_accuracy_tells_the_difference_up_to_which_scores_are_tied() -> None:
     answers = made_up(1)
     images = answers.images.assign(human_avg=[1.0, 1.0, 2.0, 3.0, 4.0])
-    found = Tifa160Answers(
-        answers.pair_ids, answers.clusters, images, answers.prompts, answers.ratings
-    )
-    row = by_key(evaluate(found, [0.125, 0.25, 0.5, 1.0, 2.0]))[
+    row = by_key(evaluate(replace(answers, images=images), [0.125, 0.25, 0.5, 1.0, 2.0]))[
         "pairwise_accuracy", "human_avg", None
     ]
     assert row.value == 1.0
@@ -202,13 +176,7 @@ def test_pairwise_accuracy_tells_the_difference_up_to_which_scores_are_tied() ->
 def test_ratings_that_are_all_equal_leave_nothing_to_correlate(
     answers: Tifa160Answers, noisy: np.ndarray
 ) -> None:
-    flat = Tifa160Answers(
-        answers.pair_ids,
-        answers.clusters,
-        answers.images.assign(human_avg=3.0),
-        answers.prompts,
-        answers.ratings,
-    )
+    flat = replace(answers, images=answers.images.assign(human_avg=3.0))
     rows = by_key(evaluate(flat, noisy))
     assert rows["krcc", "human_avg", None].note == "every image has the same rating"
     assert math.isnan(rows["krcc", "human_avg", None].value)
@@ -216,9 +184,7 @@ def test_ratings_that_are_all_equal_leave_nothing_to_correlate(
 
 
 def test_one_prompt_alone_has_values_but_no_interval() -> None:
-    alone = made_up(1)
-    rows = by_key(evaluate(alone, np.arange(5.0)))
-    row = rows["srcc", "dsg_likert", None]
+    row = by_key(evaluate(made_up(1), np.arange(5.0)))["srcc", "dsg_likert", None]
     assert math.isfinite(row.value)
     assert math.isnan(row.ci_low)
     assert (row.n_items, row.n_clusters) == (5, 1)

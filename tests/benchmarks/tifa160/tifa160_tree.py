@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from benchmarks.tifa160.benchmark import CARD, Tifa160
 from benchmarks.tifa160.load import HUMAN, LIKERT, MODEL_NAMES
+from benchmarks.tifa160.protocol import CARD, Tifa160
 from tests.benchmarks.cards import trial_card
 
 PROMPTS = {"coco_1": "A dog, brown", "drawbench_22": "Two cats"}

@@ -1,4 +1,4 @@
-"""TS2 on the released graphs and scores: the published figures, to the digits they have."""
+"""TS2 on the bundle of released results: the published figures, to the digits they have."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from benchmarks.released.bundle import FOLDER
 from benchmarks.rows import Row
 from benchmarks.schema import ScoreTable
 from benchmarks.scores import read_scores
-from benchmarks.ts2.answers import Ts2Answers
-from benchmarks.ts2.benchmark import Ts2
-from benchmarks.ts2.graph_measures import KEYS
-from benchmarks.ts2.protocol import graph_values
+from benchmarks.ts2.load import Ts2Answers
+from benchmarks.ts2.measures import KEYS
+from benchmarks.ts2.protocol import Ts2, graph_values
 
 pytestmark = pytest.mark.paper
 
@@ -41,13 +41,13 @@ CLIPSCORE = {
 
 
 @pytest.fixture(scope="module")
-def answers(assay_data: Path) -> Ts2Answers:
-    return Ts2().answers(assay_data)
+def answers() -> Ts2Answers:
+    return Ts2().answers(None)
 
 
 @pytest.fixture(scope="module")
-def scores(assay_data: Path, answers: Ts2Answers) -> ScoreTable:
-    return read_scores(assay_data / "ts2" / "scores.csv", Ts2(), answers)
+def scores(answers: Ts2Answers) -> ScoreTable:
+    return read_scores(FOLDER / "ts2" / "scores.parquet", Ts2(), answers)
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def rows(answers: Ts2Answers, scores: ScoreTable) -> dict[tuple, Row]:
 
 @pytest.fixture(scope="module")
 def golden(assay_data: Path) -> pd.DataFrame:
-    path = assay_data.parent / "specs" / "ts2_golden.csv"
+    path = assay_data.parent / "specs" / "ts2_golden_all.csv"
     if not path.is_file():
         pytest.skip(f"no golden figures: {path} does not exist")
     return pd.read_csv(path)
@@ -69,7 +69,7 @@ def test_every_figure_of_a_column_is_reproduced(
     column: str, rows: dict[tuple, Row], golden: pd.DataFrame
 ) -> None:
     measure, variant, tolerance = COLUMNS[column]
-    assert len(golden) == 12 * 4
+    assert len(golden) == 19 * 4
     found = {
         (metric, split): rows[metric, split, measure, variant].value
         for metric, split in zip(golden["metric"], golden["subset"], strict=True)
@@ -99,21 +99,11 @@ def test_six_llmscore_cells_are_mended_and_left_out_of_sigma(
 
 
 def test_splits_have_as_many_graphs_as_the_paper_evaluates(rows: dict[tuple, Row]) -> None:
-    sizes = {
-        (split, variant): rows["clipscore", split, "rank", variant].n_clusters
+    sizes = [
+        [rows["clipscore", split, "rank", v].n_clusters for v in ("paper", "equation")]
         for split in ("all", "synth", "nat", "real")
-        for variant in ("paper", "equation")
-    }
-    assert sizes == {
-        ("all", "paper"): 164,
-        ("all", "equation"): 165,
-        ("synth", "paper"): 111,
-        ("synth", "equation"): 111,
-        ("nat", "paper"): 25,
-        ("nat", "equation"): 25,
-        ("real", "paper"): 28,
-        ("real", "equation"): 29,
-    }
+    ]
+    assert sizes == [[164, 165], [111, 111], [25, 25], [28, 29]]
 
 
 def test_the_blank_cells_of_graph_164_are_counted_where_that_graph_is(
@@ -143,20 +133,16 @@ def test_only_released_metrics_have_printed_deltas(answers: Ts2Answers, scores: 
     assert all(math.isnan(row.value) and "llmscore_over" in row.note for row in printed)
 
 
-def test_other_scores_under_a_released_name_have_no_printed_deltas(
+def test_other_scores_have_no_printed_deltas_and_no_scores_undefined_rows(
     answers: Ts2Answers, scores: ScoreTable
 ) -> None:
-    table = ScoreTable(scores.overall[["clipscore"]] ** 2)
-    measured = Ts2().evaluate(table, answers, 10)
-    assert not [row for row in measured.rows if row.variant == "as_printed"]
-
-
-def test_a_metric_without_scores_has_undefined_rows_that_say_so(
-    answers: Ts2Answers, scores: ScoreTable
-) -> None:
-    table = ScoreTable(scores.overall[["clipscore"]] * math.nan)
-    measured = Ts2().evaluate(table, answers, 10)
-    assert all(math.isnan(row.value) and row.note for row in measured.rows)
+    clipscore = scores.overall[["clipscore"]]
+    other, nothing = (
+        Ts2().evaluate(ScoreTable(table), answers, 10).rows
+        for table in (clipscore**2, clipscore * math.nan)
+    )
+    assert not [row for row in other if row.variant == "as_printed"]
+    assert all(math.isnan(row.value) and row.note for row in nothing)
 
 
 def test_a_repeated_evaluation_gives_the_same_rows(

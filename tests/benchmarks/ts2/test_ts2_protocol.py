@@ -1,4 +1,4 @@
-"""The TS2 protocol on graphs small enough to compute by hand."""
+"""Protocol of TS2 on graphs small enough to compute by hand, and its erratum."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ from hypothesis import strategies as st
 from benchmarks.rows import Measured, Row
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
-from benchmarks.ts2.answers import Ts2Answers
-from benchmarks.ts2.graph_measures import KEYS, Graph, MeasureKey
-from benchmarks.ts2.measures import MEASURES
-from benchmarks.ts2.protocol import graph_values, measure
+from benchmarks.ts2.load import Ts2Answers
+from benchmarks.ts2.measures import KEYS, MEASURES, Graph, MeasureKey
+from benchmarks.ts2.protocol import graph_values, measure, printed_delta, printed_deltas
 from benchmarks_perf.ts2_protocol import plain_evaluation, random_answers, random_scores
 
 NAN = math.nan
-Node = tuple[str, int]
-"""Label of a node and how many images it holds."""
+RANK, SEP, DELTA, EQ_RANK, EQ_SEP, EQ_DELTA, MIDRANK = KEYS
+RANKS, SEPS, DELTAS = (RANK, EQ_RANK, MIDRANK), (SEP, EQ_SEP), (DELTA, EQ_DELTA)
 
 
 def values_of(labels: Sequence[str], scores: Sequence[float]) -> dict[MeasureKey, float]:
@@ -58,82 +57,45 @@ def rows_of(
     return measured, keyed
 
 
-# One graph
-
-
-def test_scores_that_fall_with_every_error_are_perfect() -> None:
-    found = values_of(["0", "1a", "2a"], [3.0, 2.0, 1.0])
-    assert found["rank", "equation"] == pytest.approx(1.0)
-    assert found["rank_midrank", "equation"] == pytest.approx(1.0)
-    assert found["rank", "paper"] == pytest.approx(1.0)
-    assert found["sep", "paper"] == found["sep", "equation"] == 1.0
-    assert found["delta", "paper"] == found["delta", "equation"] == 1.0
-
-
-def test_scores_that_rise_with_every_error_are_perfectly_wrong_but_separate() -> None:
-    found = values_of(["0", "1a", "2a"], [1.0, 2.0, 3.0])
-    assert found["rank", "paper"] == found["rank", "equation"] == pytest.approx(-1.0)
-    assert found["sep", "paper"] == found["sep", "equation"] == 1.0
-    assert found["delta", "paper"] == found["delta", "equation"] == -1.0
-
-
-def test_the_worked_example_of_section_6_4_is_perfect_with_average_ranks_only() -> None:
-    found = values_of(["0", "1a", "1a", "2a"], [1.0, 0.5, 0.5, 0.0])
-    assert found["rank_midrank", "equation"] == pytest.approx(1.0)
-    # Eq. 1: ranks of the errors 0 1 1 3, of the scores 3 1 1 0.
-    assert found["rank", "equation"] == pytest.approx(17 / 19)
-
-
-def test_the_root_enters_a_walk_of_the_paper_twice() -> None:
-    # The sample is 0, 0, 1, 2 with scores 2, 2, 3, 1; centred ranks of the errors are
-    # -1 -1 .5 1.5 and of the scores 0 0 1.5 -1.5.
-    found = values_of(["0", "1a", "2a"], [2.0, 3.0, 1.0])
-    assert found["rank", "paper"] == pytest.approx(1.5 / math.sqrt(4.5 * 4.5))
-    assert found["rank_midrank", "equation"] == pytest.approx(0.5)
-
-
-def test_two_roots_make_four_pairs_of_roots() -> None:
-    # Root pairs aa, ab, ba, bb with root means 4, 3, 3, 2, each with two root images.
-    found = values_of(["0a", "0b", "1"], [4.0, 2.0, 1.0])
-    assert found["delta", "paper"] == pytest.approx((3 + 2 + 2 + 1) / 4)
-    assert found["delta", "equation"] == pytest.approx((3 + 1) / 2)
-
-
-def test_longer_walks_weigh_more_in_the_paper_and_alike_in_the_equations() -> None:
-    # Node 1a has one image (walk size 2 + 1), node 1b three (walk size 2 + 3).
-    found = values_of(["0", "1a", "1b", "1b", "1b"], [1.0, 0.0, 2.0, 2.0, 2.0])
-    assert found["delta", "paper"] == pytest.approx((3 * 1 + 5 * -1) / 8)
-    assert found["delta", "equation"] == pytest.approx(0.0)
-
-
-def test_separation_of_the_paper_compares_all_levels_and_of_the_equations_neighbours() -> None:
-    # KS of levels 0-1: 1/2, 1-2: 1/2, 0-2: 1.
-    found = values_of(["0", "0", "1", "1", "2", "2"], [4.0, 3.0, 3.0, 2.0, 2.0, 1.0])
-    assert found["sep", "paper"] == pytest.approx((0.5 + 0.5 + 1.0) / 3)
-    assert found["sep", "equation"] == pytest.approx(0.5)
-
-
-def test_a_missing_level_makes_its_neighbours_adjacent() -> None:
-    found = values_of(["0", "2a", "3a"], [5.0, 3.0, 2.0])
-    assert found["delta", "equation"] == found["delta", "paper"] == pytest.approx(1.5)
-
-
-def test_a_graph_with_one_level_counts_as_zero() -> None:
-    assert set(values_of(["0", "0", "0"], [1.0, 2.0, 3.0]).values()) == {0.0}
-
-
-def test_constant_scores_count_as_zero() -> None:
-    assert set(values_of(["0", "1a", "1b", "2"], [0.1] * 4).values()) == {0.0}
-
-
-def test_nodes_of_one_level_are_alternatives_and_never_pooled() -> None:
-    # Pooled, level 1 would overlap level 0; as alternatives one walk is perfect, one inverted.
-    found = values_of(["0", "1a", "1b"], [2.0, 1.0, 3.0])
-    assert found["rank", "equation"] == pytest.approx(0.0)
-    assert found["sep", "equation"] == 1.0
-
-
-# Missing scores
+@pytest.mark.parametrize(
+    ("labels", "scores", "expected"),
+    [
+        # Scores that fall with every error are perfect; rising ones are wrong, but separate.
+        ("0 1a 2a", [3, 2, 1], dict.fromkeys(KEYS, 1.0)),
+        ("0 1a 2a", [1, 2, 3], dict.fromkeys([*RANKS, *DELTAS], -1.0) | dict.fromkeys(SEPS, 1.0)),
+        # Section 6.4 is perfect with average ranks only. Eq. 1: ranks of the errors 0 1 1 3, of the
+        # scores 3 1 1 0. These lower ranks are not symmetric under negation.
+        ("0 1a 1a 2a", [1, 0.5, 0.5, 0], {MIDRANK: 1.0, EQ_RANK: 17 / 19}),
+        ("0 1 1 2", [2, 1, 1, 0], {EQ_RANK: 17 / 19}),
+        ("0 1 1 2", [-2, -1, -1, 0], {EQ_RANK: -1.0}),
+        # The root enters a walk of the paper twice: the sample is 0, 0, 1, 2 with scores 2, 2, 3, 1;
+        # centred ranks of the errors are -1 -1 .5 1.5 and of the scores 0 0 1.5 -1.5.
+        ("0 1a 2a", [2, 3, 1], {RANK: 1.5 / math.sqrt(4.5 * 4.5), MIDRANK: 0.5}),
+        # Root pairs aa, ab, ba, bb with root means 4, 3, 3, 2, each with two root images.
+        ("0a 0b 1", [4, 2, 1], {DELTA: (3 + 2 + 2 + 1) / 4, EQ_DELTA: (3 + 1) / 2}),
+        # Longer walks weigh more in the paper: node 1a has one image (walk size 2 + 1), 1b three.
+        ("0 1a 1b 1b 1b", [1, 0, 2, 2, 2], {DELTA: (3 * 1 + 5 * -1) / 8, EQ_DELTA: 0.0}),
+        # Separation of the paper compares all levels: KS of levels 0-1: 1/2, 1-2: 1/2, 0-2: 1.
+        ("0 0 1 1 2 2", [4, 3, 3, 2, 2, 1], {SEP: (0.5 + 0.5 + 1) / 3, EQ_SEP: 0.5}),
+        # A missing level makes its neighbours adjacent.
+        ("0 2a 3a", [5, 3, 2], dict.fromkeys(DELTAS, 1.5)),
+        # One level, and constant scores, count as zero.
+        ("0 0 0", [1, 2, 3], dict.fromkeys(KEYS, 0.0)),
+        ("0 1a 1b 2", [0.1] * 4, dict.fromkeys(KEYS, 0.0)),
+        # Nodes of one level are alternatives: one walk is perfect, one inverted.
+        ("0 1a 1b", [2, 1, 3], {EQ_RANK: 0.0, EQ_SEP: 1.0}),
+        # A node without any score is skipped in the walks through it.
+        ("0 1a 2a", [5, NAN, 1], dict.fromkeys(DELTAS, 4.0) | {RANK: 1.0}),
+        ("0 1", [NAN, NAN], dict.fromkeys(KEYS, NAN)),
+        # A single score is no walk for the rank of the paper.
+        ("0 1 2", [NAN, 3, NAN], {RANK: NAN, SEP: 0.0, DELTA: 0.0, EQ_RANK: 0.0}),
+    ],
+)
+def test_measures_of_one_graph(
+    labels: str, scores: list[float], expected: dict[MeasureKey, float]
+) -> None:
+    found = values_of(labels.split(), scores)
+    assert {key: found[key] for key in expected} == pytest.approx(expected, nan_ok=True)
 
 
 def test_an_image_without_score_counts_as_if_it_were_not_in_the_graph() -> None:
@@ -142,22 +104,6 @@ def test_an_image_without_score_counts_as_if_it_were_not_in_the_graph() -> None:
     kept = [i for i, score in enumerate(scores) if not math.isnan(score)]
     without = values_of([labels[i] for i in kept], [scores[i] for i in kept])
     assert values_of(labels, scores) == pytest.approx(without, abs=1e-15)
-
-
-def test_a_node_without_any_score_is_skipped_in_the_walks_through_it() -> None:
-    found = values_of(["0", "1a", "2a"], [5.0, NAN, 1.0])
-    assert found["delta", "equation"] == found["delta", "paper"] == pytest.approx(4.0)
-    assert found["rank", "paper"] == pytest.approx(1.0)
-
-
-def test_a_graph_without_any_score_is_undefined() -> None:
-    assert all(math.isnan(value) for value in values_of(["0", "1"], [NAN, NAN]).values())
-
-
-def test_a_single_score_is_no_walk_for_the_rank_of_the_paper() -> None:
-    found = values_of(["0", "1", "2"], [NAN, 3.0, NAN])
-    assert math.isnan(found["rank", "paper"])
-    assert found["sep", "paper"] == found["delta", "paper"] == found["rank", "equation"] == 0.0
 
 
 def test_missing_scores_of_one_metric_do_not_touch_another() -> None:
@@ -170,9 +116,6 @@ def test_missing_scores_of_one_metric_do_not_touch_another() -> None:
         assert both[key][0] == pytest.approx(values_of(labels, holed.tolist())[key])
 
 
-# Rows
-
-
 TOY = {
     "a": ("easy", "count", ["0", "1", "2"]),
     "b": ("easy", "colour", ["0", "1"]),
@@ -181,20 +124,13 @@ TOY = {
 TOY_SCORES = [3.0, 2.0, 1.0, 2.0, 1.0, 1.0, 2.0]
 
 
-def test_rows_cover_all_splits_and_skills_in_both_variants() -> None:
+def test_rows_are_plain_means_over_the_graphs_of_each_split_and_skill() -> None:
     _, rows = rows_of(answers_of(TOY), {"m": TOY_SCORES})
-    parts = {("all", None), ("easy", None), ("hard", None), ("all", "count"), ("all", "colour")}
-    assert {key[1:3] for key in rows} == parts
     assert {key[3:] for key in rows} == set(KEYS)
     assert {row.measure for row in rows.values()} == set(MEASURES)
-    assert {(row.benchmark, row.revision, row.metric) for row in rows.values()} == {
-        ("toy", "r1", "m")
-    }
-
-
-def test_a_value_is_the_plain_mean_over_the_graphs_of_a_part() -> None:
-    _, rows = rows_of(answers_of(TOY), {"m": TOY_SCORES})
-    value = {key[1:3]: row.value for key, row in rows.items() if key[3:] == ("rank", "equation")}
+    assert {(r.benchmark, r.revision, r.metric) for r in rows.values()} == {("toy", "r1", "m")}
+    value = {key[1:3]: row.value for key, row in rows.items() if key[3:] == EQ_RANK}
+    assert {key[1:3] for key in rows} == value.keys()
     assert value == pytest.approx(
         {
             ("all", None): 1 / 3,
@@ -204,13 +140,13 @@ def test_a_value_is_the_plain_mean_over_the_graphs_of_a_part() -> None:
             ("all", "colour"): 1.0,
         }
     )
-
-
-def test_delta_is_in_standard_deviations_over_all_images_in_every_part() -> None:
-    _, rows = rows_of(answers_of(TOY), {"m": TOY_SCORES})
-    sigma = float(np.std(TOY_SCORES, ddof=1))
+    sigma = float(np.std(TOY_SCORES, ddof=1))  # over all images, in every part
     assert rows["m", "easy", None, "delta", "paper"].value == pytest.approx(1 / sigma)
     assert rows["m", "hard", None, "delta", "equation"].value == pytest.approx(-1 / sigma)
+    alone = rows["m", "hard", None, "rank", "paper"]
+    assert (alone.value, math.isnan(alone.ci_low)) == (-1.0, True)
+    assert "no interval" in alone.note
+    assert rows_of(answers_of(TOY), {})[0].rows == ()
 
 
 def test_mended_cells_are_left_out_of_sigma_in_the_paper_variant_only() -> None:
@@ -265,14 +201,6 @@ def test_delta_of_constant_scores_is_undefined_and_says_so() -> None:
     assert rows["m", "all", None, "rank", "paper"].value == 0.0
 
 
-def test_a_part_with_one_graph_has_no_interval() -> None:
-    _, rows = rows_of(answers_of(TOY), {"m": TOY_SCORES})
-    row = rows["m", "hard", None, "rank", "paper"]
-    assert row.value == -1.0
-    assert math.isnan(row.ci_low)
-    assert "no interval" in row.note
-
-
 def test_resamples_are_means_over_the_drawn_graphs_with_sigma_held_fixed() -> None:
     measured, _ = rows_of(answers_of(TOY), {"m": TOY_SCORES})
     counts = ResamplingPlan(tuple(TOY), seed=1, n_resamples=50).counts
@@ -287,14 +215,7 @@ def test_resamples_are_means_over_the_drawn_graphs_with_sigma_held_fixed() -> No
         assert row.ci_low <= row.value <= row.ci_high
 
 
-def test_a_table_without_metrics_gives_no_rows() -> None:
-    measured, _ = rows_of(answers_of(TOY), {})
-    assert measured.rows == ()
-
-
-# Against a plain evaluation, and properties
-
-
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning:scipy")
 @pytest.mark.parametrize("missing", [0.0, 0.1, 0.5])
 def test_every_graph_agrees_with_a_walk_by_walk_evaluation(missing: float) -> None:
@@ -329,31 +250,22 @@ def approx_equal(left: float, right: float) -> bool:
 
 @settings(deadline=None)
 @given(scored_graphs())
-def test_rank_and_separation_do_not_change_under_a_rising_transform(
-    graph: tuple[list[str], list[float]],
-) -> None:
+def test_transforms_of_scores_and_ranges_of_values(graph: tuple[list[str], list[float]]) -> None:
     labels, scores = graph
-    before, after = values_of(labels, scores), values_of(labels, [math.exp(s) for s in scores])
-    assert all(approx_equal(before[key], after[key]) for key in KEYS if key[0] != "delta")
-
-
-@settings(deadline=None)
-@given(scored_graphs())
-def test_negated_scores_negate_midrank_rank_and_delta_and_keep_separation(
-    graph: tuple[list[str], list[float]],
-) -> None:
-    labels, scores = graph
-    before, after = values_of(labels, scores), values_of(labels, [-s for s in scores])
-    for key in (("rank", "paper"), ("rank_midrank", "equation"), ("delta", "paper")):
-        assert approx_equal(before[key], -after[key])
-    for key in (("sep", "paper"), ("sep", "equation")):
-        assert approx_equal(before[key], after[key])
-
-
-def test_the_lower_ranks_of_the_equation_are_not_symmetric_under_negation() -> None:
-    labels = ["0", "1", "1", "2"]
-    assert values_of(labels, [2.0, 1.0, 1.0, 0.0])["rank", "equation"] == pytest.approx(17 / 19)
-    assert values_of(labels, [-2.0, -1.0, -1.0, 0.0])["rank", "equation"] == pytest.approx(-1)
+    before = values_of(labels, scores)
+    risen, negated = (
+        values_of(labels, moved) for moved in ([math.exp(s) for s in scores], [-s for s in scores])
+    )
+    for key in KEYS:
+        assert key[0] == "delta" or approx_equal(before[key], risen[key])
+    for key in (RANK, MIDRANK, DELTA):
+        assert approx_equal(before[key], -negated[key])
+    for key in SEPS:
+        assert approx_equal(before[key], negated[key])
+    for (name, _), value in before.items():
+        info = MEASURES[name]
+        assert info.low is None or value >= info.low - 1e-12
+        assert info.high is None or value <= info.high + 1e-12
 
 
 @settings(deadline=None)
@@ -366,15 +278,6 @@ def test_the_order_of_the_images_does_not_matter(
     before = values_of(*graph)
     after = values_of([graph[0][i] for i in order], [graph[1][i] for i in order])
     assert all(approx_equal(before[key], after[key]) for key in KEYS)
-
-
-@settings(deadline=None)
-@given(scored_graphs())
-def test_values_stay_in_their_range(graph: tuple[list[str], list[float]]) -> None:
-    for (name, _), value in values_of(*graph).items():
-        info = MEASURES[name]
-        assert info.low is None or value >= info.low - 1e-12
-        assert info.high is None or value <= info.high + 1e-12
 
 
 def test_images_and_graphs_are_counted_in_all_and_by_split() -> None:
@@ -390,3 +293,31 @@ def test_images_and_graphs_are_counted_in_all_and_by_split() -> None:
         "real: graphs": 1,
         "real: images": 3,
     }
+
+
+def test_each_cell_slides_one_row_down_over_sigma_and_the_cells_above() -> None:
+    deltas = np.arange(164.0)
+    cells = printed_delta(deltas, 2.0)
+    total = deltas.sum()
+    everything = total / 164 / 2
+    synth = (total - 0 + 2) / 164 / 2
+    nat = (total - 0 - 1 + 2 + everything) / 164 / 2
+    real = (total - 0 - 1 - 2 + 2 + everything + synth) / 164 / 2
+    assert cells == pytest.approx({"all": everything, "synth": synth, "nat": nat, "real": real})
+
+
+def test_the_columns_of_the_two_llmscores_change_places() -> None:
+    one, two, three = (np.full(164, value) for value in (1.0, 2.0, 3.0))
+    cells = printed_deltas(
+        {"llmscore_ec": one, "llmscore_over": two, "clipscore": three},
+        {"llmscore_ec": -1.0, "llmscore_over": -1.0, "clipscore": 1.0},
+    )
+    assert [cells[name]["all"] for name in ("llmscore_ec", "llmscore_over", "clipscore")] == [
+        -2.0,
+        -1.0,
+        3.0,
+    ]
+
+
+def test_one_llmscore_alone_has_no_printed_cells() -> None:
+    assert printed_deltas({"llmscore_ec": np.ones(164)}, {"llmscore_ec": -1.0}) == {}

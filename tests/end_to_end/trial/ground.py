@@ -9,16 +9,16 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.end_to_end.commands import REPOSITORY, environment
+from tests.processes import finished, running
 
 ORDINARY = 64123
 """An ordinary user whom no machine knows by name, as in many containers."""
 STORE = "lab/assay"
-_PATIENCE_S = 240
 
 
 @dataclass
@@ -28,10 +28,12 @@ class Ground:
     Attributes:
         place: folder of all of it, open to everybody to pass.
         settings: environment of every command, by name.
+        around: what ends with the trial.
         children: processes that go on, by name.
     """
 
     place: Path
+    around: ExitStack
     settings: dict[str, str] = field(default_factory=dict)
     children: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
@@ -52,14 +54,10 @@ class Ground:
 
     def run(self, *words: object, user: str = "", **more: str) -> subprocess.CompletedProcess[str]:
         """`python ...` to its end, as an account of Assay."""
-        return subprocess.run(
+        return finished(
             self._command(words),
             cwd=REPOSITORY,
             env=self._environment(user, more),
-            capture_output=True,
-            text=True,
-            timeout=_PATIENCE_S,
-            check=False,
         )
 
     def evaluator(self, *words: object, user: str = "", code: int = 0, **more: str) -> str:
@@ -72,13 +70,14 @@ class Ground:
     def start(self, name: str, *words: object, user: str = "", **more: str) -> int:
         """`python ...` that goes on, with a log of its name; its process id."""
         with self.log(name).open("wb") as log:
-            self.children[name] = subprocess.Popen(
+            process = running(
                 self._command(words),
                 cwd=REPOSITORY,
                 env=self._environment(user, more),
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
+            self.children[name] = self.around.enter_context(process)
         return self.children[name].pid
 
     def log(self, name: str) -> Path:
@@ -88,7 +87,7 @@ class Ground:
     def kill(self, name: str) -> None:
         """Nothing can be done about it from within."""
         self.children[name].send_signal(signal.SIGKILL)
-        assert self.children.pop(name).wait(timeout=30) == -signal.SIGKILL
+        assert self.children.pop(name).wait(timeout=60) == -signal.SIGKILL
 
     def stop(self, name: str) -> int:
         """Tell it to end; how it did."""
@@ -123,20 +122,17 @@ class Ground:
 @contextmanager
 def clean_ground() -> Iterator[Ground]:
     """All of it new; nothing that was started outlives the block."""
-    with tempfile.TemporaryDirectory(prefix="assay-trial-", dir="/var/tmp") as name:
-        ground = Ground(Path(name))
+    with (
+        tempfile.TemporaryDirectory(prefix="assay-trial-", dir="/var/tmp") as name,
+        ExitStack() as around,
+    ):
+        ground = Ground(Path(name), around)
         ground.place.chmod(0o755)
         for folder in ("home", "tmp", "sent"):
             (ground.place / folder).mkdir()
         _copy_files(ground.code)
         ground.own(ground.place)
-        try:
-            yield ground
-        finally:
-            for process in ground.children.values():
-                with suppress(ProcessLookupError):
-                    process.kill()
-                process.wait()
+        yield ground
 
 
 def _copy_files(target: Path) -> None:

@@ -6,7 +6,6 @@ It reads one request a line, in JSON, and answers each with one line.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -17,6 +16,7 @@ from typing import Any
 from tests.end_to_end.commands import REPOSITORY
 from tests.hub.accounts import Account
 from tests.hub.server import HubServer, running_hub
+from tests.processes import running
 
 _EVERYTHING = "*"
 _WITHOUT_END = 1_000_000
@@ -72,16 +72,11 @@ def hub_process() -> Iterator[HubProcess]:
     """A Hub for as long as the block runs."""
     command = [sys.executable, "-m", "tests.end_to_end.trial.hub_process"]
     pipe = subprocess.PIPE
-    with subprocess.Popen(
-        command, cwd=REPOSITORY, stdin=pipe, stdout=pipe, text=True, env=dict(os.environ)
-    ) as process:
-        try:
-            yield HubProcess(process)
-        finally:
-            assert process.stdin is not None
-            process.stdin.close()
-            code = process.wait(timeout=30)
-    assert code == 0, "the Hub itself failed; its errors are above"
+    with running(command, cwd=REPOSITORY, stdin=pipe, stdout=pipe, text=True) as process:
+        yield HubProcess(process)
+        assert process.stdin is not None
+        process.stdin.close()
+        assert process.wait(timeout=60) == 0, "the Hub itself failed; its errors are above"
 
 
 def _answer(hub: HubServer, question: Mapping[str, Any]) -> object:

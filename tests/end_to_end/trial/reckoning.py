@@ -16,8 +16,8 @@ import pandas as pd
 from PIL import Image
 from scipy.stats import rankdata, spearmanr
 
-from benchmarks.croc.answers import CrocAnswers
-from benchmarks.gecko.aligned import align
+from benchmarks.croc.load import CrocAnswers
+from benchmarks.gecko.load import align
 from benchmarks.registry import load_registry
 from benchmarks.schema import Questions, ScoreTable
 from benchmarks_perf.ts2_protocol import plain_evaluation

@@ -12,7 +12,7 @@ import pandas as pd
 
 from benchmarks.registry import load_registry
 from evaluator.bundled import FOLDER
-from evaluator.demo.simulated_models import draw
+from evaluator.demo.simulated_models import write_generations
 from tests.end_to_end.trial.ground import Ground
 from tests.hostile.attempts import ATTEMPTS, scorer_of
 from tests.hostile.corpus.texts import behaving_after, scoring
@@ -57,11 +57,14 @@ def write_all(ground: Ground, decoys: Decoys) -> None:
         "time.sleep(0.006)\n        found = [_colour",
     )
     _changed(sent / "ada" / "scorer.py", "import numpy as np", "import time\n\nimport numpy as np")
+    # An unchanged template would judge no models.
+    with (sent / "bob" / "scorer.py").open("a") as source:
+        source.write("\n# Bob's own.\n")
     # Nobody else's scores, or it would be flagged as a copy.
     _changed(sent / "dee" / "scorer.py", "NEAR = 60.0", "NEAR = 45.0")
     _counting_house(sent / "fay")
     wave().to_csv(sent / "cyd.csv", index=False)
-    draw(MODEL, sent / "eve")
+    write_generations(MODEL, sent / "eve")
     _module(sent / "mal", NAMES["mal"], decoys.fill(scorer_of(ATTEMPTS)), ON["mal"])
     _module(sent / "kit", "stumbler", scoring(_STUMBLES), ("demo_ts2",))
     _module(sent / "hugo", "glutton", behaving_after("held = bytearray(9 << 30)"), ("demo_ts2",))

@@ -36,7 +36,12 @@ from tests.end_to_end.trial.traces import answers_with, files_below, files_with
 from tests.end_to_end.trial.waiting import fetched, told, until
 from tests.hostile.attempts import ATTEMPTS
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.isolation, pytest.mark.browser]
+pytestmark = [
+    pytest.mark.timeout(900),
+    pytest.mark.isolation,
+    pytest.mark.browser,
+    pytest.mark.slow,
+]
 ENDS = {
     **dict.fromkeys(("ada", "bob", "cyd", "dee", "eve", "fay", "mal"), State.PUBLISHED),
     **dict.fromkeys(("kit", "hugo"), State.FAILED),

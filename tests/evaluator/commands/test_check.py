@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from benchmarks.demo import gecko_split
+from benchmarks.demo.load import gecko_answers
 from benchmarks.errors import PlatformError, SubmitterError
-from benchmarks.prompt_sets.image_names import image_file
+from benchmarks.prompt_sets.prompt_set import image_file
 from benchmarks.registry import load_registry
 from evaluator.__main__ import command_line
 from evaluator.commands import check as command
@@ -56,11 +56,13 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
     return folder, _check(folder, *OURS)
 
 
+@pytest.mark.slow
 def test_all_that_an_author_asks_is_answered(good: tuple[Path, Result]) -> None:
     _, done = good
     assert done.exit_code == 0, done.output
     for said in (
         "my-metric 1: 3 files",
+        "Its code is that of the plain template, unchanged.",
         "Isolated by: unsandboxed",
         "Scores",
         "Rank (Spearman ρ)",
@@ -85,6 +87,7 @@ def test_its_receipt_lies_beside_it_and_is_of_it(good: tuple[Path, Result]) -> N
     assert {"python", "assay", "numpy", "torch"} <= set(receipt.versions)
 
 
+@pytest.mark.slow
 def test_programs_are_told_the_same(tmp_path: Path) -> None:
     folder = _plain(tmp_path / "my-metric")
     place = tmp_path / "elsewhere" / "r.json"
@@ -147,6 +150,7 @@ def test_an_error_of_the_code_is_told_with_its_line_and_the_end_of_the_log(tmp_p
     assert not (tmp_path / "mine.receipt.json").exists()
 
 
+@pytest.mark.slow
 def test_what_might_not_rank_ends_with_one_and_says_why(tmp_path: Path) -> None:
     folder = _module(
         tmp_path / "m",
@@ -231,11 +235,11 @@ def test_generations_without_a_wanted_image_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("packing", ["folder", "zip", "tar", "parquet"])
 def test_generations_are_checked_in_whatever_form(packing: str, tmp_path: Path) -> None:
-    prompts, seeds = gecko_split.prompts(), (1,)
+    prompts, seeds = list(gecko_answers().prompts["prompt_id"]), (1,)
     one = made_of_demo(seeds)
-    del one.files[one.rows[prompts[0].id, 1]["file"]]
-    one.rows[prompts[0].id, 1].update(file=None, problem="nsfw")
-    one.files[image_file(prompts[1].id, 1)] = encoded(picture(2))
+    del one.files[one.rows[prompts[0], 1]["file"]]
+    one.rows[prompts[0], 1].update(file=None, problem="nsfw")
+    one.files[image_file(prompts[1], 1)] = encoded(picture(2))
     words: tuple[str, ...] = ()
     if packing == "folder":
         path = one.folder(tmp_path / "f")
@@ -257,6 +261,7 @@ def test_generations_are_checked_in_whatever_form(packing: str, tmp_path: Path) 
     assert "Draw each prompt and seed by itself" in done.output
 
 
+@pytest.mark.slow
 @pytest.mark.isolation
 def test_it_runs_in_a_real_box(tmp_path: Path) -> None:
     status = machine_isolation()
@@ -284,6 +289,7 @@ def test_it_runs_in_a_real_box(tmp_path: Path) -> None:
     assert "unsandboxed" not in said["isolation"]
 
 
+@pytest.mark.slow
 def test_missing_scores_stand_in_the_way_of_a_rank(tmp_path: Path) -> None:
     folder = _module(
         tmp_path / "m",
@@ -301,6 +307,7 @@ def test_missing_scores_stand_in_the_way_of_a_rank(tmp_path: Path) -> None:
     assert "at most 2 %" in said["verdict"]
 
 
+@pytest.mark.slow
 def test_scores_that_are_all_the_same_are_remarked_on_and_the_log_is_shown(tmp_path: Path) -> None:
     folder = _module(
         tmp_path / "m",
@@ -319,6 +326,7 @@ def test_scores_that_are_all_the_same_are_remarked_on_and_the_log_is_shown(tmp_p
     assert "python -m evaluator submit" in done.output
 
 
+@pytest.mark.slow
 def test_scores_outside_the_range_of_the_manifest_are_counted(tmp_path: Path) -> None:
     folder = _module(
         tmp_path / "m",
@@ -366,6 +374,7 @@ def test_a_failure_ends_with_what_it_means(tmp_path: Path) -> None:
     assert "submit" not in done.output
 
 
+@pytest.mark.slow
 def test_a_repository_of_the_hub_is_checked_like_a_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

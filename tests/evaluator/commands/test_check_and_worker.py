@@ -25,6 +25,7 @@ from leaderboard.records import Status
 from leaderboard.states import State
 from leaderboard.store.memory import memory_store
 from tests.evaluator.rig import ADA
+from tests.tiers import all_slow_but_one
 
 NAME = "demo_ts2"
 MANIFEST = f'name = "mine"\nbenchmarks = ["{NAME}"]\n'
@@ -92,7 +93,7 @@ def _worked(folder: Path, scratch: Path, receipt: bytes | None = None) -> tuple[
     return status, ledger
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", all_slow_but_one(FAULTS))
 def test_a_module_that_fails_in_a_worker_fails_alike_in_check(fault: str, tmp_path: Path) -> None:
     code, source = FAULTS[fault]
     folder = _module(tmp_path / "mine", source)
@@ -129,6 +130,7 @@ def test_what_the_desk_refuses_check_lists(manifest: str, file: str, tmp_path: P
     assert problem["message"] in str(refused.value)
 
 
+@pytest.mark.slow
 def test_a_module_that_passes_check_gets_the_same_scores_from_a_worker(tmp_path: Path) -> None:
     source = textwrap.dedent("""
         class Scorer:

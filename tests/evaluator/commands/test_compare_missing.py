@@ -10,7 +10,7 @@ import pytest
 from benchmarks.inference import IN_STEPS
 from benchmarks.rows import Row
 from benchmarks.scores import read_scores
-from benchmarks.ts2.benchmark import Ts2
+from benchmarks.ts2.protocol import Ts2
 from evaluator.commands.compare_files import contenders, measured_field
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.comparing import Match, compare_cells, why_uncounted, why_untested

@@ -13,7 +13,7 @@ from benchmarks.scores import read_scores, write_scores
 from benchmarks.statistics.multiplicity import benjamini_hochberg, holm
 from benchmarks.statistics.resampling import seed_of
 from benchmarks.statistics.sign_flips import flip_tests
-from benchmarks.ts2.benchmark import Ts2
+from benchmarks.ts2.protocol import Ts2
 from evaluator.commands.compare_files import contenders, measured_field
 from leaderboard.ranking.comparing import Match, compare_cells
 from tests.evaluator.commands.rated import (
@@ -177,6 +177,7 @@ def test_the_mean_of_several_skills_is_compared_as_on_the_board(
     assert both["skill"] == "few+many"
 
 
+@pytest.mark.slow
 @pytest.mark.paper
 def test_on_ts2_every_bit_is_that_of_the_judged_file_of_all_twelve(
     assay_data: Path,

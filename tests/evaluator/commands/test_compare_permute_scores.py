@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.statistics.permutation.perm_both import perm_both
+from benchmarks.statistics.perm_both import perm_both
 from benchmarks.statistics.resampling import seed_of
 from evaluator.commands.compare_permuted import NO_POOL
 from tests.evaluator.commands.rated import (

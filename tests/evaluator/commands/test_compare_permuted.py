@@ -16,10 +16,10 @@ import pytest
 from benchmarks.comparison import Compared
 from benchmarks.rows import PooledSample
 from benchmarks.schema import Selector
-from benchmarks.statistics.permutation.perm_both import perm_both
+from benchmarks.statistics.perm_both import perm_both
 from benchmarks.statistics.resampling import seed_of
-from benchmarks.tifa160.benchmark import CARD, Tifa160
 from benchmarks.tifa160.load import HUMAN
+from benchmarks.tifa160.protocol import CARD, Tifa160
 from evaluator.commands.compare_files import (
     Field,
     Pools,
@@ -52,6 +52,7 @@ def compared(field: Field, measure: str, facet: str) -> tuple[Compared, ...]:
     return compare_cells([Match(field.slices[key], a, b) for a, b in pairs], CARD, field.names)
 
 
+@pytest.mark.slow
 @pytest.mark.paper
 @pytest.mark.parametrize(
     ("measure", "facet"),

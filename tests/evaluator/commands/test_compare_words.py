@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks.comparison import Compared, corrected
-from benchmarks.comparison_words import (
+from benchmarks.comparison import (
+    Compared,
+    corrected,
     dominance_words,
     effect_words,
     evidence_words,

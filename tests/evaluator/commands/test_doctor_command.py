@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benchmarks.released import bundle
+from benchmarks.released.bundle import read_manifest
+from benchmarks.ts2.protocol import Ts2
 from evaluator.isolation.backend import IsolationStatus, Probe
 from leaderboard.publication.snapshot_file import PATH
 from leaderboard.store.folder import folder_store
@@ -88,3 +92,21 @@ def test_a_snapshot_that_cannot_be_read_is_broken_until_it_is_repaired(
     assert doctor("doctor").code == 3
     assert doctor("doctor", "--repair").code == 0
     assert doctor("doctor", "--rebuild").code == 0
+
+
+def test_a_changed_table_of_released_results_is_broken_and_named(
+    doctor: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ASSAY_DATA", raising=False)
+    whole = states(doctor("doctor", "--json").json)
+    assert whole["released results"].startswith(f"{len(read_manifest().files)} tables")
+    shutil.copytree(bundle.FOLDER, tmp_path / "released")
+    monkeypatch.setattr(bundle, "FOLDER", tmp_path / "released")
+    monkeypatch.setattr("evaluator.commands.doctor.load_registry", lambda: {"ts2": Ts2()})
+    (tmp_path / "released" / "ts2" / "structure.parquet").write_bytes(b"PAR1")
+    (tmp_path / "released" / "ts2" / "scores.parquet").unlink()
+    told = doctor("doctor", "--json")
+    assert told.code == 3
+    broken = [row["state"] for row in told.json if row["broken"]]
+    assert [any(name in one for one in broken) for name in ("structure", "scores")] == [True, True]
+    assert "structure.parquet has sha256" in states(told.json)["benchmark ts2"]

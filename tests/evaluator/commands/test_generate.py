@@ -96,6 +96,7 @@ def test_a_setting_that_is_none_is_wrong_usage(
     assert run(*asked, "--set", setting).exit_code == 2
 
 
+@pytest.mark.slow
 def test_ctrl_c_says_how_to_go_on(
     model: Path, prompts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

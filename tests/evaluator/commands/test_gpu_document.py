@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import torch
 from typer.testing import CliRunner
 
 from evaluator.__main__ import command_line
@@ -17,6 +16,8 @@ COMMAND = (
 
 
 def test_a_metric_runs_on_the_gpu_or_is_refused_where_there_is_none(tmp_path: Path) -> None:
+    import torch
+
     words = COMMAND.replace("scores.parquet", str(tmp_path / "scores.parquet")).split()[3:]
     given = ["--checkpoint", f"model={save_clip(tmp_path / 'clip')}", "--offline"]
     found = CliRunner().invoke(command_line(), [*words, *given])

@@ -38,6 +38,7 @@ def test_without_boards_nobody_judges_and_the_rule_is_shown(begun: Run) -> None:
     }
 
 
+@pytest.mark.slow
 def test_a_decision_is_public_is_in_the_ledger_and_can_be_taken_back(begun: Run) -> None:
     words = ("vqa", "--skill", "count", "--prompt-set", SET)
     made = begun("pin", "vqa", "distrust", *words[1:], "--reason", "trained on it", user="root")

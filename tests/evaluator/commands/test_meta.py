@@ -79,6 +79,7 @@ def titles(text: str) -> list[str]:
 # Widths --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [CROC_SYN, GECKO], ids=["croc_syn", "gecko"])
 @pytest.mark.parametrize("intervals", [None, True, False])
 @settings(max_examples=12, deadline=None)

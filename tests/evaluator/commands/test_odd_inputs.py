@@ -131,6 +131,7 @@ def test_a_store_that_is_a_file_is_ours_and_said(run: Run, tmp_path: Path) -> No
         assert "store_not_writable" in ended.err
 
 
+@pytest.mark.slow
 def test_with_json_nothing_else_is_on_standard_output(run: Run, tmp_path: Path) -> None:
     own_id = id_of(sent(run, tmp_path, "--private"))
     sent(run, tmp_path)
@@ -143,6 +144,7 @@ def test_with_json_nothing_else_is_on_standard_output(run: Run, tmp_path: Path) 
                 assert ended.out == ""
 
 
+@pytest.mark.slow
 def test_a_stranger_is_told_nothing_of_a_private_submission(run: Run, tmp_path: Path) -> None:
     own_id = id_of(sent(run, tmp_path, "--private", "--description", "hush", name="secret"))
     for words in (
@@ -155,6 +157,7 @@ def test_a_stranger_is_told_nothing_of_a_private_submission(run: Run, tmp_path: 
             assert word not in (ended.out + ended.err).replace(str(tmp_path), ""), words
 
 
+@pytest.mark.slow
 def test_scores_of_two_benchmarks_under_one_name_stand_side_by_side(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,6 +18,7 @@ def states(run: Run) -> list[str]:
     return [status["state"] for status in run("status", "--json").json]
 
 
+@pytest.mark.slow
 def test_a_hidden_submission_is_shown_again(run: Run, tmp_path: Path) -> None:
     own_id = id_of(sent(run, tmp_path))
     assert run("hide", own_id, "--reason", "copied", user="root").code == 0
@@ -27,6 +28,7 @@ def test_a_hidden_submission_is_shown_again(run: Run, tmp_path: Path) -> None:
     assert states(run) == ["published"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["hide", "rerun"])
 def test_an_act_of_an_operator_needs_a_reason(run: Run, tmp_path: Path, command: str) -> None:
     own_id = id_of(sent(run, tmp_path))
@@ -36,6 +38,7 @@ def test_an_act_of_an_operator_needs_a_reason(run: Run, tmp_path: Path, command:
     assert states(run) == ["published"]
 
 
+@pytest.mark.slow
 def test_a_rerun_is_queued_and_stays_on_the_boards(run: Run, tmp_path: Path) -> None:
     own_id = id_of(sent(run, tmp_path))
     assert run("rerun", own_id, "--reason", "new data").code == 0
@@ -43,6 +46,7 @@ def test_a_rerun_is_queued_and_stays_on_the_boards(run: Run, tmp_path: Path) -> 
     assert (status["state"], status["on_boards"]) == ("queued", True)
 
 
+@pytest.mark.slow
 def test_a_banned_account_is_told_why_until_the_ban_is_lifted(run: Run, tmp_path: Path) -> None:
     assert run("ban", "local:mallory", "--reason", "labels in the weights").code == 0
     path = tmp_path / "s.csv"
@@ -67,6 +71,7 @@ def test_a_policy_is_changed_with_a_reason_and_read_by_everyone(run: Run) -> Non
     assert "bad_allowance" in wrong.err
 
 
+@pytest.mark.slow
 def test_the_ledger_tells_all_of_it_in_order(run: Run, tmp_path: Path) -> None:
     own_id = id_of(sent(run, tmp_path))
     run("hide", own_id, "--reason", "copied", user="root")
@@ -91,6 +96,7 @@ def test_a_ledger_that_was_tampered_with_is_told(run: Run, tmp_path: Path) -> No
     assert "The chain holds." not in told.out
 
 
+@pytest.mark.slow
 def test_a_worker_that_starts_marks_what_no_submission_needs(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,8 @@ from evaluator.commands.scorers_check import check
 from leaderboard.trust import TrustReport
 from tests.evaluator.scorers.tiny_dual import save_clip
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:

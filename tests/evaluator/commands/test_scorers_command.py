@@ -16,7 +16,6 @@ from typer.testing import CliRunner
 from benchmarks.errors import SubmitterError
 from evaluator.commands.scorers import scorers_app
 from evaluator.commands.scorers_shown import remarks
-from evaluator.scorers.families.dual_encoder import FAMILY
 from evaluator.scorers.registry import load_rows
 from evaluator.scorers.trying import Tried, try_out
 from evaluator.scoring.contract import Answer
@@ -141,6 +140,8 @@ def test_an_unknown_metric_suggests_others(run: Callable[..., Ran]) -> None:
 def test_a_pair_gets_the_score_of_the_scorer_itself(
     run: Callable[..., Ran], clip: Path, images: list[Path]
 ) -> None:
+    from evaluator.scorers.families.dual_encoder import FAMILY
+
     row = load_rows()[NAME]
     scorer: Any = FAMILY.load(row, FAMILY.check(row), here(clip)).scorer
     prepared = [scorer.prepare(Image.open(path).convert("RGB")) for path in images]
@@ -168,6 +169,7 @@ def test_the_last_argument_is_the_prompt(
     assert refused(run("score", NAME, images[0]), "prompt_missing").code == "prompt_missing"
 
 
+@pytest.mark.slow
 def test_what_was_done_to_image_and_prompt_is_said(
     run: Callable[..., Ran], clip: Path, tmp_path: Path
 ) -> None:
@@ -229,6 +231,7 @@ def test_elements_are_for_metrics_that_score_them(
     refused(run(*command), "no_elements")
 
 
+@pytest.mark.slow
 def test_a_lower_precision_is_close_and_recorded(
     run: Callable[..., Ran], clip: Path, images: list[Path]
 ) -> None:
@@ -261,5 +264,6 @@ def test_problems_elements_and_answers_are_shown() -> None:
     json.dumps(told, allow_nan=False)
 
 
+@pytest.mark.slow
 def test_nothing_is_scored_without_an_image(clip: Path) -> None:
     assert try_out(load_rows()[NAME], here(clip), [], ["a dog"]).pairs == ()

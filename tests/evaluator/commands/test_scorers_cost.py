@@ -14,6 +14,8 @@ from evaluator.scorers.registry import load_rows
 from tests.conftest import REPOSITORY
 from tests.evaluator.scorers.tiny_dual import save_clip
 
+pytestmark = pytest.mark.slow
+
 DOCUMENT = REPOSITORY / "docs" / "gpu-and-cluster.md"
 
 

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import ray
 import typer
 
 from benchmarks import command_line
@@ -80,6 +79,7 @@ def first(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.mark.slow
 def test_the_scores_are_those_of_the_engine(first: Path, checkpoint: Path, tmp_path: Path) -> None:
     row = load_rows()[SCORER]
     questions = _first_pairs(find(load_registry(), BENCHMARK).questions(None))
@@ -163,6 +163,7 @@ def test_json_is_the_record(
     assert json.loads(capsys.readouterr().out) == record_of(first)
 
 
+@pytest.mark.slow
 def test_meta_takes_the_file_of_a_whole_benchmark(
     checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,6 +179,7 @@ def test_meta_takes_the_file_of_a_whole_benchmark(
     assert [row.n_missing for row in toy.evaluate(table, toy.answers(None)).rows] == [0]
 
 
+@pytest.mark.slow
 def test_an_image_that_cannot_be_read_is_named_and_the_rest_is_scored(
     checkpoint: Path,
     tmp_path: Path,
@@ -261,9 +263,12 @@ def test_what_cannot_be_run_is_said_at_once(
     assert not list(tmp_path.glob("s.*"))
 
 
+@pytest.mark.slow
 def test_a_ray_that_is_started_for_a_run_gives_the_same_scores_and_ends(
     first: Path, checkpoint: Path, tmp_path: Path
 ) -> None:
+    import ray
+
     keep_token_out_of_home()
     before = signal.getsignal(signal.SIGTERM)
     out = tmp_path / "ray.parquet"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -11,6 +12,9 @@ from typing import Any
 
 import pytest
 
+from benchmarks.settings.model import KEYS
+from benchmarks.settings.sources import SettingsFile
+from evaluator.commands.demo import with_absolute_paths
 from tests.evaluator.commands.submitting import Run
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -57,13 +61,19 @@ def test_a_value_that_is_none_is_shown_and_ends_with_1(
     assert "bad_setting" in ended.err
 
 
-def test_the_example_is_toml_of_comments(run: Run) -> None:
+def test_the_example_explains_every_key_and_can_be_used(run: Run, tmp_path: Path) -> None:
     ended = run("settings", "--example")
     assert ended.code == 0
     assert set(tomllib.loads(ended.out)) >= {"hub", "live", "limits"}
-    assert "ASSAY_OPERATORS" in ended.out
+    file = tmp_path / "settings.toml"
+    for text in (ended.out, re.sub(r"(?m)^# (?=[a-z_]+ = )", "", ended.out)):
+        file.write_text(text)
+        found = SettingsFile(file, named=True).texts()
+        in_force = {s.file_variable or s.variable for s in KEYS.values()}
+        assert set(found) == (set() if text == ended.out else in_force)
 
 
+@pytest.mark.slow
 def test_a_command_finds_the_file_and_says_what_is_mistyped(tmp_path: Path) -> None:
     (tmp_path / ".assay").mkdir()
     (tmp_path / ".assay" / "settings.toml").write_text('store = "elsewhere"\n')
@@ -84,12 +94,18 @@ def test_what_libraries_read_when_they_are_imported_counts_all_the_same(tmp_path
     (tmp_path / "mine.toml").write_text('[hub]\nendpoint = "http://mirror.example"\n')
     program = (
         "from huggingface_hub import constants\n"
-        "from benchmarks.settings.adopting import begin\n"
+        "from benchmarks.settings.sources import load_process\n"
         "import sys\n"
         "print('begun', flush=True)\n"
-        "begin()\n"
+        "load_process()\n"
         "print(constants.ENDPOINT, sys.argv[1:])\n"
     )
     ended = process(tmp_path, "-c", program, "a b", ASSAY_SETTINGS="mine.toml")
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.splitlines() == ["begun", "begun", "http://mirror.example ['a b']"]
+
+
+def test_an_environment_for_another_folder_means_the_same_there() -> None:
+    environment = {"ASSAY_MODELS": "models", "ASSAY_STORE": "s", "HF_HOME": "h", "PORT": "1"}
+    absolute = str(Path("models").absolute())
+    assert with_absolute_paths(environment) == {**environment, "ASSAY_MODELS": absolute}

@@ -97,6 +97,7 @@ def test_withdrawing_asks_first(run: Run, tmp_path: Path) -> None:
     assert run("status", own_id, "--json").json[0]["state"] == "published"
 
 
+@pytest.mark.slow
 def test_a_quota_is_visible_before_and_counts_what_was_scored(run: Run, tmp_path: Path) -> None:
     before = {line["kind"]: line for line in run("quota", "--json").json["standings"]}
     sent(run, tmp_path)

@@ -35,6 +35,7 @@ from tests.benchmarks.toy import Toy
 from tests.evaluator.commands.submitting import SCORES, Run, id_of
 from tests.hub.server import running_hub
 from tests.leaderboard.store.hub_rig import NAME, created, parts_of
+from tests.processes import free_port
 
 SECRET = "a-secret-that-is-long-enough"
 HUB_STORE = f"hub:{NAME}"
@@ -57,12 +58,6 @@ def waiting(run: Run, folder: Path, name: str = "s") -> str:
     path.write_text(SCORES.replace("m,n", f"{name}1,{name}2"))
     words = ("submit", path, "--kind", "scores", "--benchmark", "toy", "--no-wait", "--json")
     return id_of(run(*words).json)
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 def asked(

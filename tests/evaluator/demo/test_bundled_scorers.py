@@ -13,15 +13,13 @@ from typing import Any
 import pytest
 from PIL import Image, ImageDraw
 
-from benchmarks.demo.chance import Chance
-from benchmarks.demo.mistakes import CONTRADICTIONS
-from benchmarks.demo.render import draw
-from benchmarks.demo.scenes import sample_scene
 from benchmarks.registry import load_registry
 from evaluator.bundled import bundled_modules
-from evaluator.demo import train_two_tower
 from evaluator.submission.manifest import Manifest
 from evaluator.submission.validate import validated_source
+from tools.demo_split.models import CONTRADICTIONS
+from tools.demo_split.pictures import draw
+from tools.demo_split.scenes import Chance, sample_scene
 
 FOLDERS = {folder.name: folder for folder in bundled_modules()}
 NAMES = (
@@ -239,6 +237,8 @@ class TestTwoTower:
     def test_tells_fresh_scenes_from_their_contradictions(
         self, kind: str, scorers: dict[str, Any]
     ) -> None:
+        from tools.demo_split import train_two_tower
+
         rng = Chance("bundled scorers", "fresh", kind)
         fresh = train_two_tower.make_examples(_module("two_tower"), 60, rng, kind)
         assert train_two_tower.accuracy(scorers["two_tower"].network, fresh) > 0.75
@@ -248,11 +248,13 @@ class TestTwoTower:
         given = dict(re.findall(r"^\| (\w+) \| ([01]\.\d{3}) \|$", card, re.MULTILINE))
         assert set(given) == {"overall", *CONTRADICTIONS}
         assert float(given["color"]) > 0.75
-        assert "python -m evaluator.demo.train_two_tower --out" in card
+        assert "train_two_tower --out" in card
 
 
 class TestTraining:
     def test_leaves_the_rest_of_a_card_as_it_is(self, tmp_path: Path) -> None:
+        from tools.demo_split import train_two_tower
+
         card = tmp_path / "README.md"
         begin, end = train_two_tower.MARKS
         card.write_text(f"# before\n{begin}\nold\n{end}\n# after\n", encoding="utf-8")
@@ -264,6 +266,8 @@ class TestTraining:
         assert "old" not in text
 
     def test_one_thing_more_is_not_wrong_for_the_shorter_sentence(self) -> None:
+        from tools.demo_split import train_two_tower
+
         for kind, wrong in (("added", [True, False]), ("removed", [False, True])):
             rng = Chance("bundled scorers", kind)
             made = train_two_tower.make_examples(_module("two_tower"), 3, rng, kind)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.settings.adopting import adopt
+from benchmarks.settings.sources import load
 from evaluator.doctoring.kept_rows import kept_rows
 from evaluator.doctoring.rows import Row
 from evaluator.doctoring.settings_rows import settings_rows
@@ -29,7 +29,7 @@ def test_it_says_where_settings_and_secrets_are_from(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("hf_of_the_house")
     (tmp_path / "s.toml").write_text(f"data = 'x'\nhub.token_file = '{tmp_path / 'token'}'")
     environment = {"ASSAY_SETTINGS": str(tmp_path / "s.toml"), "ASSAY_USER": "ada"}
-    adopt(environment, tmp_path)
+    load(environment, tmp_path)
     found = rows(environment)
     assert found["settings"][0].state.startswith(f"2 from {tmp_path / 's.toml'}, 2 from variables")
     assert found["HF_TOKEN"][0].state == f"set, from {tmp_path / 'token'}"

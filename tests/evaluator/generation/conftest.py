@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from evaluator.generation.pipelines import quieten
 from tests.evaluator.generation import tiny_pipelines
 
 
 @pytest.fixture(scope="session")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A folder for each tiny pipeline, by name; `checked` is SD1.5 with a safety checker."""
+    from evaluator.generation.pipelines import quieten
+
     quieten()
     root = tmp_path_factory.mktemp("pipelines")
     made: dict[str, Any] = {

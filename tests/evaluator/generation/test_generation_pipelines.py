@@ -3,32 +3,33 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 import numpy as np
 import pytest
-import torch
-from diffusers import DiffusionPipeline
 from huggingface_hub import errors as hub
 from numpy.typing import NDArray
 
 from benchmarks.errors import AssayError, SubmitterError, TransientError
 from evaluator.generation.checkpoint import locate
-from evaluator.generation.drawing import draw
 from evaluator.generation.pipeline_class import own_size, pipeline_class
-from evaluator.generation.pipelines import LoadedPipeline, choose_device, load_pipeline, prepare
 from evaluator.generation.plan import all_jobs
 from evaluator.generation.prompts import Prompt
 from evaluator.generation.recipes import CallArguments, Overrides, call_arguments
 from evaluator.generation.truncation import cut_by, readers
 from tests.evaluator.generation import tiny_pipelines
 
+if TYPE_CHECKING:
+    from evaluator.generation.pipelines import LoadedPipeline
+
 PROMPTS = (Prompt("a", "a red cat"), Prompt("b", "two dogs " * 40))
 TINY = ("sd15", "sdxl", "sd3", "pixart")
 
 
 def loaded(folder: Path, **options: Any) -> LoadedPipeline:
+    from evaluator.generation.pipelines import load_pipeline
+
     return load_pipeline(locate(str(folder)), **{"device": "cpu", "dtype": "float32", **options})
 
 
@@ -40,6 +41,10 @@ def arguments(pipe: Any, steps: int = 2) -> CallArguments:
 
 @pytest.mark.parametrize("name", TINY)
 def test_an_image_is_what_the_pipeline_itself_draws(name: str, saved: dict[str, Path]) -> None:
+    import torch
+
+    from evaluator.generation.drawing import draw
+
     found = loaded(saved[name])
     call = arguments(found.pipe)
     jobs = all_jobs(PROMPTS, (42, 3407))
@@ -63,6 +68,8 @@ def test_an_image_is_what_the_pipeline_itself_draws(name: str, saved: dict[str, 
 
 @pytest.mark.parametrize("name", TINY)
 def test_an_image_does_not_depend_on_its_batch(name: str, saved: dict[str, Path]) -> None:
+    from evaluator.generation.drawing import draw
+
     found = loaded(saved[name])
     call = arguments(found.pipe)
     jobs = all_jobs(PROMPTS, (42, 3407, 5096))
@@ -81,6 +88,10 @@ def test_an_image_does_not_depend_on_its_batch(name: str, saved: dict[str, Path]
 
 
 def test_a_pipeline_from_memory_is_taken_out_of_training() -> None:
+    import torch
+
+    from evaluator.generation.pipelines import prepare
+
     pipe = tiny_pipelines.sd3()
     prepare(pipe)
     modules = [c for c in pipe.components.values() if isinstance(c, torch.nn.Module)]
@@ -110,6 +121,8 @@ def test_a_folder_is_identified_by_its_files(saved: dict[str, Path], tmp_path: P
 def test_weights_that_can_run_code_are_read_only_if_told(
     saved: dict[str, Path], tmp_path: Path
 ) -> None:
+    from evaluator.generation.pipelines import load_pipeline
+
     folder = tmp_path / "pickled"
     tiny_pipelines.sd15().save_pretrained(folder, safe_serialization=False)
     for weights in (folder / "text_encoder").glob("*.safetensors"):
@@ -191,6 +204,8 @@ def _response(status: int) -> httpx2.Response:
 def test_what_the_hub_says_is_told_apart(
     raised: Exception, kind: type[AssayError], code: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from diffusers import DiffusionPipeline
+
     def download(*_: object, **__: object) -> str:
         # As diffusers does: its own error, raised from the Hub's.
         raise OSError("Cannot load model owner/name") from raised
@@ -204,6 +219,8 @@ def test_what_the_hub_says_is_told_apart(
 def test_a_commit_of_the_hub_is_the_revision(
     saved: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from diffusers import DiffusionPipeline
+
     snapshot = tmp_path / "models--owner--name" / "snapshots" / "0123abcd"
     shutil.copytree(saved["sd15"], snapshot)
     asked: dict[str, Any] = {}
@@ -225,6 +242,8 @@ def test_a_commit_of_the_hub_is_the_revision(
 
 
 def test_an_image_the_safety_checker_flags_is_withheld(saved: dict[str, Path]) -> None:
+    from evaluator.generation.drawing import draw
+
     jobs = all_jobs(PROMPTS[:1], (42,))
     found = loaded(saved["checked"])
     assert found.safety_checker == "on"
@@ -244,6 +263,10 @@ def test_an_image_the_safety_checker_flags_is_withheld(saved: dict[str, Path]) -
 
 
 def test_an_image_without_any_light_is_withheld(saved: dict[str, Path]) -> None:
+    import torch
+
+    from evaluator.generation.drawing import draw
+
     found = loaded(saved["sd15"])
     with torch.no_grad():
         for weights in found.pipe.vae.decoder.conv_out.parameters():
@@ -256,6 +279,10 @@ def test_an_image_without_any_light_is_withheld(saved: dict[str, Path]) -> None:
 def test_a_decoder_that_overflows_in_half_precision_runs_in_single(
     name: str, saved: dict[str, Path]
 ) -> None:
+    import torch
+
+    from evaluator.generation.drawing import draw
+
     found = loaded(saved[name], dtype="float16")
     assert found.decoder_dtype == "float32"
     seen = []
@@ -283,6 +310,8 @@ def test_prompts_that_an_encoder_cuts_are_told_for_each_encoder(saved: dict[str,
 
 
 def test_a_cut_prompt_draws_the_same_as_what_was_read_of_it(saved: dict[str, Path]) -> None:
+    from evaluator.generation.drawing import draw
+
     found = loaded(saved["sd15"])
     lengths = (80, 75, 74)  # a token each; 75 and two marks are read
     texts = [" ".join("x" * length) for length in lengths]
@@ -294,6 +323,8 @@ def test_a_cut_prompt_draws_the_same_as_what_was_read_of_it(saved: dict[str, Pat
 
 
 def test_settings_that_a_pipeline_cannot_take_are_its_own_words(saved: dict[str, Path]) -> None:
+    from evaluator.generation.drawing import draw
+
     found = loaded(saved["sd15"])
     call = {**arguments(found.pipe), "width": 17}
     with pytest.raises(SubmitterError, match="divisible by 8") as error:
@@ -302,6 +333,8 @@ def test_settings_that_a_pipeline_cannot_take_are_its_own_words(saved: dict[str,
 
 
 def test_a_device_that_is_not_there_is_refused() -> None:
+    from evaluator.generation.pipelines import choose_device
+
     assert choose_device("cpu") == "cpu"
     for name in ("abacus", "cuda:99"):
         with pytest.raises(SubmitterError) as error:

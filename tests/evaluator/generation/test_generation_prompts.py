@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import SubmitterError
-from benchmarks.prompt_sets.image_names import image_file
+from benchmarks.prompt_sets.prompt_set import image_file, parse_seeds
 from benchmarks.prompt_sets.registry import load_prompt_sets
-from benchmarks.prompt_sets.seeds import parse_seeds
 from benchmarks.registry import find, load_registry
 from evaluator.commands.generate_options import prompts_by_name, seeds_of
 from evaluator.generation.prompts import Choice, Prompt, benchmark_prompts, file_prompts

@@ -4,28 +4,27 @@ import hashlib
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-import torch
 from filelock import FileLock
 from PIL import Image
 
 from benchmarks.errors import SubmitterError
-from evaluator.generation import run
 from evaluator.generation.checkpoint import locate
 from evaluator.generation.contact_sheet import clipped
 from evaluator.generation.folder import RunFolder
 from evaluator.generation.manifest import parse_generations
-from evaluator.generation.pipelines import LoadedPipeline, load_pipeline
 from evaluator.generation.prompts import ChosenPrompts, Prompt
-from evaluator.generation.request import Request, Summary, default_name
 from evaluator.generation.rows import parse_rows
-from evaluator.generation.run import generate_images
 from evaluator.scoring.progress import Progress, Tracker
 from evaluator.submission.generations.checking import check_folder
 from tests.evaluator.generation import tiny_pipelines
+
+if TYPE_CHECKING:
+    from evaluator.generation.pipelines import LoadedPipeline
+    from evaluator.generation.request import Request, Summary
 
 PROMPTS = tuple(Prompt(f"p{i}", f"{i} red cats") for i in range(3))
 SEEDS = (42, 3407)
@@ -34,10 +33,14 @@ CALL = {"num_inference_steps": 2, "guidance_scale": 7.5}
 
 @pytest.fixture(scope="module")
 def pipe(saved: dict[str, Path]) -> LoadedPipeline:
+    from evaluator.generation.pipelines import load_pipeline
+
     return load_pipeline(locate(str(saved["sd15"])), device="cpu", dtype="float32")
 
 
 def request(**changes: Any) -> Request:
+    from evaluator.generation.request import Request
+
     return replace(Request(ChosenPrompts(PROMPTS), SEEDS, CALL), **changes)
 
 
@@ -46,6 +49,8 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def made(pipe: LoadedPipeline, folder: Path, **changes: Any) -> Summary:
+    from evaluator.generation.run import generate_images
+
     return generate_images(pipe, request(**changes), RunFolder(folder))
 
 
@@ -59,6 +64,8 @@ def whole(pipe: LoadedPipeline, tmp_path_factory: pytest.TempPathFactory) -> Pat
 def test_a_run_makes_a_png_for_each_prompt_and_seed_and_says_how(
     pipe: LoadedPipeline, whole: Path
 ) -> None:
+    import torch
+
     rows, broken = parse_rows((whole / "images.jsonl").read_bytes())
     assert broken == []
     assert [row.key for row in rows] == [(p.prompt_id, s) for p in PROMPTS for s in SEEDS]
@@ -86,6 +93,8 @@ def test_a_run_makes_a_png_for_each_prompt_and_seed_and_says_how(
 
 
 def test_pixels_on_disk_are_those_of_the_pipeline(pipe: LoadedPipeline, whole: Path) -> None:
+    import torch
+
     [expected] = pipe.pipe(
         "1 red cats", generator=torch.Generator("cpu").manual_seed(3407), **CALL
     ).images
@@ -101,6 +110,8 @@ def test_pixels_on_disk_are_those_of_the_pipeline(pipe: LoadedPipeline, whole: P
 def test_a_run_that_was_stopped_goes_on_with_what_is_missing(
     pipe: LoadedPipeline, whole: Path, tmp_path: Path
 ) -> None:
+    from evaluator.generation.run import generate_images
+
     out = tmp_path / "run"
     with pytest.raises(KeyboardInterrupt):
         generate_images(pipe, request(), RunFolder(out), _Stopper(2))
@@ -128,6 +139,8 @@ class _Stopper:
 
 @pytest.fixture(autouse=True)
 def _told_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    from evaluator.generation import run
+
     def tracker(*args: Any, **options: Any) -> Tracker:
         return Tracker(*args, **options, every_s=0.0)
 
@@ -218,9 +231,12 @@ def test_what_people_wrote_into_the_manifest_stays(pipe: LoadedPipeline, tmp_pat
     assert (found.description, found.licence, found.name) == ("ours", "mit", "better")
 
 
+@pytest.mark.slow
 def test_a_batch_that_does_not_fit_is_drawn_in_smaller_ones(
     pipe: LoadedPipeline, whole: Path, tmp_path: Path
 ) -> None:
+    import torch
+
     sizes: list[int] = []
 
     class Pipe:
@@ -259,6 +275,8 @@ def test_an_image_that_does_not_fit_alone_ends_the_run_with_a_remedy(
 
 
 def test_withheld_images_have_a_row_and_no_file(saved: dict[str, Path], tmp_path: Path) -> None:
+    from evaluator.generation.pipelines import load_pipeline
+
     found = load_pipeline(locate(str(saved["checked"])), device="cpu", dtype="float32")
     tiny_pipelines.flag_all(found.pipe)
     out = tmp_path / "run"
@@ -275,6 +293,8 @@ def test_withheld_images_have_a_row_and_no_file(saved: dict[str, Path], tmp_path
 
 
 def test_a_stream_of_noise_goes_from_prompt_to_prompt(pipe: LoadedPipeline, tmp_path: Path) -> None:
+    import torch
+
     out = tmp_path / "run"
     made(pipe, out, seed_mode="stream", batch_size=2)
     rows, _ = parse_rows((out / "images.jsonl").read_bytes())
@@ -293,6 +313,8 @@ def test_a_stream_of_noise_goes_from_prompt_to_prompt(pipe: LoadedPipeline, tmp_
 def test_a_stream_goes_on_where_it_stopped_and_after_damage(
     pipe: LoadedPipeline, tmp_path: Path
 ) -> None:
+    from evaluator.generation.run import generate_images
+
     straight, cut = tmp_path / "straight", tmp_path / "cut"
     made(pipe, straight, seed_mode="stream")
     with pytest.raises(KeyboardInterrupt):
@@ -350,4 +372,6 @@ def test_untrusted_text_is_kept_whole_in_the_table_and_clipped_on_the_sheet(
     ],
 )
 def test_a_model_gets_a_name_that_boards_accept(model: str, name: str) -> None:
+    from evaluator.generation.request import default_name
+
     assert default_name(model) == name

@@ -2,36 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-from diffusers import (
-    AutoencoderKL,
-    DPMSolverMultistepScheduler,
-    EulerDiscreteScheduler,
-    FlowMatchEulerDiscreteScheduler,
-    PixArtSigmaPipeline,
-    PixArtTransformer2DModel,
-    PNDMScheduler,
-    SD3Transformer2DModel,
-    StableDiffusion3Pipeline,
-    StableDiffusionPipeline,
-    StableDiffusionXLPipeline,
-    UNet2DConditionModel,
-)
-from diffusers.pipelines.stable_diffusion.safety_checker import StableDiffusionSafetyChecker
-from transformers import (
-    CLIPConfig,
-    CLIPImageProcessor,
-    CLIPTextConfig,
-    CLIPTextModel,
-    CLIPTextModelWithProjection,
-    CLIPTokenizer,
-    T5Config,
-    T5EncoderModel,
-    T5Tokenizer,
-)
-from transformers.convert_slow_tokenizer import bytes_to_unicode
+if TYPE_CHECKING:
+    from diffusers import AutoencoderKL
+    from diffusers.pipelines.stable_diffusion.safety_checker import StableDiffusionSafetyChecker
+    from transformers import CLIPTextConfig, CLIPTokenizer, T5EncoderModel, T5Tokenizer
 
 CLIP_TOKENS = 77
 SIDE = 16
@@ -39,6 +15,10 @@ SIDE = 16
 
 def sd15(*, with_checker: bool = False) -> Any:
     """Stable Diffusion 1.5 in small."""
+    import torch
+    from diffusers import PNDMScheduler, StableDiffusionPipeline, UNet2DConditionModel
+    from transformers import CLIPImageProcessor, CLIPTextModel
+
     torch.manual_seed(0)
     tokenizer = clip_tokenizer()
     return StableDiffusionPipeline(
@@ -66,6 +46,9 @@ def sd15(*, with_checker: bool = False) -> Any:
 
 def checker() -> StableDiffusionSafetyChecker:
     """A safety checker that finds nothing; `flag_all` turns it."""
+    from diffusers.pipelines.stable_diffusion.safety_checker import StableDiffusionSafetyChecker
+    from transformers import CLIPConfig
+
     config = CLIPConfig(
         vision_config={**_ENCODER, "hidden_size": 16, "image_size": 32, "patch_size": 16},
         text_config={**_ENCODER, "hidden_size": 16},
@@ -84,6 +67,10 @@ def flag_all(pipe: Any) -> None:
 
 def sdxl() -> Any:
     """SDXL in small: two CLIP text encoders."""
+    import torch
+    from diffusers import EulerDiscreteScheduler, StableDiffusionXLPipeline, UNet2DConditionModel
+    from transformers import CLIPTextModel, CLIPTextModelWithProjection
+
     torch.manual_seed(0)
     tokenizer = clip_tokenizer()
     return StableDiffusionXLPipeline(
@@ -109,6 +96,14 @@ def sdxl() -> Any:
 
 def sd3() -> Any:
     """Stable Diffusion 3 in small: two CLIP text encoders and a T5."""
+    import torch
+    from diffusers import (
+        FlowMatchEulerDiscreteScheduler,
+        SD3Transformer2DModel,
+        StableDiffusion3Pipeline,
+    )
+    from transformers import CLIPTextModelWithProjection
+
     torch.manual_seed(0)
     tokenizer = clip_tokenizer()
     return StableDiffusion3Pipeline(
@@ -138,6 +133,9 @@ def sd3() -> Any:
 
 def pixart() -> Any:
     """PixArt-Sigma in small: a T5 text encoder."""
+    import torch
+    from diffusers import DPMSolverMultistepScheduler, PixArtSigmaPipeline, PixArtTransformer2DModel
+
     torch.manual_seed(0)
     return PixArtSigmaPipeline(
         tokenizer=t5_tokenizer(),
@@ -161,6 +159,9 @@ def pixart() -> Any:
 
 def clip_tokenizer() -> CLIPTokenizer:
     """Letters as tokens."""
+    from transformers import CLIPTokenizer
+    from transformers.convert_slow_tokenizer import bytes_to_unicode
+
     letters = list(bytes_to_unicode().values())
     pieces = [*letters, *(f"{letter}</w>" for letter in letters)]
     pieces += ["<|startoftext|>", "<|endoftext|>"]
@@ -170,6 +171,8 @@ def clip_tokenizer() -> CLIPTokenizer:
 
 def t5_tokenizer() -> T5Tokenizer:
     """Letters as tokens."""
+    from transformers import T5Tokenizer
+
     letters = "▁abcdefghijklmnopqrstuvwxyz0123456789,.-'"
     pieces = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0)]
     pieces += [(letter, -1.0) for letter in letters]
@@ -191,6 +194,8 @@ _UNET: dict[str, Any] = {
 
 
 def _vae(channels: int) -> AutoencoderKL:
+    from diffusers import AutoencoderKL
+
     return AutoencoderKL(
         block_out_channels=(8,),
         in_channels=3,
@@ -204,6 +209,8 @@ def _vae(channels: int) -> AutoencoderKL:
 
 
 def _text_config(tokenizer: CLIPTokenizer, width: int) -> CLIPTextConfig:
+    from transformers import CLIPTextConfig
+
     return CLIPTextConfig(
         **_ENCODER,
         hidden_size=width,
@@ -217,6 +224,8 @@ def _text_config(tokenizer: CLIPTokenizer, width: int) -> CLIPTextConfig:
 
 
 def _t5() -> T5EncoderModel:
+    from transformers import T5Config, T5EncoderModel
+
     config = T5Config(
         vocab_size=len(t5_tokenizer()), d_model=32, d_kv=8, d_ff=37, num_layers=1, num_heads=4
     )

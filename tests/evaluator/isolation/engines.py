@@ -17,6 +17,7 @@ import pytest
 
 from evaluator.isolation.containers.engine import Engine, EngineError
 from evaluator.isolation.supervising.processes import PROC, pids_where
+from tests.processes import running
 
 STARTS_WITHIN_S = 60.0
 ENDS_WITHIN_S = 20.0
@@ -48,23 +49,26 @@ def docker_daemon() -> Iterator[str]:
     host = f"unix://{folder}/docker.sock"
     config = folder / "daemon.json"
     config.write_text(json.dumps({"runtimes": _runtimes()}))
-    with (folder / "log").open("wb") as log:
-        daemon = subprocess.Popen(
-            [
-                # It ends with the process of the tests, should that be killed.
-                "setpriv", "--pdeathsig", "TERM",
-                "dockerd", "--config-file", str(config), "--host", host,
-                "--data-root", str(folder / "data"), "--exec-root", str(folder / "exec"),
-                "--pidfile", str(folder / "pid"), "--iptables=false", "--ip6tables=false",
-                "--bridge=none", "--storage-driver", "vfs", "--cgroup-parent", f"/{folder.name}",
-            ],
-            stdout=log, stderr=log, start_new_session=True, env=dict(client_environment()),
-        )  # fmt: skip
+    command = [
+        # It ends with the process of the tests, should that be killed.
+        "setpriv", "--pdeathsig", "TERM",
+        "dockerd", "--config-file", config, "--host", host,
+        "--data-root", folder / "data", "--exec-root", folder / "exec",
+        "--pidfile", folder / "pid", "--iptables=false", "--ip6tables=false",
+        "--bridge=none", "--storage-driver", "vfs", "--cgroup-parent", f"/{folder.name}",
+    ]  # fmt: skip
+    log = folder / "log"
     try:
-        _await_daemon(Engine.docker(client_environment(), host), daemon, folder / "log")
-        yield host
+        with (
+            log.open("wb") as output,
+            running(command, stdout=output, stderr=output, env=client_environment()) as daemon,
+        ):
+            _await_daemon(Engine.docker(client_environment(), host), daemon, log)
+            yield host
+            daemon.terminate()  # It ends what it started itself.
+            with suppress(subprocess.TimeoutExpired):
+                daemon.wait(ENDS_WITHIN_S)
     finally:
-        _stop(daemon)
         _clear(folder)
         _remove_cgroups(_cgroups(folder.name))
 
@@ -115,16 +119,6 @@ def _await_daemon(engine: Engine, daemon: subprocess.Popen[bytes], log: Path) ->
         else:
             return
     pytest.fail(f"dockerd did not start: {log.read_text(errors='replace')[-1000:]}")
-
-
-def _stop(daemon: subprocess.Popen[bytes]) -> None:
-    """As asked; what then is left of it is killed with its folder."""
-    daemon.terminate()
-    try:
-        daemon.wait(ENDS_WITHIN_S)
-    except subprocess.TimeoutExpired:
-        daemon.kill()
-        daemon.wait()
 
 
 def _clear(folder: Path) -> None:

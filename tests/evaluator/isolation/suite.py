@@ -43,6 +43,7 @@ from tests.evaluator.isolation.conformance_scorers import (
     SLEEPER,
 )
 from tests.evaluator.isolation.inquiry import REPOSITORY
+from tests.processes import running
 
 AT_ONCE = 3
 LARGE = png(size=(512, 512))
@@ -186,7 +187,7 @@ with backend.start(Job(Path({str(folder)!r}))) as session:
     session.score([b""], [(0, "a cat")])
 """
         command = [sys.executable, "-c", worker]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=REPOSITORY) as process:
+        with running(command, stdout=subprocess.PIPE, cwd=REPOSITORY) as process:
             assert process.stdout is not None
             pids = [int(word) for word in process.stdout.readline().split()]
             assert pids

@@ -27,6 +27,7 @@ from evaluator.isolation.supervising import processes
 from evaluator.isolation.supervising.box import NamespaceBox
 from evaluator.isolation.supervising.session import ScorerSession
 from tests.evaluator.isolation.boxes import SHORT, Open, Submit, png
+from tests.processes import running
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 NOBODY = 65534
@@ -89,17 +90,15 @@ def test_what_runs_as_the_user_of_no_box_any_more_is_ended_at_the_next_start() -
     # From the end of the range: boxes of tests that run meanwhile take theirs from its beginning.
     held, free = take_slot(uids=reversed(UIDS)), take_slot(uids=reversed(UIDS))
     with (
-        subprocess.Popen(["sleep", "60"], user=held.uid) as kept,
-        subprocess.Popen(["sleep", "60"], user=free.uid) as left,
-        subprocess.Popen(["sleep", "60"]) as own,
+        running(["sleep", "60"], user=held.uid) as kept,
+        running(["sleep", "60"], user=free.uid) as left,
+        running(["sleep", "60"]) as own,
     ):
         free.release()
         sweep(Places())
-        assert left.wait(5) == -signal.SIGKILL
+        assert left.wait(60) == -signal.SIGKILL
         assert kept.poll() is None
         assert own.poll() is None
-        kept.kill()
-        own.kill()
     held.release()
 
 

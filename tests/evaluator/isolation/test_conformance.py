@@ -23,6 +23,7 @@ class TestBubblewrap(Walls):
         return bubblewrap
 
 
+@pytest.mark.slow
 class TestPodman(Walls):
     """Boxes by Podman."""
 

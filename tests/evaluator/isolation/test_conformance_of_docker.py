@@ -8,7 +8,7 @@ from evaluator.isolation.backend import Backend
 from evaluator.isolation.containers.backends import Containers
 from tests.evaluator.isolation.suite import Walls
 
-pytestmark = pytest.mark.isolation
+pytestmark = [pytest.mark.isolation, pytest.mark.slow]
 
 
 class TestDocker(Walls):

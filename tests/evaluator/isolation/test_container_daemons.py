@@ -20,7 +20,7 @@ from tests.evaluator.isolation.asking import boxes_known_to
 from tests.evaluator.isolation.boxes import Submit
 from tests.evaluator.isolation.engines import client_environment
 
-pytestmark = pytest.mark.isolation
+pytestmark = [pytest.mark.isolation, pytest.mark.slow]
 
 DIGEST = f"registry.example/box@sha256:{'0' * 64}"
 

@@ -22,6 +22,7 @@ from evaluator.isolation.job import Job
 from evaluator.isolation.supervising import broken, processes
 from evaluator.isolation.supervising.box import NamespaceBox
 from tests.evaluator.isolation.boxes import Submit
+from tests.processes import running
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 TRIES = 25
@@ -58,7 +59,7 @@ def test_a_supervisor_killed_while_its_box_starts_leaves_nothing(
     mark = f"marked_{os.getpid()}_{time.monotonic_ns()}"
     (folder / f"{mark}.py").write_text((folder / "scorer.py").read_text())
     draw = random.Random(0)
-    with subprocess.Popen(
+    with running(
         [sys.executable, "-c", textwrap.dedent(STARTING), str(folder), f"{mark}:Scorer"],
         cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
     ) as parent:  # fmt: skip
@@ -72,7 +73,7 @@ def test_a_supervisor_killed_while_its_box_starts_leaves_nothing(
             assert parent.stdout.readline() == "killed\n"
         parent.stdin.close()
     # What is left a moment later runs nothing of the submission, and goes at the next start.
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 120
     while (left := processes_with(mark)) and left != waiting(left) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert left == waiting(left)
@@ -89,7 +90,7 @@ def waiting(pids: list[int]) -> list[int]:
 
 
 def test_a_process_that_survived_is_remembered_until_it_ends(tmp_path: Path) -> None:
-    with subprocess.Popen(["sleep", "60"]) as survivor:
+    with running(["sleep", "60"]) as survivor:
         broken.mark([survivor.pid, 2**22 + 1], tmp_path)
         assert broken.survivors(tmp_path) == (survivor.pid,)
         survivor.kill()
@@ -109,7 +110,7 @@ def test_no_job_is_taken_beside_processes_that_did_not_end(
     status = IsolationStatus(Bubblewrap(), (("bubblewrap", Probe(ok=True, layers=("pid",))),))
     assert status.ok
     assert status.require() is status.backend
-    with subprocess.Popen(["sleep", "60"]) as survivor:
+    with running(["sleep", "60"]) as survivor:
         broken.mark([survivor.pid])
         assert not status.ok
         assert "still running" in status.reason
@@ -128,7 +129,7 @@ def test_a_box_that_does_not_end_is_marked(
     monkeypatch.setattr(broken, "marks_folder", lambda: tmp_path / "marks")
     folder = submit("class Scorer:\n    def score(self, images, prompts): return [1.0]")
     session = bubblewrap.start(Job(folder))
-    with subprocess.Popen(["sleep", "60"]) as survivor:
+    with running(["sleep", "60"]) as survivor:
         monkeypatch.setattr("evaluator.isolation.supervising.box._GONE_WITHIN_S", 0.05)
         monkeypatch.setattr(NamespaceBox, "pids", lambda self: [survivor.pid])
         with pytest.raises(PlatformError) as caught:

@@ -24,6 +24,7 @@ def body_of(frame: bytes) -> bytes:
     return body
 
 
+@pytest.mark.slow
 @given(st.data(), IMAGES, SEQ)
 def test_score_requests_come_back(data: st.DataObject, images: list[bytes], seq: int) -> None:
     index = st.integers(0, len(images) - 1)

@@ -62,6 +62,7 @@ def test_root_in_a_box_is_seen_from_outside(bubblewrap: Bubblewrap) -> None:
     assert ("the kernel sees root in it" in probe.reason) == (os.geteuid() == 0)
 
 
+@pytest.mark.slow
 @pytest.mark.isolation
 def test_code_runs_in_a_box_without_a_layer_for_the_sake_of_tests(
     bubblewrap: Bubblewrap, submit: Submit

@@ -15,6 +15,8 @@ from evaluator.isolation.bubblewrap.backend import Bubblewrap
 from tests.evaluator.isolation import as_another_user
 from tests.evaluator.isolation.inquiry import REPOSITORY
 
+pytestmark = pytest.mark.slow
+
 NOBODY = 65534
 CONFORMANCE = f"{Path(__file__).with_name('test_conformance.py')}::TestBubblewrap"
 

@@ -180,6 +180,7 @@ def test_no_process_and_no_descriptor_is_left(backend: Backend, submit: Submit) 
     assert set(Path("/proc/self/fd").iterdir()) == before
 
 
+@pytest.mark.slow
 def test_torch_runs_within_the_default_limits(bubblewrap: Backend, submit: Submit) -> None:
 
     folder = submit("""

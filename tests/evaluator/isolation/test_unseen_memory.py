@@ -80,6 +80,7 @@ class Scorer:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.isolation
 @pytest.mark.parametrize("lines", HOLDING.values(), ids=HOLDING)
 def test_the_watchdog_sees_memory_that_is_resident_nowhere(

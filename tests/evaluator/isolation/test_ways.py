@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -93,6 +92,8 @@ def ask(scorer: Any, pairs: Pairs, images: Sequence[Any] = IMAGES) -> list[float
 
 @given(PAIRS)
 def test_whichever_way_is_taken_a_pair_gets_the_same_score(pairs: list[tuple[int, str]]) -> None:
+    import torch
+
     expected = ask(PairByPair(), pairs)
     assert ask(Shares(), pairs) == expected
     for make in (np.array, torch.tensor, list):
@@ -155,12 +156,18 @@ def test_kept_vectors_stay_within_their_memory() -> None:
     assert cache.get("49") is not None
 
 
+def _torch_zeros(*shape: int) -> Any:
+    import torch
+
+    return torch.zeros(*shape)
+
+
 @pytest.mark.parametrize(
     ("method", "returned", "kind", "said"),
     [
         ("encode_images", lambda: np.zeros(4), ErrorKind.WRONG_TYPE, r"of shape \(4,\), not one vector"),
         ("encode_images", lambda: np.zeros((3, 4)), ErrorKind.WRONG_COUNT, r"shape \(2, d\) \(test"),
-        ("encode_texts", lambda: torch.zeros(1, 4), ErrorKind.WRONG_COUNT, r"each of 2 texts"),
+        ("encode_texts", lambda: _torch_zeros(1, 4), ErrorKind.WRONG_COUNT, r"each of 2 texts"),
         ("encode_texts", lambda: [[1.0]], ErrorKind.WRONG_COUNT, "returned 1 vectors"),
         ("encode_texts", lambda: "ab", ErrorKind.WRONG_TYPE, "encode_texts returned a str"),
         ("encode_texts", lambda: [[1.0], [1.0, 2.0]], ErrorKind.WRONG_TYPE, "of 1 and of 2 numbers"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +24,7 @@ from tests.evaluator.launching.test_job_process import (
 )
 from tests.hub.accounts import Account
 from tests.hub.server import HubServer, running_hub
+from tests.processes import finished
 
 LAUNCH = """
 export ASSAY_JOB_TOKEN=hf_...
@@ -33,7 +33,7 @@ python -m evaluator worker --store hub:OWNER/NAME --launcher jobs --job-image IM
 """
 """As docs/gpu-and-cluster.md has it."""
 
-pytestmark = pytest.mark.isolation
+pytestmark = [pytest.mark.isolation, pytest.mark.slow]
 
 
 @pytest.fixture
@@ -59,14 +59,11 @@ def test_the_documented_command_rents_a_machine_and_judges_what_comes_back(
     command = LAUNCH.strip().splitlines()[1]
     words = command.replace("OWNER/NAME", NAME).replace("IMAGE", "lab/assay:1").split()[1:]
     known = {**hub.environment(OPERATOR), "ASSAY_JOB_TOKEN": JOB_TOKEN}
-    done = subprocess.run(
+    done = finished(
         [sys.executable, *words, "--once"],
         cwd=tmp_path,
         env={**os.environ, **known, "PYTHONPATH": str(REPOSITORY)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=280,
+        within_s=280,
     )
     assert done.returncode == 0, done.stderr
     (job,) = hub.jobs.all.values()

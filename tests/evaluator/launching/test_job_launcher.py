@@ -427,6 +427,7 @@ def test_a_judge_that_fails_for_now_ends_no_launcher(hub: HubServer, rig: Rig) -
     assert len(tried) >= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_with_a_fifth_of_all_requests_failing_every_run_is_handed_over_once(
     hub: HubServer, rig: Rig, monkeypatch: pytest.MonkeyPatch, seed: int

@@ -38,7 +38,7 @@ class Scorer:
         return [float(len(prompt)) for prompt in prompts]
 """
 
-pytestmark = pytest.mark.isolation
+pytestmark = [pytest.mark.isolation, pytest.mark.slow]
 
 
 @pytest.fixture

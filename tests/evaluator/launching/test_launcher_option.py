@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import SubmitterError
-from benchmarks.settings.adopting import adopt
+from benchmarks.settings.sources import load
 from evaluator.commands.launcher_option import JobOptions
 from leaderboard.store.opening import StoreName
 
@@ -37,7 +37,7 @@ def test_a_job_gets_its_own_token_and_where_to_beat_and_no_data() -> None:
 def test_a_job_that_starts_later_gets_the_token_that_is_good_then(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("hf_first")
     machine = {"ASSAY_JOB_TOKEN_FILE": str(tmp_path / "token")}
-    adopt(machine, tmp_path)
+    load(machine, tmp_path)
     made = JobOptions(image="lab/assay:1").settings(STORE, machine)
     assert dict(made.secrets) == {"HF_TOKEN": "hf_first"}
     (tmp_path / "token").write_text("hf_second")

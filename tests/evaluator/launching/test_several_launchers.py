@@ -46,7 +46,7 @@ class Together(HubJobs):
 
     def start(self, request: JobRequest) -> SeenJob:
         """See `HubJobs`."""
-        BARRIER.wait(20)
+        BARRIER.wait(60)
         return super().start(request)
 
 

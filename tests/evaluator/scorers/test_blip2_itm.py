@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-import torch
-from transformers import BertTokenizer
 
 from benchmarks.errors import SubmitterError
-from evaluator.scorers.models.blip2_matching import mean_of_softmax, softmax_of_mean
 from evaluator.scorers.registry import find_row, load_rows, load_scorer
 from evaluator.scorers.row import ScorerRow
 from evaluator.scorers.runtime import Runtime
@@ -23,6 +20,9 @@ from tests.evaluator.scorers.tiny_blip2 import (
     square_processor,
     tiny_blip2,
 )
+
+if TYPE_CHECKING:
+    from transformers import BertTokenizer
 
 PROMPTS = ["a red cat on the mat", "two dogs", "a woman in a big blue hat and a man", ""]
 
@@ -58,6 +58,8 @@ def scorer(row: ScorerRow, folder: Path) -> Any:
 
 def library_score(model: Any, tokenizer: BertTokenizer, image: Any, prompt: str) -> float:
     """The library's own forward pass of one pair."""
+    import torch
+
     text = tokenizer([prompt], truncation=True, max_length=35, return_tensors="pt")
     text.pop("token_type_ids", None)
     pixels = square_processor(32)(images=image, return_tensors="pt")
@@ -80,6 +82,10 @@ def test_score_is_softmax_of_the_mean_of_logits(
 
 
 def test_softmax_of_the_mean_is_not_the_mean_of_softmaxes() -> None:
+    import torch
+
+    from evaluator.scorers.models.blip2_matching import mean_of_softmax, softmax_of_mean
+
     logits = torch.tensor([[0.0, 6.0], [0.0, -2.0]])
     odds = torch.sigmoid(torch.tensor([6.0, -2.0, 2.0], dtype=torch.float64))
     assert softmax_of_mean(logits) == pytest.approx(float(odds[2]), abs=1e-12)
@@ -151,6 +157,8 @@ def test_a_long_prompt_is_cut_and_said_to_be(scorer: Any) -> None:
 
 
 def test_images_are_squeezed_to_a_square_without_a_crop(scorer: Any) -> None:
+    import torch
+
     image = made_up_images(1)[0]
     assert scorer.prepare(image).shape == (3, 32, 32)
     edge = image.copy()

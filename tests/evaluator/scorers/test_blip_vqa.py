@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-import torch
 from numpy.testing import assert_allclose
 
 from evaluator.scorers.answering import Candidate
-from evaluator.scorers.models.vlm_loading import load_answer_model
 from evaluator.scorers.models.vlm_reading import Reading
 from evaluator.scorers.reduce import p_yes_norm
 from evaluator.scorers.runtime import Runtime
 from tests.evaluator.scorers.tiny_seq2seq import blip_vqa
 from tests.evaluator.scorers.tiny_vlm import picture, row_of, saved
+
+if TYPE_CHECKING:
+    import torch
 
 QUESTIONS = ["a dog?", "two red cats?", "x?"]
 YES_NO = [Candidate("yes"), Candidate("no")]
@@ -24,6 +25,8 @@ Made = tuple[Any, Any, Any, Any]
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    from evaluator.scorers.models.vlm_loading import load_answer_model
+
     model, processor = blip_vqa()
     folder = saved(model, processor, tmp_path_factory.mktemp("blip_vqa"))
     runtime = Runtime(folders={"model": folder})
@@ -33,6 +36,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 def by_hand(model: Any, processor: Any, pixels: torch.Tensor, question: str) -> torch.Tensor:
     """Logits of the answer's first token."""
+    import torch
+
     vocab = processor.tokenizer.get_vocab()
     ids = processor.tokenizer(question, return_tensors="pt").input_ids
     ids[0, 0] = vocab["[ENC]"]
@@ -46,6 +51,8 @@ def by_hand(model: Any, processor: Any, pixels: torch.Tensor, question: str) -> 
 
 @pytest.mark.parametrize("which", [2, 3], ids=["own size", "larger size"])
 def test_equals_the_parts_called_by_hand(made: Made, which: int) -> None:
+    import torch
+
     model, processor, vlm = made[0], made[1], made[which]
     pixels = vlm.prepare(picture(1, 60, 40))
     ids = [processor.tokenizer.convert_tokens_to_ids(word) for word in ("yes", "no")]

@@ -4,7 +4,6 @@ import math
 
 import pytest
 
-from evaluator.scorers.families.bvqa import Options, ProductOfPhrases, plain
 from evaluator.scorers.questions.question import NoQuestions, Record
 from evaluator.scorers.questions.scorer import QuestionScorer
 from evaluator.scoring.contract import Verdict
@@ -15,6 +14,8 @@ P = "a prompt of many phrases"
 
 def run(logits: dict[str, float], *records: Record, prompt: str = P) -> tuple[Verdict, FakeAnswers]:
     """Each phrase's logit difference of yes and no, as first-step log-probabilities."""
+    from evaluator.scorers.families.bvqa import Options, ProductOfPhrases
+
     logprobs = {("x", ask, "yes"): [-math.log1p(math.exp(-d))] for ask, d in logits.items()}
     logprobs |= {("x", ask, "no"): [-math.log1p(math.exp(d))] for ask, d in logits.items()}
     model = FakeAnswers(logprobs=logprobs)
@@ -53,4 +54,6 @@ def test_a_prompt_without_phrases_scores_1_and_an_unknown_one_has_no_score() -> 
 
 
 def test_questions_are_put_as_blip_was_trained() -> None:
+    from evaluator.scorers.families.bvqa import plain
+
     assert plain('The "Big" (red) car.: #1?') == "the big red car 1?"

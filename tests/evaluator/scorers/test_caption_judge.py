@@ -5,39 +5,34 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-import torch
 from PIL import Image
-from transformers import CLIPConfig, Qwen2Config, Qwen2ForCausalLM
 
 from benchmarks.errors import SubmitterError
 from evaluator.scorers.checkpoints import Source
-from evaluator.scorers.families.caption_judge import (
-    CAPTION,
-    COMPARISON,
-    REGIONS,
-    CaptionJudgeOptions,
-    ComparisonScorer,
-)
 from evaluator.scorers.models.region_captions import (
     CaptionModel,
     load_captions,
     main,
 )
-from evaluator.scorers.models.text_generation import load_text_model
 from evaluator.scorers.pixel_hash import pixel_hash
 from evaluator.scorers.registry import find_row, load_rows, load_scorer
 from evaluator.scorers.runtime import Runtime
 from tests.evaluator.scorers.canned_models import CannedLLM, CannedVLM
 from tests.evaluator.scorers.tiny_qwen import qwen_tokenizer
 
+if TYPE_CHECKING:
+    from evaluator.scorers.families.caption_judge import ComparisonScorer
+
 RED, BLUE = Image.new("RGB", (4, 4), "red"), Image.new("RGB", (4, 4), "blue")
 SEEN = "A red cat sits on the left of a mat."
 
 
 def see(_: Any, prompt: str) -> str:
+    from evaluator.scorers.families.caption_judge import CAPTION
+
     return "A cat on a mat.\n" if prompt == CAPTION else "- a red cat, left\n\n* a mat {caption}\n"
 
 
@@ -48,12 +43,21 @@ def judge(prompt: str) -> str:
 
 
 def comparison(number: Any, llm: CannedLLM, vlm: CannedVLM) -> ComparisonScorer:
+    from evaluator.scorers.families.caption_judge import (
+        CAPTION,
+        REGIONS,
+        CaptionJudgeOptions,
+        ComparisonScorer,
+    )
+
     options = CaptionJudgeOptions(number=number)
     return ComparisonScorer(CaptionModel(vlm, CAPTION, REGIONS, 64), llm, options)
 
 
 @pytest.mark.parametrize(("number", "wanted"), [("overall", 60.0), ("errors", 4.0)])
 def test_the_score_is_the_judges_number(number: str, wanted: float) -> None:
+    from evaluator.scorers.families.caption_judge import COMPARISON
+
     llm = CannedLLM(judge)
     scorer = comparison(number, llm, CannedVLM(see))
     (verdict,) = scorer.score_texts([scorer.prepare(RED)], [["a cat and a {dog}"]])[0]
@@ -144,6 +148,9 @@ def test_a_bad_caption_file_is_refused_by_its_line(tmp_path: Path, line: str, na
 
 @pytest.fixture(scope="module")
 def language_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    import torch
+    from transformers import Qwen2Config, Qwen2ForCausalLM
+
     tokenizer = qwen_tokenizer()
     tokenizer.chat_template = None
     torch.manual_seed(0)
@@ -173,6 +180,11 @@ def source(folder: Path) -> Source:
 
 
 def test_text_is_the_likeliest_token_after_token_alone_and_in_a_batch(language_model: Path) -> None:
+    import torch
+    from transformers import Qwen2ForCausalLM
+
+    from evaluator.scorers.models.text_generation import load_text_model
+
     prompts = ["a cat", "two red dogs on a mat", "x"]
     alone = load_text_model(source(language_model), Runtime()).generate(prompts, 6)
     together = load_text_model(source(language_model), Runtime(), batch=3).generate(prompts, 6)
@@ -192,6 +204,10 @@ def test_text_is_the_likeliest_token_after_token_alone_and_in_a_batch(language_m
 
 
 def test_a_chat_template_is_used_where_there_is_one(language_model: Path, tmp_path: Path) -> None:
+    from transformers import Qwen2ForCausalLM
+
+    from evaluator.scorers.models.text_generation import load_text_model
+
     Qwen2ForCausalLM.from_pretrained(language_model).save_pretrained(tmp_path)
     tokenizer = qwen_tokenizer()
     tokenizer.chat_template = "{% for m in messages %}USER {{ m.content }}{% endfor %} SAY"
@@ -203,6 +219,8 @@ def test_a_chat_template_is_used_where_there_is_one(language_model: Path, tmp_pa
 
 
 def test_a_prompt_beyond_the_context_is_refused(language_model: Path) -> None:
+    from evaluator.scorers.models.text_generation import load_text_model
+
     model = load_text_model(source(language_model), Runtime())
     assert model.fits("a" * 2000, 48)
     assert not model.fits("a" * 2001, 48)
@@ -212,6 +230,10 @@ def test_a_prompt_beyond_the_context_is_refused(language_model: Path) -> None:
 
 
 def test_another_kind_of_model_is_refused(tmp_path: Path) -> None:
+    from transformers import CLIPConfig
+
+    from evaluator.scorers.models.text_generation import load_text_model
+
     CLIPConfig().save_pretrained(tmp_path)
     with pytest.raises(SubmitterError) as refusal:
         load_text_model(source(tmp_path), Runtime())

@@ -7,13 +7,14 @@ import pytest
 from numpy.testing import assert_allclose
 
 from benchmarks.errors import SubmitterError
-from evaluator.scorers.models.chat_text import ChatText, answer_ids
 from evaluator.scorers.models.vlm_reading import CLIP_MEAN_COLOUR, Reading, padded_square
 from tests.evaluator.scorers.tiny_qwen import qwen_tokenizer
 from tests.evaluator.scorers.tiny_vlm import llava, picture
 
 
 def test_a_format_of_the_metric_replaces_the_template() -> None:
+    from evaluator.scorers.models.chat_text import ChatText
+
     tiny = llava()
     reading = Reading(text_format="Look: {image}\n{prompt} {} Answer:")
     text = ChatText(tiny[1], reading)
@@ -24,6 +25,8 @@ def test_a_format_of_the_metric_replaces_the_template() -> None:
 
 
 def test_answer_with_a_space_before_it_is_another_token() -> None:
+    from evaluator.scorers.models.chat_text import answer_ids
+
     tokenizer = qwen_tokenizer()
 
     assert answer_ids(tokenizer, "Yes", with_end=False) != answer_ids(tokenizer, " Yes", False)
@@ -31,6 +34,8 @@ def test_answer_with_a_space_before_it_is_another_token() -> None:
 
 
 def test_an_answer_that_starts_with_the_start_token_is_refused() -> None:
+    from evaluator.scorers.models.chat_text import answer_ids
+
     class Starting:
         bos_token_id, unk_token_id, eos_token_id = 1, 0, 2
 

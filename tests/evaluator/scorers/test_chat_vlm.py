@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-import torch
 from numpy.testing import assert_allclose
 from PIL import Image
 
 from benchmarks.errors import SubmitterError
 from evaluator.scorers.answering import Candidate
 from evaluator.scorers.checkpoints import Source
-from evaluator.scorers.models.chat_loading import chat_vlm
-from evaluator.scorers.models.chat_text import ChatText, answer_ids
-from evaluator.scorers.models.chat_vlm import ChatVLM, stems
-from evaluator.scorers.models.vlm_loading import load_answer_model
 from evaluator.scorers.models.vlm_reading import Reading
-from evaluator.scorers.models.vlm_setting import Setting
 from evaluator.scorers.runtime import Runtime
 from tests.evaluator.scorers.tiny_qwen import qwen2_vl
 from tests.evaluator.scorers.tiny_vlm import (
@@ -31,6 +25,9 @@ from tests.evaluator.scorers.tiny_vlm import (
     row_of,
     saved,
 )
+
+if TYPE_CHECKING:
+    from evaluator.scorers.models.chat_vlm import ChatVLM
 
 PROMPTS = ["Is it red?", "Does this figure show a small dog beside two trees?", "Is it red? Yes?"]
 ANSWERS = [Candidate("Yes"), Candidate("No", with_end=True), Candidate("a b")]
@@ -53,6 +50,9 @@ def qwen() -> Tiny:
 
 
 def vlm_of(tiny: Tiny, reading: Reading | None = None, **more: Any) -> ChatVLM:
+    from evaluator.scorers.models.chat_text import ChatText
+    from evaluator.scorers.models.chat_vlm import ChatVLM
+
     model, processor = tiny
     return ChatVLM(model, ChatText(processor, reading or Reading()), {}, **more)
 
@@ -85,6 +85,8 @@ def test_shared_prefix_gives_what_independent_calls_give(tiny: Tiny) -> None:
 
 
 def vlm_answer(tiny: Tiny, answer: Candidate) -> list[int]:
+    from evaluator.scorers.models.chat_text import answer_ids
+
     return answer_ids(tiny[1].tokenizer, answer.text, answer.with_end)
 
 
@@ -169,6 +171,10 @@ def test_repetition_penalty_does_not_move_probabilities(qwen: Tiny) -> None:
 
 
 def test_last_logits_alone_equal_those_of_the_whole_sequence(qwen: Tiny) -> None:
+    import torch
+
+    from evaluator.scorers.models.chat_text import ChatText
+
     model, processor = qwen
     asked = ChatText(processor, Reading())
     one = asked.asked(asked.prepare(picture(1)), PROMPTS[0])
@@ -187,6 +193,8 @@ def test_the_image_is_read(some: Tiny) -> None:
 
 
 def test_loader_tries_sharing_and_says_so(tmp_path: Path, qwen: Tiny) -> None:
+    from evaluator.scorers.models.vlm_loading import load_answer_model
+
     folder = saved(*qwen, tmp_path)
     model = load_answer_model(row_of(), Runtime(folders={"model": folder}))
 
@@ -197,6 +205,12 @@ def test_loader_tries_sharing_and_says_so(tmp_path: Path, qwen: Tiny) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_model_that_looks_ahead_shares_its_vision_tower_only(dtype: Any) -> None:
+    import torch
+
+    from evaluator.scorers.models.chat_loading import chat_vlm
+    from evaluator.scorers.models.chat_text import ChatText
+    from evaluator.scorers.models.vlm_setting import Setting
+
     model: Any
     model, processor = paligemma()
     source = Source(Path("made up"), "made up", "")
@@ -252,11 +266,15 @@ def test_control_tokens_in_a_prompt_are_read_as_text(qwen: Tiny) -> None:
 
 
 def test_answers_that_begin_alike_are_read_in_one_pass() -> None:
+    from evaluator.scorers.models.chat_vlm import stems
+
     assert stems([[5], [5, 6], [5, 6, 7], [8, 9]]) == [(5, 6), (8,)]
     assert stems([[5], [6]]) == [()]
 
 
 def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
+    from evaluator.scorers.models.vlm_loading import load_answer_model
+
     with pytest.raises(SubmitterError) as failure:
         load_answer_model(row_of(), Runtime(folders={"model": tmp_path}))
     assert failure.value.code == "checkpoint_wrong_class"

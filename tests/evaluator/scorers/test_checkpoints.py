@@ -9,13 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
-from safetensors.torch import load_file, save_file
-from transformers import CLIPModel
 
 from benchmarks.errors import SubmitterError, TransientError
 from evaluator.scorers.checkpoints import Source, cached, check_class, resolve
-from evaluator.scorers.loading import fill, load_transformers, read_weights
 from evaluator.scorers.model_hub import ModelHub
 from evaluator.scorers.runtime import Runtime
 from tests.evaluator.scorers.model_repositories import REPO, hub_of_models, row_of, store
@@ -253,6 +249,10 @@ def broken(clip: Path, tmp_path: Path) -> Path:
 
 
 def load_clip(folder: Path, **more: Any) -> Any:
+    from transformers import CLIPModel
+
+    from evaluator.scorers.loading import load_transformers
+
     return load_transformers(CLIPModel, Source(folder, "tiny", ""), row_of(), Runtime(), **more)
 
 
@@ -272,6 +272,9 @@ def test_another_kind_of_model_is_named_before_it_is_loaded(broken: Path) -> Non
 
 
 def test_every_weight_comes_from_the_checkpoint(clip: Path, broken: Path) -> None:
+    import torch
+    from safetensors.torch import load_file, save_file
+
     whole = load_clip(clip)
     assert not whole.training
     assert {weight.dtype for weight in whole.parameters()} == {torch.float32}
@@ -285,6 +288,9 @@ def test_every_weight_comes_from_the_checkpoint(clip: Path, broken: Path) -> Non
 
 
 def test_damaged_weights_are_named(clip: Path, broken: Path) -> None:
+    import torch
+    from safetensors.torch import load_file, save_file
+
     content = (clip / "model.safetensors").read_bytes()
     shapes = load_file(clip / "model.safetensors")
     for spoilt in (content[: len(content) // 2], b"no weights at all", b""):
@@ -299,6 +305,11 @@ def test_damaged_weights_are_named(clip: Path, broken: Path) -> None:
 
 
 def test_a_checkpoint_in_half_precision_is_widened_to_the_rows(clip: Path, tmp_path: Path) -> None:
+    import torch
+    from transformers import CLIPModel
+
+    from evaluator.scorers.loading import load_transformers
+
     CLIPModel.from_pretrained(clip).half().save_pretrained(tmp_path)
     assert load_clip(tmp_path).dtype == torch.float32
     runtime = Runtime(dtype="bfloat16")
@@ -307,6 +318,10 @@ def test_a_checkpoint_in_half_precision_is_widened_to_the_rows(clip: Path, tmp_p
 
 
 def test_a_single_file_fills_a_module_whole_or_not_at_all(tmp_path: Path) -> None:
+    import torch
+
+    from evaluator.scorers.loading import fill, read_weights
+
     module = torch.nn.Linear(2, 3)
     state = {name: torch.full_like(value, 7) for name, value in module.state_dict().items()}
     place = tmp_path / "weights.pt"
@@ -332,6 +347,10 @@ def test_a_single_file_fills_a_module_whole_or_not_at_all(tmp_path: Path) -> Non
 
 
 def test_a_pickle_that_would_run_code_is_not_read(tmp_path: Path) -> None:
+    import torch
+
+    from evaluator.scorers.loading import read_weights
+
     place = tmp_path / "hostile.pt"
     torch.save({"model": Hostile(tmp_path)}, place)
     with refusal("checkpoint_damaged"):

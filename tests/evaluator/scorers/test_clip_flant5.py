@@ -7,20 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from numpy.testing import assert_allclose
-from transformers import (
-    AutoImageProcessor,
-    AutoTokenizer,
-    CLIPVisionModel,
-    T5Config,
-    T5ForConditionalGeneration,
-)
 
 from benchmarks.errors import SubmitterError
 from evaluator.scorers.answering import Candidate
-from evaluator.scorers.models.clip_flant5 import FORMAT
-from evaluator.scorers.models.vlm_loading import load_answer_model
 from evaluator.scorers.models.vlm_reading import padded_square
 from evaluator.scorers.row import Checkpoint, ScorerRow
 from evaluator.scorers.runtime import Runtime
@@ -43,11 +33,24 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def vlm(folders: dict[str, Path]) -> Any:
+    from evaluator.scorers.models.vlm_loading import load_answer_model
+
     return load_answer_model(composite(), Runtime(folders=folders))
 
 
 def written_out(folders: dict[str, Path], vlm: Any, question: str) -> float:
     """exp(-loss) of Yes and the end token."""
+    import torch
+    from transformers import (
+        AutoImageProcessor,
+        AutoTokenizer,
+        CLIPVisionModel,
+        T5Config,
+        T5ForConditionalGeneration,
+    )
+
+    from evaluator.scorers.models.clip_flant5 import FORMAT
+
     config = T5Config.from_pretrained(folders["model"])
     config.tie_word_embeddings = False
     t5 = T5ForConditionalGeneration.from_pretrained(folders["model"], config=config).eval()
@@ -93,10 +96,14 @@ def test_a_pair_scores_alone_as_with_others(vlm: Any) -> None:
 
 
 def test_the_output_head_is_read_and_not_tied(vlm: Any) -> None:
+    import torch
+
     assert not torch.equal(vlm._language.lm_head.weight, vlm._language.shared.weight)
 
 
 def test_a_missing_part_is_named(folders: dict[str, Path]) -> None:
+    from evaluator.scorers.models.vlm_loading import load_answer_model
+
     with pytest.raises(SubmitterError) as failure:
         load_answer_model(row_of(), Runtime(folders={"model": folders["model"]}))
     assert failure.value.code == "checkpoint_missing"
@@ -104,6 +111,8 @@ def test_a_missing_part_is_named(folders: dict[str, Path]) -> None:
 
 
 def test_a_folder_without_projector_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:
+    from evaluator.scorers.models.vlm_loading import load_answer_model
+
     for path in folders["model"].iterdir():
         if path.name != "projector.safetensors":
             (tmp_path / path.name).write_bytes(path.read_bytes())

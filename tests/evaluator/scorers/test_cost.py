@@ -8,8 +8,6 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-import torch
-from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.errors import SubmitterError
 from evaluator.scorers.cost import Basis, Machine, estimates
@@ -29,6 +27,8 @@ from evaluator.scorers.registry import load_rows
 from evaluator.scorers.runtime import Runtime
 from evaluator.submission.checking.projection import Size
 from tests.evaluator.scorers.tiny_dual import save_clip
+
+pytestmark = pytest.mark.slow
 
 ROWS = load_rows()
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -67,6 +67,9 @@ def test_towers_add_up_to_what_a_pair_costs_and_are_of_rows_that_there_are() -> 
 
 
 def test_towers_are_what_open_clip_counts() -> None:
+    import torch
+    from torch.utils.flop_counter import FlopCounterMode
+
     open_clip = import_module("open_clip")
     config = open_clip.get_model_config("ViT-B-32")
     with torch.device("meta"), torch.no_grad():

@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-import torch
 from numpy.typing import NDArray
 from PIL import Image
-from transformers import AlignModel, AutoImageProcessor, AutoTokenizer, CLIPModel, SiglipModel
 
 from benchmarks.errors import SubmitterError
-from evaluator.scorers.families.dual_encoder import FAMILY
 from evaluator.scorers.family import Loaded
-from evaluator.scorers.models.dual_formulas import unit_vectors
 from evaluator.scorers.registry import load_rows
 from evaluator.scorers.runtime import Runtime
 from tests.evaluator.scorers.tiny_dual import (
@@ -31,6 +27,9 @@ from tests.evaluator.scorers.tiny_dual import (
     save_clip,
     save_siglip,
 )
+
+if TYPE_CHECKING:
+    import torch
 
 IMAGES = pictures(3)
 
@@ -56,6 +55,8 @@ def siglip(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def load(folder: Path, **options: Any) -> Loaded:
+    from evaluator.scorers.families.dual_encoder import FAMILY
+
     tiny = row(**options)
     return FAMILY.load(tiny, FAMILY.check(tiny), here(folder))
 
@@ -67,6 +68,9 @@ def scores(loaded: Loaded, images: Sequence[Image.Image], prompts: Sequence[str]
 
 def by_hand(kind: Any, folder: Path, prompts: Sequence[str], **text: Any) -> Any:
     """The library's own forward pass over IMAGES and prompts."""
+    import torch
+    from transformers import AutoImageProcessor, AutoTokenizer, SiglipModel
+
     model = kind.from_pretrained(folder).eval()
     pixels = AutoImageProcessor.from_pretrained(folder, backend="pil")(IMAGES, return_tensors="pt")
     tokens = AutoTokenizer.from_pretrained(folder)(list(prompts), return_tensors="pt", **text)
@@ -88,6 +92,8 @@ FULL = {"padding": "max_length", "truncation": True, "max_length": 77}
 
 
 def test_clip_formulas_equal_the_librarys_own_pass(clip: Path) -> None:
+    from transformers import CLIPModel
+
     model, out = by_hand(CLIPModel, clip, PROMPTS, **FULL)
     cos = cosines(out.image_embeds, out.text_embeds)
     assert np.ptp(cos) > 0.05
@@ -106,6 +112,8 @@ def test_clip_formulas_equal_the_librarys_own_pass(clip: Path) -> None:
 
 
 def test_the_prefix_is_read_before_every_prompt(clip: Path) -> None:
+    from transformers import CLIPModel
+
     _, out = by_hand(CLIPModel, clip, ["A photo depicts " + each for each in PROMPTS], **FULL)
     found = scores(load(clip, formula="hessel", prefix="A photo depicts "), IMAGES, PROMPTS)
     expected = 2.5 * np.maximum(cosines(out.image_embeds, out.text_embeds), 0)
@@ -144,6 +152,10 @@ def test_clamping_each_pair_is_not_clamping_the_mean(clip: Path, negative_clip: 
 def test_cutting_padding_after_the_end_of_a_text_changes_nothing(
     clip: Path, tmp_path: Path, end: str
 ) -> None:
+    from transformers import CLIPModel
+
+    from evaluator.scorers.models.dual_formulas import unit_vectors
+
     if end == "highest_number":  # the configurations of OpenAI's checkpoints name a wrong end
         clip = save_clip(tmp_path, end=2)
     _, out = by_hand(CLIPModel, clip, PROMPTS, **FULL)
@@ -183,6 +195,8 @@ def test_encoding_apart_gives_the_scores_of_pairs(clip: Path) -> None:
 
 
 def test_over_long_prompts_stay_apart_and_are_said_to_be_cut(clip: Path) -> None:
+    from transformers import CLIPModel
+
     loaded = load(clip, formula="cos")
     scorer: Any = loaded.scorer
     assert scorer.truncated([*LONG_FROM_THE_START, PROMPTS[1]]) == [True, True, False]
@@ -207,12 +221,19 @@ def test_slicing_off_the_end_makes_all_over_long_prompts_one(clip: Path) -> None
 
 
 def test_vectors_of_tiny_length_keep_their_direction() -> None:
+    import torch
+
+    from evaluator.scorers.models.dual_formulas import unit_vectors
+
     small = torch.tensor([[3e-12, 4e-12], [-3e-30, 4e-30]])
     np.testing.assert_allclose(unit_vectors(small), [[0.6, 0.8], [-0.6, 0.8]], rtol=1e-6)
     assert np.isnan(unit_vectors(torch.zeros(1, 2))).all()
 
 
 def test_align_is_cosine_over_temperature(align: Path) -> None:
+    import torch
+    from transformers import AlignModel, AutoImageProcessor, AutoTokenizer
+
     options = {"padding": "max_length", "truncation": True, "max_length": 64}
     model, _ = by_hand(AlignModel, align, PROMPTS, **options)
     with torch.no_grad():
@@ -236,6 +257,8 @@ def test_align_is_cosine_over_temperature(align: Path) -> None:
 
 @pytest.mark.parametrize("name", ["sigmoid", "logit", "cos"])
 def test_siglip_reads_its_padding_to_64_places(siglip: Path, name: str) -> None:
+    from transformers import SiglipModel
+
     model, out = by_hand(
         SiglipModel, siglip, PROMPTS, padding="max_length", truncation=True, max_length=64
     )
@@ -251,6 +274,8 @@ def test_siglip_reads_its_padding_to_64_places(siglip: Path, name: str) -> None:
 
 
 def test_siglip_without_padding_is_another_score_and_no_batch_changes_it(siglip: Path) -> None:
+    from transformers import SiglipModel
+
     loaded = load(siglip, formula="logit", padding="none")
     for place, text in enumerate(PROMPTS):
         _, out = by_hand(SiglipModel, siglip, [text])
@@ -263,6 +288,8 @@ def test_siglip_without_padding_is_another_score_and_no_batch_changes_it(siglip:
 def test_a_processor_may_have_a_repository_of_its_own(
     clip: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from evaluator.scorers.families.dual_encoder import FAMILY
+
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
     monkeypatch.setattr("huggingface_hub.constants.HF_HOME", str(tmp_path))
     for name in ("config.json", "model.safetensors"):
@@ -286,6 +313,9 @@ def test_siglip_keeps_the_end_of_over_long_prompts(siglip: Path) -> None:
 
 
 def test_images_squashed_first_are_not_cropped(clip: Path) -> None:
+    import torch
+    from transformers import AutoImageProcessor
+
     loaded = load(clip, formula="cos", images="squashed_224")
     wide = Image.new("RGB", (400, 100), "white")
     wide.paste("black", (0, 0, 100, 100))
@@ -299,6 +329,8 @@ def test_images_squashed_first_are_not_cropped(clip: Path) -> None:
 
 
 def test_images_are_prepared_by_several_threads_at_once(clip: Path) -> None:
+    import torch
+
     prepare = load(clip, formula="cos").scorer.prepare  # type: ignore[attr-defined]
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(prepare, IMAGES * 8))

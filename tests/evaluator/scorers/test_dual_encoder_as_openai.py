@@ -8,21 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from PIL import Image
-from torchvision.transforms import (
-    CenterCrop,
-    Compose,
-    InterpolationMode,
-    Normalize,
-    Resize,
-    ToTensor,
-)
-from transformers import CLIPImageProcessorPil
 
-from evaluator.scorers.families.dual_encoder import DualOptions
-from evaluator.scorers.models.clip_like import authors_transform
-from evaluator.scorers.models.text_reading import TextReading
 from evaluator.scorers.registry import load_rows, load_scorer
 from evaluator.scorers.runtime import Runtime
 from tests.evaluator.scorers.tiny_dual import save_clip
@@ -51,6 +38,19 @@ def noise(size: tuple[int, int]) -> Image.Image:
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_pixels_are_those_of_the_authors_transform(size: tuple[int, int]) -> None:
+    import torch
+    from torchvision.transforms import (
+        CenterCrop,
+        Compose,
+        InterpolationMode,
+        Normalize,
+        Resize,
+        ToTensor,
+    )
+    from transformers import CLIPImageProcessorPil
+
+    from evaluator.scorers.models.clip_like import authors_transform
+
     authors: Any = Compose(
         [
             Resize(224, interpolation=InterpolationMode.BICUBIC),
@@ -64,6 +64,11 @@ def test_pixels_are_those_of_the_authors_transform(size: tuple[int, int]) -> Non
 
 
 def test_the_processor_of_transformers_cuts_one_pixel_beside_it() -> None:
+    import torch
+    from transformers import CLIPImageProcessorPil
+
+    from evaluator.scorers.models.clip_like import authors_transform
+
     processor, image = CLIPImageProcessorPil(), noise(ODD_REST)
     theirs = processor(images=image, return_tensors="pt")["pixel_values"][0]
     authors = authors_transform(processor)(image)
@@ -72,6 +77,8 @@ def test_the_processor_of_transformers_cuts_one_pixel_beside_it() -> None:
 
 
 def test_curled_quotes_and_html_are_mended_before_a_text_is_read() -> None:
+    from evaluator.scorers.models.text_reading import TextReading
+
     reading = TextReading(Letters(), 77, cleaned=True)
     (ids,) = reading.numbers([" a “red” dog &amp; a cat’s tail "])
     assert "".join(map(chr, ids)) == 'a "red" dog & a cat\'s tail'
@@ -86,6 +93,8 @@ def test_clipscore_reads_as_its_authors_do(tmp_path: Path) -> None:
 
 
 def test_open_clip_needs_not_be_told() -> None:
+    from evaluator.scorers.families.dual_encoder import DualOptions
+
     for more in ({"images": "clip"}, {"cleaned": True}):
         with pytest.raises(ValueError, match="without being told"):
             DualOptions.model_validate({"formula": "cos", "backend": "open_clip", **more})

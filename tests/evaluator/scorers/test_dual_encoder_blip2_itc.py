@@ -7,10 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from transformers import AutoImageProcessor, AutoTokenizer, Blip2ForImageTextRetrieval
 
-from evaluator.scorers.families.blip2_itc import FAMILY
 from tests.evaluator.scorers.tiny_dual import PROMPTS, here, pictures, row, save_blip2
 
 IMAGES = pictures(3)
@@ -23,11 +20,16 @@ def blip2(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def scorer(blip2: Path) -> Any:
+    from evaluator.scorers.families.blip2_itc import FAMILY
+
     tiny = row("blip2_itc")
     return FAMILY.load(tiny, FAMILY.check(tiny), here(blip2)).scorer
 
 
 def test_a_score_is_the_librarys_largest_query_cosine(blip2: Path, scorer: Any) -> None:
+    import torch
+    from transformers import AutoImageProcessor, AutoTokenizer, Blip2ForImageTextRetrieval
+
     model = Blip2ForImageTextRetrieval.from_pretrained(blip2).eval()
     pixels = AutoImageProcessor.from_pretrained(blip2, backend="pil")(IMAGES, return_tensors="pt")
     tokenizer = AutoTokenizer.from_pretrained(blip2)

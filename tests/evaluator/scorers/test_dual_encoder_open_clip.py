@@ -6,19 +6,14 @@ import copy
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import open_clip  # type: ignore[import-untyped]
 import pytest
-import torch
 from numpy.typing import NDArray
 from PIL import Image
-from safetensors.torch import load_file, save_file
-from torchvision.transforms import InterpolationMode, functional
 
 from benchmarks.errors import PlatformError, SubmitterError
-from evaluator.scorers.families.dual_encoder import FAMILY
 from evaluator.scorers.family import Loaded
 from tests.evaluator.scorers.tiny_dual import (
     LONG_FROM_THE_START,
@@ -30,6 +25,9 @@ from tests.evaluator.scorers.tiny_dual import (
     row,
     save_open_clip,
 )
+
+if TYPE_CHECKING:
+    import torch
 
 IMAGES = pictures(3)
 OTHER_TOWERS: dict[str, dict[str, Any]] = {
@@ -50,6 +48,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def architecture(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A name under which open_clip knows the tiny configuration."""
+    import open_clip  # type: ignore[import-untyped]
+
     place = tmp_path_factory.mktemp("configs") / "tiny-for-tests.json"
     place.write_text(json.dumps(open_clip_configuration()))
     open_clip.add_model_config(place)
@@ -59,12 +59,17 @@ def architecture(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="module")
 def single_file(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Weights as HPSv2 gives them away: a pickle with a table in a table."""
+    import torch
+    from safetensors.torch import load_file
+
     place = tmp_path_factory.mktemp("hps") / "tiny.pt"
     torch.save({"state_dict": load_file(folder / "open_clip_model.safetensors")}, place)
     return place
 
 
 def load(place: Path, *, allow_pickle: bool = False, file: str = "", **options: Any) -> Loaded:
+    from evaluator.scorers.families.dual_encoder import FAMILY
+
     tiny = row(checkpoint={"file": file}, backend="open_clip", **options)
     return FAMILY.load(tiny, FAMILY.check(tiny), here(place, allow_pickle=allow_pickle))
 
@@ -91,6 +96,9 @@ def by_hand(
     folder: Path, prompts: Sequence[str], pixels: Sequence[torch.Tensor] = ()
 ) -> NDArray[Any]:
     """Cosines of IMAGES (or pixels) with prompts, row by row, with open_clip's own parts."""
+    import open_clip
+    import torch
+
     model, preprocess = open_clip.create_model_from_pretrained(f"local-dir:{folder}")
     tokenizer = open_clip.get_tokenizer(f"local-dir:{folder}")
     stacked = torch.stack(list(pixels) or [preprocess(each) for each in IMAGES])
@@ -159,6 +167,10 @@ def test_a_single_file_of_weights_fills_a_named_architecture(
 
 
 def test_hps_pads_the_short_side_with_zeros(single_file: Path, architecture: str) -> None:
+    import open_clip
+    import torch
+    from torchvision.transforms import InterpolationMode, functional
+
     prepare = load_hps(single_file, architecture).scorer.prepare  # type: ignore[attr-defined]
     mean, std = open_clip.OPENAI_DATASET_MEAN, open_clip.OPENAI_DATASET_STD
     black = functional.normalize(torch.zeros(3, 32, 32), mean, std)
@@ -183,6 +195,10 @@ def test_openais_weights_get_the_activation_they_were_trained_with(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The tag's entry in open_clip's table decides; the tiny configuration says plain GELU."""
+    import open_clip
+    import torch
+    from safetensors.torch import load_file
+
     entry = open_clip.get_pretrained_cfg("ViT-B-32", "openai")
     assert entry["quick_gelu"] is True
     tiny = open_clip_configuration()
@@ -202,6 +218,9 @@ def test_openais_weights_get_the_activation_they_were_trained_with(
 
 
 def test_weights_that_are_missing_or_too_many_are_refused(folder: Path, tmp_path: Path) -> None:
+    import torch
+    from safetensors.torch import load_file, save_file
+
     state = load_file(folder / "open_clip_model.safetensors")
     configuration = "open_clip_config.json"
     (tmp_path / configuration).write_bytes((folder / configuration).read_bytes())

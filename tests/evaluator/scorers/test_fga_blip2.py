@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-import torch
-from safetensors.torch import load_file
-from transformers import BertTokenizer
 
 from benchmarks.errors import SubmitterError
 from benchmarks.schema import Element
 from evaluator.scorers.models.blip2_elements import ElementFinder, clean_caption
-from evaluator.scorers.models.blip2_lavis import LAVIS_NORM_EPSILON, Heads, blip2_config, from_lavis
-from evaluator.scorers.models.convert import convert, main
 from evaluator.scorers.registry import find_row, load_rows, load_scorer
 from evaluator.scorers.row import ScorerRow
 from evaluator.scorers.runtime import Runtime
@@ -31,6 +26,9 @@ from tests.evaluator.scorers.tiny_blip2 import (
     without_key_biases,
 )
 
+if TYPE_CHECKING:
+    from transformers import BertTokenizer
+
 SIDE = 48
 PROMPT = "A red cat, two dogs and a man in a RED hat."
 
@@ -42,6 +40,8 @@ def tokenizer() -> BertTokenizer:
 
 @pytest.fixture(scope="module")
 def model(tokenizer: BertTokenizer) -> Any:
+    from evaluator.scorers.models.blip2_lavis import LAVIS_NORM_EPSILON
+
     made = without_key_biases(tiny_blip2(tokenizer, SIDE))
     made.vision_model.post_layernorm.eps = LAVIS_NORM_EPSILON
     return made
@@ -51,6 +51,8 @@ def model(tokenizer: BertTokenizer) -> Any:
 def folders(
     model: Any, tokenizer: BertTokenizer, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Path]:
+    import torch
+
     place = tmp_path_factory.mktemp("fga")
     torch.save({"model": to_lavis(model), "epoch": 3}, place / "fga_blip2.pth")
     tokenizer.save_pretrained(place / "words")
@@ -76,6 +78,8 @@ def scorer(folders: dict[str, Path]) -> Any:
 @pytest.fixture(scope="module")
 def probabilities(model: Any, tokenizer: BertTokenizer) -> tuple[list[float], list[float]]:
     """p(match) at the query tokens and at [CLS] a red cat , two ..., by the library's model."""
+    import torch
+
     text = tokenizer(["a red cat, two dogs and a man in a red hat"], return_tensors="pt")
     text.pop("token_type_ids", None)
     pixels = square_processor(SIDE)(images=made_up_images(1)[0], return_tensors="pt")
@@ -234,6 +238,10 @@ def test_words_past_the_fiftieth_are_said_not_to_be_read(scorer: Any) -> None:
 
 
 def test_weights_survive_the_way_through_lavis_names(model: Any) -> None:
+    import torch
+
+    from evaluator.scorers.models.blip2_lavis import Heads, blip2_config, from_lavis
+
     back = from_lavis(to_lavis(model))
     state = model.state_dict()
     assert back.keys() == state.keys()
@@ -244,9 +252,10 @@ def test_weights_survive_the_way_through_lavis_names(model: Any) -> None:
         assert {k: v for k, v in found.items() if v != wanted[k]} == {}
 
 
-SPOILT: dict[str, tuple[dict[str, torch.Tensor | None], str, str]] = {
+SPOILT: dict[str, tuple[dict[str, int | None], str, str]] = {
+    # A weight is so many ones, or missing.
     "unknown": (
-        {"t5_proj.weight": torch.ones(1)},
+        {"t5_proj.weight": 1},
         "checkpoint_wrong_class",
         "t5_proj.weight",
     ),
@@ -257,7 +266,7 @@ SPOILT: dict[str, tuple[dict[str, torch.Tensor | None], str, str]] = {
         "v_bias",
     ),
     "no queries": ({"query_tokens": None}, "checkpoint_incomplete", "query_tokens"),
-    "misshapen": ({"ln_vision.bias": torch.ones(3)}, "checkpoint_damaged", ""),
+    "misshapen": ({"ln_vision.bias": 3}, "checkpoint_damaged", ""),
 }
 
 
@@ -265,9 +274,11 @@ SPOILT: dict[str, tuple[dict[str, torch.Tensor | None], str, str]] = {
 def test_unknown_missing_and_misshapen_weights_are_refused_by_name(
     case: str, model: Any, folders: dict[str, Path], tmp_path: Path
 ) -> None:
+    import torch
+
     spoil, code, named = SPOILT[case]
-    state: dict[str, Any] = {**to_lavis(model), **spoil}
-    kept = {name: value for name, value in state.items() if value is not None}
+    kept: dict[str, Any] = {k: v for k, v in to_lavis(model).items() if k not in spoil}
+    kept |= {name: torch.ones(n) for name, n in spoil.items() if n is not None}
     torch.save(kept, tmp_path / "fga_blip2.pth")
     with pytest.raises(SubmitterError) as refusal:
         load("fga-blip2", {**folders, "model": tmp_path})
@@ -283,6 +294,8 @@ def test_a_pickle_is_refused_unless_allowed(folders: dict[str, Path]) -> None:
 
 @pytest.fixture
 def converted(folders: dict[str, Path], tmp_path: Path) -> Path:
+    from evaluator.scorers.models.convert import convert
+
     target = tmp_path / "fga_blip2.safetensors"
     left_out = convert("fga-blip2", folders["model"], target)
     assert "temp" in left_out
@@ -292,6 +305,8 @@ def converted(folders: dict[str, Path], tmp_path: Path) -> Path:
 def test_a_converted_file_scores_the_same_without_pickles(
     converted: Path, folders: dict[str, Path], scorer: Any
 ) -> None:
+    from safetensors.torch import load_file
+
     assert "Qformer.cls.predictions.decoder.weight" not in load_file(converted)
     runtime = Runtime(folders={**folders, "model": converted})
     other: Any = load_scorer(row_of("fga-blip2"), runtime).scorer
@@ -305,6 +320,8 @@ def test_converting_from_the_command_line(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    from evaluator.scorers.models.convert import main
+
     target = tmp_path / "fga.safetensors"
     for metric, code in (("fga-blip2", 0), ("imagereward", 1)):
         monkeypatch.setattr("sys.argv", ["convert", metric, str(folders["model"]), str(target)])
@@ -317,6 +334,8 @@ def test_converting_from_the_command_line(
 def test_converting_refuses_the_checkpoint_of_another_metric(
     folders: dict[str, Path], tmp_path: Path
 ) -> None:
+    from evaluator.scorers.models.convert import convert
+
     with pytest.raises(SubmitterError) as refusal:
         convert("imagereward", folders["model"], tmp_path / "x.safetensors")
     assert refusal.value.code == "checkpoint_wrong_class"

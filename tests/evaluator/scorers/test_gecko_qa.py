@@ -2,18 +2,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from benchmarks.errors import SubmitterError
-from evaluator.scorers.families.gecko_qa import Gecko, Options
-from evaluator.scorers.questions.loading import loaded
 from evaluator.scorers.questions.question import Question
 from evaluator.scorers.questions.scorer import QuestionScorer
 from evaluator.scoring.contract import Verdict
 from tests.evaluator.scorers.questions.fakes import FakeAnswers, file_of, yes_no
+
+if TYPE_CHECKING:
+    from evaluator.scorers.families.gecko_qa import Gecko
 
 P = "a red dog"
 LOGPROBS = {
@@ -54,6 +56,8 @@ def run(metric: Gecko, model: FakeAnswers, *questions: Question) -> Verdict:
 
 
 def test_each_question_is_the_expected_choices_share_of_all_probabilities() -> None:
+    from evaluator.scorers.families.gecko_qa import Gecko, Options
+
     found = run(
         Gecko(Options(threshold=None)),
         FakeAnswers(logprobs=LOGPROBS),
@@ -67,6 +71,8 @@ def test_each_question_is_the_expected_choices_share_of_all_probabilities() -> N
 
 
 def test_questions_that_the_prompt_does_not_entail_are_not_asked() -> None:
+    from evaluator.scorers.families.gecko_qa import Gecko, Options
+
     model = FakeAnswers(logprobs=LOGPROBS)
     found = run(
         Gecko(Options()),
@@ -81,6 +87,8 @@ def test_questions_that_the_prompt_does_not_entail_are_not_asked() -> None:
 
 
 def test_entailment_that_the_file_lacks_is_asked_once_per_prompt() -> None:
+    from evaluator.scorers.families.gecko_qa import Gecko, Options
+
     nli = Entailing(0.9)
     metric = Gecko(Options(), nli)
     asked = (
@@ -94,6 +102,8 @@ def test_entailment_that_the_file_lacks_is_asked_once_per_prompt() -> None:
 
 
 def test_with_all_questions_filtered_there_is_no_score() -> None:
+    from evaluator.scorers.families.gecko_qa import Gecko, Options
+
     model = FakeAnswers(logprobs=LOGPROBS)
     found = run(Gecko(Options()), model, question("1", "Animal?", "dog", "cat", entailment=0.0))
     assert math.isnan(found.score)
@@ -109,6 +119,9 @@ def test_with_all_questions_filtered_there_is_no_score() -> None:
     ],
 )
 def test_questions_without_a_choice_to_make_are_refused(asked: Question, why: str) -> None:
+    from evaluator.scorers.families.gecko_qa import Gecko, Options
+    from evaluator.scorers.questions.loading import loaded
+
     with pytest.raises(SubmitterError, match=why) as caught:
         loaded(Gecko(Options()), FakeAnswers(), file_of(asked))
     assert caught.value.code == "questions_unfit"

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-import torch
 from PIL import Image
-from torchvision import transforms
-from torchvision.transforms import InterpolationMode
-from transformers import BertTokenizer
 
 from benchmarks.errors import SubmitterError
 from evaluator.scorers.checkpoints import Source
-from evaluator.scorers.models.convert import convert
-from evaluator.scorers.models.image_reward import Heads, build_image_reward, from_authors
 from evaluator.scorers.registry import find_row, load_rows, load_scorer
 from evaluator.scorers.row import ScorerRow
 from evaluator.scorers.runtime import Runtime
@@ -26,7 +20,11 @@ from tests.evaluator.scorers.tiny_blip2 import (
     check_image_matters,
     made_up_images,
 )
-from tests.evaluator.scorers.tiny_image_reward import TinyReward
+
+if TYPE_CHECKING:
+    from transformers import BertTokenizer
+
+    from tests.evaluator.scorers.tiny_image_reward import TinyReward
 
 PROMPTS = ["a red cat on the mat", "two dogs", "a woman in a big blue hat and a man"]
 MEAN, STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
@@ -39,6 +37,8 @@ def tokenizer() -> BertTokenizer:
 
 @pytest.fixture(scope="module")
 def model(tokenizer: BertTokenizer) -> TinyReward:
+    from tests.evaluator.scorers.tiny_image_reward import TinyReward
+
     return TinyReward(len(tokenizer) + 2)
 
 
@@ -46,6 +46,8 @@ def model(tokenizer: BertTokenizer) -> TinyReward:
 def folders(
     model: TinyReward, tokenizer: BertTokenizer, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Path]:
+    import torch
+
     place = tmp_path_factory.mktemp("imagereward")
     torch.save(model.authors_state(), place / "ImageReward.pt")
     tokenizer.save_pretrained(place / "words")
@@ -65,6 +67,10 @@ def scorer(row: ScorerRow, folders: dict[str, Path]) -> Any:
 
 def formula(model: TinyReward, tokenizer: BertTokenizer, image: Image.Image, prompt: str) -> float:
     """The authors' steps with the library's modules: padded to 35 tokens, one pair at a time."""
+    import torch
+    from torchvision import transforms
+    from torchvision.transforms import InterpolationMode
+
     look = transforms.Compose(
         [
             transforms.Resize(32, interpolation=InterpolationMode.BICUBIC),
@@ -132,6 +138,10 @@ def test_long_prompts_are_cut_at_35_tokens_and_said_to_be(scorer: Any) -> None:
 
 
 def test_weights_survive_the_way_through_the_authors_names(model: TinyReward) -> None:
+    import torch
+
+    from evaluator.scorers.models.image_reward import from_authors
+
     wanted = {
         name.replace("layers.", "head.", 1) if name.startswith("layers.") else name: value
         for name, value in model.state_dict().items()
@@ -148,6 +158,10 @@ def test_weights_survive_the_way_through_the_authors_names(model: TinyReward) ->
 def test_unknown_and_missing_weights_are_refused_by_name(
     model: TinyReward, name: str, code: str
 ) -> None:
+    import torch
+
+    from evaluator.scorers.models.image_reward import Heads, build_image_reward
+
     state = model.authors_state()
     if name:
         state[name] = torch.ones(1)
@@ -163,6 +177,8 @@ def test_unknown_and_missing_weights_are_refused_by_name(
 def test_a_pickle_is_refused_and_a_converted_file_scores_the_same(
     row: ScorerRow, folders: dict[str, Path], scorer: Any, tmp_path: Path
 ) -> None:
+    from evaluator.scorers.models.convert import convert
+
     with pytest.raises(SubmitterError) as refusal:
         load_scorer(row, Runtime(folders=folders))
     assert refusal.value.code == "checkpoint_unsafe"
@@ -174,6 +190,10 @@ def test_a_pickle_is_refused_and_a_converted_file_scores_the_same(
 
 
 def test_images_are_cut_as_the_authors_cut_them_where_an_odd_rest_is_left(scorer: Any) -> None:
+    import torch
+    from torchvision import transforms
+    from torchvision.transforms import InterpolationMode
+
     rng = np.random.default_rng(5)
     image = Image.fromarray(rng.integers(0, 256, (43, 64, 3), dtype=np.uint8))
     authors: Any = transforms.Compose(

@@ -4,30 +4,22 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-import torch
 from numpy.testing import assert_allclose
-from safetensors.torch import save_file
-from torch import Tensor
-from transformers import Phi4MultimodalForCausalLM, Phi4MultimodalImageProcessor, Qwen2Tokenizer
 
 from benchmarks.errors import SubmitterError
 from evaluator.scorers.answering import Candidate
-from evaluator.scorers.models.phi4 import (
-    AUDIO_TOKEN,
-    IMAGE_TOKEN,
-    merged,
-    native_config,
-    native_name,
-)
-from evaluator.scorers.models.vlm_loading import load_answer_model
 from evaluator.scorers.models.vlm_reading import Reading
 from evaluator.scorers.runtime import Runtime
 from tests.evaluator.scorers.tiny_qwen import qwen_tokenizer
 from tests.evaluator.scorers.tiny_vlm import picture, row_of
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from transformers import Qwen2Tokenizer
 
 IMAGE = "model.embed_tokens_extend.image_embed."
 THEIRS = {
@@ -41,6 +33,8 @@ FORMAT = "<|user|>{image}{prompt}<|end|><|assistant|>"
 
 
 def tokenizer() -> Qwen2Tokenizer:
+    from evaluator.scorers.models.phi4 import AUDIO_TOKEN, IMAGE_TOKEN
+
     made = qwen_tokenizer()
     special = [IMAGE_TOKEN, AUDIO_TOKEN, "<|user|>", "<|end|>", "<|assistant|>"]
     made.add_special_tokens({"additional_special_tokens": special})
@@ -48,6 +42,8 @@ def tokenizer() -> Qwen2Tokenizer:
 
 
 def saved_config(text: Qwen2Tokenizer) -> dict[str, Any]:
+    from evaluator.scorers.models.phi4 import IMAGE_TOKEN
+
     return {
         "model_type": "phi4mm",
         "hidden_size": 32,
@@ -85,6 +81,8 @@ def saved_config(text: Qwen2Tokenizer) -> dict[str, Any]:
 
 def as_theirs(native: dict[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """A checkpoint as their code saves it, and by hand what it stands for."""
+    import torch
+
     generator = torch.Generator().manual_seed(1)
     theirs: dict[str, Tensor] = {}
     sums: dict[str, Tensor] = {}
@@ -111,6 +109,11 @@ def as_theirs(native: dict[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, T
 
 @pytest.fixture(scope="module")
 def native() -> dict[str, Tensor]:
+    import torch
+    from transformers import Phi4MultimodalForCausalLM
+
+    from evaluator.scorers.models.phi4 import native_config
+
     torch.manual_seed(0)
     model = Phi4MultimodalForCausalLM(native_config(saved_config(tokenizer())))
     for values in model.parameters():
@@ -122,6 +125,9 @@ def native() -> dict[str, Tensor]:
 
 @pytest.fixture(scope="module")
 def folder(native: dict[str, Tensor], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from safetensors.torch import save_file
+    from transformers import Phi4MultimodalImageProcessor
+
     place = tmp_path_factory.mktemp("phi4mm")
     theirs, _ = as_theirs(native)
     theirs.pop("lm_head.weight")
@@ -134,6 +140,10 @@ def folder(native: dict[str, Tensor], tmp_path_factory: pytest.TempPathFactory) 
 
 
 def test_the_vision_lora_is_added_and_all_else_is_as_it_was(native: dict[str, Tensor]) -> None:
+    import torch
+
+    from evaluator.scorers.models.phi4 import merged
+
     theirs, sums = as_theirs(native)
 
     found = merged(theirs, ALPHA / RANK)
@@ -146,6 +156,10 @@ def test_the_vision_lora_is_added_and_all_else_is_as_it_was(native: dict[str, Te
 
 
 def test_a_scale_of_nothing_gives_the_base_back(native: dict[str, Tensor]) -> None:
+    import torch
+
+    from evaluator.scorers.models.phi4 import merged
+
     theirs, _ = as_theirs(native)
 
     for name, values in merged(theirs, 0.0).items():
@@ -153,6 +167,10 @@ def test_a_scale_of_nothing_gives_the_base_back(native: dict[str, Tensor]) -> No
 
 
 def test_sums_keep_the_precision_of_their_layer() -> None:
+    import torch
+
+    from evaluator.scorers.models.phi4 import merged
+
     layer = "model.layers.0.mlp.down_proj"
     found = merged(
         {
@@ -168,6 +186,10 @@ def test_sums_keep_the_precision_of_their_layer() -> None:
 
 
 def test_half_a_lora_is_refused() -> None:
+    import torch
+
+    from evaluator.scorers.models.phi4 import merged
+
     weights = {"a.base_layer.weight": torch.ones(2, 2), "a.lora_A.vision.weight": torch.ones(1, 2)}
     with pytest.raises(SubmitterError) as failure:
         merged(weights, 1.0)
@@ -175,6 +197,8 @@ def test_half_a_lora_is_refused() -> None:
 
 
 def test_names_of_the_image_part_are_the_librarys() -> None:
+    from evaluator.scorers.models.phi4 import native_name
+
     for ours, theirs in THEIRS.items():
         assert native_name(f"{theirs}.bias" if "img_" in theirs else theirs).startswith(ours)
 
@@ -182,6 +206,12 @@ def test_names_of_the_image_part_are_the_librarys() -> None:
 def test_a_loaded_checkpoint_answers_as_the_merged_weights_do(
     folder: Path, native: dict[str, Tensor]
 ) -> None:
+    import torch
+    from transformers import Phi4MultimodalForCausalLM
+
+    from evaluator.scorers.models.phi4 import native_config
+    from evaluator.scorers.models.vlm_loading import load_answer_model
+
     reading = Reading(text_format=FORMAT, square="squash", side=448)
     vlm: Any = load_answer_model(row_of(), Runtime(folders={"model": folder}), reading=reading)
     prompts = ["Is it red?", "Does it show two dogs?"]
@@ -202,6 +232,8 @@ def test_a_loaded_checkpoint_answers_as_the_merged_weights_do(
 
 
 def test_a_checkpoint_without_lora_settings_is_refused(folder: Path, tmp_path: Path) -> None:
+    from evaluator.scorers.models.vlm_loading import load_answer_model
+
     config = json.loads((folder / "config.json").read_text())
     config.pop("vision_lora")
     (tmp_path / "config.json").write_text(json.dumps(config))

@@ -6,9 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import SubmitterError
-from evaluator.scorers.families.pn_vqa import FAMILY, Options, PositiveNegative
 from evaluator.scorers.questions.lines import write_records
-from evaluator.scorers.questions.loading import loaded
 from evaluator.scorers.questions.question import Question
 from evaluator.scorers.questions.scorer import QuestionScorer
 from tests.evaluator.scorers.questions.fakes import FakeAnswers, file_of, yes_no
@@ -18,6 +16,8 @@ ASK = "This image is generated from a nun {{0}}. Is the answer to {} in this ima
 
 
 def test_the_mean_of_the_expected_and_of_what_is_not_the_opposite() -> None:
+    from evaluator.scorers.families.pn_vqa import Options, PositiveNegative
+
     numbers = {("nun?", "yes"): (-0.3, -1.7), ("nun?", "no"): (-2.0, -0.2)}
     numbers |= {("wall?", "no"): (-0.1, -3.0), ("wall?", "yes"): (-1.0, -1.0)}
     logprobs = {}
@@ -37,6 +37,9 @@ def test_the_mean_of_the_expected_and_of_what_is_not_the_opposite() -> None:
 
 
 def test_an_answer_without_an_opposite_is_refused_before_scoring(tmp_path: Path) -> None:
+    from evaluator.scorers.families.pn_vqa import FAMILY, Options, PositiveNegative
+    from evaluator.scorers.questions.loading import loaded
+
     question = Question(prompt=P, question_id="3", question="who?", expected="a nun")
     write_records(tmp_path / "q.jsonl", [question])
     with pytest.raises(SubmitterError, match="neither yes nor no") as caught:

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-import torch
 from numpy.testing import assert_allclose
-from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM
-from transformers.cache_utils import DynamicSlidingWindowLayer
 
 from evaluator.scorers.answering import Candidate
-from evaluator.scorers.models.chat_text import ChatText
-from evaluator.scorers.models.chat_vlm import ChatVLM
-from evaluator.scorers.models.prefix_cache import CachingDecoder
-from evaluator.scorers.models.prefix_parts import Beginning, Rest, copied, shared_length
 from evaluator.scorers.models.vlm_reading import Reading
 from tests.evaluator.scorers.tiny_qwen import qwen2_vl
 from tests.evaluator.scorers.tiny_vlm import picture
 
+if TYPE_CHECKING:
+    import torch
+    from transformers import LlamaForCausalLM
+
 
 @pytest.fixture(scope="module")
 def llama() -> LlamaForCausalLM:
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
     torch.manual_seed(0)
     config = LlamaConfig(
         hidden_size=32,
@@ -37,16 +37,25 @@ def llama() -> LlamaForCausalLM:
 
 
 def ids(*values: int) -> torch.Tensor:
+    import torch
+
     return torch.tensor(values)
 
 
 def plain(model: Any, tokens: torch.Tensor, keep: int) -> torch.Tensor:
+    import torch
+
     with torch.no_grad():
         logits: torch.Tensor = model(input_ids=tokens[None]).logits[0, -keep:]
     return logits
 
 
 def test_parts_together_equal_the_whole(llama: LlamaForCausalLM) -> None:
+    import torch
+
+    from evaluator.scorers.models.prefix_cache import CachingDecoder
+    from evaluator.scorers.models.prefix_parts import Beginning, Rest
+
     decoder = CachingDecoder(llama, 0)
     starts = [ids(3, 4, 5, 6), ids(7, 8)]
     rests = [Rest(0, ids(9), None, 1), Rest(0, ids(10, 11, 12), None, 2), Rest(1, ids(9), None, 1)]
@@ -62,6 +71,11 @@ def test_parts_together_equal_the_whole(llama: LlamaForCausalLM) -> None:
 
 
 def test_a_cache_is_as_it_was_after_it_was_read(llama: LlamaForCausalLM) -> None:
+    import torch
+
+    from evaluator.scorers.models.prefix_cache import CachingDecoder
+    from evaluator.scorers.models.prefix_parts import Beginning, Rest
+
     decoder = CachingDecoder(llama, 0)
     cached = decoder.start([Beginning(ids(3, 4, 5))])
     layers: Any = cached.cache.layers
@@ -78,6 +92,9 @@ def test_a_cache_is_as_it_was_after_it_was_read(llama: LlamaForCausalLM) -> None
 
 
 def test_greedy_tokens_do_not_depend_on_what_is_beside_them(llama: LlamaForCausalLM) -> None:
+    from evaluator.scorers.models.prefix_cache import CachingDecoder
+    from evaluator.scorers.models.prefix_parts import Beginning, Rest
+
     decoder = CachingDecoder(llama, 0)
     cached = decoder.start([Beginning(ids(3, 4, 5, 6)), Beginning(ids(7, 8))])
     rests = [Rest(0, ids(9), None, 1), Rest(1, ids(10, 11, 12), None, 1)]
@@ -88,6 +105,9 @@ def test_greedy_tokens_do_not_depend_on_what_is_beside_them(llama: LlamaForCausa
 
 
 def test_writing_stops_before_an_end_token(llama: LlamaForCausalLM) -> None:
+    from evaluator.scorers.models.prefix_cache import CachingDecoder
+    from evaluator.scorers.models.prefix_parts import Beginning, Rest
+
     decoder = CachingDecoder(llama, 0)
     cached = decoder.start([Beginning(ids(3, 4, 5))])
     rest = Rest(0, ids(9), None, 1)
@@ -97,6 +117,12 @@ def test_writing_stops_before_an_end_token(llama: LlamaForCausalLM) -> None:
 
 
 def test_layers_of_unknown_kinds_are_copied_whole() -> None:
+    import torch
+    from transformers import DynamicCache
+    from transformers.cache_utils import DynamicSlidingWindowLayer
+
+    from evaluator.scorers.models.prefix_parts import copied
+
     class Writing(DynamicSlidingWindowLayer):
         pass
 
@@ -114,6 +140,8 @@ def test_layers_of_unknown_kinds_are_copied_whole() -> None:
 
 
 def test_shared_length_leaves_every_sequence_a_token() -> None:
+    from evaluator.scorers.models.prefix_parts import shared_length
+
     assert shared_length([ids(1, 2, 3), ids(1, 2, 4, 5)]) == 2
     assert shared_length([ids(1, 2), ids(1, 2, 3)]) == 1
     assert shared_length([ids(1, 2), ids(1, 2)]) == 1
@@ -121,6 +149,9 @@ def test_shared_length_leaves_every_sequence_a_token() -> None:
 
 
 def test_an_image_goes_through_tower_and_decoder_once() -> None:
+    from evaluator.scorers.models.chat_text import ChatText
+    from evaluator.scorers.models.chat_vlm import ChatVLM
+
     model, processor = qwen2_vl()
     vlm = ChatVLM(model, ChatText(processor, Reading()), {})
     images = [vlm.prepare(picture(i)) for i in (1, 2)]
@@ -140,6 +171,11 @@ def test_an_image_goes_through_tower_and_decoder_once() -> None:
 
 
 def test_offsets_of_an_earlier_image_are_forgotten() -> None:
+    import torch
+
+    from evaluator.scorers.models.chat_text import ChatText
+    from evaluator.scorers.models.chat_vlm import ChatVLM
+
     model, processor = qwen2_vl()
     vlm = ChatVLM(model, ChatText(processor, Reading()), {})
     square, wide = vlm.prepare(picture(1)), vlm.prepare(picture(2, 112, 56))

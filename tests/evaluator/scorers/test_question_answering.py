@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from PIL import Image
 
 from benchmarks.errors import SubmitterError
-from evaluator.scorers.families.question_answering import Options, QuestionAnswering
 from evaluator.scorers.questions.lines import write_records
 from evaluator.scorers.questions.question import Question
 from evaluator.scorers.questions.scorer import QuestionScorer
@@ -15,6 +15,9 @@ from evaluator.scorers.registry import load_rows, load_scorer
 from evaluator.scorers.runtime import Runtime
 from evaluator.scoring.contract import Verdict
 from tests.evaluator.scorers.questions.fakes import FakeAnswers, FakeSimilarity, file_of, yes_no
+
+if TYPE_CHECKING:
+    from evaluator.scorers.families.question_answering import QuestionAnswering
 
 P = "a red car without wheels"
 COLOR = Question(
@@ -34,12 +37,16 @@ def verdict(metric: QuestionAnswering, words: dict[str, str], *questions: Questi
 
 @pytest.mark.parametrize(("answer", "right"), [("Red.", 1.0), ("crimson", 1.0), ("navy", 0.0)])
 def test_tifa_takes_the_literal_choice_else_the_nearest(answer: str, right: float) -> None:
+    from evaluator.scorers.families.question_answering import Options, QuestionAnswering
+
     similarity = FakeSimilarity({"crimson": "red", "navy": "blue"})
     metric = QuestionAnswering(Options(parse="choice"), similarity)
     assert verdict(metric, {"what color is it?": answer}, COLOR).score == right
 
 
 def test_tifa_is_the_mean_over_questions_with_expected_no() -> None:
+    from evaluator.scorers.families.question_answering import Options, QuestionAnswering
+
     asked = (COLOR, yes_no(P, "2", "wheels?", expected="no"), yes_no(P, "3", "a car?"))
     words = {"what color is it?": "red", "wheels?": "No, there are none", "a car?": "no"}
     nearest = FakeSimilarity({"No, there are none": "no"})
@@ -49,6 +56,8 @@ def test_tifa_is_the_mean_over_questions_with_expected_no() -> None:
 
 
 def test_as_in_ts2_yes_is_right_whatever_is_expected() -> None:
+    from evaluator.scorers.families.question_answering import Options, QuestionAnswering
+
     asked = yes_no(P, "1", "wheels?", expected="no")
     other = Question(
         prompt=P, question_id="2", question="who?", choices=("man", "woman"), expected="man"
@@ -59,6 +68,8 @@ def test_as_in_ts2_yes_is_right_whatever_is_expected() -> None:
 
 
 def test_dsg_keeps_a_question_behind_a_closed_gate_in_the_mean() -> None:
+    from evaluator.scorers.families.question_answering import Options, QuestionAnswering
+
     asked = (
         yes_no(P, "1", "a car?"),
         yes_no(P, "2", "red?", "1"),
@@ -77,11 +88,15 @@ def test_dsg_keeps_a_question_behind_a_closed_gate_in_the_mean() -> None:
 
 
 def test_a_question_without_choices_wants_the_expected_words() -> None:
+    from evaluator.scorers.families.question_answering import Options, QuestionAnswering
+
     asked = Question(prompt=P, question_id="1", question="what?", expected="A car")
     assert verdict(QuestionAnswering(Options()), {"what?": "a car."}, asked).score == 1.0
 
 
 def test_the_template_tells_question_and_choices() -> None:
+    from evaluator.scorers.families.question_answering import Options, QuestionAnswering
+
     metric = QuestionAnswering(Options(template="{question} ({choices})", parse="choice"))
     words = {"what color is it? (red, blue, green, black)": "red"}
     found = verdict(metric, words, COLOR)

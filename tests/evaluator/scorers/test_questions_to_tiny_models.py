@@ -6,11 +6,9 @@ import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-import torch
-from transformers import PreTrainedModel
 
 from evaluator.scorers.questions.lines import write_records
 from evaluator.scorers.questions.question import Question, Record
@@ -21,6 +19,9 @@ from tests.evaluator.scorers.questions.fakes import yes_no
 from tests.evaluator.scorers.tiny_qwen import qwen2_vl
 from tests.evaluator.scorers.tiny_seq2seq import blip_vqa
 from tests.evaluator.scorers.tiny_vlm import independent_logprobs, picture, saved
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 P, OTHER = "a red car", "two dogs and a cat near the water"
 QUESTIONS: list[Record] = [
@@ -78,6 +79,8 @@ def test_pn_vqa_with_a_chat_model(qwen: tuple[PreTrainedModel, Any, Path], tmp_p
 
 
 def test_gecko_with_a_chat_model(qwen: tuple[PreTrainedModel, Any, Path], tmp_path: Path) -> None:
+    import torch
+
     model, processor, place = qwen
     choices = ("red", "dark blue", "green")
     asked = Question(
@@ -106,6 +109,8 @@ def test_gecko_with_a_chat_model(qwen: tuple[PreTrainedModel, Any, Path], tmp_pa
 
 
 def test_bvqa_with_blip(blip: tuple[PreTrainedModel, Any, Path], tmp_path: Path) -> None:
+    import torch
+
     row = ROWS["bvqa"].model_copy(update={"options": {}})  # at the tiny model's own size
     scorer = load(row, blip[2], tmp_path, QUESTIONS).scorer
     model: Any = blip[0]

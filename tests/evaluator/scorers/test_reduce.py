@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -17,6 +16,8 @@ LOGPROBS = st.lists(st.floats(-40, 0), min_size=1, max_size=5)
 
 @given(LOGITS)
 def test_p_yes_norm_is_the_sigmoid_of_the_logits_difference(logits: list[float]) -> None:
+    import torch
+
     values = torch.tensor(logits, dtype=torch.float64)
     yes, no = torch.log_softmax(values, dim=0)[:2].numpy()
 
@@ -28,6 +29,8 @@ def test_p_yes_norm_is_the_sigmoid_of_the_logits_difference(logits: list[float])
 
 @given(LOGITS)
 def test_p_diff_is_the_difference_over_the_whole_vocabulary(logits: list[float]) -> None:
+    import torch
+
     shares = torch.softmax(torch.tensor(logits, dtype=torch.float64), dim=0)
     yes, no = shares[:2].log().numpy()
 
@@ -36,6 +39,8 @@ def test_p_diff_is_the_difference_over_the_whole_vocabulary(logits: list[float])
 
 @given(st.integers(1, 4), st.integers(0, 99))
 def test_geo_mean_is_exp_of_the_negative_loss(n: int, seed: int) -> None:
+    import torch
+
     generator = torch.Generator().manual_seed(seed)
     logits = torch.randn(n, 7, generator=generator, dtype=torch.float64)
     label = torch.randint(7, (n,), generator=generator)

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import string
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
-import torch
-from transformers import BertTokenizer, CLIPTextConfig, CLIPTextModel, MPNetConfig, MPNetModel
 
 from benchmarks.errors import SubmitterError
 from evaluator.scorers.checkpoints import Source
-from evaluator.scorers.models.sentence_similarity import SentenceSimilarity, load_similarity
 from evaluator.scorers.runtime import Runtime
 from tests.evaluator.scorers.tiny_vlm import row_of
 
+if TYPE_CHECKING:
+    import torch
+
+    from evaluator.scorers.models.sentence_similarity import SentenceSimilarity
+
 CHOICES = ["a pine tree", "oak", "palm"]
-Made = tuple[Any, Any, SentenceSimilarity]
+Made: TypeAlias = "tuple[Any, Any, SentenceSimilarity]"
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    import torch
+    from transformers import BertTokenizer, MPNetConfig, MPNetModel
+
+    from evaluator.scorers.models.sentence_similarity import load_similarity
+
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *string.ascii_lowercase]
     words += [f"##{letter}" for letter in string.ascii_lowercase]
     tokenizer = BertTokenizer(vocab={word: i for i, word in enumerate(words)})
@@ -44,6 +51,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 
 def pooled(model: Any, tokenizer: Any, text: str) -> torch.Tensor:
+    import torch
+
     with torch.no_grad():
         states = model(**tokenizer(text, return_tensors="pt")).last_hidden_state
     mean: torch.Tensor = states.mean(dim=1)
@@ -51,6 +60,8 @@ def pooled(model: Any, tokenizer: Any, text: str) -> torch.Tensor:
 
 
 def test_cosines_are_those_of_mean_pooled_states(made: Made) -> None:
+    import torch
+
     model, tokenizer, similarity = made
     found = similarity.cosines("tree", CHOICES)
     own = pooled(model, tokenizer, "tree")
@@ -67,6 +78,10 @@ def test_a_cosine_does_not_depend_on_the_other_texts(made: Made) -> None:
 
 
 def test_another_kind_of_model_is_refused(tmp_path: Path) -> None:
+    from transformers import CLIPTextConfig, CLIPTextModel
+
+    from evaluator.scorers.models.sentence_similarity import load_similarity
+
     config = CLIPTextConfig(
         vocab_size=10,
         hidden_size=8,

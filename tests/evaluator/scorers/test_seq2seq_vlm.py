@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from numpy.testing import assert_allclose
 
 from evaluator.scorers.answering import Candidate
-from evaluator.scorers.models.vlm_loading import load_answer_model
 from evaluator.scorers.runtime import Runtime
 from tests.evaluator.scorers.tiny_seq2seq import blip2
 from tests.evaluator.scorers.tiny_vlm import picture, row_of, saved
@@ -23,12 +21,16 @@ Made = tuple[Any, Any, Any]
 
 @pytest.fixture(scope="module", params=["blip-2", "instructblip"])
 def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Made:
+    from evaluator.scorers.models.vlm_loading import load_answer_model
+
     model, processor = blip2(instruct=request.param == "instructblip")
     folder = saved(model, processor, tmp_path_factory.mktemp("seq2seq"))
     return model, processor, load_answer_model(row_of(), Runtime(folders={"model": folder}))
 
 
 def test_answers_are_those_of_teacher_forced_labels(made: Made) -> None:
+    import torch
+
     model, processor, vlm = made
     image = picture(1, 60, 40)
 
@@ -93,6 +95,8 @@ def test_prompts_that_the_q_former_cannot_hold_are_named(made: Made) -> None:
 
 
 def test_the_output_head_is_not_the_embedding_table(made: Made, tmp_path: Path) -> None:
+    import torch
+
     language = made[2]._model.language_model
 
     assert language.lm_head.weight is not language.shared.weight

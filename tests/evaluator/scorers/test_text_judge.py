@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from PIL import Image
 
-from evaluator.scorers.families.text_judge import (
-    CONSISTENCY,
-    QUALITY,
-    WORDING,
-    RatingScorer,
-    TextJudgeOptions,
-)
 from evaluator.scorers.models.judge_replies import read_integer, read_list
 from evaluator.scorers.registry import find_row, load_rows, load_scorer
 from evaluator.scorers.runtime import Runtime
 from tests.evaluator.scorers.canned_models import CannedVLM
 from tests.evaluator.scorers.tiny_qwen import qwen2_vl
 from tests.evaluator.scorers.tiny_vlm import picture, saved
+
+if TYPE_CHECKING:
+    from evaluator.scorers.families.text_judge import RatingScorer
 
 RED, BLUE = Image.new("RGB", (4, 4), "red"), Image.new("RGB", (4, 4), "blue")
 
@@ -91,10 +87,14 @@ def test_whole_numbers_are_read_from_objects_or_lines(case: str) -> None:
 
 
 def rater(part: Any, reply: Any) -> RatingScorer:
+    from evaluator.scorers.families.text_judge import RatingScorer, TextJudgeOptions
+
     return RatingScorer(CannedVLM(reply), TextJudgeOptions(part=part))
 
 
 def by_instruction(_: Any, prompt: str) -> str:
+    from evaluator.scorers.families.text_judge import QUALITY
+
     if prompt == QUALITY:
         return '{"score": [9, 4], "reasoning": ""}'
     return '{"score": [8]}' if prompt.endswith("a cat") else '{"score": [1]}'
@@ -106,6 +106,8 @@ def test_sc_and_pq_are_minima_and_o_is_their_geometric_mean() -> None:
 
 
 def test_o_needs_both_ratings() -> None:
+    from evaluator.scorers.families.text_judge import QUALITY
+
     scorer = rater("o", lambda _, prompt: "no" if prompt == QUALITY else '{"score": [5]}')
     (verdict,) = scorer.score_texts([RED], [["a cat"]])[0]
     assert math.isnan(verdict.score)
@@ -114,6 +116,8 @@ def test_o_needs_both_ratings() -> None:
 
 
 def test_the_quality_of_an_image_is_asked_once_for_all_its_prompts() -> None:
+    from evaluator.scorers.families.text_judge import RatingScorer, TextJudgeOptions
+
     model = CannedVLM(by_instruction)
     scorer = RatingScorer(model, TextJudgeOptions(part="o"))
     images = [scorer.prepare(RED), scorer.prepare(BLUE)]
@@ -124,6 +128,8 @@ def test_the_quality_of_an_image_is_asked_once_for_all_its_prompts() -> None:
 
 
 def test_braces_in_a_prompt_mean_nothing() -> None:
+    from evaluator.scorers.families.text_judge import CONSISTENCY, RatingScorer, TextJudgeOptions
+
     model = CannedVLM(by_instruction)
     RatingScorer(model, TextJudgeOptions(part="sc")).score([RED], ["a {prompt} {0}"])
     assert model.asked[0][1] == CONSISTENCY.replace("{prompt}", "a {prompt} {0}")
@@ -134,6 +140,8 @@ def test_a_prompt_longer_than_the_model_reads_is_said_to_be() -> None:
 
 
 def test_a_real_adapter_is_asked_and_its_reply_kept(tmp_path: Path) -> None:
+    from evaluator.scorers.families.text_judge import WORDING
+
     folder = saved(*qwen2_vl(), tmp_path)
     row = find_row("viescore-o", load_rows())
     small = {**row.options, "max_new_tokens": 16}

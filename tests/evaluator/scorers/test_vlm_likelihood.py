@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-import torch
 from numpy.testing import assert_allclose
 from PIL import Image
 from pydantic import ValidationError
 
 from evaluator.scorers.answering import Candidate
-from evaluator.scorers.families.vlm_likelihood import FAMILY, Options, VLMLikelihood
 from evaluator.scorers.registry import ROWS, load_rows, load_scorer
 from evaluator.scorers.row import ScorerRow
 from evaluator.scorers.runtime import Runtime
@@ -23,6 +21,9 @@ from evaluator.scoring.contract import Verdict
 from tests.evaluator.scorers.tiny_qwen import qwen2_vl, qwen3_vl
 from tests.evaluator.scorers.tiny_seq2seq import blip2, clip_flant5_folders
 from tests.evaluator.scorers.tiny_vlm import llava, picture, saved
+
+if TYPE_CHECKING:
+    import torch
 
 PROMPTS = ["a red ball", 'two dogs "beside" a {tree}', "x"]
 OURS = [row for row in load_rows(ROWS).values() if row.family == "vlm_likelihood"]
@@ -44,6 +45,8 @@ def loaded(name: str, folder: Path, **more: Any) -> Any:
 
 def probabilities(scorer: Any, image: Image.Image, question: str) -> tuple[Any, torch.Tensor]:
     """Tokeniser and probabilities of the first token, by a plain call of the library's model."""
+    import torch
+
     text, model = scorer._model._text, scorer._model._model
     one = text.asked(text.prepare(image), question)
     if hasattr(model.model, "rope_deltas"):
@@ -54,6 +57,8 @@ def probabilities(scorer: Any, image: Image.Image, question: str) -> tuple[Any, 
 
 
 def test_every_row_names_a_question_that_its_family_takes() -> None:
+    from evaluator.scorers.families.vlm_likelihood import FAMILY
+
     assert len(OURS) >= 15
     for row in OURS:
         options = FAMILY.check(row)
@@ -92,6 +97,8 @@ def test_crocscore_is_the_difference_of_yes_and_no(folders: dict[str, Path]) -> 
 
 
 def test_vqascore_llava_is_the_mean_of_yes_and_end(folders: dict[str, Path]) -> None:
+    import torch
+
     scorer = loaded("vqascore-llava15", folders["llava"])
     text, model = scorer._model._text, scorer._model._model
     image = picture(1, 90, 60)
@@ -113,6 +120,10 @@ def test_vqascore_llava_is_the_mean_of_yes_and_end(folders: dict[str, Path]) -> 
     ("name", "folder"), [("vqascore-instructblip", "instructblip"), ("vnli-zeroshot", "blip2")]
 )
 def test_seq2seq_rows_equal_their_formula(folders: dict[str, Path], name: str, folder: str) -> None:
+    import torch
+
+    from evaluator.scorers.families.vlm_likelihood import FAMILY
+
     scorer = loaded(name, folders[folder])
     model, processor = blip2(instruct=folder == "instructblip")
     kind: Any = model
@@ -186,6 +197,8 @@ class Broken:
 
 
 def test_nan_from_a_model_is_a_verdict_with_a_reason() -> None:
+    from evaluator.scorers.families.vlm_likelihood import Options, VLMLikelihood
+
     options = Options(question="{}?", answer="Yes", reduce="p_first")
 
     first, second = VLMLikelihood(Broken(), options).score_texts([picture(1)], [["a", "b"]])[0]
@@ -204,11 +217,15 @@ def test_nan_from_a_model_is_a_verdict_with_a_reason() -> None:
     ],
 )
 def test_questions_that_cannot_be_asked_are_refused(values: dict[str, str]) -> None:
+    from evaluator.scorers.families.vlm_likelihood import Options
+
     with pytest.raises(ValidationError):
         Options.model_validate(values)
 
 
 def test_a_row_may_say_all_of_its_options_in_its_file() -> None:
+    from evaluator.scorers.families.vlm_likelihood import FAMILY
+
     row: ScorerRow = BY_NAME["crocscore-p-paper"]
     options = FAMILY.check(row)
 

@@ -4,7 +4,6 @@ import math
 
 import pytest
 
-from evaluator.scorers.families.vq2 import AnswersHold, Options
 from evaluator.scorers.questions.question import Question
 from evaluator.scorers.questions.scorer import QuestionScorer
 from tests.evaluator.scorers.questions.fakes import FakeAnswers, file_of
@@ -22,6 +21,8 @@ ASK = {
 
 @pytest.mark.parametrize("value", ["p_first", "p_yes_norm"])
 def test_the_mean_of_p_yes_over_question_and_answer_pairs(value: str) -> None:
+    from evaluator.scorers.families.vq2 import AnswersHold, Options
+
     logprobs = {("x", ask, "yes"): [yes, -5.0] for ask, (yes, _) in ASK.items()}
     logprobs |= {("x", ask, "no"): [no] for ask, (_, no) in ASK.items()}
     metric = AnswersHold(Options.model_validate({"value": value}))

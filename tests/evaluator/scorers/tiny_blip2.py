@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import string
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from PIL import Image
-from transformers import (
-    BertTokenizer,
-    Blip2Config,
-    Blip2ForImageTextRetrieval,
-    BlipImageProcessorPil,
-)
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import BertTokenizer, BlipImageProcessorPil
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 WORDS = "a the of on two red blue cat dog mat house man woman hat runs in and big small"
@@ -22,6 +19,8 @@ WORDS = "a the of on two red blue cat dog mat house man woman hat runs in and bi
 
 def bert_tokenizer() -> BertTokenizer:
     """Common words whole, everything else by its letters."""
+    from transformers import BertTokenizer
+
     pieces = [*string.ascii_lowercase, *string.digits, *string.punctuation]
     vocabulary = dict.fromkeys([*SPECIAL, *WORDS.split(), *pieces, *(f"##{p}" for p in pieces)])
     return BertTokenizer(vocab={word: place for place, word in enumerate(vocabulary)})
@@ -29,6 +28,8 @@ def bert_tokenizer() -> BertTokenizer:
 
 def spread(model: torch.nn.Module, seed: int, std: float) -> None:
     """Draw all weights anew: the library's own are too near 0 for an image to matter."""
+    import torch
+
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, value in model.named_parameters():
@@ -40,6 +41,8 @@ def spread(model: torch.nn.Module, seed: int, std: float) -> None:
 
 def tiny_blip2(tokenizer: BertTokenizer, side: int = 32, **more: Any) -> Any:
     """32 wide, 2 layers, 4 query tokens."""
+    from transformers import Blip2Config, Blip2ForImageTextRetrieval
+
     size = {
         "hidden_size": 32,
         "num_hidden_layers": 2,
@@ -68,6 +71,8 @@ def tiny_blip2(tokenizer: BertTokenizer, side: int = 32, **more: Any) -> Any:
 
 def square_processor(side: int) -> BlipImageProcessorPil:
     """Squeezes images to a square."""
+    from transformers import BlipImageProcessorPil
+
     return BlipImageProcessorPil(size={"height": side, "width": side})
 
 
@@ -87,6 +92,8 @@ def made_up_images(count: int, seed: int = 0) -> list[Image.Image]:
 
 def to_lavis(model: Any) -> dict[str, torch.Tensor]:
     """The weights as LAVIS names them, with those that no score needs."""
+    import torch
+
     state: dict[str, torch.Tensor] = {}
     for name, value in model.state_dict().items():
         if name.endswith("self_attn.qkv.bias"):
@@ -126,6 +133,8 @@ def to_lavis(model: Any) -> dict[str, torch.Tensor]:
 
 def without_key_biases(model: Any) -> Any:
     """EVA's attention has no bias of its keys."""
+    import torch
+
     with torch.no_grad():
         for layer in model.vision_model.encoder.layers:
             bias = layer.self_attn.qkv.bias

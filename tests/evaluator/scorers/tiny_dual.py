@@ -6,34 +6,18 @@ import io
 import json
 import string
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import open_clip  # type: ignore[import-untyped]
 import sentencepiece
-import torch
 from PIL import Image
-from safetensors.torch import save_file
-from transformers import (
-    AlignConfig,
-    AlignModel,
-    BertTokenizer,
-    Blip2Config,
-    Blip2ForImageTextRetrieval,
-    BlipImageProcessor,
-    CLIPConfig,
-    CLIPImageProcessor,
-    CLIPModel,
-    CLIPTokenizer,
-    EfficientNetImageProcessor,
-    SiglipConfig,
-    SiglipImageProcessor,
-    SiglipModel,
-    SiglipTokenizer,
-)
 
 from evaluator.scorers.row import Checkpoint, ScorerRow
 from evaluator.scorers.runtime import Runtime
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import BertTokenizer, CLIPTokenizer
 
 SIDE = 32
 PROMPTS = (
@@ -86,6 +70,8 @@ def here(folder: Path, **more: Any) -> Runtime:
 
 def clip_tokenizer() -> CLIPTokenizer:
     """CLIP's, with single letters as its only words."""
+    from transformers import CLIPTokenizer
+
     letters = [chr(code) for code in range(33, 127)]
     pieces = [
         *letters,
@@ -98,6 +84,8 @@ def clip_tokenizer() -> CLIPTokenizer:
 
 def bert_tokenizer() -> BertTokenizer:
     """BERT's, with letters as pieces of words."""
+    from transformers import BertTokenizer
+
     pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *_CHARACTERS]
     pieces += ["##" + each for each in _CHARACTERS]
     return BertTokenizer(vocab={piece: i for i, piece in enumerate(pieces)})
@@ -111,6 +99,9 @@ def save_clip(folder: Path, *, negative: bool = False, end: int | None = None) -
         negative: turns the text's vectors round, so that cosines change their sign.
         end: number of the end of a text that its configuration names; None: the right one.
     """
+    import torch
+    from transformers import CLIPConfig, CLIPImageProcessor, CLIPModel
+
     torch.manual_seed(1)
     tokenizer = clip_tokenizer()
     ends = {
@@ -132,6 +123,9 @@ def save_clip(folder: Path, *, negative: bool = False, end: int | None = None) -
 
 def save_align(folder: Path) -> Path:
     """An ALIGN: EfficientNet and BERT."""
+    import torch
+    from transformers import AlignConfig, AlignModel, EfficientNetImageProcessor
+
     torch.manual_seed(2)
     tokenizer = bert_tokenizer()
     config = AlignConfig(
@@ -159,6 +153,9 @@ def save_align(folder: Path) -> Path:
 
 def save_siglip(folder: Path) -> Path:
     """A SigLIP."""
+    import torch
+    from transformers import SiglipConfig, SiglipImageProcessor, SiglipModel, SiglipTokenizer
+
     torch.manual_seed(3)
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer = SiglipTokenizer(str(_sentence_pieces(folder)))
@@ -193,6 +190,9 @@ def _sentence_pieces(folder: Path) -> Path:
 
 def save_blip2(folder: Path) -> Path:
     """A BLIP-2 for retrieval, with 4 query tokens."""
+    import torch
+    from transformers import Blip2Config, Blip2ForImageTextRetrieval, BlipImageProcessor
+
     torch.manual_seed(4)
     tokenizer = bert_tokenizer()
     config = Blip2Config(
@@ -241,6 +241,10 @@ def open_clip_configuration(**more: Any) -> dict[str, Any]:
 
 def save_open_clip(folder: Path, **more: Any) -> Path:
     """A model of open_clip, as `push_to_hf_hub` writes it."""
+    import open_clip  # type: ignore[import-untyped]
+    import torch
+    from safetensors.torch import save_file
+
     folder.mkdir(parents=True, exist_ok=True)
     preprocess = {
         "mean": [0.5, 0.4, 0.3],
@@ -261,6 +265,8 @@ def save_open_clip(folder: Path, **more: Any) -> Path:
 
 def _spread(model: torch.nn.Module) -> None:
     """Larger weights than a fresh model's, so that its vectors differ from each other."""
+    import torch
+
     for weight in model.parameters():
         if weight.ndim > 1:
             torch.nn.init.normal_(weight, std=0.2)

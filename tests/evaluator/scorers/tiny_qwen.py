@@ -2,26 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-from tokenizers.pre_tokenizers import ByteLevel
-from transformers import (
-    PreTrainedModel,
-    Qwen2_5_VLConfig,
-    Qwen2_5_VLForConditionalGeneration,
-    Qwen2_5_VLProcessor,
-    Qwen2Tokenizer,
-    Qwen2VLConfig,
-    Qwen2VLForConditionalGeneration,
-    Qwen2VLImageProcessorPil,
-    Qwen2VLProcessor,
-    Qwen2VLVideoProcessor,
-    Qwen3VLConfig,
-    Qwen3VLForConditionalGeneration,
-    Qwen3VLProcessor,
-    Qwen3VLVideoProcessor,
-)
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, Qwen2Tokenizer
 
 QWEN_SPECIALS = (
     "<|endoftext|>",
@@ -51,6 +35,9 @@ TOWER = {
 
 def qwen_tokenizer() -> Qwen2Tokenizer:
     """Bytes, and Yes, No, yes, no as tokens of their own, with and without a space."""
+    from tokenizers.pre_tokenizers import ByteLevel
+    from transformers import Qwen2Tokenizer
+
     vocab = {letter: i for i, letter in enumerate(sorted(ByteLevel.alphabet()))}
     merges: list[tuple[str, str]] = []
     for word in ("Yes", "No", "yes", "no"):
@@ -127,6 +114,14 @@ def _put_together(
 
 def qwen2_vl() -> tuple[PreTrainedModel, Any]:
     """Qwen2-VL."""
+    from transformers import (
+        Qwen2VLConfig,
+        Qwen2VLForConditionalGeneration,
+        Qwen2VLImageProcessorPil,
+        Qwen2VLProcessor,
+        Qwen2VLVideoProcessor,
+    )
+
     return _put_together(
         Qwen2VLConfig,
         Qwen2VLForConditionalGeneration,
@@ -138,6 +133,14 @@ def qwen2_vl() -> tuple[PreTrainedModel, Any]:
 
 def qwen2_5_vl() -> tuple[PreTrainedModel, Any]:
     """Qwen2.5-VL, with window attention in its vision tower."""
+    from transformers import (
+        Qwen2_5_VLConfig,
+        Qwen2_5_VLForConditionalGeneration,
+        Qwen2_5_VLProcessor,
+        Qwen2VLImageProcessorPil,
+        Qwen2VLVideoProcessor,
+    )
+
     windows = {"window_size": 56, "fullatt_block_indexes": [1]}
     return _put_together(
         Qwen2_5_VLConfig,
@@ -150,6 +153,14 @@ def qwen2_5_vl() -> tuple[PreTrainedModel, Any]:
 
 def qwen3_vl() -> tuple[PreTrainedModel, Any]:
     """Qwen3-VL, whose vision tower feeds several layers of the decoder."""
+    from transformers import (
+        Qwen2VLImageProcessorPil,
+        Qwen3VLConfig,
+        Qwen3VLForConditionalGeneration,
+        Qwen3VLProcessor,
+        Qwen3VLVideoProcessor,
+    )
+
     places = {"num_position_embeddings": 64, "deepstack_visual_indexes": [0]}
     return _put_together(
         Qwen3VLConfig,
@@ -163,6 +174,8 @@ def qwen3_vl() -> tuple[PreTrainedModel, Any]:
 
 def random_model(kind: Any, config: Any) -> PreTrainedModel:
     """With the same weights each time."""
+    import torch
+
     torch.manual_seed(SEED)
     model: PreTrainedModel = kind(config).eval()
     return model

@@ -5,37 +5,19 @@ from __future__ import annotations
 import json
 import string
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-from safetensors.torch import save_file
-from torch import nn
-from transformers import (
-    BertTokenizer,
-    Blip2Config,
-    Blip2ForConditionalGeneration,
-    Blip2Processor,
-    BlipConfig,
-    BlipForQuestionAnswering,
-    BlipImageProcessorPil,
-    BlipProcessor,
-    CLIPImageProcessorPil,
-    CLIPVisionConfig,
-    CLIPVisionModel,
-    InstructBlipConfig,
-    InstructBlipForConditionalGeneration,
-    InstructBlipProcessor,
-    PreTrainedModel,
-    T5Config,
-    T5ForConditionalGeneration,
-    T5Tokenizer,
-)
+if TYPE_CHECKING:
+    from torch import nn
+    from transformers import BertTokenizer, PreTrainedModel, T5Config, T5Tokenizer
 
 SIDE = 32
 
 
 def t5_tokenizer() -> T5Tokenizer:
     """Characters, and the answers as words."""
+    from transformers import T5Tokenizer
+
     pieces = ["<pad>", "</s>", "<unk>", "▁", "▁Yes", "▁No", "▁yes", "▁no"]
     pieces += [letter for letter in string.printable if not letter.isspace()]
     scores = {"▁Yes": -0.5, "▁No": -0.5, "▁yes": -0.5, "▁no": -0.5}
@@ -44,6 +26,8 @@ def t5_tokenizer() -> T5Tokenizer:
 
 def bert_tokenizer(*specials: str) -> BertTokenizer:
     """Characters, yes and no."""
+    from transformers import BertTokenizer
+
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "yes", "no", *string.ascii_lowercase]
     words += [f"##{letter}" for letter in string.ascii_lowercase] + ["?", ".", '"', ":"]
     words += specials
@@ -52,6 +36,8 @@ def bert_tokenizer(*specials: str) -> BertTokenizer:
 
 def t5_config(tokenizer: T5Tokenizer) -> T5Config:
     """FLAN's kind of T5, whose output head is its own."""
+    from transformers import T5Config
+
     made: Any = T5Config
     config: T5Config = made(
         vocab_size=len(tokenizer),
@@ -90,6 +76,18 @@ def _qformer(vocabulary: int) -> dict[str, Any]:
 
 def blip2(instruct: bool = False) -> tuple[PreTrainedModel, Any]:
     """BLIP-2 or InstructBLIP with a T5."""
+    import torch
+    from torch import nn
+    from transformers import (
+        Blip2Config,
+        Blip2ForConditionalGeneration,
+        Blip2Processor,
+        BlipImageProcessorPil,
+        InstructBlipConfig,
+        InstructBlipForConditionalGeneration,
+        InstructBlipProcessor,
+    )
+
     tokenizer, bert = t5_tokenizer(), bert_tokenizer("[DEC]")
     images = BlipImageProcessorPil(size={"height": SIDE, "width": SIDE})
     if instruct:
@@ -116,6 +114,8 @@ def blip2(instruct: bool = False) -> tuple[PreTrainedModel, Any]:
 
 def shaken(model: nn.Module) -> None:
     """Vision towers start out near zero, where an image would change nothing."""
+    from torch import nn
+
     for name, values in model.named_parameters():
         if not name.startswith("language_model") and values.ndim > 1:
             nn.init.normal_(values, std=0.2)
@@ -123,6 +123,15 @@ def shaken(model: nn.Module) -> None:
 
 def blip_vqa() -> tuple[PreTrainedModel, Any]:
     """BLIP for question answering; [DEC] and [ENC] end its vocabulary."""
+    import torch
+    from torch import nn
+    from transformers import (
+        BlipConfig,
+        BlipForQuestionAnswering,
+        BlipImageProcessorPil,
+        BlipProcessor,
+    )
+
     tokenizer = bert_tokenizer("[DEC]", "[ENC]")
     text = {
         "vocab_size": len(tokenizer),
@@ -149,6 +158,16 @@ def blip_vqa() -> tuple[PreTrainedModel, Any]:
 
 def clip_flant5_folders(folder: Path) -> dict[str, Path]:
     """Folders of CLIP-FlanT5's parts, laid out as on the Hub."""
+    import torch
+    from safetensors.torch import save_file
+    from torch import nn
+    from transformers import (
+        CLIPImageProcessorPil,
+        CLIPVisionConfig,
+        CLIPVisionModel,
+        T5ForConditionalGeneration,
+    )
+
     torch.manual_seed(0)
     places = {role: folder / role for role in ("model", "vision", "tokenizer")}
     tokenizer = t5_tokenizer()

@@ -3,29 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from PIL import Image
-from transformers import (
-    CLIPImageProcessorPil,
-    CLIPVisionConfig,
-    Gemma3Config,
-    Gemma3ForConditionalGeneration,
-    Gemma3ImageProcessorPil,
-    Gemma3Processor,
-    LlamaConfig,
-    LlamaTokenizer,
-    LlavaConfig,
-    LlavaForConditionalGeneration,
-    LlavaProcessor,
-    PaliGemmaConfig,
-    PaliGemmaForConditionalGeneration,
-    PaliGemmaProcessor,
-    PreTrainedModel,
-    SiglipImageProcessorPil,
-)
 
 from evaluator.scorers.row import Checkpoint, ScorerRow
 from tests.evaluator.scorers.tiny_qwen import (
@@ -36,6 +17,10 @@ from tests.evaluator.scorers.tiny_qwen import (
     random_model,
     text_settings,
 )
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import LlamaTokenizer, PreTrainedModel
 
 LLAVA_TEMPLATE = (
     "{% for m in messages %}USER: {% for c in m['content'] %}"
@@ -66,6 +51,8 @@ def row_of(**changes: Any) -> ScorerRow:
 
 def llama_tokenizer() -> LlamaTokenizer:
     """Bytes, and the answers as words."""
+    from transformers import LlamaTokenizer
+
     vocab: dict[str, int] = {"<unk>": 0, "<s>": 1, "</s>": 2}
     for byte in range(256):
         vocab[f"<0x{byte:02X}>"] = len(vocab)
@@ -79,6 +66,15 @@ def llama_tokenizer() -> LlamaTokenizer:
 
 def llava() -> tuple[PreTrainedModel, Any]:
     """LLaVA-1.5."""
+    from transformers import (
+        CLIPImageProcessorPil,
+        CLIPVisionConfig,
+        LlamaConfig,
+        LlavaConfig,
+        LlavaForConditionalGeneration,
+        LlavaProcessor,
+    )
+
     tokenizer: Any = llama_tokenizer()
     vision = CLIPVisionConfig(
         hidden_size=32,
@@ -112,6 +108,14 @@ def llava() -> tuple[PreTrainedModel, Any]:
 
 def gemma3() -> tuple[PreTrainedModel, Any]:
     """Gemma 3: image tokens see each other, and a layer sees a window of 16 tokens."""
+    import torch
+    from transformers import (
+        Gemma3Config,
+        Gemma3ForConditionalGeneration,
+        Gemma3ImageProcessorPil,
+        Gemma3Processor,
+    )
+
     tokenizer: Any = qwen_tokenizer()
     tokenizer.add_special_tokens({"additional_special_tokens": ["<boi>", "<eoi>", "<img>"]})
     for name, token in (("boi", "<boi>"), ("eoi", "<eoi>"), ("image", "<img>")):
@@ -140,6 +144,13 @@ def gemma3() -> tuple[PreTrainedModel, Any]:
 
 def paligemma() -> tuple[PreTrainedModel, Any]:
     """PaliGemma, which reads image and prompt in both directions."""
+    from transformers import (
+        PaliGemmaConfig,
+        PaliGemmaForConditionalGeneration,
+        PaliGemmaProcessor,
+        SiglipImageProcessorPil,
+    )
+
     tokenizer: Any = qwen_tokenizer()
     tokenizer.add_special_tokens({"additional_special_tokens": ["<image>"]})
     tokenizer.bos_token = "<|im_start|>"
@@ -184,6 +195,8 @@ def independent_logprobs(
     model: PreTrainedModel, processor: Any, image: Image.Image, prompt: str, answer: list[int]
 ) -> torch.Tensor:
     """Log p of each token of an answer by one plain call of the library's model."""
+    import torch
+
     content = [{"type": "image", "image": image}, {"type": "text", "text": prompt}]
     inputs = processor.apply_chat_template(
         [{"role": "user", "content": content}],

@@ -108,6 +108,7 @@ ITEM = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(ITEM, max_size=8), st.integers(1_000, 3_000))
 def test_every_request_fits_and_nothing_is_left_out(items: list[Item], most: int) -> None:
     with pytest.MonkeyPatch.context() as patch:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from benchmarks.schema import Questions
 from evaluator.scoring.embeddings.cache import EmbeddingCache
@@ -63,6 +62,8 @@ def questions() -> Questions:
 @pytest.fixture(scope="module")
 def plain(questions: Questions) -> list[float]:
     """The formula, pair by pair, with nothing of the engine."""
+    import torch
+
     tiny = DualTiny()
     with torch.inference_mode():
         return [
@@ -117,6 +118,8 @@ def test_rows_of_the_towers_are_distinct_images_and_texts_and_none_in_a_second_r
 def test_a_model_without_the_memory_for_a_batch_scores_it_in_parts(
     tmp_path: Path, questions: Questions, plain: list[float]
 ) -> None:
+    import torch
+
     class Small(PairTiny):
         def score(self, images, prompts):  # type: ignore[no-untyped-def]
             if len(prompts) > 2:

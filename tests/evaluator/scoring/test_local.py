@@ -48,7 +48,7 @@ def test_the_next_batch_is_made_ready_while_this_one_is_asked() -> None:
             return super().ready(data)
 
         def ask(self, items):  # type: ignore[no-untyped-def]
-            assert second.wait(10), "nobody made the next batch ready"
+            assert second.wait(60), "nobody made the next batch ready"
             return super().ask(items)
 
     assert len(list(LocalEngine().run(counted(3, []), FakeSource(Waiting())))) == 3

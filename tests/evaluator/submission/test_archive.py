@@ -56,6 +56,7 @@ def test_the_hash_of_a_content_is_what_it_has_always_been(tmp_path: Path) -> Non
     )
 
 
+@pytest.mark.slow
 def test_what_was_packed_by_us_is_taken_in_again(tmp_path: Path) -> None:
     """Also where compressing it would have made it look like a bomb."""
     files = {**FILES, "zeros.npy": bytes(70 << 20)}

@@ -1,4 +1,4 @@
-"""Nothing of an archive is ever held whole; `benchmarks_perf.archive_memory` has the large ones."""
+"""Nothing of an archive is ever held whole; `benchmarks_perf.archives` has the large ones."""
 
 from __future__ import annotations
 

@@ -67,6 +67,7 @@ def as_tar(path: Path, files: dict[str, bytes], draw: Any) -> Path:
     return path
 
 
+@pytest.mark.slow
 @QUICK
 @given(trees(), st.data())
 def test_a_content_is_the_same_whatever_it_came_as(
@@ -156,6 +157,7 @@ def walled_place() -> Iterator[tuple[Path, Path]]:
         assert sorted(p for p in place.rglob("*") if p.name != "x.zip") == before
 
 
+@pytest.mark.slow
 @settings(QUICK, max_examples=150)
 @given(damaged())
 def test_a_damaged_archive_is_a_content_or_an_error_of_its_submitter(data: bytes) -> None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from benchmarks.errors import SubmitterError
+from benchmarks.published import papers
+from benchmarks.registry import load_registry
+from benchmarks.released import bundle
+from benchmarks.released.bundle import ReleasedScores, read_manifest
 from evaluator.bundled import bundled_modules
 from evaluator.submission.receiving.desk import SubmissionDesk
 from evaluator.submission.receiving.identity import Identity
@@ -345,3 +350,39 @@ def test_a_module_that_asks_for_none_runs_on_those_that_are_here(rig: Rig) -> No
 def test_where_a_module_was_fetched_from_is_kept(rig: Rig) -> None:
     source = "hub:ada/grey@" + "0" * 40
     assert rig.send(source=source).submission.source == source
+
+
+# What authors released ------------------------------------------------------------------------
+
+
+def released_desk(rig: Rig) -> SubmissionDesk:
+    return SubmissionDesk(rig.store, load_registry(), None, lambda: Gate(True), rig.clock)
+
+
+@pytest.mark.parametrize("one", read_manifest().scores, ids=lambda one: one.name)
+def test_a_released_scores_file_says_whose_it_is_and_comes_once(
+    rig: Rig, one: ReleasedScores
+) -> None:
+    desk = released_desk(rig)
+    record = desk.submit_released(one).status.submission
+    paper = papers()[one.paper]
+    assert (record.account, record.benchmarks) == (ASSAY.key, (one.benchmark,))
+    assert record.released_with == paper.citation and record.authors == one.authors
+    assert paper.url in record.links.values() and one.file.source in record.links.values()
+    assert record.licence == one.file.licence
+    assert set(record.lower_is_better) == set(one.lower_is_better)
+    assert desk.submit_released(one).recognised
+
+
+def test_a_changed_released_file_is_refused_by_name_and_nothing_is_queued(
+    rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = read_manifest().scores[0]
+    shutil.copytree(bundle.FOLDER, tmp_path / "released")
+    monkeypatch.setattr(bundle, "FOLDER", tmp_path / "released")
+    (tmp_path / "released" / one.path).write_bytes(b"PAR1")
+    with pytest.raises(SubmitterError) as caught:
+        released_desk(rig).submit_released(one)
+    assert caught.value.code == "data_malformed"
+    assert one.path in caught.value.message
+    assert Ledger(rig.store).statuses() == ()

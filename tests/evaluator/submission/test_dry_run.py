@@ -64,6 +64,7 @@ def checked(module: Callable[[str], ScoringModule], tmp_path: Path) -> Check:
     return run
 
 
+@pytest.mark.slow
 def test_a_good_module_is_scored_tested_measured_and_timed(checked: Check) -> None:
     told: list[tuple[str, int]] = []
     found = checked(
@@ -89,6 +90,7 @@ def test_a_good_module_is_scored_tested_measured_and_timed(checked: Check) -> No
     assert "asked about" in found.log
 
 
+@pytest.mark.slow
 def test_its_receipt_is_of_its_content_scores_and_environment(
     module: Callable[[str], ScoringModule], tmp_path: Path
 ) -> None:
@@ -105,6 +107,7 @@ def test_its_receipt_is_of_its_content_scores_and_environment(
     assert receipt.scores_sha256 == scores_sha256(named)
 
 
+@pytest.mark.slow
 def test_scores_that_depend_on_the_batch_are_found_out(checked: Check) -> None:
     found = checked("""
         class Scorer:

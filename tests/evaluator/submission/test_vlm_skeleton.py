@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from PIL import Image
 from typer.testing import CliRunner
 
@@ -15,7 +14,6 @@ from evaluator.isolation.inside.frames import Capability
 from evaluator.isolation.job import Job, ModelFiles
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.plain import PlainProcess
-from evaluator.templates.vlm.scorer import QUESTION, Scorer
 from tests.evaluator.isolation.boxes import png
 from tests.evaluator.scorers.tiny_qwen import qwen2_vl
 
@@ -43,6 +41,7 @@ def module(tmp_path: Path) -> Path:
     return tmp_path / "m"
 
 
+@pytest.mark.slow
 def test_it_runs_with_the_model_it_is_given(module: Path, model: ModelFiles) -> None:
     images = [png("red", (32, 32)), png("blue", (32, 32))]
     pairs = [(0, PROMPTS[0]), (1, PROMPTS[0]), (0, PROMPTS[1])]
@@ -57,11 +56,17 @@ def test_it_runs_with_the_model_it_is_given(module: Path, model: ModelFiles) -> 
 
 @pytest.mark.parametrize("models", [None, {}])
 def test_it_says_how_to_name_a_model_where_none_is_named(models: dict[str, str] | None) -> None:
+    from evaluator.templates.vlm.scorer import Scorer
+
     with pytest.raises(ValueError, match=r'models = \["owner/name@commit"\] into assay.toml'):
         Scorer(models=models)
 
 
 def test_a_score_is_the_share_of_yes_after_the_question(model: ModelFiles) -> None:
+    import torch
+
+    from evaluator.templates.vlm.scorer import QUESTION, Scorer
+
     scorer = Scorer(models={"me/tiny": str(model.folder / "snapshots" / COMMIT)})
     network, processor = qwen2_vl()
     image = Image.new("RGB", (32, 32), "red")

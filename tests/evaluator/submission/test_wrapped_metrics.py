@@ -161,6 +161,7 @@ def test_a_metric_of_ts2_that_opens_files_is_handed_files(tmp_path: Path) -> Non
     assert _scores(tmp_path, "ts2", TS2_WITH_FILES, change) == pytest.approx(EXPECTED, abs=0.01)
 
 
+@pytest.mark.slow
 def test_a_metric_of_croc_is_handed_lists_of_files(tmp_path: Path) -> None:
     assert _scores(tmp_path, "croc", CROC_IN_BATCHES) == pytest.approx(EXPECTED, abs=0.01)
 

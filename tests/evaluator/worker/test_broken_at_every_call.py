@@ -23,6 +23,7 @@ from tests.evaluator.worker.breaking import (
     results,
 )
 from tests.evaluator.worker.stock import stock
+from tests.tiers import all_slow_but_one
 
 PARTS = 4
 """The calls are dealt out to so many tests, which may run beside one another."""
@@ -74,8 +75,8 @@ def killed_at(folder: Path, n: int, roles: Sequence[WorkerRole]) -> tuple[Rig, t
     return rig, ids
 
 
-@pytest.mark.parametrize("roles", [BOTH, APART], ids=["both", "apart"])
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("roles", all_slow_but_one([(BOTH,), (APART,)]), ids=["both", "apart"])
+@pytest.mark.parametrize("part", all_slow_but_one(range(PARTS)))
 def test_a_process_that_dies_at_any_call_loses_and_repeats_nothing(
     tmp_path: Path, part: int, roles: Sequence[WorkerRole]
 ) -> None:
@@ -88,7 +89,7 @@ def test_a_process_that_dies_at_any_call_loses_and_repeats_nothing(
         assert not list((rig.folder / "scratch" / "outbox").glob("*")), n
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", all_slow_but_one(range(PARTS)))
 def test_a_store_that_fails_at_any_call_costs_no_attempt(tmp_path: Path, part: int) -> None:
     """Also where a commit was made and only the answer was lost."""
     calls, wanted = undisturbed(tmp_path / "plain", BOTH)

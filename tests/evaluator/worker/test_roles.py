@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
-from benchmarks.question_folder import QuestionFolder, export_questions
+from benchmarks.questions import QuestionFolder, export_questions
 from benchmarks.schema import Answers, Questions
 from evaluator.commands.worker_options import check_role
 from evaluator.worker.ending.handed_over import read_record

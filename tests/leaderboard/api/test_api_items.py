@@ -102,15 +102,18 @@ def test_a_benchmark_without_published_cases_has_no_items() -> None:
 
 
 def test_the_skills_are_those_of_the_list_on_the_page(api: Asking) -> None:
-    known = api.table("/v1/skills")
+    simulated = "ratings=simulated"
+    known = api.table(f"/v1/skills?{simulated}")
     assert not known["rows"] and known["about"]["known"]
     skill = next(iter(known["about"]["known"]))
-    told = api.table(f"/v1/skills?skill={skill}")
+    told = api.table(f"/v1/skills?skill={skill}&{simulated}")
     view = api.source.reader.view()
-    choice = resolve(SkillsQuery(skill=skill), view.boards)
+    choice = resolve(SkillsQuery(skill=skill, ratings="simulated"), view.boards)
     found = found_for(choice, api.source.skills.of(view, choice.parts))
     assert [row["entry_id"] for row in told["rows"]] == [o.entry.entry_id for o in found.placed]
     assert told["rows"] and told["about"]["skills"] == [skill]
-    assert f'href="./v1/skills?skill={skill}&amp;format=csv"' in list_view(choice, found)
+    assert f'href="./v1/skills?skill={skill}&amp;{simulated}&amp;format=csv"' in list_view(
+        choice, found
+    )
     assert api.refused("/v1/skills?skill=nothing-such", 400) == "bad_query"
-    assert api.refused(f"/v1/skills?skill={skill}&w=nothing:1", 400) == "bad_query"
+    assert api.refused(f"/v1/skills?skill={skill}&{simulated}&w=nothing:1", 400) == "bad_query"

@@ -64,6 +64,7 @@ def test_the_models_are_listed_with_what_is_declared_and_found(api: Asking) -> N
     assert found["about"]["as_of"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "query", ["", "skill=count", "seed=2", f"judge={JUDGES[2]}", "words=box&split=real",
               f"models={IDS[0]},{IDS[3]}"]

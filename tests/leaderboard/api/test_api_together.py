@@ -36,7 +36,7 @@ class Heavy:
         with source.turn():
             self.times += 1
             self.begun.set()
-            assert self.go.wait(30)
+            assert self.go.wait(60)
             if self.fails:
                 raise TransientError("store_down", "The store does not answer.", "Wait.")
             return Table("heavy", (Column("a", Type.TEXT),), [{"a": "x"}])

@@ -60,12 +60,13 @@ def test_there_are_only_tools_that_read_and_each_says_what_it_does(address: str)
             assert f"{name}: " in tool.description
 
 
+@pytest.mark.slow
 def test_an_assistant_finds_the_metrics_for_a_skill_and_compares_them(
     address: str, api: Asking
 ) -> None:
     found, board = ask(
         address,
-        ("metrics_for_skill", {"skill": "Counting"}),
+        ("metrics_for_skill", {"skill": "Counting", "ratings": "simulated"}),
         ("board", {"benchmark": "ratings", "limit": 3}),
     )
     best = found.structuredContent["rows"]
@@ -119,7 +120,7 @@ def test_of_a_board_with_very_many_metrics_those_are_told_that_may_be_best(
     monkeypatch.setattr("leaderboard.api.tables.boards.MOST_IN_SKILLS", 5)
     with pytest.raises(RefusedError, match="too many"):
         board_skills(api.source, Asked({"benchmark": "ratings"}, QueryParams()))
-    found = Tools(api.source).metrics_for_skill("counting")
+    found = Tools(api.source).metrics_for_skill("counting", "simulated")
     (said,) = found["about"]["remarks"]
     assert said.startswith("ratings has 12 metrics, too many to test")
     board = api.source.reader.view().boards["ratings"]
@@ -130,14 +131,14 @@ def test_of_a_board_with_very_many_metrics_those_are_told_that_may_be_best(
 
 
 def test_what_is_cut_or_left_out_is_said(api: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = Tools(api.source).metrics_for_skill("t")
+    whole = Tools(api.source).metrics_for_skill("t", "simulated")
     assert "remarks" not in whole["about"] and whole["about"]["rows"] == len(whole["rows"]) > 1
     monkeypatch.setattr("leaderboard.api.tools.MOST_ROWS", 1)
-    cut = Tools(api.source).metrics_for_skill("t")
+    cut = Tools(api.source).metrics_for_skill("t", "simulated")
     assert len(cut["rows"]) == 1 and cut["about"]["rows"] == len(whole["rows"])
     assert any(f"1 of {len(whole['rows'])}" in said for said in cut["about"]["remarks"])
     monkeypatch.setattr("leaderboard.api.tools._MOST_BOARDS", 0)
-    none = Tools(api.source).metrics_for_skill("counting")
+    none = Tools(api.source).metrics_for_skill("counting", "simulated")
     assert "ratings" in none["about"]["remarks"][0] and not none["rows"]
 
 
@@ -229,3 +230,12 @@ def test_a_defect_is_logged_and_says_nothing_of_the_machine(
 def test_no_answer_has_more_rows_than_it_says(api: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("leaderboard.api.tools.MOST_ROWS", 3)
     assert len(Tools(api.source).board("ratings", limit=10**9)["rows"]) == 3
+
+
+def test_a_metric_at_chance_is_named_for_no_skill(
+    api: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("leaderboard.api.tools.leading_cells", lambda *_: ())
+    found = Tools(api.source).metrics_for_skill("counting", "simulated")
+    assert found["rows"] == []
+    assert "ratings: No metric is significantly above chance." in found["about"]["remarks"]

@@ -30,6 +30,8 @@ from leaderboard.store.hub.layout import Part
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.pages.synthetic import NOW, StubDesk, cards, fill
 
+pytestmark = pytest.mark.slow
+
 HUB = "made-up-owner/assay"
 QUERIES = {
     "the headline": "?benchmark=ratings",
@@ -122,6 +124,7 @@ def results(
     return ran(programs, place)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("title", ["pandas", "gradio_client", "datasets"])
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_program_reads_exactly_the_view_it_stands_on(

@@ -142,6 +142,8 @@ SUBMISSION = {
         "checked_at": AT,
     },
     "models": [f"owner/name@{SHA[:40]}"],
+    "template": "plain",
+    "released_with": "Somebody: A paper. 2026. arXiv:2601.00001",
     "source": f"hub:ada/reader@{SHA[:40]}",
     "content_sha256": SHA,
     "archive": f"uploads/{SHA}.zip",

@@ -18,6 +18,7 @@ from leaderboard.states import FINISHED, State
 from leaderboard.store.interface import Changes, Repository, Store
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.house import ADA, OLGA, House
+from tests.tiers import all_slow_but_one
 
 Names = Mapping[str, str]
 """`old` and `new` to the ids of two versions of one thing."""
@@ -160,7 +161,7 @@ CASES: Mapping[Callable[[House], Names], str] = {
 """What can happen at each start; the rest is refused whoever comes first."""
 
 
-@pytest.mark.parametrize("start", CASES, ids=lambda start: start.__name__)
+@pytest.mark.parametrize("start", all_slow_but_one(CASES), ids=lambda start: start.__name__)
 def test_who_comes_second_is_judged_by_what_the_first_left(
     start: Callable[[House], Names],
 ) -> None:

@@ -37,6 +37,8 @@ SECRETS = {
     "flops_per_pair": {"secretmetric": 5.551212e10},
     "same_content_as": ("secretother-0000000000",),
     "models": (f"secretowner/secretmodel@{'a' * 40}",),
+    "template": "secrettemplate",
+    "released_with": "Secret: A secretpaper. 2026.",
     "source": f"hub:secretowner/secretrepo@{'b' * 40}",
     "entry_point": "secretfile:SecretClass",
     "weights": "secretweights.safetensors",

@@ -91,12 +91,12 @@ def cell(
     )  # fmt: skip
 
 
-def metric_entry(entry_id: str) -> Entry:
+def metric_entry(entry_id: str, template: str = "") -> Entry:
     """A metric on the boards."""
     submission_id, _, metric = entry_id.rpartition("/")
     return Entry(
         entry_id=entry_id, submission_id=submission_id, metric=metric, kind=Kind.METRIC,
-        submitter="ada", received_at=NOW, published_at=NOW,
+        submitter="ada", template=template, received_at=NOW, published_at=NOW,
     )  # fmt: skip
 
 
@@ -108,12 +108,14 @@ class World:
         known: the prompt set.
         boards: metric boards: card to cells.
         metrics: entry ids of the metrics that are on them.
+        templates: entry id to the kind of template, of those that are one.
     """
 
     known: PromptSet
     boards: Mapping[str, tuple[Card, Sequence[Cell]]] = field(default_factory=dict)
     metrics: Sequence[str] = ("vqa/vqa", "clip/clip")
     store: Store = field(default_factory=memory_store)
+    templates: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.entries: dict[str, ModelEntry] = {}
@@ -130,7 +132,7 @@ class World:
         cards = {name: card for name, (card, _) in self.boards.items()}
         snapshot = Snapshot(
             NOW,
-            {entry_id: metric_entry(entry_id) for entry_id in self.metrics},
+            {one: metric_entry(one, self.templates.get(one, "")) for one in self.metrics},
             {name: Board(card, cells) for name, (card, cells) in self.boards.items()},
         )
         return view_of(snapshot, cards, Orders(self.store), "1")

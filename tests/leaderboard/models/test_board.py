@@ -19,6 +19,7 @@ from leaderboard.models.pins import Pin, Pins
 from leaderboard.store.interface import transact
 from tests.leaderboard.models.made_up_models import (
     World,
+    cell,
     metric_card,
     prompt_set,
     prompts_of,
@@ -109,6 +110,18 @@ def test_without_a_trusted_metric_nothing_is_ranked() -> None:
     assert NOBODY in found.note and found.lead is None
     (standing,) = found.standings.values()
     assert standing.unranked and standing.means[VQA].value is not None
+
+
+def test_boards_of_metrics_with_too_few_clusters_rank_no_model_and_the_board_says_so() -> None:
+    rng = np.random.default_rng(5)
+    card = metric_card(cluster="graph")
+    cells = [cell(VQA, skill, 1, n_clusters=6) for skill in (None, "count", "color")]
+    made = World(prompt_set(prompts_of(200)), {card.name: (card, cells)})
+    made.add("first", {VQA: drawn(rng, 0.7, 200)})
+    made.add("second", {VQA: drawn(rng, 0.3, 200)})
+    for found in model_board(made.reader, made.view, QUERY).skills.values():
+        assert found.lead is None and all(one.unranked for one in found.standings.values())
+        assert "too few graphs to order metrics (6; at least 8 needed)" in found.note
 
 
 def test_a_model_with_too_many_missing_scores_has_no_rank() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 from hypothesis import given
@@ -14,6 +14,7 @@ from leaderboard.models.board_types import Judge
 from leaderboard.models.judges import NO_BOARD, Judging
 from leaderboard.models.pins import Pin, Pins
 from leaderboard.ranking.cells import Cell
+from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
 from tests.leaderboard.models.made_up_models import World, cell, metric_card, prompt_set, prompts_of
 
 VQA, CLIP = "vqa/vqa", "clip/clip"
@@ -23,11 +24,13 @@ def judges(
     boards: Sequence[tuple[Card, Sequence[Cell]]],
     skill: str | None = "count",
     pins: Sequence[Pin] = (),
+    templates: Mapping[str, str] | None = None,
     **card: object,
 ) -> dict[str, Judge]:
     made = World(
         prompt_set(prompts_of(4), **card),  # type: ignore[arg-type]
         {own.name: (own, cells) for own, cells in boards},
+        templates=templates or {},
     )
     judging = Judging(made.view, made.known.card, Pins(pins=tuple(pins)), BoardMemory())
     return {one.entry_id: one for one in judging.of(skill, [VQA, CLIP, "gone/gone"])}
@@ -110,6 +113,56 @@ def test_a_sub_skill_that_no_board_orders_is_judged_as_its_skill() -> None:
     assert found[CLIP].trusted and not found[VQA].trusted
 
 
+FEW = MIN_CLUSTERS - 2
+"""Clusters that are too few to order metrics by."""
+SAID = f"too few graphs to order metrics ({FEW}; at least {MIN_CLUSTERS} needed)"
+
+
+def few(entry_id: str, skill: str | None, tier: int | None = 1, low: float = 0.4) -> Cell:
+    return cell(entry_id, skill, tier, low, n_clusters=FEW)
+
+
+@pytest.mark.parametrize("low", [0.4, -0.1, -0.5])
+def test_too_few_clusters_speak_neither_for_nor_against(low: float) -> None:
+    small = (metric_card("small", cluster="graph"), [few(VQA, "count", low=low)])
+    alone = judges([small])[VQA]
+    assert not alone.trusted and alone.why == f"Small: {SAID}."
+    (evidence,) = alone.evidence
+    assert (evidence.speaks, evidence.tier, evidence.too_few) == ("undecided", None, SAID)
+    large = (metric_card("large"), [cell(VQA, "count", 1)])
+    both = judges([small, large])[VQA]
+    assert both.trusted and "Large" in both.why and "Small" not in both.why
+    beaten = (metric_card("beaten"), [cell(VQA, "count", 2)])
+    assert not judges([small, beaten])[VQA].trusted
+
+
+@pytest.mark.parametrize(("clusters", "trusted"), [(MIN_CLUSTERS - 1, False), (MIN_CLUSTERS, True)])
+def test_a_board_that_says_too_few_is_one_that_does_not_speak(clusters: int, trusted: bool) -> None:
+    own = cell(VQA, "count", 1, n_clusters=clusters)
+    assert own.orderable is trusted
+    assert judges([(metric_card(), [own])])[VQA].trusted is trusted
+
+
+def test_a_sub_skill_with_too_few_clusters_is_judged_as_its_skill_and_says_why() -> None:
+    card = metric_card(cluster="graph", skills={"count": "Count", "count:two": "Two"})
+    cells = [cell(VQA, "count", 1), cell(CLIP, "count", 2),
+             few(VQA, "count:two", 2), few(CLIP, "count:two", 1)]  # fmt: skip
+    found = judges([(card, cells)], "count:two")
+    assert found[VQA].trusted and not found[CLIP].trusted
+    assert found[VQA].why.startswith(f"Rated: {SAID}, so as for Count: ")
+    another = (metric_card("another", skills=card.skills), [cell(CLIP, "count:two", 1)])
+    ordered = judges([(card, cells), another], "count:two")
+    assert ordered[CLIP].trusted and not ordered[VQA].trusted
+
+
+def test_a_headline_of_too_few_clusters_leaves_all_prompts_to_other_families() -> None:
+    own = (metric_card("own", cluster="graph"), [few(CLIP, None, 1)])
+    other = (metric_card("other", "ts2"), [cell(VQA, None, 1), cell(CLIP, None, 2)])
+    both = judges([own, other], None)
+    assert both[VQA].trusted and not both[CLIP].trusted
+    assert judges([own], None)[CLIP].why == f"Own: {SAID}."
+
+
 def test_metrics_that_are_not_on_the_boards_do_not_judge() -> None:
     assert "gone/gone" not in judges([(metric_card(), [cell(VQA, "count", 1)])])
 
@@ -125,6 +178,25 @@ def test_an_operator_decides_with_a_reason() -> None:
     assert "in the loop" in found[VQA].why
     assert found[CLIP].trusted and found[CLIP].pinned
     assert not judges(board, None, pins)[CLIP].pinned
+
+
+@pytest.mark.parametrize(
+    ("pins", "pinned"),
+    [
+        ([], False),
+        ([Pin(metric=VQA, verdict="trust", reason="a good one")], False),
+        ([Pin(metric=VQA, verdict="distrust", reason="no good one")], True),
+    ],
+)
+def test_an_unchanged_template_judges_nothing_whoever_decides(
+    pins: Sequence[Pin], pinned: bool
+) -> None:
+    board = [(metric_card(), [cell(VQA, "count", 1), cell(CLIP, "count", 1)])]
+    found = judges(board, pins=pins, templates={VQA: "plain"})
+    assert (found[VQA].trusted, found[VQA].pinned) == (False, pinned)
+    assert ("no good one" if pinned else "plain template") in found[VQA].why
+    assert [one.speaks for one in found[VQA].evidence] == ["for"]
+    assert found[CLIP].trusted
 
 
 @pytest.mark.parametrize("turned", [False, True])
@@ -143,6 +215,7 @@ def test_the_pin_that_names_most_holds(turned: bool) -> None:
     assert again in found.with_pin(again).pins and pins[0] not in found.with_pin(again).pins
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(1, 3), st.floats(-0.9, 0.7)), min_size=1, max_size=4))
 def test_trust_is_what_the_rule_says(stands: list[tuple[int, float]]) -> None:
     boards = [

@@ -8,9 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks.errors import SubmitterError
 from benchmarks.schema import ScoreTable, Selector
 from benchmarks.stored_scores import write_stored
-from benchmarks.tifa160.benchmark import CARD, Tifa160
+from benchmarks.tifa160.protocol import CARD, Tifa160
+from leaderboard.models import orderings
 from leaderboard.models.board_types import BoardQuery
 from leaderboard.models.orderings import ON_BOARD, model_orderings
 from leaderboard.models.reading import ModelReader
@@ -63,7 +65,15 @@ def test_counts_of_a_board_that_counts_itself_are_taken_from_it() -> None:
     assert one.note == "no ratings for SxS"
 
 
-def test_without_the_ratings_the_page_is_told_so() -> None:
+def test_what_is_not_here_the_page_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = world(tifa160=(CARD, [on_tifa(VQA)]))
+    found = model_orderings(made.reader, made.view, QUERY)
+    assert not found.found and "No published scores" in found.missing["tifa160"]
+
+    def without(_: object) -> None:
+        raise SubmitterError("data_missing", "The released table cannot be read.", "")
+
+    monkeypatch.setattr(orderings, "readers", lambda: {"tifa160": without})
     made = world(tifa160=(CARD, [on_tifa(VQA)]))
     found = model_orderings(made.reader, made.view, QUERY)
     assert not found.found and "not on this machine" in found.missing["tifa160"]

@@ -67,6 +67,7 @@ def test_the_tests_are_those_of_scipy(made: World) -> None:
     assert untrusted.t_p_holm == pytest.approx(holm(own)[0])
 
 
+@pytest.mark.slow
 def test_the_corrected_p_values_are_what_the_board_orders_by(made: World) -> None:
     board = model_board(made.reader, made.view, QUERY)
     for skill, found in board.skills.items():

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from benchmarks.schema import Card
 from leaderboard.api.routes import routes
@@ -17,6 +17,8 @@ from leaderboard.pages.site import create_app, launch_options
 from leaderboard.store.interface import Store
 from tests.leaderboard.pages.synthetic import NOW, StubDesk
 
+PATIENCE_MS = 30_000
+"""For what a page is expected to show, on a machine that has other work."""
 LOCAL = SignIn(Way.LOCAL, local="ada")
 
 
@@ -55,6 +57,7 @@ def serve() -> Iterator[Serve]:
 @pytest.fixture(scope="module")
 def browser(chromium: str) -> Iterator[Browser]:
     """A browser without a window."""
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         found = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield found

@@ -11,6 +11,7 @@ from leaderboard.pages.shown.addresses import compare_address, items_address, me
 from tests.leaderboard.pages.conftest import Serve
 from tests.leaderboard.pages.items.looked_at import LACKS, NOISY, RIGHT, TURNED, entry_id, filled
 from tests.leaderboard.pages.synthetic import cards
+from tests.tiers import all_slow_but_one
 
 pytestmark = pytest.mark.browser
 
@@ -18,7 +19,7 @@ RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 SETTLED_MS = 600
 PATIENCE_MS = 30_000
 FURTHER = {
-    "skills?skill=spatial": "#as-cost-chart .js-plotly-plot .main-svg",
+    "skills?skill=spatial&ratings=simulated": "#as-cost-chart .js-plotly-plot .main-svg",
     "boards?benchmark=ratings&columns=plcc~paper&search=s": "td.as-c-more[data-label='Pearson r']",
     metric_address(entry_id(NOISY)): ".as-m-boards",
     items_address("ratings", a=entry_id(NOISY), b=entry_id(RIGHT)): ".as-case",
@@ -61,9 +62,10 @@ def broken_rules(page: Page) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("width", "scheme"), [(1280, "light"), (390, "light"), (1280, "dark"), (390, "dark")]
+    ("width", "scheme"),
+    all_slow_but_one([(1280, "light"), (390, "light"), (1280, "dark"), (390, "dark")]),
 )
-@pytest.mark.parametrize("path", EVERY)
+@pytest.mark.parametrize("path", all_slow_but_one(EVERY))
 def test_no_page_breaks_a_rule_of_accessibility(
     site: str, browser: Browser, path: str, width: int, scheme: str
 ) -> None:
@@ -72,6 +74,7 @@ def test_no_page_breaks_a_rule_of_accessibility(
     page.close()
 
 
+@pytest.mark.slow
 def test_every_page_has_one_main_heading_and_says_which_page_it_is(
     site: str, browser: Browser
 ) -> None:
@@ -87,6 +90,7 @@ def test_every_page_has_one_main_heading_and_says_which_page_it_is(
         page.close()
 
 
+@pytest.mark.slow
 def test_the_keyboard_alone_reaches_the_first_metric_and_shows_where_it_is(
     site: str, browser: Browser
 ) -> None:

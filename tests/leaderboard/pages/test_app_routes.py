@@ -26,7 +26,7 @@ def test_one_process_serves_pages_health_metrics_and_what_workers_tell(tmp_path:
 
         worker = RelayLive(address, SECRET)
         worker.say("metric-0001", "loading\n")
-        end = time.monotonic() + 20
+        end = time.monotonic() + 120
         while worker.said("metric-0001") != "loading\n":
             assert time.monotonic() < end, "it was not told"
             time.sleep(0.05)

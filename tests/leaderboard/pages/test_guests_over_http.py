@@ -17,10 +17,13 @@ from tests.leaderboard.pages.mine.own_submissions import ADA, HELD, QUEUED, give
 from tests.leaderboard.pages.oauth_provider import CLIENT_ID, CLIENT_SECRET
 from tests.leaderboard.pages.synthetic import NOW, StubDesk, cards, fill
 
-pytestmark = pytest.mark.filterwarnings(
-    # Gradio looks for a package that only a Space has.
-    "ignore::pytest.PytestUnhandledThreadExceptionWarning"
-)
+pytestmark = [
+    pytest.mark.filterwarnings(
+        # Gradio looks for a package that only a Space has.
+        "ignore::pytest.PytestUnhandledThreadExceptionWarning"
+    ),
+    pytest.mark.slow,
+]
 WRITES = {
     "submit": {"Check", "Submit module", "Submit scores", "Submit generations"},
     "mine": {
@@ -100,6 +103,7 @@ def at_home() -> Iterator[Site]:
     yield from served(SignIn(Way.LOCAL, local="root"))
 
 
+@pytest.mark.slow
 def test_every_button_that_writes_is_known_to_these_tests(space: Site) -> None:
     found = [e for e in endpoints(space.app) if e.page in WRITES and e.clicked and e.inputs]
     assert {page: {e.clicked for e in found if e.page == page} for page in WRITES} == WRITES
@@ -115,6 +119,7 @@ def test_no_button_does_anything_for_a_guest(space: Site, way: str) -> None:
     assert space.as_it_is() == before
 
 
+@pytest.mark.slow
 def test_no_event_of_any_page_shows_or_changes_what_is_private(space: Site) -> None:
     before = space.as_it_is()
     for endpoint in endpoints(space.app):
@@ -190,6 +195,7 @@ def test_a_guest_cannot_leave_files_here(space: Site, headers: dict[str, str]) -
         assert caller.upload(path).status_code in {403, 404}
 
 
+@pytest.mark.slow
 def test_an_account_can_upload(space: Site, at_home: Site) -> None:
     known = {"Cookie": f"session={session_of('ada')}"}
     assert Caller(space.address, known).upload("gradio_api/upload").status_code == 200

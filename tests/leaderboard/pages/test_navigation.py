@@ -15,6 +15,8 @@ from leaderboard.store.memory import memory_store
 from tests.leaderboard.pages.conftest import Serve
 from tests.leaderboard.pages.synthetic import cards, fill
 
+pytestmark = pytest.mark.slow
+
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 

@@ -26,6 +26,8 @@ from tests.leaderboard.pages.failing_store import Switch, failing
 from tests.leaderboard.pages.mine.own_submissions import NEW, QUEUED, give
 from tests.leaderboard.pages.synthetic import NOW, StubDesk, cards, fill
 
+pytestmark = pytest.mark.slow
+
 HERE = SignIn(Way.LOCAL, local="root")
 ROOT = Account(origin=Origin.LOCAL, name="root", operator=True)
 SHOWS_WHAT_WAS_READ = ("", "queue", "boards", "index", "trust")

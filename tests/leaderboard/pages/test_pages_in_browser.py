@@ -35,6 +35,7 @@ def opened(page: Page, address: str) -> None:
     expect(page.locator(".as-page h1").first).to_be_visible()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
 def test_every_page_fits_is_quiet_and_asks_nobody_else(
@@ -76,6 +77,7 @@ def test_a_link_opens_its_view_and_choosing_changes_the_address(
     page.close()
 
 
+@pytest.mark.slow
 def test_a_filter_ranks_anew_and_its_link_restores_it(site: str, browser: Browser) -> None:
     page = browser.new_page()
     opened(page, f"{site}boards?benchmark=ratings")
@@ -99,6 +101,7 @@ def test_a_filter_ranks_anew_and_its_link_restores_it(site: str, browser: Browse
     page.close()
 
 
+@pytest.mark.slow
 def test_several_skills_are_chosen_one_after_the_other_and_their_mean_is_shown(
     site: str, browser: Browser
 ) -> None:
@@ -115,6 +118,7 @@ def test_several_skills_are_chosen_one_after_the_other_and_their_mean_is_shown(
     page.close()
 
 
+@pytest.mark.slow
 def test_the_heatmap_follows_and_differences_can_be_reached_with_the_keyboard(
     site: str, browser: Browser
 ) -> None:
@@ -134,6 +138,7 @@ def test_the_heatmap_follows_and_differences_can_be_reached_with_the_keyboard(
     page.close()
 
 
+@pytest.mark.slow
 def test_a_link_into_the_about_page_goes_to_its_place(site: str, browser: Browser) -> None:
     page = browser.new_page()
     opened(page, f"{site}about#unused")
@@ -144,6 +149,7 @@ def test_a_link_into_the_about_page_goes_to_its_place(site: str, browser: Browse
     page.close()
 
 
+@pytest.mark.slow
 def test_a_refused_form_keeps_what_was_filled_in(site: str, browser: Browser) -> None:
     page = browser.new_page()
     opened(page, f"{site}submit")

@@ -15,7 +15,7 @@ from leaderboard.store.folder import folder_store
 from tests.leaderboard.pages.oauth_provider import Provider, provider
 from tests.leaderboard.pages.running_app import running_app
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 MANIFEST = (
     'name = "long-prompts"\nversion = "1.0"\ndescription = "Likes long prompts."\n'
     'benchmarks = ["demo_croc"]\n'

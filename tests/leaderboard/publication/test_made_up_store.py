@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks_perf.made_up_store import NOW, Size, cards_of_size, fill
-from benchmarks_perf.store_load import publish
+from benchmarks_perf.store import publish
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.publication.publisher import Publisher
 from leaderboard.publication.rebuilding import differences, queue_differences, rebuilt

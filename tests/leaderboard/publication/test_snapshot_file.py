@@ -82,6 +82,7 @@ def of_boards(boards: dict[str, list[Cell]]) -> Snapshot:
 _BOARDS = st.fixed_dictionaries({name: st.lists(_CELLS, max_size=12) for name in _CARDS})
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(_BOARDS)
 def test_every_cell_comes_back_to_the_bit_and_in_its_order(boards: dict[str, list[Cell]]) -> None:

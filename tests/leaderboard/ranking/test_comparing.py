@@ -14,7 +14,7 @@ from scipy import stats
 from benchmarks.comparison import Compared
 from benchmarks.inference import IN_STEPS
 from benchmarks.schema import Card, MeasureInfo, Selector
-from benchmarks.statistics.influence import MAX_BLOCKS
+from benchmarks.statistics.intervals import MAX_BLOCKS
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.comparing import (
     NO_CONTRIBUTIONS,

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from benchmarks.arrays import FloatArray
 from benchmarks.schema import Scale
-from benchmarks.statistics.flip_bound import flip_bound, squared_differences
-from benchmarks.statistics.sign_flips import flip_tests
+from benchmarks.statistics.sign_flips import flip_bound, flip_tests, squared_differences
 from leaderboard.ranking.index import Comparison, Headlines, Standing
 from leaderboard.ranking.rank_ranges import tiers
 
@@ -178,6 +177,7 @@ def test_over_one_benchmark_it_is_the_board_test_within_its_factor() -> None:
     assert ratio.min() > 1.5 and ratio.max() < 5.0
 
 
+@pytest.mark.slow
 def test_equal_metrics_are_told_apart_as_rarely_as_promised() -> None:
     told = 0
     for seed in range(400):

@@ -123,6 +123,7 @@ def assert_same(found: Ranked, expected: Ranked) -> None:
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("odd", [False, True])
 @pytest.mark.parametrize("skills", [(0,), (1,), (1, 2)])
 def test_random_selections_are_ranked_as_parts_of_the_whole(

@@ -24,11 +24,11 @@ def serving(routes: Sequence[BaseRoute], port: int = 0) -> Iterator[str]:
         )
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
-        end = time.monotonic() + 30
+        end = time.monotonic() + 120
         while not server.started and time.monotonic() < end:
             time.sleep(0.01)
         try:
             yield f"http://127.0.0.1:{listening.getsockname()[1]}"
         finally:
             server.should_exit = True
-            thread.join(30)
+            thread.join(60)

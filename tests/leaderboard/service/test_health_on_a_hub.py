@@ -46,7 +46,7 @@ def requests(hub: HubServer, ask: Callable[[], object]) -> int:
 
 
 def wait_for(done: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 120
     while not done():
         assert time.monotonic() < end
         time.sleep(0.01)
@@ -122,7 +122,7 @@ def test_the_site_says_in_seconds_that_its_hub_is_away(tmp_path: Path, how: str)
             for path in ("health", "metrics", "health"):
                 reply = httpx.get(f"{site}/{path}", timeout=60.0)
                 assert reply.status_code == (503 if path == "health" else 200)
-            assert time.monotonic() - began < 5.0
+            assert time.monotonic() - began < 30.0, "it would wait for minutes"
         store.wait_no_more()
     assert reply.json()["status"] == "down"
     assert reply.json()["problems"][0]["code"] == "store_unreadable"

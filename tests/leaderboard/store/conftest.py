@@ -15,6 +15,7 @@ from leaderboard.store.hub.hub_store import HubParts
 from tests.hub.server import HubServer, running_hub
 from tests.leaderboard.store.grouping_rig import Room
 from tests.leaderboard.store.hub_rig import NAME
+from tests.processes import running
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -35,7 +36,7 @@ def room() -> Room:
 def hub_apart(tmp_path: Path) -> Iterator[HubParts]:
     """A new store on a Hub in a process of its own, so that its memory is not counted here."""
     command = [sys.executable, "-m", "tests.hub.server", "--port", "0"]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
+    with running(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         told = dict(
             server.stdout.readline().strip().removeprefix("export ").split("=", 1) for _ in range(2)
@@ -45,7 +46,6 @@ def hub_apart(tmp_path: Path) -> Iterator[HubParts]:
         )
         list(create(parts))
         yield parts
-        server.terminate()
 
 
 @pytest.fixture

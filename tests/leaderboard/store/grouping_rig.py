@@ -38,7 +38,7 @@ class Gate:
 
     def commit(self, changes: Changes, *, parent: str, message: str) -> str:
         self.arrived.set()
-        assert self._open.wait(20)
+        assert self._open.wait(60)
         act, self.before = self.before, None
         if act is not None:
             act()
@@ -78,15 +78,15 @@ class Room:
         """Run them while another commit is under way, so that they come to the next one together."""
         self.gate.close()
         first = self.start(lambda: {"first": b"1"}, "first")
-        assert self.gate.arrived.wait(20)
+        assert self.gate.arrived.wait(60)
         futures = [self.start(change, f"m{n}") for n, change in enumerate(changes)]
         self.gate.open()
-        first.result(20)
+        first.result(60)
         return futures
 
 
 def until(done: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 120
     while not done():
         assert time.monotonic() < end
         time.sleep(0.0005)

@@ -136,7 +136,7 @@ def test_threads_share_it() -> None:
 
     with ThreadPoolExecutor(6) as pool:
         for future in [pool.submit(spend) for _ in range(6)]:
-            future.result(30)
+            future.result(60)
     assert len(times) == 30
     assert fake.now - 1000.0 >= 2 * HOUR_S
     assert budget.left() >= 0
@@ -148,6 +148,7 @@ def test_a_budget_that_could_never_be_kept_is_refused(per_hour: int, burst: int)
         CommitBudget(per_hour, burst)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("processes", "n"), [(1, 200), (2, 80)])
 def test_a_spike_of_submissions_is_few_commits(processes: int, n: int) -> None:
     """Each is received, claimed and published, by one process or by two that share nothing."""

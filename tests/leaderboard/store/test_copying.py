@@ -26,6 +26,7 @@ def filled() -> Store:
     return store
 
 
+@pytest.mark.slow
 def test_a_store_goes_to_the_hub_and_back_and_is_the_same(
     hub: HubServer, tmp_path: Path, filled: Store
 ) -> None:

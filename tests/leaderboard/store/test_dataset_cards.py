@@ -35,6 +35,8 @@ from tests.hub.server import HubServer, running_hub
 from tests.leaderboard.house import BOB, CARDS, House
 from tests.leaderboard.publication.counting import noisy_house
 
+pytestmark = pytest.mark.slow
+
 NAME = "lab/board"
 _LOAD = """
 import json, sys

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -96,9 +95,15 @@ def test_while_the_file_system_fails_the_time_goes_on(tmp_path: Path) -> None:
     assert clock() - first == timedelta(seconds=100)
 
 
-def test_it_is_cheap_enough_to_be_asked_at_every_step(tmp_path: Path) -> None:
-    clock = FolderClock(tmp_path / ".clock")
-    started = time.perf_counter()
-    for _ in range(10_000):
+def test_between_two_touches_no_file_is_looked_at(tmp_path: Path) -> None:
+    """It is asked at every step."""
+    steady = Steady()
+    clock = FolderClock(tmp_path / ".clock", steady)
+    clock()
+    (tmp_path / ".clock").unlink()
+    for _ in range(100):
         clock()
-    assert time.perf_counter() - started < 5
+    assert not (tmp_path / ".clock").exists()
+    steady.now += REFRESHED_EVERY_S
+    clock()
+    assert (tmp_path / ".clock").exists()

@@ -103,7 +103,7 @@ def test_a_reader_waits_for_a_commit_that_is_being_made(tmp_path: Path) -> None:
         time.sleep(0.2)
         assert seen == []
         writer.finish_interrupted()
-    thread.join(timeout=20)
+    thread.join(timeout=60)
     assert seen == [b"new"]
 
 
@@ -164,7 +164,7 @@ def test_a_lock_is_free_again_when_what_was_interrupted_cannot_be_finished(
     # Another thread: the one that holds a lock may take it again.
     thread = threading.Thread(target=lambda: seen.append(FolderRepository(tmp_path).head()))
     thread.start()
-    thread.join(timeout=20)
+    thread.join(timeout=60)
     assert seen == ["1"]
 
 

@@ -29,7 +29,7 @@ class Budgeted:
 
     def ready(self, commits: int) -> None:
         assert commits == 1
-        assert self.open.wait(20)
+        assert self.open.wait(60)
 
 
 def test_whatever_comes_while_the_budget_lets_none_through_is_one_commit() -> None:
@@ -42,7 +42,7 @@ def test_whatever_comes_while_the_budget_lets_none_through_is_one_commit() -> No
         until(lambda: len(store._turns.waiting()) == 20)
         assert store.list() == ()
         budget.open.set()
-        assert {future.result(20) for future in futures} == {"1"}
+        assert {future.result(60) for future in futures} == {"1"}
     assert store.read("log") == b"." * 20
 
 

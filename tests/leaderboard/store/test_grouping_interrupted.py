@@ -22,7 +22,7 @@ def test_who_lost_too_many_races_is_told_so_and_the_others_go_on(room: Room) -> 
 
     room.gate.close()
     first = room.start(lambda: {"first": b"1"})
-    assert room.gate.arrived.wait(20)
+    assert room.gate.arrived.wait(60)
     patient = room.start(append_to(room.store, "log", b"p"))
     hasty = room._pool.submit(
         transact, room.store, append_to(room.store, "log", b"h"), "hasty", attempts=1
@@ -30,10 +30,10 @@ def test_who_lost_too_many_races_is_told_so_and_the_others_go_on(room: Room) -> 
     until(lambda: len(room.store._turns.waiting()) == 3)
     room.gate.before = lambda: setattr(room.gate, "before", meanwhile)
     room.gate.open()
-    first.result(20)
+    first.result(60)
     with pytest.raises(ConflictError):
-        hasty.result(20)
-    patient.result(20)
+        hasty.result(60)
+    patient.result(60)
     assert room.store.read("log") == b"p"
 
 
@@ -46,8 +46,8 @@ def test_a_thread_that_is_interrupted_holds_nobody_up(room: Room) -> None:
 
     futures = room.together(lambda: {"a": b"1"}, stop, lambda: {"c": b"1"})
     with pytest.raises(Stopped):
-        futures[1].result(20)
-    assert {futures[0].result(20), futures[2].result(20)} == {"2"}
+        futures[1].result(60)
+    assert {futures[0].result(60), futures[2].result(60)} == {"2"}
     assert room.store._turns.waiting() == ()
 
 
@@ -61,12 +61,12 @@ def test_a_leader_that_is_interrupted_leaves_the_lead_to_another(room: Room) -> 
     room.gate.close()
     room.gate.before = stop
     leader = room.start(lambda: {"first": b"1"})
-    assert room.gate.arrived.wait(20)
+    assert room.gate.arrived.wait(60)
     others = [room.start(append_to(room.store, "log", b"%d" % n)) for n in range(3)]
     room.gate.open()
     with pytest.raises(Stopped):
-        leader.result(20)
-    assert {other.result(20) for other in others} == {"1"}
+        leader.result(60)
+    assert {other.result(60) for other in others} == {"1"}
     assert room.store.read("log") == b"012"
 
 
@@ -83,7 +83,7 @@ def test_a_leader_that_is_interrupted_before_it_begins_leaves_the_lead_to_anothe
     monkeypatch.setattr(Grouping, "_lead", stop)
     with pytest.raises(Stopped):
         transact(room.store, lambda: {"a": b"1"}, "stopped")
-    assert room.start(lambda: {"b": b"1"}).result(20) == "1"
+    assert room.start(lambda: {"b": b"1"}).result(60) == "1"
     assert room.store.list() == ("b",)
 
 
@@ -96,7 +96,7 @@ def test_who_was_interrupted_at_work_or_has_ended_is_not_waited_for(room: Room, 
     else:
         left.version = "1"
     assert turns.waiting() == ()
-    assert room._pool.submit(turns.ask, left, room.store).result(20) is None
+    assert room._pool.submit(turns.ask, left, room.store).result(60) is None
 
 
 def test_a_medium_that_cannot_say_its_version_fails_each_who_waits() -> None:

@@ -21,7 +21,7 @@ from tests.leaderboard.store.grouping_rig import Room, append_to
 
 def test_transactions_that_come_while_a_commit_runs_are_the_next_one(room: Room) -> None:
     changes = [append_to(room.store, "log", b"%d." % n) for n in range(10)]
-    versions = {future.result(20) for future in room.together(*changes)}
+    versions = {future.result(60) for future in room.together(*changes)}
     assert versions == {"2"}
     assert room.store.read("log") == b"0.1.2.3.4.5.6.7.8.9."
     assert len(room.gate.messages) == 2
@@ -37,7 +37,7 @@ def test_a_change_sees_what_those_before_it_write_and_nobody_else_does(
 
     def look() -> Changes:
         with ThreadPoolExecutor(1) as other:
-            outside.append(other.submit(room.store.list).result(20))
+            outside.append(other.submit(room.store.list).result(60))
         room.store.fetch("big", tmp_path / "copy")
         with pytest.raises(NotFoundError):
             room.store.read("first")
@@ -46,7 +46,7 @@ def test_a_change_sees_what_those_before_it_write_and_nobody_else_does(
 
     writes: list[Changes] = [{"a/b": b"1"}, {"big": tmp_path / "big"}, {"first": None}]
     futures = room.together(*((lambda w=w: w) for w in writes), look)
-    assert [future.result(20) for future in futures] == ["2"] * 4
+    assert [future.result(60) for future in futures] == ["2"] * 4
     assert seen == [(("a/b", "big"), b"of this machine", b"of this machine")]
     assert outside == [("first",)]
     assert room.store.list() == ("a/b", "big", "looked")
@@ -64,12 +64,12 @@ def test_every_step_has_a_head_that_is_no_version(room: Room) -> None:
 
     room.gate.close()
     first = room.start(lambda: {"first": b"1"})
-    assert room.gate.arrived.wait(20)
+    assert room.gate.arrived.wait(60)
     futures = [room.start(step) for _ in range(3)]
     room.gate.before = lambda: setattr(room.gate, "before", stumble)
     room.gate.open()
     for future in (first, *futures):
-        future.result(20)
+        future.result(60)
     assert len(heads) == len(set(heads)) == 6  # asked again after the lost race
     assert not {head for head in heads if head.isdigit()}
 
@@ -81,9 +81,9 @@ def test_who_is_refused_leaves_no_trace_and_holds_nobody_up(room: Room) -> None:
     ok, no, also = room.together(
         append_to(room.store, "log", b"a"), refuse, append_to(room.store, "log", b"b")
     )
-    assert (ok.result(20), also.result(20)) == ("2", "2")
+    assert (ok.result(60), also.result(60)) == ("2", "2")
     with pytest.raises(SubmitterError, match="Not this one"):
-        no.result(20)
+        no.result(60)
     assert room.store.read("log") == b"ab"
     assert "m1" not in room.gate.messages[1].splitlines()
 
@@ -101,14 +101,14 @@ def test_a_refusal_over_what_was_never_committed_does_not_count(room: Room) -> N
 
     room.gate.close()
     before = room.start(lambda: {"first": b"1"})
-    assert room.gate.arrived.wait(20)
+    assert room.gate.arrived.wait(60)
     futures = [room.start(lambda: {"taken": b"first"}), room.start(only_one)]
     room.gate.before = lambda: setattr(room.gate, "before", fail)
     room.gate.open()
-    before.result(20)
+    before.result(60)
     with pytest.raises(TransientError, match="The medium failed"):
-        futures[0].result(20)
-    futures[1].result(20)
+        futures[0].result(60)
+    futures[1].result(60)
     assert room.store.read("taken") == b"second"
 
 
@@ -117,25 +117,25 @@ def test_only_those_who_cannot_be_committed_are_told_so(room: Room) -> None:
     good = [append_to(room.store, "log", b"%d" % n) for n in range(3)]
     futures = room.together(good[0], lambda: {"first/inside": b"1"}, good[1], good[2])
     with pytest.raises(PlatformError) as caught:
-        futures[1].result(20)
+        futures[1].result(60)
     assert caught.value.code == "path_clash"
     for n in (0, 2, 3):
-        futures[n].result(20)
+        futures[n].result(60)
     assert room.store.read("log") == b"012"
 
 
 def test_what_could_not_be_committed_is_not_mended_by_who_comes_after_it(room: Room) -> None:
     clash, gone = room.together(lambda: {"first/inside": b"1"}, lambda: {"first": None})
     with pytest.raises(PlatformError, match="cannot be a file and"):
-        clash.result(20)
-    gone.result(20)
+        clash.result(60)
+    gone.result(60)
     assert room.store.list() == ()
 
 
 def test_what_is_written_and_taken_away_again_is_two_commits(room: Room) -> None:
     """In one it would be as if it had never been, and nobody could tell whether it could."""
     futures = room.together(lambda: {"a": b"1"}, lambda: {"a": None, "b": room.store.read("a")})
-    assert [future.result(20) for future in futures] == ["2", "3"]
+    assert [future.result(60) for future in futures] == ["2", "3"]
     assert room.store.list() == ("b", "first")
 
 
@@ -148,7 +148,7 @@ def test_a_commit_that_would_be_too_large_is_several(limits: dict[str, int], com
     room = Room(limits=limits)
     futures = room.together(*((lambda n=n: {f"f{n}": bytes(100)}) for n in range(10)))
     for future in futures:
-        future.result(20)
+        future.result(60)
     assert len(room.gate.messages) == 1 + commits
     assert len(room.store.list()) == 11
 
@@ -158,15 +158,15 @@ def test_a_file_that_cannot_be_read_fails_its_own_commit(room: Room, tmp_path: P
         lambda: {"a": b"1"}, lambda: {"b": tmp_path / "missing"}, lambda: {"c": b"1"}
     )
     with pytest.raises(FileNotFoundError):
-        futures[1].result(20)
-    assert [futures[0].result(20), futures[2].result(20)] == ["2", "3"]
+        futures[1].result(60)
+    assert [futures[0].result(60), futures[2].result(60)] == ["2", "3"]
 
 
 def test_a_bad_path_is_refused_to_whoever_asked_for_it(room: Room) -> None:
     futures = room.together(lambda: {"a": b"1"}, lambda: {"../b": b"1"}, lambda: {"c": b"1"})
     with pytest.raises(PlatformError, match="not a path inside the store"):
-        futures[1].result(20)
-    assert {futures[0].result(20), futures[2].result(20)} == {"2"}
+        futures[1].result(60)
+    assert {futures[0].result(60), futures[2].result(60)} == {"2"}
 
 
 def test_a_transaction_inside_a_change_is_made_by_itself(room: Room) -> None:
@@ -183,7 +183,7 @@ def test_a_transaction_inside_a_change_is_made_by_itself(room: Room) -> None:
     futures = room.together(*[change] * 5)
     futures += [room._pool.submit(transact, other, look, "look") for _ in range(3)]
     for future in futures:
-        future.result(20)
+        future.result(60)
     assert room.store.read("log") == b"....."
     assert other.read("details").count(b".") >= 5
 
@@ -207,5 +207,5 @@ def test_a_change_that_commits_by_itself_loses_its_race(room: Room) -> None:
         return {"y": room.store.read("x")}
 
     first, second = room.together(append_to(room.store, "log", b"."), once)
-    assert first.result(20) == second.result(20) == "3"
+    assert first.result(60) == second.result(60) == "3"
     assert [room.store.read(path) for path in ("log", "x", "y")] == [b".", b"1", b"1"]

@@ -18,6 +18,9 @@ from leaderboard.store.interface import Changes
 from tests.hub.server import HubServer
 from tests.leaderboard.store import hub_dying_writer
 from tests.leaderboard.store.hub_rig import NAME, created, parts_of
+from tests.processes import running
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[3]
 Dies = Callable[[str, int], int]
@@ -80,9 +83,8 @@ def test_killed_at_any_request_of_a_squash_nothing_is_lost_and_it_can_be_finishe
 def dies(hub: HubServer, tmp_path: Path) -> Iterator[Dies]:
     """Do something in another process, killed before one of its requests; tells how it ended."""
     command = [sys.executable, "-m", "tests.leaderboard.store.hub_dying_writer"]
-    with subprocess.Popen(
-        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as server:
+    pipe = subprocess.PIPE
+    with running(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True) as server:
         pipe_in, pipe_out = server.stdin, server.stdout
         assert pipe_in is not None
         assert pipe_out is not None

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import PlatformError
-from benchmarks.sources.origins import at_home
+from benchmarks.sources.client import at_home
 from tests.hub.client import api_of
 from tests.hub.server import HubServer, running_hub
 from tests.leaderboard.store.hub_rig import NAME, created

@@ -88,7 +88,7 @@ def test_whoever_waits_for_a_commit_is_let_go_where_the_process_is_to_end(
         store.wait_no_more()
         for each in waiting:
             with pytest.raises(TransientError, match="used up") as told:
-                each.result(10)
+                each.result(60)
             assert told.value.code == "commits_used_up"
     assert hub.tally.commits(PRIVATE) == before
     assert transact(store.private, dict, "nothing to write") == store.private.head()

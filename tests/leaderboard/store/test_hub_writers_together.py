@@ -50,6 +50,7 @@ def test_a_hub_that_fails_a_fifth_of_all_requests_loses_and_doubles_nothing(
         assert public.read(f"{line}/a.scores.parquet") == line.encode()
 
 
+@pytest.mark.slow
 def test_eight_writers_at_once_each_land_exactly_once(hub: HubServer, tmp_path: Path) -> None:
     created(hub, tmp_path)
 

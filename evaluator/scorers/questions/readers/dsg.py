@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.accumulation.dependencies import parse_parents
+from benchmarks.accumulation.question_scores import parse_parents
 from evaluator.scorers.questions.lines import Problem
 from evaluator.scorers.questions.readers.released import Released, make_lines, read_rows
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.errors import SubmitterError
-from benchmarks.evalmuse.element_keys import parse_element_key
-from benchmarks.sources.strict_json import parse_json
+from benchmarks.evalmuse.load import parse_element_key
+from benchmarks.json_parsing import parse_json
 from evaluator.scorers.questions.readers.released import Released, make_lines
 
 QUESTION = "Does the image show {element}?"

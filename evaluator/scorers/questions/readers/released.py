@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 from pydantic import ValidationError
 
-from benchmarks.accumulation.files import read_columns
+from benchmarks.accumulation.command import read_columns
 from benchmarks.errors import SubmitterError
 from evaluator.scorers.questions.check import check_lines
 from evaluator.scorers.questions.file import errors_of

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from benchmarks.errors import SubmitterError
-from benchmarks.sources.strict_json import parse_json
+from benchmarks.json_parsing import parse_json
 from evaluator.scorers.questions.readers.released import Released, make_lines
 
 

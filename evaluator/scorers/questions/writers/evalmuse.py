@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from benchmarks.evalmuse.element_keys import ElementKey, parse_element_key
+from benchmarks.evalmuse.load import ElementKey, parse_element_key
 from evaluator.scorers.questions.answers import YES_NO, said
 from evaluator.scorers.questions.metric import filled
 from evaluator.scorers.questions.writers import wording

@@ -8,9 +8,6 @@ import pytest
 
 from benchmarks.errors import PlatformError
 from evaluator.scorers.answering import Candidate
-from evaluator.scorers.families.question_answering import Options, QuestionAnswering
-from evaluator.scorers.families.vq2 import AnswersHold
-from evaluator.scorers.families.vq2 import Options as Vq2Options
 from evaluator.scorers.questions.asked import AskedQuestions
 from evaluator.scorers.questions.metric import Query, QuestionMetric, Reply, filled
 from evaluator.scorers.questions.question import NoQuestions
@@ -36,6 +33,8 @@ WORDS = {
 
 
 def scorer(model: FakeAnswers) -> QuestionScorer:
+    from evaluator.scorers.families.question_answering import Options, QuestionAnswering
+
     return QuestionScorer(QuestionAnswering(Options()), model, FILE)
 
 
@@ -61,6 +60,8 @@ def test_scores_are_the_same_alone_in_a_batch_and_in_any_order() -> None:
 
 
 def test_a_prompt_without_questions_has_no_score_and_the_reason() -> None:
+    from evaluator.scorers.families.question_answering import Options, QuestionAnswering
+
     file = file_of(NoQuestions(prompt="xyz", no_questions="no noun phrases"))
     model = FakeAnswers()
     of_image = QuestionScorer(QuestionAnswering(Options()), model, file)
@@ -86,6 +87,9 @@ def test_a_verdict_carries_each_answer() -> None:
 
 
 def test_no_number_from_the_model_is_no_score_and_names_the_question() -> None:
+    from evaluator.scorers.families.vq2 import AnswersHold
+    from evaluator.scorers.families.vq2 import Options as Vq2Options
+
     logprobs = {
         ("x", 'is "yes" true for "Is there a cat?" in this image?', "yes"): [math.nan],
         ("x", 'is "yes" true for "Is there a cat?" in this image?', "no"): [-1.0],

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -17,10 +17,9 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmarks.statistics.correlation import kendall, spearman
-from benchmarks.tifa160.benchmark import Tifa160
 from benchmarks.tifa160.load import LIKERT, MODEL_NAMES
-from benchmarks.ts2.benchmark import Ts2
-from evaluator.scorers.families.question_answering import Options, QuestionAnswering
+from benchmarks.tifa160.protocol import Tifa160
+from benchmarks.ts2.protocol import Ts2
 from evaluator.scorers.questions.file import QuestionFile
 from evaluator.scorers.questions.lines import Line
 from evaluator.scorers.questions.prompts import by_id
@@ -32,7 +31,10 @@ from evaluator.scorers.questions.scorer import QuestionScorer
 from evaluator.scorers.questions.table import TableAnswers
 from evaluator.scorers.registry import load_rows
 
-pytestmark = pytest.mark.paper
+if TYPE_CHECKING:
+    from evaluator.scorers.families.question_answering import Options, QuestionAnswering
+
+pytestmark = [pytest.mark.paper, pytest.mark.slow]
 
 PRINTED = {"mplug": (0.463, 0.380), "instructblip": (0.442, 0.364), "pali17b": (0.571, 0.458)}
 
@@ -43,6 +45,8 @@ def read(path: Path, **more: Any) -> pd.DataFrame:
 
 
 def options_of(row: str) -> Options:
+    from evaluator.scorers.families.question_answering import Options
+
     found = Options.model_validate(load_rows()[row].options)
     return found.model_copy(update={"template": "{question}"})
 
@@ -125,6 +129,8 @@ class ReleasedChoices:
 def test_tifa_with_instructblip_gives_all_2840_released_scores(
     ts2: Path, pairs: pd.DataFrame, scores: pd.DataFrame
 ) -> None:
+    from evaluator.scorers.families.question_answering import QuestionAnswering
+
     questions = ts2_questions(ts2, "TS2_TIFA_Q.csv")
     table = per_question(ts2 / "per_question_tifa_instruct_blip.csv", pairs)
     choices = {
@@ -142,6 +148,8 @@ def test_tifa_with_instructblip_gives_all_2840_released_scores(
 def test_dsg_with_blip1_gives_2835_released_scores_and_all_with_the_older_graph(
     ts2: Path, pairs: pd.DataFrame, scores: pd.DataFrame
 ) -> None:
+    from evaluator.scorers.families.question_answering import QuestionAnswering
+
     questions = ts2_questions(ts2, "T2S_DSG_Q_dependency.csv")
     raw = read(
         ts2 / "raw_answers_dsg_blip1.csv",
@@ -181,6 +189,8 @@ def test_official_dsg_on_tifa160_gives_the_printed_correlations(
     assay_data: Path, dsg_questions: Released, model: str
 ) -> None:
     """800 images; the prompt that lacks its first question has no score, which was printed as 0."""
+    from evaluator.scorers.families.question_answering import QuestionAnswering
+
     likert = Tifa160().answers(assay_data).images.set_index("pair_id")["dsg_likert"]
     names = read(assay_data / LIKERT)[["source_id", "item_id", "t2i_model"]].drop_duplicates()
     images = names["item_id"] + " " + names["t2i_model"]

@@ -15,11 +15,10 @@ from PIL import Image, ImageFile, PngImagePlugin
 from evaluator.scoring.images import canonical
 from evaluator.scoring.images.canonical import (
     ImageError,
-    canonical_png,
     canonical_size,
     is_canonical,
 )
-from evaluator.scoring.images.canonical_image import canonical_image
+from evaluator.scoring.images.canonical_image import canonical_image, canonical_png
 
 
 def saved(image: Image.Image, form: str = "PNG", **options: Any) -> bytes:

@@ -13,7 +13,8 @@ import pytest
 from PIL import Image
 
 from evaluator.scoring.images import canonical
-from evaluator.scoring.images.canonical import ImageError, canonical_png
+from evaluator.scoring.images.canonical import ImageError
+from evaluator.scoring.images.canonical_image import canonical_png
 from evaluator.scoring.images.decoding import decode
 
 

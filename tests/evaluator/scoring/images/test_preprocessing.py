@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import open_clip  # type: ignore[import-untyped]
 import pytest
-import torch
-from open_clip.transform import PreprocessCfg, image_transform_v2  # type: ignore[import-untyped]
 from PIL import Image
 
-from benchmarks_perf.made_up_images import noise_jpeg
+from benchmarks_perf.made_up import noise_jpeg
 from evaluator.scoring.images.decoding import decode
-from evaluator.scoring.images.preprocessing import ImageBackend, normalised, resized_and_cropped
+
+if TYPE_CHECKING:
+    from evaluator.scoring.images.preprocessing import ImageBackend
 
 BACKENDS: tuple[ImageBackend, ...] = ("pil", "torchvision")
 SIZES = [(128, 128), (160, 96), (90, 151), (64, 64), (40, 33)]
@@ -23,6 +24,12 @@ def picture(size: tuple[int, int]) -> Image.Image:
 
 @pytest.mark.parametrize("size", SIZES)
 def test_the_exact_way_gives_the_floats_of_open_clip(size: tuple[int, int]) -> None:
+    import open_clip  # type: ignore[import-untyped]
+    import torch
+    from open_clip.transform import PreprocessCfg, image_transform_v2  # type: ignore[import-untyped]
+
+    from evaluator.scoring.images.preprocessing import normalised, resized_and_cropped
+
     mean, std = open_clip.OPENAI_DATASET_MEAN, open_clip.OPENAI_DATASET_STD
     expected = image_transform_v2(PreprocessCfg(size=64), is_train=False)(picture(size))
     found = normalised(resized_and_cropped(picture(size), 64)[None], mean, std)[0]
@@ -31,6 +38,10 @@ def test_the_exact_way_gives_the_floats_of_open_clip(size: tuple[int, int]) -> N
 
 @pytest.mark.parametrize("size", SIZES)
 def test_the_fast_way_is_within_one_grey_level(size: tuple[int, int]) -> None:
+    import torch
+
+    from evaluator.scoring.images.preprocessing import resized_and_cropped
+
     exact, fast = (resized_and_cropped(picture(size), 64, way) for way in BACKENDS)
     assert exact.dtype == fast.dtype == torch.uint8
     assert exact.shape == fast.shape == (3, 64, 64)

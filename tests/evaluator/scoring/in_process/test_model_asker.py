@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from PIL import Image
 
 from evaluator.scoring.asking import Item, Reply
@@ -51,6 +50,8 @@ def all_scores(replies: Sequence[Reply]) -> list[float]:
 
 def pair_by_pair() -> list[float]:
     """The formula, without any of the code under test but decoding."""
+    import torch
+
     tiny = DualTiny()
     with torch.inference_mode():
         return [
@@ -221,6 +222,8 @@ def test_verdicts_with_answers_pass_through() -> None:
 
 
 def test_the_record_says_on_what_it_ran() -> None:
+    import torch
+
     environment = asker_of(DualTiny()).environment
     assert environment["device"] == "cpu"
     assert environment["dtype"] == "float32"
@@ -230,6 +233,8 @@ def test_the_record_says_on_what_it_ran() -> None:
 
 
 def test_no_gradients_are_kept() -> None:
+    import torch
+
     class Watches(DualTiny):
         def encode_images(self, images: Sequence[Any]) -> Any:
             assert torch.is_inference_mode_enabled()

@@ -13,9 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from PIL import Image
-from transformers import AutoImageProcessor, CLIPModel, CLIPTokenizer
 
 from benchmarks.errors import SubmitterError
 from benchmarks.schema import Pair, Questions
@@ -28,7 +26,6 @@ from evaluator.scoring.in_process.asker import ModelSource
 from evaluator.scoring.plan import ScoringPlan
 from evaluator.scoring.shards import ShardFolder
 from tests.evaluator.scorers.tiny_dual import here, row, save_clip
-from tests.evaluator.scoring.in_process.tiny_towers import photo
 
 TEXTS = {f"t{n}": f"{n} small cups on a table" + " and a saucer" * n for n in range(4)}
 N_IMAGES = 10
@@ -42,6 +39,8 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def croc(n_images: int = N_IMAGES, spoilt: bytes | None = None) -> Questions:
     """Two texts on every image; the first image may be spoilt."""
+
+    from tests.evaluator.scoring.in_process.tiny_towers import photo
 
     def image(number: int) -> Callable[[], bytes]:
         return lambda: spoilt if spoilt is not None and number == 0 else photo(number)
@@ -67,6 +66,7 @@ def run(
     )
 
 
+@pytest.mark.slow
 def test_each_image_and_text_goes_through_the_model_once_and_never_again(
     checkpoint: Path, tmp_path: Path
 ) -> None:
@@ -83,6 +83,9 @@ def test_each_image_and_text_goes_through_the_model_once_and_never_again(
 
 
 def test_scores_are_those_of_the_library_pair_by_pair(checkpoint: Path, tmp_path: Path) -> None:
+    import torch
+    from transformers import AutoImageProcessor, CLIPModel, CLIPTokenizer
+
     questions = croc()
     found = run(ModelSource(ROW, here(checkpoint)), tmp_path, questions).overall
     model = CLIPModel.from_pretrained(checkpoint, dtype=torch.float32).eval()
@@ -98,6 +101,7 @@ def test_scores_are_those_of_the_library_pair_by_pair(checkpoint: Path, tmp_path
         assert found[pair.pair_id] == pytest.approx(cosine, abs=2e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch_pairs", [1, 3, 64])
 def test_batches_change_no_more_than_rounding(
     checkpoint: Path, tmp_path: Path, batch_pairs: int
@@ -108,6 +112,8 @@ def test_batches_change_no_more_than_rounding(
 
 
 def test_a_truncated_jpeg_costs_its_own_pairs(checkpoint: Path, tmp_path: Path) -> None:
+    from tests.evaluator.scoring.in_process.tiny_towers import photo
+
     spoilt = photo(0, "JPEG")[:-40]
     column = run(ModelSource(ROW, here(checkpoint)), tmp_path, croc(spoilt=spoilt))
     assert column.overall.isna().sum() == 2
@@ -133,6 +139,8 @@ def test_embeddings_are_reported_under_the_name_of_the_metric(
 
 
 def test_embeddings_are_kept_when_a_run_breaks_off(checkpoint: Path, tmp_path: Path) -> None:
+    from tests.evaluator.scoring.in_process.tiny_towers import photo
+
     source = ModelSource(ROW, here(checkpoint), tmp_path)
     with pytest.raises(KeyboardInterrupt), source.open() as asker:
         from tests.evaluator.scoring.in_process.tiny_towers import item_of
@@ -143,6 +151,8 @@ def test_embeddings_are_kept_when_a_run_breaks_off(checkpoint: Path, tmp_path: P
 
 
 def test_global_settings_of_torch_are_as_before(checkpoint: Path) -> None:
+    import torch
+
     before = torch.are_deterministic_algorithms_enabled(), torch.backends.cudnn.allow_tf32
     with ModelSource(ROW, here(checkpoint)).open():
         assert torch.are_deterministic_algorithms_enabled()

@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from PIL import Image
 
@@ -20,24 +19,31 @@ from evaluator.scoring.contract import Scorer, Vectors
 from evaluator.scoring.embeddings.cache import EmbeddingCache
 from evaluator.scoring.in_process.asker import ModelAsker
 
+if TYPE_CHECKING:
+    import torch
+
 SIDE, WIDTH, LONGEST = 8, 16, 40
 
 
-class Towers(torch.nn.Module):
+class Towers:
     """A linear layer over pixels, and a mean of embedded bytes."""
 
     def __init__(self) -> None:
-        super().__init__()
+        import torch
+
         with torch.random.fork_rng():
             torch.manual_seed(0)
-            self.image = torch.nn.Linear(3 * SIDE * SIDE, WIDTH)
-            self.text = torch.nn.Embedding(256, WIDTH)
-        self.eval()
+            self.image = torch.nn.Linear(3 * SIDE * SIDE, WIDTH).eval()
+            self.text = torch.nn.Embedding(256, WIDTH).eval()
 
     def of_images(self, pixels: Sequence[torch.Tensor]) -> torch.Tensor:
+        import torch
+
         return torch.nn.functional.normalize(self.image(torch.stack(list(pixels))), dim=-1)
 
     def of_texts(self, prompts: Sequence[str]) -> torch.Tensor:
+        import torch
+
         rows = [self.text(torch.tensor([0, *p.encode()[:LONGEST]])).mean(0) for p in prompts]
         return torch.nn.functional.normalize(torch.stack(rows), dim=-1)
 
@@ -52,6 +58,8 @@ class PairTiny:
         self.prepared = 0
 
     def prepare(self, image: Image.Image) -> torch.Tensor:
+        import torch
+
         self.prepared += 1
         small = np.array(image.resize((SIDE, SIDE)), dtype=np.float32) / 255
         return torch.from_numpy(small).ravel()
@@ -98,6 +106,8 @@ class DualTiny(PairTiny):
         return self._texts(prompts).numpy()
 
     def similarity(self, image_vectors: Vectors, text_vectors: Vectors) -> NDArray[np.float64]:
+        import torch
+
         cosines: NDArray[np.float64] = self._cosines(
             torch.from_numpy(image_vectors), torch.from_numpy(text_vectors)
         ).numpy()

@@ -7,7 +7,6 @@ import re
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -16,6 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from tests.processes import free_port
 
 _OWN_PORTS = ("dashboard-agent-grpc-port", "dashboard-agent-listen-port", "metrics-export-port")
 _PATIENCE_S = 120.0
@@ -48,11 +49,10 @@ class Machines:
         """
         for _ in range(_TRIES):
             log = self.folder / f"machine-{len(self.started)}.log"
-            process = self._start(log)
-            if self._there(process, log):
-                self.started.append(process)
+            self.started.append(self._start(log))
+            if self._there(self.started[-1], log):
                 break
-            _end(process)
+            _end(self.started.pop())
         else:
             raise AssertionError(log.read_text()[-4000:])
         if not self.address:
@@ -67,11 +67,11 @@ class Machines:
     def _start(self, log: Path) -> subprocess.Popen[bytes]:
         command = self.further.replace("HEAD:6379", self.address)
         if not self.address:
-            command = self.first.replace("6379", str(_free_port()))
+            command = self.first.replace("6379", str(free_port()))
         words = shlex.split(command)
         words[0] = str(Path(sys.executable).with_name("ray"))
         # Two on one machine: each needs ports of its own, and neither may take all of it.
-        words += [f"--{name}={_free_port()}" for name in _OWN_PORTS]
+        words += [f"--{name}={free_port()}" for name in _OWN_PORTS]
         words += ["--num-cpus=1", "--object-store-memory=100000000", "--block"]
         words += [] if self.address else [f"--temp-dir={self.folder / 'ray'}"]
         with log.open("wb") as output:
@@ -104,13 +104,6 @@ def machines(number: int, first: str, further: str) -> Iterator[Machines]:
 
 def _environment() -> dict[str, str]:
     return {**os.environ, "RAY_AUTH_MODE": "token", "RAY_USAGE_STATS_ENABLED": "0"}
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

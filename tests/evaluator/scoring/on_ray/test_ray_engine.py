@@ -10,11 +10,9 @@ import tempfile
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-import ray
-import torch
 
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
 from benchmarks.schema import Questions
@@ -23,8 +21,6 @@ from evaluator.scoring.column import ScoreColumn
 from evaluator.scoring.engine import EngineOptions, run_plan
 from evaluator.scoring.engines import Answered, Batch, Engine, RawItem
 from evaluator.scoring.local import LocalEngine
-from evaluator.scoring.on_ray.cluster import RayCluster
-from evaluator.scoring.on_ray.engine import RayEngine
 from evaluator.scoring.on_ray.slots import RayOptions
 from evaluator.scoring.plan import ScoringPlan
 from evaluator.scoring.progress import Progress
@@ -38,7 +34,10 @@ from tests.evaluator.scoring.on_ray.ray_askers import (
     pids,
 )
 from tests.evaluator.scoring.on_ray.ray_token import keep_token_out_of_home
-from tests.evaluator.scoring.on_ray.ray_torch_asker import TorchSource
+
+if TYPE_CHECKING:
+    from evaluator.scoring.on_ray.cluster import RayCluster
+    from evaluator.scoring.on_ray.engine import RayEngine
 
 SMALL = EngineOptions(batch_pairs=6, window=8, keep_every_s=0.0)
 PAIRS = [(image, text) for image in range(20) for text in range(image % 4 + 1)]
@@ -48,6 +47,10 @@ QUESTIONS = questions_of(PAIRS, elements=True)
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayCluster]:
     """Two slots on this machine, in a Ray that belongs to the tests and not to the engine."""
+    import ray
+
+    from evaluator.scoring.on_ray.cluster import RayCluster
+
     keep_token_out_of_home()
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     folder = Path(tempfile.mkdtemp(prefix="assay-test-"))
@@ -72,6 +75,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayCluster]:
 @pytest.fixture
 def engine(cluster: RayCluster) -> RayEngine:
     """One actor where that is enough: a start costs a second or two."""
+    from evaluator.scoring.on_ray.engine import RayEngine
+
     return RayEngine(cluster, RayOptions(actors=1))
 
 
@@ -114,6 +119,11 @@ def batches(n: int, drawn: list[int] | None = None) -> Iterator[Batch]:
 def test_the_scores_are_those_of_a_local_run_bit_for_bit(
     cluster: RayCluster, tmp_path: Path
 ) -> None:
+    import torch
+
+    from evaluator.scoring.on_ray.engine import RayEngine
+    from tests.evaluator.scoring.on_ray.ray_torch_asker import TorchSource
+
     local = run(TorchSource(tmp_path / "a"), tmp_path / "local", LocalEngine())
 
     source = TorchSource(tmp_path / "b", pause_s=0.2)
@@ -130,9 +140,12 @@ def test_the_scores_are_those_of_a_local_run_bit_for_bit(
     assert gone(pids(tmp_path / "b"))
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_is_replaced_and_every_pair_is_scored_once(
     cluster: RayCluster, local: ScoreColumn, tmp_path: Path
 ) -> None:
+    from evaluator.scoring.on_ray.engine import RayEngine
+
     source = AccidentSource(tmp_path, pause_s=0.2)
     killed: list[int] = []
 
@@ -158,6 +171,7 @@ def test_a_worker_that_is_killed_is_replaced_and_every_pair_is_scored_once(
     assert_same(found, local)
 
 
+@pytest.mark.slow
 def test_a_batch_that_killed_its_worker_once_is_asked_again(
     engine: RayEngine, local: ScoreColumn, tmp_path: Path
 ) -> None:
@@ -169,6 +183,7 @@ def test_a_batch_that_killed_its_worker_once_is_asked_again(
     assert_same(found, local)
 
 
+@pytest.mark.slow
 def test_a_batch_that_kills_three_workers_is_named_and_the_rest_is_good(
     engine: RayEngine, tmp_path: Path
 ) -> None:
@@ -184,6 +199,7 @@ def test_a_batch_that_kills_three_workers_is_named_and_the_rest_is_good(
     assert gone(pids(tmp_path))
 
 
+@pytest.mark.slow
 def test_workers_that_never_start_end_the_run(engine: RayEngine, tmp_path: Path) -> None:
     with pytest.raises(TransientError) as error:
         list(engine.run(batches(1), AccidentSource(tmp_path, dies_when_opened=True)))
@@ -192,6 +208,7 @@ def test_workers_that_never_start_end_the_run(engine: RayEngine, tmp_path: Path)
     assert len(pids(tmp_path)) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ray_first", [True, False])
 def test_an_error_of_the_asker_comes_whole_and_the_other_engine_goes_on_from_there(
     engine: RayEngine, local: ScoreColumn, tmp_path: Path, ray_first: bool
@@ -219,9 +236,12 @@ def test_an_error_of_the_asker_comes_whole_and_the_other_engine_goes_on_from_the
     assert found.cost.images == local.cost.images
 
 
+@pytest.mark.slow
 def test_batches_are_drawn_as_they_are_needed_and_no_worker_outlives_a_run_given_up(
     engine: RayEngine, tmp_path: Path
 ) -> None:
+    import ray
+
     drawn: list[int] = []
     answers = engine.run(batches(1000, drawn), AccidentSource(tmp_path))
     assert isinstance(answers, Generator)

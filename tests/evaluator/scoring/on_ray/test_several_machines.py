@@ -29,9 +29,9 @@ from tests.evaluator.scorers.tiny_dual import save_clip
 from tests.evaluator.scoring.on_ray.machines import Machines, machines
 from tests.evaluator.scoring.on_ray.ray_askers import AccidentSource, pids
 from tests.evaluator.scoring.on_ray.ray_token import keep_token_out_of_home
-from tests.evaluator.scoring.on_ray.test_ray_engine import QUESTIONS, SMALL
+from tests.processes import running
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.timeout(900), pytest.mark.slow]
 HEAD = "ray start --head --port=6379 --include-dashboard=false --disable-usage-stats"
 FURTHER = "ray start --address=HEAD:6379 --disable-usage-stats"
 SCORE = (
@@ -118,9 +118,11 @@ def test_a_worker_on_the_cluster_scores_a_submission(two: Machines, tmp_path: Pa
 
 
 def test_a_machine_that_is_lost_in_the_middle_costs_no_score(two: Machines, tmp_path: Path) -> None:
+    from tests.evaluator.scoring.on_ray.test_ray_engine import QUESTIONS, SMALL
+
     words = ("-m", "tests.evaluator.scoring.on_ray.elsewhere", two.address, str(tmp_path))
     asked = tmp_path / "asked"
-    with subprocess.Popen([sys.executable, *words], cwd=REPOSITORY, env=dict(os.environ)) as run:
+    with running([sys.executable, *words], cwd=REPOSITORY) as run:
         until = time.monotonic() + 240.0
         while len(pids(asked)) < 2 or not (asked / "asked").is_dir():
             assert run.poll() is None, "both machines work before it is done"

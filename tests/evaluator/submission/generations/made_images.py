@@ -18,8 +18,7 @@ import pyarrow.parquet as pq
 from PIL import Image
 
 from benchmarks.prompt_sets.demo import PROMPT_SETS
-from benchmarks.prompt_sets.image_names import image_file
-from benchmarks.prompt_sets.prompt_set import Drawing, PromptSet, SetPrompt
+from benchmarks.prompt_sets.prompt_set import Drawing, PromptSet, SetPrompt, image_file
 
 PROMPTS = tuple(SetPrompt(f"p{i}", f"prompt {i}") for i in range(4))
 SEEDS = (1, 2)

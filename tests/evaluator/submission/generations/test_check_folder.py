@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.prompt_sets.image_names import image_file
+from benchmarks.prompt_sets.prompt_set import image_file
 from evaluator.generation.prompts import Prompt
 from evaluator.submission.generations.checking import check_folder
 from tests.evaluator.submission.generations.made_images import encoded, picture

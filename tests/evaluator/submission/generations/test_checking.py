@@ -139,7 +139,7 @@ def test_results_come_in_order_and_no_more_than_two_a_thread_are_ahead() -> None
             yield number
 
     def work(number: int) -> int:
-        gate.wait(5)
+        gate.wait(60)
         return number
 
     stream = in_order(work, items(), 3)

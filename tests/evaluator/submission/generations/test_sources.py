@@ -230,6 +230,7 @@ def test_bytes_within_bytes_are_no_images(tmp_path: Path) -> None:
     assert codes(found) == ["bad_parquet"]
 
 
+@pytest.mark.slow
 def test_a_small_parquet_file_that_names_one_long_value_in_every_row_fills_no_memory(
     tmp_path: Path,
 ) -> None:

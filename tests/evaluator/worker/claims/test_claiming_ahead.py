@@ -106,6 +106,7 @@ def test_a_worker_that_joins_finds_what_the_first_did_not_claim(tmp_path: Path) 
     assert held(rig, "w2") == set(ids[2:])
 
 
+@pytest.mark.slow
 def test_a_worker_claims_by_what_the_first_runs_took(tmp_path: Path) -> None:
     """So that many short runs cost few commits all the same."""
     rig = rig_of(tmp_path)

@@ -23,6 +23,8 @@ from tests.evaluator.rig import Rig
 from tests.evaluator.worker.breaking import published_once
 from tests.evaluator.worker.stock import stock
 
+pytestmark = pytest.mark.slow
+
 WORKERS = 8
 ACCOUNTS = ("ada", "bob", "eve", "kim", "lea")
 

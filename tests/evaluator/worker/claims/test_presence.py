@@ -78,7 +78,7 @@ def test_a_worker_that_comes_back_while_its_file_is_removed_takes_another(
 
     monkeypatch.setattr(Path, "unlink", beside)
     Presence(folder, "w2").sweep(LATER)
-    entered[0].join(20)
+    entered[0].join(60)
     assert (folder / "w1.lock").exists()
     assert not Presence(folder, "w3").ended("w1")
     back.__exit__(None, None, None)
@@ -97,7 +97,7 @@ def test_a_look_at_the_moment_a_worker_comes_back_does_not_keep_it_from_its_lock
     thread.start()
     thread.join(0.05)
     looking.close()
-    thread.join(20)
+    thread.join(60)
     assert not Presence(folder, "w2").ended("w1")
     back.__exit__(None, None, None)
 

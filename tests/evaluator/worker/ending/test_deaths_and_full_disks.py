@@ -99,7 +99,7 @@ def test_a_worker_without_room_claims_nothing_and_goes_on_later(rig: Rig) -> Non
     thread.start()
     wait_for(lambda: published_once(rig.store, name))
     stop.set()
-    thread.join(20)
+    thread.join(60)
     assert not thread.is_alive()
     assert disk.looked >= 2
 
@@ -133,7 +133,7 @@ def test_a_worker_that_is_woken_looks_at_once(rig: Rig) -> None:
     wake.set()
     wait_for(lambda: published_once(rig.store, name))
     stop.set()
-    thread.join(20)
+    thread.join(60)
     assert not thread.is_alive(), "it also sees that it is to stop"
 
 

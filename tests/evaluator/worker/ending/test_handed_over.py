@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.errors import PlatformError
-from benchmarks.question_key import Key
+from benchmarks.questions import Key
 from benchmarks.schema import ScoreTable
 from benchmarks.scores import write_scores
 from evaluator.worker.ending.handed_over import handover_files, read_record, read_table, restored

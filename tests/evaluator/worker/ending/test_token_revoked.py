@@ -12,8 +12,8 @@ import pytest
 from huggingface_hub import constants
 
 from benchmarks.errors import TransientError
-from benchmarks.settings.adopting import adopt
-from benchmarks.settings.taken import NOTE
+from benchmarks.settings.model import FILE_ORIGINS
+from benchmarks.settings.sources import load
 from evaluator.worker.worker import Worker
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.states import State
@@ -42,7 +42,7 @@ def hub() -> Iterator[HubServer]:
 @pytest.fixture(autouse=True)
 def no_token(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Whatever this test puts into the environment is gone after it."""
-    for name in ("HF_TOKEN", "HF_TOKEN_FILE", "HUGGING_FACE_HUB_TOKEN", NOTE):
+    for name in ("HF_TOKEN", "HF_TOKEN_FILE", "HUGGING_FACE_HUB_TOKEN", FILE_ORIGINS):
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
     monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "login"))
@@ -98,7 +98,7 @@ def test_a_new_token_in_its_file_is_found_by_the_worker_that_runs(
     file = tmp_path / "token"
     file.write_text(f"{FIRST}\n")
     os.environ["HF_TOKEN_FILE"] = str(file)
-    adopt(os.environ, tmp_path)
+    load(os.environ, tmp_path)
     with caplog.at_level(logging.INFO):
         rig, worker, words = begun(hub, tmp_path)
         assert f"Write a new one into {file}" in words
@@ -157,7 +157,7 @@ def test_a_new_token_that_may_only_read_loses_nothing_either(
     file = tmp_path / "token"
     file.write_text(FIRST)
     os.environ["HF_TOKEN_FILE"] = str(file)
-    adopt(os.environ, tmp_path)
+    load(os.environ, tmp_path)
     rig, worker, _ = begun(hub, tmp_path)
     (name,) = entries(rig)
     file.write_text(hub.enroll("hf_reader_of_the_house", Account("lab", role="read")))

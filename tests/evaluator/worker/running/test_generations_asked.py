@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from evaluator.scoring.images.canonical import canonical_png
+from evaluator.scoring.images.canonical_image import canonical_png
 from evaluator.worker.running.generations_asked import _changed
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (6, 9, 3), dtype=np.uint8)

@@ -77,6 +77,7 @@ def scores(engine: Engine, few: Questions, upload: Path, scratch: Path) -> dict[
     return {str(pair): float(value) for pair, value in column.items()}
 
 
+@pytest.mark.slow
 def test_a_module_on_ray_has_the_scores_it_has_here(
     ray_engine: Engine, few: Questions, upload: Path, tmp_path: Path
 ) -> None:

@@ -117,7 +117,7 @@ def test_who_says_nothing_is_cut_off_and_others_are_answered() -> None:
 
 def test_a_byte_now_and_then_holds_no_thread_for_ever() -> None:
     with served(request_s=0.5) as port, socket.create_connection(("127.0.0.1", port)) as slow:
-        ended = time.monotonic() + 20
+        ended = time.monotonic() + 120
         with pytest.raises(OSError):  # reset or broken pipe, as the system has it
             while time.monotonic() < ended:
                 slow.sendall(b"G")

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from html import unescape
 
+import pytest
+
 from benchmarks.errata import errata
+from benchmarks.published import published
 from benchmarks.registry import load_registry
 from benchmarks.rows import Row
 from benchmarks.schema import Selector
-from benchmarks.ts2.benchmark import CARD
+from benchmarks.ts2.protocol import CARD
 from leaderboard.pages.about.errata_page import errata_view
 from leaderboard.pages.boards.as_published import (
     all_printed,
@@ -126,3 +129,25 @@ def test_the_data_of_a_ranking_are_its_own_entries_and_the_printed_ones_those_be
     values = [float(v) for v in re.findall(r'data-label="Value"><b>([\d.]+)', on_page)]
     assert [round(one["value"], 3) for one in beside] == values
     assert "mine" not in {one["metric"] for one in beside}
+
+
+@pytest.mark.parametrize(
+    ("name", "needed", "printed"),
+    [
+        ("croc_hum", "fetch croc_hum", ("68.7 %", "share of setups best")),
+        ("gecko", "not public", ("Krippendorff", "by skill")),
+        ("evalmuse", "fetch evalmuse", ("fga-blip2", "Element accuracy", "by skill")),
+        ("genai_1600", "fetch genai_1600", ("vqascore",)),
+    ],
+)
+def test_an_empty_board_says_what_fills_it_and_shows_all_that_was_printed(
+    name: str, needed: str, printed: tuple[str, ...]
+) -> None:
+    card = load_registry()[name].card
+    view = view_of(None, {name: card}, Orders(memory_store()))
+    html = unescape(board_view(resolve(BoardQuery(name), view.boards), view))
+    assert card.unfilled and card.unfilled in html
+    assert needed in html and f"--benchmark {name}" in html
+    shown = [cell for cell in published(name) if cell.model is None]
+    assert all(cell.metric in html for cell in shown) and shown
+    assert [words for words in printed if words.lower() not in html.lower()] == []

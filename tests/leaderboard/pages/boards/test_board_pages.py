@@ -266,7 +266,7 @@ def test_leader_cards_flag_simulated_ratings_and_name_no_leader_without_an_order
     assert len(by_board) == 3
     assert "simulated ratings" in by_board[0]
     assert "may be first as well" in by_board[0]
-    assert "Too few items to order them" in by_board[2]
+    assert "Too few prompt pairs to order metrics (5; at least 8 needed)." in by_board[2]
 
 
 def test_benchmarks_without_a_metric_are_named_in_one_line(view: View) -> None:
@@ -275,18 +275,40 @@ def test_benchmarks_without_a_metric_are_named_in_one_line(view: View) -> None:
     )
 
 
-def test_a_leader_that_may_be_guessing_is_marked(view: View) -> None:
-    assert "told apart from chance" not in leader_cards(view)
-    board = view.boards["graphs"]
-    entry_id = next(iter(view.entries))
-    guess = cell(0.01, 1, 1).model_copy(
-        update={"entry_id": entry_id, "measure": "rank", "variant": "paper", "split": "all",
-                "ci_low": -0.1, "ci_high": 0.1}
+def graphs_with(view: View, *lows: float | None, template: bool = False) -> str:
+    """The card of a board whose metrics have these lower ends, in the order of their ranks."""
+    names = list(view.entries)[: len(lows)]
+    cells = tuple(
+        cell(0.3 - 0.01 * place, place, 1).model_copy(
+            update={"entry_id": name, "measure": "rank", "variant": "paper", "split": "all",
+                    "rank": place, "ci_low": low, "ci_high": None if low is None else 0.5}
+        )
+        for place, (name, low) in enumerate(zip(names, lows, strict=True), 1)
     )  # fmt: skip
-    alone = BoardIndex(Board(card=board.card, cells=(guess,)))
-    assert "not told apart from chance" in leader_cards(
-        View(view.entries, {"graphs": alone}, view.orders)
-    )
+    kind = "plain" if template else ""
+    entries = {name: view.entries[name].model_copy(update={"template": kind}) for name in names}
+    board = BoardIndex(Board(card=view.boards["graphs"].card, cells=cells))
+    return leader_cards(View(entries, {"graphs": board}, view.orders))
+
+
+@pytest.mark.parametrize("low", [-0.1, 0.0, None])
+def test_nobody_leads_a_board_on_which_nobody_beats_chance(view: View, low: float | None) -> None:
+    assert "significantly above chance" not in leader_cards(view)
+    card = graphs_with(view, low, low)
+    assert "No metric is significantly above chance." in card
+    assert 'href="./metric' not in card
+
+
+def test_the_first_that_beats_chance_leads(view: View) -> None:
+    card = graphs_with(view, -0.1, 0.1, 0.05)
+    first, second, third = (view.entries[name].entry_id for name in list(view.entries)[:3])
+    assert f"id={second}" in card and f"id={first}" not in card and f"id={third}" not in card
+
+
+def test_a_template_leads_no_board(view: View) -> None:
+    card = graphs_with(view, 0.1, template=True)
+    assert "No metric but an unchanged template is significantly above chance." in card
+    assert 'href="./metric' not in card
 
 
 def test_an_empty_store_has_pages_too() -> None:

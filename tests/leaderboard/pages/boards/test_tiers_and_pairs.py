@@ -271,6 +271,7 @@ def test_a_difference_leads_to_the_comparison_of_its_metrics(view: View) -> None
     assert " " not in address
 
 
+@pytest.mark.slow
 def test_only_the_first_thirty_are_drawn_and_all_are_corrected_for(view: View) -> None:
     big = view_of(snapshot(36), cards(), Orders(fill(memory_store(), 36)))
     choice, found = of(big, BoardQuery("ratings"))

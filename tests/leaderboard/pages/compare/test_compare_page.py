@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 import pytest
 from playwright.sync_api import Browser, expect
 
-from benchmarks.comparison_words import figures
+from benchmarks.comparison import figures
 from leaderboard.pages.boards.query import BoardQuery
 from leaderboard.pages.compare.compare_page import metric_options
 from leaderboard.pages.compare.query import CompareQuery, Opponents, opponents
@@ -276,6 +276,7 @@ def site(serve: Serve) -> str:
     return serve(fill(memory_store()), cards())
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_choosing_another_metric_and_swapping_change_view_and_address(
     site: str, browser: Browser
@@ -299,6 +300,7 @@ def test_choosing_another_metric_and_swapping_change_view_and_address(
     page.close()
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [390, 1280])
 def test_hostile_names_neither_run_nor_widen_the_page(
@@ -317,6 +319,7 @@ def test_hostile_names_neither_run_nor_widen_the_page(
     page.close()
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_on_a_phone_the_result_comes_early_and_the_other_choosers_unfold(
     site: str, browser: Browser

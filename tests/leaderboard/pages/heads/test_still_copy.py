@@ -99,6 +99,7 @@ def site() -> Iterator[tuple[Switch, str]]:
     app.close()
 
 
+@pytest.mark.slow
 def test_the_site_serves_it_beside_its_pages_also_while_the_store_is_out(
     site: tuple[Switch, str],
 ) -> None:

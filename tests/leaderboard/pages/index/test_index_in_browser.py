@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,16 +12,7 @@ from leaderboard.store.memory import memory_store
 from tests.leaderboard.pages.conftest import Serve
 from tests.leaderboard.pages.index.index_fixture import cards, fill
 
-pytestmark = pytest.mark.browser
-PATIENCE_MS = 20_000
-"""Gradio's own scripts take seconds to start where other tests use the machine."""
-
-
-@pytest.fixture(autouse=True, scope="module")
-def patient() -> Iterator[None]:
-    expect.set_options(timeout=PATIENCE_MS)
-    yield
-    expect.set_options(timeout=5_000)
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +37,7 @@ def test_weights_make_a_link_that_restores_them(site: str, browser: Browser) -> 
     page.locator("#as-w-accuracy input[type=number]").fill("0")
     expect(page.locator(".as-aside", has_text="on all 4 benchmarks")).to_be_visible()
     page.locator("#as-w-graphs input[type=range]").fill("2.5")
-    page.wait_for_url(re.compile(r"/index\?w=graphs:2\.5,.*accuracy:0,demo:0$"))
+    page.wait_for_url(re.compile(r"/index\?w=graphs:2\.5,.*accuracy:0$"))
     index = page.locator(".as-i-value b").first.text_content()
 
     other = browser.new_page()

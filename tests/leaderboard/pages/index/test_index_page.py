@@ -77,20 +77,25 @@ def partial_part(html: str) -> str:
 def test_a_benchmark_without_a_scale_or_without_results_is_left_out_and_it_is_said_why(
     base: IndexBase,
 ) -> None:
-    assert set(base.boards) == {*REAL, "demo"}
+    assert set(base.boards) == set(REAL)
     html = how_made(base)
     assert "Without a scale: its card states no chance level and ceiling." in html
     assert "No metric published yet, so not in the index: Unused." in html
 
 
-def test_simulated_boards_and_prompts_that_would_count_twice_begin_with_no_weight(
-    base: IndexBase,
-) -> None:
+def test_prompts_that_would_count_twice_begin_with_no_weight(base: IndexBase) -> None:
     weights = {name: board.weight for name, board in base.boards.items()}
-    assert weights == {**dict.fromkeys(WEIGHTED, 1.0), "genai_527": 0.0, "demo": 0.0}
-    html = how_made(base)
-    assert "Weight 0: its prompts are inside GenAI-Bench (1,600 prompts)" in html
-    assert "Weight 0: simulated ratings" in html
+    assert weights == {**dict.fromkeys(WEIGHTED, 1.0), "genai_527": 0.0}
+    assert "Weight 0: its prompts are inside GenAI-Bench (1,600 prompts)" in how_made(base)
+
+
+def test_simulated_boards_are_weighed_with_each_other_alone(view: View, base: IndexBase) -> None:
+    apart = index_base(view.group(simulated=True))
+    assert set(apart.boards) == {"demo"} and set(base.boards).isdisjoint(apart.boards)
+    of_demo = {entry.metric for _, entry in apart.entries.values()}
+    assert "only simulated" in of_demo
+    assert "only simulated" not in {entry.metric for _, entry in base.entries.values()}
+    assert "Simulated ratings are in this index (all)" in shown(apart)
 
 
 def test_simulated_boards_count_where_there_is_nothing_else() -> None:
@@ -145,7 +150,7 @@ def test_the_index_is_the_mean_of_the_rescaled_headlines(base: IndexBase) -> Non
 
 
 def test_the_index_without_resamples_is_the_same(view: View, base: IndexBase) -> None:
-    quick = plain_index(index_boards(view)[0])
+    quick = plain_index(index_boards(view.group())[0])
     for row in base.standings(choice_of(base).weights):
         if row.standing.present:
             assert quick[row.who].value == pytest.approx(row.standing.index.value)
@@ -205,7 +210,8 @@ def test_it_is_said_which_benchmarks_a_metric_lacks_and_nothing_is_zero(base: In
 
 
 def test_metrics_without_any_weighted_benchmark_are_named(base: IndexBase) -> None:
-    assert "only simulated" in shown(base).split("On no benchmark that has a weight")[1]
+    html = shown(base, "graphs:0,errors:0,genai_1600:0,accuracy:0,genai_527:0")
+    assert "VQAScore" not in html.split("On no benchmark that has a weight")[1]
 
 
 def test_a_metric_gets_a_rank_when_what_it_lacks_has_no_weight(base: IndexBase) -> None:
@@ -241,7 +247,6 @@ def test_with_all_weights_at_zero_the_page_asks_for_one(base: IndexBase) -> None
 
 
 def test_weights_that_mislead_are_warned_of(base: IndexBase) -> None:
-    assert "Simulated ratings are in this index (Demo · simulated)" in shown(base, "demo:1")
     assert "shares its images with another benchmark" in shown(base, "genai_527:1")
     assert "as-notice" not in shown(base)
 
@@ -272,7 +277,7 @@ def test_every_metric_has_a_bar_for_every_benchmark_with_its_value_on_hover(
 
 def test_bars_of_benchmarks_without_a_weight_are_faint(base: IndexBase) -> None:
     first = shown(base, "graphs:0").split("<tbody>")[1].split("</tr>")[0]
-    assert first.count('<g role="img" class="as-faint">') == 3
+    assert first.count('<g role="img" class="as-faint">') == 2
 
 
 def test_drawings_have_names_and_headers_a_scope(base: IndexBase) -> None:

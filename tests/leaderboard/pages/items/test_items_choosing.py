@@ -6,12 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.cases import SCHEMA, agreement
+from benchmarks.cases import SCHEMA
 from leaderboard.pages.items.cases import CaseSet, Standing
 from leaderboard.pages.items.choosing import difference, listed, summary
 from leaderboard.pages.items.table import table_of
 from leaderboard.pages.items.tiles import Came, case_shown
 from leaderboard.tables import to_csv
+from tests.benchmarks.checks import agreement
 from tests.leaderboard.pages.items.looked_at import (
     LACKS,
     NOISY,

@@ -18,7 +18,7 @@ from tests.leaderboard.pages.conftest import LOCAL, Serve
 from tests.leaderboard.pages.items.looked_at import NOISY, RIGHT, entry_id, filled
 from tests.leaderboard.pages.synthetic import NOW, StubDesk, cards
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 PHONE = {"width": 390, "height": 844}
 

@@ -27,7 +27,7 @@ class Slow:
     def __call__(self) -> Any:
         self.times += 1
         self.begun.set()
-        assert self.go.wait(20)
+        assert self.go.wait(60)
         return self._result()
 
 
@@ -50,7 +50,7 @@ def all_at_once(kept: Kept, slow: Slow, waiting: threading.Semaphore) -> list[Fu
     with ThreadPoolExecutor(AT_ONCE) as pool:
         asked = [pool.submit(kept.get, "key", slow, len) for _ in range(AT_ONCE)]
         for _ in range(AT_ONCE - 1):
-            assert waiting.acquire(timeout=20)
+            assert waiting.acquire(timeout=60)
         slow.go.set()
         return asked
 
@@ -78,7 +78,7 @@ def test_another_key_does_not_wait() -> None:
     kept, slow = Kept(100), Slow(lambda: [1])
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(kept.get, "slow", slow, len)
-        assert slow.begun.wait(20)
+        assert slow.begun.wait(60)
         assert kept.get("quick", lambda: [2], len) == [2]
         slow.go.set()
         assert first.result() == [1]
@@ -90,11 +90,11 @@ def test_cold_requests_for_items_parse_the_cases_once_and_hold_no_turn_meanwhile
     api = asking()
     read = api.source.items._read_cases
     card = api.source.reader.view().boards["ratings"].card
-    slow = Slow(lambda: read(card))
-    monkeypatch.setattr(api.source.items, "_read_cases", lambda _: slow())
+    slow = Slow(lambda: read(card, {}))
+    monkeypatch.setattr(api.source.items, "_read_cases", lambda *_: slow())
     with ThreadPoolExecutor(AT_ONCE) as pool:
         asked = [pool.submit(api.client.get, "/v1/items?benchmark=ratings") for _ in range(AT_ONCE)]
-        assert slow.begun.wait(20)
+        assert slow.begun.wait(60)
         with api.source.turn(), api.source.turn():  # Both are free.
             pass
         slow.go.set()

@@ -58,6 +58,7 @@ def test_a_filter_keeps_exactly_what_it_names(store: Store) -> None:
     assert "No line is about that." in shown(store, subject="nobody")
 
 
+@pytest.mark.slow
 def test_pages_hold_every_line_once(store: Store) -> None:
     add_events(store, 2 * PER_PAGE)
     lines = read_lines(store.public)

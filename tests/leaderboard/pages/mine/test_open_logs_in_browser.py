@@ -17,7 +17,7 @@ from tests.leaderboard.pages.conftest import Serve
 from tests.leaderboard.pages.mine.own_submissions import ADA, FAILED, give
 from tests.leaderboard.pages.synthetic import NOW, cards, fill
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 HERE = SignIn(Way.LOCAL, local="root")
 
 

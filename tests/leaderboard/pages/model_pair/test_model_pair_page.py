@@ -160,7 +160,7 @@ def test_swapping_turns_the_signs(context: Context) -> None:
 
 
 def test_where_there_are_no_two_models_it_is_said(context: Context) -> None:
-    assert "No models yet" in shown(context, set=EMPTY)
+    assert "No submitted models yet" in shown(context, set=EMPTY)
     assert "One model only" in shown(context_of(filled(1)))
     assert "Nothing left to compare" in shown(context, words="nothing like it")
     assert "No metric that earned trust here" in shown(context, skill="lang")

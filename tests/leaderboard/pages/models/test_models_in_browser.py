@@ -27,7 +27,7 @@ from tests.leaderboard.pages.models.made_up import (
 from tests.leaderboard.pages.skills.skills_fixture import NASTY
 from tests.leaderboard.pages.test_accessibility_in_browser import broken_rules
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 PAGES = {
     models_address(): "#judges",

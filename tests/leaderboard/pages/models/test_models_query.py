@@ -9,10 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.datastructures import QueryParams
 
+from leaderboard.models.entries import PATH, ModelTrack, track_bytes
 from leaderboard.models.reading import ModelReader
-from leaderboard.pages.models.query import MOST_NAMED, Choice, ModelsQuery, resolve
+from leaderboard.pages.models.query import MOST_NAMED, Choice, ModelsQuery, resolve, sets_in_order
 from leaderboard.pages.reading import View
 from leaderboard.store.interface import Store
+from leaderboard.store.memory import memory_store
+from tests.leaderboard.models.made_up_ratings import rated_set
 from tests.leaderboard.pages.models.made_up import (
     EMPTY,
     IDS,
@@ -20,6 +23,7 @@ from tests.leaderboard.pages.models.made_up import (
     N_PROMPTS,
     SET,
     context_of,
+    entry,
     filled,
     reader_of,
 )
@@ -74,6 +78,36 @@ def test_without_a_query_the_first_set_that_models_drew_is_shown(
     assert (found.card.name, len(found.entries), len(found.places)) == (SET, 5, N_PROMPTS)
     assert list(found.judges) == list(JUDGES) and found.n_seeds == 3 and not found.remarks
     assert chosen(reader, view, set=EMPTY).entries == ()
+
+
+@pytest.mark.parametrize(
+    ("rated", "expected"),
+    [
+        ((), ("real", "simulated", "empty", "further")),
+        (("further",), ("real", "further", "simulated", "empty")),
+        (("empty", "further"), ("empty", "real", "further", "simulated")),
+    ],
+)
+def test_sets_with_models_or_ratings_come_first_and_of_these_the_simulated_ones_last(
+    rated: tuple[str, ...], expected: tuple[str, ...]
+) -> None:
+    store = memory_store()
+    drawn = [entry(place, "Drawn").model_copy(update={"submission_id": f"drawn-{place}"})
+             for place in range(2)]  # fmt: skip
+    of = dict(zip(("simulated", "real"), drawn, strict=True))
+    entries = {
+        one.submission_id: one.model_copy(
+            update={"images": one.images.model_copy(update={"prompt_set": name})}
+        )
+        for name, one in of.items()
+    }
+    content = track_bytes(ModelTrack(entries))
+    store.public.commit({PATH: content}, parent=store.public.head(), message="publish")
+    sets = {
+        name: rated_set(name=name, simulated=name == "simulated")
+        for name in ("empty", "simulated", "real", "further")
+    }
+    assert sets_in_order(ModelReader(store, sets, None), rated) == expected
 
 
 def test_the_filters_keep_the_prompts_that_the_board_counts(

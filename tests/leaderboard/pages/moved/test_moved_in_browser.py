@@ -12,7 +12,7 @@ from tests.leaderboard.pages.conftest import Serve
 from tests.leaderboard.pages.moved.moved_fixture import BEFORE, DONE, fill_moved
 from tests.leaderboard.pages.synthetic import cards
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from tests.leaderboard.pages.index.index_fixture import NOW, index_view_of
 
 @pytest.fixture(scope="module")
 def view() -> View:
-    return index_view_of()
+    return index_view_of().group()
 
 
 def cell(tier: int | None, rank: int | None = 1) -> Cell:
@@ -49,14 +49,13 @@ def test_metrics_that_lack_benchmarks_stand_below_by_how_many_they_have(view: Vi
     rows = standings(view)
     has = [len(row.index.boards) if row.index else 0 for row in rows]
     assert has == sorted(has, reverse=True)
-    assert rows[-1].entry.metric == "only simulated"
+    assert "only simulated" not in {row.entry.metric for row in rows}
 
 
 def test_the_matrix_shows_the_index_and_says_where_it_is_not_over_everything(view: View) -> None:
     html = matrix(view)
     assert re.search(r'<td class="as-m-index"><b>0\.\d{3}</b></td>', row_of(html, "VQAScore"))
     assert "<small>4 of 5</small>" in row_of(html, "HPSv2")
-    assert '<td class="as-m-index as-blank"' in row_of(html, "only simulated")
     assert 'Ordered by the <a href="./index">index</a>' in html
 
 
@@ -68,7 +67,7 @@ def test_without_any_scale_there_is_no_index_column() -> None:
 
 def test_a_rank_range_has_its_tier_beside_it(view: View) -> None:
     html = row_of(matrix(view), "VQAScore")
-    assert html.count('<span class="as-m-tier">T1</span>') == 8
+    assert html.count('<span class="as-m-tier">T1</span>') == 7
     assert ", tier 1" in html
 
 
@@ -93,8 +92,11 @@ def test_where_nothing_was_tested_nothing_is_said(tiers: tuple[int | None, ...])
 
 def test_every_leader_with_tests_has_its_tier_on_the_card(view: View) -> None:
     cards = leader_cards(view).split("<article")[1:]
-    assert [("tier 1" in card) for card in cards] == [True] * 7 + [False]
+    assert [("tier 1" in card) for card in cards] == [True] * 6 + [False]
 
 
-def test_the_whole_page_is_built(view: View) -> None:
-    assert "All metrics, all boards" in overview(view, NOW)
+def test_the_whole_page_is_built_with_simulated_boards_apart() -> None:
+    above, _, below = overview(index_view_of(), NOW).partition('id="try-it-yourself"')
+    assert "All metrics, all boards" in above
+    assert "Demo · simulated" not in above and "only simulated" not in above
+    assert "Demo · simulated" in below and "Contrast pairs" not in below

@@ -50,6 +50,7 @@ def test_images_have_alternative_texts_and_say_where_there_is_no_score_or_pictur
     assert f"{99 - MOST_SEEDS} more seeds" in tiles(Drawn(entry(0, "x"), many, (0.1,) * 99), prompt)
 
 
+@pytest.mark.slow
 def test_a_prompt_shows_all_models_and_seeds_with_the_scores_of_one_metric(
     context: Context,
 ) -> None:

@@ -14,7 +14,7 @@ from tests.leaderboard.pages.mine.own_submissions import QUEUED, give
 from tests.leaderboard.pages.queue.running_submission import RUNNING, run_one
 from tests.leaderboard.pages.synthetic import cards, fill
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 HERE = SignIn(Way.LOCAL, local="root")
 ROOT = Account(origin=Origin.LOCAL, name="root")
 

@@ -337,6 +337,12 @@ def test_a_check_that_finds_nothing_says_that_it_was_not_run() -> None:
     assert "<img" not in html
 
 
+def test_a_check_tells_what_is_to_be_read_of_what_is_not_wrong() -> None:
+    html = examined(Examination((), "mine", notes=("An unchanged template.", NASTY)))
+    assert "<li>An unchanged template.</li>" in html and html.count("<li>") == 2
+    assert "<img" not in html
+
+
 def test_content_sent_before_and_notes_are_said() -> None:
     desk = StubDesk()
     desk.recognised, desk.notes = True, ("Your torch is older.", NASTY)
@@ -415,6 +421,7 @@ def test_pages_are_found_by_their_file_names_in_the_order_of_the_navigation() ->
     ]
 
 
+@pytest.mark.slow
 def test_building_the_site_does_not_import_torch() -> None:
     code = (
         "import sys; sys.path.insert(0, '.');"
@@ -425,6 +432,7 @@ def test_building_the_site_does_not_import_torch() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, cwd=REPOSITORY, timeout=120)
 
 
+@pytest.mark.slow
 def test_importing_the_app_does_not_import_torch_or_make_a_store(tmp_path: Path) -> None:
     code = "import sys, app; assert 'torch' not in sys.modules"
     subprocess.run(

@@ -8,8 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from benchmarks.rethinking.generations import MetricScores
-from benchmarks.rethinking.ranking import stability
+from benchmarks.rethinking.measures import MetricScores, stability
 from benchmarks.statistics.resampling import ResamplingPlan
 from leaderboard.pages.models.query import ModelsQuery
 from leaderboard.pages.page import Context
@@ -76,7 +75,7 @@ def test_each_model_varies_over_all_of_its_own_seeds(context: Context) -> None:
 
 
 def test_where_nothing_can_be_said_it_is_said(context: Context) -> None:
-    assert "No models yet" in shown(context, set=EMPTY)
+    assert "No submitted models yet" in shown(context, set=EMPTY)
     assert "Nothing left to compare" in shown(context, words="nothing like it")
     alone = shown(context_of(filled(1)))
     assert "cannot tell" in alone and "Fewer than two models" in alone

@@ -22,7 +22,14 @@ from leaderboard.pages.overview.standings import leader_cards, matrix
 from leaderboard.pages.queue.table import queue_table
 from leaderboard.pages.reading import View, view_of
 from leaderboard.pages.shown.csv_export import board_csv
-from leaderboard.pages.shown.flags import MEANINGS, SAME_CONTENT, SAME_SCORES, flags_of, same
+from leaderboard.pages.shown.flags import (
+    MEANINGS,
+    SAME_CONTENT,
+    SAME_SCORES,
+    TEMPLATE,
+    flags_of,
+    same,
+)
 from leaderboard.pages.shown.identities import Identity, latest_entries
 from leaderboard.pages.shown.signatures import signature
 from leaderboard.pages.trust.cards import trust_page
@@ -47,6 +54,8 @@ from tests.leaderboard.pages.synthetic import (
 )
 
 LOOSE = "unsandboxed"
+MET = [flag for flag in MEANINGS if flag != TEMPLATE]
+"""Flags that entries of the made-up store have."""
 
 
 @pytest.fixture(scope="module")
@@ -172,9 +181,17 @@ def test_flags_stand_on_the_rows_they_are_about_and_nowhere_else(view: View) -> 
     assert 'href="./queue?submission=made-up-0002"' in row_of(html, SAME)
 
 
+def test_an_unchanged_template_is_marked_on_its_row(view: View) -> None:
+    html = board(with_flags(view, f"made-up-0000/{METRICS[0]}", template="plain"))
+    marked = f">{TEMPLATE}</span>"
+    assert marked in row_of(html, 0) and html.count(marked) == 1
+    assert f"<b>{TEMPLATE}:</b> {MEANINGS[TEMPLATE]}" in html
+    assert marked not in board(view)
+
+
 def test_the_legend_explains_the_flags_that_are_met(view: View) -> None:
     html = board(view)
-    assert all(f"<b>{flag}:</b> {MEANINGS[flag]}" in html for flag in MEANINGS)
+    assert all(f"<b>{flag}:</b> {MEANINGS[flag]}" in html for flag in MET)
     elsewhere = board(view, "graphs")
     assert f"<b>{SAME_CONTENT}:</b>" in elsewhere
     assert f"<b>{SAME_SCORES}:</b>" not in elsewhere
@@ -192,7 +209,7 @@ def test_overview_comparison_and_trust_page_have_the_flags_too(view: View) -> No
     assert f">{SAME_SCORES}</span>" in compared
     assert f"<b>{SAME_CONTENT}:</b>" in compared
     trust = trust_page(view.entries.values(), cards())
-    assert all(f">{flag}</span>" in trust for flag in MEANINGS)
+    assert all(f">{flag}</span>" in trust for flag in MET)
 
 
 def test_content_of_a_private_submission_is_flagged_without_a_link() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -12,16 +11,7 @@ from leaderboard.store.memory import memory_store
 from tests.leaderboard.pages.conftest import Serve
 from tests.leaderboard.pages.skills.skills_fixture import cards, fill
 
-pytestmark = pytest.mark.browser
-PATIENCE_MS = 20_000
-"""The first chart of a process waits for Plotly to be imported."""
-
-
-@pytest.fixture(autouse=True, scope="module")
-def patient() -> Iterator[None]:
-    expect.set_options(timeout=PATIENCE_MS)
-    yield
-    expect.set_options(timeout=5_000)
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

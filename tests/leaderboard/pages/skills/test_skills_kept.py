@@ -27,9 +27,10 @@ def view() -> View:
 
 
 def parts_of(view: View, asked: str) -> tuple[Part, ...]:
-    return resolve(SkillsQuery(skill=asked), view.boards).parts
+    return resolve(SkillsQuery(skill=asked, ratings="simulated"), view.boards).parts
 
 
+@pytest.mark.slow
 def test_what_is_counted_is_about_what_is_taken(view: View) -> None:
     skills_base(view, parts_of(view, ASKED[-1]))  # Fills what the view itself keeps.
     gc.collect()

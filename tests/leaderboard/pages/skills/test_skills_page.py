@@ -5,7 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import numpy as np
@@ -14,7 +17,7 @@ import pytest
 from leaderboard.pages.reading import View
 from leaderboard.pages.shown.charts import said
 from leaderboard.pages.skills.answer import answer_view
-from leaderboard.pages.skills.base import NO_SCALE, TOO_FEW, skills_base
+from leaderboard.pages.skills.base import NO_SCALE, Placed, SkillsBase, skills_base
 from leaderboard.pages.skills.costs import affordable, spent
 from leaderboard.pages.skills.found import Found, found_for
 from leaderboard.pages.skills.query import SkillsChoice, SkillsQuery, resolve
@@ -83,19 +86,24 @@ def test_a_metric_that_lacks_a_benchmark_has_no_rank(view: View) -> None:
     assert "PickScore" in names(without)
 
 
-def test_simulated_ratings_weigh_nothing_beside_real_ones(view: View) -> None:
+def test_simulated_ratings_are_weighed_with_each_other_alone(view: View) -> None:
     choice, found = chosen(view, skill="counting")
-    assert found.weights["demo/counting"] == 0.0
+    assert "demo/counting" not in found.weights
     assert "Simulated ratings" not in answer_view(choice, found)
     choice, found = chosen(view, skill="counting", weights="demo:1")
-    assert "Simulated ratings are in this list (Demo)" in answer_view(choice, found)
+    assert "demo/counting" not in found.weights and choice.remarks
+    choice, found = chosen(view, skill="counting", ratings="simulated")
+    assert list(found.weights) == ["demo/counting"]
+    assert "Simulated ratings are in this list (all)" in answer_view(choice, found)
+    assert choice.query.to_query() == "?skill=counting&ratings=simulated"
 
 
 def test_a_skill_on_too_few_items_orders_nobody(view: View) -> None:
     choice, found = chosen(view, skill="negation")
-    assert found.base.measured["croc/negation"].why_out == TOO_FEW
+    few = "too few prompts to order metrics (6; at least 8 needed)"
+    assert found.base.measured["croc/negation"].why_out == few
     assert list(found.weights) == ["gecko/lang_complexity:complexity_negation"]
-    assert f"not in the list: {TOO_FEW}" in parts_view(choice, found, view)
+    assert f"not in the list: {few}" in parts_view(choice, found, view)
 
 
 def test_a_measure_without_chance_is_shown_and_not_averaged(view: View) -> None:
@@ -116,8 +124,6 @@ def test_contradicting_benchmarks_are_said_with_an_example(view: View) -> None:
 
 
 def test_two_opposite_orders_are_opposed_and_one_order_is_not(view: View) -> None:
-    from dataclasses import replace
-
     from leaderboard.pages.skills.disagreement import disagreement
 
     base = skills_base(view, resolve(SkillsQuery(skill="spatial"), view.boards).parts)
@@ -144,12 +150,13 @@ def test_the_front_is_what_nothing_cheaper_beats(view: View) -> None:
     _, found = chosen(view, skill="counting")
     front = found.front
     assert [p.cost for p in front] == sorted(p.cost for p in front)
-    for point in (p for p in found.points if p.whole):
+    recommended = [p for p in found.points if p.placed.recommended]
+    for point in recommended:
         beaten = any(
-            other.cost <= point.cost and other.value > point.value for other in found.points
-            if other.whole
-        )  # fmt: skip
+            other.cost <= point.cost and other.value > point.value for other in recommended
+        )
         assert (point in front) is not beaten
+    assert all(point in recommended for point in front)
 
 
 def test_a_budget_buys_the_best_within_it(view: View) -> None:
@@ -158,8 +165,6 @@ def test_a_budget_buys_the_best_within_it(view: View) -> None:
     assert best is not None and best.cost <= 5.0
     assert best.value == max(p.value for p in found.points if p.cost <= 5.0 and p.whole)
     assert affordable(found.front, 0.01) is None
-    choice, found = chosen(view, skill="counting", budget="0.01")
-    assert "Nothing within" in answer_view(choice, found)
 
 
 def test_seconds_are_for_a_thousand_pairs_of_the_chosen_benchmarks(view: View) -> None:
@@ -225,7 +230,7 @@ def test_the_chart_draws_every_point_and_runs_nothing(view: View) -> None:
     drawn = json.loads(figure.to_json())
     assert sum(len(trace["x"]) for trace in drawn["data"]) == len(found.points)
     assert {trace["marker"]["symbol"] for trace in drawn["data"]} == {
-        "circle", "square-open", "diamond"
+        "circle", "circle-open", "square-open", "diamond"
     }  # fmt: skip
     hover = [line for trace in drawn["data"] for line in trace["customdata"]]
     assert not any("<img" in line for line in hover)
@@ -235,6 +240,118 @@ def test_the_chart_draws_every_point_and_runs_nothing(view: View) -> None:
 def test_text_in_a_chart_can_be_neither_tag_nor_formula_nor_reverse() -> None:
     shown = said("<a href='https://x'>$x$</a>\u202e")
     assert "<" not in shown and "$" not in shown and "\u202e" not in shown
+
+
+# What is recommended --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Guessing(SkillsBase):
+    """Parts on which some metrics are at chance: with an interval that reaches 0, or with none."""
+
+    at_chance: frozenset[str] = frozenset()
+    low: float = 0.0
+
+    def placed(self, weights: Mapping[str, float]) -> tuple[Placed, ...]:
+        return tuple(
+            replace(one, standing=replace(one.standing, index=index._replace(low=self.low)))
+            if one.who.metric in self.at_chance
+            else one
+            for one in super().placed(weights)
+            for index in [one.standing.index]
+        )
+
+
+def guessing(
+    view: View, *metrics: str, low: float = 0.0, **asked: str
+) -> tuple[SkillsChoice, Found]:
+    choice = resolve(SkillsQuery(**{"skill": "counting", **asked}), view.boards)
+    base = skills_base(view, choice.parts)
+    at_chance = frozenset(metrics or (who.metric for who, _ in base.entries.values()))
+    return choice, found_for(choice, Guessing(**vars(base), at_chance=at_chance, low=low))
+
+
+def with_template(view: View, *metrics: str) -> View:
+    entries = {
+        name: one.model_copy(update={"template": "plain"}) if one.metric in metrics else one
+        for name, one in view.entries.items()
+    }
+    return View(entries, view.boards, view.orders)
+
+
+def cards(choice: SkillsChoice, found: Found) -> dict[str, str]:
+    """Heading of each card of the answer to what it names."""
+    shown = answer_view(choice, found)
+    return {
+        part.partition("</h3>")[0].partition("<h3>")[2]: part.partition("</header>")[2].partition(
+            "</article>"
+        )[0]
+        for part in shown.split("<article")[1:]
+    }
+
+
+@pytest.mark.parametrize("low", [0.0, -0.1, math.nan])
+def test_a_metric_that_does_not_beat_chance_is_never_recommended(view: View, low: float) -> None:
+    choice, found = guessing(view, "Closed-API", "VQAScore", "SigLIP-2", low=low)
+    assert names(found)[:2] == ["VQAScore", "Closed-API"]
+    named = " ".join(cards(choice, found).values())
+    assert "BLIP2-ITM" in cards(choice, found)["Most accurate"]
+    assert not any(name in named for name in ("Closed-API", "VQAScore", "SigLIP-2", "always-half"))
+    assert {p.placed.who.metric for p in found.front} <= {"CLIPScore", "ImageReward", "BLIP2-ITM"}
+
+
+def test_where_nobody_beats_chance_nothing_is_recommended(view: View) -> None:
+    choice, found = guessing(view)
+    assert found.ranked and not found.recommended and not found.front
+    assert found.affordable(None) is None
+    told = answer_view(choice, found)
+    assert "No metric is significantly above chance on this skill." in told
+    assert "Most accurate" not in told and "Best affordable" not in told
+    assert "No metric of known cost is significantly above chance." in front_view(choice, found)
+
+
+def test_a_budget_that_only_a_guess_meets_buys_nothing(view: View) -> None:
+    choice, found = chosen(view, skill="counting", budget="0.5")
+    assert [p.placed.who.metric for p in found.points if p.cost <= 0.5] == ["always-half"]
+    none = cards(choice, found)["Best within 0.50 s"]
+    assert "No metric under 0.50 s is significantly above chance." in none
+    assert "CLIPScore" in none and "always-half" not in none
+
+
+def test_less_is_never_bought_from_who_only_guesses(view: View) -> None:
+    choice, found = chosen(view, skill="counting", budget="3")
+    assert found.front[0].placed.who.metric == "CLIPScore"
+    assert "CLIPScore" in cards(choice, found)["Best within 3.00 s"]
+    assert "For less" not in cards(choice, found)
+
+
+def test_a_template_is_never_recommended_and_stays_in_the_list(view: View) -> None:
+    choice, found = chosen(with_template(view, "Closed-API", "VQAScore"), skill="counting")
+    assert names(found)[:2] == ["VQAScore", "Closed-API"]
+    named = " ".join(cards(choice, found).values())
+    assert "Closed-API" not in named and "VQAScore" not in named
+    every = with_template(view, *(one.metric for one in view.entries.values()))
+    choice, found = chosen(every, skill="counting")
+    told = answer_view(choice, found)
+    assert (
+        "No metric but an unchanged template is significantly above chance on this skill." in told
+    )
+
+
+def test_the_list_marks_who_is_at_chance(view: View) -> None:
+    choice, found = chosen(view, skill="counting")
+    rows = list_view(choice, found).split("<tr>")
+    marked = [row for row in rows if ">at chance<" in row]
+    assert len(marked) == sum(not one.above_chance for one in found.placed) == 1
+    assert "always-half" in marked[0]
+
+
+def test_the_file_says_who_may_be_recommended(view: View) -> None:
+    choice, found = chosen(view, skill="counting")
+    rows = {row["metric"]: row for row in skills_table(choice, found).rows}
+    assert rows["VQAScore"]["recommended"] is True
+    for name in ("always-half", "PickScore"):  # at chance; lacks a benchmark
+        assert rows[name]["recommended"] is False and rows[name]["on_front"] is False
 
 
 # Links, words and files -----------------------------------------------------------------------

@@ -37,6 +37,7 @@ def test_it_is_sent_signed_and_private() -> None:
     assert desk.sent == [{"account": ADA, "submitter": "A group", "said": SaidOfImages()}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("act", [check_images, send_images])
 def test_guests_and_empty_forms_are_told_what_is_missing(act: object) -> None:
     assert callable(act)

@@ -19,7 +19,7 @@ from tests.evaluator.submission.generations.made_images import SET, SETS, made
 from tests.leaderboard.pages.conftest import LOCAL
 from tests.leaderboard.pages.synthetic import cards
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 WAIT_MS = 20_000
 
 

@@ -14,6 +14,8 @@ from leaderboard.pages import site
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.pages.synthetic import NOW, StubDesk, cards
 
+pytestmark = pytest.mark.slow
+
 LOCAL = SignIn(Way.LOCAL, local="ada")
 BODY = (
     b'--B\r\nContent-Disposition: form-data; name="files"; filename="left.zip"\r\n'
@@ -60,7 +62,7 @@ def uploads(folder: Path) -> list[Path]:
 
 
 def wait_until_none(folder: Path) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 120
     while uploads(folder):
         assert time.monotonic() < end, "the upload is still there"
         time.sleep(0.2)

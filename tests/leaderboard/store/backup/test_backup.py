@@ -50,6 +50,7 @@ def _put_back(backup: Path, target: Store, scratch: Path) -> list[str]:
         return list(copy_store(kept, target, scratch, anew=False))
 
 
+@pytest.mark.slow
 def test_what_comes_back_is_what_was_there(tmp_path: Path, filled: Store) -> None:
     backup = tmp_path / "b.tar"
     said = _made(filled, backup)
@@ -68,6 +69,7 @@ def test_it_is_for_its_owner_alone_and_leaves_nothing_beside_it(
     assert [path.name for path in tmp_path.iterdir()] == ["b.tar"]
 
 
+@pytest.mark.slow
 def test_a_store_on_the_hub_is_backed_up_and_put_back_there(
     hub: HubServer, tmp_path: Path, filled: Store
 ) -> None:
@@ -168,6 +170,7 @@ def _other_version(members: list[Member]) -> list[Member]:
     return [(members[0][0], told), *members[1:]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "says"),
     [
@@ -195,6 +198,7 @@ def test_a_backup_that_was_changed_is_refused_before_anything_is_written(
     assert target.public.list() == target.private.list() == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [0.0, 0.1, 0.6, 0.999])
 def test_a_backup_that_was_cut_off_is_refused(tmp_path: Path, filled: Store, kept: float) -> None:
     _made(filled, tmp_path / "b.tar")
@@ -213,6 +217,7 @@ def test_what_is_no_backup_is_refused(tmp_path: Path) -> None:
         assert caught.value.code == code
 
 
+@pytest.mark.slow
 def test_a_restore_that_was_stopped_goes_on(tmp_path: Path, filled: Store) -> None:
     _made(filled, tmp_path / "b.tar")
     target = memory_store()
@@ -233,6 +238,7 @@ def test_a_store_that_holds_something_else_is_left_alone(tmp_path: Path, filled:
     assert _read(target.public) == {"mine": b"m"}
 
 
+@pytest.mark.slow
 def test_a_backup_is_never_written_to(tmp_path: Path, filled: Store) -> None:
     _made(filled, tmp_path / "b.tar")
     with opened_backup(tmp_path / "b.tar") as (_, kept), pytest.raises(PlatformError) as caught:
@@ -240,6 +246,7 @@ def test_a_backup_is_never_written_to(tmp_path: Path, filled: Store) -> None:
     assert caught.value.code == "read_only"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side", ["public", "private"])
 def test_a_store_that_went_on_since_is_not_set_back(
     tmp_path: Path, filled: Store, side: str
@@ -259,6 +266,7 @@ def test_a_store_that_went_on_since_is_not_set_back(
     assert not target.public.has(lost)  # Neither side was written to.
 
 
+@pytest.mark.slow
 def test_neither_side_is_written_where_one_holds_something_else(
     tmp_path: Path, filled: Store
 ) -> None:
@@ -286,6 +294,7 @@ def _without_numbers(members: list[Member]) -> list[Member]:
     return members
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [_named_outside, _without_numbers])
 def test_a_backup_made_by_somebody_hostile_is_refused_in_words(
     tmp_path: Path, filled: Store, change: Callable[[list[Member]], list[Member]]
@@ -297,6 +306,7 @@ def test_a_backup_made_by_somebody_hostile_is_refused_in_words(
     assert caught.value.code == "bad_backup"
 
 
+@pytest.mark.slow
 def test_a_full_folder_for_temporary_files_is_named(tmp_path: Path, filled: Store) -> None:
     _made(filled, tmp_path / "b.tar")
     with (

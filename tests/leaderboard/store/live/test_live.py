@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
-import subprocess
 import sys
 import threading
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from benchmarks.errors import TransientError
 from leaderboard.store.live.folder import FolderLive
 from leaderboard.store.live.interface import MOST_SAID, Live, MemoryLive, Pulse
 from leaderboard.store.live.text import SAID_BYTES, last_line, new_lines
+from tests.processes import running
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 REPOSITORY = Path(__file__).resolve().parents[4]
@@ -168,11 +169,10 @@ def test_processes_that_say_at_once_lose_no_line(tmp_path: Path) -> None:
         "live = FolderLive(Path(sys.argv[1]))\n"
         "for n in range(150): live.say('metric-0001', f'{sys.argv[2]} {n}\\n')\n"
     )
-    started = [
-        subprocess.Popen([sys.executable, "-c", script, str(tmp_path), who], cwd=REPOSITORY)
-        for who in "abc"
-    ]
-    assert [process.wait(60) for process in started] == [0, 0, 0]
+    with ExitStack() as around:
+        commands = [[sys.executable, "-c", script, tmp_path, who] for who in "abc"]
+        started = [around.enter_context(running(one, cwd=REPOSITORY)) for one in commands]
+        assert [process.wait(60) for process in started] == [0, 0, 0]
     lines = FolderLive(tmp_path).said("metric-0001").splitlines()
     for who in "abc":
         assert [one for one in lines if one.startswith(who)] == [f"{who} {n}" for n in range(150)]

@@ -1,0 +1,157 @@
+"""Reader of the bundled demo split: tables and pictures as Parquet, checked against their hashes.
+
+`python -m tools.demo_split` makes the files of `files/` and writes their hashes into `files.toml`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from collections.abc import Callable, Mapping
+from functools import cache, lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from benchmarks.croc.load import CrocAnswers, PromptPair
+from benchmarks.errors import SubmitterError
+from benchmarks.evalmuse.load import EvalMuseAnswers
+from benchmarks.gecko.load import GeckoAnswers
+from benchmarks.parquet import parquet_file, parquet_frame, parquet_table
+from benchmarks.schema import Element, Pair, Questions
+from benchmarks.ts2.load import Ts2Answers
+
+FOLDER = Path(__file__).parent / "files"
+HASHES = Path(__file__).with_name("files.toml")
+ROWS_PER_GROUP = 16
+"""Pictures that are compressed together: one is read with so many others."""
+
+
+def croc_answers() -> CrocAnswers:
+    """Contrast pairs of prompts, with the stems of the pictures of either side."""
+    rows = _rows("croc/prompt_pairs.parquet")
+    stems = ("original_images", "contrast_images")
+    pairs = tuple(PromptPair(**{**row, **{k: tuple(row[k]) for k in stems}}) for row in rows)
+    return CrocAnswers(_pair_ids("croc"), tuple(pair.id for pair in pairs), pairs)
+
+
+def ts2_answers() -> Ts2Answers:
+    """Semantic error graphs, a row for each picture of a node."""
+    return Ts2Answers(_pair_ids("ts2"), _text_ids("ts2"), read_table("ts2/nodes.parquet"))
+
+
+def evalmuse_answers() -> EvalMuseAnswers:
+    """Means of the simulated ratings, of pictures and of elements."""
+    tables = (read_table(f"evalmuse/{name}.parquet") for name in ("images", "elements"))
+    return EvalMuseAnswers(_pair_ids("evalmuse"), _text_ids("evalmuse"), *tables)
+
+
+def gecko_answers() -> GeckoAnswers:
+    """Raw simulated ratings, a row for each rated unit."""
+    tables = (read_table(f"gecko/{name}.parquet") for name in ("prompts", "pairs", "ratings"))
+    return GeckoAnswers(_pair_ids("gecko"), _text_ids("gecko"), *tables)
+
+
+def questions(family: str) -> Questions:
+    """The question side; the bytes of a picture are read when they are asked for.
+
+    Args:
+        family: `croc`, `ts2`, `evalmuse` or `gecko`.
+
+    Raises:
+        SubmitterError: `data_missing` or `data_malformed`, naming the file.
+    """
+    pairs = _rows(f"{family}/question_pairs.parquet")
+    texts = _rows(f"{family}/texts.parquet")
+    return Questions(
+        images=pictures(family),
+        texts={row["text_id"]: row["text"] for row in texts},
+        pairs=tuple(Pair(row["pair_id"], row["image_id"], row["text_id"]) for row in pairs),
+        elements={
+            row["text_id"]: tuple(Element(e["element_id"], e["text"]) for e in row["elements"])
+            for row in texts
+            if row["elements"]
+        },
+    )
+
+
+def pictures(family: str) -> Mapping[str, Callable[[], bytes]]:
+    """Image id to a function that returns the PNG file.
+
+    Args:
+        family: as of `questions`; `models` for what the simulated models made of the prompt set,
+            with ids `<model>/<prompt_id>/<seed>`.
+
+    Raises:
+        SubmitterError: `data_missing` or `data_malformed`, naming the file.
+    """
+    path = f"{family}/pictures.parquet"
+    ids = parquet_table(_checked_bytes(path), ["image_id"])["image_id"].to_pylist()
+    return {image_id: partial(_picture, path, at) for at, image_id in enumerate(ids)}
+
+
+def read_table(path: str) -> pd.DataFrame:
+    """A table, checked.
+
+    Args:
+        path: below `benchmarks/demo/files/`.
+
+    Raises:
+        SubmitterError: `data_missing` or `data_malformed`, naming the file.
+    """
+    return parquet_frame(_checked_bytes(path))
+
+
+@cache
+def hashes() -> Mapping[str, str]:
+    """SHA-256 of every file, by its path below `benchmarks/demo/files/`."""
+    found: dict[str, str] = tomllib.loads(HASHES.read_text("utf-8"))["sha256"]
+    return found
+
+
+def _rows(path: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = parquet_table(_checked_bytes(path)).to_pylist()
+    return rows
+
+
+def _pair_ids(family: str) -> tuple[str, ...]:
+    return tuple(read_table(f"{family}/question_pairs.parquet")["pair_id"])
+
+
+def _text_ids(family: str) -> tuple[str, ...]:
+    return tuple(read_table(f"{family}/texts.parquet")["text_id"])
+
+
+def _picture(path: str, at: int) -> bytes:
+    content: bytes = _group(path, at // ROWS_PER_GROUP)[at % ROWS_PER_GROUP].as_py()
+    return content
+
+
+@lru_cache(maxsize=4)
+def _group(path: str, number: int) -> pa.ChunkedArray:
+    """Pictures that were compressed together; readers of Arrow are opened anew for each thread."""
+    file = parquet_file(_checked_bytes(path))
+    return file.read_row_group(number, columns=["png"], use_threads=False)["png"]
+
+
+@cache
+def _checked_bytes(path: str) -> bytes:
+    expected = hashes()[path]
+    shown = f"benchmarks/demo/files/{path}"
+    remedy = "Restore it: it is part of Assay's source code."
+    try:
+        content = (FOLDER / path).read_bytes()
+    except OSError as error:
+        raise SubmitterError(
+            "data_missing", f"{shown} cannot be read: {error.strerror}.", remedy
+        ) from error
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != expected:
+        raise SubmitterError(
+            "data_malformed",
+            f"{shown} has sha256 {digest[:16]}…; {HASHES.name} names {expected[:16]}….",
+            remedy,
+        )
+    return content

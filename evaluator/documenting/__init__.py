@@ -1,1 +1,0 @@
-"""Writes the reference part of the documentation from the code, so that the two cannot differ."""

@@ -1,0 +1,74 @@
+"""Reference values by scipy: coefficients, and swapped differences from hybrids as defined."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from benchmarks.statistics import correlation, kendall, resampled_correlation
+from benchmarks.statistics.permutation import Sample
+
+FloatArray = NDArray[np.float64]
+COEFFICIENTS = {
+    "pearson": (correlation.pearson, resampled_correlation.resampled_pearson, stats.pearsonr),
+    "spearman": (correlation.spearman, resampled_correlation.resampled_spearman, stats.spearmanr),
+    "kendall": (correlation.kendall, kendall.resampled_kendall, stats.kendalltau),
+}
+"""Plain, of resamples, and scipy's."""
+
+
+def scipy_value(function: Callable[..., object], x: FloatArray, y: FloatArray) -> float:
+    """A coefficient of scipy; NaN where a side is constant or there are too few items."""
+    if x.size < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return float("nan")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return float(function(x, y)[0])  # type: ignore[index]
+
+
+def or_zero(statistic: str, x: FloatArray, y: FloatArray) -> float:
+    """Scipy's coefficient; 0 where the sample is constant."""
+    return 0.0 if np.ptp(x) <= 1e-9 else scipy_value(COEFFICIENTS[statistic][2], x, y)
+
+
+def swapped_difference(
+    statistic: str, a: FloatArray, b: FloatArray, gold: FloatArray, stay: NDArray[np.bool_]
+) -> float:
+    """Of one group: the correlation of the hybrid less that of its opposite.
+
+    Rank correlations take the average of both orders of the two metrics' equal ranks.
+    """
+    if statistic == "pearson":
+        a, b = (np.zeros(x.size) if np.ptp(x) == 0 else stats.zscore(x) for x in (a, b))
+        one, other = np.where(stay, a, b), np.where(stay, b, a)
+        return or_zero(statistic, one, gold) - or_zero(statistic, other, gold)
+    a, b = 4.0 * stats.rankdata(a), 4.0 * stats.rankdata(b)
+    found = 0.0
+    for first, second in ((0, 1), (1, 0)):
+        one, other = np.where(stay, a + first, b + second), np.where(stay, b + second, a + first)
+        found += or_zero(statistic, one, gold) - or_zero(statistic, other, gold)
+    return found / 2.0
+
+
+def mean_difference(
+    statistic: str, a: FloatArray, b: FloatArray, stay: NDArray[np.bool_], sample: Sample
+) -> float:
+    """Mean over the groups of a sample of metrics `a` and `b`, shape (n,) each."""
+    found = []
+    for start, end in pairwise(sample.bounds):
+        rows = slice(start, end)
+        found.append(swapped_difference(statistic, a[rows], b[rows], sample.gold[rows], stay[rows]))
+    return float(np.mean(found))
+
+
+def table(n: int = 60, n_metrics: int = 4, *, ties: bool = False) -> tuple[FloatArray, FloatArray]:
+    """Scores (n, M) of metrics of falling quality, and their gold."""
+    rng = np.random.default_rng(n + n_metrics)
+    gold = rng.integers(1, 6, (n, 3)).mean(axis=1)
+    scores = gold[:, None] + rng.normal(size=(n, n_metrics)) * np.linspace(0.5, 2, n_metrics)
+    return np.round(scores) if ties else scores, gold

@@ -1,0 +1,128 @@
+"""When a metric is significantly above chance."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from benchmarks.schema import Card, MeasureInfo, Scale, Selector
+from leaderboard.ranking.cells import Cell, too_few
+from leaderboard.ranking.chance import (
+    beats_chance,
+    cell_beats_chance,
+    chance_of,
+    is_at_or_below_chance,
+)
+
+ABOVE, BELOW, NEITHER = (True, False), (False, True), (False, False)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "chance", "rises", "found"),
+    [
+        (0.1, 0.3, 0.0, True, ABOVE),
+        (0.0, 0.3, 0.0, True, NEITHER),
+        (-0.1, 0.3, 0.0, True, NEITHER),
+        (-0.3, 0.0, 0.0, True, BELOW),
+        (-0.3, -0.1, 0.0, True, BELOW),
+        (0.0, 0.0, 0.0, True, BELOW),
+        (0.4, 0.6, 0.5, True, NEITHER),
+        (0.51, 0.6, 0.5, True, ABOVE),
+        (0.1, 0.3, 0.5, False, ABOVE),
+        (0.1, 0.5, 0.5, False, NEITHER),
+        (0.5, 0.7, 0.5, False, BELOW),
+        (None, 0.3, 0.0, True, NEITHER),
+        (0.1, None, 0.0, True, NEITHER),
+        (None, None, 0.0, False, NEITHER),
+        (math.nan, 0.3, 0.0, True, NEITHER),
+        (0.1, math.nan, 0.0, True, NEITHER),
+    ],
+)
+def test_the_whole_interval_lies_above_chance_or_at_and_below_it(
+    low: float | None, high: float | None, chance: float, rises: bool, found: tuple[bool, bool]
+) -> None:
+    above = beats_chance(low, high, chance, higher_is_better=rises)
+    below = is_at_or_below_chance(low, high, chance, higher_is_better=rises)
+    assert (above, below) == found
+
+
+def card(chance: float | None, scale: float | None, *, rises: bool = True) -> Card:
+    measure = MeasureInfo(title="t", meaning="m", chance=chance, higher_is_better=rises)
+    own = (
+        Scale(chance=scale, ceiling=1.0, ceiling_is="c", source="s") if scale is not None else None
+    )
+    return Card(
+        name="rated", title="Rated", family="f", summary="s", description="d", revision="1",
+        cluster="prompt", headline=Selector(measure="srcc"), headline_scale=own,
+        measures={"srcc": measure, "other": measure},
+    )  # fmt: skip
+
+
+def cell(measure: str, low: float | None, high: float | None) -> Cell:
+    return Cell(
+        entry_id="a/b", measure=measure, variant=None, split=None, facet=None, skill=None,
+        value=0.5, ci_low=low, ci_high=high, n_items=9, n_clusters=9, n_missing=0, note="",
+    )  # fmt: skip
+
+
+def test_the_chance_level_of_the_headline_is_that_of_its_scale() -> None:
+    both = card(0.1, 0.4)
+    assert chance_of(both, "srcc") == 0.4
+    assert chance_of(both, "other") == 0.1
+    assert chance_of(card(0.1, None), "srcc") == 0.1
+    assert chance_of(both, "unheard-of") is None
+
+
+def test_a_cell_is_held_against_the_chance_level_of_its_measure() -> None:
+    assert cell_beats_chance(card(0.1, 0.4), cell("other", 0.2, 0.3)) is True
+    assert cell_beats_chance(card(0.1, 0.4), cell("srcc", 0.2, 0.3)) is False
+    assert cell_beats_chance(card(0.5, None, rises=False), cell("srcc", 0.2, 0.3)) is True
+    assert cell_beats_chance(card(0.1, None), cell("srcc", None, None)) is False
+
+
+def test_without_a_chance_level_nothing_is_known() -> None:
+    assert cell_beats_chance(card(None, None), cell("srcc", 0.2, 0.3)) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "among", "found"),
+    [
+        (0.39, 0.08, 1, True),
+        (0.39, 0.08, 5, False),  # 0.39 - 0.31 * 2.576 / 1.960 is below 0.
+        (0.39, 0.12, 5, True),
+        (0.39, 0.12, 50, False),
+    ],
+)
+def test_who_is_picked_from_many_must_be_further_above_chance(
+    value: float, low: float, among: int, found: bool
+) -> None:
+    assert beats_chance(low, 0.7, value=value, among=among) is found
+    assert beats_chance(-0.7, -low, value=-value, among=among, higher_is_better=False) is found
+
+
+def test_among_many_guesses_hardly_one_is_above_chance() -> None:
+    rng = np.random.default_rng(1)
+    values = rng.normal(size=(2000, 19))
+    lows = values - 1.96
+    picked = [
+        any(beats_chance(low, low + 3.92, value=v, among=19) for v, low in zip(*one, strict=True))
+        for one in zip(values, lows, strict=True)
+    ]
+    assert 0.01 < np.mean(picked) < 0.04  # 2.5 % for all 19 together, one side.
+
+
+@pytest.mark.parametrize(
+    ("clusters", "said"),
+    [
+        ((), ""),
+        ((8, 3), ""),
+        ((7, 3), "too few graphs to order metrics (7; at least 8 needed)"),
+    ],
+)
+def test_a_slice_with_too_few_clusters_says_how_many_it_has(
+    clusters: tuple[int, ...], said: str
+) -> None:
+    cells = [cell("srcc", 0.1, 0.2).model_copy(update={"n_clusters": n}) for n in clusters]
+    assert too_few(cells, "graph") == said

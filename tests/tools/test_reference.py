@@ -1,0 +1,148 @@
+"""The reference documents are what the code says: every code, state, measure and command."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from benchmarks.registry import load_registry
+from leaderboard.states import State
+from tests.leaderboard.golden.kinds import KINDS
+from tools.reference.__main__ import documents
+from tools.reference.errors import PACKAGES, VARYING, error_codes, errors_in
+from tools.reference.markdown import text
+from tools.reference.records import RECORDS, field_words
+
+ROOT = Path(__file__).resolve().parents[2]
+WRITTEN = ("errata.md", *sorted(f"reference/{p.name}" for p in ROOT.glob("docs/reference/*")))
+
+
+@pytest.fixture(scope="module")
+def new() -> Mapping[str, str]:
+    """The documents as the code says them now."""
+    return documents(ROOT)
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_a_document_is_what_the_code_says(name: str, new: Mapping[str, str]) -> None:
+    there = (ROOT / "docs" / name).read_text("utf-8")
+    assert there == new[name], "run `make docs` and commit what it writes"
+
+
+def test_the_documents_written_from_the_code_are_all_there_and_no_other(
+    new: Mapping[str, str],
+) -> None:
+    assert set(WRITTEN) == set(new), "run `make docs` and commit what it writes"
+
+
+@pytest.mark.slow
+def test_every_code_that_a_test_expects_is_documented() -> None:
+    known = {one.code for one in error_codes(ROOT)}
+    expected = {
+        node.comparators[0].value
+        for path in (ROOT / "tests").rglob("test_*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Compare)
+        and ast.unparse(node.left).endswith("value.code")
+        and isinstance(node.comparators[0], ast.Constant)
+        and isinstance(node.comparators[0].value, str)
+    }
+    assert len(expected) > 100
+    assert expected - known == set()
+
+
+@pytest.mark.slow
+def test_what_stands_for_several_codes_is_still_in_the_source() -> None:
+    places = {(one.module, one.said) for one in errors_in(ROOT, PACKAGES) if one.code is None}
+    assert set(VARYING) <= places
+    for (module, said), codes in VARYING.items():
+        assert codes, (module, said)
+
+
+def test_a_code_that_only_a_running_program_knows_must_be_declared(tmp_path: Path) -> None:
+    (tmp_path / "benchmarks").mkdir()
+    for package in PACKAGES[1:]:
+        (tmp_path / package).mkdir()
+    source = 'raise SubmitterError(f"bad_{kind}", "It is bad.", "Mend it.")\n'
+    (tmp_path / "benchmarks" / "odd.py").write_text(source)
+    with pytest.raises(ValueError, match="nobody can tell"):
+        error_codes(tmp_path)
+
+
+def test_what_is_told_is_what_the_source_says(tmp_path: Path) -> None:
+    for package in PACKAGES:
+        (tmp_path / package).mkdir()
+    (tmp_path / "evaluator" / "one.py").write_text(
+        "WHY = 'why'\n"
+        "def f(n, big):\n"
+        "    raise TransientError('full' if big else 'low', f'{n} are ' 'too many.', WHY)\n"
+        "class Gone(PlatformError):\n"
+        "    def __init__(self):\n"
+        "        super().__init__('gone', 'It is gone.')\n"
+        "class Far(TransientError): pass\n"
+        "class Farther(Far): pass\n"
+        "raise Farther('far', 'It is far.')\n"
+    )
+    codes = {one.code: one for one in error_codes(tmp_path)}
+    assert set(codes) == {"full", "low", "gone", "far"}
+    assert codes["low"].whose == ("the world's",)
+    assert codes["low"].says == ("… are too many.",)
+    assert codes["low"].remedies == ("why",)
+    assert codes["gone"].whose == ("ours",)
+    assert codes["far"].whose == ("the world's",)
+
+
+def test_states_and_measures_are_all_there(new: Mapping[str, str]) -> None:
+    states, measures = new["reference/states.md"], new["reference/measures.md"]
+    assert all(f"| `{state.value}` |" in states for state in State)
+    for benchmark in load_registry().values():
+        for name, info in benchmark.card.measures.items():
+            assert f"| `{name}` | {text(info.title)} |" in measures
+
+
+def test_what_is_data_is_no_markup() -> None:
+    assert text("`a_b|c` d_e") == r"`a_b\|c` d\_e"
+    assert text("a|b <i>*x*</i>\n[l](u)") == r"a\|b \<i\>\*x\*\</i\> \[l\](u)"
+
+
+class _Model(BaseModel):
+    """A model.
+
+    Attributes:
+        first: of two,
+            on two lines.
+        second: in the docstring.
+
+    Raises:
+        Nothing: ever.
+    """
+
+    first: int
+    second: int
+    third: int
+    """Below `it`."""
+    fourth: int
+
+
+def test_the_words_of_a_field_stand_in_the_docstring_or_below_it() -> None:
+    assert field_words(_Model) == {
+        "first": "of two, on two lines.",
+        "second": "in the docstring.",
+        "third": "Below `it`.",
+    }
+
+
+def test_every_kind_of_record_with_a_version_is_there() -> None:
+    documented = {model.__name__ for model in RECORDS}
+    versioned = {kind.model.__name__ for kind in KINDS.values()}
+    # What passes between workers, and the queue, which is made of the events.
+    assert versioned - documented == {"HandedOver", "Owed", "Status"}
+
+
+def test_every_field_of_every_record_has_words(new: Mapping[str, str]) -> None:
+    lines = new["reference/records.md"].splitlines()
+    assert [line for line in lines if line.startswith("| `") and line.endswith("|  |")] == []

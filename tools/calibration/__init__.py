@@ -1,0 +1,1 @@
+"""Calibration study: coverage of the intervals and error rates of the tests, by simulation."""

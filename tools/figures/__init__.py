@@ -1,0 +1,1 @@
+"""Figures of docs/statistics.md, computed with the code of the boards."""

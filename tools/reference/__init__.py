@@ -1,0 +1,1 @@
+"""Writer of the reference documents: commands, errata, error codes, measures, records, settings, states."""
