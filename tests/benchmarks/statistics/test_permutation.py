@@ -78,6 +78,15 @@ def test_tau_counted_draw_by_draw_is_that_of_the_tables(levels: int, seed: int) 
     np.testing.assert_allclose(by_draw.deltas(signs)[rows], by_table.deltas(signs), atol=1e-12)
 
 
+def test_tau_of_a_group_where_a_swap_leaves_one_value_is_zero() -> None:
+    """Two items of ranks (1, 2) and (2, 1): when only the first is swapped, both have rank 2."""
+    scores, gold = np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([0.0, 1.0])
+    sample = Sample.of(scores, gold, None, np.arange(2), 2)
+    ranks = [Ranks.of(column, sample) for column in scores.T]
+    by_draw = perm_both.TiedKendallByDraw(sample, ranks, [(0, 1)])
+    assert by_draw.deltas(np.array([[1, -1], [1, 1]], np.int8)).tolist() == [[2.0, 0.0]]
+
+
 def test_tau_of_continuous_gold_with_tied_metrics_needs_no_large_tables(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -21,9 +21,7 @@ from evaluator.submission.archives.archive import content_hash, looked_into, tak
 from evaluator.submission.archives.limits import ArchiveLimits
 from tests.evaluator.submission.archives import folder_of
 
-QUICK = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
-)
+QUICK = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 SMALL = ArchiveLimits(
     entries=20, file_bytes=1 << 20, total_bytes=2 << 20, depth=6, ratio_from=64 << 10
 )
