@@ -8,7 +8,7 @@ import typer
 
 from benchmarks.command_line import run
 from benchmarks.commands.describe import describe, list_benchmarks
-from benchmarks.commands.fetch import fetch, prompts, questions
+from benchmarks.commands.files import fetch, prompts, questions
 
 
 def command_line() -> typer.Typer:

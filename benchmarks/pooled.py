@@ -24,10 +24,10 @@ Pool = TypeVar("Pool", bound="PooledImages")
 SAME_SCORE = "the metric gives every image the same score"
 SAME_RATING = "every image has the same rating"
 
-_Estimate = Callable[[FloatArray, FloatArray], float]
+_Coefficient = Callable[[FloatArray, FloatArray], float]
 _Resampled = Callable[[FloatArray, FloatArray, FloatArray, IntArray], FloatArray]
 
-CORRELATIONS: dict[str, tuple[_Estimate, _Resampled]] = {
+CORRELATIONS: dict[str, tuple[_Coefficient, _Resampled]] = {
     "srcc": (correlation.spearman, resampled_correlation.resampled_spearman),
     "krcc": (correlation.kendall, kendall.resampled_kendall),
     "pearson": (correlation.pearson, resampled_correlation.resampled_pearson),
@@ -36,7 +36,7 @@ CORRELATIONS: dict[str, tuple[_Estimate, _Resampled]] = {
 
 
 @dataclass(frozen=True)
-class Found:
+class Estimate:
     """A value, what a reader must know about it, and its resamples, shape (B,), if it has any."""
 
     value: float = math.nan
@@ -149,15 +149,15 @@ class PooledImages:
         n_clusters = len(self.plan.clusters)
         return PairForms.of(self.scores, self.ratings, self.clusters, n_clusters, threshold)
 
-    def correlation(self, measure: str) -> Found:
+    def correlation(self, measure: str) -> Estimate:
         """One of `CORRELATIONS` or `plcc`, with its note and resamples."""
         if self.undefined:
-            return Found(note=notes(self.undefined, self.remark))
+            return Estimate(note=notes(self.undefined, self.remark))
         if measure != "plcc":
-            return Found(self.value(measure), self.remark, self.resamples(measure))
+            return Estimate(self.value(measure), self.remark, self.resamples(measure))
         found = plcc_with_draws(self.scores, self.ratings, self.plan.counts, self.clusters)
         note = notes(found.fitted.note, found.doubt, self.remark)
-        return Found(found.fitted.value, note, found.draws)
+        return Estimate(found.fitted.value, note, found.draws)
 
 
 class ManyPools:

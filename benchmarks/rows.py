@@ -214,7 +214,7 @@ class MeasuredBuilder:
         )
 
 
-def joined(parts: Iterable[Measured]) -> Measured:
+def concatenate(parts: Iterable[Measured]) -> Measured:
     """The rows of several, one after the other; all come from one plan, before `infer`."""
     every = [part for part in parts if part.rows]
     if len(every) <= 1:

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.inference import infer
-from benchmarks.rows import Measured, Row, joined
+from benchmarks.rows import Measured, Row, concatenate
 from benchmarks.sources.folder import DataFile, DataFolder
 from benchmarks.statistics.intervals import PerturbedPlan
 from benchmarks.statistics.resampling import DEFAULT_RESAMPLES, ResamplingPlan
@@ -461,5 +461,5 @@ class Benchmark(ABC):
         measured = self.measure(scores, answers, plan)
         given = scores, answers, plan, self.name, self.card.revision
         if self.further:
-            measured = joined((measured, *(compute(*given) for compute in self.further)))
+            measured = concatenate((measured, *(compute(*given) for compute in self.further)))
         return infer(measured, plan, in_steps)

@@ -22,9 +22,9 @@ from benchmarks.accumulation.question_scores import (
     equals_yes,
     image_scores,
     pairs_of,
+    stated_correctness,
     tifa,
 )
-from benchmarks.accumulation.question_scores import given as given_answers
 from benchmarks.arrays import BoolArray
 from benchmarks.command_line import errors
 from benchmarks.errors import SubmitterError
@@ -211,7 +211,7 @@ def _load(
 
 def _correct(answers: pd.DataFrame, of_question: pd.DataFrame, chosen: Settings) -> BoolArray:
     if chosen.correct == "given":
-        return given_answers(answers["correct"])
+        return stated_correctness(answers["correct"])
     if chosen.correct == "tifa":
         return tifa(
             answers["answer"], answers["mc_answer"], of_question["choices"], of_question["expected"]

@@ -76,7 +76,7 @@ def tifa(
     return np.where(n_choices == 2, contains_yes(answers), chosen)
 
 
-def given(cells: pd.Series) -> BoolArray:
+def stated_correctness(cells: pd.Series) -> BoolArray:
     """Correctness that the file states itself: `1` or `0` in each cell.
 
     Raises:

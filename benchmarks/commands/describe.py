@@ -66,7 +66,7 @@ def list_benchmarks(data: Data = None, as_json: AsJson = False) -> None:
     columns = [Column(key, no_wrap=True, min_width=_WIDTHS.get(key)) for key in _LIST_COLUMNS]
     table = Table(*columns, box=SIMPLE_HEAD, pad_edge=False)
     for line in lines:
-        table.add_row(*(_shown(line, key) for key in _LIST_COLUMNS))
+        table.add_row(*(_cell(line, key) for key in _LIST_COLUMNS))
     console = Console()
     console.print(table)
     if sets:
@@ -103,7 +103,7 @@ def _line(benchmark: Benchmark, data: Path | None) -> dict[str, Any]:
     }
 
 
-def _shown(line: dict[str, Any], key: str) -> str:
+def _cell(line: dict[str, Any], key: str) -> str:
     if key in line["problems"]:
         return "broken"
     value = line[key]

@@ -330,7 +330,7 @@ def pair_scores(
     }
 
 
-def joined(parts: Sequence[tuple[Path, dict[str, pd.Series]]]) -> pd.DataFrame:
+def concatenate_files(parts: Sequence[tuple[Path, dict[str, pd.Series]]]) -> pd.DataFrame:
     """The scores of several files as one scores table."""
     wanted = {metric: path for path, found in parts for metric in found}
     for path, found in parts:
@@ -425,7 +425,7 @@ def read_score_files(folder: Path) -> pd.DataFrame:
         if (category, kind) == (SHARED, "contrast"):
             names = _names_of_shared(names, list(table["id"]))
         parts.append((path, pair_scores(path, table, _SIDES[kind], names)))
-    return joined(parts)
+    return concatenate_files(parts)
 
 
 def _names_of_shared(stems: list[str], pairs: list[str]) -> list[str]:

@@ -14,7 +14,13 @@ import pandas as pd
 import typer
 
 from benchmarks.command_line import run
-from benchmarks.croc.load import TEXTS, joined, pair_scores, read_score_table, write_table
+from benchmarks.croc.load import (
+    TEXTS,
+    concatenate_files,
+    pair_scores,
+    read_score_table,
+    write_table,
+)
 from benchmarks.croc.measures import length_split
 from benchmarks.errors import SubmitterError
 from benchmarks.json_parsing import parse_json
@@ -439,7 +445,7 @@ def read_shards(folder: Path) -> pd.DataFrame:
                 for metric, values in pair_scores(path, table, _SIDES[side], images).items():
                     found.setdefault(metric, []).append(values)
             parts.append((path, {metric: pd.concat(both) for metric, both in found.items()}))
-    return joined(parts)
+    return concatenate_files(parts)
 
 
 @app.command()

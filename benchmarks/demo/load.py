@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import tomllib
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache, partial
@@ -16,11 +15,11 @@ import pandas as pd
 import pyarrow as pa
 
 from benchmarks.croc.load import CrocAnswers, PromptPair
-from benchmarks.errors import SubmitterError
 from benchmarks.evalmuse.load import EvalMuseAnswers
 from benchmarks.gecko.load import GeckoAnswers
 from benchmarks.parquet import parquet_file, parquet_frame, parquet_table
 from benchmarks.schema import Element, Pair, Questions
+from benchmarks.sources.pins import bundled_bytes
 from benchmarks.ts2.load import Ts2Answers
 
 FOLDER = Path(__file__).parent / "files"
@@ -138,20 +137,4 @@ def _group(path: str, number: int) -> pa.ChunkedArray:
 
 @cache
 def _checked_bytes(path: str) -> bytes:
-    expected = hashes()[path]
-    shown = f"benchmarks/demo/files/{path}"
-    remedy = "Restore it: it is part of Assay's source code."
-    try:
-        content = (FOLDER / path).read_bytes()
-    except OSError as error:
-        raise SubmitterError(
-            "data_missing", f"{shown} cannot be read: {error.strerror}.", remedy
-        ) from error
-    digest = hashlib.sha256(content).hexdigest()
-    if digest != expected:
-        raise SubmitterError(
-            "data_malformed",
-            f"{shown} has sha256 {digest[:16]}…; {HASHES.name} names {expected[:16]}….",
-            remedy,
-        )
-    return content
+    return bundled_bytes(FOLDER / path, hashes()[path], f"benchmarks/demo/files/{path}")

@@ -92,7 +92,7 @@ def _recomputed(cells: tuple[RecomputedCell, ...], *, tick: str) -> Table:
         mistake = ""
         if cell.mistake is not None:
             mistake = f"{cell.mistake:.6g} {tick if cell.explained else _DIFFERS}"
-        recomputed = f"{cell.shown} {tick if cell.confirmed else _DIFFERS}"
+        recomputed = f"{cell.rounded} {tick if cell.confirmed else _DIFFERS}"
         table.add_row(cell.label, cell.printed, cell.correct, recomputed, mistake)
     table.caption = (
         f"{tick} after recomputed: it is the correct figure; after the mistake: it gives what was "

@@ -20,8 +20,8 @@ from benchmarks.accumulation.question_scores import (
     QuestionGraph,
     Unparsable,
     equals_yes,
-    given,
     image_scores,
+    stated_correctness,
 )
 from benchmarks.errata.entries import Finding, Findings, Recompute, data_folder
 from benchmarks.published import PublishedCell, published
@@ -413,7 +413,7 @@ def _plain_mean(data: Path, answers: Ts2Answers) -> pd.Series:
     questions = table[["text_id", "question_id"]].drop_duplicates()
     answered = AnsweredQuestions.of(
         table,
-        given(table["correct"]),
+        stated_correctness(table["correct"]),
         QuestionGraph.of(questions, source=DSG_BLIP1),
         answers.nodes[["pair_id", "graph"]].rename(columns={"graph": "text_id"}),
         source=DSG_BLIP1,

@@ -66,14 +66,14 @@ class RecomputedCell:
     mistake: float | None
 
     @property
-    def shown(self) -> str:
+    def rounded(self) -> str:
         """The recomputed figure with the digits of `correct`."""
         return f"{self.recomputed:.{_digits(self.correct)}f}"
 
     @property
     def confirmed(self) -> bool:
         """True where the recomputed figure is the correct one of the erratum."""
-        return self.shown == self.correct
+        return self.rounded == self.correct
 
     @property
     def explained(self) -> bool | None:

@@ -202,7 +202,7 @@ def _item(record: Any, fault: Fault, *, released: bool) -> Item:
             name: _average(record[name], LABEL_RANGE, name, fault) if name in record else math.nan
             for name in FLAGS
         },
-        fidelity_label=_words(record.get("fidelity_label", "")),
+        fidelity_label=_label(record.get("fidelity_label", "")),
     )
 
 
@@ -258,7 +258,7 @@ def _average(values: Any, limits: tuple[float, float], what: str, fault: Fault) 
     return round(sum(given) / len(given), _DIGITS)
 
 
-def _words(value: Any) -> str:
+def _label(value: Any) -> str:
     return ";".join(map(str, value)) if isinstance(value, list) else str(value)
 
 

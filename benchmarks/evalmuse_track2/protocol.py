@@ -24,7 +24,7 @@ from benchmarks.evalmuse_track2.load import (
     unpack,
 )
 from benchmarks.evalmuse_track2.measures import MEASURES, agreement
-from benchmarks.pooled import CORRELATIONS, Found, PooledImages
+from benchmarks.pooled import CORRELATIONS, Estimate, PooledImages
 from benchmarks.rows import Measured, MeasuredBuilder, PooledSample, Row, notes
 from benchmarks.schema import Benchmark, Card, Questions, ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean
@@ -122,9 +122,9 @@ def _compare(masks: Mapping[str, PackedMask], answers: Track2Answers) -> _Region
     )
 
 
-def _rates(found: _Regions | None, counts: FloatArray) -> dict[str, Found]:
+def _rates(found: _Regions | None, counts: FloatArray) -> dict[str, Estimate]:
     if found is None:
-        return {n: Found(note=NO_MASKS) for n in ("f1", "precision", "recall")}
+        return {n: Estimate(note=NO_MASKS) for n in ("f1", "precision", "recall")}
     sums = found.counts.sum(axis=0)
     values, resampled = region_rates(sums), region_rates(counts @ found.counts)
     reasons = {"f1": "", "precision": "", "recall": ""}
@@ -132,7 +132,7 @@ def _rates(found: _Regions | None, counts: FloatArray) -> dict[str, Found]:
         reasons |= {"f1": "no region is predicted", "precision": "no region is predicted"}
     if sums[2] == 0:
         reasons |= {"f1": "no region is labelled", "recall": "no region is labelled"}
-    return {n: Found(float(values[n]), reasons[n], resampled[n]) for n in values}
+    return {n: Estimate(float(values[n]), reasons[n], resampled[n]) for n in values}
 
 
 def _n_items(name: str, found: _Regions | None, n_images: int) -> int:
@@ -158,21 +158,21 @@ def _add_giou(
     builder.add(row, resampled_mean(found.iou, counts), answers.pair_ids, found.iou)
 
 
-def _final(f1: Found, plcc: Found, srcc: Found) -> Found:
+def _final(f1: Estimate, plcc: Estimate, srcc: Estimate) -> Estimate:
     value = final_score(f1.value, plcc.value, srcc.value)
     note = notes(*dict.fromkeys((f1.note, plcc.note, srcc.note)))
     if f1.resamples is None or plcc.resamples is None or srcc.resamples is None:
-        return Found(value, note)
+        return Estimate(value, note)
     resamples: FloatArray = F1_WEIGHT * f1.resamples + CORRELATION_WEIGHT * 0.5 * (
         plcc.resamples + srcc.resamples
     )
-    return Found(value, note, resamples)
+    return Estimate(value, note, resamples)
 
 
 def _add(
     builder: MeasuredBuilder,
     row: Row,
-    estimate: Found,
+    estimate: Estimate,
     note: str = "",
     pool: Callable[[], PooledSample] | None = None,
 ) -> None:

@@ -531,8 +531,8 @@ CUTOFF = 0.5
 
 
 @dataclass(frozen=True)
-class Words:
-    """Words (k,) on which the raters agree and that a metric labels.
+class WordLabels:
+    """WordLabels (k,) on which the raters agree and that a metric labels.
 
     Attributes:
         image: position of the word's image.
@@ -548,7 +548,7 @@ class Words:
 
 
 def agreed_words(ratings: pd.DataFrame) -> pd.DataFrame:
-    """Words that every rater calls aligned, or every rater calls not aligned.
+    """WordLabels that every rater calls aligned, or every rater calls not aligned.
 
     Returns:
         Columns `prompt_id`, `model`, `unit_index`, `grounded` (bool), sorted by the first three.
@@ -564,7 +564,7 @@ def agreed_words(ratings: pd.DataFrame) -> pd.DataFrame:
     return kept.drop(columns="ungrounded").reset_index(drop=True)
 
 
-def words_of(scores: ScoreTable, metric: str, answers: GeckoAnswers) -> Words:
+def word_labels(scores: ScoreTable, metric: str, answers: GeckoAnswers) -> WordLabels:
     """The words of one metric, whose element ids are the words' indices in the prompt."""
     agreed = agreed_words(answers.ratings).merge(
         answers.pairs.assign(image=np.arange(len(answers.pairs))), on=["prompt_id", "model"]
@@ -575,7 +575,7 @@ def words_of(scores: ScoreTable, metric: str, answers: GeckoAnswers) -> Words:
     both = wanted.merge(labels, on=["pair_id", "element_id"])
     values = both["score"].to_numpy(np.float64)
     upwards = scores.directions.get(metric, 1) > 0
-    return Words(
+    return WordLabels(
         image=both["image"].to_numpy(np.intp),
         metric=values >= CUTOFF if upwards else values <= CUTOFF,
         human=both["grounded"].to_numpy(bool),
@@ -583,7 +583,9 @@ def words_of(scores: ScoreTable, metric: str, answers: GeckoAnswers) -> Words:
     )
 
 
-def add_words(builder: MeasuredBuilder, row: Row, part: Part, words: Words, data: Aligned) -> None:
+def add_word_rows(
+    builder: MeasuredBuilder, row: Row, part: Part, words: WordLabels, data: Aligned
+) -> None:
     """Accuracy and error consistency over all models (facet `WL`) and each (`WL:<model>`)."""
     _add(builder, replace(row, facet="WL"), part.chosen, words, data)
     for model in sorted(set(data.models[part.chosen])):
@@ -591,7 +593,9 @@ def add_words(builder: MeasuredBuilder, row: Row, part: Part, words: Words, data
         _add(builder, replace(row, facet=f"WL:{model}"), chosen, words, data)
 
 
-def _add(builder: MeasuredBuilder, row: Row, chosen: Mask, words: Words, data: Aligned) -> None:
+def _add(
+    builder: MeasuredBuilder, row: Row, chosen: Mask, words: WordLabels, data: Aligned
+) -> None:
     kept = chosen[words.image]
     metric, human, image = words.metric[kept], words.human[kept], words.image[kept]
     agreed = int(words.agreed[chosen].sum())

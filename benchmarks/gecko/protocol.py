@@ -30,12 +30,12 @@ from benchmarks.gecko.measures import (
     Part,
     add_model_order,
     add_pairwise,
-    add_words,
+    add_word_rows,
     facts,
     mean_of_templates,
     parts_of,
     pointwise,
-    words_of,
+    word_labels,
 )
 from benchmarks.rows import Measured, MeasuredBuilder, Row
 from benchmarks.schema import Benchmark, Card, Questions, ScoreTable
@@ -68,7 +68,7 @@ def measure(
         SubmitterError: `unknown_rating` or `rating_without_image`.
     """
     data = align(scores, answers, plan)
-    labelled = {name: words_of(scores, name, answers) for name in scores.elements}
+    labelled = {name: word_labels(scores, name, answers) for name in scores.elements}
     builder = MeasuredBuilder(plan.n_resamples)
     row = Row(benchmark, revision, metric="", measure="", value=math.nan, variant="paper")
     for part in parts_of(answers):
@@ -81,7 +81,7 @@ def measure(
             add_model_order(builder, replace(of_part, measure="model_pairs_right"), part, data)
         if part.has_words:
             for name, words in labelled.items():
-                add_words(builder, replace(of_part, metric=name), part, words, data)
+                add_word_rows(builder, replace(of_part, metric=name), part, words, data)
     return builder.build()
 
 

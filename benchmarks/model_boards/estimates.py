@@ -196,7 +196,7 @@ def compared(scores: SliceScores, least: int = 2) -> TStatistics:
     return replace(found, p=np.where(found.n < least, np.nan, found.p))
 
 
-def joined(metrics: Sequence[TStatistics], n_models: int) -> Tests:
+def combine_tests(metrics: Sequence[TStatistics], n_models: int) -> Tests:
     """The tests of several metrics as one family.
 
     Args:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -14,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from benchmarks.errors import PlatformError, SubmitterError
 from benchmarks.parquet import parquet_frame
 from benchmarks.published import Paper, papers
+from benchmarks.sources.pins import bundled_bytes
 
 FOLDER = Path(__file__).parent
 MANIFEST = FOLDER / "released.toml"
@@ -121,24 +121,8 @@ def released_bytes(path: str) -> bytes:
         SubmitterError: `data_missing` or `data_malformed`, naming the file.
         PlatformError: `invalid_benchmark`, where the manifest names no such table.
     """
-    file, place = read_manifest().file(path), FOLDER / path
-    remedy = "Restore it: it is part of Assay's source code."
-    try:
-        content = place.read_bytes()
-    except OSError as error:
-        raise SubmitterError(
-            "data_missing",
-            f"The released table {_shown(path)} cannot be read: {error.strerror}.",
-            remedy,
-        ) from error
-    digest = hashlib.sha256(content).hexdigest()
-    if digest != file.sha256:
-        raise SubmitterError(
-            "data_malformed",
-            f"{_shown(path)} has sha256 {digest[:16]}…; {MANIFEST.name} names {file.sha256[:16]}….",
-            remedy,
-        )
-    return content
+    sha256 = read_manifest().file(path).sha256
+    return bundled_bytes(FOLDER / path, sha256, f"benchmarks/released/{path}")
 
 
 def released_table(path: str) -> pd.DataFrame:
@@ -148,13 +132,10 @@ def released_table(path: str) -> pd.DataFrame:
         return parquet_frame(content)
     except pa.ArrowException as error:
         raise SubmitterError(
-            "data_malformed", f"{_shown(path)} is not Parquet: {error}.", "Make the bundle anew."
+            "data_malformed",
+            f"benchmarks/released/{path} is not Parquet: {error}.",
+            "Make the bundle anew.",
         ) from error
-
-
-def _shown(path: str) -> str:
-    """A table's place in the project: messages may be public, so they name no folder of a server."""
-    return f"benchmarks/released/{path}"
 
 
 def sources_of(*paths: str) -> dict[str, str]:

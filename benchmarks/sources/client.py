@@ -66,7 +66,7 @@ def at_home(address: str, home: str) -> str:
         return address
     raise PlatformError(
         "led_astray",
-        f"An answer of {_shown(home)} leads on to {_shown(address)}. That was not followed, since "
+        f"An answer of {_printable_origin(home)} leads on to {_printable_origin(address)}. That was not followed, since "
         "the token would have gone there.",
         "Look at HF_ENDPOINT, and at what stands between this machine and the Hub.",
     )
@@ -125,7 +125,7 @@ def _origin(address: str) -> str:
     return f"{parts.scheme}://{parts.hostname}:{port}" if parts.hostname else ""
 
 
-def _shown(address: str) -> str:
+def _printable_origin(address: str) -> str:
     """The origin, as it may stand in a message."""
     found = _origin(address) or "nowhere"
     return "".join(c if c.isascii() and c.isprintable() else "?" for c in found)[:120]

@@ -34,6 +34,34 @@ def _sha256(path: Path, size: int, changed: int) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def bundled_bytes(place: Path, sha256: str, name: str) -> bytes:
+    """Content of a file that ships with Assay, checked.
+
+    Args:
+        place: of the file.
+        sha256: what its content must have.
+        name: its place in the project; messages may be public and name no folder of a server.
+
+    Raises:
+        SubmitterError: `data_missing` or `data_malformed`, naming the file.
+    """
+    remedy = "Restore it: it is part of Assay's source code."
+    try:
+        content = place.read_bytes()
+    except OSError as error:
+        raise SubmitterError(
+            "data_missing", f"{name} cannot be read: {error.strerror}.", remedy
+        ) from error
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != sha256:
+        raise SubmitterError(
+            "data_malformed",
+            f"{name} has sha256 {digest[:16]}…; it ships with {sha256[:16]}….",
+            remedy,
+        )
+    return content
+
+
 def git_blob_digest(size: int) -> _Hash:
     """Hash object for a content of so many bytes; fed with it, its hexdigest is the git blob's id."""
     return hashlib.sha1(f"blob {size}\0".encode(), usedforsecurity=False)

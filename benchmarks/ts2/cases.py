@@ -19,14 +19,14 @@ def cases(answers: Ts2Answers, texts: Mapping[str, str]) -> pd.DataFrame:
         nodes["pair_id"].tolist(),
         nodes["graph"].tolist(),
         0.0 - nodes["level"].to_numpy(np.float64),
-        [_said(*node) for node in zip(nodes["level"], nodes["label"], strict=True)],
+        [_node_label(*node) for node in zip(nodes["level"], nodes["label"], strict=True)],
         texts=texts,
         skills={graph: [skill] for graph, skill in by_graph["skill"].items() if skill},
         splits=by_graph["split"].to_dict(),
     )
 
 
-def _said(errors: int, label: str) -> str:
+def _node_label(errors: int, label: str) -> str:
     """`2 errors (2b)`; the label is left out where it says no more than the number."""
-    said = "no error" if errors == 0 else f"{errors} error{'s' if errors > 1 else ''}"
-    return said if label == str(errors) else f"{said} ({label})"
+    number = "no error" if errors == 0 else f"{errors} error{'s' if errors > 1 else ''}"
+    return number if label == str(errors) else f"{number} ({label})"

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.arrays import BoolArray, IntArray
-from benchmarks.model_boards.estimates import Consensus, Tests, compared, consensus, joined
+from benchmarks.model_boards.estimates import Consensus, Tests, combine_tests, compared, consensus
 from benchmarks.model_boards.rated_models import SliceScores
 from leaderboard.models.board_missing import why_unranked
 from leaderboard.models.board_selection import Selection, selection
@@ -106,7 +106,7 @@ def _skill_board(chosen: Selection, skill: str | None) -> SkillBoard:
     means = {judge: ranked_means(one, counts, able, tests[judge]) for judge, one in scores.items()}
     witnesses = chosen.distinct(judging)
     found, relations = _consensus(
-        joined([tests[one] for one in witnesses], len(kept)),
+        combine_tests([tests[one] for one in witnesses], len(kept)),
         able,
         scores[lead.entry_id] if lead else None,
     )

@@ -12,7 +12,8 @@ import pandas as pd
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
 from benchmarks.model_boards.rated_models import SliceScores
-from benchmarks.prompt_sets.prompt_set import SetPrompt, over_seeds, skills_of
+from benchmarks.prompt_sets.means import over_seeds
+from benchmarks.prompt_sets.prompt_set import SetPrompt, skills_of
 from leaderboard.models.entries import ModelEntry
 from leaderboard.models.reading import ModelReader
 

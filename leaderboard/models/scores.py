@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from benchmarks.arrays import FloatArray
-from benchmarks.prompt_sets.prompt_set import by_seed
+from benchmarks.prompt_sets.means import by_seed
 from benchmarks.stored_scores import SCHEMA
 from leaderboard.models.entries import ModelEntry
 from leaderboard.store.interface import NotFoundError, Repository

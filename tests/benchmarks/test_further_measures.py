@@ -14,7 +14,7 @@ import pytest
 from benchmarks.errors import PlatformError
 from benchmarks.further_measures import FurtherMeasure, load_further, with_further
 from benchmarks.registry import load_registry
-from benchmarks.rows import Measured, MeasuredBuilder, Row, joined
+from benchmarks.rows import Measured, MeasuredBuilder, Row, concatenate
 from benchmarks.schema import Benchmark, MeasureInfo, ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean
 from tests.benchmarks.toy import PAIRS, Toy
@@ -101,10 +101,10 @@ def test_parts_are_joined_in_their_order_with_their_pools_and_members() -> None:
     second = MeasuredBuilder(5)
     row = Row("toy", "1", "m", "x", 0.5)
     second.add(row, members=np.array([1]), pool=lambda: None)  # type: ignore[arg-type,return-value]
-    both = joined((first, Measured((), np.empty((0, 5))), second.build()))
+    both = concatenate((first, Measured((), np.empty((0, 5))), second.build()))
     assert [r.measure for r in both.rows] == ["mean", "x"]
     assert both.resamples.shape == (2, 5)
     assert both.members[0] is None
     assert both.members[1] is not None
     assert list(both.pools) == [1]
-    assert joined((first,)) is first
+    assert concatenate((first,)) is first

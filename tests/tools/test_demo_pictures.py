@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tools.demo_split.figures import FINE, FULL, OBJECTS, SHAPES, coverage
+from tools.demo_split.outlines import FINE, FULL, OBJECTS, SHAPES, coverage
 from tools.demo_split.pictures import (
     PAINT,
     SIDE,

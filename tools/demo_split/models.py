@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from tools.demo_split.figures import SHAPES
+from tools.demo_split.outlines import SHAPES
 from tools.demo_split.scenes import (
     COLOURS,
     FINGERS,

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.demo.fingerprint import pinned_revision
-from tools.demo_split.figures import FINE, FULL, OBJECTS, OUTLINE, Coverage, coverage
+from tools.demo_split.outlines import FINE, FULL, OBJECTS, OUTLINE, Coverage, coverage
 from tools.demo_split.scenes import COLOURS, MAIN_PART, Chance, Group, Scene, colours_in
 
 SIDE = 128

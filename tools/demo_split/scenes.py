@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from tools.demo_split.figures import PATTERNS, SHAPES
+from tools.demo_split.outlines import PATTERNS, SHAPES
 
 T = TypeVar("T")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from string import Template
 
-from benchmarks.prompt_sets.wanted import Wanted, wanted_files
+from benchmarks.prompt_sets.folder_template import FolderTemplate, template_files
 from evaluator.generation.prompts import ChosenPrompts
 from evaluator.submission.making.skeletons import TEMPLATES
 
@@ -22,13 +22,13 @@ def generations_files(
     readme = Template((TEMPLATES / "generations" / "README.md").read_text(encoding="utf-8"))
     benchmark = (prompts.benchmark if prompts else "") or "BENCHMARK"
     return {
-        **wanted_files(name, _wanted(prompts, seeds)),
+        **template_files(name, _wanted(prompts, seeds)),
         "README.md": readme.substitute(name=name, benchmark=benchmark).encode(),
     }
 
 
-def _wanted(prompts: ChosenPrompts | None, seeds: tuple[int, ...]) -> Wanted:
+def _wanted(prompts: ChosenPrompts | None, seeds: tuple[int, ...]) -> FolderTemplate:
     if prompts is None:
-        return Wanted((), seeds)
+        return FolderTemplate((), seeds)
     texts = [(prompt.prompt_id, prompt.text) for prompt in prompts.prompts]
-    return Wanted(texts, seeds, prompts.benchmark, prompts.revision, prompts.drawing)
+    return FolderTemplate(texts, seeds, prompts.benchmark, prompts.revision, prompts.drawing)

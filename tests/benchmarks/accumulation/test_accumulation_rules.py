@@ -325,6 +325,6 @@ class TestCorrectness:
         assert caught.value.code == "bad_choices"
 
     def test_given_correctness_is_one_or_zero(self) -> None:
-        assert question_scores.given(pd.Series(["1", "0"])).tolist() == [True, False]
+        assert question_scores.stated_correctness(pd.Series(["1", "0"])).tolist() == [True, False]
         with pytest.raises(SubmitterError, match="'' in line 3"):
-            question_scores.given(pd.Series(["1", "", "yes"]))
+            question_scores.stated_correctness(pd.Series(["1", "", "yes"]))

@@ -107,7 +107,7 @@ def test_what_the_printed_tables_or_arithmetic_decide_is_confirmed(found: Erratu
 
 def test_a_cell_is_confirmed_by_its_digits_and_explained_by_the_printed_ones() -> None:
     cell = RecomputedCell("rouge", printed="0.25", correct="0.24", recomputed=0.2449, mistake=0.25)
-    assert (cell.shown, cell.confirmed, cell.explained) == ("0.24", True, True)
+    assert (cell.rounded, cell.confirmed, cell.explained) == ("0.24", True, True)
     other = RecomputedCell("rouge", printed="0.25", correct="0.25", recomputed=0.2449, mistake=None)
     assert (other.confirmed, other.explained) == (False, None)
 

@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks.model_boards.estimates import Tests, compared, estimates, holm_over_metrics, joined
+from benchmarks.model_boards.estimates import (
+    Tests,
+    combine_tests,
+    compared,
+    estimates,
+    holm_over_metrics,
+)
 from benchmarks.model_boards.rated_models import SliceScores
 from benchmarks.statistics.multiplicity import holm
 from benchmarks.statistics.paired import t_statistics
@@ -17,7 +23,7 @@ from benchmarks.statistics.resampling import ResamplingPlan
 
 def between(metrics: list[SliceScores]) -> Tests:
     n_models = metrics[0].sums.shape[1] if metrics else 0
-    return joined([t_statistics(one.by_prompt) for one in metrics], n_models)
+    return combine_tests([t_statistics(one.by_prompt) for one in metrics], n_models)
 
 
 def counts_of(n: int, seed: int = 1, draws: int = 1000) -> np.ndarray:

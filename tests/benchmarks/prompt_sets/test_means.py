@@ -11,14 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.prompt_sets.demo import PROMPT_SETS
+from benchmarks.prompt_sets.means import by_seed, over_seeds
 from benchmarks.prompt_sets.prompt_set import (
     MEASURE,
     PromptAnswers,
     PromptSet,
     SetElement,
     SetPrompt,
-    by_seed,
-    over_seeds,
     pair_id,
     parsed_pair,
     skills_of,

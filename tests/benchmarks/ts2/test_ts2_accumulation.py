@@ -16,8 +16,8 @@ from benchmarks.accumulation.question_scores import (
     QuestionGraph,
     Rule,
     contains_yes,
-    given,
     image_scores,
+    stated_correctness,
     tifa,
 )
 from benchmarks.rows import Row
@@ -88,7 +88,7 @@ def scores(
     table: pd.DataFrame, questions: pd.DataFrame, pairs: pd.DataFrame, rule: Rule
 ) -> pd.Series:
     graph = QuestionGraph.of(questions, notation="ts2", unparsable="refuse")
-    found = AnsweredQuestions.of(table, given(table["correct"]), graph, pairs)
+    found = AnsweredQuestions.of(table, stated_correctness(table["correct"]), graph, pairs)
     return image_scores(found, rule, "empty")
 
 
@@ -100,7 +100,7 @@ def test_dsg_answers_are_correct_where_they_contain_yes(data: Path, blip1: pd.Da
     raw.columns = pd.Index(["text_id", "file", "question_id", "answer"])
     assert (raw["file"].str.removesuffix(".jpg") == blip1["pair_id"]).all()
     assert (raw["question_id"] == blip1["question_id"]).all()
-    assert (contains_yes(raw["answer"]) == given(blip1["correct"])).all()
+    assert (contains_yes(raw["answer"]) == stated_correctness(blip1["correct"])).all()
 
 
 def test_tifa_answers_follow_the_rules_for_two_and_for_more_choices(
@@ -115,7 +115,7 @@ def test_tifa_answers_follow_the_rules_for_two_and_for_more_choices(
     n_choices = asked["choices"].str.count(r"\|") + 1
     assert (int((n_choices == 2).sum()), int((n_choices > 2).sum())) == (13068, 8398)
     correct = tifa(asked["vqa_answer"], asked["mc_answer"], asked["choices"], asked["expected"])
-    assert (correct == given(table["correct"])).all()
+    assert (correct == stated_correctness(table["correct"])).all()
     graph = QuestionGraph.of(questions[["text_id", "question_id"]])
     found = image_scores(AnsweredQuestions.of(table, correct, graph, pairs), "mean", "empty")
     column = released["instruct_blip_tifa"].astype(float)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import tomllib
 
+from benchmarks.prompt_sets.folder_template import MANIFEST, TABLE, FolderTemplate, template_files
 from benchmarks.prompt_sets.prompt_set import Drawing
-from benchmarks.prompt_sets.wanted import MANIFEST, TABLE, Wanted, wanted_files
 from leaderboard.models.model_card import ModelCard
 
-WANTED = Wanted(
+WANTED = FolderTemplate(
     [("A/1", 'a "red" cup\nof tea'), ("a-1", "größer \u2028")],
     (1, 2**64 - 1),
     "gecko_s",
@@ -18,8 +18,8 @@ WANTED = Wanted(
 )
 
 
-def rows(wanted: Wanted) -> list[dict[str, object]]:
-    lines = wanted_files("m", wanted)[TABLE].split(b"\n")
+def rows(wanted: FolderTemplate) -> list[dict[str, object]]:
+    lines = template_files("m", wanted)[TABLE].split(b"\n")
     assert lines.pop() == b""
     return [json.loads(line) for line in lines]
 
@@ -39,7 +39,7 @@ def test_every_prompt_is_wanted_once_with_every_seed() -> None:
 
 
 def test_the_manifest_says_whose_prompts_they_are() -> None:
-    assert tomllib.loads(wanted_files("my-model", WANTED)[MANIFEST].decode()) == {
+    assert tomllib.loads(template_files("my-model", WANTED)[MANIFEST].decode()) == {
         "kind": "generations",
         "name": "my-model",
         "version": "1",
@@ -51,13 +51,13 @@ def test_the_manifest_says_whose_prompts_they_are() -> None:
 
 
 def test_prompts_of_ones_own_name_no_set_and_no_sizes() -> None:
-    own = Wanted([("a", "b")], (1,))
-    assert "benchmark" not in tomllib.loads(wanted_files("m", own)[MANIFEST].decode())
+    own = FolderTemplate([("a", "b")], (1,))
+    assert "benchmark" not in tomllib.loads(template_files("m", own)[MANIFEST].decode())
     assert set(rows(own)[0]) == {"prompt_id", "seed", "file", "prompt"}
 
 
 def test_what_is_commented_out_is_how_the_model_card_is_written() -> None:
-    text = wanted_files("m", WANTED)[MANIFEST].decode()
+    text = template_files("m", WANTED)[MANIFEST].decode()
     given = tomllib.loads(text)
     offered = tomllib.loads(
         "\n".join(

@@ -31,8 +31,8 @@ from benchmarks.commands.common import (
 from benchmarks.errors import SubmitterError
 from benchmarks.fetch import FetchReport
 from benchmarks.fetch import fetch as fetch_files
+from benchmarks.prompt_sets.folder_template import MANIFEST, TABLE, FolderTemplate, template_files
 from benchmarks.prompt_sets.prompt_set import IMAGES, SEEDS, PromptSet, parse_seeds
-from benchmarks.prompt_sets.wanted import MANIFEST, TABLE, Wanted, wanted_files
 from benchmarks.questions import QuestionFolder, Tell, export_questions, key_path
 from benchmarks.schema import Benchmark
 from benchmarks.scores import name_for
@@ -226,7 +226,7 @@ def _write_folder(folder: Path, title: str, export: _Export, seeds: tuple[int, .
     benchmark, table = export.benchmark, _table(export.benchmark, export.data)
     # A benchmark of metrics proposes nothing of its own.
     drawing = benchmark.drawing if isinstance(benchmark, PromptSet) else None
-    wanted = Wanted(
+    wanted = FolderTemplate(
         list(zip(table["prompt_id"], table["prompt"], strict=True)),
         seeds or (drawing.seeds if drawing else SEEDS),
         benchmark.name,
@@ -234,7 +234,7 @@ def _write_folder(folder: Path, title: str, export: _Export, seeds: tuple[int, .
         drawing,
     )
     prompts_file = f"prompts.{export.form}"
-    files = {**wanted_files(title, wanted), prompts_file: _encoded(table, export.form)}
+    files = {**template_files(title, wanted), prompts_file: _encoded(table, export.form)}
     write_new(folder, files, (IMAGES,))
     _say(f"{folder}: {len(table)} prompts in {prompts_file}, {wanted.n_images} images in {TABLE}.")
     _say(f"Put each image where {TABLE} says, and what you know of the model into {MANIFEST}.")
@@ -288,7 +288,7 @@ def questions(
     Example: python -m benchmarks questions ts2 --data data --out questions
     """
     benchmark, console = named(name), errors()
-    with _shown(console) as tell:
+    with _progress(console) as tell:
         folder = export_questions(benchmark, data, out, tell, force=force)
     about, key = QuestionFolder(out).about(benchmark.name), key_path(out, benchmark.name)
     if as_json:
@@ -304,7 +304,7 @@ def questions(
 
 
 @contextmanager
-def _shown(console: Console) -> Iterator[Tell]:
+def _progress(console: Console) -> Iterator[Tell]:
     """A bar where someone looks, a few lines elsewhere."""
     if not (console.is_terminal and sys.stderr.isatty()):
         yield lambda done, total: _line(console, done, total)

@@ -1,7 +1,7 @@
-"""The folder a model developer begins with: which images are wanted, and where each goes.
+"""Template of a folder of generations: its manifest, and a table of the images it needs.
 
 `assay.toml` says what the folder is, with a comment on every key, those about the model commented
-out; `images.jsonl` has a line for each wanted image. With the images in their places it can be
+out; `images.jsonl` has a line for each image. With the images in their places it can be
 submitted as it is.
 """
 
@@ -58,8 +58,8 @@ _ABOUT_THE_MODEL = """
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Images that are wanted: every prompt once with every seed.
+class FolderTemplate:
+    """Folder of generations that is to be filled: every prompt once with every seed.
 
     Attributes:
         prompts: id and text of each.
@@ -81,24 +81,24 @@ class Wanted:
         return len(self.prompts) * len(self.seeds)
 
 
-def wanted_files(name: str, wanted: Wanted) -> dict[str, bytes]:
+def template_files(name: str, template: FolderTemplate) -> dict[str, bytes]:
     """Manifest and table of a new folder, by their names.
 
     Args:
         name: of the model on the boards, checked.
-        wanted: the images.
+        template: what it is for.
     """
-    return {MANIFEST: _manifest(name, wanted), TABLE: b"".join(_lines(wanted))}
+    return {MANIFEST: _manifest(name, template), TABLE: b"".join(_lines(template))}
 
 
-def _manifest(name: str, wanted: Wanted) -> bytes:
+def _manifest(name: str, template: FolderTemplate) -> bytes:
     values = {
         "kind": "generations",
         "name": name,
         "version": "1",
-        "benchmark": wanted.benchmark,
-        "benchmark_revision": wanted.revision,
-        "seeds": list(wanted.seeds),
+        "benchmark": template.benchmark,
+        "benchmark_revision": template.revision,
+        "seeds": list(template.seeds),
         "images": TABLE,
     }
     entries = [
@@ -109,12 +109,12 @@ def _manifest(name: str, wanted: Wanted) -> bytes:
     return ("\n".join(entries) + _ABOUT_THE_MODEL).encode()
 
 
-def _lines(wanted: Wanted) -> Iterator[bytes]:
+def _lines(template: FolderTemplate) -> Iterator[bytes]:
     """Each image's prompt id, seed, file and prompt, and the least and the largest side, in pixels."""
-    drawing = wanted.drawing
+    drawing = template.drawing
     sides = {"least_side": drawing.least_side, "most_side": drawing.most_side} if drawing else {}
-    for prompt_id, text in wanted.prompts:
-        for seed in wanted.seeds:
+    for prompt_id, text in template.prompts:
+        for seed in template.seeds:
             row = {
                 "prompt_id": prompt_id,
                 "seed": seed,
