@@ -130,9 +130,18 @@ def manifest_reading(content: bytes, kind: type[M]) -> ManifestReading[M]:
         # Besides syntax errors: bad UTF-8, numbers of thousands of digits, brackets too deep.
         line = _LINE_OF_TOML.search(str(error))
         return _unread(
-            f"It is not TOML: {error}.", "Correct that line.", int(line[1]) if line else None
+            f"It is not TOML: {_syntax_fault(error)}.",
+            "Correct that line.",
+            int(line[1]) if line else None,
         )
     return _reading(values, kind, key_lines(text))
+
+
+def _syntax_fault(error: ValueError | RecursionError) -> str:
+    """The parser's message; Python's own on its limits depend on the caller or name its settings."""
+    if isinstance(error, RecursionError):
+        return "brackets are nested too deep"
+    return "a number has too many digits" if "set_int_max_str_digits" in str(error) else str(error)
 
 
 def _reading(
