@@ -1,1 +1,1 @@
-"""How submissions are run: taking them, isolating them, scoring, judging, publishing."""
+"""Evaluator: intake, isolation, scoring, judging and publication of submissions."""

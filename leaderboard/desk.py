@@ -1,4 +1,4 @@
-"""What the pages need from the evaluator, as a contract, so that pages never import it."""
+"""Contract between the pages and the evaluator, so that pages never import it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a submission's events add up to."""
+"""Replay of a submission's events into its status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be said of a submission that waits: its place, and when its turn may come."""
+"""Estimate for a waiting submission: its place, and when its turn may come."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose turn it is: the order of what waits, fair among accounts, and how long that will take."""
+"""Order of the queue, fair among accounts, and its expected waiting times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a scorer was put through before it may rank, and what came of it."""
+"""Trust checks of a scorer before it may rank, and their results."""
 
 from __future__ import annotations
 

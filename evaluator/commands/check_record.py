@@ -1,4 +1,4 @@
-"""What `check` tells programs."""
+"""Report of `check` for programs."""
 
 from __future__ import annotations
 

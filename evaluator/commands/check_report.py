@@ -1,4 +1,4 @@
-"""What `check` tells people: problems by place, then what the dry run found.
+"""Report of `check` for people: problems by place, then the findings of the dry run.
 
 File names, messages and logs are a stranger's: all of them are plain `Text` without control
 characters, never markup.

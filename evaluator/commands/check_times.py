@@ -1,4 +1,4 @@
-"""What `check` tells people of time: what was measured, and what every benchmark would take."""
+"""Times in the report of `check`: those measured, and those projected for every benchmark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a module that was checked may rank: one answer for people, programs and exit codes."""
+"""Verdict of `check`: may the module rank; one answer for people, programs and exit codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands share: options, errors, where the store is."""
+"""Shared parts of the commands: options, errors, the store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of the measured slices `compare` shows."""
+"""Choice of the slices that `compare` shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands below a table of comparisons: how its figures were made and what they count."""
+"""Legend below a table of comparisons: how its figures were made and what they count."""
 
 from __future__ import annotations
 

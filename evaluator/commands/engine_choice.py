@@ -1,4 +1,4 @@
-"""Which engine carries a run: options of the commands that score."""
+"""Choice of the engine: options of the commands that score."""
 
 from __future__ import annotations
 

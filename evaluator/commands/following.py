@@ -1,4 +1,4 @@
-"""What `status` and `logs` read again and again while somebody follows a submission."""
+"""Poll of a submission for `status` and `logs` while somebody follows it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What isolates code: an option of the commands that run it."""
+"""Option of the isolation backend, for the commands that run code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a worker's scoring runs: on this machine, or in one job of the Hub for each run."""
+"""Option of the launcher: scoring on this machine, or in one job of the Hub for each run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who types: a local account, of which the operating system knows the name."""
+"""Local account of the person at the terminal, of which the operating system knows the name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether published rows follow from published scores: computed again, and compared."""
+"""Recomputation of published rows from published scores, and their comparison."""
 
 from __future__ import annotations
 

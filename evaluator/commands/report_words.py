@@ -1,4 +1,4 @@
-"""What a report says beside the measures: where a submission stands, and how it was run."""
+"""Texts of a report beside the measures: the submission's state, and its run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `scorers run` says when it is done."""
+"""Report of `scorers run` at its end."""
 
 from __future__ import annotations
 

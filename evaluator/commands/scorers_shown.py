@@ -1,4 +1,4 @@
-"""How rows of the table of metrics, and what one scored, are shown to people and to programs."""
+"""Tables of metrics and of their scores, for people and for programs."""
 
 from __future__ import annotations
 

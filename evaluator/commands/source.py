@@ -1,4 +1,4 @@
-"""What is named on a command line as a submission: a path, or a repository of the Hub."""
+"""Source of a submission as named on a command line: a path, or a repository of the Hub."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What whoever types may see of a submission: all of their own, of others what is public.
+"""Visibility of submissions at the terminal: all of one's own, of others what is public.
 
 All of it raises SubmitterError `unknown_submission`.
 """

@@ -1,4 +1,4 @@
-"""What goes on around a worker while it works: its log, its disk, its health, what wakes it."""
+"""Surroundings of a running worker: its log, its disk, its health, its wake-ups."""
 
 from __future__ import annotations
 

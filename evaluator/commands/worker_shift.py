@@ -1,4 +1,4 @@
-"""One run of the command `worker`: the worker is made, works, and is told to end."""
+"""Run loop of the command `worker`: the worker is made, works, and is told to end."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What `doctor` looks at, part by part: this machine, the store, the queue, the boards."""
+"""Diagnostics of `doctor`, part by part: this machine, the store, the queue, the boards."""

@@ -1,4 +1,4 @@
-"""Whether queue and boards are what events and results add up to, and making them so."""
+"""Check and repair of queue and boards against events and results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `doctor` says of a store on the Hub: the token, the four repositories, the pins."""
+"""Diagnostics of a store on the Hub: the token, the four repositories, the pins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `doctor` says of what a machine keeps: how much there is, and where it ends."""
+"""Diagnostics of a machine's caches: how much there is, and where it ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `doctor` says of this machine: isolation, data, disk, models."""
+"""Diagnostics of this machine: isolation, data, disk, models."""
 
 from __future__ import annotations
 

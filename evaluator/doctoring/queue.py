@@ -1,4 +1,4 @@
-"""What `doctor` says of a store's queue, its workers and what is wrong with them."""
+"""Diagnostics of a store's queue and its workers."""
 
 from __future__ import annotations
 

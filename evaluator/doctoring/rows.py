@@ -1,4 +1,4 @@
-"""One line of what `doctor` says."""
+"""Row of the report of `doctor`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `doctor` says of the settings: where they are from, which are wrong, which secrets are weak."""
+"""Diagnostics of the settings: their origins, which are wrong, which secrets are weak."""
 
 from __future__ import annotations
 

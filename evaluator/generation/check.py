@@ -1,4 +1,4 @@
-"""What a check of generations found: everything that is wrong, and how much is right.
+"""Report of a check of generations: everything that is wrong, and how much is right.
 
 The check itself is `evaluator.submission.generations`, for `check`, the page and the desk alike.
 """

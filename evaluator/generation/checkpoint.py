@@ -1,4 +1,4 @@
-"""Where a pipeline's files are: a folder of one's own, or a commit on the Hub."""
+"""Location of a pipeline's files: a local folder, or a commit on the Hub."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One picture of a few prompts by all seeds, so that people see what was made."""
+"""Contact sheet: a few prompts by all seeds, so that people see what was made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much room images will take."""
+"""Estimate of the room that images will take."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run would do: all that is known before weights are read."""
+"""Outline of a run: all that is known before weights are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run will do, is doing and did, for people at a terminal."""
+"""Overview of a run before, during and after it, for people at a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be known of a pipeline before its weights are read: its class and its image size."""
+"""Class and image size of a pipeline, known before its weights are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is to be drawn, in which order and which batches."""
+"""Plan of a run: its images, their order and batches."""
 
 from __future__ import annotations
 

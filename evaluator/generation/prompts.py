@@ -1,4 +1,4 @@
-"""What is to be drawn: prompts of a benchmark or of a file, and seeds."""
+"""Prompts and seeds of a run: of a benchmark, or of a file."""
 
 from __future__ import annotations
 

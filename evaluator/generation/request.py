@@ -1,4 +1,4 @@
-"""What is wanted of a run, what its folder says about it, and what it did."""
+"""Request of a run, the record of it in its folder, and its outcome."""
 
 from __future__ import annotations
 

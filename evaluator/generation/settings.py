@@ -1,4 +1,4 @@
-"""What makes two images of the same prompt and seed the same: the settings of a run."""
+"""Settings of a run: all that makes two images of the same prompt and seed the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which text encoders leave out the end of a prompt: they do so without an error."""
+"""Truncation by text encoders, which leave out the end of a prompt without an error."""
 
 from __future__ import annotations
 

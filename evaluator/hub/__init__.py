@@ -1,1 +1,1 @@
-"""What is fetched from the Hub: models that modules name, and submissions."""
+"""Fetching from the Hub: models that modules name, and submissions."""

@@ -1,4 +1,4 @@
-"""What the Hub's client raises, in the project's words: who is to blame, and what to do."""
+"""Translation of the Hub client's errors: who is to blame, and what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands on a model shelf, when it was used last, and taking it away again."""
+"""Room of the model cache: its entries, their last use, and their removal."""
 
 from __future__ import annotations
 

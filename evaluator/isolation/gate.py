@@ -1,4 +1,4 @@
-"""What this machine can isolate, as the command line and the app ask for it."""
+"""Sandbox availability on this machine, for the command line and the app."""
 
 from __future__ import annotations
 

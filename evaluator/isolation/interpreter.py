@@ -1,4 +1,4 @@
-"""Which Python runs in a box, and which folders of this machine it needs for that."""
+"""Python interpreter of a box, and the folders of this machine it needs."""
 
 from __future__ import annotations
 

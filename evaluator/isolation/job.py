@@ -1,4 +1,4 @@
-"""What is to be run in a box."""
+"""Job: code that is to be run in a box."""
 
 from __future__ import annotations
 

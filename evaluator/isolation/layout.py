@@ -1,4 +1,4 @@
-"""What a box holds, by the names that things have inside: the same for every backend."""
+"""Layout of a box, by the names that things have inside: the same for every backend."""
 
 from __future__ import annotations
 

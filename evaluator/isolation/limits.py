@@ -1,4 +1,4 @@
-"""What a scoring job may use."""
+"""Limits of a scoring job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which system calls a box may make: one table, from which every backend writes its filter.
+"""System calls of a box: one table, from which every backend writes its filter.
 
 A call that is in neither table does not exist inside (ENOSYS), so that what a kernel gains later
 is refused until somebody has looked at it. Calls of another architecture kill the process.

@@ -1,4 +1,4 @@
-"""What is recorded of a job that ended without scores: an attempt, with a reason people can read."""
+"""Record of a job that ended without scores: an attempt, with a reason people can read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which jobs are to be started, cancelled and accounted for: decided from what is known, no more.
+"""Decision which jobs to start, cancel and account for: a pure function of what is known.
 
 Nothing is remembered between two decisions: the events of the submissions and the labels of the
 jobs say everything, so a launcher that was killed goes on where it was.

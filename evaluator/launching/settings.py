@@ -1,4 +1,4 @@
-"""What a job is started with. It is given questions at most: never answers, never a key."""
+"""Settings of a job. It is given questions at most: never answers, never a key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What metrics that ask questions need of a vision-language model (VLM)."""
+"""Interface of a vision-language model (VLM) to metrics that ask questions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a built-in metric costs on a benchmark: hours, and what they are based on."""
+"""Cost of a built-in metric on a benchmark: hours, and what they are based on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How fast the work is done: measured here, published, or estimated from a GPU's data sheet."""
+"""Rates of work: measured here, published, or estimated from a GPU's data sheet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much a built-in metric has to compute on a benchmark, from its plan: never a guess.
+"""Work of a built-in metric on a benchmark, computed from its plan: never a guess.
 
 The plan says how often everything is done: each distinct image and each distinct text is encoded
 once, a joint model goes once over each pair and may keep what it made of the image. A row says what

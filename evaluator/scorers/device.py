@@ -1,4 +1,4 @@
-"""Whether the device an operator names is there."""
+"""Availability of the device that an operator names."""
 
 from __future__ import annotations
 

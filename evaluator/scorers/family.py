@@ -1,4 +1,4 @@
-"""What a file in `families/` offers."""
+"""Family: the contract of a file in `families/`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where and how a built-in metric is run."""
+"""Run-time environment of a built-in metric."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files of a checkpoint are weights, and which of those can run code when they are read."""
+"""Weight files of a checkpoint, and those of them that can run code when they are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the engine needs of whatever gives the scores: a box, a model in this process, an actor.
+"""Asker: the engine's interface to a box, a model in this process, or an actor.
 
 The engine reads bytes, forms batches and keeps what comes back; an `Asker` turns the bytes of an
 image into what its scorer takes (`ready`, ahead of the device) and asks (`ask`).

@@ -1,4 +1,4 @@
-"""One batch, from encoded images to verdicts: whatever an item does, the others are scored.
+"""Batch, from encoded images to verdicts: whatever an item does, the others are scored.
 
 Every engine works through its batches with this module, beside the asker.
 """

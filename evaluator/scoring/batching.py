@@ -1,4 +1,4 @@
-"""Which images are asked together: neighbours of the plan, of like size and with texts alike."""
+"""Batching: neighbours of the plan, of like size and with texts alike."""
 
 from __future__ import annotations
 

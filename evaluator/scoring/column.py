@@ -1,4 +1,4 @@
-"""What a run came to: the scores of one metric on one benchmark, and how they came about."""
+"""Scores of one metric on one benchmark, and how they came about."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a scorer is: the one contract of submitted modules and of the built-in metrics.
+"""Scorer: the one contract of submitted modules and of the built-in metrics.
 
 A scorer is any object with a method `score`. The other methods are optional, and only make the
 engine's work cheaper: whichever path it takes, a pair gets the same score.

@@ -1,4 +1,4 @@
-"""What carries batches to askers: this process, or the actors of a Ray cluster.
+"""Engines that carry batches to askers: this process, or the actors of a Ray cluster.
 
 Batches are cut before an engine sees them, so every engine asks the same batches, and the same
 batches give the same scores bit for bit.

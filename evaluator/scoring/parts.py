@@ -1,4 +1,4 @@
-"""What is known after some of a run's batches: scores, what led to them, and what they cost."""
+"""Partial results of a run: scores, what led to them, and what they cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of a scorer, in which order: each image once, nothing that tells a label."""
+"""Plan of requests to a scorer: each image once, nothing that tells a label."""
 
 from __future__ import annotations
 

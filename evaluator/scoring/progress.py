@@ -1,4 +1,4 @@
-"""How far a run is, and when it will be done."""
+"""Progress of a run, and its estimated end."""
 
 from __future__ import annotations
 

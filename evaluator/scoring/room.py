@@ -1,4 +1,4 @@
-"""How much an asker takes at once, as it was found to be while it ran out of memory."""
+"""Batch size of an asker, as found while it ran out of memory."""
 
 from __future__ import annotations
 

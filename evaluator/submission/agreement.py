@@ -1,4 +1,4 @@
-"""Whether the author's own check gave the scores that a run gave: a finding, never a failure."""
+"""Agreement of the author's own check with the run's scores: a finding, never a failure."""
 
 from __future__ import annotations
 

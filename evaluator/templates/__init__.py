@@ -1,1 +1,1 @@
-"""What `init` writes into a new folder: skeletons that run as they are. Not part of the evaluator."""
+"""Templates that `init` writes: skeletons that run as they are. Not part of the evaluator."""

@@ -1,4 +1,4 @@
-"""How far a faster precision, or another device, takes the scores from the reference."""
+"""Deviation of scores of a faster precision, or of another device, from the reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which pairs a scorer is tested on."""
+"""Sample of pairs on which a scorer is tested."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of the two roles a worker plays."""
+"""Roles of a worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a route of the API is: one value from which it is served, documented and tested."""
+"""Operation of the API: one value from which a route is served, documented and tested."""
 
 from __future__ import annotations
 

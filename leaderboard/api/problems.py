@@ -1,4 +1,4 @@
-"""What the API answers where it cannot answer: one shape, whatever went wrong."""
+"""Error responses of the API: one shape, whatever went wrong."""
 
 from __future__ import annotations
 

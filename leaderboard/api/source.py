@@ -1,4 +1,4 @@
-"""What the answers of the API are made from: the same readers as the pages'."""
+"""Data source of the API: the same readers as the pages'."""
 
 from __future__ import annotations
 

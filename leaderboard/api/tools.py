@@ -1,4 +1,4 @@
-"""What programs and assistants ask by name: a few questions, each answered from the API's tables."""
+"""Named tools for programs and assistants, each answered from the API's tables."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Who may do what: accounts, rights, acts, quotas, bans, versions."""
+"""Governance: accounts, rights, operator actions, quotas, bans, versions."""

@@ -1,4 +1,4 @@
-"""Who acts: people by the account they signed in with, workers by their name."""
+"""Accounts: people by the account they signed in with, workers by their name."""
 
 from __future__ import annotations
 

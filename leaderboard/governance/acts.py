@@ -1,4 +1,4 @@
-"""What authors and operators do: with submissions, accounts and the policy.
+"""Actions of authors and operators on submissions, accounts and the policy.
 
 Each act is one atomic public commit, with the snapshot in it where boards change and a line in the
 chronicle. Who may do what, and when, is checked against the state the commit is based on.

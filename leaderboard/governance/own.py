@@ -1,4 +1,4 @@
-"""What an account sees of its own submissions, private ones included; operators see all."""
+"""View of an account's own submissions, private ones included; operators see all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an installation allows each account; public, so that everyone can see it in advance."""
+"""Policy of an installation for each account; public, so that everyone can see it in advance."""
 
 from __future__ import annotations
 

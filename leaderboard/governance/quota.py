@@ -1,4 +1,4 @@
-"""What an account has used of its allowance, computed from events alone."""
+"""Use of an account's quota, computed from events alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may do what with a submission, and when: one table, which is the rule, test and legend."""
+"""Rights on submissions by role and state: one table, which is the rule, test and legend."""
 
 from __future__ import annotations
 

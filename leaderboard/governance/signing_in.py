@@ -1,4 +1,4 @@
-"""Who a visitor of the pages is: by the Hub's word, by this machine's, or nobody.
+"""Authentication of visitors: by the Hub's word, by this machine's, or none.
 
 Nothing a visitor writes into a form or a header makes them somebody. A session of the Hub is
 signed by the server; the local identity is given to connections from this machine alone, and never

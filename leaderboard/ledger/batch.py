@@ -1,4 +1,4 @@
-"""What goes into the store together: events of submissions, files, lines of the chronicle."""
+"""Batch of changes for the store: events of submissions, files, lines of the audit log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the private repository keeps: uploads, and of private submissions all that `held/` has."""
+"""Private results: uploads, and all of private submissions below `held/`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which submissions have records that can be read: one that has not stops no other."""
+"""Check that the records of submissions can be read: one that cannot stops no other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the public repository says of a private submission: that there is one, and how it goes.
+"""Redaction of private submissions: the public repository has their ids and states only.
 
 The whole record lies in the private repository below `held/<id>/`, with what its events say beyond
 their state. Nothing here is derived from content, name or author.

@@ -1,4 +1,4 @@
-"""What the public repository keeps of a submission, below `submissions/<id>/`."""
+"""Public files of a submission, below `submissions/<id>/`."""
 
 from __future__ import annotations
 

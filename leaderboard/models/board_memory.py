@@ -1,4 +1,4 @@
-"""What boards of models are made from, kept between looks; several threads may share one."""
+"""Memory cache of the inputs of model boards; several threads may share one."""
 
 from __future__ import annotations
 

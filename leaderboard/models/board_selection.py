@@ -1,4 +1,4 @@
-"""What of a prompt set a query is about: its prompts, its models and the metrics that scored them."""
+"""Selection of a prompt set by a query: its prompts, its models and the metrics that scored."""
 
 from __future__ import annotations
 

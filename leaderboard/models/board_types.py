@@ -1,4 +1,4 @@
-"""What a board of models holds: values that pages, programs and commands show."""
+"""Types of a board of models: values that pages, programs and commands show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which images a model drew: a public table of ids, hashes and sizes, without the images."""
+"""Table of a model's images: ids, hashes and sizes in public, without the images."""
 
 from __future__ import annotations
 

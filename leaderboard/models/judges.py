@@ -1,4 +1,4 @@
-"""Which metrics judge models on which skill: those that the boards of metrics speak for."""
+"""Judges by skill: metrics that the boards of metrics qualify to judge models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the boards of metrics say of every metric on one skill: the evidence by which they judge."""
+"""Evidence on judges: results of every metric on one skill, from the boards of metrics."""
 
 from __future__ import annotations
 

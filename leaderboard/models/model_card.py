@@ -1,4 +1,4 @@
-"""What a submission of generations says of its model, and what was found in its images."""
+"""Model card of a submission of generations, and the findings in its images."""
 
 from __future__ import annotations
 

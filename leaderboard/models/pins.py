@@ -1,4 +1,4 @@
-"""What an operator decided of metrics as judges, where the rule should not: public, with reasons."""
+"""Decisions of operators on judges, where the rule should not decide: public, with reasons."""
 
 from __future__ import annotations
 

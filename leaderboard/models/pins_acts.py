@@ -1,4 +1,4 @@
-"""How operators decide that a metric judges models, or does not: one commit with a ledger line."""
+"""Actions that pin or unpin a judge: one commit with a ledger line."""
 
 from __future__ import annotations
 

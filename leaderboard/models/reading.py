@@ -1,4 +1,4 @@
-"""How pages and programs read the model track: once per change of the store."""
+"""Reader of the model track for pages and programs: once per change of the store."""
 
 from __future__ import annotations
 

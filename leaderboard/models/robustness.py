@@ -1,4 +1,4 @@
-"""What the one-pixel change of Re-Thinking does to each metric's scores of the models' images.
+"""Robustness of metrics' scores to the one-pixel change of Re-Thinking.
 
 Every channel value below 255 is raised by one: no person sees it. A metric whose scores move by as
 much as the models on the board differ by says little of which is better.

@@ -1,4 +1,4 @@
-"""What is known of how models and their order vary over random seeds."""
+"""Types of the variation of models and their order over random seeds."""
 
 from __future__ import annotations
 

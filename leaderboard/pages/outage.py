@@ -1,4 +1,4 @@
-"""What the pages do while the store does not answer: they stay, and they say so."""
+"""Behaviour of the pages during an outage of the store: they stay, and they say so."""
 
 from __future__ import annotations
 

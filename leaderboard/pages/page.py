@@ -1,4 +1,4 @@
-"""What a page is, and what it is given."""
+"""Page: its contract, and the context it is given."""
 
 from __future__ import annotations
 

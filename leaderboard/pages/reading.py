@@ -1,4 +1,4 @@
-"""How pages read the published snapshot: once per change of the store, indexed by slice."""
+"""Reader of the published snapshot: once per change of the store, indexed by slice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who asks: every handler that changes something or shows what is private is told by this."""
+"""Identity of visitors, for every handler that changes something or shows what is private."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What is published of a run, and the snapshot that every page reads."""
+"""Publication of runs, and the snapshot that every page reads."""

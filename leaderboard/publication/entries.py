@@ -1,4 +1,4 @@
-"""Who stands on the boards: one entry for each metric of each published submission."""
+"""Entries of the boards: one for each metric of each published submission."""
 
 from __future__ import annotations
 

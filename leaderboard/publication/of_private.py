@@ -1,4 +1,4 @@
-"""What becomes public when an author publishes a private submission."""
+"""Publication of a private submission by its author."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a snapshot was made from, so that the next one computes only what has changed."""
+"""Origins of a snapshot, so that the next one computes only what has changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One run as it is published: what a board and an entry are made from."""
+"""Published run: the input of boards and entries."""
 
 from __future__ import annotations
 

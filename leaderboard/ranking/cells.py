@@ -1,4 +1,4 @@
-"""One published value of one entry, as boards show and order it."""
+"""Cell: a published value of one entry, as boards show and order it."""
 
 from __future__ import annotations
 

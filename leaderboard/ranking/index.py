@@ -1,4 +1,4 @@
-"""One index over benchmarks, and Borda's count beside it. Pure functions of headline values.
+"""Index over benchmarks, and Borda's count beside it. Pure functions of headline values.
 
 The index of a metric is the weighted mean of its rescaled headlines,
 

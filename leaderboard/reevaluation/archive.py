@@ -1,4 +1,4 @@
-"""Where old results stay when new ones take their place: `at/<tag>/` below the submission's own.
+"""Archive of replaced results: `at/<tag>/` below the submission's own.
 
 They are moved in the commit that replaces them, on the public and the private side alike. No board
 reads them; reports and pages find them by their tag.

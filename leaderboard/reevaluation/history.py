@@ -1,4 +1,4 @@
-"""Which editions a store's benchmarks have had, and up to when submissions were looked through."""
+"""History of the editions of a store's benchmarks, and of the submissions checked for them."""
 
 from __future__ import annotations
 

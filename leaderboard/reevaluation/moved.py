@@ -1,4 +1,4 @@
-"""What moved between two boards of one benchmark: pure, over two rankings of one measure."""
+"""Changes between two boards of one benchmark: pure, over two rankings of one measure."""
 
 from __future__ import annotations
 

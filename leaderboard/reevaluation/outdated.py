@@ -1,4 +1,4 @@
-"""Which submissions have results of another edition than their benchmarks have, and what to do."""
+"""Submissions with results of an older edition than their benchmarks', and what to do."""
 
 from __future__ import annotations
 

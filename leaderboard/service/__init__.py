@@ -1,1 +1,1 @@
-"""What the site and the workers answer to programs: health, metrics, webhooks, what is live."""
+"""Service routes of site and workers: health, metrics, webhooks, live progress."""

@@ -1,4 +1,4 @@
-"""Where the site listens."""
+"""Address at which the site listens."""
 
 from __future__ import annotations
 

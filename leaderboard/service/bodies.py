@@ -1,4 +1,4 @@
-"""What strangers send to the site, read within bounds."""
+"""Request bodies of untrusted users, read within bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How an installation is doing: figures from what was read of it, and a verdict in words.
+"""Health of an installation: figures, and a verdict in words.
 
 Everything here is computed from what `leaderboard.service.looking` read, the time and the disk.
 Nothing in it is secret: submissions are counted and never named.

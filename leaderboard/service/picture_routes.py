@@ -1,4 +1,4 @@
-"""Where pages and programs find the images of benchmarks, as thumbnails."""
+"""Routes of the images of benchmarks, as thumbnails."""
 
 from __future__ import annotations
 

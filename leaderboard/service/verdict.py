@@ -1,4 +1,4 @@
-"""What is wrong with an installation, in words, and what to do about it."""
+"""Faults of an installation, in words, with remedies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the Hub tells of changes: a hint to look at once, never a source of what has changed.
+"""Webhooks of the Hub: a hint to look at once, never a source of what has changed.
 
 A delivery names a repository. Whoever is told looks at the store by itself, so a delivery that is
 lost, repeated, late or forged by somebody with the secret changes nothing but when that happens.

@@ -1,1 +1,1 @@
-"""Where everything is kept: one interface, several implementations with the same atomicity."""
+"""Store: one interface, several implementations with the same atomicity."""

@@ -1,4 +1,4 @@
-"""Which store is meant by a name: a folder of this machine, or repositories of the Hub."""
+"""Store by its name: a folder of this machine, or repositories of the Hub."""
 
 from __future__ import annotations
 

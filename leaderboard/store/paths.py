@@ -1,4 +1,4 @@
-"""Which paths a store takes: the same rule for every implementation.
+"""Paths that a store takes: the same rule for every implementation.
 
 A path is refused before anything is written, because a commit that was decided must be possible.
 """

@@ -1,4 +1,4 @@
-"""Where on this machine cgroups of boxes may be made."""
+"""Places of this machine where cgroups of boxes may be made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What bubblewrap says when it fails, and what an operator can do about it."""
+"""Errors of bubblewrap, with remedies for an operator."""
 
 from __future__ import annotations
 

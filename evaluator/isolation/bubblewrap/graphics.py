@@ -1,4 +1,4 @@
-"""Which device nodes a box is given for a graphics card. UNTRIED: no card was to be had."""
+"""Device nodes of a box for a graphics card. UNTRIED: no card was to be had."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a box looks like from outside, and what killed workers left of theirs."""
+"""State of a box from outside, and leftovers of killed workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the worker is root: the files of a box, shown to its user whatever folder they lie in.
+"""Staging of a box's files where the worker is root: readable to the box's user in any folder.
 
 A box runs as a user who may not pass through, say, `/root`. So its files are bound to a place of
 their own first, in a mount namespace that only the starting thread and the box have: nothing of

@@ -1,4 +1,4 @@
-"""What an engine is told about a box: pure, so that every word of it can be read in a test."""
+"""Arguments of a container engine: pure, so that every word of them can be read in a test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the kernel counts for a container, whose cgroups its engine made, and the bounds it keeps."""
+"""Cgroup of a container, made by its engine: the kernel's counts and limits."""
 
 from __future__ import annotations
 

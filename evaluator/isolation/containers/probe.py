@@ -1,4 +1,4 @@
-"""What a container is found to be, from inside and from outside."""
+"""Probe of a container, from inside and from outside."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What belongs to one worker's containers, and is removed where that worker was killed."""
+"""Sweep of a killed worker's containers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an operator is told where a container does not start."""
+"""Messages for an operator where a container does not start."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What runs in a box: bound into it by itself, so only the standard library is imported here."""
+"""Code inside a box: bound into it by itself, so only the standard library is imported here."""

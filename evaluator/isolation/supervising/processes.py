@@ -1,4 +1,4 @@
-"""What the kernel says about processes: who is in a box, and how much memory they hold."""
+"""Processes of a box and their memory, as the kernel reports them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""One file per family, each with a `FAMILY`; found by name, imported only when it is used."""
+"""Families of metrics, a file each with a `FAMILY`; found by name, imported only when used."""

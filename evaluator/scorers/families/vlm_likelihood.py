@@ -1,4 +1,4 @@
-"""One question to a vision-language model that holds the whole prompt: how likely is its yes?
+"""Likelihood of yes: a vision-language model is asked one question with the whole prompt.
 
 VQAScore (Lin et al. 2024), CROCScore (Leiter et al. 2025) and visual entailment as Gecko uses it
 (Wiles et al. 2024) differ in the question, in the answers that count and in how their

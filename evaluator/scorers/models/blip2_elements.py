@@ -1,4 +1,4 @@
-"""Where the elements of a prompt lie among the tokens that FGA-BLIP2 reads."""
+"""Elements of a prompt among the tokens that FGA-BLIP2 reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What leads up to the answers: prompts to images, begun in the decoder, as much as is shared."""
+"""Shared prefixes of answers: prompts to images, begun in the decoder, as much as is shared."""
 
 from __future__ import annotations
 

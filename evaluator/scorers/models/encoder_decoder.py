@@ -1,4 +1,4 @@
-"""What encoder-decoder VLMs have in common: a prompt with its image is encoded, answers decoded."""
+"""Encoder-decoder VLMs: a prompt with its image is encoded, answers are decoded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether one text entails another, by a T5 that answers 1 or 0."""
+"""Entailment of one text by another, by a T5 that answers 1 or 0."""
 
 from __future__ import annotations
 

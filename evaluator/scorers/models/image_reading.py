@@ -1,4 +1,4 @@
-"""What is done to an image before, or in place of, a checkpoint's own image processor."""
+"""Image preprocessing before, or in place of, a checkpoint's own image processor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be seen in an image, in words: one caption of it all, and captions of its regions.
+"""Captions of an image: one of it all, and those of its regions.
 
     python -m evaluator.scorers.models.region_captions IMAGE...
 

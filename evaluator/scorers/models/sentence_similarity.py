@@ -1,4 +1,4 @@
-"""How near sentences are: cosines of mean-pooled token states (Sentence-BERT)."""
+"""Similarity of sentences: cosines of mean-pooled token states (Sentence-BERT)."""
 
 from __future__ import annotations
 

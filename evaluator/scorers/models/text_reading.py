@@ -1,4 +1,4 @@
-"""How prompts become token numbers: prefix, longest length, padding, and what is cut."""
+"""Tokenization of prompts: prefix, longest length, padding, and truncation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How an image and a prompt are put before a vision-language model (VLM)."""
+"""Inputs of a vision-language model (VLM) from an image and a prompt."""
 
 from __future__ import annotations
 

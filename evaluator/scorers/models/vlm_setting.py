@@ -1,4 +1,4 @@
-"""What every loader of a VLM is given."""
+"""Settings of every loader of a VLM."""
 
 from __future__ import annotations
 

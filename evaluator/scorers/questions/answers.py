@@ -1,4 +1,4 @@
-"""What a model meant: its words turned into yes or no, or into one of the choices."""
+"""Answers of a model, parsed into yes or no, or into one of the choices."""
 
 from __future__ import annotations
 

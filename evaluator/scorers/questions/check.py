@@ -1,4 +1,4 @@
-"""What is wrong with a question file: every problem, with its line."""
+"""Check of a question file: every problem, with its line."""
 
 from __future__ import annotations
 

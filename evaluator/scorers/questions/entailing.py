@@ -1,4 +1,4 @@
-"""Whether a prompt entails what a question with its answer says."""
+"""Entailment of a question with its answer by the prompt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a metric that asks questions has of its own; `QuestionScorer` does what all share."""
+"""Own part of a metric that asks questions; `QuestionScorer` does what all share."""
 
 from __future__ import annotations
 

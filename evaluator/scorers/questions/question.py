@@ -1,4 +1,4 @@
-"""One line of a question file."""
+"""Question: a line of a question file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people say of questions, put into the file."""
+"""Review of questions by people, put into the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model in this process needs of its device: settings, memory, and errors that mean it.
+"""Device of a model in this process: settings, memory, and errors that mean it.
 
 torch is imported by whoever loads a model; without one there is nothing to set.
 """

@@ -1,4 +1,4 @@
-"""What must be equal for two runs of a built-in metric to give the same scores."""
+"""Fingerprint of a run of a built-in metric: runs that share it give the same scores."""
 
 from __future__ import annotations
 

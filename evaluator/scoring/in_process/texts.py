@@ -1,4 +1,4 @@
-"""What a reader must know about the texts of a run: not read to their end, or empty."""
+"""Notes on the texts of a run: truncated, or empty."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Ray makes an actor of; what the actor does is in `host`."""
+"""Ray actor; what it does is in `host`."""
 
 from __future__ import annotations
 

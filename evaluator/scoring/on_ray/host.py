@@ -1,4 +1,4 @@
-"""One asker in an actor: the thread that asks it, and threads that make images ready for it."""
+"""Asker in an actor: the thread that asks it, and threads that make images ready for it."""
 
 from __future__ import annotations
 

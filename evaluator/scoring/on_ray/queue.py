@@ -1,4 +1,4 @@
-"""Which batch an actor is given next, and what becomes of batches whose actor died."""
+"""Queue of batches: the next one for an actor, and those whose actor died."""
 
 from __future__ import annotations
 

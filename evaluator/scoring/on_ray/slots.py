@@ -1,4 +1,4 @@
-"""How many actors there are, and what each of them is given of a cluster."""
+"""Number of actors, and each one's share of a cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the readers of folders, zips and tars hand to the intake: one entry after the other."""
+"""Entry of an archive: the readers of folders, zips and tars give one after the other."""
 
 from __future__ import annotations
 

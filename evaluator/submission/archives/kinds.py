@@ -1,4 +1,4 @@
-"""Which kinds of files are not taken, told by their names and by their first bytes.
+"""Kinds of files that are refused, told by their names and by their first bytes.
 
 Weights come as safetensors only. Whatever is loaded runs in a box all the same; this is so that a
 reader of a submission can tell what it will do from its sources.

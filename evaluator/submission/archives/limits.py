@@ -1,4 +1,4 @@
-"""How much a submitted archive may hold: every bound of the intake in one place."""
+"""Limits of a submitted archive: every bound of the intake in one place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which names a file of a submission may have: plain on every disk, and readable as they are."""
+"""Names of files in a submission: plain on every disk, and readable as they are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an image, a text and a pair cost a scorer in its box, found by asking differently.
+"""Costs of an image, a text and a pair to a scorer in its box, found by asking differently.
 
 Three requests tell them apart: many images with one text; one image with many texts that are new;
 the same once more, when an encoder of texts has its vectors already. Each is asked with pictures of

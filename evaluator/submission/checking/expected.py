@@ -1,4 +1,4 @@
-"""What a dry run lets one expect of a whole run: the time on every benchmark."""
+"""Expected time of a whole run on every benchmark, from a dry run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a scorer would take on each benchmark, from what it costs here: pure arithmetic."""
+"""Projection of a scorer's time to each benchmark, from its costs here: pure arithmetic."""
 
 from __future__ import annotations
 

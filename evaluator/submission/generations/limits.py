@@ -1,4 +1,4 @@
-"""How much a submission of generations may hold: images are many, and each is small."""
+"""Limits of a submission of generations: images are many, and each is small."""
 
 from __future__ import annotations
 

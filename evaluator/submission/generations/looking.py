@@ -1,4 +1,4 @@
-"""One look at one image: it is decoded once, and all that is asked of it is answered then."""
+"""Inspection of one image: decoded once, and every check answered then."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether images are, to the eye, those that another model gave before: a flag, never a verdict.
+"""Near-duplicates of another model's earlier images: a flag, never a verdict.
 
 Of every submission three numbers are kept for each image (`hashes/<submission>.parquet` in the
 private repository). Two images of one prompt are the same where their perceptual hashes hardly

@@ -1,4 +1,4 @@
-"""What generations may come as: a folder, an archive or Parquet, all read in the same way."""
+"""Sources of generations: a folder, an archive or Parquet, all read in the same way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose prompts were drawn, as a manifest names them."""
+"""Prompt set of a submission of generations, as its manifest names it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which images must be there: every prompt of a set, once with every seed."""
+"""Required images: every prompt of a set, once with every seed."""
 
 from __future__ import annotations
 

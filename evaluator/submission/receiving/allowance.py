@@ -1,4 +1,4 @@
-"""Whether an account may submit one more: not shut out, and within what everyone is allowed."""
+"""Quota check: the account is not banned, and within what everyone is allowed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the desk does with the images of a model: fetches, checks, and finds whose they look like."""
+"""Intake of a model's images: fetched, checked, and compared with those of others."""
 
 from __future__ import annotations
 

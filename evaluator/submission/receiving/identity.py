@@ -1,4 +1,4 @@
-"""What makes two submissions one: the same content, under the same name, from the same account."""
+"""Identity of a submission: the same content, under the same name, from the same account."""
 
 from __future__ import annotations
 

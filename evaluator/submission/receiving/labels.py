@@ -1,4 +1,4 @@
-"""How submissions are named and signed: what strangers type, made fit for the boards."""
+"""Names and signatures of submissions: untrusted text, made fit for the boards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What metrics of CROC inherit from: the same name and methods, written for Assay."""
+"""Base class of CROC's metrics: the same name and methods, written for Assay."""
 
 from __future__ import annotations
 

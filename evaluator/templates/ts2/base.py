@@ -1,4 +1,4 @@
-"""What metrics of T2IScoreScore inherit from: the same names and methods, written for Assay."""
+"""Base classes of T2IScoreScore's metrics: the same names and methods, written for Assay."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a worker claims, holds and hands back, and how it shows that it lives."""
+"""Claims of a worker: made, held and released, with its sign of life."""

@@ -1,4 +1,4 @@
-"""Which submissions a worker may take, taking them, and whether they are still its own.
+"""Claiming of submissions, and the check that claims still hold.
 
 Several are claimed in one commit where the store wants that, in fair order, and never more than
 this worker's share of what waits. Which ones is decided anew from the state each try of the commit

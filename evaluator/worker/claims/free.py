@@ -1,4 +1,4 @@
-"""What may be claimed."""
+"""Submissions that may be claimed."""
 
 from __future__ import annotations
 

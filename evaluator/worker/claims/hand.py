@@ -1,4 +1,4 @@
-"""What a worker holds, from its claims until the store has the ends of them."""
+"""Claimed jobs of a worker, until the store has their ends."""
 
 from __future__ import annotations
 

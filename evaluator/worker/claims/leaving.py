@@ -1,4 +1,4 @@
-"""What a worker does last: it sends what is finished and hands back what is not."""
+"""Release of claims: finished jobs are sent, the others handed back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the worker that holds a submission is gone, by its pulse, its lock and its lease."""
+"""Liveness of the worker that holds a submission, by its heartbeat, its lock and its lease."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long runs take here: for how long a claim is to hold, and how much is claimed at once."""
+"""Runtime estimates: for how long a claim is to hold, and how much is claimed at once."""
 
 from __future__ import annotations
 

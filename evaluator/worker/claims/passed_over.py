@@ -1,4 +1,4 @@
-"""What a worker cannot claim because what is stored of it is broken; the others go on."""
+"""Skipped jobs, whose stored files are broken; the others go on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which workers of this machine live, by locks that end with their process."""
+"""Process locks of the workers of this machine, which end with their process."""
 
 from __future__ import annotations
 

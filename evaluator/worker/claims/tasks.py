@@ -1,4 +1,4 @@
-"""What a worker holds: submissions it has claimed, and those it has finished."""
+"""Tasks of a worker: submissions it has claimed, and those it has finished."""
 
 from __future__ import annotations
 

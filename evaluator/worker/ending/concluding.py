@@ -1,4 +1,4 @@
-"""How a worker ends a submission that it does not publish: with a state and a reason, always."""
+"""End of a submission that is not published: with a state and a reason, always."""
 
 from __future__ import annotations
 

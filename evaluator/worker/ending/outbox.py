@@ -1,4 +1,4 @@
-"""What a worker has finished, on its disk until it is published: an outage of the store costs none.
+"""Spool of finished runs on disk until they are published: an outage of the store costs none.
 
 An entry is a folder `<id>/` with what a judge needs (`handed_over`) and `entry.json`, which says
 for which request it was made. It is written beside its place, synced and renamed, so it is there

@@ -1,4 +1,4 @@
-"""What a worker has finished, on its way to the store: kept, then published or handed over together.
+"""Publish queue: finished runs are kept, then published or handed to a judge together.
 
 What goes out is on disk first (`outbox`). It goes when there is enough for one commit, when nothing
 is left to do, when it has waited long enough, and when the worker stops. A store that fails costs

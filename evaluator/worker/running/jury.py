@@ -1,4 +1,4 @@
-"""What a worker must know to score generations: the metrics, their code, and what they gave before."""
+"""Judge set: metrics that score generations, their code, and their earlier scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the engine counted and found, as the records that are stored with a result."""
+"""Records of a run: the engine's counts and findings, as stored with a result."""
 
 from __future__ import annotations
 

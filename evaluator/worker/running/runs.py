@@ -1,4 +1,4 @@
-"""One submission, opened for scoring: a file that is read, or a module that is asked."""
+"""Run of one submission: a file that is read, or a module that is asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a worker's disk holds that can be had again, in the order in which it is given up.
+"""Evictable content of a worker's disk, in the order in which it is given up.
 
 The outbox is none of it: what lies there was finished and is not published yet.
 """

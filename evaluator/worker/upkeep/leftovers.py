@@ -1,4 +1,4 @@
-"""What is left of submissions that are over, on the worker's disk and in the store; it is removed."""
+"""Leftovers of ended submissions, on the worker's disk and in the store, and their removal."""
 
 from __future__ import annotations
 

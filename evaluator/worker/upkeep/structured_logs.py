@@ -1,4 +1,4 @@
-"""What a worker logs: as text for people, or one JSON object a line for programs.
+"""Logs of a worker: text for people, or one JSON object a line for programs.
 
 Whatever the form, no secret is written, and each submission has a bounded file of its own.
 """

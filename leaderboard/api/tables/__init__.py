@@ -1,1 +1,1 @@
-"""What each route of the API answers, as tables."""
+"""Answers of the API's routes, as tables."""

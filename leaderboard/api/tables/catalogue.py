@@ -1,4 +1,4 @@
-"""What there is: benchmarks with their measures, and entries with all of their results."""
+"""Catalogue: benchmarks with their measures, and entries with all of their results."""
 
 from __future__ import annotations
 

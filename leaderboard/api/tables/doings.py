@@ -1,4 +1,4 @@
-"""What is done: the queue, and the public ledger."""
+"""Activity: the queue, and the public ledger."""
 
 from __future__ import annotations
 

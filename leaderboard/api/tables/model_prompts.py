@@ -1,4 +1,4 @@
-"""What models drew of a prompt, with the scores of one metric."""
+"""Generations of a prompt by all models, with the scores of one metric."""
 
 from __future__ import annotations
 

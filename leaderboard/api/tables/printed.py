@@ -1,4 +1,4 @@
-"""What papers print for a ranking, as a table of its own: no row of it is in any ranking."""
+"""Published values for a ranking, as a table of its own: no row of it is in any ranking."""
 
 from __future__ import annotations
 

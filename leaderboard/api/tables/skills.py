@@ -1,4 +1,4 @@
-"""Which metrics judge a skill best, over the benchmarks that measure it."""
+"""Ranking of metrics on a skill, over the benchmarks that measure it."""
 
 from __future__ import annotations
 

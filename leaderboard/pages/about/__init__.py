@@ -1,1 +1,1 @@
-"""What the words mean, and what is known to be wrong."""
+"""Pages that explain: methods, and known errors."""

@@ -1,4 +1,4 @@
-"""What every figure means."""
+"""Page of methods: the meaning of every figure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a ranking is laid out: further columns, pinned rows, what it is sorted by, and which page.
+"""Layout of a ranking: further columns, pinned rows, sort order, and page.
 
 None of it changes who is ranked or how: ranks, tiers and the search are always those of all rows.
 """

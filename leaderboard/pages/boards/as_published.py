@@ -1,4 +1,4 @@
-"""What papers print for a measure, beside the ranking and never in it."""
+"""Published values for a measure, beside the ranking and never in it."""
 
 from __future__ import annotations
 

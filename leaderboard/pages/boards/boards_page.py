@@ -1,4 +1,4 @@
-"""One ranking at a time: what is ranked and among whom is chosen here or comes with the link."""
+"""Page of one ranking, chosen with its controls or by the link."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is filtered, as chips that are undone one by one."""
+"""Chips of active filters, each undone on its own."""
 
 from __future__ import annotations
 

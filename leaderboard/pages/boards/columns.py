@@ -1,4 +1,4 @@
-"""What may stand beside the ranked measure: every other value of the board, and what runs cost."""
+"""Further columns of a ranking: every other value of the board, and the costs of runs."""
 
 from __future__ import annotations
 

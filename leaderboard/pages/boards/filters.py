@@ -1,4 +1,4 @@
-"""Which entries of a board are looked at: what a link or a control asks for, and whom it keeps."""
+"""Filters of entries: parsed from a link or a control, and applied to a board."""
 
 from __future__ import annotations
 

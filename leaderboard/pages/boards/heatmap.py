@@ -1,4 +1,4 @@
-"""One measure of every metric by skill, as a coloured table: where metrics truly differ."""
+"""Heatmap of one measure by metric and skill, marked where metrics differ significantly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the rows of a ranking need beside the ranking: columns, pins, links, and which rows."""
+"""Inputs of a ranking's rows beside the ranking: columns, pins, links, and pages."""
 
 from __future__ import annotations
 

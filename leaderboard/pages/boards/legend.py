@@ -1,4 +1,4 @@
-"""What a ranking says about itself: how ranks and tiers were made, and where there are none."""
+"""Legend of a ranking: how ranks and tiers were made, and where there are none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of the boards is being looked at: from and to a link, and onto what exists."""
+"""Query of the boards page: to and from a link, resolved to what exists."""
 
 from __future__ import annotations
 

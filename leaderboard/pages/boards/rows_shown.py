@@ -1,4 +1,4 @@
-"""Which rows of a ranking are shown, as HTML: pins, the bar of what is pinned, and the pages."""
+"""Rows of a ranking as HTML: pins, the bar of pinned entries, and the pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One ranking as an HTML table: rank range, P(best), metric, value on a common axis, cost."""
+"""Ranking as an HTML table: rank range, P(best), metric, value on a common axis, cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How alike the metrics of a board are, and where two of them disagree, as HTML."""
+"""Agreement between the metrics of a board, and disagreements of a pair, as HTML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which two metrics are compared, and by what: from and to a link, and onto what exists."""
+"""Query of the comparison page: two metrics and a measure, to and from a link."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page of two metrics shows, as comparisons: the chosen one, by skill and by measure."""
+"""Comparisons of two metrics: the chosen one, by skill and by measure."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a link to a page says of itself where it is shared: title, summary and a picture."""
+"""Heads of pages for shared links: title, summary and a picture."""

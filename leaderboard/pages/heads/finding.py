@@ -1,4 +1,4 @@
-"""Which head a request gets: that of its view, or the page's own."""
+"""Choice of a request's head: that of its view, or the page's own."""
 
 from __future__ import annotations
 

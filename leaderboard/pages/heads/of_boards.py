@@ -1,4 +1,4 @@
-"""What a ranking and a comparison say of themselves. Only what is stored is read, nothing tested."""
+"""Heads of rankings and comparisons, from stored results; nothing is tested anew."""
 
 from __future__ import annotations
 

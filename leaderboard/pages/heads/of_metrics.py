@@ -1,4 +1,4 @@
-"""What the pages of one metric, of all metrics and of items say of themselves."""
+"""Heads of the pages of one metric, of all metrics and of items."""
 
 from __future__ import annotations
 

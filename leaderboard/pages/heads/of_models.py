@@ -1,4 +1,4 @@
-"""What the pages of the model track say of themselves."""
+"""Heads of the pages of the model track."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each page says of itself, whatever is looked at."""
+"""Fixed head of each page, for any view."""
 
 from __future__ import annotations
 

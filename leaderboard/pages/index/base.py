@@ -1,4 +1,4 @@
-"""What no weight changes: the benchmarks of the index, its metrics and their joint resamples."""
+"""Inputs of the index before weights: its benchmarks, metrics and joint resamples."""
 
 from __future__ import annotations
 

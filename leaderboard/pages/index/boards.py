@@ -1,4 +1,4 @@
-"""What of the boards takes part in the index over benchmarks, and with what weight to begin with."""
+"""Boards that take part in the index over benchmarks, with their default weights."""
 
 from __future__ import annotations
 

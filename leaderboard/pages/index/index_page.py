@@ -1,4 +1,4 @@
-"""One index over benchmarks; weights and order are chosen here or come with the link."""
+"""Page of the index over benchmarks; weights and order are chosen here or by the link."""
 
 from __future__ import annotations
 

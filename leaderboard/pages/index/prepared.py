@@ -1,4 +1,4 @@
-"""What of the index no weight changes, made once for all pages that show it."""
+"""Inputs of the index before weights, made once for all pages that show it."""
 
 from __future__ import annotations
 

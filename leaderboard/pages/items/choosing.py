@@ -1,4 +1,4 @@
-"""Which cases are listed in what order, and what they add up to."""
+"""Selection, order and totals of cases."""
 
 from __future__ import annotations
 

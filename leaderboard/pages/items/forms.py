@@ -1,4 +1,4 @@
-"""What the item browser is steered with: one form, whose address is the link to the view."""
+"""Form of the item browser, whose address is the link to the view."""
 
 from __future__ import annotations
 

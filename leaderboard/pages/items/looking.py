@@ -1,4 +1,4 @@
-"""What of the cases may be looked at, and how metrics do on it: for the page and for programs."""
+"""Selection of cases with the metrics' results on it: for the page and for programs."""
 
 from __future__ import annotations
 

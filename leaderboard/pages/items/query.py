@@ -1,4 +1,4 @@
-"""What the item browser is asked for: from and to a link, and onto what exists."""
+"""Query of the item browser: to and from a link, resolved to what exists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the item browser reads cases and scores: once each, within bounds of memory."""
+"""Reader of cases and scores: once each, within bounds of memory."""
 
 from __future__ import annotations
 

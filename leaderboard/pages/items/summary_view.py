@@ -1,4 +1,4 @@
-"""What metrics do on all the cases that are looked at: shares with intervals, and a histogram."""
+"""Summary of metrics over the selected cases: shares with intervals, and a histogram."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One case as it is shown: its images, what people said of them, and what metrics made of it."""
+"""Tile of one case: its images, its human ratings, and the metrics' scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the ledger is asked for, as an address has it."""
+"""Query of the ledger page, from an address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page says where there is no such metric on the boards."""
+"""Page of a metric that is not on the boards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How to cite a benchmark and an entry, as BibTeX."""
+"""BibTeX entries of a benchmark and of an entry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which metric is looked at: from a link, and onto what exists or existed."""
+"""Query of the metric page: from a link, resolved to a metric that exists or existed."""
 
 from __future__ import annotations
 

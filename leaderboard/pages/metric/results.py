@@ -1,4 +1,4 @@
-"""What a metric has on every benchmark, gathered from the boards."""
+"""Results of a metric on every benchmark, gathered from the boards."""
 
 from __future__ import annotations
 

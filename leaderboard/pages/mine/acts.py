@@ -1,4 +1,4 @@
-"""What the buttons of 'My submissions' do. Rights are checked where the act is, not by a button."""
+"""Buttons of 'My submissions'. Rights are checked where the action is, not by a button."""
 
 from __future__ import annotations
 

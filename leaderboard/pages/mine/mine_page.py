@@ -1,4 +1,4 @@
-"""What somebody submitted, private submissions included, and what they may do with it."""
+"""Page of an account's own submissions, private ones included, and the actions on them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""One text-to-image model."""
+"""Page of one text-to-image model."""

@@ -1,4 +1,4 @@
-"""What is known of a model: its card, what was found in its images, and how they can be made again."""
+"""Facts about a model: its card, the findings in its images, and how to make them again."""
 
 from __future__ import annotations
 

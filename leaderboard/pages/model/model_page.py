@@ -1,4 +1,4 @@
-"""One model: its card, its images, what every metric makes of them, and how steady that is."""
+"""Page of one model: its card, its images, its scores by every metric, and their variation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is looked at of one model: from and to a link."""
+"""Query of the model page: to and from a link."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How one model varies over its seeds, by one metric."""
+"""Variation of one model over its seeds, by one metric."""
 
 from __future__ import annotations
 

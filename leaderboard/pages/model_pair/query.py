@@ -1,4 +1,4 @@
-"""Which two models are compared: from and to a link."""
+"""Query of the page of two models: to and from a link."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where trusted metrics disagree about two models: said, never averaged away."""
+"""Disagreements of qualified metrics about two models: stated, never averaged away."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of each model and its images: as its developer declares it, and as it was found."""
+"""Facts about each model and its images: declared by its developer, and found in them."""
 
 from __future__ import annotations
 

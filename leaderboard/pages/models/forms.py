@@ -1,4 +1,4 @@
-"""What the pages of the model track are steered with: a form whose address is the link."""
+"""Forms of the model track's pages, whose address is the link."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which metrics judge the models, and what earned them that."""
+"""View of the metrics that judge models, with the evidence that qualifies them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the pages of the track look at beside the board: the metric whose scores are shown."""
+"""Selection of the metric whose scores the pages of the track show beside the board."""
 
 from __future__ import annotations
 

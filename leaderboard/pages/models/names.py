@@ -1,4 +1,4 @@
-"""How models and the metrics that judge them are called on every page of the track."""
+"""Display names of models and judges on every page of the track."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How well the metrics that score the models order other models, held against people."""
+"""Agreement of the judges' order of other models with that of people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What papers say of models on the same prompts: beside the board, never on it."""
+"""Published results of models on the same prompts: beside the board, never on it."""
 
 from __future__ import annotations
 

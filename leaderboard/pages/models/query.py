@@ -1,4 +1,4 @@
-"""What of the model track is looked at: from and to a link, and onto what exists."""
+"""Query of the model track: to and from a link, resolved to what exists."""
 
 from __future__ import annotations
 

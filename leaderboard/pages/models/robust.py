@@ -1,4 +1,4 @@
-"""What a change of pixels that nobody sees does to the metrics that score the models."""
+"""View of the judges' robustness to a change of pixels that nobody sees."""
 
 from __future__ import annotations
 

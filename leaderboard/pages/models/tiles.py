@@ -1,4 +1,4 @@
-"""What models drew of a prompt: pictures with the score that one metric gave them."""
+"""Tiles of generations of a prompt, with the score of one metric."""
 
 from __future__ import annotations
 

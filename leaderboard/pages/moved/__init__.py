@@ -1,1 +1,1 @@
-"""What moved between two revisions of a benchmark."""
+"""Changes between two revisions of a benchmark."""

@@ -1,4 +1,4 @@
-"""What moved between two revisions of a benchmark; which, and by what measure, is in the link."""
+"""Page of the changes between two revisions of a benchmark, chosen by the link."""
 
 from __future__ import annotations
 

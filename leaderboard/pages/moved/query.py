@@ -1,4 +1,4 @@
-"""Which two boards are compared, and by what: from and to a link, and onto what exists."""
+"""Query of the page of changes: two boards and a measure, to and from a link."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What changed lately: publications, and what the ledger says happened to boards and entries."""
+"""Recent changes: publications, and events of the ledger on boards and entries."""
 
 from __future__ import annotations
 

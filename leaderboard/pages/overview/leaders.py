@@ -1,4 +1,4 @@
-"""Who leads each board, by how much, and whether the data tell the leader from the others."""
+"""Leader of each board, its margin, and whether it is significant."""
 
 from __future__ import annotations
 

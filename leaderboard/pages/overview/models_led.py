@@ -1,4 +1,4 @@
-"""Who leads the boards of text-to-image models, one card for each prompt set that has some."""
+"""Leaders of the boards of text-to-image models, one card for each prompt set that has some."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How metrics stand over all benchmarks: one matrix of all."""
+"""Standings of metrics over all benchmarks, as one matrix."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""One prompt, and what models drew of it."""
+"""Page of one prompt, and its generations by all models."""

@@ -1,4 +1,4 @@
-"""One prompt: what every model drew of it, by the score of one metric."""
+"""Page of one prompt: its generations by every model, by the score of one metric."""
 
 from __future__ import annotations
 

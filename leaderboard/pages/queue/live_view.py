@@ -1,4 +1,4 @@
-"""What happens to one submission right now, as HTML: who has it, how far it is, what it says."""
+"""Live view of a submission as HTML: its worker, its progress, its output."""
 
 from __future__ import annotations
 

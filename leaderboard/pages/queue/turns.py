@@ -1,4 +1,4 @@
-"""Whose turn it is, as the pages say it."""
+"""Order of the queue, in words for the pages."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How models vary over their seeds."""
+"""Page of the variation of models over their seeds."""

@@ -1,4 +1,4 @@
-"""Whether the order of the models holds over random seeds, and how much each varies."""
+"""Page of the order of models over random seeds, and the variation of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much the mean of each model varies over its own seeds, by one metric."""
+"""Variation of each model's mean over its own seeds, by one metric."""
 
 from __future__ import annotations
 

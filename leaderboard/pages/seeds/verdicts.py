@@ -1,4 +1,4 @@
-"""Whether the order of the models holds over seeds, metric by metric."""
+"""Verdicts on the order of models over seeds, metric by metric."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What visitors copy from a page, and the address of the site as they see it."""
+"""Buttons that copy from a page, and the address of the site as visitors see it."""
 
 from __future__ import annotations
 

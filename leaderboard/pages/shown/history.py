@@ -1,4 +1,4 @@
-"""One submission as HTML: all that happened to it, how it was run, and what is flagged."""
+"""History of one submission as HTML: its events, its run, and its flags."""
 
 from __future__ import annotations
 

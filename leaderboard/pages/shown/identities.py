@@ -1,4 +1,4 @@
-"""Which entries of several submissions are one metric."""
+"""Identities of metrics: entries of several submissions that are one metric."""
 
 from __future__ import annotations
 

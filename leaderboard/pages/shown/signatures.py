@@ -1,4 +1,4 @@
-"""Who signed something, with the account behind it, so that no signature poses as somebody."""
+"""Attribution of entries, with the account behind a name, so that no name poses as somebody."""
 
 from __future__ import annotations
 

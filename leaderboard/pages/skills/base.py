@@ -1,4 +1,4 @@
-"""What no weight changes: the parts of the chosen skills, rescaled and joined over benchmarks."""
+"""Inputs of the skills page before weights: parts of the skills, joined over benchmarks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What metrics cost, measured or declared, and which of them nothing cheaper beats."""
+"""Costs of metrics, measured or declared, and the Pareto front."""
 
 from __future__ import annotations
 

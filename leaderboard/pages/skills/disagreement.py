@@ -1,4 +1,4 @@
-"""Whether benchmarks tell the same story of a skill: pairs of metrics they order oppositely."""
+"""Disagreement between benchmarks on a skill: pairs of metrics they order oppositely."""
 
 from __future__ import annotations
 

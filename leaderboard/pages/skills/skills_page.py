@@ -1,4 +1,4 @@
-"""Which metric for a skill, under weights and a budget of the visitor's; all of it in the link."""
+"""Page of metrics for a skill, under weights and a budget of the visitor's; all in the link."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How the service is doing, for everybody."""
+"""Page of the service's status, for everybody."""

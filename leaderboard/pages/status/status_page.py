@@ -1,4 +1,4 @@
-"""How the service is doing, kept up to date."""
+"""Page of the service's status, kept up to date."""
 
 from __future__ import annotations
 

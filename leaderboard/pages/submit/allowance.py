@@ -1,4 +1,4 @@
-"""What an account may still submit, said before it does, and why one may not."""
+"""Remaining quota of an account, shown before it submits, with reasons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the pages answer: to an upload, to an act, and when it goes wrong."""
+"""Responses of the submit pages: to an upload, to an action, and to errors."""
 
 from __future__ import annotations
 

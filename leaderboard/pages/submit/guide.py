@@ -1,4 +1,4 @@
-"""What the submit page says about the form of a submission."""
+"""Guide on the submit page to the form of a submission."""
 
 from __future__ import annotations
 

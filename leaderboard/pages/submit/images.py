@@ -1,4 +1,4 @@
-"""What the buttons of the generations tab do. An account is looked at first, always."""
+"""Buttons of the generations tab. The account is checked first, always."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the buttons of the submit page do. An account is looked at first, always."""
+"""Buttons of the submit page. The account is checked first, always."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each metric was put through before it might rank, as HTML."""
+"""Trust checks of each metric, as HTML."""
 
 from __future__ import annotations
 

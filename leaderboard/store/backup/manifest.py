@@ -1,4 +1,4 @@
-"""What a backup says of itself: its first member, `backup.json`."""
+"""Manifest of a backup: its first member, `backup.json`."""
 
 from __future__ import annotations
 

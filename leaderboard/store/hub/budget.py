@@ -1,4 +1,4 @@
-"""How many commits may still be made: the Hub takes only so many within an hour."""
+"""Rate budget of commits: the Hub takes only so many within an hour."""
 
 from __future__ import annotations
 

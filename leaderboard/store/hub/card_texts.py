@@ -1,4 +1,4 @@
-"""What the dataset cards of a store say, and what the columns of its tables are."""
+"""Texts of a store's dataset cards, and the columns of its tables."""
 
 from __future__ import annotations
 

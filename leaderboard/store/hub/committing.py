@@ -1,4 +1,4 @@
-"""One commit, made exactly once, whatever becomes of the answers."""
+"""Commit, made exactly once, whatever becomes of the answers."""
 
 from __future__ import annotations
 

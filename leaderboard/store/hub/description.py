@@ -1,4 +1,4 @@
-"""What a commit of ours says of itself in its description: its nonce, and what it changed."""
+"""Description of a commit: its nonce, and what it changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One content of a repository: streamed, continued after a cut, and checked by its own id."""
+"""Download of one file of a repository: streamed, continued after a cut, and checked by its id."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lies at a path of a repository."""
+"""Entry at a path of a repository."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the Hub's client raises while a store is used, in the project's words.
+"""Translation of the Hub client's errors while a store is used.
 
 Nothing here is ever a submitter's fault: a store that fails is the world's doing, and one that
 refuses us is ours. On a command line, a store that is not there or not open to us is a slip of

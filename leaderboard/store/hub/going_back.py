@@ -1,4 +1,4 @@
-"""What must be put back so that a branch that went on has the files of an earlier commit again."""
+"""Revert: changes that give a branch the files of an earlier commit again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which paths a repository of the Hub takes: those of every store, less what the Hub itself uses."""
+"""Paths that a repository of the Hub takes: those of every store, less what the Hub itself uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of versions that cannot change any more: contents' ids and listings by commit."""
+"""Cache of versions that cannot change any more: ids of files and listings by commit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which repository of the Hub holds what: four for one store, because their readers differ."""
+"""Layout of a store on the Hub: four repositories, because their readers differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which commits of the payload repositories belong to a version: a control file of the first."""
+"""Pins of the payload repositories' commits to a version: a control file of the first."""
 
 from __future__ import annotations
 

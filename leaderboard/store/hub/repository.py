@@ -1,4 +1,4 @@
-"""One dataset repository of the Hub as versioned files.
+"""Dataset repository of the Hub as versioned files.
 
 The version is resolved first, by a request that fails when the Hub does; everything is then read
 at that commit. So an outage is an error and never an old file that passes for a new one.

@@ -1,4 +1,4 @@
-"""What the repositories of a store are at, for operators."""
+"""Heads of a store's repositories, for operators."""
 
 from __future__ import annotations
 

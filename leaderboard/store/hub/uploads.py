@@ -1,4 +1,4 @@
-"""What goes up: contents as the client takes them, so that large files travel by plain HTTP."""
+"""Uploads: files as the client takes them, so that large ones travel by plain HTTP."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What running workers say between commits: pulses and logs."""
+"""Live state of workers between commits: heartbeats and logs."""

@@ -1,4 +1,4 @@
-"""Where a store's pulses go: to files of this machine, or by way of the app."""
+"""Choice of a store's live channel: files of this machine, or the app as a relay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is to be told to the app: bounded, and the message that is on its way."""
+"""Spool of messages to the app: bounded, and the message that is on its way."""
 
 from __future__ import annotations
 

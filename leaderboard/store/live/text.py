@@ -1,4 +1,4 @@
-"""What a stranger's program prints, as text that can be shown: no cursor moves, nothing unseen."""
+"""Output of untrusted code, as text that can be shown: no cursor moves, nothing unseen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes between a worker and the app that relays its pulses: one message, of bounded size."""
+"""Message between a worker and the app that relays its heartbeats, of bounded size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the readers share: the questions of a release, and how a table of them is read."""
+"""Shared parts of the readers: the questions of a release, and its tables."""
 
 from __future__ import annotations
 

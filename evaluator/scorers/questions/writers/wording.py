@@ -1,4 +1,4 @@
-"""What language models are told. Change `WORDING` with any text: it is kept with each question."""
+"""Instructions to language models. Change `WORDING` with any text: it is kept with questions."""
 
 from __future__ import annotations
 

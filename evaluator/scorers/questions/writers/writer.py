@@ -1,4 +1,4 @@
-"""What every writer of questions does: prompt in, questions out, and what went wrong on the way."""
+"""Writer of questions: prompt in, questions out, and what went wrong on the way."""
 
 from __future__ import annotations
 
