@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import pytest
 from PIL import Image
 
 from benchmarks.questions import QuestionFolder
@@ -23,7 +24,12 @@ from evaluator.worker.running.scorer_role import ScorerRole
 from evaluator.worker.worker import Worker
 from leaderboard.desk import Gate
 from leaderboard.governance.accounts import Account, Origin
-from leaderboard.records import Kind, Status, Submission
+from leaderboard.governance.acts import Acts
+from leaderboard.ledger.ledger import Ledger
+from leaderboard.publication.snapshot import Snapshot, read_snapshot
+from leaderboard.ranking.cells import Cell
+from leaderboard.records import Kind, RunResult, Status, Submission
+from leaderboard.states import State
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store
 from tests.benchmarks.toy import Toy
@@ -31,9 +37,27 @@ from tests.benchmarks.toy import Toy
 Score = Callable[[int, str], float]
 Files = Mapping[str, bytes]
 MODULE: Files = {"assay.toml": b'name = "grey"', "scorer.py": b"class Scorer: ..."}
+SCORES = "pair_id,m\na,1\nb,2\nc,3\n"
+ASKED = 8 * 3
+"""Answers that one run of a module on the toy benchmark takes, the trust checks included."""
 ADA = Account(origin=Origin.HUB, name="ada")
 BOB = Account(origin=Origin.HUB, name="bob")
 ROOT = Account(origin=Origin.LOCAL, name="root", operator=True)
+
+
+def named(name: str, version: str = "1") -> Files:
+    """The files of a scoring module of that name."""
+    return {**MODULE, "assay.toml": f'name = "{name}"\nversion = "{version}"'.encode()}
+
+
+class Killed(BaseException):
+    """What no handler of ours may catch, like a signal."""
+
+
+class Secret(Toy):
+    """Its answers are not public, so most of a result is kept in the private repository."""
+
+    card = Toy.card.model_copy(update={"answers_public": False})
 
 
 @dataclass
@@ -83,6 +107,15 @@ class FakeBackend:
 
     def start(self, *_: Any, **__: Any) -> Any:
         return FakeSession(self)
+
+
+def raising(error: BaseException) -> FakeBackend:
+    """Boxes in which every answer is an error."""
+
+    def score(*_: object) -> float:
+        raise error
+
+    return FakeBackend(score)
 
 
 class Clock:
@@ -175,3 +208,72 @@ class Rig:
         """Submit a scores file."""
         path = self.scores(text)
         return self.desk.submit_scores(path, benchmark="toy", account=account, **more).status
+
+    def sent(self, files: Files = MODULE, *, account: Account = ADA, **more: Any) -> str:
+        """Submit a scoring module; its id."""
+        return self.send(files, account=account, **more).submission.submission_id
+
+    # What the store says --------------------------------------------------------------------
+
+    @property
+    def ledger(self) -> Ledger:
+        return Ledger(self.store)
+
+    @property
+    def head(self) -> int:
+        """How many commits the public repository has."""
+        return int(self.store.public.head())
+
+    def status(self, name: str) -> Status:
+        return self.ledger.status(name)
+
+    def ended(self, name: str) -> tuple[State, str, str]:
+        """State, code and fault, as whoever may see everything sees them."""
+        status = self.ledger.whole_status(name)
+        return status.state, status.code, status.fault
+
+    def state(self, name: str) -> State:
+        return self.status(name).state
+
+    def states(self, name: str) -> list[State]:
+        return [event.state for event in self.ledger.events(name)]
+
+    def in_state(self, state: State) -> set[str]:
+        return {s.submission.submission_id for s in self.ledger.statuses() if s.state is state}
+
+    def shown(self) -> Snapshot:
+        """The boards as they are."""
+        found = read_snapshot(self.store.public)
+        assert found is not None
+        return found
+
+    def cells(self, benchmark: str = "toy") -> tuple[Cell, ...]:
+        return self.shown().boards[benchmark].cells
+
+    def result(self, name: str, below: str = "") -> RunResult:
+        """What is published of a submission, or an old result of it, below `at/`."""
+        content = self.store.public.read(f"results/{name}/{below}toy.json")
+        return RunResult.model_validate_json(content)
+
+    # What happens ----------------------------------------------------------------------------
+
+    @property
+    def acts(self) -> Acts:
+        return Acts(self.store, {"toy": self.toy.card}, self.clock)
+
+    def when_asked(self, n: int, act: Callable[[], object]) -> None:
+        """During the n-th answer from now on something happens."""
+        self.backend = backend = FakeBackend()
+
+        def score(brightness: int, _: str) -> float:
+            if len(backend.asked) == n:
+                act()
+            return float(brightness)
+
+        backend.score = score
+
+    def dies(self, worker: Worker) -> None:
+        """It is killed in its next run, and silent since."""
+        with pytest.raises(Killed), worker.heart:
+            worker.run_next()
+        self.clock.move(minutes=2)
