@@ -14,10 +14,6 @@ from leaderboard.states import State
 from leaderboard.store.interface import Changes, Repository, Store
 
 
-class Killed(BaseException):
-    """What no handler of ours may catch, like a signal."""
-
-
 @dataclass
 class Switch:
     """Counts the calls of a store and does something at one of them.
