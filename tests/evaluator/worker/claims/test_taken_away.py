@@ -17,7 +17,7 @@ from leaderboard.publication.snapshot import read_snapshot
 from leaderboard.records import Event
 from leaderboard.states import State
 from leaderboard.store.interface import Repository
-from tests.evaluator.rig import ADA, ASKED, BOB, ROOT, Rig, Secret, raising
+from tests.evaluator.rig import ADA, ASKED, BOB, ROOT, Clock, Rig, Secret, raising
 from tests.evaluator.worker.breaking import published_once
 from tests.evaluator.worker.stock import stock
 
@@ -182,7 +182,7 @@ def test_what_was_scored_before_a_ban_is_judged_once_after_it(rig: Rig) -> None:
 
 def public_events(rig: Rig, name: str) -> list[Event]:
     """As everyone sees them, but for their times and the nonces of claims."""
-    now = rig.clock()
+    now = Clock().time
     return [
         e.model_copy(update={"at": now, "nonce": "", "lease_until": e.lease_until and now})
         for e in rig.ledger.events(name)
