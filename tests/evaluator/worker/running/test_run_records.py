@@ -17,9 +17,9 @@ from evaluator.submission.agreement import agreement
 from evaluator.submission.archives.archive import taken_in
 from evaluator.submission.checking.drawn import USUAL_PAIRS, Drawn
 from evaluator.submission.receipts import environment_versions, written
-from evaluator.submission.receiving.desk import Accepted
 from evaluator.worker.running.run_records import MOST_EXAMPLES, cost_record, findings_record
 from evaluator.worker.running.scoring_run import LOG_CHARS, ending
+from leaderboard.desk import Accepted
 from leaderboard.publication.score_hash import scores_sha256
 from leaderboard.records import Receipt, Status
 from leaderboard.states import State
