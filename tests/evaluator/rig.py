@@ -50,6 +50,22 @@ def named(name: str, version: str = "1") -> Files:
     return {**MODULE, "assay.toml": f'name = "{name}"\nversion = "{version}"'.encode()}
 
 
+def submission(name: str = "grey", **more: object) -> Submission:
+    """The record of one that was sent by Ada to the toy benchmark, at the first of January."""
+    known = {
+        "submission_id": f"{name}-00000000",
+        "kind": Kind.METRIC,
+        "name": name,
+        "metrics": (name,),
+        "benchmarks": ("toy",),
+        "submitter": "ada",
+        "content_sha256": "0" * 64,
+        "archive": "uploads/0.zip",
+        "received_at": datetime(2026, 1, 1, tzinfo=UTC),
+    }
+    return Submission.model_validate(known | more)
+
+
 class Killed(BaseException):
     """What no handler of ours may catch, like a signal."""
 
@@ -174,18 +190,7 @@ class Rig:
     def _pace(self, seconds: float) -> Pace:
         pace = Pace()
         for kind in Kind:
-            submission = Submission(
-                submission_id="timed-before",
-                kind=kind,
-                name="timed",
-                metrics=("timed",),
-                benchmarks=("toy",),
-                submitter="ada",
-                content_sha256="0" * 64,
-                archive="a",
-                received_at=self.clock(),
-            )
-            pace.took(submission, seconds)
+            pace.took(submission(kind=kind, received_at=self.clock()), seconds)
         return pace
 
     def module(self, files: Files = MODULE) -> Path:
@@ -212,6 +217,12 @@ class Rig:
     def sent(self, files: Files = MODULE, *, account: Account = ADA, **more: Any) -> str:
         """Submit a scoring module; its id."""
         return self.send(files, account=account, **more).submission.submission_id
+
+    def ran(self, files: Files = MODULE, **more: Any) -> str:
+        """Submit a scoring module and run all that waits; its id."""
+        name = self.sent(files, **more)
+        self.worker().run_all()
+        return name
 
     # What the store says --------------------------------------------------------------------
 

@@ -16,9 +16,10 @@ from evaluator.launching.launcher import new_name
 from evaluator.launching.outcomes import last_lines, one_line, why_it_ended
 from evaluator.launching.planning import Plan, SeenJob, accounted, plan
 from leaderboard.folding import fold
-from leaderboard.records import Event, Kind, Status, Submission
+from leaderboard.records import Event, Kind, Status
 from leaderboard.states import TO_JUDGE, State
 from leaderboard.store.opening import StoreName
+from tests.evaluator.rig import submission
 
 T0 = datetime(2031, 1, 1, tzinfo=UTC)
 
@@ -47,19 +48,8 @@ GIVEN_BACK = event(2, State.QUEUED, "job-1", reason="stopped")
 def status(
     name: str, *later: Event, account: str = "ada", kind: Kind = Kind.METRIC, sent: float = 0
 ) -> Status:
-    submission = Submission(
-        submission_id=f"{name}-00000000",
-        kind=kind,
-        name=name,
-        metrics=(name,),
-        benchmarks=("toy",),
-        submitter=account,
-        account=account,
-        content_sha256="0" * 64,
-        archive="a.zip",
-        received_at=at(sent),
-    )
-    return fold(submission, (*RECEIVED, *later))
+    known = {"kind": kind, "submitter": account, "account": account, "received_at": at(sent)}
+    return fold(submission(name, **known), (*RECEIVED, *later))
 
 
 def job(

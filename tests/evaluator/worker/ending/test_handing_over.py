@@ -30,8 +30,17 @@ from leaderboard.states import State
 from leaderboard.store.interface import Changes, Repository
 from leaderboard.store.memory import memory_store
 from tests.benchmarks.toy import Toy
-from tests.evaluator.rig import ADA, ROOT, SCORES, FakeBackend, FakeSession, Killed, Rig, named
-from tests.leaderboard.house import T0
+from tests.evaluator.rig import (
+    ADA,
+    ROOT,
+    SCORES,
+    FakeBackend,
+    FakeSession,
+    Killed,
+    Rig,
+    named,
+    submission,
+)
 
 
 def not_for_c(n: int, _: str) -> float:
@@ -400,15 +409,6 @@ KEY = Key(
 )
 
 
-def submission(**more: Any) -> Submission:
-    known = {
-        "submission_id": "grey-0001", "kind": "metric", "name": "grey", "metrics": ("grey",),
-        "benchmarks": ("toy",), "submitter": "ada", "content_sha256": "0" * 64,
-        "archive": "uploads/x.zip", "received_at": T0,
-    }  # fmt: skip
-    return Submission.model_validate(known | more)
-
-
 def table(pairs: list[str], parts: list[str] | None = None) -> ScoreTable:
     overall = pd.DataFrame({"grey": [0.1, np.nan]}, index=pd.Index(pairs, name="pair_id"))
     if parts is None:
@@ -432,7 +432,7 @@ def kept(sent: Submission, scores: ScoreTable) -> Repository:
 def test_scores_and_those_of_elements_arrive_to_the_last_bit(parts: list[str] | None) -> None:
     sent, before = submission(lower_is_better=("grey",)), table(["a", "b"], parts)
     private = kept(sent, before)
-    after = read_table(private, sent, read_record(private, "grey-0001", "toy"))
+    after = read_table(private, sent, read_record(private, "grey-00000000", "toy"))
     assert after.directions == {"grey": -1}
     assert after.elements.keys() == before.elements.keys()
     assert write_scores(after) == write_scores(before)
@@ -453,14 +453,16 @@ def test_pairs_elements_and_findings_get_their_own_ids_again() -> None:
 
 def test_what_is_of_another_submission_has_other_columns_or_is_no_table_is_refused() -> None:
     private = kept(submission(), table(["a", "b"]))
-    record = read_record(private, "grey-0001", "toy")
-    content = private.read("scored/grey-0001/toy.json")
-    private.commit({"scored/grey-0002/toy.json": content}, parent=private.head(), message="copy")
-    with pytest.raises(PlatformError, match="grey-0001"):
-        read_record(private, "grey-0002", "toy")
+    record = read_record(private, "grey-00000000", "toy")
+    content = private.read("scored/grey-00000000/toy.json")
+    private.commit(
+        {"scored/grey-00000001/toy.json": content}, parent=private.head(), message="copy"
+    )
+    with pytest.raises(PlatformError, match="grey-00000000"):
+        read_record(private, "grey-00000001", "toy")
     with pytest.raises(PlatformError, match="columns"):
         read_table(private, submission(metrics=("blue",)), record)
-    path, content = "scored/grey-0001/toy.scores.parquet", b"no parquet"
+    path, content = "scored/grey-00000000/toy.scores.parquet", b"no parquet"
     private.commit({path: content}, parent=private.head(), message="meddle")
     its = record.model_copy(update={"scores_sha256": hashlib.sha256(content).hexdigest()})
     with pytest.raises(PlatformError) as caught:

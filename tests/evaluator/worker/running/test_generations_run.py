@@ -33,10 +33,10 @@ from leaderboard.models.reading import ModelReader
 from leaderboard.models.scores import scores_path
 from leaderboard.publication.rebuilding import model_differences, repaired
 from leaderboard.publication.results import read_result
-from leaderboard.records import Event, Kind, RunResult, Submission
+from leaderboard.records import Event, Kind, RunResult
 from leaderboard.states import State
 from leaderboard.store.interface import transact
-from tests.evaluator.rig import ADA, BOB, ROOT, FakeBackend, Killed, Rig, raising
+from tests.evaluator.rig import ADA, BOB, ROOT, FakeBackend, Killed, Rig, raising, submission
 
 OTHER = {
     "assay.toml": b'name = "other"\ndirection = "lower_is_better"',
@@ -116,32 +116,28 @@ class ModelRig(Rig):
         write(archive, manifest, _rows(images))
         sha256 = hashlib.sha256(archive.read_bytes()).hexdigest()
         seeds = tuple(sorted({seed for _, seed in images}))
-        submission = Submission(
+        sent = submission(
+            name,
             submission_id=f"{'private' if private else 'gen'}-{sha256[:10]}",
             kind=Kind.GENERATIONS,
-            name=name,
             version=version,
-            metrics=(name,),
             benchmarks=(TINY,),
             submitter=account.name,
             account=account.key,
             private=private,
             model_card=ModelCard(model=f"ada/{name}"),
             images=ImagesSeen(
-                prompt_set=TINY,
-                revision="1",
-                seeds=seeds,
-                wanted=len(PROMPTS) * len(seeds),
+                prompt_set=TINY, revision="1", seeds=seeds, wanted=len(PROMPTS) * len(seeds),
                 present=len(images),
             ),
             content_sha256=sha256,
             archive=f"uploads/{sha256}.zip",
             received_at=self.clock(),
-        )
+        )  # fmt: skip
         states = (State.RECEIVED, State.QUEUED)
         events = [Event(at=self.clock(), state=state, by=account.key) for state in states]
-        self.ledger.receive(submission, archive, events, check=lambda: None)
-        return submission.submission_id
+        self.ledger.receive(sent, archive, events, check=lambda: None)
+        return sent.submission_id
 
     def entries(self) -> Mapping[str, ModelEntry]:
         return read_track(self.store.public).entries

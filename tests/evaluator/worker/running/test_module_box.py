@@ -31,10 +31,10 @@ from evaluator.submission.archives.archive import content_hash, taken_in
 from evaluator.worker.running.module_box import OWN_CODE, Boxes, PackedModule, unpacked
 from evaluator.worker.running.scorer_role import ScorerRole
 from leaderboard.ranking.cells import UNSANDBOXED, kept_from_ranking
-from leaderboard.records import Kind, Submission
+from leaderboard.records import Submission
 from leaderboard.states import State
 from tests.benchmarks import toy
-from tests.evaluator.rig import BOB, MODULE, SCORES, Clock, FakeBackend, FakeSession, Rig
+from tests.evaluator.rig import BOB, MODULE, SCORES, FakeBackend, FakeSession, Rig, submission
 from tests.evaluator.submission.archives import FILES, folder_of, zipped
 
 NOTHING = IsolationStatus(
@@ -43,18 +43,7 @@ NOTHING = IsolationStatus(
 
 
 def module(content_sha256: str = "0" * 64, **more: object) -> Submission:
-    known = {
-        "submission_id": "grey-0123456789",
-        "kind": Kind.METRIC,
-        "name": "grey",
-        "metrics": ("grey",),
-        "benchmarks": ("toy",),
-        "submitter": "ada",
-        "content_sha256": content_sha256,
-        "archive": "uploads/0",
-        "received_at": Clock()(),
-    }
-    return Submission.model_validate(known | more)
+    return submission(content_sha256=content_sha256, **more)
 
 
 # The upload -----------------------------------------------------------------------------------
@@ -66,16 +55,16 @@ def upload(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def submission(tmp_path: Path) -> Submission:
+def sent(tmp_path: Path) -> Submission:
     return module(content_hash(folder_of(tmp_path / "folder", FILES)))
 
 
 def test_a_module_is_unpacked_for_others_to_read_and_removed_afterwards(
-    upload: Path, submission: Submission, tmp_path: Path
+    upload: Path, sent: Submission, tmp_path: Path
 ) -> None:
     scratch = tmp_path / "scratch"
     for given in (upload, upload.read_bytes()):
-        with unpacked(submission, given, scratch) as folder:
+        with unpacked(sent, given, scratch) as folder:
             found = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
             assert found == set(FILES)
             ways = [p for p in (folder, *folder.parents) if scratch in p.parents]
@@ -86,22 +75,20 @@ def test_a_module_is_unpacked_for_others_to_read_and_removed_afterwards(
 
 @pytest.mark.parametrize("change", ["other", "damaged", "refused"])
 def test_a_stored_upload_that_changed_is_our_fault(
-    submission: Submission, tmp_path: Path, change: str
+    sent: Submission, tmp_path: Path, change: str
 ) -> None:
     upload = zipped(tmp_path / "u.zip", {**FILES, "x.pkl" if change == "refused" else "x": b""})
     if change == "damaged":
         upload.write_bytes(upload.read_bytes()[:-5])
     scratch = tmp_path / "scratch"
-    with pytest.raises(PlatformError) as caught, unpacked(submission, upload, scratch):
+    with pytest.raises(PlatformError) as caught, unpacked(sent, upload, scratch):
         raise AssertionError
     assert caught.value.code == "upload_changed"
     assert not list(scratch.iterdir())
 
 
-def test_a_module_takes_its_upload_along_to_another_machine(
-    upload: Path, submission: Submission
-) -> None:
-    packed = PackedModule(submission, upload, PlainProcess(), Limits(), ())
+def test_a_module_takes_its_upload_along_to_another_machine(upload: Path, sent: Submission) -> None:
+    packed = PackedModule(sent, upload, PlainProcess(), Limits(), ())
     data, there = upload.read_bytes(), pickle.dumps(packed)
     upload.unlink()
     assert pickle.loads(there).upload == data
