@@ -16,9 +16,6 @@ from typing import Any
 
 import pytest
 
-from benchmarks.rows import Measured, MeasuredBuilder, Row
-from benchmarks.schema import Answers, Pair, Questions, ScoreTable
-from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean
 from evaluator.commands.person import this_person
 from evaluator.isolation.inside.frames import Capability
 from evaluator.isolation.supervising.log import BoundedLog
@@ -29,59 +26,29 @@ from leaderboard.states import State
 from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import Store
 from leaderboard.store.live.interface import MemoryLive
-from tests.benchmarks.toy import Toy, _picture
+from tests.benchmarks import toy
+from tests.evaluator.revised import Revised
 from tests.evaluator.rig import FakeBackend, FakeSession, Killed, Rig, Secret
 from tests.evaluator.worker.breaking import published_once, results
 from tests.evaluator.worker.stock import stock
 from tests.processes import running
 
 N = 200
-NAMES = tuple(f"p{n:03d}" for n in range(N))
 BATCH = 64
 
 
-class Long(Toy):
-    """With more pairs than one batch takes."""
-
-    def answers(self, data: Path | None) -> Answers:
-        return Answers(pair_ids=NAMES, clusters=NAMES)
-
-    def questions(self, data: Path | None) -> Questions:
-        return Questions(
-            images={name: _picture(n) for n, name in enumerate(NAMES)},
-            texts={"text": "a grey pixel"},
-            pairs=tuple(Pair(name, name, "text") for name in NAMES),
-        )
-
-    def measure(self, scores: ScoreTable, answers: Any, plan: ResamplingPlan) -> Measured:
-        built = MeasuredBuilder(plan.n_resamples)
-        (name,) = scores.metrics
-        values = scores.overall[name].to_numpy()
-        mean = float(values.mean())
-        row = Row("toy", self.card.revision, name, "mean", value=mean, n_clusters=N)
-        built.add(row, resampled_mean(values, plan.counts), NAMES, values)
-        return built.build()
-
-
-class Longer(Long):
-    """The same benchmark after a change of its data."""
-
-    card = Toy.card.model_copy(update={"revision": "2"})
-
-
-class LongSecret(Long):
-    card = Secret.card
-
-
-@pytest.fixture
-def rig(tmp_path: Path) -> Rig:
-    return Rig(tmp_path, toy=Long())
+@pytest.fixture(scope="module", autouse=True)
+def _long() -> Iterator[None]:
+    """A benchmark with more pairs than one batch takes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(toy, "PAIRS", tuple(f"p{n:03d}" for n in range(N)))
+        yield
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Rig:
+def whole(tmp_path_factory: pytest.TempPathFactory, _long: None) -> Rig:
     """A run that nothing disturbed."""
-    rig = Rig(tmp_path_factory.mktemp("whole"), toy=Long())
+    rig = Rig(tmp_path_factory.mktemp("whole"))
     stock(rig.store, ["hub:ada"])
     rig.worker().run_all()
     return rig
@@ -102,7 +69,7 @@ def test_another_worker_on_the_same_disk_asks_only_what_is_missing(
     rig.dies(rig.worker("w1"))
     rig.backend = FakeBackend()
     if changed:
-        rig.toy = Longer()
+        rig.toy = Revised(1.0)
     assert rig.worker("w2").run_next()
     assert published_once(rig.store, name)
     assert len(rig.backend.asked) == in_all - (0 if changed else 2 * BATCH)
@@ -129,12 +96,12 @@ class TalkingBackend(FakeBackend):
         return Talking(self, Capability.SCORE)
 
 
-@pytest.mark.parametrize("toy", [Long(), LongSecret()], ids=["public", "private answers"])
+@pytest.mark.parametrize("benchmark", [toy.Toy(), Secret()], ids=["public", "private answers"])
 def test_what_a_scorer_prints_is_told_while_it_runs_and_forgotten_at_the_end(
-    rig: Rig, toy: Toy
+    rig: Rig, benchmark: toy.Toy
 ) -> None:
     """Where answers are private, nothing of it is told."""
-    rig.toy, rig.backend = toy, TalkingBackend()
+    rig.toy, rig.backend = benchmark, TalkingBackend()
     (name,) = stock(rig.store, ["hub:ada"])
     seen: list[str] = []
     lines: set[str] = set()
@@ -148,7 +115,7 @@ def test_what_a_scorer_prints_is_told_while_it_runs_and_forgotten_at_the_end(
     worker.run_all()
     assert published_once(rig.store, name)
     assert rig.store.live.said(name) == ""
-    if toy.card.answers_public:
+    if benchmark.card.answers_public:
         assert HELLO in seen[-1]
         assert f"batch of {BATCH}" in seen[-1]
         assert max(text.count(HELLO) for text in seen) <= 2, "each box says it once"

@@ -30,7 +30,6 @@ from evaluator.worker.worker import Worker
 from leaderboard.states import State
 from leaderboard.store.disk import write_durably
 from leaderboard.store.hub.creating import create
-from leaderboard.store.hub.faults import NoStoreError
 from leaderboard.store.hub.hub_store import HubParts, hub_store
 from leaderboard.store.interface import Changes
 from leaderboard.store.live.folder import FolderLive
@@ -118,43 +117,36 @@ def run_elsewhere(rig: Rig) -> None:
 # The store goes away --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("role", [WorkerRole.BOTH, WorkerRole.SCORE])
-def test_a_run_goes_on_while_the_store_is_away_and_its_result_waits(
-    rig: Rig, outage: Outage, role: WorkerRole
+@pytest.mark.parametrize(
+    ("role", "uploads_here"),
+    [(WorkerRole.BOTH, False), (WorkerRole.SCORE, False), (WorkerRole.BOTH, True)],
+)
+def test_work_goes_on_while_the_store_is_away_and_its_results_wait(
+    rig: Rig, outage: Outage, role: WorkerRole, uploads_here: bool
 ) -> None:
-    first, second = stock(rig.store, ["hub:ada", "hub:bob"])
-    rig.when_asked(ASKED // 2, outage.begins)
+    """All that is claimed is done if its uploads are on this machine by then."""
+    names = first, second = stock(rig.store, ["hub:ada", "hub:bob"])
+    rig.when_asked(1, outage.begins)
     worker = rig.worker(role=role)
     assert worker.run_next()
     assert len(rig.backend.asked) == ASKED
     assert entries(rig) == {first}
-    (rig.folder / "scratch" / "uploads" / second).unlink()
-    with pytest.raises(TransientError):
-        worker.run_next()
+    if uploads_here:
+        assert worker.run_next()
+        assert entries(rig) == set(names)
+        assert list((rig.folder / "scratch" / "uploads").iterdir()) == []
+    else:
+        (rig.folder / "scratch" / "uploads" / second).unlink()
+        with pytest.raises(TransientError):
+            worker.run_next()
     outage.ends(rig, minutes=2)
     until_quiet(rig, worker)
     assert len(rig.backend.asked) == 2 * ASKED, "nothing was asked twice"
     assert entries(rig) == set()
     rig.worker("j1").run_all()
-    assert published_once(rig.store, first)
-    assert published_once(rig.store, second)
+    assert all(published_once(rig.store, name) for name in names)
     assert rig.states(first).count(State.CLAIMED) == 1
     assert State.FAILED not in rig.states(first)
-
-
-def test_all_that_is_claimed_is_worked_on_while_the_store_is_away(rig: Rig, outage: Outage) -> None:
-    """The uploads of what was claimed for later are on this machine by then."""
-    names = stock(rig.store, ["hub:ada", "hub:bob"])
-    rig.when_asked(1, outage.begins)
-    worker = rig.worker()
-    assert worker.run_next()
-    assert worker.run_next()
-    assert entries(rig) == set(names)
-    assert list((rig.folder / "scratch" / "uploads").iterdir()) == []
-    outage.ends(rig, minutes=2)
-    until_quiet(rig, worker)
-    assert all(published_once(rig.store, name) for name in names)
-    assert len(rig.backend.asked) == 2 * ASKED
 
 
 def does_not_come(rig: Rig, archive: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -350,19 +342,6 @@ def deadly_judging(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(publishing, "judge", judge)
 
 
-def test_a_finished_submission_outlives_more_deaths_than_one_that_runs_may_cause(rig: Rig) -> None:
-    (name,) = stock(rig.store, ["hub:ada"])
-    plain = rig.store
-    rig.store = replace(plain, public=DyingAtPublication(plain.public, Switch()))
-    dies(rig, range(MAX_ATTEMPTS + 2))
-    asked = list(rig.backend.asked)
-    assert asked
-    rig.store = plain
-    rig.worker("last").run_all()
-    assert published_once(plain, name)
-    assert rig.backend.asked == asked
-
-
 def test_scores_that_their_judging_does_not_survive_get_no_more_attempts_than_code(
     rig: Rig, deadly_judging: None
 ) -> None:
@@ -373,72 +352,66 @@ def test_scores_that_their_judging_does_not_survive_get_no_more_attempts_than_co
     assert rig.ended(name)[:2] == (State.FAILED, "worker_lost")
 
 
-def test_what_was_judged_once_keeps_its_attempts_if_a_later_judging_is_cut_off(
+def test_what_was_judged_once_outlives_more_deaths_than_what_runs_may_cause(
     rig: Rig, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """At its publication, and at a later judging."""
     (name,) = stock(rig.store, ["hub:ada"])
     plain = rig.store
     rig.store = replace(plain, public=DyingAtPublication(plain.public, Switch()))
-    dies(rig, range(1))
+    dies(rig, range(MAX_ATTEMPTS + 2))
+    asked = list(rig.backend.asked)
+    assert asked
     rig.store = plain
     request.getfixturevalue("deadly_judging")
-    dies(rig, range(1, MAX_ATTEMPTS + 1))
+    dies(rig, range(MAX_ATTEMPTS + 2, 2 * MAX_ATTEMPTS + 2))
     monkeypatch.undo()
     rig.worker("last").run_all()
     assert published_once(plain, name)
+    assert rig.backend.asked == asked
 
 
 # The disk is full -----------------------------------------------------------------------------
 
 
-def full(*_: object, **__: object) -> None:
+def full(*_: object) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
+def half_full(path: Path, content: bytes) -> None:
+    """It fills in the middle of every second file."""
+    if any(path.parent.iterdir()):
+        path.write_bytes(content[: len(content) // 2])
+        full()
+    write_durably(path, content)
+
+
 @pytest.mark.parametrize(
-    ("module", "name"),
-    [(shards, "_write_whole"), (outbox_module, "write_durably")],
-    ids=["a shard", "the outbox"],
+    ("module", "name", "write"),
+    [
+        (shards, "_write_whole", full),
+        (outbox_module, "write_durably", full),
+        (outbox_module, "write_durably", half_full),
+    ],
+    ids=["a shard", "the outbox", "half an entry"],
 )
 def test_a_full_disk_stops_the_work_and_fails_nothing(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch, module: object, name: str
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, module: object, name: str, *, write: object
 ) -> None:
     (submission,) = stock(rig.store, ["hub:ada"])
     worker = rig.worker()
     with monkeypatch.context() as patch:
-        patch.setattr(module, name, full)
+        patch.setattr(module, name, write)
         for _ in range(4):
             with pytest.raises(TransientError) as caught:
                 worker.run_next()
             assert caught.value.code in {"disk_failed", "disk_low"}
+            assert entries(rig) == set(), "no half of an entry"
     assert rig.state(submission) is State.SCORING
     assert worker.run_next()
     until_quiet(rig, worker)
     assert published_once(rig.store, submission)
     assert rig.states(submission).count(State.CLAIMED) == 1
-
-
-def test_a_disk_that_fills_in_the_middle_of_a_file_leaves_no_half_of_an_entry(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (name,) = stock(rig.store, ["hub:ada"])
-    written: list[Path] = []
-
-    def fills(path: Path, content: bytes) -> None:
-        if written:
-            path.write_bytes(content[: len(content) // 2])
-            full()
-        written.append(path)
-        write_durably(path, content)
-
-    worker = rig.worker()
-    with monkeypatch.context() as patch:
-        patch.setattr(outbox_module, "write_durably", fills)
-        with pytest.raises(TransientError):
-            worker.run_next()
-    assert list((rig.folder / "scratch" / "outbox").iterdir()) == []
-    until_quiet(rig, worker)
-    assert published_once(rig.store, name)
 
 
 @dataclass
@@ -586,13 +559,3 @@ def test_with_a_token_in_a_variable_the_next_worker_publishes_what_is_finished(
     assert published_once(again.store, name)
     assert len(rig.backend.asked) == ASKED
     assert entries(again) == set()
-
-
-def test_a_token_that_was_never_good_is_a_wrong_token_and_no_outage(
-    hub: HubServer, tmp_path: Path
-) -> None:
-    os.environ["HF_TOKEN"] = "hf_nobodys"
-    store = hub_store(NAME, tmp_path / "w", endpoint=hub.endpoint)
-    with pytest.raises(NoStoreError, match="HF_TOKEN") as refused:
-        store.public.head()
-    assert refused.value.code == "no_store_access"
