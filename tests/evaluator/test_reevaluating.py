@@ -33,7 +33,7 @@ from leaderboard.states import State
 from leaderboard.store.interface import Changes, Repository
 from tests.benchmarks.toy import Toy
 from tests.evaluator.revised import Revised, publish, start
-from tests.evaluator.rig import ADA, ROOT, SCORES, Killed, Rig, named, raising
+from tests.evaluator.rig import ADA, BOB, ROOT, SCORES, Killed, Rig, named, raising
 from tests.tiers import all_slow_but_one
 
 
@@ -71,18 +71,33 @@ def test_the_contract_of_editions_is_the_one_of_the_scoring_plan() -> None:
 
 
 def test_a_new_revision_runs_again_what_it_concerns_and_old_results_stay(rig: Rig) -> None:
-    ids = publish(rig, ["grey", "white"])
-    assert values(rig) == {"grey": 1.0, "white": 1.0}
-    name, public = ids["grey"], rig.store.public
+    """The chronicle says what changed before what is queued; boards of two editions never mix."""
+    ids = publish(rig, ["grey", "white", "black"])
+    name, public, head = ids["grey"], rig.store.public, rig.head
     before = {path: public.read(path) for path in public.list(f"results/{name}/")}
+    lines = len(read_lines(public))
     rig.toy = Revised()
     assert {one.submission_id for one in start(rig).found} == set(ids.values())
-    queued = rig.status(name)
-    assert (queued.state, queued.code, queued.by) == (State.QUEUED, "new_revision", ASSAY.key)
-    assert queued.on_boards
+    edition, *queued = read_lines(public)[lines:]
+    assert (edition.action, edition.subject) == ("new_edition", "toy")
+    assert "revision 2 (was revision 1)" in edition.reason
+    assert [line.action for line in queued] == ["queued"] * 3
+    assert rig.head == head + 3, "one commit for the batch, one for the mark, one for the cards"
+    status = rig.status(name)
+    assert (status.state, status.code, status.by) == (State.QUEUED, "new_revision", ASSAY.key)
+    assert status.on_boards
     assert rig.cells() == (), "the board of the new revision is empty yet"
-    rig.worker("second").run_all()
-    assert values(rig) == {"grey": 2.0, "white": 2.0}
+
+    worker = rig.worker("second")
+    worker.run_next()
+    assert [cell.value for cell in rig.cells()] == [2.0]
+    earlier = earlier_board(rig)
+    assert [cell.value for cell in earlier.board.cells] == [1.0] * 3
+    found = progress(earlier, [cell.entry_id for cell in rig.cells()], rig.ledger.statuses())
+    assert (found.done, found.of, found.waiting) == (1, 3, 2)
+
+    worker.run_all()
+    assert values(rig) == {"grey": 2.0, "white": 2.0, "black": 2.0}
     assert (rig.result(name).revision, rig.result(name, "at/1/").revision) == ("2", "1")
     kept = {path.replace("/at/1/", "/"): public.read(path) for path in public.list(f"results/{name}/at/1/")}  # fmt: skip
     assert kept == before, "byte by byte"
@@ -91,18 +106,6 @@ def test_a_new_revision_runs_again_what_it_concerns_and_old_results_stay(rig: Ri
     (old,) = old_results(rig.store, submission, "1")
     assert old.result.rows[0]["value"] == 1.0
     assert verify(public) == ()
-
-
-def test_the_chronicle_says_what_changed_before_it_says_what_is_queued(rig: Rig) -> None:
-    publish(rig, ["grey", "white"])
-    rig.toy = Revised()
-    before, head = len(read_lines(rig.store.public)), rig.head
-    requeue(rig.store, {"toy": rig.toy.card})
-    lines = read_lines(rig.store.public)[before:]
-    assert [line.action for line in lines] == ["new_edition", "queued", "queued"]
-    assert lines[0].subject == "toy"
-    assert "revision 2 (was revision 1)" in lines[0].reason
-    assert rig.head == head + 2, "one commit for the batch, one for the mark"
 
 
 def test_however_many_there_are_no_result_is_read_to_find_them(rig: Rig) -> None:
@@ -189,18 +192,6 @@ def test_killed_while_it_runs_again_the_boards_never_mix_revisions(rig: Rig, com
     kept = earlier_board(rig)
     assert {cell.value for cell in kept.board.cells} == {1.0}
     assert len(kept.entries) == 2
-
-
-def test_while_half_is_done_the_earlier_board_is_whole_and_the_new_one_unmixed(rig: Rig) -> None:
-    publish(rig, ["grey", "white", "black"])
-    rig.toy = Revised()
-    start(rig)
-    rig.worker("second").run_next()
-    assert [cell.value for cell in rig.cells()] == [2.0]
-    earlier = earlier_board(rig)
-    assert [cell.value for cell in earlier.board.cells] == [1.0] * 3
-    found = progress(earlier, [cell.entry_id for cell in rig.cells()], rig.ledger.statuses())
-    assert (found.done, found.of, found.waiting) == (1, 3, 2)
 
 
 def test_what_moved_compares_the_board_of_before_with_the_one_of_now(rig: Rig) -> None:
@@ -312,6 +303,12 @@ MENDED = Wanted(scorer="grey", by=ROOT.key, reason="its checkpoint was mended")
 
 
 def test_a_changed_scorer_is_run_again_by_name_and_its_old_result_stays(rig: Rig) -> None:
+    """Nothing public tells of a private submission of that name."""
+    private = rig.ran(account=BOB, private=True)
+    before = rig.head
+    done = requeue(rig.store, {"toy": rig.toy.card}, MENDED)
+    assert (rig.head, rig.state(private)) == (before, State.HELD)
+    assert [private in said for said in done.passed_over] == [True], "the operator is told"
     ids = publish(rig, ["grey", "white"])
     rig.backend.score = lambda brightness, _: brightness + 1.0
     requeue(rig.store, {"toy": rig.toy.card}, MENDED)
@@ -325,18 +322,8 @@ def test_a_changed_scorer_is_run_again_by_name_and_its_old_result_stays(rig: Rig
     assert verify(rig.store.public) == ()
 
 
-def test_asking_for_a_scorer_by_name_tells_of_no_private_submission_of_that_name(rig: Rig) -> None:
-    private = rig.sent(private=True)
-    rig.worker().run_all()
-    before = rig.head
-    done = requeue(rig.store, {"toy": rig.toy.card}, MENDED)
-    assert (rig.head, rig.state(private)) == (before, State.HELD)
-    assert [private in said for said in done.passed_over] == [True], "the operator is told"
-
-
 def test_private_submissions_are_run_again_and_their_old_results_stay_private(rig: Rig) -> None:
-    name = rig.sent(private=True)
-    rig.worker().run_all()
+    name = rig.ran(private=True)
     rig.toy = Revised()
     start(rig)
     assert rig.state(name) is State.QUEUED
@@ -360,8 +347,9 @@ def floors(rig: Rig) -> list[Status]:
 
 
 def test_a_bundled_scorer_with_new_content_takes_the_place_of_the_old_once(rig: Rig) -> None:
-    rig.send(named("random-floor"), account=ASSAY)
-    rig.worker().run_all()
+    start(rig)
+    assert floors(rig) == [], "a store without them gets none"
+    rig.ran(named("random-floor"), account=ASSAY)
     rig.clock.move(hours=1)
     start(rig)
     old, new = floors(rig)
@@ -375,12 +363,6 @@ def test_a_bundled_scorer_with_new_content_takes_the_place_of_the_old_once(rig: 
     assert cell.entry_id.startswith(new.submission.submission_id)
     start(rig)
     assert len(floors(rig)) == 2
-
-
-def test_a_store_without_bundled_scorers_gets_none(rig: Rig) -> None:
-    publish(rig, ["random-floor"])
-    start(rig)
-    assert floors(rig) == []
 
 
 # Where one of two benchmarks has a new revision -----------------------------------------------
@@ -425,8 +407,7 @@ def two(tmp_path: Path) -> Two:
 
 def revised(two: Two) -> str:
     """A published submission whose `toy` result is outdated; its id."""
-    name = two.sent()
-    two.worker().run_all()
+    name = two.ran()
     assert two.boards == [[1.0], [1.0]]
     two.toy = Revised()
     assert len(requeue(two.store, cards_of(two.registry)).found) == 1
@@ -447,6 +428,8 @@ def test_only_the_benchmark_concerned_is_run_and_other_results_stay(two: Two) ->
     assert not [p for p in two.store.public.list(f"results/{name}/at/") if "other" in p]
     assert len(two.backend.asked) > asked
     assert two.status(name).again_on == ()
+    Acts(two.store, cards_of(two.registry), two.clock).rerun(name, ROOT, "all of it")
+    assert set(two.status(name).job.benchmarks) == {"toy", "other"}
 
 
 def test_a_try_that_was_stopped_is_repeated_on_the_same_part(two: Two) -> None:
@@ -459,10 +442,3 @@ def test_a_try_that_was_stopped_is_repeated_on_the_same_part(two: Two) -> None:
     two.clock.move(hours=1)
     two.worker("second").run_all()
     assert two.boards == [[2.0], [1.0]]
-
-
-def test_an_operators_rerun_runs_all_of_it(two: Two) -> None:
-    name = revised(two)
-    two.worker("second").run_all()
-    Acts(two.store, cards_of(two.registry), two.clock).rerun(name, ROOT, "all of it")
-    assert set(two.status(name).job.benchmarks) == {"toy", "other"}
