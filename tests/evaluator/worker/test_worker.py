@@ -68,8 +68,7 @@ def test_what_is_published_is_enough_to_compute_it_again(rig: Rig) -> None:
 
 def test_all_metrics_of_a_scores_file_are_published_and_marked(rig: Rig) -> None:
     name = rig.send_scores(SCORES).submission.submission_id
-    rig.send()
-    rig.worker().run_all()
+    rig.ran()
     values = {c.entry_id.rpartition("/")[2]: (c.value, c.n_missing) for c in rig.cells()}
     assert values == {"m": (2.0, 0), "n": (4.5, 1), "grey": (1.0, 0)}
     entry = rig.shown().entries[f"{name}/m"]
@@ -92,8 +91,7 @@ def test_a_metric_that_changes_when_asked_again_is_published_without_a_rank(rig:
 
 def test_scores_of_extreme_size_leave_boards_that_can_be_read(rig: Rig) -> None:
     rig.backend.score = lambda brightness, _: brightness * 1e200
-    rig.send()
-    rig.worker().run_next()
+    rig.ran()
     (entry,) = rig.shown().entries.values()
     assert entry.trust["toy"].why_not == ""
 
@@ -103,8 +101,7 @@ def test_what_a_run_cost_and_what_it_found_is_published(rig: Rig, toy: Toy) -> N
     """Of private answers only counts of findings are."""
     rig.toy = toy
     rig.backend = FakeBackend(lambda brightness, _: np.nan if brightness == 1 else brightness)
-    name = rig.sent()
-    rig.worker().run_next()
+    name = rig.ran()
     cost, found = rig.result(name).cost, rig.result(name).findings
     assert cost is not None
     assert (cost.calls, cost.images_decoded, cost.texts_encoded) == (1, 3, 0)
@@ -142,8 +139,7 @@ def test_a_metric_that_raises_fails_with_its_reason_and_the_boards_stay(rig: Rig
     rig.worker().run_next()
     boards = rig.store.public.read("snapshot.parquet")
     rig.backend = raising(SCORER_RAISED)
-    name = rig.sent()
-    rig.worker().run_next()
+    name = rig.ran()
     status = rig.status(name)
     assert rig.ended(name) == (State.FAILED, "scorer_raised", "submitter")
     assert (status.reason, status.hint) == (SCORER_RAISED.message, SCORER_RAISED.hint)
@@ -154,8 +150,7 @@ def test_a_metric_that_raises_fails_with_its_reason_and_the_boards_stay(rig: Rig
 
 def test_a_fault_of_ours_is_said_to_be_ours_and_can_be_sent_again(rig: Rig) -> None:
     rig.backend = raising(RuntimeError("bug"))
-    name = rig.sent()
-    rig.worker().run_next()
+    name = rig.ran()
     assert rig.ended(name) == (State.FAILED, "incident", "platform")
     rig.backend = FakeBackend()
     assert rig.sent() == name
@@ -222,8 +217,7 @@ def test_an_end_that_the_store_could_not_take_is_recorded_later(rig: Rig) -> Non
 
 
 def test_a_rerun_that_fails_leaves_the_results_on_the_boards(rig: Rig) -> None:
-    name = rig.sent()
-    rig.worker().run_next()
+    name = rig.ran()
     rig.acts.rerun(name, ROOT, "In doubt.")
     rig.backend = raising(SCORER_RAISED)
     rig.worker().run_next()
@@ -262,8 +256,7 @@ def test_a_worker_that_lost_its_lease_publishes_nothing(rig: Rig) -> None:
         return 0.0
 
     rig.backend = FakeBackend(overtaken)
-    name = rig.sent()
-    rig.worker("w1").run_next()
+    name = rig.ran()
     assert rig.states(name).count(State.PUBLISHED) == 1
     assert rig.status(name).by == "w2"
 

@@ -103,8 +103,7 @@ def test_a_scorer_that_fails_after_the_withdrawal_fails_nobody(rig: Rig) -> None
 def test_results_of_before_a_withdrawn_rerun_stay_in_the_history(rig: Rig) -> None:
     """As they do for everything that was published once and is withdrawn."""
     rig.toy = Secret()
-    name = rig.sent()
-    rig.worker().run_next()
+    name = rig.ran()
     before = results(rig)
     rig.acts.rerun(name, ROOT, "new data")
     withdrawn_meanwhile(rig, name)

@@ -118,8 +118,7 @@ def results(rig: Rig, name: str) -> dict[str, Any]:
 def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What one worker of both roles publishes."""
     rig = Rig(tmp_path_factory.mktemp("alone"), backend=FakeBackend(not_for_c))
-    name = rig.sent()
-    assert rig.worker().run_next()
+    name = rig.ran()
     assert State.JUDGING in rig.states(name)
     assert handed_over(rig) == ()
     return results(rig, name)

@@ -144,8 +144,7 @@ def standing(rig: Rig) -> set[str]:
 
 
 def test_a_new_version_takes_the_place_of_the_old_in_the_same_commit(rig: Rig) -> None:
-    first = rig.sent()
-    rig.worker().run_next()
+    first = rig.ran()
     rig.clock.move(minutes=1)
     second = rig.sent(named("grey", "2"))
     before = rig.head
@@ -160,8 +159,7 @@ def test_a_new_version_takes_the_place_of_the_old_in_the_same_commit(rig: Rig) -
 def test_a_version_that_gives_way_as_its_rerun_fails_leaves_the_boards_in_that_commit(
     rig: Rig,
 ) -> None:
-    old = rig.sent()
-    rig.worker("w1").run_all()
+    old = rig.ran()
     rig.acts.rerun(old, ROOT, "New data.")
     rig.clock.move(minutes=1)
     new = rig.sent(named("grey", "2"))
@@ -177,8 +175,7 @@ def test_a_version_that_gives_way_as_its_rerun_fails_leaves_the_boards_in_that_c
 
 
 def test_a_failure_that_changes_no_board_writes_none(rig: Rig) -> None:
-    rig.send()
-    rig.worker("w1").run_all()
+    rig.ran()
     before = rig.store.public.read("snapshot.parquet")
     rig.clock.move(minutes=1)
     rig.backend = raising(DEFECT)

@@ -29,8 +29,7 @@ SECRETS = ("grey", "hub:ada", '"ada"', "very secret")
 
 def scored(rig: Rig) -> Status:
     """A private submission that a worker has finished, as its author sees it."""
-    name = rig.sent(private=True, submitter="very secret")
-    assert rig.worker().run_next()
+    name = rig.ran(private=True, submitter="very secret")
     return Own(rig.store, ADA).status(name)
 
 
@@ -124,8 +123,7 @@ def test_the_words_of_an_error_are_withheld_where_answers_are(
 ) -> None:
     rig.toy = toy
     rig.backend = raising(failure(Code(code), f"ValueError: {HIDDEN} (while scoring batch 1)."))
-    name = rig.sent()
-    rig.worker().run_next()
+    name = rig.ran()
     assert rig.ended(name) == (State.FAILED, code, "submitter")
     assert (HIDDEN in str(rig.ledger.events(name))) is toy.card.answers_public
     assert toy.card.answers_public or "check" in rig.status(name).hint

@@ -183,8 +183,7 @@ def test_a_module_that_names_none_fetches_none(rig: Rig, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(ModelShelf, "bring", never)
     rig.backend = backend = Noting()
-    rig.send()
-    assert rig.worker().run_next()
+    rig.ran()
     assert {job.models for job in backend.jobs} == {()}
 
 
@@ -274,8 +273,7 @@ def test_a_scorer_that_is_honest_only_about_what_it_was_tried_on_gets_no_rank(
 ) -> None:
     monkeypatch.setattr(toy, "PAIRS", tuple(f"pair {n}" for n in range(N)))
     rig.backend = backend
-    rig.send()
-    rig.worker().run_next()
+    rig.ran()
     (cell,) = rig.cells()
     assert bool(cell.distrust) is isinstance(backend, Cunnings)
     assert backend.entered == 2
