@@ -176,11 +176,7 @@ class Rig:
         )
         status = IsolationStatus(self.backend if self.isolated else None, (("fake", probe),))
         role = ScorerRole(
-            status,
-            FakeBackend(name="own"),
-            self.folder / "scratch",
-            Limits(),
-            questions=questions,
+            status, FakeBackend(name="own"), self.folder / "scratch", Limits(), questions=questions
         )
         if self.known_s is not None and "pace" not in more:
             more["pace"] = self._pace(self.known_s)

@@ -267,9 +267,7 @@ def test_a_worker_without_the_data_leaves_the_submission_to_others(rig: Rig) -> 
     assert not rig.worker().run_next()
 
 
-def test_without_isolation_code_is_refused_or_left_to_others_and_scores_are_taken(
-    rig: Rig,
-) -> None:
+def test_without_isolation_code_is_refused_or_left_to_others_and_scores_are_taken(rig: Rig) -> None:
     name = rig.sent()
     rig.isolated, head = False, rig.head
     with pytest.raises(SubmitterError, match="Build one") as caught:

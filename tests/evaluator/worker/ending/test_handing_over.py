@@ -292,8 +292,7 @@ def test_a_scorer_killed_at_a_commit_of_the_hand_over_loses_nothing(
 
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize(
-    ("repository", "word"),
-    [("public", "judging"), ("public", "published"), ("private", "tidy")],
+    ("repository", "word"), [("public", "judging"), ("public", "published"), ("private", "tidy")]
 )
 def test_a_judge_that_dies_is_followed_by_another(
     rig: Rig, alone: dict[str, Any], repository: str, word: str, *, after: bool
@@ -473,8 +472,7 @@ def test_what_is_of_another_submission_has_other_columns_or_is_no_table_is_refus
 
 
 @pytest.mark.parametrize(
-    ("role", "questions", "keys"),
-    [("both", "q", None), ("judge", "q", None), ("score", None, "k")],
+    ("role", "questions", "keys"), [("both", "q", None), ("judge", "q", None), ("score", None, "k")]
 )
 def test_options_of_the_other_role_are_refused(
     role: str, questions: str | None, keys: str | None
