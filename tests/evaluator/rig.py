@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import threading
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,7 +31,8 @@ from leaderboard.publication.snapshot import Snapshot, read_snapshot
 from leaderboard.ranking.cells import Cell
 from leaderboard.records import Kind, RunResult, Status, Submission
 from leaderboard.states import State
-from leaderboard.store.interface import Store
+from leaderboard.store.interface import Changes, Repository, Store
+from leaderboard.store.live.interface import Pulse
 from leaderboard.store.memory import memory_store
 from tests.benchmarks.toy import Toy
 
@@ -132,6 +134,46 @@ def raising(error: BaseException) -> FakeBackend:
         raise error
 
     return FakeBackend(score)
+
+
+def on_commit(
+    repository: Repository,
+    before: Callable[[Changes, str], object] = lambda *_: None,
+    after: Callable[[Changes, str], object] = lambda *_: None,
+) -> None:
+    """From now on something happens before or after each commit; it is told paths and message."""
+    commit = repository.commit
+
+    def told(changes: Changes, *, parent: str, message: str) -> str:
+        before(changes, message)
+        version = commit(changes, parent=parent, message=message)
+        after(changes, message)
+        return version
+
+    repository.commit = told  # type: ignore[method-assign]
+
+
+def paths_read(repository: Repository) -> list[str]:
+    """What is read of a repository from now on."""
+    found: list[str] = []
+    read = repository.read
+
+    def told(path: str) -> bytes:
+        found.append(path)
+        return read(path)
+
+    repository.read = told  # type: ignore[method-assign]
+    return found
+
+
+def wait_for(happened: Callable[[], object], at_most_s: float = 30.0) -> None:
+    """Until it has, in a thread or a process beside the test."""
+    pause = threading.Event()
+    for _ in range(int(at_most_s * 100)):
+        if happened():
+            return
+        pause.wait(0.01)
+    raise AssertionError(f"It did not happen within {at_most_s:g} s.")
 
 
 class Clock:
@@ -278,6 +320,12 @@ class Rig:
             return float(brightness)
 
         backend.score = score
+
+    def beats(self, worker: str, s: float = 0.0, **more: object) -> None:
+        """The pulse of another worker arrives, of so many seconds from now."""
+        at = self.clock() + timedelta(seconds=s)
+        known = {"worker": worker, "at": at, "isolation_ok": True, "isolation": ""}
+        self.store.live.beat(Pulse.model_validate(known | more))
 
     def dies(self, worker: Worker) -> None:
         """It is killed in its next run, and silent since."""

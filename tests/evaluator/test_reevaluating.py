@@ -30,10 +30,20 @@ from leaderboard.reevaluation.editions import CONTRACT
 from leaderboard.reevaluation.outdated import OTHER_REVISION, Act
 from leaderboard.reevaluation.requeue import Wanted, plan, requeue
 from leaderboard.states import State
-from leaderboard.store.interface import Changes, Repository
 from tests.benchmarks.toy import Toy
 from tests.evaluator.revised import Revised, publish, start
-from tests.evaluator.rig import ADA, BOB, ROOT, SCORES, Killed, Rig, named, raising
+from tests.evaluator.rig import (
+    ADA,
+    BOB,
+    ROOT,
+    SCORES,
+    Killed,
+    Rig,
+    named,
+    on_commit,
+    paths_read,
+    raising,
+)
 from tests.tiers import all_slow_but_one
 
 
@@ -46,24 +56,6 @@ def earlier_board(rig: Rig) -> EarlierBoard:
     found = read_board(rig.store.public, "toy", "1")
     assert found is not None
     return found
-
-
-class Watched:
-    """A repository of which reads are noted, and before whose commits something happens."""
-
-    def __init__(self, under: Repository, before: Callable[[], object] = lambda: None) -> None:
-        self.under, self.before, self.paths = under, before, list[str]()
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self.under, name)
-
-    def read(self, path: str) -> bytes:
-        self.paths.append(path)
-        return self.under.read(path)
-
-    def commit(self, changes: Changes, **more: str) -> str:
-        self.before()
-        return self.under.commit(changes, **more)
 
 
 def test_the_contract_of_editions_is_the_one_of_the_scoring_plan() -> None:
@@ -111,11 +103,10 @@ def test_a_new_revision_runs_again_what_it_concerns_and_old_results_stay(rig: Ri
 def test_however_many_there_are_no_result_is_read_to_find_them(rig: Rig) -> None:
     publish(rig, ["grey", "white", "black"])
     rig.toy = Revised()
-    public = Watched(rig.store.public)
-    counting = replace(rig.store, public=public)  # type: ignore[arg-type]
-    assert len(plan(counting, {"toy": rig.toy.card}).found) == 3
-    assert not [path for path in public.paths if path.startswith(("results/", "submissions/"))]
-    assert len(public.paths) <= 6
+    paths = paths_read(rig.store.public)
+    assert len(plan(rig.store, {"toy": rig.toy.card}).found) == 3
+    assert not [path for path in paths if path.startswith(("results/", "submissions/"))]
+    assert 0 < len(paths) <= 6
 
 
 def test_two_workers_that_start_at_once_queue_nothing_twice(rig: Rig) -> None:
@@ -123,33 +114,35 @@ def test_two_workers_that_start_at_once_queue_nothing_twice(rig: Rig) -> None:
     rig.toy = Revised()
     other: list[int] = []
 
-    def another_starts() -> None:
+    def another_starts(*_: object) -> None:
         if not other:
             other.append(1)
             other.append(len(requeue(rig.store, {"toy": rig.toy.card}).found))
 
-    public = Watched(rig.store.public, another_starts)
-    requeue(replace(rig.store, public=public), {"toy": rig.toy.card})  # type: ignore[arg-type]
+    on_commit(rig.store.public, another_starts)
+    requeue(rig.store, {"toy": rig.toy.card})
     assert other == [1, 2]
     assert {rig.states(name).count(State.QUEUED) for name in ids.values()} == {2}
     assert [x.action for x in read_lines(rig.store.public)].count("new_edition") == 1
     assert verify(rig.store.public) == ()
 
 
-def killed_after(rig: Rig, commits: int, act: Callable[[Rig], object]) -> bool:
+def killed_after(rig: Rig, commits: int, act: Callable[[], object]) -> bool:
     """Do something in a process that dies after so many commits; whether it lived."""
-    left = [None] * commits
+    left, mortal = [None] * commits, [True]
 
-    def count() -> None:
-        if not left:
+    def count(*_: object) -> None:
+        if mortal and not left:
             raise Killed
-        left.pop()
+        del left[:1]
 
-    public = Watched(rig.store.public, count)
+    on_commit(rig.store.public, count)
     try:
-        act(replace(rig, store=replace(rig.store, public=public)))  # type: ignore[arg-type]
+        act()
     except Killed:
         return False
+    finally:
+        mortal.clear()
     return True
 
 
@@ -159,9 +152,8 @@ def test_killed_between_any_two_commits_every_submission_is_queued_once(
 ) -> None:
     ids = publish(rig, ["grey", "white", "black"])
     rig.toy = Revised()
-    lived = killed_after(
-        rig, commits, lambda mortal: requeue(mortal.store, {"toy": rig.toy.card}, batch=1)
-    )
+    cards = {"toy": rig.toy.card}
+    lived = killed_after(rig, commits, lambda: requeue(rig.store, cards, batch=1))
     assert lived is (commits > 3)
     assert len(requeue(rig.store, {"toy": rig.toy.card}).found) == 3 - min(commits, 3)
     assert {rig.states(name).count(State.QUEUED) for name in ids.values()} == {2}
@@ -175,9 +167,9 @@ def test_killed_while_it_runs_again_the_boards_never_mix_revisions(rig: Rig, com
     ids = publish(rig, ["grey", "white"])
     rig.toy = Revised()
 
-    def whole(mortal: Rig) -> None:
-        start(mortal)
-        mortal.worker("dying").run_all()
+    def whole() -> None:
+        start(rig)
+        rig.worker("dying").run_all()
 
     killed_after(rig, commits, whole)
     assert len({cell.value for cell in rig.cells()}) <= 1, "1.0 is of one revision, 2.0 of another"

@@ -19,7 +19,8 @@ from evaluator.worker.roles import WorkerRole
 from leaderboard.folding import attempts_of
 from leaderboard.records import Event, Status
 from leaderboard.states import State
-from tests.evaluator.rig import ADA, BOB, Clock, Rig, Secret, named
+from tests.benchmarks.toy import Toy
+from tests.evaluator.rig import ADA, BOB, Clock, Rig, Secret, named, wait_for
 from tests.hub.accounts import Account
 from tests.hub.client import api_of
 from tests.hub.faults import Weather
@@ -90,16 +91,6 @@ def four(rig: Rig) -> list[str]:
     return [rig.sent(named(name), account=account) for account, name in sent]
 
 
-def wait_for(done: Callable[[], bool]) -> None:
-    """Jobs run in threads of the server."""
-    pause = threading.Event()
-    for _ in range(1000):
-        if done():
-            return
-        pause.wait(0.01)
-    raise AssertionError("it did not happen within ten seconds")
-
-
 def all_over(hub: HubServer) -> bool:
     return all(job.ending.is_set() for job in started(hub))
 
@@ -163,22 +154,17 @@ def hold(rig: Rig, name: str, worker: str) -> None:
 
 
 def test_each_run_is_one_job_and_is_judged_here(hub: HubServer, rig: Rig) -> None:
+    """Without a judge its scores wait for one."""
     hub.jobs.hook = scoring(rig)
-    sent = [rig.sent(), rig.sent(account=BOB)]
     judge = rig.worker("judge", role=WorkerRole.JUDGE)
-    one = launcher(hub, rig)
+    first, one = rig.sent(), launcher(hub, rig)
+    one.run(threading.Event(), once=True, poll_s=0.05)
+    assert told(rig, first).to_judge
+    second = rig.sent(account=BOB)
     one.run(threading.Event(), once=True, between=judge.run_all, poll_s=0.05)
-    assert {rig.state(name) for name in sent} == {State.PUBLISHED}
-    assert sorted(map(submission_of, started(hub))) == sorted(sent)
+    assert {rig.state(name) for name in (first, second)} == {State.PUBLISHED}
+    assert [submission_of(job) for job in started(hub)] == [first, second]
     assert one.turn().idle
-
-
-def test_without_a_judge_scores_wait_for_one(hub: HubServer, rig: Rig) -> None:
-    hub.jobs.hook = scoring(rig)
-    name = rig.sent()
-    launcher(hub, rig).run(threading.Event(), once=True, poll_s=0.05)
-    assert told(rig, name).to_judge
-    assert len(started(hub)) == 1
 
 
 def test_a_job_is_told_what_to_score_and_nothing_of_the_answers(hub: HubServer, rig: Rig) -> None:
@@ -227,27 +213,20 @@ def test_a_start_whose_answer_was_lost_is_found_again(
     assert len(started(hub)) == 1
 
 
-def test_a_start_that_may_still_land_is_waited_for(hub: HubServer, rig: Rig) -> None:
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_start_that_may_still_land_is_waited_for(hub: HubServer, rig: Rig, listed: bool) -> None:
+    """Also where jobs cannot be listed when it was lost."""
     rig.send()
-    hub.spoil(JOBS, method="POST", drop=True)
     one = launcher(hub, rig)
+    if not listed:
+        hub.spoil(f"{JOBS}*worker*", method="GET", status=409)  # the client repeats no 409
+    hub.spoil(JOBS, method="POST", drop=True)
     assert one.turn() == Turn(unsure=1)
     rig.clock.move(seconds=60)
     assert one.turn() == Turn(unsure=1)
     assert started(hub) == []
     rig.clock.move(seconds=61)
     assert one.turn() == Turn(started=1)
-
-
-def test_a_start_that_was_lost_while_jobs_cannot_be_listed_is_waited_for(
-    hub: HubServer, rig: Rig
-) -> None:
-    rig.send()
-    one = launcher(hub, rig)
-    hub.spoil(f"{JOBS}*worker*", method="GET", status=409)  # the client repeats no 409
-    hub.spoil(JOBS, method="POST", drop=True)
-    assert one.turn() == Turn(unsure=1)
-    assert started(hub) == []
 
 
 # Several launchers ----------------------------------------------------------------------------
@@ -314,30 +293,25 @@ def test_a_job_that_fails_is_an_attempt_with_a_reason_and_is_repeated_so_often(
     assert len(started(hub)) == 3
 
 
-def test_a_job_that_ends_without_taking_its_submission_is_an_attempt(
-    hub: HubServer, rig: Rig
+@pytest.mark.parametrize(
+    ("hook", "toy", "logs", "reason"),
+    [
+        pytest.param(unable, Toy(), True, "No box here.", id="takes nothing"),
+        pytest.param(failing, Secret(), True, "(exit code 1).", id="hidden answers"),
+        pytest.param(failing, Toy(), False, "(exit code 1).", id="no log"),
+    ],
+)
+def test_a_job_that_hands_nothing_over_is_an_attempt_of_which_no_more_is_told_than_may_be(
+    hub: HubServer, rig: Rig, hook: Callable[[Job], None], toy: Toy, *, logs: bool, reason: str
 ) -> None:
-    hub.jobs.hook = unable
-    name = rig.sent()
-    once(launcher(hub, rig), hub)
-    assert (told(rig, name).state, told(rig, name).attempts) == (State.QUEUED, 1)
-    assert told(rig, name).reason.endswith("No box here.")
-
-
-@pytest.mark.parametrize("hidden", [True, False], ids=["hidden answers", "log out of reach"])
-def test_a_job_that_fails_is_an_attempt_though_its_log_is_not_told(
-    hub: HubServer, rig: Rig, hidden: bool
-) -> None:
-    hub.jobs.hook = failing
-    if hidden:
-        rig.toy = Secret()
-    else:
+    hub.jobs.hook, rig.toy = hook, toy
+    if not logs:
         hub.spoil("/logs", status=500, times=9)
     name = rig.sent()
     once(launcher(hub, rig), hub)
-    assert told(rig, name).attempts == 1
-    assert told(rig, name).reason.endswith("(exit code 1).")
-    assert bool(hub.asked("/logs")) is not hidden
+    assert (told(rig, name).state, told(rig, name).attempts) == (State.QUEUED, 1)
+    assert told(rig, name).reason.endswith(reason)
+    assert bool(hub.asked("/logs")) is toy.card.answers_public
 
 
 def test_a_job_killed_at_work_gives_its_submission_back(hub: HubServer, rig: Rig) -> None:
@@ -376,30 +350,14 @@ def test_a_job_that_is_stopped_again_and_again_is_not_repeated_for_ever(
     assert len(started(hub)) == len(attempts_of(rig.ledger.events(name))) == 3
 
 
-def test_jobs_that_failed_are_recorded_in_one_commit(hub: HubServer, rig: Rig) -> None:
-    sent, one = four(rig), launcher(hub, rig)
+def test_jobs_that_failed_are_recorded_in_one_commit_but_for_what_moved_meanwhile(
+    hub: HubServer, rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (moved, *failed), one = four(rig), launcher(hub, rig)
     assert one.turn().started == 4
     for job in started(hub):
         job.end("ERROR", "node lost")
-    before = rig.head
-    assert one.turn().ended == 4
-    assert rig.head == before + 1
-    for name in sent:
-        assert (told(rig, name).state, told(rig, name).attempts) == (State.QUEUED, 1)
-        assert "(node lost)" in told(rig, name).reason
-    assert one.turn().ended == 0
-    assert rig.head == before + 1
-
-
-def test_what_was_moved_meanwhile_is_left_alone_and_the_rest_recorded(
-    hub: HubServer, rig: Rig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    moved, failed = (rig.sent(named(name)) for name in ("a1", "a2"))
-    one = launcher(hub, rig)
-    one.turn()
-    for job in started(hub):
-        job.end("ERROR", "node lost")
-    read_log = one.jobs.lines
+    before, read_log = rig.head, one.jobs.lines
 
     def meanwhile(_: HubJobs, job: SeenJob) -> tuple[str, ...]:
         if job.submission_id == moved:
@@ -407,35 +365,35 @@ def test_what_was_moved_meanwhile_is_left_alone_and_the_rest_recorded(
         return read_log(job)
 
     monkeypatch.setattr(type(one.jobs), "lines", meanwhile)
-    assert one.turn().ended == 1
+    assert one.turn().ended == 3
+    assert rig.head == before + 2, "it was withdrawn, and the others recorded"
     assert told(rig, moved).state is State.WITHDRAWN
-    assert told(rig, failed).attempts == 1
+    for name in failed:
+        assert (told(rig, name).state, told(rig, name).attempts) == (State.QUEUED, 1)
+        assert "(node lost)" in told(rig, name).reason
+    assert one.turn().ended == 0
+    assert rig.head == before + 2
 
 
 # What is taken back, and what the Hub refuses -------------------------------------------------
 
 
-@pytest.mark.parametrize("at_work", [False, True])
-def test_withdrawing_cancels_the_job(hub: HubServer, rig: Rig, at_work: bool) -> None:
+@pytest.mark.parametrize("how", ["it waits", "at work", "lost answer"])
+def test_withdrawing_cancels_the_job(hub: HubServer, rig: Rig, how: str) -> None:
     name, one = rig.sent(), launcher(hub, rig)
     one.turn()
     (job,) = started(hub)
-    if at_work:
+    if how == "at work":
         hold(rig, name, job.environment[WORKER])
     rig.acts.withdraw(name, ADA)
-    assert one.turn() == Turn(cancelled=1)
+    if how == "lost answer":
+        hub.spoil("/cancel", drop=True)
+        one.run(stop_after(2), poll_s=0.01)
+    else:
+        assert one.turn() == Turn(cancelled=1)
     assert job.stage == "CANCELED"
     assert one.turn().idle
     assert told(rig, name).state is State.WITHDRAWN
-
-
-def test_a_cancellation_whose_answer_was_lost_is_repeated(hub: HubServer, rig: Rig) -> None:
-    name, one = rig.sent(), launcher(hub, rig)
-    one.turn()
-    rig.acts.withdraw(name, ADA)
-    hub.spoil("/cancel", drop=True)
-    one.run(stop_after(2), poll_s=0.01)
-    assert started(hub)[0].stage == "CANCELED"
 
 
 def test_what_another_worker_took_costs_no_job(hub: HubServer, rig: Rig) -> None:

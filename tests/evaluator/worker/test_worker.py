@@ -21,7 +21,7 @@ from leaderboard.publication.updating import Update
 from leaderboard.states import State
 from leaderboard.store.interface import Changes
 from tests.benchmarks.toy import Toy
-from tests.evaluator.rig import ADA, ROOT, FakeBackend, Rig, Secret, raising
+from tests.evaluator.rig import ADA, ROOT, FakeBackend, Rig, Secret, on_commit, raising
 
 SCORES = "pair_id,m,n\na,1,4\nb,2,5\nc,3,\n"
 SCORER_RAISED = SubmitterError("scorer_raised", "ValueError at scorer.py:3.", "Mend it.")
@@ -198,20 +198,18 @@ def test_data_that_vanished_is_not_the_submitters_fault(rig: Rig) -> None:
 
 
 def test_an_end_that_the_store_could_not_take_is_recorded_later(rig: Rig) -> None:
-    rig.backend = raising(SCORER_RAISED)
-    name, repository = rig.sent(), rig.store.public
-    commit = repository.commit
+    busy = [True]
 
-    def busy(changes: Changes, *, parent: str, message: str) -> str:
-        if message.startswith("failed"):
+    def refuse(_: Changes, message: str) -> None:
+        if busy and message.startswith("failed"):
             raise TransientError("store_busy", "The store is busy.")
-        return commit(changes, parent=parent, message=message)
 
-    repository.commit = busy  # type: ignore[method-assign]
-    worker = rig.worker()
+    rig.backend = raising(SCORER_RAISED)
+    name, worker = rig.sent(), rig.worker()
+    on_commit(rig.store.public, refuse)
     assert worker.run_next()
     assert rig.state(name) is State.SCORING
-    repository.commit = commit  # type: ignore[method-assign]
+    busy.clear()
     assert not worker.run_next()
     assert rig.state(name) is State.FAILED
 

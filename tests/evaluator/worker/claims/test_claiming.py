@@ -36,6 +36,7 @@ from tests.evaluator.rig import (
     Killed,
     Rig,
     named,
+    on_commit,
     raising,
 )
 from tests.evaluator.worker.breaking import published_once
@@ -59,27 +60,14 @@ def all_published(rig: Rig, ids: tuple[str, ...]) -> bool:
     return all(published_once(rig.store, name) for name in ids)
 
 
-def idle(rig: Rig, name: str, **more: object) -> None:
-    known = {"worker": name, "at": rig.clock(), "isolation_ok": True, "isolation": ""}
-    rig.store.live.beat(Pulse.model_validate(known | more))
-
-
 # Several in one commit ------------------------------------------------------------------------
 
 
-def test_four_submissions_take_one_commit_to_claim_and_one_to_publish(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_four_submissions_take_one_commit_to_claim_and_one_to_publish(rig: Rig) -> None:
     ids = stock(rig.store, ["hub:ada", "hub:bob"])
     held = stock(rig.store, ["hub:ada", "hub:bob"], private=True)
     messages: list[str] = []
-    commit = rig.store.public.commit
-
-    def noting(*args: object, message: str, **more: object) -> str:
-        messages.append(message)
-        return commit(*args, message=message, **more)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(rig.store.public, "commit", noting)
+    on_commit(rig.store.public, lambda _, message: messages.append(message))
     rig.worker().run_all()
     claimed, published = messages
     assert claimed == "claimed+scoring by w1"
@@ -108,9 +96,9 @@ def test_handing_over_and_judging_are_batched_as_well(rig: Rig) -> None:
 
 def test_no_worker_takes_more_than_its_share_of_those_that_live(rig: Rig) -> None:
     stock(rig.store, users(6))
-    idle(rig, "o0")
-    idle(rig, "o1")
-    idle(rig, "dead", at=rig.clock().replace(year=2025))
+    rig.beats("o0")
+    rig.beats("o1")
+    rig.beats("dead", -365 * 24 * 3600)
     rig.worker().run_next()
     assert len(rig.in_state(State.QUEUED)) == 4, "six wait and three live: two are its share"
 
@@ -300,7 +288,7 @@ def overruns(rig: Rig, by: timedelta, meanwhile: Callable[[], None]) -> Worker:
 def test_what_cannot_be_begun_in_time_is_left_to_a_worker_that_is_idle(tmp_path: Path) -> None:
     rig = rig_of(tmp_path, known_s=20.0)
     ids = stock(rig.store, ["hub:ada", "hub:bob", "hub:eve"])
-    worker = overruns(rig, AHEAD + timedelta(seconds=1), lambda: idle(rig, "w2"))
+    worker = overruns(rig, AHEAD + timedelta(seconds=1), lambda: rig.beats("w2"))
     worker.run_next()
     for name in ids[1:]:
         status = rig.status(name)
@@ -323,10 +311,10 @@ def test_it_stays_in_hand_where_that_would_help_nobody(
 
     def beats() -> None:
         if who in ("idle", "no box"):
-            idle(rig, "w2", isolation_ok=who == "idle")
+            rig.beats("w2", isolation_ok=who == "idle")
 
     if who == "gone":
-        idle(rig, "w2")
+        rig.beats("w2")
     worker = overruns(rig, by, beats)
     worker.run_next()
     assert held(rig)

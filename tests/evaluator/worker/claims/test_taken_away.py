@@ -16,8 +16,8 @@ from leaderboard.governance.accounts import Account
 from leaderboard.publication.snapshot import read_snapshot
 from leaderboard.records import Event
 from leaderboard.states import State
-from leaderboard.store.interface import Repository
-from tests.evaluator.rig import ADA, ASKED, BOB, ROOT, Clock, Rig, Secret, raising
+from leaderboard.store.interface import Changes, Repository
+from tests.evaluator.rig import ADA, ASKED, BOB, ROOT, Clock, Rig, Secret, on_commit, raising
 from tests.evaluator.worker.breaking import published_once
 from tests.evaluator.worker.stock import stock
 
@@ -72,19 +72,17 @@ def test_a_withdrawal_after_the_last_batch_still_publishes_nothing(rig: Rig) -> 
 @pytest.mark.parametrize("private", [False, True])
 def test_a_withdrawal_while_results_are_being_written_leaves_none(rig: Rig, private: bool) -> None:
     rig.toy = Secret()
-    name, repository = rig.sent(private=private), rig.store.private
-    commit = repository.commit
+    name = rig.sent(private=private)
+    written: list[str] = []
 
-    def overtaken(*args: object, message: str, **more: object) -> str:
-        version = commit(*args, message=message, **more)  # type: ignore[arg-type]
-        if message.startswith("results of"):
-            repository.commit = commit  # type: ignore[method-assign]
-            assert results(rig)
+    def overtaken(_: Changes, message: str) -> None:
+        if message.startswith("results of") and not written:
+            written.extend(results(rig))
             rig.acts.withdraw(name, ADA)
-        return version
 
-    repository.commit = overtaken  # type: ignore[method-assign]
+    on_commit(rig.store.private, after=overtaken)
     rig.worker().run_next()
+    assert written
     assert (rig.state(name), results(rig)) == (State.WITHDRAWN, [])
 
 

@@ -39,6 +39,7 @@ from tests.evaluator.rig import (
     Killed,
     Rig,
     named,
+    on_commit,
     submission,
 )
 
@@ -254,58 +255,40 @@ def test_scores_under_another_key_are_given_to_no_pair(rig: Rig) -> None:
 # Deaths and faults ----------------------------------------------------------------------------
 
 
-def dies_at(rig: Rig, worker: Worker, repository: str, word: str, *, after: bool) -> None:
-    """At the commit whose message begins with a word, before it is made or after."""
-    chosen = getattr(rig.store, repository)
-    commit = chosen.commit
+def breaks_at(rig: Rig, repository: str, word: str, *, after: bool) -> None:
+    """The process dies at the commit whose message begins so, before it is made or after."""
+    left = [True]
 
-    def broken(changes: Changes, *, parent: str, message: str) -> str:
-        if not message.startswith(word):
-            return str(commit(changes, parent=parent, message=message))
-        chosen.commit = commit
-        if after:
-            commit(changes, parent=parent, message=message)
-        raise Killed
+    def dies(_: Changes, message: str) -> None:
+        if left and message.startswith(word):
+            left.clear()
+            raise Killed
 
-    chosen.commit = broken
-    with pytest.raises(Killed):
-        worker.run_next()
-
-
-@pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize(("repository", "word"), [("private", "scores of"), ("public", "scored")])
-def test_a_scorer_killed_at_a_commit_of_the_hand_over_loses_nothing(
-    rig: Rig, alone: dict[str, Any], repository: str, word: str, *, after: bool
-) -> None:
-    rig.backend = FakeBackend(not_for_c)
-    name, first = rig.sent(), scorer(rig)
-    first.heart.beat()
-    dies_at(rig, first, repository, word, after=after)
-    handed = (repository, after) == ("public", True)
-    assert rig.status(name).to_judge is handed
-    rig.clock.move(minutes=2)
-    assert scorer(rig, "s2").run_next() is not handed
-    assert judge(rig).run_next()
-    assert results(rig, name) == alone
-    assert rig.states(name).count(State.PUBLISHED) == 1
+    on_commit(getattr(rig.store, repository), **{"after" if after else "before": dies})
 
 
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize(
-    ("repository", "word"), [("public", "judging"), ("public", "published"), ("private", "tidy")]
-)
-def test_a_judge_that_dies_is_followed_by_another(
+    ("repository", "word"),
+    [
+        ("private", "scores of"), ("public", "scored"), ("public", "judging"),
+        ("public", "published"), ("private", "tidy"),
+    ],
+)  # fmt: skip
+def test_whoever_dies_at_a_commit_of_the_hand_over_is_followed_by_another(
     rig: Rig, alone: dict[str, Any], repository: str, word: str, *, after: bool
 ) -> None:
     rig.backend = FakeBackend(not_for_c)
-    name = scored(rig)
-    first = judge(rig)
-    first.heart.beat()
-    dies_at(rig, first, repository, word, after=after)
-    if rig.state(name) is State.JUDGING:
-        assert not judge(rig, "j2").run_next(), "the first one's lease still holds"
+    name = rig.sent()
+    breaks_at(rig, repository, word, after=after)
+    with pytest.raises(Killed):
+        for made in (scorer, judge):
+            worker = made(rig)
+            worker.heart.beat()
+            worker.run_next()
+    handed = word not in ("scores of", "scored") or (word, after) == ("scored", True)
     rig.clock.move(minutes=2)
-    assert not scorer(rig, "s2").run_next(), "its scores are in"
+    assert scorer(rig, "s2").run_next() is not handed, "what is handed over is not scored again"
     published = rig.state(name) is State.PUBLISHED
     assert judge(rig, "j2").run_next() is not published
     assert results(rig, name) == alone
@@ -316,7 +299,9 @@ def test_a_judge_that_dies_is_followed_by_another(
 
 def test_a_judge_without_a_pulse_keeps_its_work_until_its_lease_ends(rig: Rig) -> None:
     name = scored(rig)
-    dies_at(rig, judge(rig), "public", "published", after=False)
+    breaks_at(rig, "public", "published", after=False)
+    with pytest.raises(Killed):
+        judge(rig).run_next()
     assert rig.status(name).lease_until is not None
     rig.clock.move(hours=7)
     assert not judge(rig, "j2").run_next()

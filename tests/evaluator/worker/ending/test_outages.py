@@ -7,7 +7,7 @@ import json
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -45,6 +45,7 @@ from tests.evaluator.rig import (
     Rig,
     named,
     raising,
+    wait_for,
 )
 from tests.evaluator.worker.breaking import Breaking, Switch, breaking, published_once, results
 from tests.evaluator.worker.stock import stock
@@ -425,15 +426,6 @@ class NoRoom:
         self.looked += 1
         if self.looked <= self.until:
             raise TransientError("disk_low", "There is less than 1 GiB left.")
-
-
-def wait_for(happened: Callable[[], bool]) -> None:
-    pause = threading.Event()
-    for _ in range(600):
-        if happened():
-            return
-        pause.wait(0.05)
-    raise AssertionError("It did not happen within half a minute.")
 
 
 @contextmanager

@@ -14,14 +14,12 @@ from leaderboard.publication.rebuilding import differences, rebuilt
 from leaderboard.publication.snapshot import read_snapshot
 from leaderboard.records import RunResult
 from leaderboard.states import State
-from leaderboard.store.interface import Repository
 from tests.benchmarks.toy import PAIRS, Toy
 from tests.evaluator.revised import Revised
-from tests.evaluator.rig import ADA, BOB, ROOT, Rig, Secret, named, raising
+from tests.evaluator.rig import ADA, BOB, ROOT, Rig, Secret, named, on_commit, paths_read, raising
 from tests.leaderboard.publication.test_case_files import Looked
 
 SCORES = "pair_id,m,n\na,1,4\nb,2,5\nc,3,\n"
-DEFECT = RuntimeError("a defect")
 
 
 def run(rig: Rig, text: str, account: Account, name: str = "s") -> RunResult:
@@ -29,19 +27,6 @@ def run(rig: Rig, text: str, account: Account, name: str = "s") -> RunResult:
     submission = rig.send_scores(text, account=account, name=name).submission
     assert rig.worker().run_next()
     return rig.result(submission.submission_id)
-
-
-def paths_read(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What is read of a repository from now on."""
-    found: list[str] = []
-    read = repository.read
-
-    def told(path: str) -> bytes:
-        found.append(path)
-        return read(path)
-
-    monkeypatch.setattr(repository, "read", told)
-    return found
 
 
 # The very same scores -------------------------------------------------------------------------
@@ -85,7 +70,7 @@ def test_what_is_held_is_neither_compared_with_nor_named(rig: Rig) -> None:
 
 
 def test_behind_private_answers_no_hash_is_published_and_scores_are_read_once(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
+    rig: Rig,
 ) -> None:
     """A published hash of few possible scores could be guessed at."""
     rig.toy = Secret()
@@ -93,7 +78,7 @@ def test_behind_private_answers_no_hash_is_published_and_scores_are_read_once(
     assert first.scores_sha256 == {}
     same = rig.send_scores(SCORES, account=BOB, name="b").submission
     rig.send_scores("pair_id,m\na,7\nb,2\nc,3\n", account=BOB, name="c")
-    asked = paths_read(rig.store.private, monkeypatch)
+    asked = paths_read(rig.store.private)
     rig.worker().run_all()
     assert rig.result(same.submission_id).same_scores_as == (first.submission_id,)
     assert asked.count(f"results/{first.submission_id}/toy.scores.parquet") == 1
@@ -122,11 +107,11 @@ def test_a_damaged_result_of_another_fails_nobody(rig: Rig) -> None:
 
 
 def test_a_publication_reads_no_results_of_others_however_many_there_are(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
+    rig: Rig,
 ) -> None:
     for n in range(4):
         run(rig, f"pair_id,m\na,{n}\nb,2\nc,3\n", Account(origin=BOB.origin, name=f"b{n}"))
-    asked = paths_read(rig.store.public, monkeypatch)
+    asked = paths_read(rig.store.public)
     late = run(rig, "pair_id,m\na,2\nb,2\nc,3\n", ADA, name="late")
     assert len(late.same_scores_as) == 1
     assert asked
@@ -165,7 +150,7 @@ def test_a_version_that_gives_way_as_its_rerun_fails_leaves_the_boards_in_that_c
     new = rig.sent(named("grey", "2"))
     assert rig.worker("w2").run(new)
     assert standing(rig) == {old, new}, "what is run again keeps its place until that has ended"
-    rig.backend = raising(DEFECT)
+    rig.backend = raising(RuntimeError("a defect"))
     rig.worker("w3").run_all()
     status = rig.status(old)
     assert (status.state, status.on_boards) == (State.SUPERSEDED, False)
@@ -174,35 +159,17 @@ def test_a_version_that_gives_way_as_its_rerun_fails_leaves_the_boards_in_that_c
     assert differences(read_snapshot(rig.store.public), right) == ()
 
 
-def test_a_failure_that_changes_no_board_writes_none(rig: Rig) -> None:
-    rig.ran()
-    before = rig.store.public.read("snapshot.parquet")
-    rig.clock.move(minutes=1)
-    rig.backend = raising(DEFECT)
-    failed = rig.sent(named("grey", "2"))
-    rig.worker("w2").run_all()
-    assert rig.state(failed) is State.FAILED
-    assert rig.store.public.read("snapshot.parquet") == before
-
-
 # What people said of a benchmark --------------------------------------------------------------
 
 CASES = cases_path("toy", "1")
 
 
 def test_cases_come_in_the_commit_of_the_first_results_that_are_shown_and_stay(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    toy = Looked()
-    rig = Rig(tmp_path, toy=toy)
+    rig = Rig(tmp_path, toy=(toy := Looked()))
     commits: list[list[str]] = []
-    commit = rig.store.public.commit
-
-    def counted(changes, **more):  # type: ignore[no-untyped-def]
-        commits.append(sorted(changes))
-        return commit(changes, **more)
-
-    monkeypatch.setattr(rig.store.public, "commit", counted)
+    on_commit(rig.store.public, lambda changes, _: commits.append(sorted(changes)))
     rig.send_scores(SCORES, private=True)
     rig.worker().run_next()
     assert not rig.store.public.has(CASES)

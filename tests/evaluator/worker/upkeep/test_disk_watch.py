@@ -18,7 +18,7 @@ from evaluator.in_use import in_use
 from evaluator.worker.upkeep.disk_watch import DiskWatch, free_bytes
 from evaluator.worker.upkeep.evictable import DiskPlaces
 from leaderboard.states import State
-from tests.evaluator.rig import Rig
+from tests.evaluator.rig import Rig, wait_for
 
 NOW = 1_000_000.0
 LONG_AGO = NOW - 7200.0
@@ -167,10 +167,7 @@ def test_where_nothing_is_to_be_had_the_store_is_asked_once_a_minute(tmp_path: P
 
 def test_a_long_run_is_watched_as_well(full: Disk) -> None:
     with full.watch(high=4).watching(every_s=0.01):
-        end = time.monotonic() + 10.0
-        while full.left() != KEPT:
-            assert time.monotonic() < end
-            time.sleep(0.01)
+        wait_for(lambda: full.left() == KEPT)
 
 
 def test_a_run_loses_nothing_to_a_full_disk_in_its_middle(rig: Rig) -> None:
