@@ -227,22 +227,19 @@ def test_after_a_restart_what_lies_in_the_outbox_is_published_and_not_scored(
     assert results(rig.store, name) == results(plain.store, name)
 
 
-def test_an_entry_of_what_was_withdrawn_meanwhile_is_dropped(rig: Rig, outage: Outage) -> None:
+@pytest.mark.parametrize("how", ["withdrawn", "published by another"])
+def test_an_entry_of_what_is_over_meanwhile_is_dropped(rig: Rig, outage: Outage, how: str) -> None:
     name = finished_in_an_outage(rig, outage)
-    rig.acts.withdraw(name, ADA)
-    rig.worker("w2").run_all()
-    assert (entries(rig), rig.state(name)) == (set(), State.WITHDRAWN)
-    assert rig.store.public.list(f"results/{name}/") == ()
-
-
-def test_an_entry_of_what_another_published_meanwhile_is_dropped(rig: Rig, outage: Outage) -> None:
-    name = finished_in_an_outage(rig, outage)
-    run_elsewhere(rig)
-    assert published_once(rig.store, name)
-    assert entries(rig) == {name}, "it lies on another disk"
+    if how == "withdrawn":
+        rig.acts.withdraw(name, ADA)
+    else:
+        run_elsewhere(rig)
+        assert entries(rig) == {name}, "it lies on another disk"
+    before = rig.store.public.list(f"results/{name}/")
     rig.worker("w3").run_all()
     assert entries(rig) == set()
-    assert published_once(rig.store, name)
+    assert rig.store.public.list(f"results/{name}/") == before
+    assert bool(before) is published_once(rig.store, name) is (how != "withdrawn")
 
 
 def test_scores_of_before_a_rerun_are_not_its_results(rig: Rig, outage: Outage) -> None:

@@ -39,28 +39,23 @@ def public_text(rig: Rig) -> str:
 
 
 def test_a_private_submission_ends_held_with_its_results_for_its_author_alone(rig: Rig) -> None:
-    before = rig.head
-    status = scored(rig)
-    name = status.submission.submission_id
-    assert (status.state, rig.head) == (State.HELD, before + 3)
-    (result,) = Own(rig.store, ADA).results(name)
-    assert result.rows[0]["value"] == 1.0
-    assert rig.store.public.list("results/") == ()
-    with pytest.raises(SubmitterError) as caught:
-        Own(rig.store, BOB).results(name)
-    assert caught.value.code == "not_yours"
-
-
-def test_nothing_public_tells_of_a_private_run(rig: Rig) -> None:
+    """Neither in the store nor by a pulse is anything told of it."""
     seen: list[Pulse | RunProgress] = []
 
     def listen(run: RunProgress) -> None:
         worker.heart.beat()
         seen.extend([run, *rig.store.live.pulses()])
 
-    worker = rig.worker(listener=listen)
-    rig.send(private=True, submitter="very secret")
+    before, worker = rig.head, rig.worker(listener=listen)
+    name = rig.sent(private=True, submitter="very secret")
     assert worker.run_next()
+    assert (rig.state(name), rig.head) == (State.HELD, before + 3)
+    (result,) = Own(rig.store, ADA).results(name)
+    assert result.rows[0]["value"] == 1.0
+    assert rig.store.public.list("results/") == ()
+    with pytest.raises(SubmitterError) as caught:
+        Own(rig.store, BOB).results(name)
+    assert caught.value.code == "not_yours"
     assert len(seen) > 4
     for secret in SECRETS:
         assert secret not in public_text(rig)

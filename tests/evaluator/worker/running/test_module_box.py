@@ -34,7 +34,16 @@ from leaderboard.ranking.cells import UNSANDBOXED, kept_from_ranking
 from leaderboard.records import Submission
 from leaderboard.states import State
 from tests.benchmarks import toy
-from tests.evaluator.rig import BOB, MODULE, SCORES, FakeBackend, FakeSession, Rig, submission
+from tests.evaluator.rig import (
+    BOB,
+    MODULE,
+    SCORES,
+    FakeBackend,
+    FakeSession,
+    Rig,
+    named,
+    submission,
+)
 from tests.evaluator.submission.archives import FILES, folder_of, zipped
 
 NOTHING = IsolationStatus(
@@ -165,25 +174,21 @@ class Noting(FakeBackend):
         return super().start(*words, **more)
 
 
-def test_the_box_gets_the_models_its_module_names(rig: Rig) -> None:
+def test_the_box_gets_the_models_its_module_names_and_none_are_fetched_otherwise(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rig.backend = backend = Noting()
     here = rig.folder / "models" / f"owner--name@{SHA}"
     here.mkdir(parents=True)
-    name = rig.sent(NAMING)
+    name = rig.ran(NAMING)
     assert rig.status(name).submission.models == (f"owner/name@{SHA}",)
-    assert rig.worker().run_next()
     ((model,),) = {job.models for job in backend.jobs}
     assert (model.repo, model.revision, model.folder) == ("owner/name", SHA, here)
     assert rig.state(name) is State.PUBLISHED
 
-
-def test_a_module_that_names_none_fetches_none(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    def never(*_: object) -> None:
-        raise AssertionError
-
-    monkeypatch.setattr(ModelShelf, "bring", never)
-    rig.backend = backend = Noting()
-    rig.ran()
+    monkeypatch.delattr(ModelShelf, "bring")
+    backend.jobs.clear()
+    assert rig.state(rig.ran(named("other"))) is State.PUBLISHED
     assert {job.models for job in backend.jobs} == {()}
 
 
