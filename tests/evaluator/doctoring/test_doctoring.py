@@ -48,7 +48,7 @@ def test_a_store_in_order_is_broken_only_for_who_may_not_write(
     found = rows(hub, tmp_path, hub.enroll("hf_lab_one", Account("lab", role=role)))
     assert {name for name, row in found.items() if row.broken} == ({"token"} if role == "read" else set())  # fmt: skip
     assert found["token"].state.startswith(f"of lab, {role}")
-    head = parts.repositories["results"].fresh_head()
+    head = parts.repositories["results"].fresh_head()  # type: ignore[index]
     assert found["pin of results"].state == str(head)[:12]
     assert found["clock"].state
     for part, name in PARTS.items():

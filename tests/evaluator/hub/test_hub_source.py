@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -27,10 +28,10 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
 
 
 def taken(
-    hub: HubServer, text: str = f"hub:{REPO}", *, token: bool = False, **limits: int
+    hub: HubServer, text: str = f"hub:{REPO}", *, token: bool = False, **limits: Any
 ) -> tuple[Fetched, dict[str, bytes]]:
     source = HubSource.parse(text, endpoint=hub.endpoint, token=token)
-    with fetched(source, **{"most_files": 10, "most_bytes": 10_000, **limits}) as found:
+    with fetched(source, **{"most_files": 10, "most_bytes": 10_000} | limits) as found:
         files = [path for path in found.folder.rglob("*") if path.is_file()]
         content = {path.relative_to(found.folder).as_posix(): path.read_bytes() for path in files}
     assert not found.folder.exists()
@@ -64,7 +65,7 @@ def test_a_branch_is_recorded_as_the_commit_it_stood_at(hub: HubServer) -> None:
     ],
 )
 def test_what_is_too_much_or_leads_out_is_refused_before_it_is_fetched(
-    hub: HubServer, files: dict[str, bytes], limits: dict[str, int], code: str
+    hub: HubServer, files: dict[str, bytes], limits: dict[str, Any], code: str
 ) -> None:
     hub.add(REPO, files)
     with pytest.raises(SubmitterError) as caught:

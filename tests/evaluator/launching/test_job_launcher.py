@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -58,10 +59,8 @@ def rig(hub: HubServer, tmp_path: Path) -> Rig:
     return Rig(tmp_path, clock=HubTime(hub))
 
 
-def launcher(
-    hub: HubServer, rig: Rig, kind: type[HubJobs] = HubJobs, **more: object
-) -> JobLauncher:
-    given: dict[str, object] = {
+def launcher(hub: HubServer, rig: Rig, kind: type[HubJobs] = HubJobs, **more: Any) -> JobLauncher:
+    given: dict[str, Any] = {
         "store": "hub:lab/board",
         "image": "lab/assay:1",
         "namespace": "lab",
@@ -70,7 +69,7 @@ def launcher(
         **more,
     }
     operator = hub.enroll("hf_operator", Account("op", orgs={"lab": "write"}))
-    jobs = kind.on_the_hub(JobSettings(**given), api_of(hub, operator))  # type: ignore[arg-type]
+    jobs = kind.on_the_hub(JobSettings(**given), api_of(hub, operator))
     return JobLauncher(rig.store, jobs, {"toy": rig.toy})
 
 
@@ -169,7 +168,11 @@ def test_each_run_is_one_job_and_is_judged_here(hub: HubServer, rig: Rig) -> Non
 
 def test_a_job_is_told_what_to_score_and_nothing_of_the_answers(hub: HubServer, rig: Rig) -> None:
     name = rig.sent()
-    more = {"questions": "lab/questions", "flavor": "l4x1", "variables": {"ASSAY_LIVE": "http://a"}}
+    more: dict[str, Any] = {
+        "questions": "lab/questions",
+        "flavor": "l4x1",
+        "variables": {"ASSAY_LIVE": "http://a"},
+    }
     launcher(hub, rig, **more).turn()
     (job,) = started(hub)
     assert " ".join(job.command) == (

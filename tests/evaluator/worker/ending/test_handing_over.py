@@ -457,13 +457,14 @@ def test_what_is_of_another_submission_has_other_columns_or_is_no_table_is_refus
 
 
 @pytest.mark.parametrize(
-    ("role", "questions", "keys"), [("both", "q", None), ("judge", "q", None), ("score", None, "k")]
+    ("role", "questions", "keys"),
+    [("both", Path("q"), None), ("judge", Path("q"), None), ("score", None, Path("k"))],
 )
 def test_options_of_the_other_role_are_refused(
-    role: str, questions: str | None, keys: str | None
+    role: str, questions: Path | None, keys: Path | None
 ) -> None:
     with pytest.raises(SubmitterError) as caught:
-        check_role(WorkerRole(role), questions and Path(questions), keys and Path(keys))
+        check_role(WorkerRole(role), questions, keys)
     assert caught.value.code == "wrong_role"
 
 

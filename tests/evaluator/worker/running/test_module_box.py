@@ -17,7 +17,7 @@ from benchmarks.schema import Benchmark, Questions
 from evaluator.bundled import FOLDER, bundled_hashes
 from evaluator.commands.engine_choice import EngineChoice, make_engine
 from evaluator.hub.model_shelf import ModelShelf
-from evaluator.isolation.backend import IsolationStatus, Probe
+from evaluator.isolation.backend import Backend, IsolationStatus, Probe
 from evaluator.isolation.bubblewrap.backend import Bubblewrap
 from evaluator.isolation.containers import backends as containers
 from evaluator.isolation.gate import IsolationChoice, choice_of, unsandboxed
@@ -51,7 +51,7 @@ NOTHING = IsolationStatus(
 )
 
 
-def module(content_sha256: str = "0" * 64, **more: object) -> Submission:
+def module(content_sha256: str = "0" * 64, **more: Any) -> Submission:
     return submission(content_sha256=content_sha256, **more)
 
 
@@ -144,7 +144,8 @@ def test_without_isolation_a_worker_runs_the_code_of_its_own_operator_only(
 def test_another_machine_is_to_isolate_as_this_one_does() -> None:
     assert choice_of(unsandboxed()) is IsolationChoice.NONE
     assert choice_of(NOTHING) is IsolationChoice.AUTO
-    there = (Bubblewrap(), *(make({}) for make in (containers.docker, containers.podman, containers.gvisor)))  # fmt: skip
+    engines = (containers.docker({}), containers.podman({}), containers.gvisor({}))
+    there: list[Backend] = [Bubblewrap(), *engines]
     for backend in there:
         status = IsolationStatus(backend, ((backend.name, Probe(ok=True, layers=("pid",))),))
         assert choice_of(status) is IsolationChoice(backend.name)
