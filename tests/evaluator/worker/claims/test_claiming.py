@@ -165,7 +165,7 @@ def test_what_a_dead_worker_never_began_has_lost_no_attempt(rig: Rig) -> None:
         (1, 1, lambda rig, _: rig.acts.ban(BOB.key, ROOT, "No."), ASKED, State.REJECTED),
         (ASKED + 1, 0, lambda rig, name: rig.acts.withdraw(name, ADA), 2 * ASKED, State.WITHDRAWN),
     ],
-    ids=["withdrawn before it began", "banned before it began", "withdrawn before it was sent"],
+    ids=["withdrawn-unbegun", "banned-unbegun", "withdrawn-unsent"],
 )
 def test_what_is_taken_away_while_it_waits_in_hand_is_not_published(
     rig: Rig, at: int, whose: int, act: Callable[[Rig, str], None], *, asked: int, state: State

@@ -49,15 +49,15 @@ class NoPulses(MemoryLive):
 @pytest.mark.parametrize(
     ("minutes", "pulse_s", "other", "why"),
     [
-        pytest.param(48 * 60, -50, {}, "", id="beats long after its lease"),
-        pytest.param(2, -61, {}, "silent", id="silent for a minute"),
-        pytest.param(2, 20 * 3600, {}, "", id="a pulse of the future proves nothing"),
-        pytest.param(9 * 60, 20 * 3600, {}, "lease", id="nor does it after the lease"),
-        pytest.param(2, -61, {"beat": lambda: None}, "", id="who judges is not heard itself"),
-        pytest.param(9 * 60, -61, {"beat": lambda: None}, "lease", id="nor after the lease"),
-        pytest.param(8 * 60 + 1, None, {}, "", id="a lease that ran out this minute"),
-        pytest.param(8 * 60 + 3, None, {}, "lease", id="a lease that ran out before"),
-        pytest.param(7 * 60, -61, {"live": NoPulses()}, "", id="pulses cannot be read"),
+        pytest.param(48 * 60, -50, {}, "", id="beats"),
+        pytest.param(2, -61, {}, "silent", id="silent"),
+        pytest.param(2, 20 * 3600, {}, "", id="future-pulse"),
+        pytest.param(9 * 60, 20 * 3600, {}, "lease", id="future-pulse-lease-over"),
+        pytest.param(2, -61, {"beat": lambda: None}, "", id="judge-unheard"),
+        pytest.param(9 * 60, -61, {"beat": lambda: None}, "lease", id="judge-unheard-lease-over"),
+        pytest.param(8 * 60 + 1, None, {}, "", id="lease-just-over"),
+        pytest.param(8 * 60 + 3, None, {}, "lease", id="lease-over"),
+        pytest.param(7 * 60, -61, {"live": NoPulses()}, "", id="no-pulses"),
     ],
 )
 def test_a_worker_is_gone_by_its_silence_or_by_its_lease(

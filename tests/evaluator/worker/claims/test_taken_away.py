@@ -38,7 +38,7 @@ def withdrawn_meanwhile(rig: Rig, name: str, by: Account = ADA) -> None:
     rig.when_asked(1, act)
 
 
-@pytest.mark.parametrize("by", [ADA, ROOT], ids=["by its author", "by an operator"])
+@pytest.mark.parametrize("by", [ADA, ROOT], ids=["author", "operator"])
 @pytest.mark.parametrize("private", [False, True])
 def test_a_withdrawal_stops_the_run_within_a_batch_and_all_of_it_is_forgotten(
     rig: Rig, by: Account, private: bool

@@ -54,7 +54,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory, _long: None) -> Rig:
     return rig
 
 
-@pytest.mark.parametrize("changed", [False, True], ids=["the same data", "other data"])
+@pytest.mark.parametrize("changed", [False, True], ids=["same", "changed"])
 def test_another_worker_on_the_same_disk_asks_only_what_is_missing(
     rig: Rig, whole: Rig, changed: bool
 ) -> None:

@@ -201,7 +201,7 @@ def test_an_upload_that_never_comes_ends_its_submission_by_our_fault(
 # What waits in the outbox ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("older", [False, True], ids=["of this program", "of an older program"])
+@pytest.mark.parametrize("older", [False, True], ids=["now", "older"])
 def test_after_a_restart_what_lies_in_the_outbox_is_published_and_not_scored(
     rig: Rig, outage: Outage, tmp_path: Path, older: bool
 ) -> None:
@@ -391,7 +391,7 @@ def half_full(path: Path, content: bytes) -> None:
         (outbox_module, "write_durably", full),
         (outbox_module, "write_durably", half_full),
     ],
-    ids=["a shard", "the outbox", "half an entry"],
+    ids=["shard", "outbox", "half"],
 )
 def test_a_full_disk_stops_the_work_and_fails_nothing(
     rig: Rig, monkeypatch: pytest.MonkeyPatch, module: object, name: str, *, write: object

@@ -35,10 +35,10 @@ def run(rig: Rig, text: str, account: Account, name: str = "s") -> RunResult:
 @pytest.mark.parametrize(
     ("text", "account", "toy", "flagged"),
     [
-        pytest.param("pair_id,mine\nc,3.0000001\nb,2\na,1\n", BOB, Toy(), True, id="as good as equal"),
+        pytest.param("pair_id,mine\nc,3.0000001\nb,2\na,1\n", BOB, Toy(), True, id="equal"),
         pytest.param("pair_id,mine\na,1\nb,2\nc,3.0001\n", BOB, Toy(), False, id="other"),
         pytest.param(SCORES, ADA, Toy(), False, id="one's own"),
-        pytest.param(SCORES, BOB, Revised(1.0), False, id="on another revision"),
+        pytest.param(SCORES, BOB, Revised(1.0), False, id="other-revision"),
     ],
 )  # fmt: skip
 def test_equal_scores_of_another_account_are_flagged_by_its_submission(

@@ -116,7 +116,7 @@ def test_without_isolation_strangers_code_is_refused() -> None:
 @pytest.mark.parametrize(
     ("status", "ours", "layer"),
     [(unsandboxed(), False, UNSANDBOXED), (unsandboxed(), True, OWN_CODE), (NOTHING, True, OWN_CODE)],
-    ids=["isolation turned off", "ours, turned off", "ours, none there"],
+    ids=["strangers", "ours-off", "ours-none"],
 )  # fmt: skip
 def test_what_runs_in_no_box_is_ranked_only_if_it_is_ours(
     status: IsolationStatus, ours: bool, layer: str

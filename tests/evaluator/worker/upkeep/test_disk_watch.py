@@ -119,7 +119,7 @@ def test_what_a_running_box_uses_is_kept(full: Disk) -> None:
         ("scratch/unpacked/new", NOW - 5, "scratch/unpacked/new"),
         ("scratch/outbox/done", LONG_AGO, "scratch/shards/done"),
     ],
-    ids=["made a moment ago", "shards of what waits in the outbox"],
+    ids=["new", "outbox"],
 )
 def test_what_may_be_needed_yet_is_kept(full: Disk, more: str, at: float, kept: str) -> None:
     put(full.folder / more, at)
