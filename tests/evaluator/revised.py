@@ -1,4 +1,4 @@
-"""The toy benchmark in later editions, and what a worker of them finds in a store."""
+"""The toy benchmark in later editions, and what a worker of them does when it starts."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from benchmarks.schema import ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
 from evaluator.reevaluating import reevaluate_at_start
 from leaderboard.publication.publisher import Publisher
-from leaderboard.publication.snapshot import Snapshot, read_snapshot
-from leaderboard.records import RunResult
 from leaderboard.reevaluation.requeue import Reevaluation
 from tests.benchmarks.toy import Toy
-from tests.evaluator.rig import Rig
+from tests.evaluator.rig import Rig, named
 
 
 class Revised(Toy):
@@ -36,32 +34,8 @@ def start(rig: Rig) -> Reevaluation:
     return done
 
 
-def shown(rig: Rig) -> Snapshot:
-    """The boards as they are."""
-    found = read_snapshot(rig.store.public)
-    assert found is not None
-    return found
-
-
-def values(rig: Rig) -> dict[str, float | None]:
-    """Metric to headline on the board of now."""
-    cells = shown(rig).boards["toy"].cells
-    return {cell.entry_id.partition("/")[2]: cell.value for cell in cells}
-
-
-def result(rig: Rig, submission_id: str, below: str = "") -> RunResult:
-    """A result in the store, or an old one below `at/`."""
-    content = rig.store.public.read(f"results/{submission_id}/{below}toy.json")
-    return RunResult.model_validate_json(content)
-
-
-def module(name: str) -> dict[str, bytes]:
-    """The files of a scoring module of that name."""
-    return {"assay.toml": f'name = "{name}"'.encode(), "scorer.py": b"class Scorer: ..."}
-
-
 def publish(rig: Rig, names: Sequence[str]) -> dict[str, str]:
     """Submit modules and run them; name to id."""
-    found = {name: rig.send(module(name)).submission.submission_id for name in names}
+    found = {name: rig.sent(named(name)) for name in names}
     rig.worker("first").run_all()
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import threading
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import pytest
 from PIL import Image
 
 from benchmarks.questions import QuestionFolder
@@ -23,17 +25,57 @@ from evaluator.worker.running.scorer_role import ScorerRole
 from evaluator.worker.worker import Worker
 from leaderboard.desk import Gate
 from leaderboard.governance.accounts import Account, Origin
-from leaderboard.records import Kind, Status, Submission
-from leaderboard.store.interface import Store
+from leaderboard.governance.acts import Acts
+from leaderboard.ledger.ledger import Ledger
+from leaderboard.publication.snapshot import Snapshot, read_snapshot
+from leaderboard.ranking.cells import Cell
+from leaderboard.records import Kind, RunResult, Status, Submission
+from leaderboard.states import State
+from leaderboard.store.interface import Changes, Repository, Store
+from leaderboard.store.live.interface import Pulse
 from leaderboard.store.memory import memory_store
 from tests.benchmarks.toy import Toy
 
 Score = Callable[[int, str], float]
 Files = Mapping[str, bytes]
 MODULE: Files = {"assay.toml": b'name = "grey"', "scorer.py": b"class Scorer: ..."}
+SCORES = "pair_id,m\na,1\nb,2\nc,3\n"
+ASKED = 8 * 3
+"""Answers that one run of a module on the toy benchmark takes, the trust checks included."""
 ADA = Account(origin=Origin.HUB, name="ada")
 BOB = Account(origin=Origin.HUB, name="bob")
 ROOT = Account(origin=Origin.LOCAL, name="root", operator=True)
+
+
+def named(name: str, version: str = "1") -> Files:
+    """The files of a scoring module of that name."""
+    return {**MODULE, "assay.toml": f'name = "{name}"\nversion = "{version}"'.encode()}
+
+
+def submission(name: str = "grey", **more: object) -> Submission:
+    """The record of one that was sent by Ada to the toy benchmark, at the first of January."""
+    known = {
+        "submission_id": f"{name}-00000000",
+        "kind": Kind.METRIC,
+        "name": name,
+        "metrics": (name,),
+        "benchmarks": ("toy",),
+        "submitter": "ada",
+        "content_sha256": "0" * 64,
+        "archive": "uploads/0.zip",
+        "received_at": datetime(2026, 1, 1, tzinfo=UTC),
+    }
+    return Submission.model_validate(known | more)
+
+
+class Killed(BaseException):
+    """What no handler of ours may catch, like a signal."""
+
+
+class Secret(Toy):
+    """Its answers are not public, so most of a result is kept in the private repository."""
+
+    card = Toy.card.model_copy(update={"answers_public": False})
 
 
 @dataclass
@@ -85,6 +127,55 @@ class FakeBackend:
         return FakeSession(self)
 
 
+def raising(error: BaseException) -> FakeBackend:
+    """Boxes in which every answer is an error."""
+
+    def score(*_: object) -> float:
+        raise error
+
+    return FakeBackend(score)
+
+
+def on_commit(
+    repository: Repository,
+    before: Callable[[Changes, str], object] = lambda *_: None,
+    after: Callable[[Changes, str], object] = lambda *_: None,
+) -> None:
+    """From now on something happens before or after each commit; it is told paths and message."""
+    commit = repository.commit
+
+    def told(changes: Changes, *, parent: str, message: str) -> str:
+        before(changes, message)
+        version = commit(changes, parent=parent, message=message)
+        after(changes, message)
+        return version
+
+    repository.commit = told  # type: ignore[method-assign]
+
+
+def paths_read(repository: Repository) -> list[str]:
+    """What is read of a repository from now on."""
+    found: list[str] = []
+    read = repository.read
+
+    def told(path: str) -> bytes:
+        found.append(path)
+        return read(path)
+
+    repository.read = told  # type: ignore[method-assign]
+    return found
+
+
+def wait_for(happened: Callable[[], object], at_most_s: float = 30.0) -> None:
+    """Until it has, in a thread or a process beside the test."""
+    pause = threading.Event()
+    for _ in range(int(at_most_s * 100)):
+        if happened():
+            return
+        pause.wait(0.01)
+    raise AssertionError(f"It did not happen within {at_most_s:g} s.")
+
+
 class Clock:
     """A clock that stands still until it is moved."""
 
@@ -127,11 +218,7 @@ class Rig:
         )
         status = IsolationStatus(self.backend if self.isolated else None, (("fake", probe),))
         role = ScorerRole(
-            status,
-            FakeBackend(name="own"),
-            self.folder / "scratch",
-            Limits(),
-            questions=questions,
+            status, FakeBackend(name="own"), self.folder / "scratch", Limits(), questions=questions
         )
         if self.known_s is not None and "pace" not in more:
             more["pace"] = self._pace(self.known_s)
@@ -141,18 +228,7 @@ class Rig:
     def _pace(self, seconds: float) -> Pace:
         pace = Pace()
         for kind in Kind:
-            submission = Submission(
-                submission_id="timed-before",
-                kind=kind,
-                name="timed",
-                metrics=("timed",),
-                benchmarks=("toy",),
-                submitter="ada",
-                content_sha256="0" * 64,
-                archive="a",
-                received_at=self.clock(),
-            )
-            pace.took(submission, seconds)
+            pace.took(submission(kind=kind, received_at=self.clock()), seconds)
         return pace
 
     def module(self, files: Files = MODULE) -> Path:
@@ -175,3 +251,84 @@ class Rig:
         """Submit a scores file."""
         path = self.scores(text)
         return self.desk.submit_scores(path, benchmark="toy", account=account, **more).status
+
+    def sent(self, files: Files = MODULE, *, account: Account = ADA, **more: Any) -> str:
+        """Submit a scoring module; its id."""
+        return self.send(files, account=account, **more).submission.submission_id
+
+    def ran(self, files: Files = MODULE, **more: Any) -> str:
+        """Submit a scoring module and run all that waits; its id."""
+        name = self.sent(files, **more)
+        self.worker().run_all()
+        return name
+
+    # What the store says --------------------------------------------------------------------
+
+    @property
+    def ledger(self) -> Ledger:
+        return Ledger(self.store)
+
+    @property
+    def head(self) -> int:
+        """How many commits the public repository has."""
+        return int(self.store.public.head())
+
+    def status(self, name: str) -> Status:
+        return self.ledger.status(name)
+
+    def ended(self, name: str) -> tuple[State, str, str]:
+        """State, code and fault, as whoever may see everything sees them."""
+        status = self.ledger.whole_status(name)
+        return status.state, status.code, status.fault
+
+    def state(self, name: str) -> State:
+        return self.status(name).state
+
+    def states(self, name: str) -> list[State]:
+        return [event.state for event in self.ledger.events(name)]
+
+    def in_state(self, state: State) -> set[str]:
+        return {s.submission.submission_id for s in self.ledger.statuses() if s.state is state}
+
+    def shown(self) -> Snapshot:
+        """The boards as they are."""
+        found = read_snapshot(self.store.public)
+        assert found is not None
+        return found
+
+    def cells(self, benchmark: str = "toy") -> tuple[Cell, ...]:
+        return self.shown().boards[benchmark].cells
+
+    def result(self, name: str, below: str = "") -> RunResult:
+        """What is published of a submission, or an old result of it, below `at/`."""
+        content = self.store.public.read(f"results/{name}/{below}toy.json")
+        return RunResult.model_validate_json(content)
+
+    # What happens ----------------------------------------------------------------------------
+
+    @property
+    def acts(self) -> Acts:
+        return Acts(self.store, {"toy": self.toy.card}, self.clock)
+
+    def when_asked(self, n: int, act: Callable[[], object]) -> None:
+        """During the n-th answer from now on something happens."""
+        self.backend = backend = FakeBackend()
+
+        def score(brightness: int, _: str) -> float:
+            if len(backend.asked) == n:
+                act()
+            return float(brightness)
+
+        backend.score = score
+
+    def beats(self, worker: str, s: float = 0.0, **more: object) -> None:
+        """The pulse of another worker arrives, of so many seconds from now."""
+        at = self.clock() + timedelta(seconds=s)
+        known = {"worker": worker, "at": at, "isolation_ok": True, "isolation": ""}
+        self.store.live.beat(Pulse.model_validate(known | more))
+
+    def dies(self, worker: Worker) -> None:
+        """It is killed in its next run, and silent since."""
+        with pytest.raises(Killed), worker.heart:
+            worker.run_next()
+        self.clock.move(minutes=2)

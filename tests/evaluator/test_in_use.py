@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from evaluator.in_use import in_use, unused
+from tests.conftest import REPOSITORY
 from tests.processes import running
 
 HOLD = """
@@ -28,9 +29,7 @@ def free(mark: Path) -> bool:
 
 @pytest.mark.parametrize("kind", ["folder", "file"])
 def test_what_somebody_uses_is_not_unused(tmp_path: Path, kind: str) -> None:
-    mark = tmp_path / "mark"
-    if kind == "folder":
-        mark.mkdir()
+    mark = tmp_path if kind == "folder" else tmp_path / "mark"
     assert free(mark)
     with in_use(mark), in_use(mark):
         assert not free(mark)
@@ -39,13 +38,9 @@ def test_what_somebody_uses_is_not_unused(tmp_path: Path, kind: str) -> None:
 
 def test_a_process_that_is_killed_uses_nothing_any_more(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
+    command, pipe = [sys.executable, "-c", HOLD, tmp_path], subprocess.PIPE
     with running(
-        [sys.executable, "-c", HOLD, tmp_path],
-        grace_s=0.0,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=Path(__file__).resolve().parents[2],
+        command, grace_s=0.0, stdin=pipe, stdout=pipe, text=True, cwd=REPOSITORY
     ) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"

@@ -1,15 +1,21 @@
-"""Models that modules name: fetched once, by commit, without a token, as safetensors only."""
+"""Models that modules name: fetched once, by commit, without a token, as safetensors only.
+
+What stands on the shelf can be listed and taken away, but not from under a box.
+"""
 
 from __future__ import annotations
 
+import os
 import shutil
-import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
+from evaluator.hub import shelf_room
 from evaluator.hub.model_shelf import ModelShelf
 from evaluator.isolation.bubblewrap.backend import Bubblewrap
 from evaluator.isolation.job import Job
@@ -35,7 +41,12 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
         yield state
 
 
-def shelf(hub: HubServer, folder: Path, **more: int) -> ModelShelf:
+def added(hub: HubServer, files: dict[str, bytes] = FILES) -> str:
+    """The name of a model at its commit."""
+    return f"{REPO}@{hub.add(REPO, files).branches['main']}"
+
+
+def shelf_of(hub: HubServer, folder: Path, **more: int) -> ModelShelf:
     return ModelShelf(folder / "models", hub.endpoint, **more)
 
 
@@ -43,126 +54,191 @@ def refused(code: str) -> pytest.RaisesExc[SubmitterError]:
     return pytest.raises(SubmitterError, check=lambda error: error.code == code)
 
 
-def names(folder: Path) -> set[str]:
-    return {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
+def contents(hub: HubServer) -> int:
+    """How many files' contents were fetched."""
+    return sum("/content/" in path.target for path in hub.served)
 
 
-def test_a_model_is_kept_as_the_hubs_client_keeps_it(hub: HubServer, tmp_path: Path) -> None:
-    sha = hub.add(REPO, FILES).branches["main"]
-    (model,) = shelf(hub, tmp_path).bring([f"{REPO}@{sha}"])
-    here = f"snapshots/{sha}"
-    assert names(model.folder) == {
-        "refs/main",
-        f"{here}/config.json",
-        f"{here}/model.safetensors",
-        f"{here}/modeling_own.py",
-    }
+# Fetching -------------------------------------------------------------------------------------
+
+
+def test_a_model_is_kept_as_the_hubs_client_keeps_it_and_fetched_once(
+    hub: HubServer, tmp_path: Path
+) -> None:
+    named = added(hub)
+    sha = named.partition("@")[2]
+    (model,) = shelf_of(hub, tmp_path).bring([named])
+    names = {p.relative_to(model.folder).as_posix() for p in model.folder.rglob("*") if p.is_file()}
+    files = ("config.json", "model.safetensors", "modeling_own.py")
+    assert names == {"refs/main", *(f"snapshots/{sha}/{name}" for name in files)}
     assert (model.folder / "refs/main").read_text() == sha
     assert model.folder_inside == "models--authors--model"
-
-
-def test_what_is_here_costs_no_request(hub: HubServer, tmp_path: Path) -> None:
-    sha = hub.add(REPO, FILES).branches["main"]
-    first = shelf(hub, tmp_path).bring([f"{REPO}@{sha}"])
     asked = len(hub.served)
-    assert shelf(hub, tmp_path).bring([f"{REPO}@{sha}"]) == first
+    assert shelf_of(hub, tmp_path).bring([named]) == (model,)
     assert len(hub.served) == asked
 
 
 def test_two_workers_fetch_a_model_once(hub: HubServer, tmp_path: Path) -> None:
-    sha = hub.add(REPO, FILES).branches["main"]
-    both = [
-        threading.Thread(target=shelf(hub, tmp_path).bring, args=([f"{REPO}@{sha}"],))
-        for _ in range(2)
-    ]
-    for one in both:
-        one.start()
-    for one in both:
-        one.join()
-    contents = [path for path in hub.served if "/content/" in path.target]
-    assert len(contents) == 1
+    named = added(hub, {"model.safetensors": b"w" * 3000})
+    with ThreadPoolExecutor(2) as pool:
+        both = list(pool.map(lambda _: shelf_of(hub, tmp_path).bring([named]), range(2)))
+    assert both[0] == both[1]
+    assert contents(hub) == 1
 
 
 @pytest.mark.parametrize("kind", ["gated", "private"])
 def test_what_is_not_open_to_everyone_is_not_fetched_with_our_token(
     hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    repository = hub.add(REPO, FILES)
-    setattr(repository, kind, True)
+    named = added(hub)
+    setattr(hub.repositories[REPO], kind, True)
     monkeypatch.setenv("HF_TOKEN", hub.token)
     with refused("model_missing"):
-        shelf(hub, tmp_path).bring([f"{REPO}@{repository.branches['main']}"])
+        shelf_of(hub, tmp_path).bring([named])
 
 
 def test_weights_as_pickle_only_are_refused_with_their_names(
     hub: HubServer, tmp_path: Path
 ) -> None:
-    sha = hub.add(REPO, {"config.json": b"{}", "pytorch_model.bin": b"p"}).branches["main"]
-    with pytest.raises(SubmitterError, match="only pytorch_model") as caught:
-        shelf(hub, tmp_path).bring([f"{REPO}@{sha}"])
+    named = added(hub, {"config.json": b"{}", "pytorch_model.bin": b"p"})
+    with pytest.raises(SubmitterError, match="pytorch_model") as caught:
+        shelf_of(hub, tmp_path).bring([named])
     assert caught.value.code == "model_unsafe"
 
 
-def test_a_model_that_is_too_large_is_refused_before_it_is_fetched(
-    hub: HubServer, tmp_path: Path
+def test_what_is_too_large_or_would_fill_the_disk_is_refused_before_it_is_fetched(
+    hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sha = hub.add(REPO, FILES).branches["main"]
+    named = added(hub)
     with refused("model_too_large"):
-        shelf(hub, tmp_path, most_bytes=2000).bring([f"{REPO}@{sha}"])
-    assert not [path for path in hub.served if "/content/" in path.target]
+        shelf_of(hub, tmp_path, most_bytes=2000).bring([named])
+    full = shutil.disk_usage(tmp_path)._replace(free=1 << 30)
+    monkeypatch.setattr("evaluator.hub.model_shelf.shutil.disk_usage", lambda _: full)
+    with pytest.raises(PlatformError) as caught:
+        shelf_of(hub, tmp_path).bring([named])
+    assert caught.value.code == "disk_full"
+    assert contents(hub) == 0
 
 
-@pytest.mark.parametrize("named", ["authors/model", "authors/model@main", "a/../b@" + 40 * "0"])
-def test_a_model_is_named_by_its_whole_commit(hub: HubServer, tmp_path: Path, named: str) -> None:
-    with refused("bad_model"):
-        shelf(hub, tmp_path).bring([named])
-
-
-def test_a_commit_that_does_not_exist_is_its_authors_fault(hub: HubServer, tmp_path: Path) -> None:
-    hub.add(REPO, FILES)
-    with refused("model_missing"):
-        shelf(hub, tmp_path).bring([f"{REPO}@{'0' * 40}"])
+@pytest.mark.parametrize(
+    ("named", "code"),
+    [
+        ("authors/model", "bad_model"),
+        ("authors/model@main", "bad_model"),
+        (f"a/../b@{'0' * 40}", "bad_model"),
+        (f"{REPO}@{'0' * 40}", "model_missing"),
+    ],
+)
+def test_a_model_is_named_by_a_whole_commit_that_exists(
+    hub: HubServer, tmp_path: Path, named: str, code: str
+) -> None:
+    added(hub)
+    with refused(code):
+        shelf_of(hub, tmp_path).bring([named])
 
 
 def test_a_hub_that_fails_is_asked_again_and_what_is_here_is_kept(
     hub: HubServer, tmp_path: Path
 ) -> None:
-    sha = hub.add(REPO, FILES).branches["main"]
+    named = added(hub)
     fault = hub.faults.add(Fault("/content/", times=20, status=500))
     with pytest.raises(TransientError):
-        shelf(hub, tmp_path).bring([f"{REPO}@{sha}"])
+        shelf_of(hub, tmp_path).bring([named])
     fault.times = 0
-    assert shelf(hub, tmp_path).bring([f"{REPO}@{sha}"])
+    assert shelf_of(hub, tmp_path).bring([named])
+
+
+SCORER = """
+from pathlib import Path
+from huggingface_hub import hf_hub_download
+class Scorer:
+    def __init__(self, models):
+        self.folder = Path(models['authors/model'])
+    def score(self, images, prompts):
+        found = Path(hf_hub_download('authors/model', 'model.safetensors'))
+        same = found.read_bytes() == (self.folder / 'model.safetensors').read_bytes()
+        return [float(same and found.stat().st_size)]
+"""
 
 
 @pytest.mark.isolation
 def test_a_scorer_finds_its_model_without_network(hub: HubServer, tmp_path: Path) -> None:
-    sha = hub.add(REPO, FILES).branches["main"]
-    models = shelf(hub, tmp_path).bring([f"{REPO}@{sha}"])
+    models = shelf_of(hub, tmp_path).bring([added(hub)])
     module = tmp_path / "module"
     module.mkdir()
-    (module / "scorer.py").write_text(
-        "from pathlib import Path\n"
-        "from huggingface_hub import hf_hub_download\n"
-        "class Scorer:\n"
-        "    def __init__(self, models):\n"
-        "        self.folder = Path(models['authors/model'])\n"
-        "    def score(self, images, prompts):\n"
-        "        found = Path(hf_hub_download('authors/model', 'model.safetensors'))\n"
-        "        same = found.read_bytes() == (self.folder / 'model.safetensors').read_bytes()\n"
-        "        return [float(same and found.stat().st_size)]\n"
-    )
+    (module / "scorer.py").write_text(SCORER)
     with Bubblewrap().start(Job(module, limits=Limits(), models=models)) as session:
         assert session.score([png()], [(0, "a cat")]).tolist() == [3000.0]
 
 
-def test_what_would_fill_the_disk_is_refused_before_it_is_fetched(
-    hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+# What stands on the shelf ---------------------------------------------------------------------
+
+OLD, NEW = f"old/model@{'0' * 40}", f"new/model@{'1' * 40}"
+
+
+def put(shelf: ModelShelf, model: str, used_at: float, n_bytes: int = 4096, end: str = "") -> Path:
+    place = shelf.folder / f"{model.replace('/', '--')}{end}"
+    place.mkdir(parents=True)
+    (place / "model.safetensors").write_bytes(b"w" * n_bytes)
+    mark = shelf.folder / f"{model.replace('/', '--')}.used"
+    mark.touch()
+    os.utime(mark, (used_at, used_at))
+    return place
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> ModelShelf:
+    made = ModelShelf(tmp_path / "models")
+    assert made.models() == (), "one that is not there is empty"
+    put(made, NEW, used_at=2000.0)
+    put(made, OLD, used_at=1000.0, n_bytes=8192)
+    return made
+
+
+def test_models_are_listed_with_size_and_last_use_the_oldest_first(shelf: ModelShelf) -> None:
+    found = [(one.model, one.n_bytes, one.last_used, one.in_use) for one in shelf.models()]
+    assert found == [(OLD, 8192, 1000.0, False), (NEW, 4096, 2000.0, False)]
+    with shelf.lent([OLD]):
+        pass
+    assert [one.model for one in shelf.models()] == [NEW, OLD], "lending is use"
+
+
+def test_a_model_that_is_forgotten_frees_its_bytes_but_not_while_a_box_uses_it(
+    shelf: ModelShelf,
 ) -> None:
-    sha = hub.add(REPO, FILES).branches["main"]
-    full = shutil.disk_usage(tmp_path)._replace(free=1 << 30)
-    monkeypatch.setattr("evaluator.hub.model_shelf.shutil.disk_usage", lambda _: full)
-    with pytest.raises(PlatformError) as caught:
-        shelf(hub, tmp_path).bring([f"{REPO}@{sha}"])
-    assert caught.value.code == "disk_full"
-    assert not [path for path in hub.served if "/content/" in path.target]
+    with shelf.lent([OLD]) as (model,):
+        assert {one.model: one.in_use for one in shelf.models()} == {OLD: True, NEW: False}
+        with pytest.raises(TransientError) as caught:
+            shelf.forget(OLD)
+        assert caught.value.code == "model_in_use"
+        assert (model.folder / "model.safetensors").is_file()
+    assert shelf.forget(OLD) == 8192
+    assert [one.model for one in shelf.models()] == [NEW]
+    with refused("unknown_model"):
+        shelf.forget(OLD)
+
+
+def test_a_model_that_is_being_fetched_cannot_be_taken_away(shelf: ModelShelf) -> None:
+    part = put(shelf, f"part/model@{'2' * 40}", 1.0, end=".part")
+    (one, *_) = shelf.models()
+    assert (one.place, one.whole) == (part, False)
+    with FileLock(shelf.folder / f"part--model@{'2' * 40}.lock"):
+        assert shelf_room.taken_away(one) == 0
+    assert shelf_room.taken_away(one) == one.n_bytes
+    assert not part.exists()
+
+
+def test_what_a_removal_left_that_was_cut_off_is_swept(shelf: ModelShelf) -> None:
+    left = shelf.folder / "0123.gone"
+    left.mkdir()
+    (left / "model.safetensors").write_bytes(b"w" * 4096)
+    assert shelf_room.sweep(shelf.folder) == 4096
+    assert not left.exists()
+
+
+def test_a_model_that_was_taken_away_is_fetched_again(hub: HubServer, tmp_path: Path) -> None:
+    named, shelf = added(hub), shelf_of(hub, tmp_path)
+    shelf.bring([named])
+    shelf.forget(named)
+    with shelf.lent([named]) as (model,):
+        assert (model.folder / "refs/main").read_text() == named.partition("@")[2]

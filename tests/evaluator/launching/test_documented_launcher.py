@@ -1,31 +1,47 @@
-"""The command of the document that rents machines by the job, typed as it stands there."""
+"""A run from the queue on the Hub through a job that is a real process, with its own token only.
+
+Started by this project's launcher, and by the command of the document, typed as it stands there.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
+import threading
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from benchmarks.registry import load_registry
 from evaluator.isolation.bubblewrap.backend import Bubblewrap
+from evaluator.launching.hub_jobs import HubJobs
+from evaluator.launching.launcher import JobLauncher
+from evaluator.launching.settings import JobSettings
+from evaluator.submission.receiving.desk import SubmissionDesk
+from leaderboard.desk import Gate
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.states import State
 from leaderboard.store.hub import creating
 from leaderboard.store.hub.hub_store import HubParts, hub_store
-from tests.evaluator.launching.test_job_process import (
-    JOB_TOKEN,
-    NAME,
-    OPERATOR,
-    REPOSITORY,
-    image,
-    send,
-)
+from leaderboard.store.interface import Store
+from tests.conftest import REPOSITORY
+from tests.evaluator.rig import ADA
 from tests.hub.accounts import Account
+from tests.hub.client import api_of
+from tests.hub.jobs import AsProcess, Job
 from tests.hub.server import HubServer, running_hub
 from tests.processes import finished
 
+NAME = "lab/board"
+JOB_TOKEN = "hf_for_jobs"
+OPERATOR = "hf_for_operators"
+SCORER = """
+class Scorer:
+    def score(self, images, prompts):
+        return [float(len(prompt)) for prompt in prompts]
+"""
 LAUNCH = """
 export ASSAY_JOB_TOKEN=hf_...
 python -m evaluator worker --store hub:OWNER/NAME --launcher jobs --job-image IMAGE \
@@ -36,26 +52,102 @@ python -m evaluator worker --store hub:OWNER/NAME --launcher jobs --job-image IM
 pytestmark = [pytest.mark.isolation, pytest.mark.slow]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _bubblewrap() -> None:
+    probe = Bubblewrap().probe()
+    if not probe.ok:
+        pytest.skip(f"no isolation here: {probe.reason} {probe.remedy}")
+
+
 @pytest.fixture
-def hub() -> Iterator[HubServer]:
+def hub(tmp_path: Path) -> Iterator[HubServer]:
+    """Its jobs run on a machine of their own: folders, a home, this checkout, and no more."""
+    home = tmp_path / "machine"
+    home.mkdir()
     with running_hub() as server:
         server.enroll(OPERATOR, Account("op", orgs={"lab": "write"}))
         rights = {"requests": "write", "submissions": "write", "scores": "read", "results": "read"}
         only = {f"{NAME}-{part}": right for part, right in rights.items()}
         server.enroll(JOB_TOKEN, Account("job", only=only))
+        server.jobs.hook = AsProcess(home, {"PYTHONPATH": str(REPOSITORY), "HOME": str(home)})
         yield server
 
 
-def test_the_documented_command_rents_a_machine_and_judges_what_comes_back(
-    bubblewrap: Bubblewrap, hub: HubServer, tmp_path: Path
-) -> None:
-    parts = HubParts(NAME, tmp_path / "making", endpoint=hub.endpoint, token=OPERATOR)
-    list(creating.create(parts))
-    store = hub_store(
+@pytest.fixture
+def store(hub: HubServer, tmp_path: Path) -> Store:
+    made = HubParts(NAME, tmp_path / "making", endpoint=hub.endpoint, token=OPERATOR)
+    list(creating.create(made))
+    return hub_store(
         NAME, tmp_path / "cache", endpoint=hub.endpoint, token=OPERATOR, fresh_for_s=0.0
     )
-    sent = send(store, tmp_path).submission
-    hub.jobs.hook = image(tmp_path)
+
+
+@pytest.fixture
+def sent(store: Store, tmp_path: Path) -> str:
+    """The id of a module that waits."""
+    module = tmp_path / "module.zip"
+    with zipfile.ZipFile(module, "w") as archive:
+        archive.writestr("assay.toml", 'name = "lengths"\nbenchmarks = ["demo_ts2"]\n')
+        archive.writestr("scorer.py", SCORER)
+    desk = SubmissionDesk(store, load_registry(), None, lambda: Gate(True), store.clock)
+    return desk.submit_metric(module, account=ADA).status.submission.submission_id
+
+
+@pytest.fixture
+def launcher(hub: HubServer, store: Store) -> JobLauncher:
+    settings = JobSettings(
+        store=f"hub:{NAME}",
+        image="lab/assay:1",
+        namespace="lab",
+        variables={"HF_ENDPOINT": hub.endpoint},
+        secrets={"HF_TOKEN": JOB_TOKEN},
+    )
+    jobs = HubJobs.on_the_hub(settings, api_of(hub, OPERATOR))
+    return JobLauncher(store, jobs, load_registry())
+
+
+def test_a_job_that_dies_in_the_middle_is_followed_by_one_that_finishes(
+    hub: HubServer, store: Store, sent: str, launcher: JobLauncher
+) -> None:
+    carry_out, pause, ledger = hub.jobs.hook, threading.Event(), Ledger(store)
+
+    def lose_when_claimed(job: Job) -> None:
+        for _ in range(600):
+            if ledger.whole_status(sent).state in {State.CLAIMED, State.SCORING}:
+                break
+            pause.wait(0.05)
+        job.end("ERROR", "machine lost")
+
+    def first_dies(job: Job) -> None:
+        """The machine of the first job is lost as soon as its worker has claimed."""
+        watcher = threading.Thread(target=lose_when_claimed, args=(job,))
+        if len(hub.jobs.all) == 1:
+            watcher.start()
+        carry_out(job)
+        if watcher.ident:
+            watcher.join()
+
+    hub.jobs.hook = first_dies
+    for _ in range(1000):
+        launcher.turn()
+        if ledger.whole_status(sent).to_judge:
+            break
+        if all(job.ending.is_set() for job in hub.jobs.all.values()):
+            hub.clock.advance(130)  # The Hub may list it late; then it rests.
+        pause.wait(0.2)
+    first, second = hub.jobs.all.values()
+    assert second.ending.wait(60)
+    assert (first.stage, second.stage) == ("ERROR", "COMPLETED")
+    events = ledger.events(sent)
+    (told,) = [event for event in events if event.fault == "world"]
+    assert told.by == first.environment["ASSAY_WORKER"]
+    assert "(machine lost)" in told.reason
+    assert [event.by for event in events if event.to_judge] == [second.environment["ASSAY_WORKER"]]
+
+
+def test_the_documented_command_rents_a_machine_and_judges_what_comes_back(
+    hub: HubServer, store: Store, sent: str, tmp_path: Path
+) -> None:
     command = LAUNCH.strip().splitlines()[1]
     words = command.replace("OWNER/NAME", NAME).replace("IMAGE", "lab/assay:1").split()[1:]
     known = {**hub.environment(OPERATOR), "ASSAY_JOB_TOKEN": JOB_TOKEN}
@@ -68,6 +160,9 @@ def test_the_documented_command_rents_a_machine_and_judges_what_comes_back(
     assert done.returncode == 0, done.stderr
     (job,) = hub.jobs.all.values()
     assert (job.spec["flavor"], job.spec["timeoutSeconds"]) == ("l4x1", 6 * 3600)
-    assert job.labels["assay-submission"] == sent.submission_id
-    assert Ledger(store).status(sent.submission_id).state is State.PUBLISHED, done.stderr
-    assert JOB_TOKEN not in done.stdout + done.stderr
+    assert job.labels["assay-submission"] == sent
+    assert Ledger(store).status(sent).state is State.PUBLISHED, done.stderr
+    posted = [each for each in hub.served if each.method == "POST" and each.status == 200]
+    writes = {each.token for each in posted if "/commit/" in each.target}
+    assert writes == {OPERATOR, JOB_TOKEN}
+    assert JOB_TOKEN not in done.stdout + done.stderr + str(job.lines)

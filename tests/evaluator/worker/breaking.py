@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,34 +13,28 @@ from leaderboard.states import State
 from leaderboard.store.interface import Changes, Repository, Store
 
 
-class Killed(BaseException):
-    """What no handler of ours may catch, like a signal."""
-
-
 @dataclass
 class Switch:
-    """Counts the calls of a store and does something at one of them.
+    """Counts the calls of a store and fails at one of them.
 
     Attributes:
-        at: number of that call, from 1; 0: of none.
-        act: raises, or not.
+        at: number of that call, from 1; 0: none.
+        error: what is raised then.
+        only: which methods count; empty: all.
         calls: so far.
-        only: which methods count.
     """
 
     at: int = 0
-    act: Callable[[], None] = lambda: None
-    calls: int = 0
+    error: BaseException | None = None
     only: frozenset[str] = frozenset()
-    trace: list[str] = field(default_factory=list)
+    calls: int = 0
 
     def step(self, what: str) -> None:
         if self.only and what not in self.only:
             return
         self.calls += 1
-        self.trace.append(what)
-        if self.calls == self.at:
-            self.act()
+        if self.calls == self.at and self.error:
+            raise self.error
 
 
 @dataclass
@@ -95,17 +88,14 @@ def results(store: Store, submission_id: str) -> dict[str, Any]:
 
     That is times, and what depends on which pairs the trust checks happened to draw.
     """
-    found: dict[str, Any] = {}
-    for path in store.public.list(f"results/{submission_id}/"):
-        content = store.public.read(path)
-        found[path] = _timeless(content) if path.endswith(".json") else content
-    return found
+    paths = store.public.list(f"results/{submission_id}/")
+    found: dict[str, Any] = {path: store.public.read(path) for path in paths}
+    return {p: _timeless(c) if p.endswith(".json") else c for p, c in found.items()}
 
 
 def _timeless(content: bytes) -> dict[str, Any]:
-    record: dict[str, Any] = json.loads(
-        RunResult.model_validate_json(content).model_dump_json(exclude={"judged_at"})
-    )
+    result = RunResult.model_validate_json(content)
+    record: dict[str, Any] = json.loads(result.model_dump_json(exclude={"judged_at"}))
     for name in ("seconds", "pairs_per_s", "calls", "images_decoded"):
         record["cost"].pop(name)
     record["trust"].pop("spread")

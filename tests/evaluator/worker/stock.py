@@ -14,11 +14,12 @@ from leaderboard.ledger.batch import Batch
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.redaction import private_id, public_record
 from leaderboard.ledger.submission_files import submission_file
-from leaderboard.records import Event, Kind, Submission
+from leaderboard.records import Event, Submission
 from leaderboard.states import State
 from leaderboard.store.interface import Store
+from tests.evaluator.rig import MODULE, submission
 
-SCORER = b"class Scorer: ..."
+SCORER = MODULE["scorer.py"]
 
 
 def stock(
@@ -43,14 +44,12 @@ def stock(
     private_files: dict[str, bytes] = {}
     for n, account in enumerate(accounts, known):
         files = {"assay.toml": f'name = "m{n:03d}"'.encode(), "scorer.py": scorer}
-        digest, archive = _hash_of(files), f"uploads/{n}-{known}.zip"
+        (digest, content), archive = _packed(files), f"uploads/{n}-{known}.zip"
         name = private_id() if private else f"m{n:03d}-{digest[:10]}"
-        private_files[archive] = _zipped(files)
-        made[name] = Submission(
+        private_files[archive] = content
+        made[name] = submission(
+            f"m{n:03d}",
             submission_id=name,
-            kind=Kind.METRIC,
-            name=f"m{n:03d}",
-            metrics=(f"m{n:03d}",),
             benchmarks=(benchmark,),
             submitter=account,
             account=account,
@@ -79,16 +78,12 @@ def _received(made: Mapping[str, Submission]) -> Batch:
     return Batch(events=events, records=made, files=lambda _: shown)
 
 
-def _hash_of(files: Mapping[str, bytes]) -> str:
-    with tempfile.TemporaryDirectory() as place:
+def _packed(files: Mapping[str, bytes]) -> tuple[str, bytes]:
+    """The hash of a module and its archive."""
+    buffer = io.BytesIO()
+    with tempfile.TemporaryDirectory() as place, zipfile.ZipFile(buffer, "w") as archive:
         for name, content in files.items():
             (Path(place) / name).write_bytes(content)
-        return content_hash(Path(place))
-
-
-def _zipped(files: Mapping[str, bytes]) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, content in files.items():
             archive.writestr(name, content)
-    return buffer.getvalue()
+        digest = content_hash(Path(place))
+    return digest, buffer.getvalue()

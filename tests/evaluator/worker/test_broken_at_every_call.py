@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,17 +11,10 @@ import pytest
 
 from benchmarks.errors import TransientError
 from evaluator.worker.roles import WorkerRole
-from leaderboard.ledger.ledger import Ledger
 from leaderboard.states import State
 from leaderboard.store.memory import memory_store
-from tests.evaluator.rig import Rig
-from tests.evaluator.worker.breaking import (
-    Killed,
-    Switch,
-    breaking,
-    published_once,
-    results,
-)
+from tests.evaluator.rig import ASKED, Killed, Rig
+from tests.evaluator.worker.breaking import Switch, breaking, published_once, results
 from tests.evaluator.worker.stock import stock
 from tests.tiers import all_slow_but_one
 
@@ -38,32 +31,9 @@ def rig_of(folder: Path) -> tuple[Rig, tuple[str, ...]]:
     return rig, stock(rig.store, ["hub:ada", "hub:ada"])
 
 
-def raising(error: BaseException) -> Callable[[], None]:
-    def act() -> None:
-        raise error
-
-    return act
-
-
-def all_results(rig: Rig, ids: Sequence[str]) -> list[Any]:
-    return [results(rig.store, name) for name in ids]
-
-
-def undisturbed(folder: Path, roles: Sequence[WorkerRole]) -> tuple[int, list[Any]]:
-    """How many calls there are, and what is published."""
-    rig, ids = rig_of(folder)
-    plain, switch = rig.store, Switch(only=CALLS)
-    for role in roles:
-        rig.store = breaking(plain, switch)
-        rig.worker(f"w-{role}", role=role).run_all()
-    rig.store = plain
-    return switch.calls, all_results(rig, ids)
-
-
-def killed_at(folder: Path, n: int, roles: Sequence[WorkerRole]) -> tuple[Rig, tuple[str, ...]]:
-    """A worker dies at the n-th call, and another process takes over on the same disk."""
-    rig, ids = rig_of(folder)
-    plain, switch = rig.store, Switch(n, raising(Killed()), only=CALLS)
+def ran(rig: Rig, roles: Sequence[WorkerRole], switch: Switch) -> None:
+    """Workers that the switch kills, each followed by another process on the same disk."""
+    plain = rig.store
     for role in roles:
         rig.store = breaking(plain, switch)
         try:
@@ -72,7 +42,19 @@ def killed_at(folder: Path, n: int, roles: Sequence[WorkerRole]) -> tuple[Rig, t
             rig.store = plain
             rig.worker(f"again-{role}", role=role).run_all()
     rig.store = plain
-    return rig, ids
+
+
+def all_results(rig: Rig, ids: Sequence[str]) -> list[Any]:
+    assert all(published_once(rig.store, name) for name in ids)
+    return [results(rig.store, name) for name in ids]
+
+
+def undisturbed(folder: Path, roles: Sequence[WorkerRole], part: int) -> tuple[range, list[Any]]:
+    """The calls of one part, and what is published."""
+    (rig, ids), switch = rig_of(folder), Switch(only=CALLS)
+    ran(rig, roles, switch)
+    assert switch.calls > 2 * PARTS
+    return range(part + 1, switch.calls + 1, PARTS), all_results(rig, ids)
 
 
 @pytest.mark.parametrize("roles", all_slow_but_one([(BOTH,), (APART,)]), ids=["both", "apart"])
@@ -80,11 +62,10 @@ def killed_at(folder: Path, n: int, roles: Sequence[WorkerRole]) -> tuple[Rig, t
 def test_a_process_that_dies_at_any_call_loses_and_repeats_nothing(
     tmp_path: Path, part: int, roles: Sequence[WorkerRole]
 ) -> None:
-    calls, wanted = undisturbed(tmp_path / "plain", roles)
-    assert calls > 2 * PARTS
-    for n in range(part + 1, calls + 1, PARTS):
-        rig, ids = killed_at(tmp_path / str(n), n, roles)
-        assert all(published_once(rig.store, name) for name in ids), n
+    calls, wanted = undisturbed(tmp_path / "plain", roles, part)
+    for n in calls:
+        rig, ids = rig_of(tmp_path / str(n))
+        ran(rig, roles, Switch(n, Killed(), only=CALLS))
         assert all_results(rig, ids) == wanted, n
         assert not list((rig.folder / "scratch" / "outbox").glob("*")), n
 
@@ -92,12 +73,11 @@ def test_a_process_that_dies_at_any_call_loses_and_repeats_nothing(
 @pytest.mark.parametrize("part", all_slow_but_one(range(PARTS)))
 def test_a_store_that_fails_at_any_call_costs_no_attempt(tmp_path: Path, part: int) -> None:
     """Also where a commit was made and only the answer was lost."""
-    calls, wanted = undisturbed(tmp_path / "plain", BOTH)
-    for n in range(part + 1, calls + 1, PARTS):
+    calls, wanted = undisturbed(tmp_path / "plain", BOTH, part)
+    for n in calls:
         rig, ids = rig_of(tmp_path / str(n))
-        plain = rig.store
-        error = TransientError("hub_down", "The Hub is down.")
-        rig.store = breaking(plain, Switch(n, raising(error), only=CALLS))
+        plain, error = rig.store, TransientError("hub_down", "The Hub is down.")
+        rig.store = breaking(plain, Switch(n, error, only=CALLS))
         worker = rig.worker("w1")
         for _ in range(6):
             try:
@@ -105,10 +85,8 @@ def test_a_store_that_fails_at_any_call_costs_no_attempt(tmp_path: Path, part: i
             except TransientError:
                 rig.clock.move(minutes=2)
         rig.store = plain
-        assert all(published_once(plain, name) for name in ids), n
         assert all_results(rig, ids) == wanted, n
         for name in ids:
-            states = [e.state for e in Ledger(plain).events(name)]
-            assert states.count(State.CLAIMED) == 1, (n, states)
-            assert State.FAILED not in states
-        assert len(rig.backend.asked) == 2 * 8 * 3, f"call {n} made something be asked again"
+            assert rig.states(name).count(State.CLAIMED) == 1, n
+            assert State.FAILED not in rig.states(name)
+        assert len(rig.backend.asked) == 2 * ASKED, f"call {n} made something be asked again"

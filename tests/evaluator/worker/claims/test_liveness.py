@@ -2,110 +2,79 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from benchmarks.errors import TransientError
+from evaluator.worker.claims import presence as presence_module
 from evaluator.worker.claims.liveness import Liveness
 from evaluator.worker.claims.pace import LONGEST_LEASE, SHORTEST_LEASE, Pace
-from evaluator.worker.claims.presence import Presence
-from leaderboard.ledger.ledger import Ledger
+from evaluator.worker.claims.presence import FORGOTTEN_AFTER_S, Presence
 from leaderboard.records import Status
 from leaderboard.states import State
 from leaderboard.store import interface
 from leaderboard.store.live.interface import MemoryLive, Pulse
 from leaderboard.store.memory import memory_store
-from tests.evaluator.rig import Clock, FakeBackend, Rig
+from tests.evaluator.rig import FakeBackend, Killed, Rig, raising
 from tests.evaluator.worker.breaking import published_once
 from tests.evaluator.worker.stock import stock
 
 
-@pytest.fixture
-def rig(tmp_path: Path) -> Rig:
-    return Rig(tmp_path)
-
-
 def at_work(rig: Rig) -> Status:
-    """A submission that `w1` holds, with a lease of hours."""
+    """A submission that `w1` holds, with a lease of eight hours."""
     (name,) = stock(rig.store, ["hub:ada"])
     rig.worker("w1")._claims.more()
-    return Ledger(rig.store).status(name)
+    return rig.status(name)
 
 
-def liveness(rig: Rig, name: str = "w2") -> Liveness:
-    def beat() -> None:
-        rig.store.live.beat(pulse(name, rig.clock()))
-
-    presence = Presence(rig.folder / "workers", name)
-    return Liveness(name, rig.store.live, presence, beat, rig.clock)
+class NoPulses(MemoryLive):
+    def pulses(self) -> tuple[Pulse, ...]:
+        raise TransientError("relay_down", "The relay is down.")
 
 
-def pulse(worker: str, at: datetime, **more: object) -> Pulse:
-    known = {"worker": worker, "at": at, "isolation_ok": True, "isolation": ""}
-    return Pulse.model_validate(known | more)
+# Pulses and leases ----------------------------------------------------------------------------
 
 
-def test_whoever_beats_is_alive_long_after_the_lease(rig: Rig) -> None:
-    status = at_work(rig)
-    rig.clock.move(days=2)
-    rig.store.live.beat(pulse("w1", rig.clock() - timedelta(seconds=50)))
-    assert liveness(rig).look().gone(status) is None
-
-
-def test_whoever_is_silent_for_a_minute_is_gone_and_it_is_said_since_when(rig: Rig) -> None:
-    status = at_work(rig)
-    rig.store.live.beat(pulse("w1", rig.clock()))
-    rig.clock.move(seconds=61)
-    gone = liveness(rig).look().gone(status)
-    assert gone is not None
-    assert gone.why == "w1 was silent since 2026-01-01 00:00:00 UTC."
-
-
-def test_where_ones_own_pulse_does_not_arrive_the_silence_of_others_proves_nothing(
-    rig: Rig,
+@pytest.mark.parametrize(
+    ("minutes", "pulse_s", "other", "why"),
+    [
+        pytest.param(48 * 60, -50, {}, "", id="beats"),
+        pytest.param(2, -61, {}, "silent", id="silent"),
+        pytest.param(2, 20 * 3600, {}, "", id="future-pulse"),
+        pytest.param(9 * 60, 20 * 3600, {}, "lease", id="future-pulse-lease-over"),
+        pytest.param(2, -61, {"beat": lambda: None}, "", id="judge-unheard"),
+        pytest.param(9 * 60, -61, {"beat": lambda: None}, "lease", id="judge-unheard-lease-over"),
+        pytest.param(8 * 60 + 1, None, {}, "", id="lease-just-over"),
+        pytest.param(8 * 60 + 3, None, {}, "lease", id="lease-over"),
+        pytest.param(7 * 60, -61, {"live": NoPulses()}, "", id="no-pulses"),
+    ],
+)
+def test_a_worker_is_gone_by_its_silence_or_by_its_lease(
+    rig: Rig, minutes: float, pulse_s: float | None, other: dict[str, Any], why: str
 ) -> None:
+    """Where one's own pulse does not arrive, the silence of others proves nothing."""
     status = at_work(rig)
-    rig.store.live.beat(pulse("w1", rig.clock()))
-    rig.clock.move(seconds=61)
-    deaf = replace(liveness(rig), beat=lambda: None)
-    assert deaf.look().gone(status) is None
-    rig.clock.move(hours=9)
-    gone = deaf.look().gone(status)
-    assert gone is not None
-    assert "lease" in gone.why
-
-
-def test_a_pulse_from_the_future_proves_nothing_either(rig: Rig) -> None:
-    status = at_work(rig)
-    rig.store.live.beat(pulse("w1", rig.clock() + timedelta(hours=20)))
-    assert liveness(rig).look().gone(status) is None
-    rig.clock.move(hours=9)
-    assert liveness(rig).look().gone(status) is not None
-
-
-def test_a_lease_that_ran_out_this_minute_is_borne_with(rig: Rig) -> None:
-    status = at_work(rig)
-    rig.clock.move(hours=8, minutes=1)
-    assert liveness(rig).look().gone(status) is None
-    rig.clock.move(minutes=2)
-    assert liveness(rig).look().gone(status) is not None
-
-
-def test_without_pulses_leases_decide(rig: Rig) -> None:
-    class Away(MemoryLive):
-        def pulses(self) -> tuple[Pulse, ...]:
-            raise TransientError("relay_down", "The relay is down.")
-
-    status = at_work(rig)
-    there = replace(liveness(rig), live=Away())
-    rig.clock.move(hours=7)
-    assert there.look().gone(status) is None
-    assert there.workers() == 1
+    rig.clock.move(minutes=minutes)
+    if pulse_s is not None:
+        rig.beats("w1", pulse_s)
+    presence = Presence(rig.folder / "workers", "w2")
+    judge = Liveness("w2", rig.store.live, presence, lambda: rig.beats("w2"), rig.clock)
+    judge = replace(judge, **other)
+    gone = judge.look().gone(status)
+    assert (gone is not None) is bool(why)
+    assert gone is None or why in gone.why
+    assert judge.workers() >= 1
 
 
 @pytest.mark.parametrize("hours", [-1, 1])
@@ -114,67 +83,50 @@ def test_a_machine_whose_clock_is_an_hour_off_steals_nothing_and_loses_nothing(
 ) -> None:
     """Everything is told by the medium's clock; the machine's own is asked by nobody."""
     names = stock(rig.store, ["hub:ada", "hub:bob"])
-    machine = time.time
+    machine, off_by = time.time, timedelta(hours=hours)
     stolen: list[bool] = []
 
-    def during(n: int, _: str) -> float:
-        if len(rig.backend.asked) == 5:
-            rig.clock.move(seconds=30)
-            right.heart.beat()
-            with monkeypatch.context() as off:
-                off.setattr(time, "time", lambda: machine() + hours * 3600)
-                off.setattr(
-                    interface, "utc_now", lambda: datetime.now(UTC) + timedelta(hours=hours)
-                )
-                wrong.heart.beat()
-                stolen.append(wrong.run_next())
-                assert not wrong.run_next()
-        return float(n)
+    def during() -> None:
+        rig.clock.move(seconds=30)
+        right.heart.beat()
+        with monkeypatch.context() as off:
+            off.setattr(time, "time", lambda: machine() + off_by.total_seconds())
+            off.setattr(interface, "utc_now", lambda: datetime.now(UTC) + off_by)
+            wrong.heart.beat()
+            stolen.append(wrong.run_next())
+            assert not wrong.run_next()
 
+    rig.when_asked(5, during)
     right, wrong = rig.worker("right"), rig.worker("wrong")
-    rig.backend.score = during
     assert right.run_next()
     assert stolen == [True], "it took the one that waited"
     assert all(published_once(rig.store, name) for name in names)
-    by = {name: {e.by for e in Ledger(rig.store).events(name)} for name in names}
-    assert by[names[0]] == {"hub:ada", "right"}
-    assert by[names[1]] == {"hub:bob", "wrong"}
+    by = [{e.by for e in rig.ledger.events(name)} for name in names]
+    assert by == [{"hub:ada", "right"}, {"hub:bob", "wrong"}]
 
 
-def test_a_lock_tells_that_its_process_is_gone_and_only_then(tmp_path: Path) -> None:
-    other = Presence(tmp_path, "w2")
-    with Presence(tmp_path, "w1"):
-        assert not other.ended("w1")
-    assert other.ended("w1")
-    assert not other.ended("w3"), "nothing is known of it"
-    assert not other.ended("../w1")
-    (tmp_path / "w1.lock").write_text("another start of the machine")
-    assert not other.ended("w1")
-
-
-def test_locks_of_long_ago_are_removed(tmp_path: Path) -> None:
-    with Presence(tmp_path, "old"), Presence(tmp_path, "new") as new:
-        later = time.time() + 8 * 24 * 3600
-        new.sweep(later)
-        assert (tmp_path / "old.lock").exists()
-    new.sweep(later)
-    assert not (tmp_path / "old.lock").exists()
-
-
-def test_a_worker_whose_process_is_gone_is_followed_at_once(rig: Rig) -> None:
+def test_what_a_dead_worker_left_is_finished_by_another_and_says_whose_it_was(rig: Rig) -> None:
     (name,) = stock(rig.store, ["hub:ada"])
+    rig.backend = raising(Killed())
     first = rig.worker("w1")
-    with first._parts.presence:
-        assert first._claims.more()
-        assert not rig.worker("w2").run_next()
+    first.heart.beat()
+    with pytest.raises(Killed):
+        first.run_next()
+    assert rig.state(name) is State.SCORING
+    rig.backend = FakeBackend()
+    assert not rig.worker("w2").run_next(), "it may live"
+    rig.clock.move(seconds=61)
     assert rig.worker("w2").run_next()
     assert published_once(rig.store, name)
+    claims = [e for e in rig.ledger.events(name) if e.state is State.CLAIMED]
+    assert [(e.by, e.reason != "", e.nonce != "") for e in claims] == [
+        ("w1", False, True), ("w2", True, True),
+    ]  # fmt: skip
+    assert claims[0].nonce != claims[1].nonce
 
 
 def test_a_lease_follows_what_runs_take_here_within_bounds(rig: Rig) -> None:
-    at_work(rig)
-    (status,) = Ledger(rig.store).statuses()
-    job, pace = status.job, Pace()
+    job, pace = at_work(rig).job, Pace()
     assert pace.lease([job]) == LONGEST_LEASE, "nothing is known yet"
     pace.took(job, 10.0)
     assert pace.lease([job]) == SHORTEST_LEASE
@@ -205,26 +157,118 @@ def test_a_store_is_asked_no_more_often_than_it_wants(tmp_path: Path) -> None:
     assert min(between) >= timedelta(seconds=5)
 
 
-class Killed(BaseException):
-    """Like a signal."""
+# The locks of one machine ---------------------------------------------------------------------
+
+LATER = FORGOTTEN_AFTER_S * 2
 
 
-def test_the_state_of_what_is_taken_over_says_whose_it_was(rig: Rig) -> None:
-    def die(*_: object) -> float:
-        raise Killed
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "workers"
 
+
+def left_long_ago(folder: Path, name: str) -> None:
+    with Presence(folder, name):
+        pass
+    os.utime(folder / f"{name}.lock", (0.0, 0.0))
+
+
+def ended(folder: Path, name: str = "w1") -> bool:
+    return Presence(folder, "another").ended(name)
+
+
+@contextmanager
+def coming_back(folder: Path) -> Iterator[threading.Thread]:
+    """`w1` takes its lock in a thread; it lives after the block, and then ends."""
+    back = Presence(folder, "w1")
+    thread = threading.Thread(target=back.__enter__)
+    yield thread
+    thread.join(60)
+    assert (folder / "w1.lock").exists()
+    assert not ended(folder)
+    back.__exit__(None, None, None)
+    assert ended(folder)
+
+
+def test_a_worker_lives_while_it_holds_its_lock(folder: Path) -> None:
+    assert not ended(folder), "nothing is known of it"
+    with Presence(folder, "w1"):
+        assert not ended(folder)
+    assert ended(folder)
+    assert not ended(folder, "../w1")
+    (folder / "w1.lock").write_text("another start of the machine")
+    assert not ended(folder)
+
+
+def test_a_worker_whose_process_is_gone_is_followed_at_once(rig: Rig) -> None:
     (name,) = stock(rig.store, ["hub:ada"])
-    rig.backend = FakeBackend(die)
     first = rig.worker("w1")
-    with pytest.raises(Killed), first.heart:
-        first.run_next()
-    rig.clock.move(minutes=2)
-    rig.backend = FakeBackend()
+    with first._parts.presence:
+        assert first._claims.more()
+        assert not rig.worker("w2").run_next()
     assert rig.worker("w2").run_next()
-    claims = [e for e in Ledger(rig.store).events(name) if e.state is State.CLAIMED]
-    assert [(e.by, e.reason != "", e.nonce != "") for e in claims] == [
-        ("w1", False, True),
-        ("w2", True, True),
-    ]
-    assert claims[0].nonce != claims[1].nonce
-    assert isinstance(rig.clock, Clock)
+    assert published_once(rig.store, name)
+
+
+def test_locks_of_long_ago_are_removed_and_those_of_the_living_are_not(folder: Path) -> None:
+    left_long_ago(folder, "old")
+    with Presence(folder, "w1"):
+        os.utime(folder / "w1.lock", (0.0, 0.0))
+        Presence(folder, "w2").sweep(LATER)
+    assert [file.name for file in folder.iterdir()] == ["w1.lock"]
+
+
+def test_a_worker_whose_file_is_removed_before_it_has_locked_it_takes_another(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would else hold the lock of a file that nobody finds."""
+    left_long_ago(folder, "w1")
+    flock, swept = fcntl.flock, list[int]()
+
+    def sweeping(fd: int, how: int) -> None:
+        if not swept:
+            swept.append(fd)
+            Presence(folder, "w2").sweep(LATER)
+        flock(fd, how)
+
+    monkeypatch.setattr(fcntl, "flock", sweeping)
+    with coming_back(folder) as thread:
+        thread.start()
+
+
+def test_a_worker_that_comes_back_while_its_file_is_removed_takes_another(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left_long_ago(folder, "w1")
+    unlink = Path.unlink
+    with coming_back(folder) as thread:
+
+        def beside(path: Path, *args: bool, **more: bool) -> None:
+            if not thread.ident:
+                thread.start()
+                thread.join(0.2)  # It cannot have the lock before the file is gone.
+            unlink(path, *args, **more)
+
+        monkeypatch.setattr(Path, "unlink", beside)
+        Presence(folder, "w2").sweep(LATER)
+
+
+def test_a_look_at_the_moment_a_worker_comes_back_does_not_keep_it_from_its_lock(
+    folder: Path,
+) -> None:
+    """Without its lock it would be taken for ended by the very next look."""
+    left_long_ago(folder, "w1")
+    with coming_back(folder) as thread, (folder / "w1.lock").open("rb") as looking:
+        fcntl.flock(looking, fcntl.LOCK_EX)
+        thread.start()
+        thread.join(0.05)
+
+
+def test_whoever_cannot_have_its_lock_holds_no_other(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(presence_module, "_PAUSE_S", 0.0)
+    with Presence(folder, "w1"):
+        with Presence(folder, "w1"):
+            pass
+        assert not ended(folder), "the first still lives"

@@ -1,214 +1,122 @@
-"""Submissions that are taken back while a worker has them: it stops, and nothing is left."""
+"""What is withdrawn, banned or broken: it is not run or published, and it stops nobody else."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from benchmarks.errors import SubmitterError, TransientError
+from evaluator.doctoring.queue import broken_record_rows
 from evaluator.worker.claims.tasks import Finished
 from evaluator.worker.roles import WorkerRole
 from leaderboard.governance.accounts import Account
-from leaderboard.governance.acts import Acts
-from leaderboard.ledger.ledger import Ledger
 from leaderboard.publication.snapshot import read_snapshot
+from leaderboard.records import Event
 from leaderboard.states import State
-from leaderboard.store.interface import Repository
-from tests.benchmarks.toy import Toy
-from tests.evaluator.rig import ADA, BOB, ROOT, FakeBackend, Rig
-
-ASKED_IN_ALL = 8 * 3
-"""Of a module on the toy benchmark, the trust checks included."""
+from leaderboard.store.interface import Changes, Repository
+from tests.evaluator.rig import ADA, ASKED, BOB, ROOT, Clock, Rig, Secret, on_commit, raising
+from tests.evaluator.worker.breaking import published_once
+from tests.evaluator.worker.stock import stock
 
 
-class Secret(Toy):
-    """Its answers are not public, so most of a result is kept in the private repository."""
-
-    card = Toy.card.model_copy(update={"answers_public": False})
-
-
-@pytest.fixture
-def rig(tmp_path: Path) -> Rig:
-    return Rig(tmp_path)
+def results(rig: Rig) -> list[str]:
+    repositories = (rig.store.public, rig.store.private)
+    return [path for one in repositories for path in one.list() if "results/" in path]
 
 
-def acts(rig: Rig) -> Acts:
-    return Acts(rig.store, {"toy": Toy.card}, rig.clock)
+# Withdrawn ------------------------------------------------------------------------------------
 
 
-def state(rig: Rig, submission_id: str) -> State:
-    return Ledger(rig.store).status(submission_id).state
-
-
-def results(repository: Repository) -> list[str]:
-    return [path for path in repository.list() if "results/" in path]
-
-
-def when_asked(rig: Rig, n: int, act: Callable[[], object]) -> FakeBackend:
-    """A scorer during whose n-th answer something happens."""
-
-    def score(brightness: int, _: str) -> float:
-        if len(rig.backend.asked) == n:
-            act()
-        return float(brightness)
-
-    return FakeBackend(score)
-
-
-def withdrawn_meanwhile(rig: Rig, submission_id: str, by: Account = ADA) -> Callable[[], None]:
+def withdrawn_meanwhile(rig: Rig, name: str, by: Account = ADA) -> None:
     def act() -> None:
-        acts(rig).withdraw(submission_id, by)
+        rig.acts.withdraw(name, by)
         rig.clock.move(seconds=31)
 
-    return act
+    rig.when_asked(1, act)
 
 
-@pytest.mark.parametrize("by", [ADA, ROOT])
+@pytest.mark.parametrize("by", [ADA, ROOT], ids=["author", "operator"])
 @pytest.mark.parametrize("private", [False, True])
-def test_a_withdrawal_stops_the_run_within_a_batch(rig: Rig, by: Account, private: bool) -> None:
-    withdrawn = rig.send(private=private).submission.submission_id
-    rig.backend = when_asked(rig, 1, withdrawn_meanwhile(rig, withdrawn, by))
-    assert rig.worker().run_next()
+def test_a_withdrawal_stops_the_run_within_a_batch_and_all_of_it_is_forgotten(
+    rig: Rig, by: Account, private: bool
+) -> None:
+    name = rig.sent(private=private)
+    shards = rig.folder / "scratch" / "shards" / name
+    (shards / "toy").mkdir(parents=True)  # of a worker that died at it
+    rig.clock.move(seconds=1)
+    other = rig.sent(account=BOB)
+    withdrawn_meanwhile(rig, name, by)
+    worker = rig.worker()
+    assert worker.run_next()
     assert len(rig.backend.asked) <= 3
     assert rig.backend.closed >= 1
-    assert state(rig, withdrawn) is State.WITHDRAWN
-    assert Ledger(rig.store).events(withdrawn)[-1].state is State.WITHDRAWN
-    assert results(rig.store.public) == results(rig.store.private) == []
-    assert read_snapshot(rig.store.public) is None
-
-
-def test_what_was_scored_of_a_withdrawn_run_is_forgotten(rig: Rig) -> None:
-    withdrawn = rig.send().submission.submission_id
-    shards = rig.folder / "scratch" / "shards" / withdrawn
-    (shards / "toy").mkdir(parents=True)  # of a worker that died at it
-    rig.backend = when_asked(rig, 1, withdrawn_meanwhile(rig, withdrawn))
-    rig.worker().run_next()
+    assert rig.states(name)[-1] is State.WITHDRAWN
+    assert (results(rig), read_snapshot(rig.store.public)) == ([], None)
     assert not shards.exists()
     assert list((rig.folder / "scratch" / "unpacked").iterdir()) == []
+    assert worker.run_next()
+    assert rig.state(other) is State.PUBLISHED, "the next one is left alone"
 
 
 def test_a_withdrawal_after_the_last_batch_still_publishes_nothing(rig: Rig) -> None:
-    withdrawn = rig.send().submission.submission_id
-    act = acts(rig).withdraw
-    rig.backend = when_asked(rig, ASKED_IN_ALL, lambda: act(withdrawn, ADA))
+    name = rig.sent()
+    rig.when_asked(ASKED, lambda: rig.acts.withdraw(name, ADA))
     rig.worker().run_next()
-    assert len(rig.backend.asked) == ASKED_IN_ALL
-    assert state(rig, withdrawn) is State.WITHDRAWN
-    assert results(rig.store.public) == []
+    assert len(rig.backend.asked) == ASKED
+    assert (rig.state(name), results(rig)) == (State.WITHDRAWN, [])
 
 
 @pytest.mark.parametrize("private", [False, True])
 def test_a_withdrawal_while_results_are_being_written_leaves_none(rig: Rig, private: bool) -> None:
     rig.toy = Secret()
-    withdrawn = rig.send(private=private).submission.submission_id
-    repository = rig.store.private
-    commit = repository.commit
+    name = rig.sent(private=private)
+    written: list[str] = []
 
-    def overtaken(*args: object, message: str, **named: object) -> str:
-        version = commit(*args, message=message, **named)  # type: ignore[arg-type]
-        if message.startswith("results of"):
-            repository.commit = commit  # type: ignore[method-assign]
-            assert results(rig.store.private)
-            acts(rig).withdraw(withdrawn, ADA)
-        return version
+    def overtaken(_: Changes, message: str) -> None:
+        if message.startswith("results of") and not written:
+            written.extend(results(rig))
+            rig.acts.withdraw(name, ADA)
 
-    repository.commit = overtaken  # type: ignore[method-assign]
+    on_commit(rig.store.private, after=overtaken)
     rig.worker().run_next()
-    assert state(rig, withdrawn) is State.WITHDRAWN
-    assert results(rig.store.public) == results(rig.store.private) == []
+    assert written
+    assert (rig.state(name), results(rig)) == (State.WITHDRAWN, [])
 
 
 def test_a_scorer_that_fails_after_the_withdrawal_fails_nobody(rig: Rig) -> None:
-    withdrawn = rig.send().submission.submission_id
+    name = rig.sent()
 
-    def score(*_: object) -> float:
-        acts(rig).withdraw(withdrawn, ADA)
+    def fails() -> None:
+        rig.acts.withdraw(name, ADA)
         raise SubmitterError("scorer_raised", "No.")
 
-    rig.backend = FakeBackend(score)
+    rig.when_asked(1, fails)
     rig.worker().run_next()
-    assert state(rig, withdrawn) is State.WITHDRAWN
-
-
-def test_a_withdrawal_leaves_the_next_submission_alone(rig: Rig) -> None:
-    withdrawn = rig.send().submission.submission_id
-    rig.clock.move(seconds=1)
-    other = rig.send(account=BOB).submission.submission_id
-    rig.backend = when_asked(rig, 1, withdrawn_meanwhile(rig, withdrawn))
-    worker = rig.worker()
-    assert worker.run_next()
-    assert worker.run_next()
-    assert state(rig, other) is State.PUBLISHED
+    assert rig.state(name) is State.WITHDRAWN
 
 
 def test_results_of_before_a_withdrawn_rerun_stay_in_the_history(rig: Rig) -> None:
     """As they do for everything that was published once and is withdrawn."""
     rig.toy = Secret()
-    known = rig.send().submission.submission_id
+    name = rig.ran()
+    before = results(rig)
+    rig.acts.rerun(name, ROOT, "new data")
+    withdrawn_meanwhile(rig, name)
     rig.worker().run_next()
-    before = results(rig.store.private)
-    acts(rig).rerun(known, ROOT, "new data")
-    rig.backend = when_asked(rig, 1, withdrawn_meanwhile(rig, known))
-    rig.worker().run_next()
-    assert results(rig.store.private) == before
-    shown = read_snapshot(rig.store.public)
-    assert shown is not None
-    assert shown.entries == {}
-
-
-def test_what_a_banned_account_has_waiting_is_not_claimed_but_rejected(rig: Rig) -> None:
-    """A ban rejects what waits; this one was being worked on then, and is given back later."""
-    given_back = rig.send().submission.submission_id
-
-    def fails_for_now(*_: object) -> float:
-        acts(rig).ban(ADA.key, ROOT, "It attacks the worker.")
-        raise TransientError("hub_down", "The Hub is down.")
-
-    rig.backend = FakeBackend(fails_for_now)
-    worker = rig.worker()
-    worker.run_next()
-    assert state(rig, given_back) is State.QUEUED
-    rig.clock.move(minutes=2)
-    asked = len(rig.backend.asked)
-    assert not worker.run_next()
-    status = Ledger(rig.store).status(given_back)
-    assert (status.state, status.code, status.fault) == (State.REJECTED, "banned", "submitter")
-    assert "It attacks the worker." in status.reason
-    assert len(rig.backend.asked) == asked
-
-
-def test_what_a_ban_found_waiting_is_never_run(rig: Rig) -> None:
-    waiting = rig.send().submission.submission_id
-    acts(rig).ban(ADA.key, ROOT, "spam")
-    assert not rig.worker().run_next()
-    assert not rig.worker().run(waiting)
-    assert state(rig, waiting) is State.REJECTED
-    assert rig.backend.asked == []
-
-
-def test_what_was_scored_before_a_ban_is_judged_once_after_it(rig: Rig) -> None:
-    scored = rig.send().submission.submission_id
-    rig.worker("scorer", role=WorkerRole.SCORE).run_all()
-    acts(rig).ban(ADA.key, ROOT, "spam")
-    judge = rig.worker("judge", role=WorkerRole.JUDGE)
-    rounds = 0
-    while rounds < 5 and judge.run_next():
-        rounds += 1
-    assert state(rig, scored) is State.PUBLISHED
-    assert rounds < 5, "a judge goes round and round"
-    assert len(Ledger(rig.store).events(scored)) == 7
+    assert results(rig) == before
+    assert rig.shown().entries == {}
 
 
 def test_a_worker_that_lost_a_private_submission_leaves_the_held_result_as_it_is(rig: Rig) -> None:
-    name = rig.send(private=True).submission.submission_id
+    name = rig.sent(private=True)
     late = rig.worker("late")
     late._hand.take(late._claims.more())
     rig.clock.move(hours=9)
-    second = rig.worker("second")
-    assert second.run(name)
-    assert state(rig, name) is State.HELD
+    assert rig.worker("second").run(name)
+    assert rig.state(name) is State.HELD
     path = f"held/{name}/results/toy.json"
     held = rig.store.private.read(path)
     rig.clock.move(minutes=1)
@@ -217,3 +125,176 @@ def test_a_worker_that_lost_a_private_submission_leaves_the_held_result_as_it_is
     late._outgoing.add(Finished(task, scored, "", rig.clock()))
     assert late._outgoing.send()
     assert rig.store.private.read(path) == held
+
+
+# Banned ---------------------------------------------------------------------------------------
+
+
+def ban(rig: Rig) -> None:
+    rig.acts.ban(ADA.key, ROOT, "It attacks the worker.")
+
+
+def test_what_a_ban_found_waiting_is_never_run(rig: Rig) -> None:
+    waiting = rig.sent()
+    ban(rig)
+    assert not rig.worker().run_next()
+    assert not rig.worker().run(waiting)
+    assert rig.state(waiting) is State.REJECTED
+    assert rig.backend.asked == []
+
+
+def test_what_a_banned_account_gets_back_is_not_claimed_but_rejected(rig: Rig) -> None:
+    """A ban rejects what waits; this one was being worked on then, and is given back later."""
+    given_back = rig.sent()
+
+    def fails_for_now() -> None:
+        ban(rig)
+        raise TransientError("hub_down", "The Hub is down.")
+
+    rig.when_asked(1, fails_for_now)
+    worker = rig.worker()
+    worker.run_next()
+    assert rig.state(given_back) is State.QUEUED
+    rig.clock.move(minutes=2)
+    asked = len(rig.backend.asked)
+    assert not worker.run_next()
+    assert rig.ended(given_back) == (State.REJECTED, "banned", "submitter")
+    assert "It attacks" in rig.status(given_back).reason
+    assert len(rig.backend.asked) == asked
+
+
+def test_what_was_scored_before_a_ban_is_judged_once_after_it(rig: Rig) -> None:
+    scored = rig.sent()
+    rig.worker("scorer", role=WorkerRole.SCORE).run_all()
+    ban(rig)
+    judge = rig.worker("judge", role=WorkerRole.JUDGE)
+    assert judge.run_next()
+    assert rig.state(scored) is State.PUBLISHED
+    assert not judge.run_next()
+    assert len(rig.states(scored)) == 7
+
+
+# Banned in private: a ban is public, whose a private submission is stays private ---------------
+
+
+def public_events(rig: Rig, name: str) -> list[Event]:
+    """As everyone sees them, but for their times and the nonces of claims."""
+    now = Clock().time
+    return [
+        e.model_copy(update={"at": now, "nonce": "", "lease_until": e.lease_until and now})
+        for e in rig.ledger.events(name)
+    ]
+
+
+def test_a_banned_private_one_fails_in_its_turn_and_its_author_alone_is_told_why(
+    rig: Rig, tmp_path: Path
+) -> None:
+    """Ada has had nothing run yet, but Bob's came first. For others it is as one that is broken."""
+    first = rig.sent(account=BOB)
+    rig.clock.move(seconds=1)
+    name = rig.sent(private=True)
+    ban(rig)
+    worker = rig.worker()
+    assert worker.run_next()
+    assert rig.state(first) is State.PUBLISHED
+    assert rig.states(name) == [State.RECEIVED, State.QUEUED]
+    assert worker.run_next()
+    assert len(rig.backend.asked) == ASKED, "it was not run"
+    assert rig.ended(name) == (State.FAILED, "banned", "submitter")
+    status = rig.ledger.whole_status(name)
+    assert "It attacks" in status.reason
+    assert status.hint
+
+    (tmp_path / "other").mkdir()
+    other = Rig(tmp_path / "other", backend=raising(SubmitterError("scorer_raised", "No.")))
+    failing = other.sent(private=True)
+    other.worker().run_all()
+    assert other.ended(failing) == (State.FAILED, "scorer_raised", "submitter")
+    assert public_events(rig, name) == public_events(other, failing)
+
+    rig.acts.unban(ADA.key, ROOT, "It was a simulation.")
+    assert rig.sent(private=True) == name
+    assert rig.state(name) is State.QUEUED
+
+
+def test_what_was_in_work_when_the_ban_came_is_finished(rig: Rig) -> None:
+    name = rig.sent(private=True)
+    rig.when_asked(1, lambda: ban(rig))
+    rig.worker().run_all()
+    assert rig.state(name) is State.HELD
+
+
+# Records that cannot be read ------------------------------------------------------------------
+
+
+def rewritten(repository: Repository, path: str, change: Callable[[bytes], bytes]) -> None:
+    content = change(repository.read(path))
+    repository.commit({path: content}, parent=repository.head(), message="broken")
+
+
+def of_a_newer_version(content: bytes) -> bytes:
+    first, *rest = content.splitlines(keepends=True)
+    return json.dumps(json.loads(first) | {"schema_version": 2}).encode() + b"\n" + b"".join(rest)
+
+
+def cut_off(content: bytes) -> bytes:
+    return content[: len(content) // 2]
+
+
+def no_text(_: bytes) -> bytes:
+    return b"\xff\xfe\x00"
+
+
+def ended_by_its_events(content: bytes) -> bytes:
+    """As if the queue had been put back, and the events had not."""
+    last = Event.model_validate_json(content.splitlines()[-1])
+    over = last.model_copy(update={"state": State.WITHDRAWN})
+    return content + over.model_dump_json().encode() + b"\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "private"),
+    [
+        (of_a_newer_version, False), (cut_off, False), (no_text, False),
+        (ended_by_its_events, False), (of_a_newer_version, True), (cut_off, True), (no_text, True),
+    ],
+)  # fmt: skip
+def test_a_record_that_cannot_be_read_stops_nobody_else_and_is_named_to_operators(
+    rig: Rig, caplog: pytest.LogCaptureFixture, change: Callable[[bytes], bytes], private: bool
+) -> None:
+    (broken,) = stock(rig.store, ["hub:ada"], private=private)
+    others = stock(rig.store, ["hub:bob", "hub:eve"])
+    if private:
+        rewritten(rig.store.private, f"held/{broken}/submission.json", change)
+    else:
+        rewritten(rig.store.public, f"submissions/{broken}/events.jsonl", change)
+    rig.worker().run_all()
+    assert all(published_once(rig.store, name) for name in others)
+    assert rig.state(broken) is State.QUEUED
+    assert caplog.text.count("Passed over") == 1, "it is logged once"
+    (row,) = broken_record_rows(rig.ledger)
+    assert (row.part, row.broken) == (f"submission {broken}", True)
+    assert row.advice
+
+
+def test_what_a_dead_worker_left_with_broken_events_stops_nobody_else(rig: Rig) -> None:
+    """It would be given up, and cannot."""
+    ids = stock(rig.store, ["hub:ada", "hub:bob"])
+    for n in range(3):
+        rig.worker(f"w{n}")._claims.more()
+        rig.clock.move(hours=20)
+    rewritten(rig.store.public, f"submissions/{ids[0]}/events.jsonl", cut_off)
+    rig.worker("w9").run_all()
+    assert published_once(rig.store, ids[1])
+
+
+def test_what_is_mended_is_run(rig: Rig) -> None:
+    (broken,) = stock(rig.store, ["hub:ada"])
+    path, worker = f"submissions/{broken}/events.jsonl", rig.worker()
+    whole = rig.store.public.read(path)
+    rewritten(rig.store.public, path, cut_off)
+    worker.run_all()
+    rewritten(rig.store.public, path, lambda _: whole)
+    worker.run_all()
+    assert published_once(rig.store, broken)
+    assert list(broken_record_rows(rig.ledger)) == []

@@ -1,125 +1,85 @@
-"""A run that was cut off goes on from its shards, whoever goes on; and its output is told live."""
+"""A run that is stopped or killed goes on from its shards, whoever goes on; it is heard live."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks.rows import Measured, MeasuredBuilder, Row
-from benchmarks.schema import Answers, Pair, Questions, ScoreTable
-from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean
+from evaluator.commands.person import this_person
 from evaluator.isolation.inside.frames import Capability
 from evaluator.isolation.supervising.log import BoundedLog
 from evaluator.worker.running.said_lines import LONGEST_LINE, SaidLines, after
+from evaluator.worker.stopping import stop_on_signals
+from leaderboard.ledger.ledger import Ledger
+from leaderboard.states import State
+from leaderboard.store.folder import folder_store
+from leaderboard.store.interface import Store
 from leaderboard.store.live.interface import MemoryLive
-from tests.benchmarks.toy import Toy, _picture
-from tests.evaluator.rig import FakeBackend, FakeSession, Rig
-from tests.evaluator.worker.breaking import Killed, published_once, results
+from tests.benchmarks import toy
+from tests.evaluator.revised import Revised
+from tests.evaluator.rig import FakeBackend, FakeSession, Killed, Rig, Secret
+from tests.evaluator.worker.breaking import published_once, results
 from tests.evaluator.worker.stock import stock
+from tests.processes import running
 
 N = 200
-NAMES = tuple(f"p{n:03d}" for n in range(N))
 BATCH = 64
-CHECKS = 7
 
 
-class Long(Toy):
-    """With more pairs than one batch takes."""
-
-    def answers(self, data: Path | None) -> Answers:
-        return Answers(pair_ids=NAMES, clusters=NAMES)
-
-    def questions(self, data: Path | None) -> Questions:
-        return Questions(
-            images={name: _picture(n) for n, name in enumerate(NAMES)},
-            texts={"text": "a grey pixel"},
-            pairs=tuple(Pair(name, name, "text") for name in NAMES),
-        )
-
-    def measure(self, scores: ScoreTable, answers: Any, plan: ResamplingPlan) -> Measured:
-        built = MeasuredBuilder(plan.n_resamples)
-        for name in scores.metrics:
-            values = scores.overall[name].to_numpy()
-            row = Row(
-                benchmark="toy",
-                revision=self.card.revision,
-                metric=name,
-                measure="mean",
-                value=float(values.mean()),
-                n_clusters=N,
-            )
-            built.add(row, resampled_mean(values, plan.counts), NAMES, values)
-        return built.build()
+@pytest.fixture(scope="module", autouse=True)
+def _long() -> Iterator[None]:
+    """A benchmark with more pairs than one batch takes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(toy, "PAIRS", tuple(f"p{n:03d}" for n in range(N)))
+        yield
 
 
-class Longer(Long):
-    """The same benchmark after a change of its data."""
-
-    card = Toy.card.model_copy(update={"revision": "2"})
-
-
-@pytest.fixture
-def rig(tmp_path: Path) -> Rig:
-    return Rig(tmp_path, toy=Long())
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory, _long: None) -> Rig:
+    """A run that nothing disturbed."""
+    rig = Rig(tmp_path_factory.mktemp("whole"))
+    stock(rig.store, ["hub:ada"])
+    rig.worker().run_all()
+    return rig
 
 
-def dying_in_the_third_batch(rig: Rig) -> FakeBackend:
-    def score(n: int, _: str) -> float:
-        if len(rig.backend.asked) > checks(rig) + 2 * BATCH + 5:
-            raise Killed
-        return float(n)
-
-    return FakeBackend(score)
-
-
-def checks(rig: Rig) -> int:
-    """Answers that the trust checks of a run take."""
-    if not hasattr(rig, "_checks"):
-        place = rig.folder / "counting"
-        place.mkdir()
-        plain = Rig(place, toy=Long())
-        stock(plain.store, ["hub:ada"])
-        plain.worker().run_all()
-        rig._checks = len(plain.backend.asked) - N  # type: ignore[attr-defined]
-    return int(rig._checks)  # type: ignore[attr-defined]
-
-
-def cut_off(rig: Rig) -> str:
-    (name,) = stock(rig.store, ["hub:ada"])
-    rig.backend = dying_in_the_third_batch(rig)
-    worker = rig.worker("w1")
-    with pytest.raises(Killed), worker.heart:
-        worker.run_next()
-    rig.clock.move(minutes=2)
-    rig.backend = FakeBackend()
-    return name
-
-
+@pytest.mark.parametrize("changed", [False, True], ids=["same", "changed"])
 def test_another_worker_on_the_same_disk_asks_only_what_is_missing(
-    rig: Rig, tmp_path: Path
+    rig: Rig, whole: Rig, changed: bool
 ) -> None:
-    name = cut_off(rig)
+    """Scores of other data are never mixed in."""
+    (name,) = stock(rig.store, ["hub:ada"])
+    in_all = len(whole.backend.asked)
+
+    def in_the_third_batch() -> None:
+        raise Killed
+
+    rig.when_asked(in_all - N + 2 * BATCH + 6, in_the_third_batch)
+    rig.dies(rig.worker("w1"))
+    rig.backend = FakeBackend()
+    if changed:
+        rig.toy = Revised(1.0)
     assert rig.worker("w2").run_next()
     assert published_once(rig.store, name)
-    assert len(rig.backend.asked) == checks(rig) + N - 2 * BATCH
-    whole = rig.folder / "whole"
-    whole.mkdir()
-    plain = Rig(whole, toy=Long())
-    assert stock(plain.store, ["hub:ada"]) == (name,)
-    plain.worker().run_all()
-    assert results(rig.store, name) == results(plain.store, name)
+    assert len(rig.backend.asked) == in_all - (0 if changed else 2 * BATCH)
+    if not changed:
+        assert results(rig.store, name) == results(whole.store, name)
 
 
-def test_scores_of_other_data_are_never_mixed_in(rig: Rig) -> None:
-    name = cut_off(rig)
-    rig.toy = Longer()
-    assert rig.worker("w2").run_next()
-    assert published_once(rig.store, name)
-    assert len(rig.backend.asked) == checks(rig) + N, "all of it is asked anew"
+# What a scorer prints -------------------------------------------------------------------------
+
+HELLO = FakeSession.log
 
 
 @dataclass
@@ -136,55 +96,46 @@ class TalkingBackend(FakeBackend):
         return Talking(self, Capability.SCORE)
 
 
-def listening(rig: Rig, seen: list[str], name: str) -> Callable[[object], None]:
-    def listen(_: object) -> None:
-        seen.append(rig.store.live.said(name))
-
-    return listen
-
-
-def test_what_a_scorer_prints_is_told_while_it_runs_and_forgotten_at_the_end(rig: Rig) -> None:
+@pytest.mark.parametrize("benchmark", [toy.Toy(), Secret()], ids=["public", "private answers"])
+def test_what_a_scorer_prints_is_told_while_it_runs_and_forgotten_at_the_end(
+    rig: Rig, benchmark: toy.Toy
+) -> None:
+    """Where answers are private, nothing of it is told."""
+    rig.toy, rig.backend = benchmark, TalkingBackend()
     (name,) = stock(rig.store, ["hub:ada"])
-    rig.backend = TalkingBackend()
     seen: list[str] = []
-    lines: list[str] = []
+    lines: set[str] = set()
 
     def listen(_: object) -> None:
         seen.append(rig.store.live.said(name))
         worker.heart.beat()
-        lines.extend(pulse.last_line for pulse in rig.store.live.pulses())
+        lines.update(pulse.last_line for pulse in rig.store.live.pulses())
 
     worker = rig.worker(listener=listen)
     worker.run_all()
-    assert "hello from the scorer" in seen[-1]
-    assert f"batch of {BATCH}" in seen[-1]
-    assert max(text.count("hello from the scorer") for text in seen) <= 2, "each box says it once"
-    assert f"batch of {BATCH}" in lines
-    assert rig.store.live.said(name) == ""
-
-
-def test_where_answers_are_private_nothing_of_the_output_is_told(rig: Rig) -> None:
-    class Secret(Long):
-        card = Toy.card.model_copy(update={"answers_public": False})
-
-    rig.toy, rig.backend = Secret(), TalkingBackend()
-    (name,) = stock(rig.store, ["hub:ada"])
-    seen: list[str] = []
-    worker = rig.worker(listener=listening(rig, seen, name))
-    worker.run_all()
     assert published_once(rig.store, name)
-    assert set(seen) == {""}
+    assert rig.store.live.said(name) == ""
+    if benchmark.card.answers_public:
+        assert HELLO in seen[-1]
+        assert f"batch of {BATCH}" in seen[-1]
+        assert max(text.count(HELLO) for text in seen) <= 2, "each box says it once"
+        assert f"batch of {BATCH}" in lines
+    else:
+        assert (set(seen), lines) == ({""}, {""})
 
 
-def test_only_what_is_new_is_passed_on() -> None:
-    assert after("", "a\n") == "a\n"
-    assert after("a\n", "a\nb\n") == "b\n"
-    assert after("a\n", "a\n") == ""
+@pytest.mark.parametrize(
+    ("before", "now", "told"),
+    [("", "a\n", "a\n"), ("a\n", "a\nb\n", "b\n"), ("a\n", "a\n", ""), ("b", "z" * 9999, "z" * 4096)],
+    ids=["first", "more", "nothing new", "ran away"],
+)  # fmt: skip
+def test_only_what_is_new_is_passed_on(before: str, now: str, told: str) -> None:
+    assert after(before, now) == told
 
 
 def test_of_long_output_nothing_is_lost_or_repeated_though_its_middle_is_left_out() -> None:
     log, seen, told = BoundedLog(2000), "", ""
-    lines = [f"line {n} of many\n" for n in range(500)]
+    lines = [f"line {n} of many\n" for n in range(250)]
     for line in lines:
         log.feed(line.encode())
         told += after(seen, log.text())
@@ -192,13 +143,93 @@ def test_of_long_output_nothing_is_lost_or_repeated_though_its_middle_is_left_ou
     assert told == "".join(lines)
 
 
-def test_of_output_that_ran_away_its_end_is_told() -> None:
-    other = "z" * 10_000
-    assert after("something else entirely", other) == other[-4096:]
-
-
 def test_a_last_line_is_cut_and_never_empty() -> None:
     said = SaidLines(MemoryLive(), "m-12345678", may_tell=True)
     assert said.last == ""
     said.heard(lambda: "one\n" + "y" * 1000 + "\n\n  \n")
     assert said.last == "y" * LONGEST_LINE
+
+
+# A worker process that is told to end ---------------------------------------------------------
+
+SLOW = b"""
+import time
+class Scorer:
+    def score(self, images, prompts):
+        time.sleep(0.01 * len(images))
+        return [float(len(p)) for p in prompts]
+"""
+AT_MOST_S = 90.0
+
+
+@contextmanager
+def working(folder: Path, *words: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A worker as a process, for as long as the block runs."""
+    command = [sys.executable, "-m", "evaluator", "worker", "--store", str(folder)]
+    command += ["--isolation", "none", "--claim", "3", *words]
+    with (folder.parent / "log").open("ab") as log, running(command, stdout=log, stderr=log) as one:
+        yield one
+
+
+@contextmanager
+def in_work(
+    folder: Path, process_ends: Callable[[subprocess.Popen[bytes]], object]
+) -> Iterator[tuple[Store, tuple[str, ...]]]:
+    """Two submissions of which a process had begun the first, and ended; another finishes them."""
+    store = folder_store(folder)
+    ids = stock(store, [this_person().key] * 2, benchmark="demo_ts2", scorer=SLOW)
+    with working(folder) as process:
+        ends = time.monotonic() + AT_MOST_S
+        while not any(pulse.done >= BATCH for pulse in store.live.pulses()):
+            assert process.poll() is None, "it ended by itself"
+            assert time.monotonic() < ends
+            time.sleep(0.1)
+        process_ends(process)
+    yield store, ids
+    with working(folder, "--once") as again:
+        assert again.wait(AT_MOST_S) == 0, (folder.parent / "log").read_text()
+    assert all(published_once(store, name) for name in ids)
+
+
+@pytest.mark.slow
+def test_a_terminated_worker_hands_everything_back_and_another_process_goes_on(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "store"
+    public, heads = folder_store(folder).public, list[str]()
+
+    def terminate(process: subprocess.Popen[bytes]) -> None:
+        heads.append(public.head())
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(AT_MOST_S) == 0, (tmp_path / "log").read_text()
+
+    with in_work(folder, terminate) as (store, ids):
+        assert int(public.head()) == int(heads[0]) + 1, "all of them in one commit"
+        statuses = Ledger(store).statuses()
+        assert {(s.state, s.attempts) for s in statuses} == {(State.QUEUED, 0)}
+        assert "stopped" in statuses[0].reason
+        kept = (folder / "scratch" / "shards" / ids[0]).rglob("*.parquet")
+        assert list(kept), "what was finished is kept"
+        assert list((folder / "scratch" / "unpacked").iterdir()) == []
+
+
+def test_a_killed_workers_claims_are_taken_up_at_once_on_the_same_machine(tmp_path: Path) -> None:
+    """The kernel says that its process is gone; nobody waits for its silence or its lease."""
+    with in_work(tmp_path / "store", subprocess.Popen.kill) as (store, ids):
+        statuses = Ledger(store).statuses()
+        assert {s.state for s in statuses} == {State.SCORING, State.CLAIMED}
+    claims = [e for e in Ledger(store).events(ids[0]) if e.state is State.CLAIMED]
+    assert ["ended" in claim.reason for claim in claims] == [False, True]
+
+
+def test_the_first_signal_asks_and_the_second_interrupts() -> None:
+    stop, wake = threading.Event(), threading.Event()
+    before = signal.getsignal(signal.SIGTERM)
+    with stop_on_signals(stop, wake):
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stop.wait(60)
+        assert wake.wait(60)
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(5)
+    assert signal.getsignal(signal.SIGTERM) == before
