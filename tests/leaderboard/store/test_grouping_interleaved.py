@@ -13,12 +13,7 @@ import pytest
 
 from benchmarks.errors import AssayError, SubmitterError, TransientError
 from leaderboard.store.grouping import Grouping
-from leaderboard.store.interface import (
-    Changes,
-    Repository,
-    transact,
-    transact_alone,
-)
+from leaderboard.store.interface import Changes, Repository, transact, transact_alone
 from leaderboard.store.memory import MemoryRepository
 
 KEYS = ("k0", "k1", "k2", "k3", "k4")
@@ -85,18 +80,17 @@ class Trouble:
         return version
 
 
-def run_all(store: Repository, all_of: Sequence[Random], threads: int) -> dict[int, str]:
+def run_all(store: Repository, all_of: Sequence[Random]) -> dict[int, str]:
     """Run transactions in threads, again where the medium failed; how each ended."""
     ended: dict[int, str] = {}
 
-    def run(mine: Sequence[Random]) -> None:
-        for one in mine:
-            while one.number not in ended:
-                with suppress(TransientError):
-                    ended[one.number] = outcome(store, one)
+    def run(one: Random) -> None:
+        while one.number not in ended:
+            with suppress(TransientError):
+                ended[one.number] = outcome(store, one)
 
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(run, [all_of[n::threads] for n in range(threads)]))
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(run, all_of))
     return ended
 
 
@@ -122,37 +116,6 @@ def states(all_of: Sequence[Random], order: Sequence[int]) -> Iterator[MemoryRep
         yield model
 
 
-@pytest.mark.parametrize("often", [0.0, 0.15], ids=["calm", "in trouble"])
-@pytest.mark.parametrize("seed", range(8))
-def test_any_interleaving_equals_some_order(seed: int, often: float) -> None:
-    medium = Trouble(seed, often)
-    store = Grouping(medium, files=12)  # type: ignore[arg-type]
-    all_of = [Random(n, seed * 1000 + n) for n in range(80)]
-    ended = run_all(store, all_of, threads=8)
-    order = [int(name) for names in medium.committed for name in names]
-    assert len(order) == len(set(order))  # none twice
-    assert {n for n in ended if store.has(f"done/{n}")} == set(order)  # none lost, none made up
-    assert {ended[n] for n in order} == {"ok"}
-    *_, last = states(all_of, order)
-    found = {p: store.read(p) for p in store.list() if p != "foreign"}
-    assert found == {path: last.read(path) for path in last.list()}
-    assert len(medium.committed) < len(order)  # some did go together
-
-
-def test_whatever_was_refused_is_refused_at_some_point_of_the_order() -> None:
-    for seed in range(5):
-        medium = Trouble(seed, 0.1)
-        all_of = [Random(n, seed * 1000 + n) for n in range(60)]
-        ended = run_all(Grouping(medium), all_of, threads=8)  # type: ignore[arg-type]
-        order = [int(name) for names in medium.committed for name in names]
-        refused = {n: code for n, code in ended.items() if code != "ok"}
-        assert refused
-        for model in states(all_of, order):
-            for number in [n for n in refused if refused[n] == refusal(model, all_of[n])]:
-                del refused[number]
-        assert refused == {}
-
-
 def refusal(model: MemoryRepository, one: Random) -> str:
     """Why a transaction would be refused now; empty where it would not."""
     copy = MemoryRepository()
@@ -162,3 +125,25 @@ def refusal(model: MemoryRepository, one: Random) -> str:
     except AssayError as error:
         return error.code
     return ""
+
+
+@pytest.mark.parametrize("often", [0.0, 0.15], ids=["calm", "in trouble"])
+@pytest.mark.parametrize("seed", range(8))
+def test_any_interleaving_equals_some_order(seed: int, often: float) -> None:
+    medium = Trouble(seed, often)
+    store = Grouping(medium, files=12)  # type: ignore[arg-type]
+    all_of = [Random(n, seed * 1000 + n) for n in range(80)]
+    ended = run_all(store, all_of)
+    order = [int(name) for names in medium.committed for name in names]
+    assert len(order) == len(set(order))  # none twice
+    assert {n for n in ended if store.has(f"done/{n}")} == set(order)  # none lost, none made up
+    assert {ended[n] for n in order} == {"ok"}
+    refused = {n: code for n, code in ended.items() if code != "ok"}
+    assert refused
+    for last in states(all_of, order):  # each is refused at some point of the order
+        for number in [n for n in refused if refused[n] == refusal(last, all_of[n])]:
+            del refused[number]
+    assert refused == {}
+    found = {p: store.read(p) for p in store.list() if p != "foreign"}
+    assert found == {path: last.read(path) for path in last.list()}
+    assert len(medium.committed) < len(order)  # some did go together
