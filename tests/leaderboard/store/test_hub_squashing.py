@@ -14,6 +14,7 @@ from leaderboard.store.hub.layout import PAYLOAD, Part
 from leaderboard.store.hub.squashing import squash
 from leaderboard.store.interface import Changes, ConflictError, transact
 from tests.hub.server import HubServer
+from tests.leaderboard.refusing import refused
 from tests.leaderboard.store.hub_rig import NAME, NOWHERE, PRIVATE, contents, parts_of, put
 
 
