@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from benchmarks.errors import SubmitterError
 from leaderboard.ledger.orphans import sweep
-from leaderboard.store.interface import transact
+from leaderboard.store.interface import Repository, transact
 from tests.leaderboard.house import ADA, T0, House
 
 LATER = T0 + timedelta(days=1, minutes=1)
+DIGEST = "f" * 64
 
 
 @pytest.fixture
@@ -20,31 +22,32 @@ def house() -> House:
     return House()
 
 
-def refused_in_the_end() -> Callable[[], None]:
-    """A check that finds nothing before the content is kept, and something in the commit."""
-    calls = iter((False, True))
+def lose(house: House, *, private: bool = False) -> str:
+    """A request that kept its content, and then lost its race to the last free place."""
+    wanted = house.send(private=private)
+    calls = iter((False, True))  # It finds nothing before the content is kept.
 
     def check() -> None:
         if next(calls):
             raise SubmitterError("quota_exceeded", "Too many.")
 
-    return check
-
-
-def lose(house: House, *, private: bool, digest: str = "f" * 64) -> str:
-    """A request that kept its content, and then lost its race to the last free place."""
-    wanted = house.send(private=private)
-    found = house.ledger.whole(wanted)
-    lost = found.model_copy(
-        update={
-            "submission_id": "private-ffffffffff" if private else "grey-ffffffffff",
-            "content_sha256": digest,
-            "archive": f"uploads/{digest}.zip",
-        }
-    )
+    own = {"submission_id": f"{'private' if private else 'grey'}-ffffffffff",
+           "content_sha256": DIGEST, "archive": f"uploads/{DIGEST}.zip"}  # fmt: skip
+    lost = house.ledger.whole(wanted).model_copy(update=own)
     with pytest.raises(SubmitterError):
-        house.ledger.receive(lost, b"lost", house.ledger.events(wanted), check=refused_in_the_end())
+        house.ledger.receive(lost, b"lost", house.ledger.events(wanted), check=check)
     return lost.archive
+
+
+def before_the_next_commit(repository: Repository, act: Callable[[], object]) -> None:
+    commit = repository.commit
+
+    def after(*args: Any, **named: Any) -> str:
+        repository.commit = commit  # type: ignore[method-assign]
+        act()
+        return commit(*args, **named)
+
+    repository.commit = after  # type: ignore[method-assign]
 
 
 def files(house: House) -> set[str]:
@@ -66,53 +69,34 @@ def test_what_a_lost_race_left_is_gone_a_day_later_and_all_else_is_kept(
     assert files(house) > needed | left
     sweep(house.store, LATER)
     assert files(house) == needed
-
-
-def test_a_sweep_with_nothing_to_do_commits_nothing(house: House) -> None:
-    house.done(private=True)
     head = house.store.private.head()
-    sweep(house.store, T0)
-    sweep(house.store, LATER)
-    assert house.store.private.head() == head
-
-
-def test_whoever_sends_the_same_content_meanwhile_keeps_it(house: House) -> None:
-    archive = lose(house, private=False)
-    sweep(house.store, T0)
-    commit = house.store.public.commit
-
-    def swept_in_between(*args: object, **named: object) -> str:
-        house.store.public.commit = commit  # type: ignore[method-assign]
-        sweep(house.store, LATER)
-        return commit(*args, **named)  # type: ignore[arg-type]
-
-    house.store.public.commit = swept_in_between  # type: ignore[method-assign]
-    digest = archive.removeprefix("uploads/").removesuffix(".zip")
-    again = house.send(archive=archive, content_sha256=digest)
-    assert house.ledger.upload(house.ledger.whole(again)) == b"lost"
     sweep(house.store, LATER + timedelta(days=2))
-    assert house.ledger.upload(house.ledger.whole(again)) == b"lost"
+    assert house.store.private.head() == head  # Nothing to do is no commit.
 
 
-def test_content_sent_between_a_look_and_the_removal_is_not_removed(house: House) -> None:
-    archive = lose(house, private=False)
+@pytest.mark.parametrize("sent", ["before the sweep looks", "between its look and its removal"])
+def test_whoever_sends_the_same_content_meanwhile_keeps_it(house: House, sent: str) -> None:
+    archive = lose(house)
     sweep(house.store, T0)
-    commit = house.store.private.commit
-    digest = archive.removeprefix("uploads/").removesuffix(".zip")
-    sent: list[str] = []
+    ids: list[str] = []
 
-    def sent_in_between(*args: object, **named: object) -> str:
-        house.store.private.commit = commit  # type: ignore[method-assign]
-        sent.append(house.send(archive=archive, content_sha256=digest))
-        return commit(*args, **named)  # type: ignore[arg-type]
+    def send() -> None:
+        ids.append(house.send(archive=archive, content_sha256=DIGEST))
 
-    house.store.private.commit = sent_in_between  # type: ignore[method-assign]
-    sweep(house.store, LATER)
-    assert house.ledger.upload(house.ledger.whole(sent[0])) == b"lost"
+    if sent == "before the sweep looks":
+        before_the_next_commit(house.store.public, lambda: sweep(house.store, LATER))
+        send()
+    else:
+        before_the_next_commit(house.store.private, send)
+        sweep(house.store, LATER)
+    own = house.ledger.whole(ids[0])
+    assert house.ledger.upload(own) == b"lost"
+    sweep(house.store, LATER + timedelta(days=2))
+    assert house.ledger.upload(own) == b"lost"
 
 
 def test_a_store_whose_public_part_is_missing_loses_nothing(house: House) -> None:
     transact(house.store.private, lambda: {"uploads/a.zip": b"a"}, "kept")
-    sweep(house.store, T0)
-    sweep(house.store, LATER)
+    for at in (T0, LATER):
+        sweep(house.store, at)
     assert files(house) == {"uploads/a.zip"}

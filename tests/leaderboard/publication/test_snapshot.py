@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,56 +12,28 @@ from benchmarks.schema import Card, Selector
 from leaderboard.publication.snapshot import Published, build_snapshot
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.draws import Draws
-from leaderboard.records import Kind, RunResult, Submission
+from leaderboard.records import Kind, RunResult
 from leaderboard.trust import Check, TrustReport
 from tests.benchmarks.toy import Toy
+from tests.leaderboard.made_records import a_submission
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 CARD: Card = Toy.card
 
 
 def run(
-    name: str,
-    value: float,
-    revision: str = "1",
-    *,
-    n_clusters: int = 50,
-    n_missing: int = 0,
-    trust: TrustReport | None = None,
-) -> Published:
-    row = Row(
-        benchmark="toy",
-        revision=revision,
-        metric=name,
-        measure="mean",
-        value=value,
-        n_items=100,
-        n_clusters=n_clusters,
-        n_missing=n_missing,
-    )
-    submission = Submission(
-        submission_id=f"{name}-00000000",
-        kind=Kind.SCORES,
-        name=name,
-        metrics=(name,),
-        benchmarks=("toy",),
-        submitter="ada",
-        content_sha256="0" * 64,
-        archive="uploads/0",
-        received_at=NOW,
-    )
+    name: str, value: float, revision: str = "1", *,
+    n_clusters: int = 50, n_missing: int = 0, trust: TrustReport | None = None,
+) -> Published:  # fmt: skip
+    counts = {"n_items": 100, "n_clusters": n_clusters, "n_missing": n_missing}
+    told = {"benchmark": "toy", "revision": revision}
+    row = Row(**told, **counts, metric=name, measure="mean", value=value)  # type: ignore[arg-type]
+    submission = a_submission(name, kind=Kind.SCORES, submission_id=f"{name}-00000000")
     result = RunResult(
-        submission_id=submission.submission_id,
-        benchmark="toy",
-        revision=revision,
-        rows=(row.to_json(),),
-        resampling_seed=1,
-        n_resamples=10,
-        isolation=(),
-        versions={},
-        trust=trust,
-        judged_at=NOW,
-    )
+        submission_id=submission.submission_id, benchmark="toy", revision=revision,
+        rows=(row.to_json(),), resampling_seed=1, n_resamples=10, isolation=(), versions={},
+        trust=trust, judged_at=NOW,
+    )  # fmt: skip
     draws = Draws(np.full((1, 10), value), np.full((1, 5), value / 5))
     return Published(submission, result, draws)
 
@@ -73,21 +44,23 @@ def ranks(*runs: Published) -> dict[str, int | None]:
     return {cell.entry_id.rpartition("/")[2]: cell.rank for cell in cells}
 
 
-def test_the_best_value_has_the_first_rank() -> None:
-    assert ranks(run("a", 0.1), run("b", 0.9)) == {"b": 1, "a": 2}
-
-
-@pytest.mark.parametrize("flaw", [{"n_clusters": 7}, {"n_missing": 3}])
-def test_an_entry_without_a_rank_takes_nobodys_place(flaw: Any) -> None:
-    assert ranks(run("a", 0.1), run("b", 0.9, **flaw)) == {"a": 1, "b": None}
-
-
-def test_a_few_missing_scores_cost_no_rank() -> None:
-    assert ranks(run("a", 0.1, n_missing=2)) == {"a": 1}
-
-
-def test_results_of_another_revision_stay_off_the_board() -> None:
-    assert ranks(run("a", 0.1), run("b", 0.9, revision="2")) == {"a": 1}
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        (run("b", 0.9), {"b": 1, "a": 2}),
+        # Without a rank it takes nobody's place.
+        (run("b", 0.9, n_clusters=7), {"a": 1, "b": None}),
+        (run("b", 0.9, n_missing=3), {"a": 1, "b": None}),
+        (run("b", 0.9, n_missing=2), {"b": 1, "a": 2}),
+        # Of another revision.
+        (run("b", 0.9, revision="2"), {"a": 1}),
+    ],
+    ids=["best", "few clusters", "many missing", "few missing", "revision"],
+)
+def test_who_is_on_a_board_and_who_has_a_rank(
+    other: Published, expected: dict[str, int | None]
+) -> None:
+    assert ranks(run("a", 0.1), other) == expected
 
 
 def test_a_metric_that_failed_a_trust_check_keeps_its_value_and_gets_no_rank() -> None:
@@ -98,8 +71,8 @@ def test_a_metric_that_failed_a_trust_check_keeps_its_value_and_gets_no_rank() -
     runs = [run("good", 0.5), run("worse", 0.4), run("tricky", 0.9, trust=failed)]
     snapshot = build_snapshot(runs, {"toy": CARD}, NOW)
     cells = {cell.entry_id.partition("-")[0]: cell for cell in snapshot.boards["toy"].cells}
-    assert cells["tricky"].value == 0.9
-    assert cells["tricky"].rank is None
-    assert cells["tricky"].why_unranked == "score depends on the order"
+    tricky = cells["tricky"]
+    assert (tricky.value, tricky.rank) == (0.9, None)
+    assert "order" in tricky.why_unranked
     assert [cells[name].rank for name in ("good", "worse")] == [1, 2]
     assert snapshot.entries["tricky-00000000/tricky"].trust == {"toy": failed}
