@@ -47,9 +47,7 @@ from tests.leaderboard.made_records import T0, an_event
         ("failed queued", False),
     ],
 )
-def test_the_last_deciding_state_says_whether_results_are_on_the_boards(
-    after: str, *, shown: bool
-) -> None:
+def test_the_last_deciding_state_says_what_is_shown(after: str, *, shown: bool) -> None:
     assert a_status([*SCORED, *map(State, after.split())]).on_boards is shown
 
 

@@ -118,9 +118,7 @@ PLAIN = ("-0.5", "+3", "1e-9", "clip", "a=b", "", -0.5, None, True, "counting;te
         ("a;\t=1", "a;' =1"), ("a;\r=1", "a;'=1"), *((plain, plain) for plain in PLAIN),
     ],
 )  # fmt: skip
-def test_a_formula_behind_a_semicolon_is_a_text_too_and_what_is_none_stays(
-    value: object, shown: object
-) -> None:
+def test_a_formula_behind_a_semicolon_is_a_text_too(value: object, shown: object) -> None:
     assert harmless(value) == shown
 
 

@@ -70,9 +70,7 @@ def parquet_of(api: Asking, address: str) -> Any:
         "untrained=1&search=clip", "search=nobody-is-called-so",
     ],
 )  # fmt: skip
-def test_a_board_is_the_one_that_the_page_offers_for_the_same_query(
-    api: Asking, query: str
-) -> None:
+def test_a_board_is_the_one_that_its_page_offers(api: Asking, query: str) -> None:
     view = api.source.reader.view()
     choice = api.choice(f"?benchmark=ratings&{query.replace('&skill=', ',')}")
     kept = choice.filters.kept(choice.entry_ids(), view.entries, choice.board.card)
@@ -97,9 +95,7 @@ def laid_out(api: Asking, query: str) -> tuple[list[str], list[dict[str, Any]]]:
 @pytest.mark.parametrize("sort", ["", "plcc~paper", "-plcc~paper", "srcc~assay@counting",
                                   "cost:seconds", "-cost:seconds"])  # fmt: skip
 @pytest.mark.parametrize("more", ["", "&kind=metric", "&search=clip,tifa"])
-def test_what_is_downloaded_has_the_columns_and_the_order_that_are_on_the_page(
-    api: Asking, sort: str, more: str
-) -> None:
+def test_a_download_has_columns_and_order_of_its_page(api: Asking, sort: str, more: str) -> None:
     query = f"columns={FURTHER}{more}" + (f"&sort={sort}" if sort else "")
     on_page, rows = laid_out(api, query)
     assert [row["entry_id"] for row in rows] == on_page
@@ -138,9 +134,7 @@ def test_pins_and_pages_are_for_the_eye_and_leave_the_data_as_they_are(api: Aski
 
 
 @pytest.mark.parametrize("query", ["columns=nothing", "sort=nothing", "sort=-nothing"])
-def test_a_column_that_is_not_there_is_refused_and_named_on_the_page(
-    api: Asking, query: str
-) -> None:
+def test_a_column_that_is_not_there_is_refused_and_named(api: Asking, query: str) -> None:
     assert api.refused(f"{BOARD}?{query}", 400) == "bad_query"
     assert "“nothing”" in api.choice(f"?benchmark=ratings&{query}").remarks[0]
 

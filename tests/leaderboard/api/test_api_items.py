@@ -31,9 +31,7 @@ def api() -> Asking:
         {"a": A, "show": "all", "skill": "spatial"}, {"a": entry_id(LACKS)},
     ],
 )  # fmt: skip
-def test_the_items_are_those_of_all_pages_of_the_browser_in_their_order(
-    api: Asking, state: dict[str, str]
-) -> None:
+def test_the_items_are_those_of_all_pages_in_order(api: Asking, state: dict[str, str]) -> None:
     told = api.table("&".join([ITEMS, *(f"{name}={value}" for name, value in state.items())]))
     listed = [row["case_id"] for row in told["rows"]]
     shown: list[str] = []

@@ -90,9 +90,7 @@ def test_the_models_are_listed_with_what_is_declared_and_found(api: Asking) -> N
     "query", ["", "skill=count", "seed=2", f"judge={JUDGES[2]}", "words=box&split=real",
               f"models={IDS[0]},{IDS[3]}"]
 )  # fmt: skip
-def test_a_board_has_the_figures_of_the_page_for_the_same_query(
-    api: Asking, store: Store, query: str
-) -> None:
+def test_a_board_has_the_figures_of_its_page(api: Asking, store: Store, query: str) -> None:
     found = api.table(f"{BOARD}?{query}")
     params = dict(part.split("=", 1) for part in query.split("&") if part)
     page = answer(context_of(store), ModelsQuery.from_params({"set": SET, **params}))
@@ -201,9 +199,7 @@ def test_all_formats_have_the_same_rows_and_no_formula(api: Asking, address: str
         (f"{PAIR}&b={IDS[1]}&models={IDS[2]}", 400, "bad_query"),
     ],
 )
-def test_what_is_not_there_is_refused_in_one_shape(
-    api: Asking, address: str, status: int, code: str
-) -> None:
+def test_what_is_not_there_is_refused(api: Asking, address: str, status: int, code: str) -> None:
     assert api.refused(address, status) == code
 
 
@@ -275,9 +271,7 @@ def test_ratings_and_pairs_have_the_figures_of_the_board(rated: Asking, board: P
 
 
 @pytest.mark.parametrize("part", ["ratings", "ratings/pairs"])
-def test_tables_of_ratings_have_all_formats_and_say_why_there_are_none(
-    rated: Asking, part: str
-) -> None:
+def test_tables_of_ratings_say_why_there_are_none(rated: Asking, part: str) -> None:
     assert_same_rows_in_all_formats(rated, f"/v1/models/{RATED}/{part}")
     for prompt_set, why in (("missing", "absent needs"), ("unrated", "People rated")):
         found = rated.table(f"/v1/models/{prompt_set}/{part}")

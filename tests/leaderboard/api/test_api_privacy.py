@@ -80,9 +80,7 @@ def every_address(ids: Ids) -> list[str]:
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_no_route_shows_what_is_not_public_to_any_role(
-    asked: tuple[Asking, Ids], role: str
-) -> None:
+def test_no_route_shows_any_role_what_is_not_public(asked: tuple[Asking, Ids], role: str) -> None:
     api, ids = asked
     seen = ""
     for address in every_address(ids):
@@ -220,9 +218,7 @@ def test_withheld_answers_are_told_by_neither_card(kept: tuple[House, Ids], wher
         ]
 
 
-def test_where_both_cards_publish_answers_the_same_question_is_answered(
-    kept: tuple[House, Ids],
-) -> None:
+def test_where_both_cards_publish_answers_it_is_answered(kept: tuple[House, Ids]) -> None:
     made, ids = kept
     api, entry = asking(made.store, CARDS), f"{ids[SEEN]}/{SEEN}"
     text = told(api, entry, {"benchmark": "open", "a": entry, "show": "all"})

@@ -182,15 +182,11 @@ def test_an_image_that_is_not_there_is_told_to_pages_of_any_origin() -> None:
         (f"{BOARD}?search={'x' * 9000}", 414, "query_too_long"),
     ],
 )
-def test_what_cannot_be_answered_is_refused_in_one_shape(
-    api: Asking, address: str, status: int, code: str
-) -> None:
+def test_what_has_no_answer_is_refused(api: Asking, address: str, status: int, code: str) -> None:
     assert api.refused(address, status) == code
 
 
-def test_a_defect_is_told_without_saying_more_than_that(
-    api: Asking, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_defect_says_nothing_of_the_machine(api: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(_: object) -> None:
         raise ValueError("/home/secret/path")
 
@@ -199,9 +195,7 @@ def test_a_defect_is_told_without_saying_more_than_that(
     assert "secret" not in api.client.get(BOARD).text
 
 
-def test_of_a_parameter_that_comes_twice_the_same_one_counts_however_often_it_is_asked(
-    api: Asking,
-) -> None:
+def test_of_a_parameter_that_comes_twice_the_last_counts_each_time(api: Asking) -> None:
     for first, last in (("srcc", "accuracy"), ("accuracy", "srcc")) * 2:
         found = api.table(f"{BOARD}?measure={first}&measure={last}")
         assert found["about"]["measure"] == f"{last}~paper"
@@ -254,9 +248,7 @@ def test_what_was_read_before_is_answered_as_of_then_while_the_store_is_away() -
 # Too much at once
 
 
-def test_what_is_too_much_work_is_refused_or_waits_for_its_turn(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_is_too_much_is_refused_or_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     api = asking()
     with api.source.turn(), api.source.turn():
         assert busy(api.client.get(f"{BOARD}?skill=style"))
@@ -379,9 +371,7 @@ def test_a_failure_is_nobodys_but_tried_again_by_those_who_waited() -> None:
     assert heavy.asked(3, then) == [503, 503, 503, 200]
 
 
-def test_of_very_many_entries_only_what_the_snapshot_holds_is_answered(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_of_very_many_entries_the_snapshot_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     every = asking().rows(BOARD)
     for name in ("MOST_RANKED", "STORED_ABOVE", "MOST_IN_SKILLS"):
         monkeypatch.setattr(f"leaderboard.api.tables.boards.{name}", 5)
@@ -405,9 +395,7 @@ def test_no_more_is_kept_than_may_be(contents: list[bytes]) -> None:
         assert kept.get(place % 7) == Body(content)
 
 
-def test_long_queries_and_those_of_very_many_parts_are_kept_within_the_same_bound(
-    api: Asking,
-) -> None:
+def test_long_queries_and_those_of_many_parts_are_kept_in_bounds(api: Asking) -> None:
     kept, long = Kept(100_000), "ä" * 8000
     for number in range(100):
         kept.put((number, long), Body(b"{}"))

@@ -72,9 +72,7 @@ def test_there_are_only_tools_that_read_and_each_says_what_it_does(address: str)
 
 
 @pytest.mark.slow
-def test_an_assistant_finds_the_metrics_for_a_skill_and_compares_them(
-    address: str, api: Asking
-) -> None:
+def test_an_assistant_finds_metrics_and_compares_them(address: str, api: Asking) -> None:
     found, board, benchmarks = ask(
         address,
         ("metrics_for_skill", {"skill": "Counting", "ratings": "simulated"}),
@@ -104,7 +102,7 @@ def test_an_assistant_finds_the_metrics_for_a_skill_and_compares_them(
 # What is cut, and what is refused
 
 
-def test_of_a_board_with_very_many_metrics_those_are_told_that_may_be_best(
+def test_of_very_many_metrics_the_best_are_told(
     api: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("leaderboard.api.tables.boards.MOST_IN_SKILLS", 5)
@@ -135,9 +133,7 @@ def test_what_is_cut_or_left_out_is_said(api: Asking, monkeypatch: pytest.Monkey
     assert "ratings" in none["about"]["remarks"][0] and not none["rows"]
 
 
-def test_a_metric_at_chance_is_named_for_no_skill(
-    api: Asking, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_metric_at_chance_is_named_nowhere(api: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("leaderboard.api.tools.leading_cells", lambda *_: ())
     found = Tools(api.source).metrics_for_skill("counting", "simulated")
     assert found["rows"] == []
@@ -189,7 +185,7 @@ def test_no_stream_is_held_open_and_no_request_is_large(address: str) -> None:
     [gzip.compress(b"0" * 1_000_000), b"[" * 60_000, b"\xff\xfe{}", b'{"id":', b"", b"\x00"],
     ids=["bomb", "deep", "not utf-8", "half", "nothing", "nul"],
 )
-def test_what_is_no_json_is_refused_and_fills_no_log(
+def test_no_json_fills_no_log(
     address: str, content: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     packed = {"Content-Encoding": "gzip"} if content.startswith(b"\x1f") else {}
@@ -198,9 +194,7 @@ def test_what_is_no_json_is_refused_and_fills_no_log(
     assert not caplog.records
 
 
-def test_odd_calls_are_answered_in_words_and_fill_no_log(
-    address: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_odd_calls_are_answered_unlogged(address: str, caplog: pytest.LogCaptureFixture) -> None:
     odd: list[dict[str, Any]] = [{"limit": "x"}, {"limit": [1]}, {"skill": "\x00" * 1000}]
     for given in (*odd, {"benchmark": "\ud800"}):
         assert called(address, "board", **{"benchmark": "ratings", **given})["isError"]

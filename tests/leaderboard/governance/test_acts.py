@@ -76,9 +76,7 @@ def held_results(house: House) -> set[str]:
 
 
 @pytest.mark.parametrize(("act", "state"), [("withdraw", State.WITHDRAWN), ("hide", State.HIDDEN)])
-def test_what_is_taken_off_leaves_the_boards_in_the_same_commit(
-    house: House, act: str, state: State
-) -> None:
+def test_what_is_taken_off_leaves_in_one_commit(house: House, act: str, state: State) -> None:
     kept, gone = house.done(BOB, "blue"), house.done()
     odd = "It reads\x1b[31m\nfile\u202enames."
     assert commits_of(house, lambda: getattr(house.acts, act)(gone, OLGA, odd)) == 1
@@ -204,7 +202,7 @@ def test_nobody_but_the_author_publishes_and_nothing_by_halves(house: House) -> 
 
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("step", ["draws of private", "publish", "tidy"])
-def test_a_crash_at_any_step_of_publishing_is_repaired_by_the_next_call(
+def test_a_crash_while_publishing_is_repaired_later(
     house: House, step: str, *, after: bool
 ) -> None:
     name, store = house.done(private=True), house.store
@@ -441,7 +439,7 @@ def test_a_lifted_ban_is_in_the_chronicle_and_what_it_rejected_can_be_queued(hou
         ("set_policy", (Policy(), OLGA, ""), "reason_missing"),
     ],
 )
-def test_what_is_refused_writes_nothing(
+def test_a_refusal_writes_nothing(
     house: House, act: str, arguments: tuple[Any, ...], code: str
 ) -> None:
     with refused(code):

@@ -73,9 +73,7 @@ def test_what_ends_before_it_was_scored_is_free(states: list[State]) -> None:
     ],
     ids=["withdrawn", "hidden", "superseded", "rerun", "rerun failed"],
 )  # fmt: skip
-def test_what_happens_to_a_scored_result_afterwards_neither_charges_nor_pays_back(
-    after: list[State],
-) -> None:
+def test_what_happens_to_a_result_afterwards_changes_no_charge(after: list[State]) -> None:
     assert standing(a_status([*PUBLISHED, *after])).scored == 1
 
 
@@ -86,9 +84,7 @@ def test_a_rerun_does_not_renew_the_charge() -> None:
 
 
 @pytest.mark.parametrize(("before", "scored"), [(1, 1), (0, 0), (-1, 0)])
-def test_a_charge_leaves_the_period_at_the_very_instant_that_was_told(
-    before: int, scored: int
-) -> None:
+def test_a_charge_leaves_the_period_when_it_was_told(before: int, scored: int) -> None:
     free = standing(a_status(PUBLISHED)).next_free
     assert free is not None
     after = free - T0 - timedelta(microseconds=before)

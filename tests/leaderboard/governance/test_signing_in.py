@@ -47,9 +47,7 @@ def test_a_visitor_from_elsewhere_is_a_guest(peer: str) -> None:
      "cf-connecting-ip", "true-client-ip", "x-original-forwarded-for"],
 )  # fmt: skip
 @pytest.mark.parametrize("value", ["127.0.0.1", "for=127.0.0.1", ""])
-def test_whoever_comes_through_a_proxy_is_a_guest_whatever_its_headers_say(
-    header: str, value: str
-) -> None:
+def test_whoever_comes_through_a_proxy_is_a_guest(header: str, value: str) -> None:
     assert who(LOCAL, visit(**{header: value})) is None
 
 
@@ -67,9 +65,7 @@ def test_a_name_that_was_made_to_lead_here_gives_nothing(host: str) -> None:
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("sign_in", [LOCAL, HUB])
-def test_a_page_of_another_site_cannot_act_for_who_opens_it(
-    sign_in: SignIn, headers: dict[str, str]
-) -> None:
+def test_a_page_of_another_site_acts_for_nobody(sign_in: SignIn, headers: dict[str, str]) -> None:
     assert who(sign_in, visit(username="grace", **headers)) is None
 
 

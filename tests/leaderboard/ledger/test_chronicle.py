@@ -59,9 +59,7 @@ def test_every_event_and_act_has_its_line_in_order(full: House) -> None:
     assert verify(full.store.public) == ()
 
 
-def test_a_line_is_in_the_commit_of_what_it_tells_of_and_changes_the_last_hash(
-    house: House,
-) -> None:
+def test_a_line_is_in_the_commit_it_tells_of_and_changes_the_hash(house: House) -> None:
     public, seen = house.store.public, {last_hash(house.store.public)}
     for _ in range(3):
         before = int(public.head())
@@ -118,9 +116,7 @@ def test_a_line_that_was_tampered_with_is_found(
     assert verify(public) != ()
 
 
-def test_a_segment_that_is_gone_or_put_in_and_a_chronicle_that_is_gone_are_found(
-    full: House,
-) -> None:
+def test_a_segment_gone_or_put_in_and_a_chronicle_gone_are_found(full: House) -> None:
     public = full.store.public
     last = segments(public)[-1]
     content = public.read(last)

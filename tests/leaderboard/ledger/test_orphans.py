@@ -55,9 +55,7 @@ def files(house: House) -> set[str]:
 
 
 @pytest.mark.parametrize("private", [False, True])
-def test_what_a_lost_race_left_is_gone_a_day_later_and_all_else_is_kept(
-    house: House, private: bool
-) -> None:
+def test_what_a_lost_race_left_is_gone_a_day_later(house: House, private: bool) -> None:
     house.done(private=True)
     house.acts.withdraw(house.done(), ADA)
     archive = lose(house, private=private)

@@ -47,9 +47,7 @@ def test_a_store_without_cases_gets_them_once_also_where_a_commit_loses_its_race
 
 
 @pytest.mark.parametrize(("public", "made"), [(False, 0), (True, 1)])
-def test_withheld_answers_and_benchmarks_without_cases_have_no_file(
-    public: bool, made: int
-) -> None:
+def test_withheld_answers_and_no_cases_have_no_file(public: bool, made: int) -> None:
     toy = Looked(public=public, none=True)
     assert CaseFiles({"toy": toy}, None).missing(memory_store().public, ["toy"]) == {}
     assert toy.made == made

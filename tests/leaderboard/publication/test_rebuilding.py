@@ -103,7 +103,7 @@ def test_cards_and_boards_that_are_not_known_here_are_named(house: House) -> Non
     assert lacking == ["open", "closed"]
 
 
-def test_rounding_is_no_difference_and_many_are_counted(
+def test_rounding_is_none_and_many_are_counted(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown = shown_of(house)

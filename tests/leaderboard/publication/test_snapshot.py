@@ -57,9 +57,7 @@ def ranks(*runs: Published) -> dict[str, int | None]:
     ],
     ids=["best", "few clusters", "many missing", "few missing", "revision"],
 )
-def test_who_is_on_a_board_and_who_has_a_rank(
-    other: Published, expected: dict[str, int | None]
-) -> None:
+def test_who_is_on_a_board_and_ranked(other: Published, expected: dict[str, int | None]) -> None:
     assert ranks(run("a", 0.1), other) == expected
 
 

@@ -194,9 +194,7 @@ def test_draws_that_are_not_there_yet_are_looked_for_again(house: House, tmp_pat
 # Tests of pairs
 
 
-def test_a_new_entry_is_tested_against_the_others_and_they_are_not_tested_again(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_new_entry_alone_is_tested(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     filled(house, 5, **ON_OPEN)
     made: list[int] = []
     test = sign_flips.pair_tests
@@ -238,7 +236,7 @@ def test_tests_of_another_result_of_the_same_entry_are_not_taken_over(house: Hou
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1 no table"])
-def test_a_file_of_tests_that_cannot_be_read_is_made_again_and_goes_with_the_last_entry(
+def test_a_broken_file_of_tests_is_made_again_till_none_is_needed(
     house: House, content: bytes
 ) -> None:
     ids, path = filled(house, 2, **ON_OPEN), pairs.pairs_path("open")
@@ -270,9 +268,7 @@ def test_a_result_published_again_for_one_benchmark_keeps_those_of_the_others(ho
 
 
 @pytest.mark.parametrize("old", [True, False], ids=["the form before", "an older one put back"])
-def test_a_snapshot_of_the_form_before_or_of_others_is_built_again_when_a_worker_starts(
-    house: House, old: bool
-) -> None:
+def test_a_snapshot_of_another_form_or_state_is_built_again(house: House, old: bool) -> None:
     house.done(name="one")
     stale = house.store.public.read(PATH)
     house.done(BOB, "two")

@@ -58,9 +58,7 @@ def result(
         (result(contract=None, ran=False), True),  # scores as submitted
     ],
 )
-def test_a_result_is_current_only_in_its_own_revision_protocol_and_contract(
-    of: RunResult, *, current: bool
-) -> None:
+def test_a_result_is_current_only_in_its_own_edition(of: RunResult, *, current: bool) -> None:
     assert is_current(of, CARD) is current
 
 
@@ -168,9 +166,7 @@ def show(store: Store, card: Card, *new: Published) -> Snapshot:
 
 
 @pytest.mark.parametrize("changes", [{"revision": "newer"}, {"protocol": 2}], ids=str)
-def test_one_result_after_the_other_the_board_has_the_new_edition_alone(
-    changes: dict[str, object],
-) -> None:
+def test_the_board_has_the_new_edition_alone_at_each_step(changes: dict[str, object]) -> None:
     own = runs(6)
     store, card = filled(own), RATINGS.model_copy(update=changes)
     assert len(on_board(show(store, RATINGS))) == 6

@@ -274,9 +274,7 @@ def test_full_segments_of_the_ledger_are_read_once() -> None:
 
 
 @pytest.mark.usefixtures("short_segments")
-def test_a_ledger_that_was_begun_again_is_counted_from_its_beginning(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_ledger_begun_again_is_counted_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     old, new = House(), House()
     for number in range(4):
         old.send(name=f"m{number}")

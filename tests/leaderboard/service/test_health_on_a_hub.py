@@ -81,9 +81,7 @@ def test_requests_do_not_grow_with_the_store_and_are_one_where_nothing_changed(
 
 
 @pytest.mark.usefixtures("house")
-def test_an_outage_is_told_as_one_and_old_figures_are_not_shown(
-    hub: HubServer, tmp_path: Path
-) -> None:
+def test_an_outage_is_told_and_no_old_figures(hub: HubServer, tmp_path: Path) -> None:
     watch = watch_of(hub, tmp_path / "one", fresh_for_s=0.0)
     never_reached = watch_of(hub, tmp_path / "two", clock=None)
     assert watch.health().status is Level.OK

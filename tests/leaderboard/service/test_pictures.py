@@ -158,9 +158,7 @@ def test_an_image_on_a_disk_that_fails_is_there_again_later() -> None:
     assert (answered.status_code, bool(answered.headers["Retry-After"])) == (503, True)
 
 
-def test_images_that_cannot_be_listed_are_none_and_the_log_says_why(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_images_not_listed_are_none_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     benchmark = Shown({}, broken=True)
     with caplog.at_level(logging.WARNING):
         client = site(benchmark)

@@ -64,9 +64,7 @@ def test_without_the_secret_nothing_is_done(secret: str) -> None:
         (delivery() + b" " * MOST_BYTES, 413),
     ],
 )
-def test_what_does_not_concern_our_content_is_ignored_and_what_is_no_delivery_refused(
-    body: bytes, status: int
-) -> None:
+def test_what_is_not_ours_is_ignored_and_no_delivery_refused(body: bytes, status: int) -> None:
     assert woken_by(body) == (status, 0)
 
 
@@ -78,9 +76,7 @@ def test_a_secret_that_can_be_guessed_is_refused(secret: str) -> None:
 
 
 @pytest.mark.parametrize(("secret", "ours"), [("", OURS), (SECRET, ())])
-def test_without_a_secret_or_repositories_there_is_no_webhook(
-    secret: str, ours: tuple[str, ...]
-) -> None:
+def test_without_secret_or_repositories_no_webhook(secret: str, ours: tuple[str, ...]) -> None:
     assert webhook_from({"ASSAY_WEBHOOK_SECRET": secret}, ours, lambda: None) is None
 
 

@@ -47,9 +47,7 @@ def whole(store: Store) -> list[dict[str, bytes]]:
 
 
 @pytest.mark.slow
-def test_a_store_goes_to_the_hub_and_back_and_is_the_same(
-    hub: HubServer, tmp_path: Path, filled: Store
-) -> None:
+def test_a_store_goes_to_the_hub_and_back(hub: HubServer, tmp_path: Path, filled: Store) -> None:
     created(hub, tmp_path / "made")
     there = hub_store(NAME, tmp_path / "cache", endpoint=hub.endpoint, token=hub.token)
     told = [line.split()[:3] for line in copy_store(filled, there, tmp_path)]
@@ -82,7 +80,7 @@ def test_a_store_written_to_while_it_is_copied_is_no_copy(tmp_path: Path, filled
 
 @pytest.mark.parametrize("backed_up", [False, True])
 @pytest.mark.parametrize("side", ["public", "private"])
-def test_a_store_that_holds_something_else_is_left_alone(
+def test_another_store_is_left_alone(
     tmp_path: Path, filled: Store, side: str, backed_up: bool
 ) -> None:
     target = memory_store()
@@ -125,7 +123,7 @@ def test_what_comes_back_is_what_was_there(tmp_path: Path, filled: Store) -> Non
     assert whole(back) == whole(filled)
 
 
-def test_a_backup_is_for_its_owner_alone_and_nothing_is_beside_it_or_overwritten(
+def test_a_backup_is_for_its_owner_alone_and_lone(
     tmp_path: Path, filled: Store, backup: Path
 ) -> None:
     assert stat.S_IMODE(backup.stat().st_mode) == 0o600
@@ -139,7 +137,7 @@ def test_a_backup_is_for_its_owner_alone_and_nothing_is_beside_it_or_overwritten
 
 
 @pytest.mark.slow
-def test_a_store_on_the_hub_is_backed_up_and_put_back_there(
+def test_a_store_on_the_hub_is_backed_up(
     hub: HubServer, tmp_path: Path, filled: Store, backup: Path
 ) -> None:
     created(hub, tmp_path / "made")
@@ -183,9 +181,7 @@ def test_a_store_in_use_is_backed_up_as_it_was_at_one_moment(tmp_path: Path, fil
         assert "results/7/ä b.parquet" not in kept.public.list()
 
 
-def test_a_store_that_never_rests_is_told_so_and_nothing_is_left(
-    tmp_path: Path, filled: Store
-) -> None:
+def test_a_store_that_never_rests_leaves_nothing(tmp_path: Path, filled: Store) -> None:
     with refused("store_busy", kind=TransientError):
         made(changing(filled, 10_000), tmp_path / "b.tar")
     assert list(tmp_path.iterdir()) == []
@@ -252,9 +248,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", CHANGES)
-def test_a_backup_that_was_changed_is_refused_before_anything_is_written(
-    tmp_path: Path, backup: Path, how: str
-) -> None:
+def test_a_backup_that_was_changed_writes_nothing(tmp_path: Path, backup: Path, how: str) -> None:
     change, word = CHANGES[how]
     rewritten(backup, change)
     target = memory_store()
@@ -290,9 +284,7 @@ def test_a_restore_that_was_stopped_goes_on(tmp_path: Path, filled: Store, backu
 
 
 @pytest.mark.slow
-def test_a_backup_is_never_written_to_and_a_full_folder_for_its_files_is_named(
-    backup: Path,
-) -> None:
+def test_a_backup_is_never_written_to(backup: Path) -> None:
     with opened_backup(backup) as (_, kept):
         with refused("read_only"):
             put(kept.public, {"a": b"a"})
@@ -302,9 +294,7 @@ def test_a_backup_is_never_written_to_and_a_full_folder_for_its_files_is_named(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("side", ["public", "private"])
-def test_a_store_that_went_on_since_is_not_set_back(
-    tmp_path: Path, backup: Path, side: str
-) -> None:
+def test_a_store_that_went_on_is_not_set_back(tmp_path: Path, backup: Path, side: str) -> None:
     target = memory_store()
     put_back(backup, target, tmp_path)
     went_on: Repository = getattr(target, side)

@@ -236,7 +236,7 @@ def test_a_pause_that_the_hub_asks_for_ends_with_the_process(
     assert len(pause.seen) == 1
 
 
-def test_a_commit_for_which_there_is_no_budget_is_certain_not_to_have_been_made(
+def test_a_commit_without_budget_is_not_made(
     hub: HubServer, parts: HubParts, tmp_path: Path
 ) -> None:
     budget, _ = a_budget(1, 1, longest_wait_s=300.0)
@@ -296,7 +296,7 @@ def test_who_needs_three_commits_is_not_overtaken_for_ever_by_those_who_need_one
     assert purse.asked == [3, 1]
 
 
-def test_a_commit_to_three_repositories_is_paid_for_before_its_first_step(
+def test_three_commits_are_paid_for_in_advance(
     hub: HubServer, parts: HubParts, tmp_path: Path
 ) -> None:
     purse, made = Purse(), []

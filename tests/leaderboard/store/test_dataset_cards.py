@@ -156,9 +156,7 @@ def written(files: Mapping[str, bytes], folder: Path) -> None:
         (folder / path).write_bytes(content)
 
 
-def test_datasets_reads_each_table_by_the_configurations_of_the_cards(
-    house: House, tmp_path: Path
-) -> None:
+def test_datasets_reads_each_table_by_the_cards(house: House, tmp_path: Path) -> None:
     scores, public = scores_of(house), house.store.public
     kept = {path.replace("/open.", "/at/old/open."): c for path, c in scores.items()}
     transact(public, lambda: {**scores, **kept}, "scores")
@@ -173,9 +171,7 @@ def test_datasets_reads_each_table_by_the_configurations_of_the_cards(
     check(house, found)
 
 
-def test_scores_can_be_loaded_though_the_first_benchmark_has_none(
-    house: House, tmp_path: Path
-) -> None:
+def test_scores_are_loaded_though_the_first_has_none(house: House, tmp_path: Path) -> None:
     cards = {"a_first_one": CARDS["open"].model_copy(update={"name": "a_first_one"}), **CARDS}
     folder = tmp_path / "scores"
     written({**scores_of(house), "README.md": card_files(NAME, cards)["scores"]}, folder)

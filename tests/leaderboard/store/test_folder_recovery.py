@@ -75,9 +75,7 @@ def kill_at(root: Path, step: str) -> None:
 
 @pytest.mark.usefixtures("repository")
 @pytest.mark.parametrize("step", ["before", "after", "amid"])
-def test_a_killed_commit_is_whole_or_absent_once_somebody_opens_the_folder(
-    tmp_path: Path, step: str
-) -> None:
+def test_a_killed_commit_is_whole_or_absent_when_reopened(tmp_path: Path, step: str) -> None:
     kill_at(tmp_path, step)
     expected, head = (OLD, "1") if step == "before" else (NEW, "2")
     opened = FolderRepository(tmp_path)
@@ -96,9 +94,7 @@ def test_whoever_reads_finishes_a_killed_commit_of_another(
     assert on_disk(tmp_path) == NEW
 
 
-def test_a_reader_waits_for_a_commit_that_is_being_made(
-    tmp_path: Path, repository: FolderRepository
-) -> None:
+def test_a_reader_waits_for_a_commit(tmp_path: Path, repository: FolderRepository) -> None:
     writer, seen = FolderRepository(tmp_path), list[bytes]()
     thread = threading.Thread(target=lambda: seen.append(repository.read("two")))
     with writer._locked():
@@ -127,9 +123,7 @@ def test_a_listing_is_of_one_version(
     assert repository.list() == ("b",)
 
 
-def test_drafts_of_a_killed_process_are_dropped(
-    tmp_path: Path, repository: FolderRepository
-) -> None:
+def test_drafts_of_the_killed_are_dropped(tmp_path: Path, repository: FolderRepository) -> None:
     draft = tmp_path / ".commits" / f"journal.json.0{disk.DRAFT}"
     draft.write_bytes(b"half a jour")
     put(repository, NEW)
@@ -176,7 +170,7 @@ def test_a_lock_is_free_again_when_what_was_interrupted_cannot_be_finished(
 )
 def test_a_commit_that_the_disk_refuses_is_absent_and_says_what_to_do(
     tmp_path: Path, repository: FolderRepository, monkeypatch: pytest.MonkeyPatch,
-    number: int, remedy: str,
+    number: int, remedy: str
 ) -> None:  # fmt: skip
     with monkeypatch.context() as patch:
         refusing(patch, "open", number, lambda path: path.name == "1")

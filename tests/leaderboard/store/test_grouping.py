@@ -146,9 +146,7 @@ def test_transactions_that_come_while_a_commit_runs_are_the_next_one(room: Room)
     assert room.gate.messages[1].splitlines()[2:] == [f"m{n}" for n in range(10)]
 
 
-def test_a_change_sees_what_those_before_it_write_and_nobody_else_does(
-    room: Room, tmp_path: Path
-) -> None:
+def test_a_change_alone_sees_what_those_before_it_write(room: Room, tmp_path: Path) -> None:
     (tmp_path / "big").write_bytes(b"of this machine")
     seen: list[object] = []
 
@@ -303,7 +301,7 @@ def test_a_leader_that_is_interrupted_leaves_the_lead_to_another(room: Room) -> 
     assert room.store.read("log") == b"012"
 
 
-def test_a_leader_that_is_interrupted_before_it_begins_leaves_the_lead_to_another(
+def test_who_stops_before_leading_leaves_the_lead(
     room: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Grouping, "_lead", lambda store, own: stop())
@@ -315,9 +313,7 @@ def test_a_leader_that_is_interrupted_before_it_begins_leaves_the_lead_to_anothe
 
 
 @pytest.mark.parametrize("how", [{"gone": True}, {"version": "1"}], ids=["gone", "over"])
-def test_who_was_interrupted_at_work_or_has_ended_is_not_waited_for(
-    room: Room, how: dict[str, object]
-) -> None:
+def test_who_is_gone_or_has_ended_is_not_waited_for(room: Room, how: dict[str, object]) -> None:
     turns, left = Turns(), Member(dict, "m", 1, lambda _: None, busy=True)
     turns.join(left)
     for name, value in how.items():
@@ -378,9 +374,7 @@ def test_nobody_waits_for_the_budget_to_be_told_that_there_is_nothing_to_do() ->
 # Over the Hub
 
 
-def test_threads_of_two_processes_lose_nothing_and_share_commits(
-    hub: HubServer, tmp_path: Path
-) -> None:
+def test_threads_of_two_processes_share_commits(hub: HubServer, tmp_path: Path) -> None:
     parts = [created(hub, tmp_path / "one"), parts_of(hub, tmp_path / "other")]
     stores = [Grouping(each.public) for each in parts]
 

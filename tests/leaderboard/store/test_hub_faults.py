@@ -58,7 +58,7 @@ def as_soon_as_met(fault: Fault, act: Callable[[], object]) -> Iterator[None]:
     ],
     ids=["answer lost", "503 after", "dropped", "500", "upload cut", "answer cut"],
 )
-def test_a_commit_whose_answer_fails_is_made_exactly_once(
+def test_a_commit_is_made_exactly_once(
     hub: HubServer, private: HubRepository, fault: dict[str, Any]
 ) -> None:
     before = hub.tally.commits(PRIVATE)
@@ -67,9 +67,7 @@ def test_a_commit_whose_answer_fails_is_made_exactly_once(
     assert (hub.tally.commits(PRIVATE), private.read("a")) == (before + 1, b"1")
 
 
-def test_a_commit_seen_late_in_the_history_is_not_made_again(
-    hub: HubServer, private: HubRepository
-) -> None:
+def test_a_commit_seen_late_is_not_made_again(hub: HubServer, private: HubRepository) -> None:
     """The first is still under way while the second is sent: the parent lets one of them in."""
     before = hub.tally.commits(PRIVATE)
     hub.spoil(f"{PRIVATE}/commit/", method="POST", drop=True, done=True)
@@ -92,7 +90,7 @@ def test_a_lost_answer_after_which_others_committed_is_found_in_the_history(
 
 
 @pytest.mark.parametrize("target", ["/resolve/", "/paths-info/", "/preupload/", "/commit/"])
-def test_connections_that_another_thread_closes_cost_nothing(
+def test_closed_connections_cost_nothing(
     hub: HubServer, private: HubRepository, target: str
 ) -> None:
     """The client of the Hub does so where it cannot connect, for all threads at once."""
@@ -101,7 +99,7 @@ def test_connections_that_another_thread_closes_cost_nothing(
     assert (private.read("a"), hub.tally.commits(PRIVATE)) == (b"1", 2)
 
 
-def test_a_refusal_after_a_try_that_may_still_land_is_no_certain_end(
+def test_a_refusal_after_a_lost_try_is_no_certain_end(
     hub: HubServer, private: HubRepository
 ) -> None:
     hub.spoil(f"{PRIVATE}/commit/", status=403)
@@ -113,9 +111,7 @@ def test_a_refusal_after_a_try_that_may_still_land_is_no_certain_end(
         put(private, {"a": b"1"})
 
 
-def test_many_files_are_put_back_though_a_third_of_all_reads_fails(
-    hub: HubServer, parts: HubParts, tmp_path: Path
-) -> None:
+def test_files_are_put_back_in_bad_weather(hub: HubServer, parts: HubParts, tmp_path: Path) -> None:
     results = parts.repositories[Part.RESULTS]
     files = {f"results/{n}/a.json": f"{n}".encode() for n in range(30)}
     files["results/0/a.scores.parquet"] = b"large"
@@ -157,7 +153,7 @@ def test_a_conflict_is_told_and_changes_nothing(hub: HubServer, private: HubRepo
 
 
 @pytest.mark.parametrize("target", ["/preupload/", "/objects/batch", "/upload/", "/verify"])
-def test_an_upload_whose_steps_fail_is_whole_in_the_end(
+def test_an_upload_is_whole_in_the_end(
     hub: HubServer, private: HubRepository, tmp_path: Path, target: str
 ) -> None:
     (tmp_path / "big").write_bytes(LARGE)
@@ -167,7 +163,7 @@ def test_an_upload_whose_steps_fail_is_whole_in_the_end(
     assert all(fault.seen for fault in faults)
 
 
-def test_a_slow_answer_is_given_up_and_the_commit_found(
+def test_a_slow_answer_is_given_up(
     hub: HubServer, private: HubRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     head, before = private.head(), hub.tally.commits(PRIVATE)
@@ -250,7 +246,7 @@ def test_an_answer_to_what_was_asked_before_a_change_is_not_remembered_after_it(
 
 
 @pytest.mark.parametrize("cut", [0, 1, 700_000, 1_500_000])
-def test_a_download_that_is_cut_goes_on_where_it_stopped(
+def test_a_cut_download_goes_on(
     hub: HubServer, private: HubRepository, tmp_path: Path, cut: int
 ) -> None:
     put(private, {"a.zip": LARGE})
@@ -260,7 +256,7 @@ def test_a_download_that_is_cut_goes_on_where_it_stopped(
     assert hub.sent("/content/") < len(LARGE) + 3 * 65536
 
 
-def test_a_download_that_fails_for_good_leaves_no_file(
+def test_a_failed_download_leaves_no_file(
     hub: HubServer, private: HubRepository, tmp_path: Path
 ) -> None:
     put(private, {"a.zip": LARGE})
@@ -270,9 +266,7 @@ def test_a_download_that_fails_for_good_leaves_no_file(
     assert not (tmp_path / "copy").exists()
 
 
-def test_a_hub_that_asks_for_a_pause_gets_it(
-    hub: HubServer, parts: HubParts, tmp_path: Path
-) -> None:
+def test_a_hub_that_wants_a_pause_gets_it(hub: HubServer, parts: HubParts, tmp_path: Path) -> None:
     slept: list[float] = []
     private = parts_of(hub, tmp_path, sleep=slept.append).private
     hub.spoil(f"{PRIVATE}/resolve/", status=429, headers={"Retry-After": "7"})
@@ -283,7 +277,7 @@ def test_a_hub_that_asks_for_a_pause_gets_it(
     assert slept == [7.0, 32.0]
 
 
-def test_a_hub_that_asks_for_a_long_pause_is_left_alone(
+def test_a_hub_in_need_of_rest_is_left_alone(
     hub: HubServer, parts: HubParts, tmp_path: Path
 ) -> None:
     purse = Purse()
@@ -324,7 +318,7 @@ def assert_each_landed_once(parts: HubParts, names: list[str]) -> None:
         assert parts.public.read(f"results/{name}/a.scores.parquet") == name.encode()
 
 
-def test_a_hub_that_fails_a_fifth_of_all_requests_loses_and_doubles_nothing(
+def test_bad_weather_loses_and_doubles_nothing(
     hub: HubServer, parts: HubParts, tmp_path: Path
 ) -> None:
     hub.faults.weather(Weather(0.2, seed=3))
@@ -341,9 +335,7 @@ def test_a_hub_that_fails_a_fifth_of_all_requests_loses_and_doubles_nothing(
 
 
 @pytest.mark.slow
-def test_eight_writers_at_once_each_land_exactly_once(
-    hub: HubServer, parts: HubParts, tmp_path: Path
-) -> None:
+def test_eight_writers_land_exactly_once(hub: HubServer, parts: HubParts, tmp_path: Path) -> None:
     stop, seen = threading.Event(), set()
 
     def write(worker: int) -> None:

@@ -112,9 +112,7 @@ def test_the_hubs_own_files_are_not_written_and_not_read(parts: HubParts, path: 
 # What is not pinned
 
 
-def test_what_was_committed_to_a_part_but_not_pinned_is_seen_by_nobody(
-    hub: HubServer, filled: HubParts
-) -> None:
+def test_what_is_not_pinned_is_seen_by_nobody(hub: HubServer, filled: HubParts) -> None:
     before = filled.public.head()
     left_behind(filled, {"snapshot.parquet": b"half", "results/s2/croc.json": b"half"})
     for reader in (filled, parts_of(hub, NOWHERE)):
@@ -211,9 +209,7 @@ def test_only_what_is_touched_costs_a_commit(hub: HubServer, filled: HubParts) -
     assert commits(hub) == {**ONE_EACH, Part.REQUESTS: 2}
 
 
-def test_a_payload_of_hundreds_of_files_is_one_commit_of_each_part(
-    hub: HubServer, parts: HubParts, tmp_path: Path
-) -> None:
+def test_hundreds_of_files_are_one_commit(hub: HubServer, parts: HubParts, tmp_path: Path) -> None:
     files: dict[str, bytes | Path] = {"queue.json": b"1"}
     for n in range(150):
         (tmp_path / f"{n}.parquet").write_bytes(b"PAR1" * n + b"x")
@@ -232,9 +228,7 @@ def test_listing_a_folder_of_events_asks_one_repository(hub: HubServer, filled: 
     assert all(f"{NAME}-requests" in each.target for each in hub.served)
 
 
-def test_a_cold_read_of_a_board_is_a_constant_number_of_requests(
-    hub: HubServer, filled: HubParts, tmp_path: Path
-) -> None:
+def test_a_cold_read_is_a_few_requests(hub: HubServer, filled: HubParts, tmp_path: Path) -> None:
     """The version, the pins, the queue; the snapshot, and where its content lies."""
     for n in range(60):
         put(filled.public, {f"results/r{n}/croc.json": b"{}"})
@@ -259,7 +253,7 @@ def test_a_claim_of_eight_jobs_by_a_cold_worker_is_one_commit_and_few_requests(
     assert len(hub.served) == 7
 
 
-def test_contents_that_are_on_this_disk_are_not_sent_again(
+def test_contents_on_this_disk_are_not_sent(
     hub: HubServer, parts: HubParts, tmp_path: Path
 ) -> None:
     big = bytes(range(256)) * 20_000
@@ -278,9 +272,7 @@ def test_who_wrote_a_file_need_not_ask_for_it(hub: HubServer, tmp_path: Path) ->
     assert (found, hub.served) == ([b"2", b"e", b"snap"], [])
 
 
-def test_while_a_squash_stops_commits_they_wait_and_reads_go_on(
-    hub: HubServer, filled: HubParts
-) -> None:
+def test_while_a_squash_stops_commits_reads_go_on(hub: HubServer, filled: HubParts) -> None:
     public = filled.public
     until = hub.clock.now() + timedelta(minutes=10)
     frozen = public.version(public.head()).pins.model_copy(update={"frozen_until": until})

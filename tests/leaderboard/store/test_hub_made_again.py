@@ -30,9 +30,7 @@ def filled(hub: HubServer, folder: Path, **options: float) -> HubParts:
 
 
 @pytest.mark.parametrize("fresh_for_s", [0.0, 1000.0])
-def test_whoever_runs_goes_on_with_the_new_store(
-    hub: HubServer, tmp_path: Path, fresh_for_s: float
-) -> None:
+def test_who_runs_goes_on_with_the_new(hub: HubServer, tmp_path: Path, fresh_for_s: float) -> None:
     running = filled(hub, tmp_path / "running", fresh_for_s=fresh_for_s)
     assert len(contents(running.public)) == 3
     assert running.private.list() == ("uploads/m",)
@@ -53,9 +51,7 @@ def test_whoever_runs_goes_on_with_the_new_store(
     assert running.private.read("uploads/n") == b"new"
 
 
-def test_whoever_runs_waits_while_it_is_away_and_whoever_comes_is_told_of_a_wrong_name(
-    hub: HubServer, tmp_path: Path
-) -> None:
+def test_who_runs_waits_and_who_comes_is_told_of_no_store(hub: HubServer, tmp_path: Path) -> None:
     running = filled(hub, tmp_path / "running")
     hub.repositories.clear()
     asks = (
@@ -89,7 +85,7 @@ def test_a_store_of_which_half_is_made_again_is_waited_for(hub: HubServer, tmp_p
     assert running.public.list() == ()
 
 
-def test_one_repository_made_anew_is_told_as_a_loss_and_mended_by_making_the_store_again(
+def test_one_repository_made_anew_is_a_loss_until_it_is_mended(
     hub: HubServer, tmp_path: Path
 ) -> None:
     running = filled(hub, tmp_path / "running")
@@ -113,9 +109,7 @@ def test_one_repository_made_anew_is_told_as_a_loss_and_mended_by_making_the_sto
     assert fresh.public.read("results/n/a.json") == b"new"
 
 
-def test_pages_say_since_when_they_are_old_until_the_new_store_is_there(
-    hub: HubServer, tmp_path: Path
-) -> None:
+def test_pages_say_since_when_they_are_old(hub: HubServer, tmp_path: Path) -> None:
     parts = created(hub, tmp_path / "pages")
     now = [datetime(2026, 1, 1, tzinfo=UTC)]
     store = Store(parts.public, parts.private, memory_store().live, lambda: now[0])

@@ -68,9 +68,7 @@ def test_what_others_make_a_reader_forget_halfway_is_not_taken_for_absent(
     assert (other.has("a"), other.has("b"), other.read("a")) == (True, False, b"1")
 
 
-def test_a_disk_that_cannot_be_written_costs_only_speed(
-    hub: HubServer, parts: HubParts, tmp_path: Path
-) -> None:
+def test_a_broken_disk_costs_only_speed(hub: HubServer, parts: HubParts, tmp_path: Path) -> None:
     put(parts.public, {"snapshot.parquet": b"s"})
     (tmp_path / "file").write_bytes(b"")
     public = parts_of(hub, tmp_path / "file" / "below").public

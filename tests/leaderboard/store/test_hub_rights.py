@@ -70,9 +70,7 @@ def test_uploads_never_go_to_a_repository_open_to_everyone(hub: HubServer, tmp_p
         list(create(parts_of(hub, tmp_path)))
 
 
-def test_a_rule_of_the_repository_that_drops_files_is_no_silent_loss(
-    hub: HubServer, private: HubRepository
-) -> None:
+def test_a_rule_that_drops_files_is_no_silent_loss(hub: HubServer, private: HubRepository) -> None:
     hub.repositories[PRIVATE].commit({".gitignore": b"*.log\n"})
     with pytest.raises(PlatformError, match=r"\.gitignore"):
         put(private, {"a.log": b"1"})

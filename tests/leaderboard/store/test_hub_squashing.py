@@ -35,9 +35,7 @@ def _changes(n: int) -> Changes:
     }
 
 
-def test_a_squashed_store_holds_what_it_held_and_can_be_written_and_squashed_again(
-    hub: HubServer, filled: HubParts
-) -> None:
+def test_a_squashed_store_holds_what_it_held_and_goes_on(hub: HubServer, filled: HubParts) -> None:
     before = contents(filled.public)
     told = [line.split()[:2] for line in squash(filled)]
     assert told == [
@@ -80,9 +78,7 @@ def test_a_reader_in_mid_flight_goes_on(hub: HubServer, filled: HubParts) -> Non
     assert reader.private.read("upload") == b"3"
 
 
-def test_a_commit_based_on_a_squashed_version_has_lost_the_race(
-    hub: HubServer, filled: HubParts
-) -> None:
+def test_a_commit_to_a_squashed_version_is_lost(hub: HubServer, filled: HubParts) -> None:
     late = parts_of(hub, NOWHERE, fresh_for_s=1000.0)
     heads = [(late.public, late.public.head()), (late.private, late.private.head())]
     list(squash(filled))
@@ -93,9 +89,7 @@ def test_a_commit_based_on_a_squashed_version_has_lost_the_race(
     assert filled.public.read("queue.json") == b"late"
 
 
-def test_writers_at_work_while_a_store_is_squashed_lose_nothing(
-    hub: HubServer, filled: HubParts, tmp_path: Path
-) -> None:
+def test_writers_lose_nothing_by_a_squash(hub: HubServer, filled: HubParts, tmp_path: Path) -> None:
     put(filled.public, {"log": b""})
     stop, done = threading.Event(), []
 
@@ -129,9 +123,7 @@ def test_writers_at_work_while_a_store_is_squashed_lose_nothing(
     assert {path.split("/")[1] for path in public.list("results/") if "-" in path} == set(done)
 
 
-def test_two_squashes_at_once_are_refused_until_the_first_has_run_out(
-    hub: HubServer, filled: HubParts
-) -> None:
+def test_two_squashes_at_once_are_refused_for_a_while(hub: HubServer, filled: HubParts) -> None:
     going = squash(filled)
     next(going)
     with refused("store_squashing"):
@@ -144,7 +136,7 @@ def test_two_squashes_at_once_are_refused_until_the_first_has_run_out(
 
 
 @pytest.mark.parametrize("fault", [{"drop": True, "done": True}, {"status": 503, "done": True}])
-def test_a_squash_whose_answer_is_lost_is_not_run_twice(
+def test_a_squash_is_not_run_twice(
     hub: HubServer, filled: HubParts, fault: dict[str, object]
 ) -> None:
     before = contents(filled.public)

@@ -72,9 +72,7 @@ def test_a_log_keeps_its_end_in_whole_lines_and_of_an_endless_line_the_end(live:
         (["\u2028\u2029Größe 漢字 🙂\n"], "Größe 漢字 🙂\n"),
     ],
 )
-def test_nothing_that_is_said_moves_a_cursor_or_turns_the_reading_order(
-    live: Live, said: list[str], shown: str
-) -> None:
+def test_nothing_that_is_said_steers_a_terminal(live: Live, said: list[str], shown: str) -> None:
     for part in said:
         live.say("metric-0001", part)
     assert live.said("metric-0001") == shown

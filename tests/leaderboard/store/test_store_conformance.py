@@ -70,9 +70,7 @@ ODD = ("a b/ü ?#%41&+=.json", "x/%2F", "...", "a;b", "-", "~", "日本/€", "'
 
 
 @pytest.mark.parametrize("path", ODD)
-def test_odd_names_are_names_like_any_other(
-    repository: Repository, tmp_path: Path, path: str
-) -> None:
+def test_odd_names_are_names_like_others(repository: Repository, tmp_path: Path, path: str) -> None:
     put(repository, {path: b"1"})
     assert (contents(repository), repository.has(path)) == ({path: b"1"}, True)
     assert repository.list(path[:1]) == (path,)
@@ -105,9 +103,7 @@ IMPOSSIBLE = ("x" * 300, "a/" * 600 + "b", "\ud800")
 
 
 @pytest.mark.parametrize("path", ["", *OUTSIDE, *RESERVED, *IMPOSSIBLE])
-def test_a_path_that_is_none_is_neither_written_nor_read(
-    repository: Repository, tmp_path: Path, path: str
-) -> None:
+def test_a_path_that_is_none_is_refused(repository: Repository, tmp_path: Path, path: str) -> None:
     asks: list[Callable[[], object]] = [
         lambda: put(repository, {path: b"1"}),
         lambda: repository.read(path),
@@ -141,7 +137,7 @@ def test_what_a_store_keeps_for_itself_is_in_no_list(repository: Repository) -> 
         ({}, {"a": b"2", "a/b": b"2"}),
     ],
 )
-def test_no_path_becomes_a_file_and_a_folder(
+def test_no_path_is_file_and_folder(
     repository: Repository, before: Changes, changes: Changes
 ) -> None:
     head = put(repository, before) if before else repository.head()
@@ -249,9 +245,7 @@ def test_a_file_of_this_machine_is_kept_and_fetched(repository: Repository, tmp_
         assert (tmp_path / path[-3:]).read_bytes() == expected
 
 
-def test_a_file_that_is_not_there_leaves_the_store_as_it_was(
-    repository: Repository, tmp_path: Path
-) -> None:
+def test_a_file_that_is_not_there_changes_nothing(repository: Repository, tmp_path: Path) -> None:
     head = put(repository, {"a": b"1"})
     with pytest.raises((TransientError, OSError)):
         put(repository, {"a": b"2", "b": tmp_path / "absent"})
@@ -261,9 +255,7 @@ def test_a_file_that_is_not_there_leaves_the_store_as_it_was(
 
 
 @pytest.mark.parametrize("path", ["absent", "a", "a/b/c"])
-def test_fetching_what_is_not_there_leaves_no_file(
-    repository: Repository, tmp_path: Path, path: str
-) -> None:
+def test_a_fetch_in_vain_leaves_no_file(repository: Repository, tmp_path: Path, path: str) -> None:
     put(repository, {"a/b": b"1"})
     with pytest.raises(NotFoundError, match=path):
         repository.fetch(path, tmp_path / "copy")
@@ -322,9 +314,7 @@ def test_pulses_of_workers_long_gone_are_forgotten_when_a_new_one_comes(tmp_path
 # A repository as it will be after a commit
 
 
-def test_new_files_lie_over_those_that_are_there_and_nothing_can_be_committed(
-    tmp_path: Path,
-) -> None:
+def test_new_files_lie_over_those_there_and_none_can_be_committed(tmp_path: Path) -> None:
     under = MemoryRepository()
     put(under, {"a/1": b"old", "a/2": b"kept"})
     seen = Overlay(under, {"a/1": b"new", "a/3": b"more", "b": b"beside"})
