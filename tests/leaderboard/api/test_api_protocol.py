@@ -55,7 +55,7 @@ def addresses(api: Asking) -> list[str]:
     return [f"/v1{path.replace('{entry_id}', entry)}" for path in paths]
 
 
-def busy(answer: httpx.Response) -> bool:
+def busy(answer: Any) -> bool:
     told = (answer.status_code, answer.headers.get("Retry-After"))
     return told == (503, "5") and answer.json()["error"]["code"] == "busy"
 

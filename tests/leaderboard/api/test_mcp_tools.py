@@ -201,7 +201,13 @@ def test_odd_calls_are_answered_unlogged(address: str, caplog: pytest.LogCapture
     assert called(address, "nothing")["isError"]
     for limit in (-5, 0, 10**30):
         assert len(called(address, "board", benchmark="ratings", limit=limit)["content"]) == 1
-    for call in ({"jsonrpc": "2.0", "id": 1, "method": "nothing/at"}, [], 7, {"id": 1}):
+    calls: tuple[object, ...] = (
+        {"jsonrpc": "2.0", "id": 1, "method": "nothing/at"},
+        [],
+        7,
+        {"id": 1},
+    )
+    for call in calls:
         answer = httpx.post(address, content=json.dumps(call), headers=HEADERS)
         assert answer.status_code < 500 and "error" in answer.json()
     assert not [record for record in caplog.records if record.name.startswith("mcp")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -30,7 +31,7 @@ DAY = timedelta(days=1)
 
 def a_status(states: list[State], step: timedelta = timedelta(0), **more: object) -> Status:
     events = [an_event(state, at=T0 + n * step) for n, state in enumerate(states)]
-    return fold(a_submission(**{"account": ADA.key, **more}), events)
+    return fold(a_submission("grey", **{"account": ADA.key, **more}), events)
 
 
 def standing(*statuses: Status, after: timedelta = timedelta(0)) -> Standing:
@@ -92,7 +93,12 @@ def test_a_charge_leaves_the_period_when_it_was_told(before: int, scored: int) -
 
 
 def test_kinds_and_accounts_are_counted_apart() -> None:
-    others = ({}, {"kind": Kind.SCORES}, {"account": BOB.key}, {"account": ""})
+    others: tuple[dict[str, Any], ...] = (
+        {},
+        {"kind": Kind.SCORES},
+        {"account": BOB.key},
+        {"account": ""},
+    )
     statuses = [a_status(PUBLISHED, **more) for more in others]
     assert [s.scored for s in standings(ADA.key, statuses, POLICY, T0)][:2] == [1, 1]
 

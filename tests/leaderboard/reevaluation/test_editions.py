@@ -261,7 +261,7 @@ def found(*, higher: bool = True) -> Movement:
 
 def test_values_ranks_and_their_overlap_stand_side_by_side() -> None:
     b, a, c = found().moved
-    assert (b.then.value, b.now.value, b.difference) == (0.5, 0.8, pytest.approx(0.3))
+    assert [b.then.value, b.now.value, b.difference] == pytest.approx([0.5, 0.8, 0.3])
     assert (b.better, b.intervals_overlap, b.ranks_overlap) == (True, False, False)
     assert (a.better, a.ranks_overlap) == (False, False)
     assert (c.better, c.intervals_overlap, c.ranks_overlap) == (True, True, True)

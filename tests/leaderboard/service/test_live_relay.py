@@ -83,7 +83,12 @@ def post(app: str, content: bytes | Iterator[bytes], secret: str = SECRET) -> ht
 
 
 def test_what_a_worker_tells_is_known_by_the_app_s_time(app: str, memory: MemoryLive) -> None:
-    more = {"done": 3, "last_line": "scoring", "attempt": 2, "claimed": ("metric-0001",)}
+    more: dict[str, Any] = {
+        "done": 3,
+        "last_line": "scoring",
+        "attempt": 2,
+        "claimed": ("metric-0001",),
+    }
     worker = RelayLive(app, SECRET, every_s=0.02)
     worker.say("metric-0001", "loading\n")
     worker.say("metric-0001", "scoring\n")

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import httpx
 import pytest
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
@@ -19,6 +18,7 @@ from starlette.testclient import TestClient
 
 from benchmarks.errors import SubmitterError
 from benchmarks.schema import Answers, Benchmark, Questions
+from benchmarks.sources.client import httpx
 from leaderboard.service import picture_routes
 from leaderboard.service.pictures import Pictures
 from leaderboard.service.thumbnails import MOST_PIXELS, thumbnail, width_for
@@ -128,7 +128,11 @@ def test_an_image_is_read_once_for_many_who_look_while_there_is_room(
     seen: list[str] = []
 
     def reader(name: str) -> Callable[[], bytes]:
-        return lambda: (seen.append(name), png())[1]
+        def content() -> bytes:
+            seen.append(name)
+            return png()
+
+        return content
 
     if room is not None:
         monkeypatch.setattr(picture_routes, "KEPT_BYTES", len(thumbnail(png(), 320)) + room)

@@ -17,7 +17,7 @@ from tests.hub.server import HubServer
 from tests.leaderboard.refusing import refused
 from tests.leaderboard.store.hub_rig import NAME, NOWHERE, contents, created, parts_of, put
 
-FILES: Changes = {
+FILES: dict[str, bytes] = {
     "queue.json": b"q",
     "events/s1.jsonl": b"e",
     "results/s1/croc.json": b"{}",

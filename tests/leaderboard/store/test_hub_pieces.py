@@ -85,7 +85,7 @@ def test_a_description_tells_nonce_and_paths_and_survives_a_squash() -> None:
     squashed = describe_squashed([nonce])
     for title, message in ((squashed, ""), tuple(squashed.split("\n\n"))):
         found = described("sha", title, message)
-        assert (found.nonces, found.paths) == ({nonce}, None)
+        assert (found.nonces, found.paths) == (frozenset({nonce}), None)
 
 
 def test_a_message_of_many_stands_before_what_a_program_reads() -> None:

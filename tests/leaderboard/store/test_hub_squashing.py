@@ -12,7 +12,7 @@ from benchmarks.errors import TransientError
 from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.layout import PAYLOAD, Part
 from leaderboard.store.hub.squashing import squash
-from leaderboard.store.interface import Changes, ConflictError, transact
+from leaderboard.store.interface import Changes, ConflictError, Repository, transact
 from tests.hub.server import HubServer
 from tests.leaderboard.refusing import refused
 from tests.leaderboard.store.hub_rig import NAME, NOWHERE, PRIVATE, contents, parts_of, put
@@ -80,7 +80,8 @@ def test_a_reader_in_mid_flight_goes_on(hub: HubServer, filled: HubParts) -> Non
 
 def test_a_commit_to_a_squashed_version_is_lost(hub: HubServer, filled: HubParts) -> None:
     late = parts_of(hub, NOWHERE, fresh_for_s=1000.0)
-    heads = [(late.public, late.public.head()), (late.private, late.private.head())]
+    both: tuple[Repository, Repository] = (late.public, late.private)
+    heads = [(repository, repository.head()) for repository in both]
     list(squash(filled))
     for repository, old in heads:
         with pytest.raises(ConflictError):
