@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from leaderboard.store.hub import card_texts
 from leaderboard.store.hub.cards import card_files, configs_of
 from leaderboard.store.hub.creating import create, write_cards
 from leaderboard.store.hub.hub_store import HubParts
-from leaderboard.store.hub.layout import Part, part_of
+from leaderboard.store.hub.layout import Part
 from leaderboard.store.interface import transact
 from leaderboard.store.memory import memory_store
 from tests.hub.server import running_hub
@@ -150,31 +150,13 @@ def check(house: House, found: dict[Part, dict[str, Any]]) -> None:
     assert results["configs"] == names(Part.RESULTS)
 
 
-def written(files: Mapping[str, bytes], folder: Path) -> None:
-    for path, content in files.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_bytes(content)
-
-
-def test_datasets_reads_each_table_by_the_cards(house: House, tmp_path: Path) -> None:
-    scores, public = scores_of(house), house.store.public
-    kept = {path.replace("/open.", "/at/old/open."): c for path, c in scores.items()}
-    transact(public, lambda: {**scores, **kept}, "scores")
-    files = {f"{part_of(path).value}/{path}": public.read(path) for path in public.list()}
-    cards = {f"{part}/README.md": card for part, card in card_files(NAME, CARDS).items()}
-    written({**files, **cards}, tmp_path)
-    home, offline = tmp_path / "home", {"HF_HUB_OFFLINE": "1"}
-    found = {
-        part: loaded(str(tmp_path / part.value), *wanted, home=home, **offline)
-        for part, wanted in WANTED.items()
-    }
-    check(house, found)
-
-
 def test_scores_are_loaded_though_the_first_has_none(house: House, tmp_path: Path) -> None:
     cards = {"a_first_one": CARDS["open"].model_copy(update={"name": "a_first_one"}), **CARDS}
     folder = tmp_path / "scores"
-    written({**scores_of(house), "README.md": card_files(NAME, cards)["scores"]}, folder)
+    files = {**scores_of(house), "README.md": card_files(NAME, cards)["scores"]}
+    for path, content in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(content)
     home = tmp_path / "home"
     found = loaded(str(folder), "open", "all", home=home, HF_HUB_OFFLINE="1")
     assert found["open"]["rows"] == found["all"]["rows"]
@@ -189,7 +171,9 @@ def test_datasets_reads_each_table_from_the_hub(tmp_path: Path) -> None:
         with noisy_house(store=store) as house:
             house.done(name="one")
             house.done(BOB, "two")
-            transact(house.store.public, lambda: scores_of(house), "scores")
+            scores = scores_of(house)
+            kept = {path.replace("/open.", "/at/old/open."): c for path, c in scores.items()}
+            transact(house.store.public, lambda: {**scores, **kept}, "scores")
             cards = {Part(part): card for part, card in card_files(NAME, CARDS).items()}
             first, again = (list(write_cards(parts, cards)) for _ in range(2))
             assert all("is written" in line for line in first)
