@@ -89,9 +89,7 @@ def test_an_assistant_finds_metrics_and_compares_them(address: str, api: Asking)
     assert (known["simulated"], known["skills"]["counting"]) == (True, "Counting")
     a, b = rows[0]["entry_id"], rows[1]["entry_id"]
     compared, entry = ask(
-        address,
-        ("compare", {"benchmark": "ratings", "a": a, "b": b}),
-        ("entry", {"entry_id": a}),
+        address, ("compare", {"benchmark": "ratings", "a": a, "b": b}), ("entry", {"entry_id": a})
     )
     chosen = compared.structuredContent["rows"][0]
     assert chosen["difference"] == pytest.approx(rows[0]["value"] - rows[1]["value"])

@@ -128,11 +128,7 @@ def test_words_of_a_benchmark_stay_in_their_cell() -> None:
     assert "| not stated |" in text
 
 
-WANTED = {
-    Part.REQUESTS: ["submissions"],
-    Part.SCORES: ["open"],
-    Part.RESULTS: ["boards", "pairs"],
-}
+WANTED = {Part.REQUESTS: ["submissions"], Part.SCORES: ["open"], Part.RESULTS: ["boards", "pairs"]}
 
 
 def check(house: House, found: dict[Part, dict[str, Any]]) -> None:

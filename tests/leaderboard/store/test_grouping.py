@@ -13,13 +13,7 @@ import pytest
 
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
 from leaderboard.store.grouping import Grouping
-from leaderboard.store.interface import (
-    Changes,
-    ConflictError,
-    NotFoundError,
-    Repository,
-    transact,
-)
+from leaderboard.store.interface import Changes, ConflictError, NotFoundError, Repository, transact
 from leaderboard.store.memory import MemoryRepository
 from leaderboard.store.turns import Member, Turns
 from tests.hub.server import HubServer
