@@ -147,13 +147,6 @@ def test_nothing_can_be_written_at_any_address(api: Asking, method: str) -> None
         assert error["code"] == "method_not_allowed"
 
 
-def test_an_image_that_is_not_there_is_told_to_pages_of_any_origin() -> None:
-    client = TestClient(Starlette(routes=picture_routes.routes(Pictures({}, None))))
-    answer = client.get("/v1/images/ratings/a")
-    assert (answer.status_code, answer.json()["error"]["code"]) == (404, "no_image")
-    assert answer.headers["Access-Control-Allow-Origin"] == "*"
-
-
 @pytest.mark.parametrize(
     ("address", "status", "code"),
     [

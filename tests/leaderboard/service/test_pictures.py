@@ -75,6 +75,7 @@ def address(image_id: str = "a/b|orig", width: object = 320) -> str:
 def refusal(answered: httpx.Response) -> tuple[int, str]:
     error = answered.json()["error"]
     assert set(error) == {"code", "message", "hint"}
+    assert answered.headers["Access-Control-Allow-Origin"] == "*"  # Told to pages of any origin.
     return answered.status_code, error["code"]
 
 

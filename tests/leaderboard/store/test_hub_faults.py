@@ -18,7 +18,7 @@ from benchmarks.errors import TransientError
 from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.layout import Part
 from leaderboard.store.hub.repository import HubRepository
-from leaderboard.store.interface import ConflictError, Repository, transact
+from leaderboard.store.interface import Repository, transact
 from tests.hub.faults import Fault, Weather
 from tests.hub.server import HubServer
 from tests.leaderboard.refusing import refused
@@ -142,14 +142,6 @@ def test_what_fails_before_a_commit_is_sent_leaves_no_doubt_and_costs_no_commit(
     with refused("store_unreachable", kind=TransientError):
         mine.commit_onto(base, {"results/1/a.json": b"1"}, "mine")
     assert (hub.tally.commits(name), purse.waited) == (before, 1)
-
-
-def test_a_conflict_is_told_and_changes_nothing(hub: HubServer, private: HubRepository) -> None:
-    hub.spoil(f"{PRIVATE}/commit/", method="POST", conflict=True)
-    with pytest.raises(ConflictError):
-        put(private, {"a": b"1"})
-    assert not private.has("a")
-    put(private, {"a": b"1"})
 
 
 @pytest.mark.parametrize("target", ["/preupload/", "/objects/batch", "/upload/", "/verify"])
