@@ -62,12 +62,7 @@ def test_an_error_reaches_all_and_the_next_tries_again(waiting: threading.Semaph
     assert together.of("key", lambda: 8) == 8
 
 
-def test_other_keys_do_not_wait() -> None:
+def test_other_keys_do_not_wait_and_nothing_is_kept() -> None:
     together: Together[int] = Together()
     assert together.of("outer", lambda: together.of("inner", lambda: 9)) == 9
-
-
-def test_nothing_is_kept() -> None:
-    together: Together[int] = Together()
-    assert together.of("key", lambda: 1) == 1
-    assert together.of("key", lambda: 2) == 2
+    assert [together.of("key", lambda n=n: n) for n in (1, 2)] == [1, 2]  # type: ignore[misc]

@@ -10,10 +10,14 @@ from starlette.testclient import TestClient
 
 from leaderboard.api.routes import routes
 from leaderboard.api.source import Source
+from leaderboard.pages.boards.query import BoardQuery, Choice, resolve
+from leaderboard.pages.items.items_page import Items
+from leaderboard.pages.items.query import ItemsQuery
+from leaderboard.pages.page import Context
 from leaderboard.pages.reading import Reader
 from leaderboard.store.interface import Store
 from tests.leaderboard.pages.items.looked_at import filled
-from tests.leaderboard.pages.synthetic import NOW, cards
+from tests.leaderboard.pages.synthetic import NOW, StubDesk, cards
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,10 @@ class Asking:
         found: dict[str, Any] = answer.json()
         return found
 
+    def rows(self, address: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.table(address)["rows"]
+        return found
+
     def refused(self, address: str, status: int) -> str:
         """The code of a refusal in the one shape."""
         answer = self.client.get(address)
@@ -37,6 +45,16 @@ class Asking:
         error = answer.json()["error"]
         assert set(error) == {"code", "message", "hint"}
         return str(error["code"])
+
+    def choice(self, link: str) -> Choice:
+        """What the page of the boards shows for a query."""
+        return resolve(BoardQuery.from_link(link), self.source.reader.view().boards)
+
+    def items_page(self, **state: str) -> str:
+        """The page of items, as HTML."""
+        own = self.source
+        context = Context(own.reader, own.store.live, StubDesk(), own.cards, lambda: NOW, own.store)
+        return Items(context).answer(ItemsQuery.from_params(state))
 
 
 def asking(store: Store | None = None, of: dict[str, Any] | None = None) -> Asking:
@@ -48,6 +66,10 @@ def asking(store: Store | None = None, of: dict[str, Any] | None = None) -> Aski
     """
     store = filled() if store is None else store
     shown = cards() if of is None else of
-    source = Source(Reader(store, shown, clock=lambda: NOW), store, shown, lambda: NOW, wait_s=0.2)
+    reader = Reader(store, shown, clock=lambda: NOW)
+    return asking_of(Source(reader, store, shown, lambda: NOW, wait_s=0.2))
+
+
+def asking_of(source: Source) -> Asking:
     app = Starlette(routes=routes(source))
     return Asking(source, TestClient(app, "http://made.up", raise_server_exceptions=False))

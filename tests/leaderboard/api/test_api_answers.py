@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import math
 import re
 from html import unescape
+from itertools import count
 from typing import Any
 from urllib.parse import quote
 
@@ -15,11 +17,13 @@ import pytest
 
 from leaderboard.api.operations import LONGEST_QUERY
 from leaderboard.api.routes import OPERATIONS
+from leaderboard.api.tables.boards import as_of
+from leaderboard.api.tables.stored_pairs import stored_pairs
 from leaderboard.pages.boards.arrangement import MOST_COLUMNS, Arrangement
 from leaderboard.pages.boards.columns import columns_of, values_of
 from leaderboard.pages.boards.heatmap import heatmap
 from leaderboard.pages.boards.pair_matrix import pairs
-from leaderboard.pages.boards.query import BoardQuery, Choice, resolve
+from leaderboard.pages.boards.query import BoardQuery
 from leaderboard.pages.boards.view import board_body
 from leaderboard.pages.compare.query import CompareQuery, opponents
 from leaderboard.pages.compare.rows import COLUMNS, shown
@@ -30,22 +34,18 @@ from leaderboard.pages.shown.addresses import metric_address
 from leaderboard.pages.shown.csv_export import board_csv, pairs_csv
 from leaderboard.pages.shown.markup import text
 from leaderboard.pages.shown.tiers import in_tiers
+from leaderboard.pages.skills.found import found_for
+from leaderboard.pages.skills.query import SkillsQuery, resolve
+from leaderboard.pages.skills.view import list_view
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.api.asking import Asking, asking
+from tests.leaderboard.house import CARDS, House
 from tests.leaderboard.pages.index import index_fixture
-from tests.leaderboard.pages.synthetic import METRICS, NOW
+from tests.leaderboard.pages.items.looked_at import LACKS, NOISY, RIGHT, entry_id
+from tests.leaderboard.pages.synthetic import METRICS, NOW, fill
 
-QUERIES = (
-    "",
-    "measure=accuracy~paper",
-    "skill=counting",
-    "skill=counting,colour&measure=accuracy~assay",
-    "skill=counting&skill=colour",
-    "kind=scores",
-    "search=clip,tifa",
-    "untrained=1&search=clip",
-    "search=nobody-is-called-so",
-)
+BOARD = "/v1/boards/ratings"
+FURTHER = "plcc~paper,srcc~assay@counting,cost:seconds"
 
 
 @pytest.fixture(scope="module")
@@ -59,50 +59,55 @@ def csv_of(api: Asking, address: str) -> str:
     return answer.text
 
 
-@pytest.mark.parametrize("query", QUERIES)
-def test_a_board_is_the_one_that_the_page_offers_for_the_same_query(
-    api: Asking, query: str
-) -> None:
+def parquet_of(api: Asking, address: str) -> Any:
+    mark = "&" if "?" in address else "?"
+    return pq.read_table(io.BytesIO(api.client.get(f"{address}{mark}format=parquet").content))
+
+
+# Boards
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "", "measure=accuracy~paper", "skill=counting", "kind=scores", "search=clip,tifa",
+        "skill=counting,colour&measure=accuracy~assay", "skill=counting&skill=colour",
+        "untrained=1&search=clip", "search=nobody-is-called-so",
+    ],
+)  # fmt: skip
+def test_a_board_is_the_one_that_its_page_offers(api: Asking, query: str) -> None:
     view = api.source.reader.view()
-    choice = resolve(BoardQuery.from_link(f"?benchmark=ratings&{query.replace('&skill=', ',')}"),
-                     view.boards)  # fmt: skip
-    everyone = choice.entry_ids()
-    kept = choice.filters.kept(everyone, view.entries, choice.board.card)
+    choice = api.choice(f"?benchmark=ratings&{query.replace('&skill=', ',')}")
+    kept = choice.filters.kept(choice.entry_ids(), view.entries, choice.board.card)
     ranked = in_tiers(view.orders.ranked(choice.board.card, choice.slices(), kept))
     of_page = board_csv(ranked.cells, view.entries, choice.board)
-    assert csv_of(api, f"/v1/boards/ratings?{query}") == of_page
+    assert csv_of(api, f"{BOARD}?{query}") == of_page
     tests = pairs_csv(pairs(ranked, None), view.entries)
-    assert csv_of(api, f"/v1/boards/ratings/pairs?{query}") == tests
+    assert csv_of(api, f"{BOARD}/pairs?{query}") == tests
 
 
-FURTHER = "plcc~paper,srcc~assay@counting,cost:seconds"
-
-
-def laid_out(api: Asking, query: str) -> tuple[Choice, list[str], list[dict[str, Any]]]:
-    """The choice of the page, the metrics in the order of its table, and the rows of the API."""
-    view = api.source.reader.view()
-    choice = resolve(BoardQuery.from_link(f"?benchmark=ratings&{query}"), view.boards)
-    page = board_body(choice, view)
+def laid_out(api: Asking, query: str) -> tuple[list[str], list[dict[str, Any]]]:
+    """The metrics in the order of the page's table, and the rows of the API that it offers."""
+    choice = api.choice(f"?benchmark=ratings&{query}")
+    page = board_body(choice, api.source.reader.view())
     places = {e: page.find(text(metric_address(e))) for e in choice.entry_ids()}
     on_page = sorted((e for e, place in places.items() if place > 0), key=lambda e: places[e])
     linked = re.search(r'href="\./(v1/boards/ratings\?[^"]*format=json)"', page)
     assert linked is not None
-    return choice, on_page, api.table(f"/{unescape(linked[1])}")["rows"]
+    return on_page, api.rows(f"/{unescape(linked[1])}")
 
 
 @pytest.mark.parametrize("sort", ["", "plcc~paper", "-plcc~paper", "srcc~assay@counting",
                                   "cost:seconds", "-cost:seconds"])  # fmt: skip
 @pytest.mark.parametrize("more", ["", "&kind=metric", "&search=clip,tifa"])
-def test_what_is_downloaded_has_the_columns_and_the_order_that_are_on_the_page(
-    api: Asking, sort: str, more: str
-) -> None:
+def test_a_download_has_columns_and_order_of_its_page(api: Asking, sort: str, more: str) -> None:
     query = f"columns={FURTHER}{more}" + (f"&sort={sort}" if sort else "")
-    choice, on_page, rows = laid_out(api, query)
+    on_page, rows = laid_out(api, query)
     assert [row["entry_id"] for row in rows] == on_page
-    view, board = api.source.reader.view(), choice.board
-    shown_ = [values_of(board, one, view.entries) for one in columns_of(board, FURTHER.split(","))]
-    assert len(shown_) == 3
-    for values in shown_:
+    view, board = api.source.reader.view(), api.choice(f"?benchmark=ratings&{query}").board
+    columns = [values_of(board, one, view.entries) for one in columns_of(board, FURTHER.split(","))]
+    assert len(columns) == 3
+    for values in columns:
         key = values.column.key
         for row in rows:
             assert row[key] == values.of(row["entry_id"])
@@ -113,92 +118,109 @@ def test_what_is_downloaded_has_the_columns_and_the_order_that_are_on_the_page(
 
 
 def test_chosen_columns_come_last_in_every_format_and_say_what_they_mean(api: Asking) -> None:
-    address = f"/v1/boards/ratings?columns={FURTHER}"
+    address = f"{BOARD}?columns={FURTHER}"
     names = csv_of(api, address).splitlines()[0].split(",")
-    added = ["plcc~paper", "plcc~paper.ci_low", "plcc~paper.ci_high", "srcc~assay@counting",
-             "srcc~assay@counting.ci_low", "srcc~assay@counting.ci_high", "cost:seconds"]  # fmt: skip
-    assert names[-len(added) :] == added
-    parquet = pq.read_table(io.BytesIO(api.client.get(f"{address}&format=parquet").content))
+    plcc, srcc, cost = FURTHER.split(",")
+    low_high = ("", ".ci_low", ".ci_high")
+    assert names[-7:] == [*(f"{one}{end}" for one in (plcc, srcc) for end in low_high), cost]
+    parquet = parquet_of(api, address)
     assert parquet.column_names == names
-    assert "Pearson r" in parquet.schema.field("plcc~paper").metadata[b"meaning"].decode()
-    assert parquet["cost:seconds"].type == "double"
-    assert "columns" not in api.table(f"/v1/boards/ratings?columns={FURTHER}")["about"]["filters"]
+    assert "Pearson" in parquet.schema.field(plcc).metadata[b"meaning"].decode()
+    assert parquet[cost].type == "double"
+    assert "columns" not in api.table(address)["about"]["filters"]
 
 
 def test_pins_and_pages_are_for_the_eye_and_leave_the_data_as_they_are(api: Asking) -> None:
     pin = "pin=made-up-0003/PickScore,made-up-0002/VQAScore"
-    _, on_page, rows = laid_out(api, pin)
+    on_page, rows = laid_out(api, pin)
     assert [e.rpartition("/")[2] for e in on_page[:2]] == ["PickScore", "VQAScore"]
-    assert rows == api.table("/v1/boards/ratings")["rows"]
-    assert api.refused(f"/v1/boards/ratings?{pin}", 400) == "unknown_parameter"
+    assert rows == api.rows(BOARD)
+    assert api.refused(f"{BOARD}?{pin}", 400) == "unknown_parameter"
 
 
 @pytest.mark.parametrize("query", ["columns=nothing", "sort=nothing", "sort=-nothing"])
-def test_a_column_that_is_not_there_is_refused_and_named_on_the_page(
-    api: Asking, query: str
-) -> None:
-    assert api.refused(f"/v1/boards/ratings?{query}", 400) == "bad_query"
-    view = api.source.reader.view()
-    choice = resolve(BoardQuery.from_link(f"?benchmark=ratings&{query}"), view.boards)
-    assert "No column “nothing”" in choice.remarks[0]
+def test_a_column_that_is_not_there_is_refused_and_named(api: Asking, query: str) -> None:
+    assert api.refused(f"{BOARD}?{query}", 400) == "bad_query"
+    assert "“nothing”" in api.choice(f"?benchmark=ratings&{query}").remarks[0]
 
 
-def test_as_many_columns_as_a_page_may_have_fit_into_the_address_of_its_data(api: Asking) -> None:
+def test_as_many_columns_as_a_page_may_have_fit_into_the_address_of_its_data() -> None:
     longest = ["accuracy~as_printed~held_out~direction@" + "x" * 40 for _ in range(MOST_COLUMNS)]
     query = BoardQuery("ratings", arranged=Arrangement(columns=tuple(longest)))
     assert len(query.to_query()) < LONGEST_QUERY
 
 
 def test_the_values_by_skill_are_those_of_the_heatmap(api: Asking) -> None:
-    view = api.source.reader.view()
-    choice = resolve(BoardQuery("ratings"), view.boards)
+    choice = api.choice("?benchmark=ratings")
     assert choice.selector is not None
-    drawn = heatmap(choice.board, choice.selector, view)
-    rows = api.table("/v1/boards/ratings/skills")["rows"]
+    drawn = heatmap(choice.board, choice.selector, api.source.reader.view())
+    values = [row for row in api.rows(f"{BOARD}/skills") if row["value"] is not None]
     cells = re.findall(r'<td( class="as-best")? style="[^"]*" title="([^"]*)">([^<]*)</td>', drawn)
-    values = [row for row in rows if row["value"] is not None]
     assert len(cells) == len(values) > 30
     shown_values = sorted(value.replace("−", "-") for _, _, value in cells)
     assert shown_values == sorted(f"{row['value']:.2f}" for row in values)
     assert sum(bool(best) for best, _, _ in cells) == sum(row["maybe_best"] for row in values)
 
 
+def test_every_row_says_whether_its_scores_were_computed_here(api: Asking) -> None:
+    kinds = {e.entry_id: e.kind.value for e in api.source.reader.view().entries.values()}
+    assert set(kinds.values()) == {"metric", "scores"}
+    for part in ("", "/skills"):
+        assert all(row["kind"] == kinds[row["entry_id"]] for row in api.rows(f"{BOARD}{part}"))
+    for address in (f"{BOARD}/pairs", "/v1/compare?benchmark=ratings"):
+        for row in api.rows(address):
+            told = (row["kind_a"], row["kind_b"])
+            assert told == (kinds[row["entry_a"]], kinds[row["entry_b"]])
+
+
+def test_every_token_of_a_benchmark_chooses_the_measure_it_names(api: Asking) -> None:
+    rows = api.rows("/v1/benchmarks/graphs")
+    assert len(rows) == 9
+    assert sum(row["headline"] for row in rows) == 1
+    for row in rows:
+        about = api.table(f"/v1/boards/graphs?measure={row['token']}")["about"]
+        assert (about["measure"], about["measure_title"]) == (row["token"], row["title"])
+
+
+def test_the_stored_tests_of_a_headline_are_those_that_would_be_made() -> None:
+    made = House()
+    for place in range(6):
+        ident = made.send(name=f"metric{place}")
+        made.claim(ident)
+        made.finish(ident, 0.3 + 0.1 * place)
+    api = asking(made.store, CARDS)
+    view, choice = api.source.reader.view(), api.choice("?benchmark=open")
+    ranked = in_tiers(view.orders.ranked(choice.board.card, choice.slices()))
+    made_now, stored = pairs(ranked, None), stored_pairs(made.store, choice)
+    assert len(stored) == len(made_now) == 15
+    for one, other in zip(stored, made_now, strict=True):
+        assert one.difference == pytest.approx(other.difference)
+        assert one._replace(difference=0.0) == other._replace(difference=0.0)
+    assert as_of(view) is not None
+
+
+# Comparisons, the index, entries, the queue and the ledger
+
+
 def test_a_comparison_has_the_rows_of_its_page(api: Asking) -> None:
     view = api.source.reader.view()
     pair = opponents(CompareQuery(BoardQuery("ratings")), view)
-    assert pair.a is not None and pair.b is not None
+    assert pair.a is not None
+    assert pair.b is not None
     on_page = shown(pair.choice, pair.a, pair.b, view)
-    rows = api.table("/v1/compare?benchmark=ratings")["rows"]
+    rows = api.rows("/v1/compare?benchmark=ratings")
     of_page = (on_page.chosen, *on_page.skills, *on_page.measures)
     assert [row["shown_as"] for row in rows] == ["chosen", *["skill"] * 5, *["measure"] * 2]
     for row, right in zip(rows, of_page, strict=True):
         assert set(row) == set(COLUMNS)
-        for name, value in right.to_json().items():
-            if name not in row:
-                continue
-            known = None if isinstance(value, float) and not math.isfinite(value) else value
-            assert row[name] == known, name
-
-
-def test_every_row_says_whether_its_scores_were_computed_here(api: Asking) -> None:
-    kinds = {
-        entry.entry_id: entry.kind.value for entry in api.source.reader.view().entries.values()
-    }
-    assert set(kinds.values()) == {"metric", "scores"}
-    for part in ("", "/skills"):
-        rows = api.table(f"/v1/boards/ratings{part}")["rows"]
-        assert {row["kind"] for row in rows} == {"metric", "scores"}
-        assert all(row["kind"] == kinds[row["entry_id"]] for row in rows)
-    for address in ("/v1/boards/ratings/pairs", "/v1/compare?benchmark=ratings"):
-        for row in api.table(address)["rows"]:
-            assert row["kind_a"] == kinds[row["entry_a"]]
-            assert row["kind_b"] == kinds[row["entry_b"]]
+        known = {name: _plain(value) for name, value in right.to_json().items() if name in row}
+        assert {name: row[name] for name in known} == known
 
 
 def test_of_four_metrics_each_two_are_compared(api: Asking) -> None:
-    ids = [row["entry_id"] for row in api.table("/v1/boards/ratings")["rows"][:4]]
+    ids = [row["entry_id"] for row in api.rows(BOARD)[:4]]
     query = "&".join(f"{name}={one}" for name, one in zip("abcd", ids, strict=True))
-    rows = api.table(f"/v1/compare?benchmark=ratings&{query}")["rows"]
+    rows = api.rows(f"/v1/compare?benchmark=ratings&{query}")
     chosen = {(row["entry_a"], row["entry_b"]) for row in rows if row["shown_as"] == "chosen"}
     assert len(chosen) == 6
 
@@ -220,56 +242,40 @@ def test_the_index_is_the_one_of_the_page_under_the_same_weights(query: str) -> 
 
 def test_benchmarks_and_entries_lead_to_everything_that_is_published(api: Asking) -> None:
     view = api.source.reader.view()
-    rows = api.table("/v1/benchmarks")["rows"]
-    assert [row["name"] for row in rows] == list(view.boards)
-    known = {row["entry_id"] for row in api.table("/v1/entries?per_page=1000")["rows"]}
-    assert known == set(view.entries)
-    assert {row["n_entries"] for row in rows if row["name"] == "unused"} == {0}
-    for entry_id in known:
-        about = api.table(f"/v1/entries/{quote(entry_id, safe='')}")["about"]
-        assert about["entry"]["entry_id"] == entry_id
-    first = next(iter(view.entries))
-    whole = api.table(f"/v1/entries/{first}")
-    assert whole["about"]["entry"]["metric"] == view.entries[first].metric
+    benchmarks = {row["name"]: row["n_entries"] for row in api.rows("/v1/benchmarks")}
+    assert (list(benchmarks), benchmarks["unused"]) == (list(view.boards), 0)
+    assert {row["entry_id"] for row in api.rows("/v1/entries?per_page=1000")} == set(view.entries)
+    for one in view.entries:
+        entry = api.table(f"/v1/entries/{quote(one, safe='')}")["about"]["entry"]
+        assert (entry["entry_id"], entry["metric"]) == (one, view.entries[one].metric)
+    first, key = one, ("measure", "variant", "split", "skill")
     values = {
-        (row["benchmark"], row["measure"], row["variant"], row["split"], row["skill"]): row["value"]
-        for row in whole["rows"]
+        (row["benchmark"], *(row[name] for name in key)): row["value"]
+        for row in api.rows(f"/v1/entries/{quote(first, safe='')}")
     }
-    for name, board in view.boards.items():
-        for skill in (None, *board.skills()):
-            for selector in board.selectors(skill):
-                for cell in board.cells(selector, skill):
-                    if cell.entry_id == first:
-                        key = (name, cell.measure, cell.variant, cell.split, cell.skill)
-                        assert values.pop(key) == cell.value
-    assert values == {}
-
-
-def test_every_token_of_a_benchmark_chooses_the_measure_it_names(api: Asking) -> None:
-    rows = api.table("/v1/benchmarks/graphs")["rows"]
-    assert len(rows) == 9 and sum(row["headline"] for row in rows) == 1
-    for row in rows:
-        about = api.table(f"/v1/boards/graphs?measure={row['token']}")["about"]
-        assert about["measure"] == row["token"] and about["measure_title"] == row["title"]
+    published = {
+        (name, *(getattr(cell, one) for one in key)): cell.value
+        for name, board in view.boards.items()
+        for skill in (None, *board.skills())
+        for selector in board.selectors(skill)
+        for cell in board.cells(selector, skill)
+        if cell.entry_id == first
+    }
+    assert values == published != {}
 
 
 def test_the_queue_is_listed_in_the_order_of_the_page(api: Asking) -> None:
-    found = api.table("/v1/queue")
-    states = [row["state"] for row in found["rows"]]
+    rows = api.rows("/v1/queue")
+    states = [row["state"] for row in rows]
     assert states == ["scoring", "queued", "rejected", "failed", "published"]
-    statuses = api.source.reader.statuses()
-    page = queue_table(statuses, api.source.store.live.pulses(), {}, NOW)
+    page = queue_table(api.source.reader.statuses(), api.source.store.live.pulses(), {}, NOW)
     of_page = list(dict.fromkeys(re.findall(r"submission=(made-up-[0-9]+)", page)))
-    assert [row["submission_id"] for row in found["rows"]] == of_page
-    waiting = found["rows"][1]
-    assert (waiting["place"], waiting["of"]) == (1, 1)
-    only = api.table("/v1/queue?state=failed")["rows"]
-    assert [row["state"] for row in only] == ["failed"]
+    assert [row["submission_id"] for row in rows] == of_page
+    assert (rows[1]["place"], rows[1]["of"]) == (1, 1)
+    assert [row["state"] for row in api.rows("/v1/queue?state=failed")] == ["failed"]
 
 
 def test_the_ledger_can_be_verified_from_what_is_answered(api: Asking) -> None:
-    import hashlib
-
     found = api.table("/v1/ledger?per_page=1000")
     raw = api.client.get("/v1/ledger.jsonl").content.splitlines()
     assert hashlib.sha256(raw[-1]).hexdigest() == found["about"]["head"]
@@ -277,50 +283,121 @@ def test_the_ledger_can_be_verified_from_what_is_answered(api: Asking) -> None:
     newest, before = found["rows"][:2]
     assert newest["before"] == hashlib.sha256(raw[-2]).hexdigest()
     assert newest["n"] == before["n"] + 1
-    some = api.table(f"/v1/ledger?subject={newest['subject']}")["rows"]
+    some = api.rows(f"/v1/ledger?subject={newest['subject']}")
     assert {row["subject"] for row in some} == {newest["subject"]}
 
 
-def test_every_format_of_a_table_has_the_same_values(api: Asking) -> None:
-    for address in ("/v1/boards/ratings", "/v1/boards/ratings/skills", "/v1/compare", "/v1/queue"):
-        table = api.table(address)
-        binary = api.client.get(f"{address}?format=parquet").content
-        frame = pq.read_table(io.BytesIO(binary))
-        assert frame.column_names == [column["name"] for column in table["columns"]]
-        of_json = [[_plain(v) for v in row.values()] for row in table["rows"]]
-        of_parquet = [[_plain(v) for v in row.values()] for row in frame.to_pylist()]
-        assert of_parquet == of_json
-        as_csv = pd.read_csv(io.StringIO(csv_of(api, address)), keep_default_na=False)
-        assert len(as_csv) == len(of_json)
+# Every answer
+
+
+@pytest.mark.parametrize("address", [BOARD, f"{BOARD}/skills", "/v1/compare", "/v1/queue"])
+def test_every_format_of_a_table_has_the_same_values(api: Asking, address: str) -> None:
+    table, frame = api.table(address), parquet_of(api, address)
+    assert frame.column_names == [column["name"] for column in table["columns"]]
+    of_json = [[_plain(v) for v in row.values()] for row in table["rows"]]
+    assert [[_plain(v) for v in row.values()] for row in frame.to_pylist()] == of_json
+    as_csv = pd.read_csv(io.StringIO(csv_of(api, address)), keep_default_na=False)
+    assert len(as_csv) == len(of_json)
 
 
 def _plain(value: Any) -> Any:
-    return None if isinstance(value, float) and math.isnan(value) else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def test_each_answer_says_as_of_when_it_is_and_means_every_column(api: Asking) -> None:
     for operation in OPERATIONS:
         if operation.name in {"moved", "entry", "index"} or "{prompt_set}" in operation.path:
             continue
-        path = operation.path.replace("{benchmark}", "ratings")
-        table = api.table(f"/v1{path}")
+        answer = api.client.get(f"/v1{operation.path.replace('{benchmark}', 'ratings')}")
+        table = answer.json()
         assert table["about"]["as_of"], operation.name
-        assert {type(value) for row in table["rows"] for value in row.values()} <= {
-            str, int, float, bool, type(None),
-        }  # fmt: skip
-        assert all(set(row) == {c["name"] for c in table["columns"]} for row in table["rows"])
-        answer = api.client.get(f"/v1{path}")
         assert answer.headers["Assay-As-Of"].startswith("2026-03-01T12:00")
+        names = {column["name"] for column in table["columns"]}
+        for row in table["rows"]:
+            assert set(row) == names
+            assert {type(v) for v in row.values()} <= {str, int, float, bool, type(None)}
 
 
 def test_names_of_strangers_are_no_formula_in_csv_and_escaped_in_json(api: Asking) -> None:
-    answer = api.client.get("/v1/boards/ratings")
-    assert "\u202e" not in answer.text and "\x1b" not in answer.text
-    names = {row["metric"] for row in answer.json()["rows"]}
-    assert set(METRICS) & names == names
-    assert "\u202e" not in csv_of(api, "/v1/boards/ratings")
+    answer = api.client.get(BOARD)
+    for told in (answer.text, csv_of(api, BOARD)):
+        assert "\u202e" not in told
+        assert "\x1b" not in told
+    assert {row["metric"] for row in answer.json()["rows"]} <= set(METRICS)
 
 
 @pytest.mark.parametrize("part", ["", "/pairs", "/skills"])
-def test_a_board_without_results_is_an_empty_table(part: str) -> None:
-    assert asking().table(f"/v1/boards/unused{part}")["rows"] == []
+def test_a_board_without_results_is_an_empty_table(api: Asking, part: str) -> None:
+    assert api.rows(f"/v1/boards/unused{part}") == []
+
+
+A = entry_id(NOISY)
+ITEMS = "/v1/items?benchmark=ratings"
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"a": A}, {"a": A, "b": entry_id(RIGHT)}, {"a": A, "split": "real"},
+        {"a": A, "show": "all", "skill": "spatial"}, {"a": entry_id(LACKS)},
+    ],
+)  # fmt: skip
+def test_the_items_are_those_of_all_pages_in_order(api: Asking, state: dict[str, str]) -> None:
+    told = api.table("&".join([ITEMS, *(f"{name}={value}" for name, value in state.items())]))
+    listed = [row["case_id"] for row in told["rows"]]
+    shown: list[str] = []
+    for page in count(1):
+        html = api.items_page(benchmark="ratings", page=str(page), **state)
+        shown += dict.fromkeys(re.findall(r"[?&;]case=([^&\"]+)", html))
+        if len(shown) >= len(listed) or page > len(listed):
+            break
+    assert shown == listed
+    assert told["about"]["a"] == state["a"] and told["about"]["simulated"]
+
+
+def test_the_page_offers_exactly_its_own_items(api: Asking) -> None:
+    html = api.items_page(benchmark="ratings", a=A, split="real", page="1")
+    address = re.search(r'href="\./(v1/items\?[^"]+format=json)"', html)
+    assert address
+    told = api.table("/" + address[1].replace("&amp;", "&"))
+    assert {row["split"] for row in told["rows"]} == {"real"}
+    assert (told["about"]["split"], told["about"]["show"]) == ("real", "failures")
+
+
+def test_one_case_is_answered_by_itself(api: Asking) -> None:
+    case = api.rows(f"{ITEMS}&a={A}")[0]
+    assert api.rows(f"{ITEMS}&a={A}&case={case['case_id']}") == [case]
+    assert case["a_share"] < 1
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "benchmark=nothing", "a=nothing", f"a={A}&b={A}", "skill=nothing", "split=nothing",
+        "show=nothing", "show=disagreements", "case=nothing",
+    ],
+)  # fmt: skip
+def test_what_the_browser_would_remark_on_is_refused(api: Asking, query: str) -> None:
+    address = ITEMS.replace("benchmark=ratings", query) if "benchmark" in query else ITEMS
+    assert api.refused(f"{address}&{query}", 400) == "bad_query"
+
+
+def test_a_benchmark_without_published_cases_has_no_items() -> None:
+    assert asking(fill(memory_store())).refused(ITEMS, 404) == "no_cases"
+
+
+def test_the_skills_are_those_of_the_list_on_the_page(api: Asking) -> None:
+    known = api.table("/v1/skills?ratings=simulated")
+    assert not known["rows"]
+    skill = next(iter(known["about"]["known"]))
+    query = f"skill={skill}&ratings=simulated"
+    told = api.table(f"/v1/skills?{query}")
+    view = api.source.reader.view()
+    choice = resolve(SkillsQuery(skill=skill, ratings="simulated"), view.boards)
+    found = found_for(choice, api.source.skills.of(view, choice.parts))
+    assert [row["entry_id"] for row in told["rows"]] == [o.entry.entry_id for o in found.placed]
+    assert told["rows"] and told["about"]["skills"] == [skill]
+    offered = query.replace("&", "&amp;")
+    assert f'href="./v1/skills?{offered}&amp;format=csv"' in list_view(choice, found)
+    assert api.refused("/v1/skills?skill=nothing-such", 400) == "bad_query"
+    assert api.refused(f"/v1/skills?{query}&w=nothing:1", 400) == "bad_query"

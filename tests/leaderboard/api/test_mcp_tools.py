@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import anyio
@@ -23,6 +23,7 @@ from tests.leaderboard.api.asking import Asking, asking
 from tests.leaderboard.service.serving import serving
 
 TOOLS = {"list_benchmarks", "board", "compare", "metrics_for_skill", "models", "entry"}
+HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 
 
 @pytest.fixture(scope="module")
@@ -36,51 +37,59 @@ def address(api: Asking) -> Iterator[str]:
         yield f"{found}/mcp"
 
 
-def ask(address: str, *calls: tuple[str, dict[str, Any]]) -> list[Any]:
-    """The answers to some calls; without calls, the tools."""
+def in_session(address: str, ask: Callable[[ClientSession, Any], Awaitable[Any]]) -> Any:
+    """Ask with a session and what it was offered when it began."""
 
-    async def go() -> list[Any]:
+    async def go() -> Any:
         async with streamablehttp_client(address) as (read, write, _):  # noqa: SIM117
             async with ClientSession(read, write) as session:
-                await session.initialize()
-                if not calls:
-                    return list((await session.list_tools()).tools)
-                return [await session.call_tool(name, given) for name, given in calls]
+                return await ask(session, await session.initialize())
 
     return anyio.run(go)
 
 
+def ask(address: str, *calls: tuple[str, dict[str, Any]]) -> list[Any]:
+    async def answers(session: ClientSession, _: Any) -> list[Any]:
+        return [await session.call_tool(name, given) for name, given in calls]
+
+    found: list[Any] = in_session(address, answers)
+    return found
+
+
 def test_there_are_only_tools_that_read_and_each_says_what_it_does(address: str) -> None:
-    tools = ask(address)
+    async def listed(session: ClientSession, offered: Any) -> tuple[Any, list[Any]]:
+        return offered, list((await session.list_tools()).tools)
+
+    offered, tools = in_session(address, listed)
+    assert "metrics" in offered.instructions
+    able = offered.capabilities
+    assert (able.tools is None, able.resources, able.prompts) == (False, None, None)
     assert {tool.name for tool in tools} == TOOLS
     for tool in tools:
         assert tool.annotations.readOnlyHint is True
         assert len(tool.description) > 40
-        for name in tool.inputSchema["properties"]:
-            assert f"{name}: " in tool.description
+        assert all(f"{name}: " in tool.description for name in tool.inputSchema["properties"])
 
 
 @pytest.mark.slow
-def test_an_assistant_finds_the_metrics_for_a_skill_and_compares_them(
-    address: str, api: Asking
-) -> None:
-    found, board = ask(
+def test_an_assistant_finds_metrics_and_compares_them(address: str, api: Asking) -> None:
+    found, board, benchmarks = ask(
         address,
         ("metrics_for_skill", {"skill": "Counting", "ratings": "simulated"}),
         ("board", {"benchmark": "ratings", "limit": 3}),
+        ("list_benchmarks", {}),
     )
-    best = found.structuredContent["rows"]
-    drawn = api.table("/v1/boards/ratings/skills")["rows"]
+    drawn = api.rows("/v1/boards/ratings/skills")
     expected = [r["entry_id"] for r in drawn if r["skill"] == "counting" and r["maybe_best"]]
-    assert [row["entry_id"] for row in best] == expected != []
+    assert [row["entry_id"] for row in found.structuredContent["rows"]] == expected != []
     rows = board.structuredContent["rows"]
-    every = api.table("/v1/boards/ratings")["rows"]
+    every = api.rows("/v1/boards/ratings")
     assert [row["value"] for row in rows] == [row["value"] for row in every[:3]]
+    known = {row["name"]: row for row in benchmarks.structuredContent["rows"]}["ratings"]
+    assert (known["simulated"], known["skills"]["counting"]) == (True, "Counting")
     a, b = rows[0]["entry_id"], rows[1]["entry_id"]
     compared, entry = ask(
-        address,
-        ("compare", {"benchmark": "ratings", "a": a, "b": b}),
-        ("entry", {"entry_id": a}),
+        address, ("compare", {"benchmark": "ratings", "a": a, "b": b}), ("entry", {"entry_id": a})
     )
     chosen = compared.structuredContent["rows"][0]
     assert chosen["difference"] == pytest.approx(rows[0]["value"] - rows[1]["value"])
@@ -88,33 +97,10 @@ def test_an_assistant_finds_the_metrics_for_a_skill_and_compares_them(
     assert json.loads(entry.content[0].text) == entry.structuredContent
 
 
-def test_benchmarks_are_listed_with_their_skills(address: str) -> None:
-    (found,) = ask(address, ("list_benchmarks", {}))
-    rows = {row["name"]: row for row in found.structuredContent["rows"]}
-    assert rows["ratings"]["simulated"] is True
-    assert rows["ratings"]["skills"]["counting"] == "Counting"
+# What is cut, and what is refused
 
 
-def test_nothing_but_tools_is_offered(address: str) -> None:
-    async def go() -> Any:
-        async with streamablehttp_client(address) as (read, write, _):  # noqa: SIM117
-            async with ClientSession(read, write) as session:
-                return await session.initialize()
-
-    offered = anyio.run(go)
-    assert offered.instructions.startswith("Assay tests metrics")
-    assert offered.capabilities.tools is not None
-    assert offered.capabilities.resources is None and offered.capabilities.prompts is None
-
-
-def test_a_site_is_asked_under_whatever_name_it_has(address: str) -> None:
-    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
-    headers = {"Host": "assay.example.org", "Accept": "application/json, text/event-stream"}
-    answer = httpx.post(address, json=call, headers=headers)
-    assert {tool["name"] for tool in answer.json()["result"]["tools"]} == TOOLS
-
-
-def test_of_a_board_with_very_many_metrics_those_are_told_that_may_be_best(
+def test_of_very_many_metrics_the_best_are_told(
     api: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("leaderboard.api.tables.boards.MOST_IN_SKILLS", 5)
@@ -122,7 +108,7 @@ def test_of_a_board_with_very_many_metrics_those_are_told_that_may_be_best(
         board_skills(api.source, Asked({"benchmark": "ratings"}, QueryParams()))
     found = Tools(api.source).metrics_for_skill("counting", "simulated")
     (said,) = found["about"]["remarks"]
-    assert said.startswith("ratings has 12 metrics, too many to test")
+    assert said.startswith("ratings has 12 metrics")
     board = api.source.reader.view().boards["ratings"]
     cells = board.cells(board.selectors("counting")[0], "counting")
     listed = [row["entry_id"] for row in found["rows"] if row["benchmark"] == "ratings"]
@@ -131,15 +117,25 @@ def test_of_a_board_with_very_many_metrics_those_are_told_that_may_be_best(
 
 
 def test_what_is_cut_or_left_out_is_said(api: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = Tools(api.source).metrics_for_skill("t", "simulated")
-    assert "remarks" not in whole["about"] and whole["about"]["rows"] == len(whole["rows"]) > 1
+    tools = Tools(api.source)
+    whole = tools.metrics_for_skill("t", "simulated")
+    n = len(whole["rows"])
+    assert "remarks" not in whole["about"] and whole["about"]["rows"] == n > 1
     monkeypatch.setattr("leaderboard.api.tools.MOST_ROWS", 1)
-    cut = Tools(api.source).metrics_for_skill("t", "simulated")
-    assert len(cut["rows"]) == 1 and cut["about"]["rows"] == len(whole["rows"])
-    assert any(f"1 of {len(whole['rows'])}" in said for said in cut["about"]["remarks"])
+    assert len(tools.board("ratings", limit=10**9)["rows"]) == 1
+    cut = tools.metrics_for_skill("t", "simulated")
+    assert (len(cut["rows"]), cut["about"]["rows"]) == (1, n)
+    assert any(f"1 of {n}" in said for said in cut["about"]["remarks"])
     monkeypatch.setattr("leaderboard.api.tools._MOST_BOARDS", 0)
-    none = Tools(api.source).metrics_for_skill("counting", "simulated")
+    none = tools.metrics_for_skill("counting", "simulated")
     assert "ratings" in none["about"]["remarks"][0] and not none["rows"]
+
+
+def test_a_metric_at_chance_is_named_nowhere(api: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("leaderboard.api.tools.leading_cells", lambda *_: ())
+    found = Tools(api.source).metrics_for_skill("counting", "simulated")
+    assert found["rows"] == []
+    assert any("above chance" in said for said in found["about"]["remarks"])
 
 
 @pytest.mark.parametrize(
@@ -160,24 +156,26 @@ def test_an_error_says_what_is_wrong(
     assert answer.isError and f"[{code}]" in answer.content[0].text
 
 
+# As HTTP
+
+
+def called(address: str, name: str, **given: object) -> dict[str, Any]:
+    params = {"name": name, "arguments": given}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    # A site is asked under whatever name it has.
+    headers = {**HEADERS, "Host": "assay.example.org"}
+    answer = httpx.post(address, content=json.dumps(call), headers=headers)
+    assert answer.status_code == 200
+    found: dict[str, Any] = answer.json()["result"]
+    return found
+
+
 def test_no_stream_is_held_open_and_no_request_is_large(address: str) -> None:
     assert httpx.get(address, headers={"Accept": "text/event-stream"}).status_code == 405
     assert httpx.delete(address).status_code == 405
     large = httpx.post(address, content=b" " * (MOST_BYTES + 1))
-    assert large.status_code == 413 and large.json()["error"]["code"] == "too_large"
+    assert (large.status_code, large.json()["error"]["code"]) == (413, "too_large")
     assert httpx.post(address, content=b"{").status_code in {400, 406}
-
-
-HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-
-
-def called(address: str, name: str, **given: object) -> dict[str, Any]:
-    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-            "params": {"name": name, "arguments": given}}  # fmt: skip
-    answer = httpx.post(address, content=json.dumps(call), headers=HEADERS)
-    assert answer.status_code == 200
-    found: dict[str, Any] = answer.json()["result"]
-    return found
 
 
 @pytest.mark.parametrize(
@@ -185,31 +183,30 @@ def called(address: str, name: str, **given: object) -> dict[str, Any]:
     [gzip.compress(b"0" * 1_000_000), b"[" * 60_000, b"\xff\xfe{}", b'{"id":', b"", b"\x00"],
     ids=["bomb", "deep", "not utf-8", "half", "nothing", "nul"],
 )
-def test_what_is_no_json_is_refused_and_fills_no_log(
+def test_no_json_fills_no_log(
     address: str, content: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     packed = {"Content-Encoding": "gzip"} if content.startswith(b"\x1f") else {}
     answer = httpx.post(address, content=content, headers=HEADERS | packed)
-    assert answer.status_code == 400 and answer.json()["error"]["code"] == "not_json"
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "not_json")
     assert not caplog.records
 
 
-def test_odd_calls_are_answered_in_words_and_fill_no_log(
-    address: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    for given in (
-        {"limit": "x"},
-        {"limit": [1]},
-        {"skill": "\x00" * 1000},
-        {"benchmark": "\ud800"},
-    ):
+def test_odd_calls_are_answered_unlogged(address: str, caplog: pytest.LogCaptureFixture) -> None:
+    odd: list[dict[str, Any]] = [{"limit": "x"}, {"limit": [1]}, {"skill": "\x00" * 1000}]
+    for given in (*odd, {"benchmark": "\ud800"}):
         assert called(address, "board", **{"benchmark": "ratings", **given})["isError"]
     assert called(address, "nothing")["isError"]
     for limit in (-5, 0, 10**30):
         assert len(called(address, "board", benchmark="ratings", limit=limit)["content"]) == 1
-    odd: object
-    for odd in ({"jsonrpc": "2.0", "id": 1, "method": "nothing/at"}, [], 7, {"id": 1}):
-        answer = httpx.post(address, content=json.dumps(odd), headers=HEADERS)
+    calls: tuple[object, ...] = (
+        {"jsonrpc": "2.0", "id": 1, "method": "nothing/at"},
+        [],
+        7,
+        {"id": 1},
+    )
+    for call in calls:
+        answer = httpx.post(address, content=json.dumps(call), headers=HEADERS)
         assert answer.status_code < 500 and "error" in answer.json()
     assert not [record for record in caplog.records if record.name.startswith("mcp")]
 
@@ -225,17 +222,3 @@ def test_a_defect_is_logged_and_says_nothing_of_the_machine(
     assert found["isError"] and "[defect]" in found["content"][0]["text"]
     assert "secret" not in json.dumps(found)
     assert "/root/secret/path" in caplog.text
-
-
-def test_no_answer_has_more_rows_than_it_says(api: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("leaderboard.api.tools.MOST_ROWS", 3)
-    assert len(Tools(api.source).board("ratings", limit=10**9)["rows"]) == 3
-
-
-def test_a_metric_at_chance_is_named_for_no_skill(
-    api: Asking, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("leaderboard.api.tools.leading_cells", lambda *_: ())
-    found = Tools(api.source).metrics_for_skill("counting", "simulated")
-    assert found["rows"] == []
-    assert "ratings: No metric is significantly above chance." in found["about"]["remarks"]

@@ -1,24 +1,33 @@
-"""What authors and operators do with submissions."""
+"""What authors and operators do with submissions, versions, accounts and the policy."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
+from leaderboard.governance.accounts import ASSAY
 from leaderboard.governance.acts import Acts
+from leaderboard.governance.bans import read_bans
+from leaderboard.governance.policy import Allowance, Policy, read_policy
+from leaderboard.governance.versions import superseded_by
 from leaderboard.ledger.chronicle import read_lines, verify
-from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.tidying import tidy_all
 from leaderboard.publication.publisher import Publisher
 from leaderboard.publication.results import read_results, with_draws
 from leaderboard.publication.snapshot import read_snapshot
+from leaderboard.records import Kind
 from leaderboard.states import State
-from leaderboard.store.interface import Changes, Store
-from leaderboard.store.memory import memory_store
+from leaderboard.store.folder import folder_store
+from leaderboard.store.interface import Changes
 from tests.leaderboard.house import ADA, BOB, CARDS, OLGA, OPEN, House
+from tests.leaderboard.made_records import an_event
+from tests.leaderboard.refusing import refused
 
 
 @pytest.fixture
@@ -26,35 +35,52 @@ def house() -> House:
     return House()
 
 
-class Breaking:
-    """A repository that fails at one commit, before or after it is made."""
+class Meddled:
+    """A repository in which something happens just before or after a commit, once."""
 
-    def __init__(self, under: object, message: str, *, after: bool = False) -> None:
-        self._under = under
-        self._message = message
-        self._after = after
-        self.broken = False
+    def __init__(
+        self, under: Any, act: Callable[[], object], message: str = "", *, after: bool = False
+    ) -> None:
+        self._under, self._act, self._message, self._after = under, act, message, after
+        self.met = False
 
-    def __getattr__(self, name: str) -> object:
+    def __getattr__(self, name: str) -> Any:
         return getattr(self._under, name)
 
-    def commit(self, changes: Changes, *, parent: str, message: str) -> str:
-        if message.startswith(self._message) and not self.broken:
-            self.broken = True
-            if self._after:
-                self._under.commit(changes, parent=parent, message=message)  # type: ignore[attr-defined]
-            raise PlatformError("crash", "The process died here.")
-        return self._under.commit(changes, parent=parent, message=message)  # type: ignore[attr-defined, no-any-return]
+    def commit(self, changes: Changes, *, parent: str, message: str) -> Any:
+        if self.met or not message.startswith(self._message):
+            return self._under.commit(changes, parent=parent, message=message)
+        self.met = True
+        if self._after:
+            self._under.commit(changes, parent=parent, message=message)
+        self._act()
+        return self._under.commit(changes, parent=parent, message=message)
+
+
+def die() -> None:
+    raise PlatformError("crash", "The process died here.")
+
+
+def commits_of(house: House, act: Callable[[], object]) -> int:
+    before = int(house.store.public.head())
+    act()
+    return int(house.store.public.head()) - before
+
+
+def held_results(house: House) -> set[str]:
+    """Submissions whose results are held."""
+    return {p.split("/")[1] for p in house.store.private.list("held/") if "/results/" in p}
+
+
+# Taken off and shown again
 
 
 @pytest.mark.parametrize(("act", "state"), [("withdraw", State.WITHDRAWN), ("hide", State.HIDDEN)])
-def test_what_is_taken_off_leaves_the_boards_in_the_same_commit(
-    house: House, act: str, state: State
-) -> None:
+def test_what_is_taken_off_leaves_in_one_commit(house: House, act: str, state: State) -> None:
     kept, gone = house.done(BOB, "blue"), house.done()
-    before = int(house.store.public.head())
-    status = getattr(house.acts, act)(gone, OLGA, "It reads\x1b[31m\nfile\u202enames.")
-    assert int(house.store.public.head()) == before + 1
+    odd = "It reads\x1b[31m\nfile\u202enames."
+    assert commits_of(house, lambda: getattr(house.acts, act)(gone, OLGA, odd)) == 1
+    status = house.ledger.status(gone)
     assert (status.state, status.reason) == (state, "It reads[31m filenames.")
     assert house.shown() == {kept}
     line = read_lines(house.store.public, gone)[-1]
@@ -63,28 +89,22 @@ def test_what_is_taken_off_leaves_the_boards_in_the_same_commit(
 
 def test_an_author_takes_back_their_own_and_nobody_elses(house: House) -> None:
     own, other = house.done(), house.done(BOB, "blue")
-    assert house.acts.withdraw(own, ADA).reason == "Withdrawn by its author."
-    with pytest.raises(SubmitterError) as caught:
+    assert house.acts.withdraw(own, ADA).reason
+    with refused("not_yours"):
         house.acts.withdraw(other, ADA)
-    assert caught.value.code == "not_yours"
     assert house.shown() == {other}
 
 
 def test_a_withdrawal_ends_what_waits_and_what_is_being_worked_on(house: House) -> None:
     waiting, working = house.send(), house.send(name="blue")
     house.claim(working)
-    house.acts.withdraw(waiting, ADA)
-    house.acts.withdraw(working, ADA)
-    with pytest.raises(PlatformError, match="cannot go from withdrawn"):
+    for name in (waiting, working):
+        house.acts.withdraw(name, ADA)
+    with pytest.raises(PlatformError, match="withdrawn"):
         house.finish(working)
-    assert house.shown() == set()
-
-
-def test_a_claim_that_comes_after_a_withdrawal_loses(house: House) -> None:
-    waiting = house.send()
-    house.acts.withdraw(waiting, ADA)
-    with pytest.raises(TransientError, match="was moved to withdrawn"):
+    with pytest.raises(TransientError, match="withdrawn"):
         house.claim(waiting)
+    assert house.shown() == set()
 
 
 @pytest.mark.parametrize("private", [False, True])
@@ -114,47 +134,28 @@ def test_a_rerun_leaves_the_results_where_they_are_until_there_are_others(house:
 def test_operators_must_say_why(house: House, act: str) -> None:
     name = house.done()
     for reason, code in ((" \x00\u200b ", "reason_missing"), ("x" * 501, "reason_too_long")):
-        with pytest.raises(SubmitterError) as caught:
+        with refused(code):
             getattr(house.acts, act)(name, OLGA, reason)
-        assert caught.value.code == code
     assert house.state(name) is State.PUBLISHED
 
 
 def test_an_act_that_loses_its_race_is_checked_against_what_the_other_left(house: House) -> None:
     name = house.done()
-
-    class Interrupted:
-        """Another operator's act comes between reading and committing."""
-
-        done = False
-
-        def __getattr__(self, attribute: str) -> object:
-            return getattr(house.store.public, attribute)
-
-        def commit(self, changes: Changes, *, parent: str, message: str) -> str:
-            if not self.done:
-                self.done = True
-                house.acts.withdraw(name, ADA)
-            return house.store.public.commit(changes, parent=parent, message=message)
-
-    store = replace(house.store, public=Interrupted())  # type: ignore[arg-type]
-    with pytest.raises(SubmitterError) as caught:
-        Acts(store, CARDS, house.clock).hide(name, OLGA, "It is wrong.")
-    assert caught.value.code == "not_now"
+    public: Any = Meddled(house.store.public, lambda: house.acts.withdraw(name, ADA))
+    with refused("not_now"):
+        Acts(replace(house.store, public=public), CARDS, house.clock).hide(name, OLGA, "Wrong.")
     assert house.state(name) is State.WITHDRAWN
     assert verify(house.store.public) == ()
 
 
-# Publishing what is private.
+# Publishing what is private
 
 
 def test_an_author_publishes_results_record_and_boards_in_one_commit(house: House) -> None:
     name = house.done(private=True, description="How it works.")
-    before = int(house.store.public.head())
-    status = house.acts.publish(name, ADA)
-    assert int(house.store.public.head()) == before + 1
-    assert (status.submission.submission_id, status.submission.private) == (name, False)
-    assert Ledger(house.store).status(name).submission.description == "How it works."
+    assert commits_of(house, lambda: house.acts.publish(name, ADA)) == 1
+    own = house.ledger.status(name).submission
+    assert (own.submission_id, own.private, own.description) == (name, False, "How it works.")
     snapshot = read_snapshot(house.store.public)
     assert snapshot is not None
     entry = snapshot.entries[f"{name}/grey"]
@@ -163,19 +164,16 @@ def test_an_author_publishes_results_record_and_boards_in_one_commit(house: Hous
 
 
 def test_published_boards_are_those_of_a_submission_that_was_never_private() -> None:
-    houses = House(), House()
-    public = houses[0].done()
-    private = houses[1].done(private=True)
-    houses[1].acts.publish(private, ADA)
-    boards = [
-        snapshot.boards
-        for house in houses
-        if (snapshot := read_snapshot(house.store.public)) is not None
-    ]
-    told = [
-        [cell.model_dump_json().replace(n, "ID") for cell in b["open"].cells]
-        for b, n in zip(boards, (public, private), strict=True)
-    ]
+    told = []
+    for private in (False, True):
+        house = House()
+        name = house.done(private=private)
+        if private:
+            house.acts.publish(name, ADA)
+        snapshot = read_snapshot(house.store.public)
+        assert snapshot is not None
+        cells = snapshot.boards["open"].cells
+        told.append([cell.model_dump_json().replace(name, "ID") for cell in cells])
     assert told[0] == told[1]
 
 
@@ -187,23 +185,16 @@ def test_private_answers_stay_private_when_results_are_published(house: House) -
     assert len({p for p in public if "/open." in p}) == 3
     own = house.ledger.whole(name)
     runs = [with_draws(house.store, own, r, CARDS) for r in read_results(house.store, own)]
-    assert len(runs) == 2
-    assert all(run.draws is not None and run.draws.resamples[0][0] == 0.5 for run in runs)
-    assert not [p for p in house.store.private.list("held/") if "/results/" in p]
+    assert [run.draws is not None and run.draws.resamples[0][0] for run in runs] == [0.5, 0.5]
+    assert held_results(house) == set()
 
 
-def test_nobody_but_the_author_publishes(house: House) -> None:
+def test_nobody_but_the_author_publishes_and_nothing_by_halves(house: House) -> None:
     name = house.done(private=True)
     for account in (BOB, OLGA):
-        with pytest.raises(SubmitterError) as caught:
+        with refused("not_yours"):
             house.acts.publish(name, account)
-        assert caught.value.code == "not_yours"
-    assert house.state(name) is State.HELD
-
-
-def test_results_on_a_benchmark_not_known_here_are_not_published_by_halves(house: House) -> None:
-    name = house.done(private=True)
-    with pytest.raises(PlatformError, match="that benchmark is not known"):
+    with pytest.raises(PlatformError, match="not known"):
         Acts(house.store, {"open": OPEN}, house.clock).publish(name, ADA)
     assert house.state(name) is State.HELD
     assert house.store.public.list("results/") == ()
@@ -211,47 +202,40 @@ def test_results_on_a_benchmark_not_known_here_are_not_published_by_halves(house
 
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("step", ["draws of private", "publish", "tidy"])
-def test_a_crash_at_any_step_of_publishing_is_repaired_by_the_next_call(
+def test_a_crash_while_publishing_is_repaired_later(
     house: House, step: str, *, after: bool
 ) -> None:
-    name = house.done(private=True)
-    private = Breaking(house.store.private, step, after=after)
-    public = Breaking(house.store.public, step, after=after)
-    store = Store(public, private, house.store.live)  # type: ignore[arg-type]
-    with pytest.raises(PlatformError, match="died here"):
-        Acts(store, CARDS, house.clock).publish(name, ADA)
-    assert public.broken or private.broken
-    assert verify(house.store.public) == ()
+    name, store = house.done(private=True), house.store
+    private: Any = Meddled(store.private, die, step, after=after)
+    public: Any = Meddled(store.public, die, step, after=after)
+    with refused("crash"):
+        dying = replace(store, public=public, private=private)
+        Acts(dying, CARDS, house.clock).publish(name, ADA)
+    assert public.met or private.met
+    assert verify(store.public) == ()
     published = house.state(name) is State.PUBLISHED
     assert house.shown() == ({name} if published else set())
     try:
-        assert Acts(house.store, CARDS, house.clock).publish(name, ADA).state is State.PUBLISHED
+        assert Acts(store, CARDS, house.clock).publish(name, ADA).state is State.PUBLISHED
     except SubmitterError as error:
         assert published and error.code == "not_now"
-    assert house.shown() == {name}
-    assert not [p for p in house.store.private.list("held/") if "/results/" in p]
-    assert verify(house.store.public) == ()
+    assert (house.shown(), held_results(house)) == ({name}, set())
+    assert verify(store.public) == ()
 
 
-def test_held_results_of_a_withdrawn_submission_are_removed(house: House) -> None:
-    name = house.done(private=True)
-    house.acts.withdraw(name, ADA)
-    assert not [p for p in house.store.private.list("held/") if "/results/" in p]
-
-
-def test_tidying_removes_what_is_held_for_nobody_and_nothing_else(house: House) -> None:
-    held, gone = house.done(private=True), house.done(private=True, name="blue")
-    store = replace(house.store, private=Breaking(house.store.private, "tidy"))  # type: ignore[arg-type]
-    with pytest.raises(PlatformError, match="died here"):
-        Acts(store, CARDS, house.clock).withdraw(gone, ADA)
+def test_what_is_held_for_nobody_is_removed_and_nothing_else(house: House) -> None:
+    held, gone, other = (house.done(private=True, name=name) for name in ("a", "b", "c"))
+    house.acts.withdraw(other, ADA)
+    assert held_results(house) == {held, gone}
+    private: Any = Meddled(house.store.private, die, "tidy")
+    with refused("crash"):
+        dying = replace(house.store, private=private)
+        Acts(dying, CARDS, house.clock).withdraw(gone, ADA)
     tidy_all(house.store)
-    results = {p.split("/")[1] for p in house.store.private.list("held/") if "/results/" in p}
-    assert results == {held}
+    assert held_results(house) == {held}
 
 
 def test_boards_of_a_folder_store_follow_too(tmp_path: Path) -> None:
-    from leaderboard.store.folder import folder_store
-
     house = House(store=folder_store(tmp_path))
     first, second = house.done(), house.done(private=True)
     house.acts.publish(second, ADA)
@@ -261,10 +245,12 @@ def test_boards_of_a_folder_store_follow_too(tmp_path: Path) -> None:
     assert verify(house.store.public) == ()
 
 
-# The publisher.
-
-
 def test_the_snapshot_is_built_anew_only_when_the_boards_change(house: House) -> None:
+    house.publisher.publish_cards(house.clock())
+    assert commits_of(house, lambda: house.publisher.publish_cards(house.clock())) == 0
+    snapshot = read_snapshot(house.store.public)
+    assert snapshot is not None
+    assert set(snapshot.boards) == set(CARDS)
     house.done()
     publisher = Publisher(house.store, CARDS)
     first = publisher.snapshot_files(house.clock(), house.ledger.statuses())
@@ -274,12 +260,200 @@ def test_the_snapshot_is_built_anew_only_when_the_boards_change(house: House) ->
     assert publisher.snapshot_files(house.clock(), house.ledger.statuses()) is not first
 
 
-def test_boards_of_new_benchmarks_are_published_once() -> None:
-    house = House(store=memory_store())
-    house.publisher.publish_cards(house.clock())
-    head = house.store.public.head()
-    house.publisher.publish_cards(house.clock())
-    assert house.store.public.head() == head
-    snapshot = read_snapshot(house.store.public)
-    assert snapshot is not None
-    assert set(snapshot.boards) == set(CARDS)
+# Versions of one thing: which of them stands on the boards
+
+
+def states(house: House, *names: str) -> tuple[State, ...]:
+    return tuple(house.state(name) for name in names)
+
+
+REPLACED = (State.SUPERSEDED, State.PUBLISHED)
+
+
+def test_a_new_version_takes_the_place_of_the_old_in_one_commit(house: House) -> None:
+    old, new = house.done(), house.send()
+    house.claim(new)
+    assert commits_of(house, lambda: house.finish(new)) == 1
+    assert (states(house, old, new), house.shown()) == (REPLACED, {new})
+    assert new in house.ledger.events(old)[-1].reason
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ({"account": BOB}, {}),
+        ({"name": "blue"}, {}),
+        ({"kind": Kind.SCORES}, {}),
+        ({"benchmarks": ("open", "closed")}, {"benchmarks": ("open",)}),
+    ],
+    ids=["another author", "another name", "another kind", "fewer benchmarks"],
+)
+def test_what_is_no_version_of_it_stays(house: House, old: Any, new: Any) -> None:
+    first, second = house.done(**old), house.done(**new)
+    assert house.state(first) is house.state(second) is State.PUBLISHED
+    assert house.shown() == {first, second}
+
+
+def test_records_older_than_accounts_are_nobodys_versions(house: House) -> None:
+    first = house.done()
+    (status,) = house.ledger.statuses()
+    nobodys = status.submission.model_copy(update={"account": ""})
+    later = nobodys.model_copy(update={"submission_id": "zzzzzzzz", "received_at": house.clock()})
+    assert first != later.submission_id
+    assert superseded_by(later, [status.model_copy(update={"submission": nobodys})]) == ()
+
+
+@pytest.mark.parametrize("end", ["withdraw", "hide"])
+def test_taking_the_new_version_off_brings_the_one_before_back(house: House, end: str) -> None:
+    first, second, third = house.done(), house.done(), house.done()
+    assert commits_of(house, lambda: getattr(house.acts, end)(third, OLGA, "It was wrong.")) == 1
+    assert (states(house, first, second), house.shown()) == (REPLACED, {second})
+    assert third in house.ledger.events(second)[-1].reason
+
+
+def test_every_version_that_nothing_covers_any_more_comes_back(house: House) -> None:
+    single = {house.done(benchmarks=(name,)) for name in ("open", "closed")}
+    both = house.done()
+    assert house.shown() == {both}
+    house.acts.withdraw(both, ADA)
+    assert house.shown() == single
+
+
+def test_a_hidden_version_shown_again_takes_its_place_back(house: House) -> None:
+    first, second = house.done(), house.done()
+    house.acts.hide(second, OLGA, "To be looked at.")
+    house.acts.show(second, OLGA)
+    assert (states(house, first, second), house.shown()) == (REPLACED, {second})
+
+
+def test_what_is_shown_again_after_a_newer_version_came_is_superseded(house: House) -> None:
+    first = house.done()
+    house.acts.hide(first, OLGA, "To be looked at.")
+    second = house.done()
+    house.acts.show(first, OLGA)
+    assert (states(house, first, second), house.shown()) == (REPLACED, {second})
+
+
+def test_a_rerun_of_an_old_version_does_not_push_out_the_new_one(house: House) -> None:
+    first = house.done()
+    house.acts.rerun(first, OLGA, "New data.")
+    second = house.done()
+    assert house.shown() == {first, second}  # The first is being scored anew and cannot be moved.
+    house.claim(first)
+    house.finish(first)
+    assert (states(house, first, second), house.shown()) == (REPLACED, {second})
+
+
+def test_an_old_version_whose_rerun_failed_gives_way_to_a_new_one(house: House) -> None:
+    first = house.done()
+    house.acts.rerun(first, OLGA, "New data.")
+    house.claim(first)
+    house.fail(first)
+    assert house.shown() == {first}
+    second = house.done()
+    assert (states(house, first, second), house.shown()) == (REPLACED, {second})
+    house.acts.withdraw(second, ADA)
+    assert house.shown() == {first}
+
+
+def test_a_private_version_takes_no_place_before_it_is_published(house: House) -> None:
+    old, new = house.done(), house.done(private=True)
+    assert house.state(old) is State.PUBLISHED
+    house.acts.publish(new, ADA)
+    assert (states(house, old, new), house.shown()) == (REPLACED, {new})
+
+
+def test_withdrawing_what_never_stood_brings_nothing_back(house: House) -> None:
+    first, second, third = house.done(), house.done(), house.send()
+    house.acts.withdraw(third, ADA)
+    house.acts.withdraw(first, ADA)
+    assert house.shown() == {second}
+    assert house.state(first) is State.WITHDRAWN
+
+
+# Banning accounts, and changing the policy
+
+
+def test_a_ban_and_what_it_rejects_are_one_commit_with_the_reason(house: House) -> None:
+    waiting, working, other = house.send(), house.send(name="blue"), house.send(BOB, "green")
+    published = house.done(name="red")
+    house.claim(working)
+    assert commits_of(house, lambda: house.acts.ban(ADA.key, OLGA, "Sent miners.")) == 1
+    assert {key: ban.reason for key, ban in read_bans(house.store.public).items()} == {
+        ADA.key: "Sent miners."
+    }
+    status = house.ledger.status(waiting)
+    assert (status.state, status.code) == (State.REJECTED, "banned")
+    assert "Sent miners." in status.reason
+    assert states(house, working, other) == (State.SCORING, State.QUEUED)
+    assert house.shown() == {published}
+    line = read_lines(house.store.public, ADA.key)[-1]
+    assert (line.action, line.by, line.reason) == ("ban", OLGA.key, "Sent miners.")
+
+
+def test_a_ban_and_its_lifting_leave_private_submissions_as_they_are(house: House) -> None:
+    """What moved in the same commit would be known to be the account's."""
+    _, working, held = (house.send(name=n, private=True) for n in ("red", "green", "blue"))
+    house.claim(working)
+    house.claim(held)
+    house.finish(held)
+    before = house.ledger.whole_statuses()
+    house.acts.ban(ADA.key, OLGA, "Sent miners.")
+    assert house.ledger.whole_statuses() == before
+    house.acts.unban(ADA.key, OLGA, "It was a simulation.")
+    assert house.ledger.whole_statuses() == before
+
+
+def test_a_rerun_of_what_is_published_is_not_rejected(house: House) -> None:
+    name = house.done()
+    house.acts.rerun(name, OLGA, "A new driver.")
+    house.acts.ban(ADA.key, OLGA, "Rude.")
+    assert (house.state(name), house.shown()) == (State.QUEUED, {name})
+
+
+def test_a_lifted_ban_is_in_the_chronicle_and_what_it_rejected_can_be_queued(house: House) -> None:
+    name = house.send()
+    house.acts.ban(ADA.key, OLGA, "A mistake.")
+    with refused("already_banned", "A mistake."):
+        house.acts.ban(ADA.key, OLGA, "Once more.")
+    house.acts.unban(ADA.key, OLGA, "It was one.")
+    assert read_bans(house.store.public) == {}
+    assert [x.action for x in read_lines(house.store.public, ADA.key)] == ["ban", "unban"]
+    again = an_event(State.QUEUED, "ada", house.clock())
+    assert house.ledger.append(name, [again]).state is State.QUEUED
+    assert verify(house.store.public) == ()
+
+
+@pytest.mark.parametrize(
+    ("act", "arguments", "code"),
+    [
+        ("ban", (BOB.key, ADA, "Because."), "not_operator"),
+        ("ban", (BOB.key, None, "Because."), "not_signed_in"),
+        ("ban", (BOB.key, OLGA, " "), "reason_missing"),
+        ("ban", ("bob", OLGA, "Because."), "bad_account"),
+        ("ban", (OLGA.key, OLGA, "Because."), "bad_account"),
+        ("ban", (ASSAY.key, OLGA, "Because."), "bad_account"),
+        ("unban", (BOB.key, OLGA, "Because."), "not_banned"),
+        ("unban", (BOB.key, ADA, "Because."), "not_operator"),
+        ("set_policy", (Policy(), ADA, "Because."), "not_operator"),
+        ("set_policy", (Policy(), OLGA, ""), "reason_missing"),
+    ],
+)
+def test_a_refusal_writes_nothing(
+    house: House, act: str, arguments: tuple[Any, ...], code: str
+) -> None:
+    with refused(code):
+        getattr(house.acts, act)(*arguments)
+    assert house.store.public.list() == ()
+
+
+def test_a_policy_holds_from_the_commit_that_says_why_and_names_every_kind(house: House) -> None:
+    assert read_policy(house.store.public) == Policy()
+    one = Allowance(scored=1, unfinished=1)
+    policy = Policy(period_days=30, allowances={Kind.METRIC: one, Kind.SCORES: one})
+    house.acts.set_policy(policy, OLGA, "A small machine.")
+    assert read_policy(house.store.public) == policy
+    line = read_lines(house.store.public, "policy")[-1]
+    assert (line.action, line.reason) == ("policy", "A small machine.")
+    with pytest.raises(ValidationError, match="scores"):
+        Policy(allowances={Kind.METRIC: one})

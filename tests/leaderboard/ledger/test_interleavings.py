@@ -162,9 +162,7 @@ CASES: Mapping[Callable[[House], Names], str] = {
 
 
 @pytest.mark.parametrize("start", all_slow_but_one(CASES), ids=lambda start: start.__name__)
-def test_who_comes_second_is_judged_by_what_the_first_left(
-    start: Callable[[House], Names],
-) -> None:
+def test_who_comes_second_is_judged_by_what_the_first_left(start: Callable[[House], Names]) -> None:
     for slow, quick in product(CASES[start].split(", "), repeat=2):
         found, refused = at_once(start, DEEDS[slow], DEEDS[quick])
         turns = (slow, quick) if refused else (quick, slow)

@@ -1,120 +1,163 @@
-"""Receiving submissions and moving them from state to state."""
+"""Receiving submissions, moving them from state to state, and removing what is kept for none."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
 from leaderboard.folding import fold
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.records import Event, Kind, Submission
-from leaderboard.states import IN_WORK, LEGEND, TRANSITIONS, State, allowed
+from leaderboard.ledger.orphans import sweep
+from leaderboard.states import State
+from leaderboard.store.interface import Repository, Store, transact
 from leaderboard.store.memory import memory_store
+from tests.leaderboard.house import ADA, House
+from tests.leaderboard.made_records import T0, a_submission, an_event
 
-T0 = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-def a_submission(name: str = "colour-reader-1") -> Submission:
-    return Submission(
-        submission_id=name,
-        kind=Kind.METRIC,
-        name="colour",
-        metrics=("colour",),
-        benchmarks=("demo_croc",),
-        submitter="ada",
-        content_sha256="0" * 64,
-        archive="uploads/0.zip",
-        received_at=T0,
-    )
+OWN = a_submission(submission_id="grey-00001")
+QUEUED = [an_event(State.RECEIVED), an_event(State.QUEUED)]
+CLAIMED = an_event(State.CLAIMED, lease_until=T0 + timedelta(hours=1))
 
 
-def event(state: State, **more: object) -> Event:
-    return Event.model_validate({"at": T0, "state": state, "by": "w1", **more})
+@pytest.fixture
+def store() -> Store:
+    return memory_store()
 
 
-def received(ledger: Ledger) -> None:
-    ledger.receive(a_submission(), b"zip", [event(State.RECEIVED), event(State.QUEUED)])
+@pytest.fixture
+def ledger(store: Store) -> Ledger:
+    made = Ledger(store)
+    made.receive(OWN, b"zip", QUEUED)
+    return made
 
 
-def test_every_state_is_explained_and_has_its_ways_out() -> None:
-    assert set(LEGEND) == set(State)
-    assert set(TRANSITIONS) == {None, *State}
-    reachable = {after for ways in TRANSITIONS.values() for after in ways}
-    assert reachable == set(State)
-
-
-def test_work_always_can_end_or_be_taken_over() -> None:
-    for state in IN_WORK:
-        assert allowed(state, State.FAILED)
-        assert allowed(state, State.CLAIMED)
-
-
-def test_a_received_submission_is_queued_with_its_upload() -> None:
-    ledger = Ledger(memory_store())
-    received(ledger)
+def test_a_received_submission_is_queued_with_its_upload_and_no_second_time(ledger: Ledger) -> None:
+    with pytest.raises(SubmitterError, match="already"):
+        ledger.receive(OWN, b"zip", QUEUED)
     (status,) = ledger.statuses()
-    assert status.state is State.QUEUED
-    assert ledger.upload(status.submission) == b"zip"
-    assert [e.state for e in ledger.events("colour-reader-1")] == [State.RECEIVED, State.QUEUED]
+    assert (status.state, ledger.upload(status.submission)) == (State.QUEUED, b"zip")
+    assert [e.state for e in ledger.events("grey-00001")] == [State.RECEIVED, State.QUEUED]
 
 
-def test_receiving_the_same_id_twice_is_refused() -> None:
-    ledger = Ledger(memory_store())
-    received(ledger)
-    with pytest.raises(SubmitterError, match="exists already"):
-        received(ledger)
-    assert len(ledger.statuses()) == 1
-
-
-def test_an_illegal_transition_is_refused_and_writes_nothing() -> None:
-    store = memory_store()
-    ledger = Ledger(store)
-    received(ledger)
+def test_an_illegal_transition_is_refused_and_writes_nothing(store: Store, ledger: Ledger) -> None:
     before = store.public.head()
-    with pytest.raises(PlatformError, match="cannot go from queued to published"):
-        ledger.append("colour-reader-1", [event(State.PUBLISHED)])
+    with pytest.raises(PlatformError, match="from queued to published"):
+        ledger.append("grey-00001", [an_event(State.PUBLISHED)])
     assert store.public.head() == before
 
 
-def test_a_transition_comes_with_its_files_in_one_commit() -> None:
-    store = memory_store()
-    ledger = Ledger(store)
-    received(ledger)
+def test_a_transition_comes_with_its_files_in_one_commit(store: Store, ledger: Ledger) -> None:
     before = int(store.public.head())
-    ledger.append(
-        "colour-reader-1",
-        [event(State.CLAIMED, lease_until=T0 + timedelta(hours=1)), event(State.SCORING)],
-        also=lambda _: {"extra.json": b"{}"},
-    )
+    events = [CLAIMED, an_event(State.SCORING)]
+    ledger.append("grey-00001", events, also=lambda _: {"extra.json": b"{}"})
     assert int(store.public.head()) == before + 1
     assert store.public.read("extra.json") == b"{}"
-    assert ledger.status("colour-reader-1").state is State.SCORING
+    assert ledger.status("grey-00001").state is State.SCORING
 
 
-def test_only_one_of_two_workers_gets_a_submission() -> None:
-    ledger = Ledger(memory_store())
-    received(ledger)
-    claim = [event(State.CLAIMED, lease_until=T0 + timedelta(hours=1))]
-    ledger.append("colour-reader-1", claim, still=lambda s: s.due(T0))
-    with pytest.raises(TransientError, match="was moved to claimed by w1"):
-        ledger.append("colour-reader-1", claim, still=lambda s: s.due(T0))
+def test_only_one_of_two_workers_gets_a_submission(ledger: Ledger) -> None:
+    ledger.append("grey-00001", [CLAIMED], still=lambda s: s.due(T0))
+    with pytest.raises(TransientError, match="claimed by w1"):
+        ledger.append("grey-00001", [CLAIMED], still=lambda s: s.due(T0))
 
 
 def test_a_lease_that_ran_out_makes_work_claimable_again() -> None:
-    events = [
-        event(State.RECEIVED),
-        event(State.QUEUED),
-        event(State.CLAIMED, lease_until=T0 + timedelta(hours=1)),
-        event(State.SCORING),
-    ]
-    status = fold(a_submission(), events)
+    status = fold(OWN, [*QUEUED, CLAIMED, an_event(State.SCORING)])
     assert status.attempts == 1
-    assert not status.expired(T0 + timedelta(minutes=59))
-    assert status.expired(T0 + timedelta(minutes=61))
+    assert [status.expired(T0 + timedelta(minutes=n)) for n in (59, 61)] == [False, True]
 
 
-def test_asking_for_an_unknown_submission_says_so() -> None:
-    with pytest.raises(SubmitterError, match="no submission 'nobody'"):
-        Ledger(memory_store()).status("nobody")
+def test_asking_for_an_unknown_submission_says_so(store: Store) -> None:
+    with pytest.raises(SubmitterError, match="nobody"):
+        Ledger(store).status("nobody")
+
+
+LATER = T0 + timedelta(days=1, minutes=1)
+DIGEST = "f" * 64
+
+
+@pytest.fixture
+def house() -> House:
+    return House()
+
+
+def lose(house: House, *, private: bool = False) -> str:
+    """A request that kept its content, and then lost its race to the last free place."""
+    wanted = house.send(private=private)
+    calls = iter((False, True))  # It finds nothing before the content is kept.
+
+    def check() -> None:
+        if next(calls):
+            raise SubmitterError("quota_exceeded", "Too many.")
+
+    own = {"submission_id": f"{'private' if private else 'grey'}-ffffffffff",
+           "content_sha256": DIGEST, "archive": f"uploads/{DIGEST}.zip"}  # fmt: skip
+    lost = house.ledger.whole(wanted).model_copy(update=own)
+    with pytest.raises(SubmitterError):
+        house.ledger.receive(lost, b"lost", house.ledger.events(wanted), check=check)
+    return lost.archive
+
+
+def before_the_next_commit(repository: Repository, act: Callable[[], object]) -> None:
+    commit = repository.commit
+
+    def after(*args: Any, **named: Any) -> str:
+        repository.commit = commit  # type: ignore[method-assign]
+        act()
+        return commit(*args, **named)
+
+    repository.commit = after  # type: ignore[method-assign]
+
+
+def files(house: House) -> set[str]:
+    return set(house.store.private.list())
+
+
+@pytest.mark.parametrize("private", [False, True])
+def test_what_a_lost_race_left_is_gone_a_day_later(house: House, private: bool) -> None:
+    house.done(private=True)
+    house.acts.withdraw(house.done(), ADA)
+    archive = lose(house, private=private)
+    left = {archive, *(path for path in files(house) if "ffffffffff" in path)}
+    assert len(left) == (2 if private else 1)
+    needed = files(house) - left
+    sweep(house.store, T0)
+    sweep(house.store, T0 + timedelta(hours=23))
+    assert files(house) > needed | left
+    sweep(house.store, LATER)
+    assert files(house) == needed
+    head = house.store.private.head()
+    sweep(house.store, LATER + timedelta(days=2))
+    assert house.store.private.head() == head  # Nothing to do is no commit.
+
+
+@pytest.mark.parametrize("sent", ["before the sweep looks", "between its look and its removal"])
+def test_whoever_sends_the_same_content_meanwhile_keeps_it(house: House, sent: str) -> None:
+    archive = lose(house)
+    sweep(house.store, T0)
+    ids: list[str] = []
+
+    def send() -> None:
+        ids.append(house.send(archive=archive, content_sha256=DIGEST))
+
+    if sent == "before the sweep looks":
+        before_the_next_commit(house.store.public, lambda: sweep(house.store, LATER))
+        send()
+    else:
+        before_the_next_commit(house.store.private, send)
+        sweep(house.store, LATER)
+    own = house.ledger.whole(ids[0])
+    assert house.ledger.upload(own) == b"lost"
+    sweep(house.store, LATER + timedelta(days=2))
+    assert house.ledger.upload(own) == b"lost"
+
+
+def test_a_store_whose_public_part_is_missing_loses_nothing(house: House) -> None:
+    transact(house.store.private, lambda: {"uploads/a.zip": b"a"}, "kept")
+    for at in (T0, LATER):
+        sweep(house.store, at)
+    assert files(house) == {"uploads/a.zip"}

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
+from typing import Any, cast
 
 import pytest
+from pydantic import BaseModel
 
 from benchmarks.errors import PlatformError
 from leaderboard.ledger.chronicle import read_lines, verify
@@ -16,14 +19,15 @@ from leaderboard.ledger.redaction import (
     public_events,
     public_record,
     whole_events,
-)
+)  # fmt: skip
 from leaderboard.models.model_card import ImagesSeen, ModelCard
-from leaderboard.records import Event, Receipt, Submission
+from leaderboard.records import Receipt, Submission
 from leaderboard.states import State
-from leaderboard.store.interface import Changes
+from leaderboard.store.interface import Changes, Repository
 from tests.leaderboard.house import ADA, OLGA, T0, House, everything
+from tests.leaderboard.made_records import an_event
 
-SECRETS = {
+SECRETS: dict[str, object] = {
     "name": "secretmetric",
     "version": "7.7.7-secretversion",
     "metrics": ("secretmetric",),
@@ -63,16 +67,16 @@ SECRETS = {
 class Recording:
     """A repository that remembers the messages of its commits."""
 
-    def __init__(self, under: object) -> None:
-        self._under = under
+    def __init__(self, under: Any) -> None:
+        self.under = under
         self.messages: list[str] = []
 
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._under, name)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.under, name)
 
-    def commit(self, changes: Changes, *, parent: str, message: str) -> str:
+    def commit(self, changes: Changes, *, parent: str, message: str) -> Any:
         self.messages.append(message)
-        return self._under.commit(changes, parent=parent, message=message)  # type: ignore[attr-defined, no-any-return]
+        return self.under.commit(changes, parent=parent, message=message)
 
 
 def leaks(content: bytes) -> list[str]:
@@ -81,15 +85,31 @@ def leaks(content: bytes) -> list[str]:
     return [*found, *(["ada"] if b'"ada' in lower or b"hub:ada" in lower else [])]
 
 
-def private_house() -> tuple[House, Recording]:
-    house = House()
-    recorder = Recording(house.store.public)
-    return House(store=type(house.store)(recorder, house.store.private, house.store.live)), recorder  # type: ignore[arg-type]
+@pytest.fixture
+def house() -> House:
+    return House()
 
 
-def send(house: House) -> str:
-    more = {key: value for key, value in SECRETS.items() if key != "name"}
-    return house.send(name="secretmetric", private=True, **more)  # type: ignore[arg-type]
+@pytest.fixture
+def recorder(house: House) -> Any:
+    house.store = replace(house.store, public=cast(Repository, Recording(house.store.public)))
+    house.__post_init__()
+    return house.store.public
+
+
+def send(house: House, *, claimed: bool = True) -> str:
+    more: dict[str, Any] = {key: value for key, value in SECRETS.items() if key != "name"}
+    name = house.send(name="secretmetric", private=True, **more)
+    if claimed:
+        house.claim(name)
+    return name
+
+
+def failed(house: House, reason: str = "It broke.", **more: str) -> str:
+    name = house.send(private=True)
+    house.claim(name)
+    house.fail(name, reason, **more)
+    return name
 
 
 def test_every_field_that_tells_of_an_author_is_a_secret_of_the_test() -> None:
@@ -97,15 +117,12 @@ def test_every_field_that_tells_of_an_author_is_a_secret_of_the_test() -> None:
     assert set(SECRETS) == set(Submission.model_fields) - plain - {"received_at"}
 
 
-def test_the_public_repository_says_nothing_of_a_private_submission_in_any_state() -> None:
-    house, recorder = private_house()
+def test_the_public_repository_says_nothing_of_a_private_submission_in_any_state(
+    house: House, recorder: Recording
+) -> None:
     name = send(house)
-    house.claim(name)
-    back = Event(
-        at=house.clock(), state=State.QUEUED, by="w1", reason="secretreason", hint="secret",
-        code="disk_full", fault="world",
-    )  # fmt: skip
-    house.ledger.append(name, [back])
+    told = {"reason": "secretreason", "hint": "secret", "code": "disk_full", "fault": "world"}
+    house.ledger.append(name, [an_event(State.QUEUED, "w1", house.clock(), **told)])
     house.claim(name)
     house.fail(name, "Traceback: secretfile.py", log="secretlog")
     house.acts.rerun(name, OLGA, "secretrerun")
@@ -114,124 +131,101 @@ def test_the_public_repository_says_nothing_of_a_private_submission_in_any_state
     house.acts.hide(name, OLGA, "secrethide")
     house.acts.show(name, OLGA, "secretshow")
     house.acts.withdraw(name, ADA, "secretwithdrawal")
-    second = send(house)
+    second = send(house, claimed=False)
     house.acts.ban(ADA.key, OLGA, "For reasons.")
-    assert Ledger(house.store).status(second).state is State.QUEUED
+    assert house.state(second) is State.QUEUED
     house.claim(second)
     house.fail(second, "hub:ada was banned: For reasons.", code=BANNED)
     house.acts.unban(ADA.key, OLGA, "For others.")
-    public = everything(recorder._under)
-    assert leaks(public.replace(b"hub:ada", b"")) == []  # The ban itself is public.
-    assert b"banned" not in b"".join(
-        recorder._under.read(p)  # type: ignore[attr-defined]
-        for p in house.store.public.list(f"submissions/{second}/")
-    )
-    assert leaks(" ".join(recorder.messages).replace("hub:ada", "").encode()) == []
+    public = everything(recorder.under)
+    messages = " ".join(recorder.messages).encode()
+    for told_ in (public, messages):
+        assert leaks(told_.replace(b"hub:ada", b"")) == []  # The ban itself is public.
+    own = [recorder.read(p) for p in recorder.list(f"submissions/{second}/")]
+    assert b"banned" not in b"".join(own)
     assert name.encode() in public
     assert b"disk_full" in public  # What a reader of the queue is told.
     assert verify(house.store.public) == ()
 
 
-def test_the_same_search_finds_all_of_it_once_its_author_publishes() -> None:
-    house, recorder = private_house()
+def test_the_same_search_finds_all_of_it_once_its_author_publishes(
+    house: House, recorder: Recording
+) -> None:
     name = send(house)
-    house.claim(name)
     house.finish(name)
-    assert leaks(everything(recorder._under)) == []
+    assert leaks(everything(recorder.under)) == []
     house.acts.publish(name, ADA)
-    assert leaks(everything(recorder._under)) == ["secret", "5ec7e7", "7.7.7", "987654", "ada"]
+    assert leaks(everything(recorder.under)) == ["secret", "5ec7e7", "7.7.7", "987654", "ada"]
 
 
-def test_what_was_said_while_it_was_private_stays_so_when_it_is_published() -> None:
-    house, recorder = private_house()
-    name = house.send(private=True)
-    house.claim(name)
-    house.fail(name, "secretreason", log="secretlog")
+def test_what_was_said_while_it_was_private_stays_so_when_it_is_published(
+    house: House, recorder: Recording
+) -> None:
+    name = failed(house, "secretreason", log="secretlog")
     house.acts.rerun(name, OLGA, "Once more.")
     house.claim(name)
     house.finish(name, log="secretlog")
     house.acts.publish(name, ADA)
-    assert leaks(everything(recorder._under)) == ["ada"]
+    assert leaks(everything(recorder.under)) == ["ada"]
     assert [e.log for e in house.ledger.whole_events(name) if e.log] == ["secretlog"] * 2
     assert verify(house.store.public) == ()
 
 
-def test_how_its_authors_work_failed_is_not_public_and_what_hinders_it_from_outside_is() -> None:
-    house = House()
-    name = house.send(private=True)
-    house.claim(name)
-    house.fail(name, "Out of memory.", code="out_of_memory")
+def test_how_its_authors_work_failed_is_not_public(house: House) -> None:
+    name = failed(house, "Out of memory.", code="out_of_memory")
     assert [e.code for e in house.ledger.events(name)] == [""] * 5
     assert house.ledger.whole_status(name).code == "out_of_memory"
 
 
-def test_a_failure_whose_code_was_public_once_still_has_its_reason() -> None:
-    house = House()
-    name = house.send(private=True)
-    house.claim(name)
-    house.fail(name, "It broke.")
+def test_a_failure_whose_code_was_public_once_still_has_its_reason(house: House) -> None:
+    name = failed(house)
     whole, record = house.ledger.whole_events(name), house.ledger.whole(name)
     *before, last = public_events(record, whole)
     older = [*before, last.model_copy(update={"code": "scorer_failed"})]
     assert whole_events(record, older, [whole[-1]])[-1].reason == "It broke."
 
 
-def test_whoever_may_see_it_whole_finds_every_field_and_reason_again() -> None:
-    house = House()
+def test_whoever_may_see_it_whole_finds_every_field_and_reason_again(house: House) -> None:
     name = send(house)
-    house.claim(name)
     house.fail(name, "It broke.", log="Traceback")
     fresh = Ledger(house.store)
-    assert fresh.whole(name).model_dump(include=set(SECRETS)) == {
-        **SECRETS,
-        **{
-            name: SECRETS[name].model_dump()  # type: ignore[attr-defined]
-            for name in ("receipt", "model_card", "images")
-        },
-    }
-    status = fresh.whole_status(name)
+    plain = {k: v.model_dump() if isinstance(v, BaseModel) else v for k, v in SECRETS.items()}
+    assert fresh.whole(name).model_dump(include=set(SECRETS)) == plain
+    status, events = fresh.whole_status(name), fresh.whole_events(name)
     assert (status.submission.account, status.reason) == (ADA.key, "It broke.")
-    assert fresh.whole_events(name)[-1].log == "Traceback"
-    assert [e.state for e in fresh.whole_events(name)] == [e.state for e in fresh.events(name)]
+    assert events[-1].log == "Traceback"
+    assert [e.state for e in events] == [e.state for e in fresh.events(name)]
     assert fresh.upload(fresh.whole(name)).startswith(b"upload")
 
 
-def test_details_of_an_attempt_that_lost_its_race_are_not_shown() -> None:
-    house = House()
+def test_details_of_an_attempt_that_lost_its_race_are_not_shown(house: House) -> None:
     name = house.send(private=True)
     house.claim(name)
-    lost = Event(at=house.clock(), state=State.FAILED, by="w2", reason="Of another worker.")
+    lost = an_event(State.FAILED, "w2", house.clock(), reason="Another's.")
     house.ledger._held.keep_details(house.ledger.whole(name), house.ledger.events(name), [lost])
-    house.fail(name, "Of this worker.")
-    assert [e.reason for e in house.ledger.whole_events(name) if e.reason] == ["Of this worker."]
+    house.fail(name, "Its own.")
+    assert [e.reason for e in house.ledger.whole_events(name) if e.reason] == ["Its own."]
 
 
-def test_a_worker_finds_its_own_lease_in_the_public_state() -> None:
-    house = House()
+def test_a_worker_finds_its_own_lease_in_the_public_state(house: House) -> None:
     name = house.send(private=True)
     house.claim(name)
     status = house.ledger.status(name)
-    assert status.by == "w1"
-    assert status.lease_until is not None
-    assert not status.expired(T0 + timedelta(hours=1))
-    assert status.expired(T0 + timedelta(hours=9))
+    assert (status.by, status.lease_until is None) == ("w1", False)
+    assert [status.expired(T0 + timedelta(hours=hours)) for hours in (1, 9)] == [False, True]
 
 
-def test_ids_are_random_and_of_one_form() -> None:
-    assert len({private_id() for _ in range(100)}) == 100
-    assert all(PRIVATE_ID.fullmatch(private_id()) for _ in range(100))
+def test_ids_are_random_and_of_one_form_and_tell_nothing(house: House) -> None:
+    ids = {private_id() for _ in range(100)}
+    assert len(ids) == 100
+    assert all(PRIVATE_ID.fullmatch(one) for one in ids)
     assert private_id(lambda n: "ab" * n) == "private-ababababab"
-
-
-def test_an_id_that_could_tell_something_is_refused() -> None:
-    house = House()
-    with pytest.raises(PlatformError, match="is no id for a private one"):
+    with pytest.raises(PlatformError, match="no id"):
         house.send(private=True, submission_id="secretmetric-0123456789")
     assert house.store.public.list() == house.store.private.list() == ()
 
 
-def test_a_public_record_is_itself() -> None:
-    house = House()
+def test_a_public_record_is_itself(house: House) -> None:
     public = house.ledger.whole(house.send())
     assert public_record(public) is public
     assert {line.by for line in read_lines(house.store.public, public.submission_id)} == {"ada"}

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import builtins
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import numpy as np
 
+from leaderboard.publication.boards import Snapshot
 from leaderboard.publication.published import Published
+from leaderboard.publication.rebuilding import differences, queue_differences, rebuilt
+from leaderboard.publication.snapshot_file import read_snapshot
 from leaderboard.ranking.draws import Draws
 from leaderboard.records import Submission
-from leaderboard.store.interface import Changes, Repository, Store
+from leaderboard.store.interface import Repository, Store
 from tests.leaderboard import house as houses
-from tests.leaderboard.house import House
+from tests.leaderboard.house import CARDS, House
 
 _DRAWS, _BLOCKS = 40, 20
 
@@ -29,46 +31,33 @@ class Counting:
     def __init__(self, under: Repository) -> None:
         self._under = under
         self.asked: Counter[str] = Counter()
-        self.paths: builtins.list[str] = []
+        self.paths: list[str] = []
 
-    def head(self) -> str:
-        self.asked["head"] += 1
-        return self._under.head()
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._under, name)
 
-    def read(self, path: str) -> bytes:
-        self.asked["read"] += 1
-        self.paths.append(path)
-        return self._under.read(path)
+        def counted(*words: Any, **more: Any) -> Any:
+            self.asked[name] += 1
+            if name == "read":
+                self.paths.append(words[0])
+            return method(*words, **more)
 
-    def fetch(self, path: str, target: Path) -> None:
-        self.asked["fetch"] += 1
-        self._under.fetch(path, target)
-
-    def has(self, path: str) -> bool:
-        self.asked["has"] += 1
-        return self._under.has(path)
-
-    def list(self, prefix: str = "") -> tuple[str, ...]:
-        self.asked["list"] += 1
-        return self._under.list(prefix)
-
-    def commit(self, changes: Changes, *, parent: str, message: str) -> str:
-        self.asked["commit"] += 1
-        return self._under.commit(changes, parent=parent, message=message)
+        return counted
 
     def forget(self) -> None:
         """Count from here."""
         self.asked.clear()
         self.paths.clear()
 
-    def below(self, prefix: str) -> builtins.list[str]:
+    def below(self, prefix: str) -> list[str]:
         """Files read whose paths begin so."""
         return [path for path in self.paths if path.startswith(prefix)]
 
 
 def counted(store: Store) -> tuple[Store, Counting, Counting]:
     """The same store, counting; with its public and its private side."""
-    public, private = Counting(store.public), Counting(store.private)
+    public: Any = Counting(store.public)
+    private: Any = Counting(store.private)
     return replace(store, public=public, private=private), public, private
 
 
@@ -80,10 +69,8 @@ def _noisy(submission: Submission, benchmark: str, value: float, at: datetime) -
     n = len(plain.result.rows)
     shares = rng.normal(0.5, 1.0, (n, _BLOCKS)) / _BLOCKS
     resamples = shares.sum(axis=1, keepdims=True) + 0.1 * rng.normal(size=(n, _DRAWS))
-    rows = tuple(
-        {**row, "value": float(total)}
-        for row, total in zip(plain.result.rows, shares.sum(axis=1), strict=True)
-    )
+    totals = zip(plain.result.rows, shares.sum(axis=1), strict=True)
+    rows = tuple({**row, "value": float(total)} for row, total in totals)
     result = plain.result.model_copy(update={"rows": rows})
     return Published(submission, result, Draws(resamples, shares))
 
@@ -99,3 +86,16 @@ def noisy_house(**more: object) -> Iterator[House]:
 
     with mock.patch.object(houses, "run_of", run_of):
         yield House(**more)  # type: ignore[arg-type]
+
+
+def shown_of(house: House) -> Snapshot:
+    found = read_snapshot(house.store.public)
+    assert found is not None
+    return found
+
+
+def wrong_in(house: House) -> list[str]:
+    """What queue and snapshot have that events and results do not make, or lack."""
+    right = rebuilt(house.store, CARDS, house.clock())
+    boards = differences(read_snapshot(house.store.public), right)
+    return [str(one) for one in (*boards, *queue_differences(house.store))]

@@ -1,4 +1,4 @@
-"""The cases of a benchmark come into the public store once, and only where answers are public."""
+"""What is published beside the boards: the cases of a benchmark, and the hash of scores."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ import pytest
 from benchmarks.cases import cases_path, image_cases, read_cases
 from benchmarks.schema import Answers
 from leaderboard.publication.case_files import CaseFiles
+from leaderboard.publication.score_hash import scores_sha256
 from leaderboard.store.memory import memory_store
 from tests.benchmarks.toy import PAIRS, Toy
-
-PATH = cases_path("toy", "1")
 
 
 class Looked(Toy):
@@ -35,28 +34,58 @@ class Looked(Toy):
         return image_cases(PAIRS, ["p"] * 3, expected, ["said"] * 3, texts={"p": "a pixel"})
 
 
-def test_a_store_without_cases_gets_them_and_one_that_has_them_does_not() -> None:
-    public, toy = memory_store().public, Looked()
+def test_a_store_without_cases_gets_them_once_also_where_a_commit_loses_its_race() -> None:
+    public, toy, path = memory_store().public, Looked(), cases_path("toy", "1")
     files = CaseFiles({"toy": toy}, None)
     found = files.missing(public, ["toy", "toy"])
-    assert list(found) == [PATH]
-    assert read_cases(found[PATH])["pair_id"].tolist() == list(PAIRS)
+    assert list(found) == [path]
+    assert read_cases(found[path])["pair_id"].tolist() == list(PAIRS)
+    assert (files.missing(public, ["toy"]), toy.made) == (found, 1)
     public.commit(found, parent=public.head(), message="cases")
     assert files.missing(public, ["toy"]) == {}
     assert CaseFiles({"toy": Looked()}, None).missing(public, ["toy"]) == {}
 
 
-def test_a_commit_that_loses_its_race_asks_again_and_nothing_is_made_twice() -> None:
-    public, toy = memory_store().public, Looked()
-    files = CaseFiles({"toy": toy}, None)
-    assert files.missing(public, ["toy"]) == files.missing(public, ["toy"])
-    assert toy.made == 1
-
-
 @pytest.mark.parametrize(("public", "made"), [(False, 0), (True, 1)])
-def test_withheld_answers_and_benchmarks_without_cases_have_no_file(
-    public: bool, made: int
-) -> None:
+def test_withheld_answers_and_no_cases_have_no_file(public: bool, made: int) -> None:
     toy = Looked(public=public, none=True)
     assert CaseFiles({"toy": toy}, None).missing(memory_store().public, ["toy"]) == {}
     assert toy.made == made
+
+
+def _of(**scores: float) -> str:
+    return scores_sha256(pd.Series(scores, dtype="float64"))
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"a": 0.1, "b": 0.2}, {"b": 0.2, "a": 0.1}),
+        ({"a": NAN}, {"a": NAN}),
+        # Beyond six digits.
+        *(({"a": x}, {"a": y}) for x, y in ((0.1234564, 0.1234561), (1e30, 1.0000001e30))),
+        ({"a": 0.0}, {"a": -0.0}),
+    ],
+)
+def test_scores_that_are_the_same_have_the_same_hash(one: Any, other: Any) -> None:
+    assert _of(**one) == _of(**other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"a": 0.1, "b": 0.2}, {"a": 0.2, "b": 0.1}),
+        ({"a": 0.1}, {"b": 0.1}),
+        ({"a": NAN}, {"a": 0.0}),
+        ({"a": NAN}, {}),
+        # Within six digits.
+        *(({"a": x}, {"a": y}) for x, y in ((0.123456, 0.123457), (1e-9, 2e-9), (1.0, -1.0))),
+        # Ids cannot run into each other.
+        ({"a:1.00000e+00\n1:b": 2.0}, {"a": 1.0, "b": 2.0}),
+    ],
+)
+def test_scores_that_differ_have_another_hash(one: Any, other: Any) -> None:
+    assert _of(**one) != _of(**other)

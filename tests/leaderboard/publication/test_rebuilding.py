@@ -8,9 +8,13 @@ from typing import Any
 
 import pytest
 
+from benchmarks_perf.made_up_store import NOW, Size, cards_of_size, fill
+from benchmarks_perf.store import publish
+from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.queue_file import QUEUE, Queue, queue_bytes, read_queue
 from leaderboard.publication import rebuilding
 from leaderboard.publication.boards import Board, Snapshot
+from leaderboard.publication.publisher import Publisher
 from leaderboard.publication.rebuilding import (
     differences,
     folded,
@@ -22,8 +26,9 @@ from leaderboard.publication.snapshot_file import PATH, read_snapshot, snapshot_
 from leaderboard.records import Status
 from leaderboard.states import State
 from leaderboard.store.interface import transact
-from tests.leaderboard.house import ADA, BOB, CARDS, House
-from tests.leaderboard.publication.counting import counted, noisy_house
+from leaderboard.store.memory import memory_store
+from tests.leaderboard.house import ADA, BOB, CARDS, OPEN, House
+from tests.leaderboard.publication.counting import counted, noisy_house, shown_of, wrong_in
 
 
 @pytest.fixture
@@ -34,21 +39,14 @@ def house() -> Iterator[House]:
         yield one
 
 
-def shown_of(house: House) -> Snapshot:
-    found = read_snapshot(house.store.public)
-    assert found is not None
-    return found
-
-
-def found_in(house: House) -> list[str]:
-    right = rebuilt(house.store, CARDS, house.clock())
-    return [str(one) for one in differences(read_snapshot(house.store.public), right)]
-
-
 def with_cells(snapshot: Snapshot, change: Callable[[list[Any]], list[Any]]) -> Snapshot:
-    open_board = snapshot.boards["open"]
-    changed = Board(open_board.card, change(list(open_board.cells)))
+    board = snapshot.boards["open"]
+    changed = Board(board.card, change(list(board.cells)))
     return replace(snapshot, boards={**snapshot.boards, "open": changed})
+
+
+def first_with(**change: object) -> Callable[[list[Any]], list[Any]]:
+    return lambda cells: [cells[0].model_copy(update=change), *cells[1:]]
 
 
 @pytest.mark.parametrize(
@@ -56,28 +54,19 @@ def with_cells(snapshot: Snapshot, change: Callable[[list[Any]], list[Any]]) -> 
     [
         (lambda cells: cells[1:], "open: lacks"),
         (lambda cells: [*cells, cells[0]], "open: has"),
-        (
-            lambda cells: [cells[0].model_copy(update={"value": 0.99}), *cells[1:]],
-            "value 0.99 should be",
-        ),
-        (
-            lambda cells: [cells[0].model_copy(update={"rank": 7}), *cells[1:]],
-            "rank 7 should be",
-        ),
-        (
-            lambda cells: [cells[0].model_copy(update={"value": None}), *cells[1:]],
-            "value None should be",
-        ),
+        (first_with(value=0.99), "value 0.99"),
+        (first_with(rank=7), "rank 7"),
+        (first_with(value=None), "value None"),
     ],
     ids=["missing", "extra", "value", "rank", "no value"],
 )
 def test_a_board_that_was_tampered_with_is_found(
     house: House, change: Callable[[list[Any]], list[Any]], said: str
 ) -> None:
-    assert found_in(house) == []
+    assert wrong_in(house) == []
     tampered = snapshot_bytes(with_cells(shown_of(house), change))
     transact(house.store.public, lambda: {PATH: tampered}, "tampered")
-    (found,) = found_in(house)
+    (found,) = wrong_in(house)
     assert said in found
 
 
@@ -87,85 +76,64 @@ def test_an_entry_that_was_tampered_with_is_found(house: House) -> None:
     other = {first.entry_id: first.model_copy(update={"submitter": "mallory", "version": "9"})}
     tampered = snapshot_bytes(replace(shown, entries=other))
     transact(house.store.public, lambda: {PATH: tampered}, "tampered")
-    assert found_in(house) == [
-        f"{second.entry_id}: missing from the boards",
-        f"{first.entry_id}: in the boards with another version, submitter",
-    ]
+    missing, changed = wrong_in(house)
+    assert missing.startswith(f"{second.entry_id}: missing")
+    assert changed.startswith(f"{first.entry_id}: ") and changed.endswith("version, submitter")
 
 
 def test_a_stale_snapshot_is_found_and_no_snapshot_as_well(house: House) -> None:
     stale = house.store.public.read(PATH)
     third = house.done(name="three", benchmarks=("closed",))
     transact(house.store.public, lambda: {PATH: stale}, "an older one")
-    found = found_in(house)
-    assert f"{third}/three: missing from the boards" in found
-    assert any(one.startswith(f"closed: lacks {third}/three by mean") for one in found)
+    found = " ".join(wrong_in(house))
+    assert f"{third}/three: missing" in found and f"closed: lacks {third}/three by mean" in found
     transact(house.store.public, lambda: {PATH: None}, "none")
-    assert found_in(house) == ["snapshot: there is none"]
+    (found,) = wrong_in(house)
+    assert found.startswith("snapshot:")
 
 
 def test_cards_and_boards_that_are_not_known_here_are_named(house: House) -> None:
+    shown, right = shown_of(house), rebuilt(house.store, CARDS, house.clock())
     other = {"closed": CARDS["closed"].model_copy(update={"summary": "Another."})}
-    found = differences(shown_of(house), rebuilt(house.store, other, house.clock()))
-    assert {str(one) for one in found} >= {
-        "closed: shown with another card",
-        "open: a board of a benchmark that is not known here",
-    }
-    lacking = replace(shown_of(house), boards={})
-    right = rebuilt(house.store, CARDS, house.clock())
-    assert [str(one) for one in differences(lacking, right)] == [
-        "open: there is no such board",
-        "closed: there is no such board",
-    ]
+    changed = differences(shown, rebuilt(house.store, other, house.clock()))
+    words = {"closed": "another card", "open": "not known here"}
+    told = " ".join(str(one) for one in changed)
+    assert all(word in told for word in words.values())
+    lacking = [str(one).partition(":")[0] for one in differences(replace(shown, boards={}), right)]
+    assert lacking == ["open", "closed"]
 
 
-def test_rounding_is_no_difference(house: House) -> None:
+def test_rounding_is_none_and_many_are_counted(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shown = shown_of(house)
     moved = with_cells(
         shown, lambda cells: [c.model_copy(update={"value": c.value * (1 + 1e-13)}) for c in cells]
     )
     assert differences(moved, shown) == ()
-
-
-def test_many_differences_are_counted_rather_than_listed(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setattr(rebuilding, "_SHOWN_AT_MOST", 1)
-    shown = shown_of(house)
-    found = differences(replace(shown, entries={}), shown)
-    assert [str(one) for one in found][1:] == ["and more: 1 further differences"]
+    _, more = differences(replace(shown, entries={}), shown)
+    assert str(more).startswith("and more: 1 ")
 
 
 def put_queue(house: House, change: Callable[[tuple[Status, ...]], tuple[Status, ...]]) -> None:
-    public = house.store.public
-    queue = read_queue(public, public.head())
+    queue = read_queue(house.store.public, house.store.public.head())
     content = queue_bytes(Queue(change(queue.statuses), queue.segments))
-    transact(public, lambda: {QUEUE: content}, "tampered")
+    transact(house.store.public, lambda: {QUEUE: content}, "tampered")
 
 
 def test_a_queue_that_was_tampered_with_is_found(house: House) -> None:
     waits = house.send(name="waits")
-    assert queue_differences(house.store) == ()
-    one = house.ledger.statuses()[0].submission.submission_id
-    put_queue(
-        house,
-        lambda all_: (
-            all_[0].model_copy(update={"state": State.HIDDEN, "on_boards": False}),
-            *all_[1:-1],
-        ),
-    )
-    assert [str(found) for found in queue_differences(house.store)] == [
-        f"{waits}: missing from the queue",
-        f"{one}: in the queue with another state, on_boards",
-    ]
-    name = "made-up-00000000"
     own = house.ledger.statuses()[0]
-    invented = own.model_copy(
-        update={"submission": own.submission.model_copy(update={"submission_id": name})}
-    )
-    put_queue(house, lambda all_: (*all_, invented))
-    found = [str(one) for one in queue_differences(house.store)]
-    assert f"{name}: in the queue, though no event put it there" in found
+    hidden = own.model_copy(update={"state": State.HIDDEN, "on_boards": False})
+    put_queue(house, lambda every: (hidden, *every[1:-1]))
+    missing, changed = (str(found) for found in queue_differences(house.store))
+    assert missing.startswith(f"{waits}: missing")
+    assert changed.startswith(f"{own.submission.submission_id}: ")
+    assert changed.endswith("state, on_boards")
+    nobodys = own.submission.model_copy(update={"submission_id": "made-up-00000000"})
+    put_queue(house, lambda every: (*every, own.model_copy(update={"submission": nobodys})))
+    assert any("made-up-00000000: " in str(one) for one in queue_differences(house.store))
 
 
 def test_a_rebuild_reads_neither_queue_nor_snapshot(house: House) -> None:
@@ -178,16 +146,50 @@ def test_a_rebuild_reads_neither_queue_nor_snapshot(house: House) -> None:
 
 def test_a_repair_makes_both_right_and_says_nothing_of_the_rest(house: House) -> None:
     house.send(name="waits")
-    right_queue, entries = house.ledger.statuses(), shown_of(house).entries
+    queue, entries = house.ledger.statuses(), shown_of(house).entries
     broken = {QUEUE: queue_bytes(Queue(())), PATH: None}
     transact(house.store.public, lambda: broken, "lost")
     assert len(queue_differences(house.store)) == 3
-    head = house.store.public.head()
     transact(house.store.public, lambda: repaired(house.store, CARDS, house.clock()), "repair")
-    assert house.store.public.head() != head
-    assert found_in(house) == []
-    assert queue_differences(house.store) == ()
-    assert read_queue(house.store.public, "").statuses == right_queue
-    assert shown_of(house).entries == entries
+    assert wrong_in(house) == []
+    assert (house.ledger.statuses(), shown_of(house).entries) == (queue, entries)
     house.done(ADA, "four")
-    assert found_in(house) == []
+    assert wrong_in(house) == []
+
+
+def test_whoever_knows_fewer_benchmarks_leaves_the_other_boards_alone(house: House) -> None:
+    house.publisher = Publisher(house.store, {"open": OPEN})
+    head, before = house.store.public.head(), shown_of(house)
+    house.publisher.publish_cards(house.clock())
+    assert house.store.public.head() == head
+    third = house.done(name="three", benchmarks=("open",))
+    after = shown_of(house)
+    closed = after.boards["closed"]
+    assert (closed.card, closed.cells) == (
+        before.boards["closed"].card,
+        before.boards["closed"].cells,
+    )
+    assert len(closed.cells) == 2
+    assert {n: e for n, e in after.entries.items() if e.submission_id != third} == before.entries
+    assert after.entries != before.entries
+    house.acts.withdraw(house.done(name="four", benchmarks=("open",)), ADA)
+    assert wrong_in(house) == []
+
+
+def test_the_store_that_loads_are_measured_on_is_as_large_as_it_says_and_right() -> None:
+    size = Size(submissions=10, boards=2, slices=6)
+    store, cards = memory_store(), cards_of_size(size)
+    assert fill(store, size) == 5 * size.submissions
+    assert len(Ledger(store).statuses()) == size.submissions
+    publisher = Publisher(store, cards)
+    publisher.publish_cards(NOW)
+    for entries in (6, 7):
+        shown = read_snapshot(store.public)
+        assert shown is not None
+        assert [len(board.cells) for board in shown.boards.values()] == [entries * 6] * 2
+        assert (differences(shown, rebuilt(store, cards, NOW)), queue_differences(store)) == (
+            (),
+            (),
+        )
+        if entries == 6:
+            publish(store, publisher, size, 20)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.sources.client import httpx
-from leaderboard.service.health import DiskSpace, Level
+from leaderboard.service.health import DiskSpace, Health, Level
 from leaderboard.service.health_routes import routes as health_routes
 from leaderboard.service.looking import HealthWatch
 from leaderboard.store.hub.hub_store import hub_store
@@ -26,6 +26,10 @@ from tests.leaderboard.store.hub_rig import NAME, created, parts_of
 ROOMY = DiskSpace(free_bytes=100 << 30, total_bytes=200 << 30)
 
 
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
 @pytest.fixture
 def hub() -> Iterator[HubServer]:
     with running_hub() as server:
@@ -36,7 +40,9 @@ def hub() -> Iterator[HubServer]:
 def house(hub: HubServer, tmp_path: Path) -> House:
     parts = created(hub, tmp_path / "writer")
     store = replace(memory_store(), public=parts.public, private=parts.private)
-    return House(store, clock=lambda: datetime.now(UTC))
+    made = House(store, clock=now)
+    made.done()
+    return made
 
 
 def requests(hub: HubServer, ask: Callable[[], object]) -> int:
@@ -45,24 +51,23 @@ def requests(hub: HubServer, ask: Callable[[], object]) -> int:
     return len(hub.served) - before
 
 
-def wait_for(done: Callable[[], bool]) -> None:
-    end = time.monotonic() + 120
-    while not done():
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
-def watch_of(hub: HubServer, folder: Path) -> tuple[HealthWatch, Store]:
+def watch_of(
+    hub: HubServer, folder: Path, clock: Callable[[], datetime] | None = now, **more: float
+) -> HealthWatch:
     parts = parts_of(hub, folder)
-    store = Store(parts.public, parts.private, memory_store().live, lambda: datetime.now(UTC))
-    return HealthWatch(store, folder, fresh_for_s=0.0, disk=lambda _: ROOMY), store
+    live = memory_store().live
+    store = Store(parts.public, parts.private, live, clock or parts.client.clock)
+    return HealthWatch(store, folder, disk=lambda _: ROOMY, **more)  # type: ignore[arg-type]
+
+
+def outage(health: Health) -> bool:
+    return (health.status, health.problems[0].code) == (Level.DOWN, "store_unreadable")
 
 
 def test_requests_do_not_grow_with_the_store_and_are_one_where_nothing_changed(
     hub: HubServer, house: House, tmp_path: Path
 ) -> None:
-    house.done()
-    watch, _ = watch_of(hub, tmp_path / "one")
+    watch = watch_of(hub, tmp_path / "one", fresh_for_s=0.0)
     first = requests(hub, watch.health)
     assert watch.health().submissions == {"published": 1}
     assert requests(hub, watch.health) <= 1
@@ -70,41 +75,38 @@ def test_requests_do_not_grow_with_the_store_and_are_one_where_nothing_changed(
         house.done(name=f"m{number}")
     again = requests(hub, watch.health)
     assert watch.health().submissions == {"published": 4}
-    other, _ = watch_of(hub, tmp_path / "two")
+    other = watch_of(hub, tmp_path / "two")
     assert requests(hub, other.health) <= first
     assert again <= first <= 20
 
 
-def test_an_outage_is_told_as_one_and_old_figures_are_not_shown(
-    hub: HubServer, house: House, tmp_path: Path
-) -> None:
-    house.done()
-    watch, _ = watch_of(hub, tmp_path / "one")
+@pytest.mark.usefixtures("house")
+def test_an_outage_is_told_and_no_old_figures(hub: HubServer, tmp_path: Path) -> None:
+    watch = watch_of(hub, tmp_path / "one", fresh_for_s=0.0)
+    never_reached = watch_of(hub, tmp_path / "two", clock=None)
     assert watch.health().status is Level.OK
-    outage = hub.spoil("/", status=503, times=10_000)
+    away = hub.spoil("/", status=503, times=10_000)
     down = watch.health()
-    assert down.status is Level.DOWN
-    assert down.problems[0].code == "store_unreadable"
+    assert outage(down)
     assert down.submissions == {}
     assert hub.token not in down.model_dump_json()
-    outage.times = 0
+    assert outage(never_reached.health())  # and no fault of whoever looks
+    away.times = 0
     assert watch.health().status is Level.OK
 
 
-def test_who_asks_while_a_silent_hub_is_asked_is_told_soon(
-    hub: HubServer, house: House, tmp_path: Path
-) -> None:
-    parts = parts_of(hub, tmp_path / "one")
-    store = Store(parts.public, parts.private, memory_store().live, lambda: datetime.now(UTC))
-    watch = HealthWatch(store, tmp_path, patience_s=0.05, disk=lambda _: ROOMY)
+@pytest.mark.usefixtures("house")
+def test_who_asks_while_a_silent_hub_is_asked_is_told_soon(hub: HubServer, tmp_path: Path) -> None:
+    watch = watch_of(hub, tmp_path / "one", patience_s=0.05)
     silence = hub.spoil("/resolve/", wait_s=60.0)
-    for _ in range(3):
-        down = watch.soon()
-        assert (down.status, down.problems[0].code) == (Level.DOWN, "store_unreadable")
+    assert all(outage(watch.soon()) for _ in range(3))
     assert len(silence.seen) <= 1, "one look is enough"
     silence.released.set()
     assert watch.health().status is Level.OK
-    wait_for(lambda: watch.soon().status is Level.OK)
+    end = time.monotonic() + 120
+    while watch.soon().status is not Level.OK:
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 @pytest.mark.parametrize("how", ["refused", "silent"])
@@ -116,24 +118,13 @@ def test_the_site_says_in_seconds_that_its_hub_is_away(tmp_path: Path, how: str)
             away.listen(50)
         endpoint = f"http://127.0.0.1:{away.getsockname()[1]}"
         store = hub_store(NAME, tmp_path, endpoint=endpoint, token="hf_any")
-        watch = HealthWatch(store, tmp_path, patience_s=1.0)
-        with serving(health_routes(watch)) as site:
+        with serving(health_routes(HealthWatch(store, tmp_path, patience_s=1.0))) as site:
             began = time.monotonic()
-            for path in ("health", "metrics", "health"):
-                reply = httpx.get(f"{site}/{path}", timeout=60.0)
-                assert reply.status_code == (503 if path == "health" else 200)
+            replies = [
+                httpx.get(f"{site}/{path}", timeout=60.0)
+                for path in ("health", "metrics", "health")
+            ]
             assert time.monotonic() - began < 30.0, "it would wait for minutes"
         store.wait_no_more()
-    assert reply.json()["status"] == "down"
-    assert reply.json()["problems"][0]["code"] == "store_unreadable"
-
-
-def test_a_hub_that_was_never_reached_is_an_outage_and_no_fault_of_whoever_looks(
-    hub: HubServer, house: House, tmp_path: Path
-) -> None:
-    parts = parts_of(hub, tmp_path / "one")
-    store = Store(parts.public, parts.private, memory_store().live, parts.client.clock)
-    watch = HealthWatch(store, tmp_path, disk=lambda _: ROOMY)
-    hub.spoil("/", status=503, times=10_000)
-    down = watch.health()
-    assert (down.status, down.problems[0].code) == (Level.DOWN, "store_unreadable")
+    assert [reply.status_code for reply in replies] == [503, 200, 503]
+    assert outage(Health.model_validate(replies[-1].json()))

@@ -6,18 +6,17 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from huggingface_hub.utils import _http
 
 from leaderboard.store.hub.creating import create
 from leaderboard.store.hub.hub_store import HubParts
+from leaderboard.store.hub.repository import HubRepository
 from tests.hub.server import HubServer, running_hub
-from tests.leaderboard.store.grouping_rig import Room
-from tests.leaderboard.store.hub_rig import NAME
+from tests.leaderboard.store.hub_rig import NAME, created
 from tests.processes import running
-
-ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
@@ -27,23 +26,28 @@ def hub() -> Iterator[HubServer]:
 
 
 @pytest.fixture
-def room() -> Room:
-    """Where transactions come together."""
-    return Room()
+def parts(hub: HubServer, tmp_path: Path) -> HubParts:
+    """A new store on the Hub."""
+    return created(hub, tmp_path / "mine")
+
+
+@pytest.fixture
+def private(parts: HubParts) -> HubRepository:
+    """Its repository of uploads, which is one of the Hub's and nothing else."""
+    return parts.private
 
 
 @pytest.fixture
 def hub_apart(tmp_path: Path) -> Iterator[HubParts]:
     """A new store on a Hub in a process of its own, so that its memory is not counted here."""
     command = [sys.executable, "-m", "tests.hub.server", "--port", "0"]
-    with running(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
+    root = Path(__file__).resolve().parents[3]
+    with running(command, cwd=root, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
-        told = dict(
-            server.stdout.readline().strip().removeprefix("export ").split("=", 1) for _ in range(2)
-        )
-        parts = HubParts(
-            NAME, tmp_path / "apart", endpoint=told["HF_ENDPOINT"], token=told["HF_TOKEN"]
-        )
+        lines = [server.stdout.readline().strip().removeprefix("export ") for _ in range(2)]
+        told = dict(line.split("=", 1) for line in lines)
+        endpoint, token = told["HF_ENDPOINT"], told["HF_TOKEN"]
+        parts = HubParts(NAME, tmp_path / "apart", endpoint=endpoint, token=token)
         list(create(parts))
         yield parts
 
@@ -51,8 +55,4 @@ def hub_apart(tmp_path: Path) -> Iterator[HubParts]:
 @pytest.fixture
 def no_rests(monkeypatch: pytest.MonkeyPatch) -> None:
     """The client of the Hub rests for seconds between its own tries of an upload; not here."""
-
-    class _Time:
-        sleep = staticmethod(lambda seconds: None)
-
-    monkeypatch.setattr(_http, "time", _Time)
+    monkeypatch.setattr(_http, "time", SimpleNamespace(sleep=lambda seconds: None))

@@ -1,4 +1,4 @@
-"""Stores on the Hub written for tests, as the tests of this folder use them."""
+"""Stores on the Hub written for tests, and what the tests of stores ask of a repository."""
 
 from __future__ import annotations
 
@@ -12,11 +12,42 @@ import pytest
 from leaderboard.store.hub.creating import create
 from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.spending import Budget, Spending
+from leaderboard.store.interface import Changes, Repository
 from tests.hub.server import HubServer
 
 NAME = "lab/assay"
+PRIVATE = f"{NAME}-submissions"
 NOWHERE = Path(os.devnull) / "nowhere"
 """A folder of a process that remembers nothing: everything is asked anew."""
+
+
+def put(repository: Repository, changes: Changes) -> str:
+    """Commit to the newest version."""
+    return repository.commit(changes, parent=repository.head(), message="m")
+
+
+def contents(repository: Repository) -> dict[str, bytes]:
+    return {path: repository.read(path) for path in repository.list()}
+
+
+class Purse:
+    """A budget that has always enough, and notes what is asked of it."""
+
+    def __init__(self) -> None:
+        self.waited = 0
+        self.asked: list[int] = []
+
+    def wait(self) -> None:
+        self.waited += 1
+
+    def ready(self, commits: int = 1) -> None:
+        self.asked.append(commits)
+
+    def delay(self, commits: int = 1) -> float:
+        return float(commits)
+
+    def penalise(self, seconds: float) -> None:
+        self.asked.append(int(seconds))
 
 
 def parts_of(

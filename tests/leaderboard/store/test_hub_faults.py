@@ -1,45 +1,203 @@
-"""What is read from a Hub that fails, and how long it is left alone: never old in new clothes."""
+"""A Hub that fails: commits are made once or not at all, reads are never old in new clothes."""
 
 from __future__ import annotations
 
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+from huggingface_hub import close_session
 
 from benchmarks.errors import TransientError
-from tests.hub.faults import Weather
+from leaderboard.store.hub.hub_store import HubParts
+from leaderboard.store.hub.layout import Part
+from leaderboard.store.hub.repository import HubRepository
+from leaderboard.store.interface import Repository, transact
+from tests.hub.faults import Fault, Weather
 from tests.hub.server import HubServer
-from tests.leaderboard.store.hub_rig import NAME, created, parts_of
+from tests.leaderboard.refusing import refused
+from tests.leaderboard.store.hub_rig import NAME, PRIVATE, Purse, created, parts_of, put
 
 pytestmark = pytest.mark.usefixtures("no_rests")
-PRIVATE = f"{NAME}-submissions"
+LARGE = bytes(range(256)) * 8000
+
+
+@contextmanager
+def as_soon_as_met(fault: Fault, act: Callable[[], object]) -> Iterator[None]:
+    """Act in another thread once a request met the fault."""
+
+    def run() -> None:
+        while not fault.seen:
+            time.sleep(0.01)
+        act()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    yield
+    thread.join()
+
+
+# Commits
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"drop": True, "done": True},
+        {"status": 503, "done": True},
+        {"drop": True},
+        {"status": 500},
+        {"cut_upload_after": 10},
+        {"cut_after": 5},
+    ],
+    ids=["answer lost", "503 after", "dropped", "500", "upload cut", "answer cut"],
+)
+def test_a_commit_is_made_exactly_once(
+    hub: HubServer, private: HubRepository, fault: dict[str, Any]
+) -> None:
+    before = hub.tally.commits(PRIVATE)
+    hub.spoil(f"{PRIVATE}/commit/", method="POST", **fault)
+    assert put(private, {"a": b"1"}) == hub.repositories[PRIVATE].branches["main"]
+    assert (hub.tally.commits(PRIVATE), private.read("a")) == (before + 1, b"1")
+
+
+def test_a_commit_seen_late_is_not_made_again(hub: HubServer, private: HubRepository) -> None:
+    """The first is still under way while the second is sent: the parent lets one of them in."""
+    before = hub.tally.commits(PRIVATE)
+    hub.spoil(f"{PRIVATE}/commit/", method="POST", drop=True, done=True)
+    hub.spoil(f"{PRIVATE}/commits/", method="GET", status=503, times=4)
+    assert put(private, {"a": b"1"}) == hub.repositories[PRIVATE].branches["main"]
+    assert hub.tally.commits(PRIVATE) == before + 1
+
+
+def test_a_lost_answer_after_which_others_committed_is_found_in_the_history(
+    hub: HubServer, private: HubRepository, tmp_path: Path
+) -> None:
+    head, other = private.head(), parts_of(hub, tmp_path / "other").private
+    hub.spoil(f"{PRIVATE}/commit/", method="POST", drop=True, done=True)
+    looked = hub.spoil(f"{PRIVATE}/commits/", method="GET", wait_s=0.5)
+    with as_soon_as_met(looked, lambda: put(other, {"b": b"2"})):
+        made = private.commit({"a": b"1"}, parent=head, message="m")
+    assert private.read_at("a", made) == b"1"
+    assert private.fresh_head() != made
+    assert private.list() == ("a", "b")
+
+
+@pytest.mark.parametrize("target", ["/resolve/", "/paths-info/", "/preupload/", "/commit/"])
+def test_closed_connections_cost_nothing(
+    hub: HubServer, private: HubRepository, target: str
+) -> None:
+    """The client of the Hub does so where it cannot connect, for all threads at once."""
+    with as_soon_as_met(hub.spoil(f"{PRIVATE}{target}", wait_s=0.2), close_session):
+        put(private, {"a": b"1"})
+    assert (private.read("a"), hub.tally.commits(PRIVATE)) == (b"1", 2)
+
+
+def test_a_refusal_after_a_lost_try_is_no_certain_end(
+    hub: HubServer, private: HubRepository
+) -> None:
+    hub.spoil(f"{PRIVATE}/commit/", status=403)
+    with refused("access_lost", kind=TransientError):
+        put(private, {"a": b"1"})
+    hub.spoil(f"{PRIVATE}/commit/", drop=True)
+    hub.spoil(f"{PRIVATE}/commit/", status=403)
+    with refused("commit_unknown", kind=TransientError):
+        put(private, {"a": b"1"})
+
+
+def test_files_are_put_back_in_bad_weather(hub: HubServer, parts: HubParts, tmp_path: Path) -> None:
+    results = parts.repositories[Part.RESULTS]
+    files = {f"results/{n}/a.json": f"{n}".encode() for n in range(30)}
+    files["results/0/a.scores.parquet"] = b"large"
+    base = put(results, files)
+    half = dict.fromkeys((*files, "results/new/a.json"), b"half")
+    results.commit_onto(base, half, "half")
+    fresh = parts_of(hub, tmp_path / "fresh", pauses=[0.01] * 8).repositories[Part.RESULTS]
+    weather = Weather(0.33, seed=1)
+    hub.faults.weather(weather)
+    made = fresh.commit_onto(base, {"results/mine/a.json": b"1"}, "mine")
+    assert weather.failed > 10
+    hub.faults.clear()
+    assert {path: fresh.read_at(path, made) for path in files} == files
+    assert not fresh.has_at("results/new/a.json", made)
+
+
+@pytest.mark.parametrize("fault", [{"status": 503}, {"drop": True}], ids=["503", "dropped"])
+def test_what_fails_before_a_commit_is_sent_leaves_no_doubt_and_costs_no_commit(
+    hub: HubServer, parts: HubParts, tmp_path: Path, fault: dict[str, Any]
+) -> None:
+    name, path = f"{NAME}-results", "results/0/a.scores.parquet"
+    results = parts.repositories[Part.RESULTS]
+    base = put(results, {path: b"whole"})
+    results.commit_onto(base, {path: b"half"}, "half")
+    before, purse = hub.tally.commits(name), Purse()
+    mine = parts_of(hub, tmp_path / "other", budget=purse).repositories[Part.RESULTS]
+    hub.spoil(f"{name}/paths-info/main", times=500, **fault)
+    with refused("store_unreachable", kind=TransientError):
+        mine.commit_onto(base, {"results/1/a.json": b"1"}, "mine")
+    assert (hub.tally.commits(name), purse.waited) == (before, 1)
+
+
+@pytest.mark.parametrize("target", ["/preupload/", "/objects/batch", "/upload/", "/verify"])
+def test_an_upload_is_whole_in_the_end(
+    hub: HubServer, private: HubRepository, tmp_path: Path, target: str
+) -> None:
+    (tmp_path / "big").write_bytes(LARGE)
+    faults = hub.spoil(target, cut_upload_after=100), hub.spoil(target, status=503)
+    put(private, {"a.zip": tmp_path / "big"})
+    assert private.read("a.zip") == LARGE
+    assert all(fault.seen for fault in faults)
+
+
+def test_a_slow_answer_is_given_up(
+    hub: HubServer, private: HubRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head, before = private.head(), hub.tally.commits(PRIVATE)
+    monkeypatch.setattr("benchmarks.sources.client._COMMIT_READ_S", 0.3)
+    hub.spoil(f"{PRIVATE}/commit/", method="POST", reply_after_s=30.0)
+    made = private.commit({"a": b"1"}, parent=head, message="m")
+    assert (made, hub.tally.commits(PRIVATE)) == (private.fresh_head(), before + 1)
+
+
+def test_files_of_equal_content_go_up_together(hub: HubServer, parts: HubParts) -> None:
+    for round_ in range(5):
+        content = bytes([round_]) * 200_000
+        files = {f"boards/{round_}-{name}.parquet": content for name in range(4)}
+        put(parts.public, files)
+        assert all(parts.public.read(path) == content for path in files)
+    assert [each.status for each in hub.served if each.method == "PUT"] == [200] * 5
+
+
+# Reads
 
 
 @pytest.mark.parametrize("target", ["tree/", "commits/"])
-def test_a_page_of_something_else_in_place_of_a_listing_is_asked_for_again(
-    hub: HubServer, tmp_path: Path, target: str
+def test_an_empty_page_in_place_of_a_listing_is_asked_for_again(
+    hub: HubServer, private: HubRepository, tmp_path: Path, target: str
 ) -> None:
-    repository = created(hub, tmp_path).private
-    repository.commit({"b/a": b"1"}, parent=repository.head(), message="m")
-    fault = hub.spoil(f"{PRIVATE}/{target}", status=200)  # with an empty body
+    put(private, {"b/a": b"1"})
+    fault = hub.spoil(f"{PRIVATE}/{target}", status=200)
     other = parts_of(hub, tmp_path / "other").private
     assert other.list("b/") == ("b/a",)
     assert len(list(other.client.history(other.name))) == 3
     assert len(fault.seen) == 1
 
 
-def test_an_outage_is_an_error_and_never_an_old_file(hub: HubServer, tmp_path: Path) -> None:
-    parts = created(hub, tmp_path)
+def test_an_outage_is_an_error_and_never_an_old_file(hub: HubServer, parts: HubParts) -> None:
     public = parts.public
-    public.commit(
-        {"queue.json": b"old", "snapshot.parquet": b"old"}, parent=public.head(), message="m"
-    )
-    assert (public.read("queue.json"), public.read("snapshot.parquet")) == (b"old", b"old")
+    old = {"queue.json": b"old", "snapshot.parquet": b"old"}
+    put(public, old)
+    assert {path: public.read(path) for path in old} == old
     hub.faults.weather(Weather(1.0))
     for ask in (public.head, lambda: public.read("queue.json"), lambda: public.list("results/")):
-        with pytest.raises(TransientError, match="cannot be reached") as failed:
+        with refused("store_unreachable", kind=TransientError):
             ask()
-        assert failed.value.code == "store_unreachable"
     with pytest.raises(TransientError):
         public.commit({"queue.json": b"new"}, parent=public.decisive.name, message="m")
     hub.faults.clear()
@@ -48,104 +206,121 @@ def test_an_outage_is_an_error_and_never_an_old_file(hub: HubServer, tmp_path: P
 
 def test_a_version_is_remembered_for_a_moment_only(hub: HubServer, tmp_path: Path) -> None:
     now = [0.0]
-    parts = created(hub, tmp_path, fresh_for_s=2.0)
-    repository = parts.private
-    repository._steady = lambda: now[0]
-    repository.forget_head()
-    repository.commit({"a": b"1"}, parent=repository.fresh_head(), message="m")
+    private = created(hub, tmp_path, fresh_for_s=2.0).private
+    private._steady = lambda: now[0]
+    private.forget_head()
+    put(private, {"a": b"1"})
     asked = len(hub.served)
-    assert repository.read("a") == b"1"
-    assert len(hub.served) == asked
+    assert (private.read("a"), len(hub.served)) == (b"1", asked)
     hub.faults.weather(Weather(1.0))
     now[0] = 2.5
     with pytest.raises(TransientError):
-        repository.read("a")
+        private.read("a")
 
 
 def test_an_answer_to_what_was_asked_before_a_change_is_not_remembered_after_it(
-    hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    hub: HubServer, parts: HubParts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    repository = created(hub, tmp_path, fresh_for_s=60.0).private
-    old, ask = repository.fresh_head(), repository.client.head
+    private = parts_of(hub, tmp_path / "reader", fresh_for_s=60.0).private
+    old, ask = private.fresh_head(), private.client.head
 
     def told_meanwhile(name: str) -> str:
         answer = ask(name)
-        other = parts_of(hub, tmp_path / "other").private
-        other.commit({"a": b"1"}, parent=other.head(), message="m")
-        repository.forget_head()  # a webhook
+        put(parts.private, {"a": b"1"})
+        private.forget_head()  # a webhook
         return answer
 
-    monkeypatch.setattr(repository.client, "head", told_meanwhile)
-    assert repository.fresh_head() == old
+    monkeypatch.setattr(private.client, "head", told_meanwhile)
+    assert private.fresh_head() == old
     monkeypatch.undo()
-    assert repository.head() != old
-    assert repository.read("a") == b"1"
+    assert private.head() != old
+    assert private.read("a") == b"1"
 
 
 @pytest.mark.parametrize("cut", [0, 1, 700_000, 1_500_000])
-def test_a_download_that_is_cut_goes_on_where_it_stopped(
-    hub: HubServer, tmp_path: Path, cut: int
+def test_a_cut_download_goes_on(
+    hub: HubServer, private: HubRepository, tmp_path: Path, cut: int
 ) -> None:
-    repository = created(hub, tmp_path).private
-    content = bytes(range(256)) * 8000
-    repository.commit({"a.zip": content}, parent=repository.head(), message="m")
+    put(private, {"a.zip": LARGE})
     hub.spoil("/content/", method="GET", cut_after=cut, times=2)
-    repository.fetch("a.zip", tmp_path / "copy")
-    assert (tmp_path / "copy").read_bytes() == content
-    assert hub.sent("/content/") < len(content) + 3 * 65536
+    private.fetch("a.zip", tmp_path / "copy")
+    assert (tmp_path / "copy").read_bytes() == LARGE
+    assert hub.sent("/content/") < len(LARGE) + 3 * 65536
 
 
-def test_a_download_that_fails_for_good_leaves_no_file(hub: HubServer, tmp_path: Path) -> None:
-    repository = created(hub, tmp_path).private
-    repository.commit({"a.zip": bytes(300_000)}, parent=repository.head(), message="m")
+def test_a_failed_download_leaves_no_file(
+    hub: HubServer, private: HubRepository, tmp_path: Path
+) -> None:
+    put(private, {"a.zip": LARGE})
     hub.spoil("/content/", method="GET", cut_after=10, times=50)
     with pytest.raises(TransientError):
-        repository.fetch("a.zip", tmp_path / "copy")
+        private.fetch("a.zip", tmp_path / "copy")
     assert not (tmp_path / "copy").exists()
 
 
-def test_a_hub_that_asks_for_a_pause_gets_it(hub: HubServer, tmp_path: Path) -> None:
+def test_a_hub_that_wants_a_pause_gets_it(hub: HubServer, parts: HubParts, tmp_path: Path) -> None:
     slept: list[float] = []
-    created(hub, tmp_path)
-    repository = parts_of(hub, tmp_path, sleep=slept.append).private
+    private = parts_of(hub, tmp_path, sleep=slept.append).private
     hub.spoil(f"{PRIVATE}/resolve/", status=429, headers={"Retry-After": "7"})
-    repository.head()
-    assert slept == [7.0]
-    slept.clear()
-    hub.spoil(
-        f"{PRIVATE}/commit/",
-        status=429,
-        headers={"RateLimit": '"commits";r=0;t=31', "Retry-After": "2"},
-    )
-    repository.commit({"a": b"1"}, parent=repository.head(), message="m")
-    assert slept == [32.0]
+    head = private.head()
+    limit = {"RateLimit": '"commits";r=0;t=31', "Retry-After": "2"}
+    hub.spoil(f"{PRIVATE}/commit/", status=429, headers=limit)
+    private.commit({"a": b"1"}, parent=head, message="m")
+    assert slept == [7.0, 32.0]
 
 
-def test_a_hub_that_asks_for_a_long_pause_is_left_alone(hub: HubServer, tmp_path: Path) -> None:
-    class Budget:
-        told: float = 0.0
-
-        def wait(self) -> None:
-            pass
-
-        def ready(self, commits: int = 1) -> None:
-            pass
-
-        def delay(self, commits: int = 1) -> float:
-            return 0.0
-
-        def penalise(self, seconds: float) -> None:
-            self.told = seconds
-
-    budget = Budget()
-    created(hub, tmp_path)
-    repository = parts_of(hub, tmp_path, budget=budget).private
+def test_a_hub_in_need_of_rest_is_left_alone(
+    hub: HubServer, parts: HubParts, tmp_path: Path
+) -> None:
+    purse = Purse()
+    private = parts_of(hub, tmp_path, budget=purse).private
     hub.commit_limit.quota = 1
-    repository.commit({"a": b"0"}, parent=repository.head(), message="m")
+    put(private, {"a": b"0"})
     hub.commit_limit.says = "rate limit for repository commits ({quota} per hour)"
-    head, asked = repository.head(), len(hub.asked(f"{PRIVATE}/commit/", "POST"))
-    with pytest.raises(TransientError, match="takes no more requests") as refused:
-        repository.commit({"a": b"1"}, parent=head, message="m")
-    assert refused.value.code == "store_busy"
+    asked = len(hub.asked(f"{PRIVATE}/commit/", "POST"))
+    with refused("store_busy", kind=TransientError):
+        put(private, {"a": b"1"})
     assert len(hub.asked(f"{PRIVATE}/commit/", "POST")) == asked + 1
-    assert budget.told > 3000
+    assert purse.asked[-1] > 3000
+
+
+# Many writers
+
+
+def together(work: Callable[[int], None], n: int) -> None:
+    with ThreadPoolExecutor(n) as pool:
+        list(pool.map(work, range(n)))
+
+
+def add(store: Repository, name: str) -> None:
+    """One line of a log that all write, and two files of its own."""
+
+    def change() -> dict[str, bytes]:
+        done = store.read("log") if store.has("log") else b""
+        files = {f"results/{name}/a.json": b"{}", f"results/{name}/a.scores.parquet": name.encode()}
+        return {"log": done + f"{name}\n".encode(), **files}
+
+    transact(store, change, "add", attempts=500, sleep=lambda _: None)
+
+
+def assert_each_landed_once(parts: HubParts, names: list[str]) -> None:
+    assert Counter(parts.public.read("log").decode().split()) == Counter(names)
+    assert len(parts.public.list("results/")) == 2 * len(names)
+    for name in names:
+        assert parts.public.read(f"results/{name}/a.scores.parquet") == name.encode()
+
+
+def test_bad_weather_loses_and_doubles_nothing(
+    hub: HubServer, parts: HubParts, tmp_path: Path
+) -> None:
+    hub.faults.weather(Weather(0.2, seed=3))
+
+    def write(worker: int) -> None:
+        public = parts_of(hub, tmp_path / str(worker), pauses=[0.01] * 20).public
+        for turn in range(4):
+            add(public, f"{worker}-{turn}")
+
+    together(write, 3)
+    hub.faults.clear()
+    names = [f"{worker}-{turn}" for worker in range(3) for turn in range(4)]
+    assert_each_landed_once(parts_of(hub, tmp_path / "reader"), names)

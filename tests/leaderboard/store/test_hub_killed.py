@@ -17,7 +17,7 @@ from leaderboard.store.hub.squashing import squash
 from leaderboard.store.interface import Changes
 from tests.hub.server import HubServer
 from tests.leaderboard.store import hub_dying_writer
-from tests.leaderboard.store.hub_rig import NAME, created, parts_of
+from tests.leaderboard.store.hub_rig import NAME, contents, parts_of, put
 from tests.processes import running
 
 pytestmark = pytest.mark.slow
@@ -30,16 +30,15 @@ _FEWEST = 12
 
 
 def test_killed_at_any_request_of_a_commit_the_store_is_whole_and_goes_on(
-    hub: HubServer, tmp_path: Path, dies: Dies
+    hub: HubServer, parts: HubParts, tmp_path: Path, dies: Dies
 ) -> None:
-    parts = created(hub, tmp_path / "mine")
     first, second, third = (hub_dying_writer.changes_of(n) for n in ("first", "second", "third"))
-    parts.public.commit(first, parent=parts.public.head(), message="first")
+    put(parts.public, first)
     old = _files(first)
     half = 0
     for last in count(1):
         ended = dies("second", last)
-        found = _read(parts_of(hub, tmp_path / f"reader-{last}"))
+        found = contents(parts_of(hub, tmp_path / f"reader-{last}").public)
         assert found in (old, _files(first, second)), f"half a commit after request {last}"
         half += found == old and _unpinned(hub, parts)
         if ended == _DONE:
@@ -48,27 +47,25 @@ def test_killed_at_any_request_of_a_commit_the_store_is_whole_and_goes_on(
         assert ended == _KILLED
         # The next one undoes what was left, and is whole itself; then all is as before.
         after = parts_of(hub, tmp_path / f"after-{last}").public
-        after.commit(third, parent=after.head(), message="third")
-        fresh = parts_of(hub, tmp_path / f"fresh-{last}")
-        assert _read(fresh) == {**found, **_files(third)}
+        put(after, third)
+        fresh = contents(parts_of(hub, tmp_path / f"fresh-{last}").public)
+        assert fresh == {**found, **_files(third)}
         assert not _unpinned(hub, parts)
-        gone: Changes = dict.fromkeys(_read(fresh))
-        after.commit({**gone, **_files(first)}, parent=after.head(), message="as before")
+        put(after, {**dict.fromkeys(fresh), **_files(first)})
     assert last > _FEWEST
     assert half > 3, "no kill ever left anything beyond a pin: nothing was undone"
 
 
 def test_killed_at_any_request_of_a_squash_nothing_is_lost_and_it_can_be_finished(
-    hub: HubServer, tmp_path: Path, dies: Dies
+    hub: HubServer, parts: HubParts, tmp_path: Path, dies: Dies
 ) -> None:
-    parts = created(hub, tmp_path / "mine")
     for name in ("first", "second", "third"):
-        changes = hub_dying_writer.changes_of(name)
-        parts.public.commit(changes, parent=parts.public.head(), message=name)
-    old = _read(parts)
+        put(parts.public, hub_dying_writer.changes_of(name))
+    old = contents(parts.public)
     for last in count(1):
         ended = dies("squash", last)
-        assert _read(parts_of(hub, tmp_path / f"reader-{last}")) == old, f"after request {last}"
+        found = contents(parts_of(hub, tmp_path / f"reader-{last}").public)
+        assert found == old, f"after request {last}"
         if ended == _DONE:
             break
         assert ended == _KILLED
@@ -76,7 +73,7 @@ def test_killed_at_any_request_of_a_squash_nothing_is_lost_and_it_can_be_finishe
     list(squash(parts, take_over=True))
     public = parts.public
     public.commit({"queue.json": b"goes on"}, parent=public.fresh_head(), message="m")
-    assert _read(parts) == {**old, "queue.json": b"goes on"}
+    assert contents(public) == {**old, "queue.json": b"goes on"}
 
 
 @pytest.fixture
@@ -106,10 +103,6 @@ def _files(*commits: Changes) -> dict[str, bytes]:
         if isinstance(content, bytes):
             files[path] = content
     return files
-
-
-def _read(parts: HubParts) -> dict[str, bytes]:
-    return {path: parts.public.read(path) for path in parts.public.list()}
 
 
 def _unpinned(hub: HubServer, parts: HubParts) -> bool:

@@ -1,100 +1,33 @@
-"""The parts a Hub store is built of: clock, shelf, descriptions, files on demand, opening."""
+"""The parts a store is built of: clocks, shelf, descriptions, messages, files, opening."""
 
 from __future__ import annotations
 
 import hashlib
 import io
 import os
-import threading
-from concurrent.futures import ThreadPoolExecutor, wait
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
 
 import pytest
 
-from benchmarks.errors import AssayError, SubmitterError, TransientError
+from benchmarks.errors import AssayError, PlatformError, TransientError
 from benchmarks.sources.client import hf_raise_for_status, httpx
-from leaderboard.store.hub.budget import CommitBudget
+from leaderboard.store.folder import folder_store
+from leaderboard.store.folder_clock import REFRESHED_EVERY_S, FolderClock
 from leaderboard.store.hub.description import describe, describe_squashed, described, new_nonce
 from leaderboard.store.hub.faults import Asked, told
-from leaderboard.store.hub.hub_store import hub_store
+from leaderboard.store.hub.hub_store import HubParts, hub_store
 from leaderboard.store.hub.server_clock import ServerClock
 from leaderboard.store.hub.shelf import Shelf, git_blob_id
-from leaderboard.store.hub.spending import Spending
 from leaderboard.store.hub.uploads import FileOnDemand
-from leaderboard.store.interface import ConflictError, Groups
+from leaderboard.store.interface import Groups
 from leaderboard.store.opening import StoreName
 from tests.hub.server import HubServer
-from tests.leaderboard.store.hub_rig import NAME, as_the_hub, created, parts_of
-
-NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
-
-
-def _dated(when: datetime, **more: str) -> dict[str, str]:
-    return {"Date": format_datetime(when, usegmt=True), **more}
-
-
-def test_the_clock_goes_on_from_the_last_reply_by_the_steady_clock() -> None:
-    steady = [100.0]
-    clock = ServerClock(lambda: steady[0])
-    clock.heard(_dated(NOON))
-    steady[0] += 90
-    assert clock() == NOON + timedelta(seconds=90)
-
-
-def test_a_reply_that_something_kept_on_the_way_is_as_old_as_it_says() -> None:
-    clock = ServerClock(lambda: 0.0)
-    clock.heard(_dated(NOON, Age="60"))
-    assert clock() == NOON + timedelta(seconds=60)
-
-
-def test_the_clock_does_not_run_back_for_a_second_of_rounding() -> None:
-    steady = [0.0]
-    clock = ServerClock(lambda: steady[0])
-    clock.heard(_dated(NOON))
-    steady[0] = 1.9
-    first = clock()
-    clock.heard(_dated(NOON + timedelta(seconds=1)))
-    assert clock() == first
-    clock.heard(_dated(NOON - timedelta(hours=1)))
-    assert clock() == NOON - timedelta(hours=1)
-
-
-@pytest.mark.parametrize("headers", [{}, {"Date": "yesterday"}, {"Date": ""}])
-def test_a_reply_without_a_date_tells_no_time(headers: dict[str, str]) -> None:
-    clock = ServerClock(lambda: 0.0)
-    clock.heard(headers)
-    with pytest.raises(TransientError, match="not told the time"):
-        clock()
-
-
-def test_a_silent_hub_is_asked_and_one_that_fails_is_counted_on_from_the_last_time() -> None:
-    steady, asked = [0.0], []
-
-    def ask() -> None:
-        asked.append(steady[0])
-        raise TransientError("store_unreachable", "Down.")
-
-    clock = ServerClock(lambda: steady[0])
-    clock.asks(ask)
-    with pytest.raises(TransientError, match="Down"):
-        clock()
-    clock.heard(_dated(NOON))
-    clock()
-    steady[0] = 700.0
-    assert clock() == NOON + timedelta(seconds=700)
-    assert asked == [0.0, 700.0]
-
-
-def test_the_time_of_a_store_is_the_hubs_and_not_this_machines(
-    hub: HubServer, tmp_path: Path
-) -> None:
-    created(hub, tmp_path)
-    hub.clock.set(NOON)
-    store = hub_store(NAME, tmp_path, endpoint=hub.endpoint, token=hub.token)
-    assert abs(store.clock() - NOON) < timedelta(seconds=30)
-
+from tests.leaderboard.refusing import refused
+from tests.leaderboard.store.hub_rig import NAME, as_the_hub, parts_of, put
 
 # What was read before
 
@@ -110,7 +43,9 @@ def test_a_damaged_content_is_as_good_as_none(tmp_path: Path) -> None:
 
 
 def test_the_shelf_is_bounded_and_drops_what_was_not_used_for_longest(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path, most_bytes=10_000)
+    shelf = Shelf(tmp_path, most_bytes=10_000, largest=1000)
+    shelf.put(git_blob_id(b"x" * 1001), b"x" * 1001)
+    assert list(tmp_path.iterdir()) == []  # too large to be kept
     contents = {git_blob_id(c): c for c in (bytes([n]) * 1000 for n in range(30))}
     first = next(iter(contents))
     for n, (oid, content) in enumerate(contents.items()):
@@ -132,27 +67,16 @@ def test_only_the_owner_can_read_what_was_read_before(tmp_path: Path) -> None:
 
 
 def test_what_others_make_a_reader_forget_halfway_is_not_taken_for_absent(
-    hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    hub: HubServer, parts: HubParts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    private = created(hub, tmp_path).private
-    private.commit({"a": b"1"}, parent=private.head(), message="m")
+    put(parts.private, {"a": b"1"})
     monkeypatch.setattr("leaderboard.store.hub.known._VERSIONS", 0)  # forgotten at once
     other = parts_of(hub, tmp_path / "other").private
     assert (other.has("a"), other.has("b"), other.read("a")) == (True, False, b"1")
 
 
-def test_a_content_that_is_too_large_is_not_kept(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path, largest=10)
-    shelf.put(git_blob_id(b"x" * 11), b"x" * 11)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_disk_that_cannot_be_written_costs_only_speed(hub: HubServer, tmp_path: Path) -> None:
-    created(hub, tmp_path / "mine").public.commit(
-        {"snapshot.parquet": b"s"},
-        parent=parts_of(hub, tmp_path / "mine").public.head(),
-        message="m",
-    )
+def test_a_broken_disk_costs_only_speed(hub: HubServer, parts: HubParts, tmp_path: Path) -> None:
+    put(parts.public, {"snapshot.parquet": b"s"})
     (tmp_path / "file").write_bytes(b"")
     public = parts_of(hub, tmp_path / "file" / "below").public
     assert public.read("snapshot.parquet") == public.read("snapshot.parquet") == b"s"
@@ -163,26 +87,26 @@ def test_a_disk_that_cannot_be_written_costs_only_speed(hub: HubServer, tmp_path
 
 def test_a_description_tells_nonce_and_paths_and_survives_a_squash() -> None:
     nonce = new_nonce()
-    told = described("sha", "title", describe(nonce, ["b", "a/ü"]))
-    assert (told.nonces, told.paths) == (frozenset({nonce}), ("a/ü", "b"))
+    found = described("sha", "title", describe(nonce, ["b", "a/ü"]))
+    assert (found.nonces, found.paths) == (frozenset({nonce}), ("a/ü", "b"))
     squashed = describe_squashed([nonce])
     for title, message in ((squashed, ""), tuple(squashed.split("\n\n"))):
-        assert described("sha", title, message).nonces == {nonce}
-        assert described("sha", title, message).paths is None
+        found = described("sha", title, message)
+        assert (found.nonces, found.paths) == (frozenset({nonce}), None)
 
 
 def test_a_message_of_many_stands_before_what_a_program_reads() -> None:
-    nonce = new_nonce()
-    text = describe(nonce, ["a{"], 'receive one\nreceive two {"nonce": "x"}')
-    told = described("sha", "receive one", text)
-    assert text.startswith("receive one\nreceive two")
-    assert (told.nonces, told.paths) == (frozenset({nonce}), ("a{",))
+    nonce, message = new_nonce(), 'receive one\nreceive two {"nonce": "x"}'
+    text = describe(nonce, ["a{"], message)
+    found = described("sha", "receive one", text)
+    assert text.startswith(message)
+    assert (found.nonces, found.paths) == (frozenset({nonce}), ("a{",))
 
 
 def test_too_many_paths_are_left_out_rather_than_cut() -> None:
     nonce = new_nonce()
-    told = described("sha", "t", describe(nonce, [f"results/{n}/a.json" for n in range(2000)]))
-    assert (told.nonces, told.paths) == (frozenset({nonce}), None)
+    found = described("sha", "t", describe(nonce, [f"results/{n}/a.json" for n in range(2000)]))
+    assert (found.nonces, found.paths) == (frozenset({nonce}), None)
 
 
 @pytest.mark.parametrize(
@@ -190,8 +114,8 @@ def test_too_many_paths_are_left_out_rather_than_cut() -> None:
     ["", "{", "[1]", '{"nonce": 5, "paths": "x"}', '{"nonce": "short", "paths": [1]}', "{" * 5000],
 )
 def test_anybodys_message_is_taken_for_nothing(message: str) -> None:
-    told = described("sha", "Update README.md", message)
-    assert (told.nonces, told.paths) == (frozenset(), None)
+    found = described("sha", "Update README.md", message)
+    assert (found.nonces, found.paths) == (frozenset(), None)
 
 
 @pytest.mark.parametrize("status", [400, 503])
@@ -214,10 +138,8 @@ def test_a_file_on_demand_reads_as_an_open_one_and_holds_no_handle(tmp_path: Pat
     content = bytes(range(256)) * 10
     (tmp_path / "f").write_bytes(content)
     with FileOnDemand(tmp_path / "f") as file:
-        assert file.read(10) == content[:10]
-        assert file.tell() == 10
-        assert file.read() == content[10:]
-        assert file.read() == b""
+        assert (file.read(10), file.tell()) == (content[:10], 10)
+        assert (file.read(), file.read()) == (content[10:], b"")
         assert file.seek(0, io.SEEK_END) == len(content)
         assert file.seek(-5, io.SEEK_END) == len(content) - 5
         assert file.read(100) == content[-5:]
@@ -226,94 +148,6 @@ def test_a_file_on_demand_reads_as_an_open_one_and_holds_no_handle(tmp_path: Pat
         others = [FileOnDemand(tmp_path / "f") for _ in range(50)]
         assert [each.read() == content for each in others] == [True] * 50
         assert len(list(Path("/proc/self/fd").iterdir())) <= handles
-
-
-# Commits paid for
-
-
-class Purse:
-    """A budget that only notes what is asked of it."""
-
-    def __init__(self) -> None:
-        self.waited = 0
-        self.asked: list[int] = []
-
-    def wait(self) -> None:
-        self.waited += 1
-
-    def ready(self, commits: int = 1) -> None:
-        self.asked.append(commits)
-
-    def delay(self, commits: int = 1) -> float:
-        return float(commits)
-
-    def penalise(self, seconds: float) -> None:
-        self.asked.append(int(seconds))
-
-
-def test_what_was_paid_for_and_not_made_is_used_by_the_next_commit() -> None:
-    purse = Purse()
-    spending = Spending(purse)
-    spending.ahead(3)
-    assert purse.waited == 3
-    spending.one()
-    spending.ahead(3)
-    assert purse.waited == 4
-    assert (spending.delay(3), spending.delay(5)) == (0.0, 2.0)
-    spending.ready(5)
-    for _ in range(4):
-        spending.one()
-    assert (purse.waited, purse.asked) == (5, [2])
-
-
-def test_after_a_refusal_what_was_paid_for_is_worth_nothing() -> None:
-    purse = Purse()
-    spending = Spending(purse)
-    spending.ahead(2)
-    spending.penalise(60)
-    spending.one()
-    assert (purse.waited, purse.asked) == (3, [60])
-
-
-def test_who_needs_three_commits_is_not_overtaken_for_ever_by_those_who_need_one() -> None:
-    arrived, on = threading.Event(), threading.Event()
-
-    class Slow(Purse):
-        def ready(self, commits: int = 1) -> None:
-            super().ready(commits)
-            arrived.set()
-            assert on.wait(60)
-
-    purse = Slow()
-    spending = Spending(purse)
-    with ThreadPoolExecutor(2) as pool:
-        three = pool.submit(spending.ready, 3)
-        assert arrived.wait(60)
-        one = pool.submit(spending.ready, 1)
-        assert not wait({one}, timeout=0.2).done
-        assert purse.asked == [3]
-        on.set()
-        assert three.result(60) is one.result(60) is None
-    assert purse.asked == [3, 1]
-
-
-def test_a_commit_to_three_repositories_is_paid_for_before_its_first_step(
-    hub: HubServer, tmp_path: Path
-) -> None:
-    created(hub, tmp_path)
-    purse, made = Purse(), []
-    public = parts_of(hub, tmp_path, budget=purse).public
-    purse.wait = lambda: made.append(hub.tally.commits())  # type: ignore[method-assign]
-    before = hub.tally.commits()
-    changes = {"queue.json": b"q", "results/a/b.json": b"{}", "snapshot.parquet": b"s"}
-    public.commit(changes, parent=public.head(), message="m")
-    assert made == [before] * 2
-    old = list(public.decisive.client.history(f"{NAME}-requests"))[1].sha
-    with pytest.raises(ConflictError):
-        public.commit(changes, parent=old, message="late")
-    assert made == [before] * 2 + [before + 2] * 2
-    public.commit({"queue.json": b"2"}, parent=public.head(), message="m")
-    assert len(made) == 4
 
 
 # Opening
@@ -327,25 +161,197 @@ def test_opening_a_store_on_the_hub_asks_nothing(hub: HubServer, tmp_path: Path)
 
 
 def test_a_store_of_the_hub_is_opened_by_its_name(
-    hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    hub: HubServer, parts: HubParts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    created(hub, tmp_path)
     as_the_hub(hub, monkeypatch)
     monkeypatch.chdir(tmp_path)
     store = StoreName.parse(f"hub:{NAME}").open()
-    store.public.commit({"a": b"1"}, parent=store.public.head(), message="m")
+    put(store.public, {"a": b"1"})
     assert store.public.read("a") == b"1"
 
 
-# Each process has its part of the commits
+@pytest.mark.parametrize(
+    "text", ["", "  ", "hubb:lab/board", "Hub:lab/board", "hf:x", "https://hub/x", "hub:board"]
+)
+def test_a_slip_in_a_name_is_told_before_a_folder_of_that_name_is_made(text: str) -> None:
+    with refused("bad_store", "hub:OWNER/NAME"):
+        StoreName.parse(text)
 
 
-@pytest.mark.parametrize(("given", "left"), [("", 100), ("50", 50), (" 1 ", 1)])
-def test_a_process_is_told_its_part_of_the_commits(given: str, left: int) -> None:
-    assert CommitBudget.of({"ASSAY_COMMITS_PER_HOUR": given}).left() == left
+@pytest.mark.parametrize("text", ["store", ".assay/store", "/srv/a:b", "./a:b", "../a b/c:d"])
+def test_every_other_name_is_a_folder(text: str) -> None:
+    named = StoreName.parse(text)
+    assert (named.on_hub, named.repositories) == (False, ())
 
 
-@pytest.mark.parametrize("given", ["0", "-1", "many", "1.5", "9999999"])
-def test_a_part_that_is_none_is_refused(given: str) -> None:
-    with pytest.raises(SubmitterError, match="ASSAY_COMMITS_PER_HOUR"):
-        CommitBudget.of({"ASSAY_COMMITS_PER_HOUR": given})
+def test_a_store_knows_the_repositories_it_is_kept_in() -> None:
+    named = StoreName.parse("hub:lab/board")
+    parts = ("requests", "scores", "results", "submissions")
+    assert named.hub_name == "lab/board"
+    assert named.repositories == tuple(f"lab/board-{part}" for part in parts)
+
+
+def test_a_folder_without_a_store_is_not_made_into_one_by_looking(tmp_path: Path) -> None:
+    mistyped = StoreName(str(tmp_path / "sotre"))
+    with refused("no_store"):
+        mistyped.existing()
+    assert list(tmp_path.iterdir()) == []
+    mistyped.open()
+    assert mistyped.existing().public.list() == ()
+
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+LATER = timedelta(seconds=100)
+
+
+class Steady:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def steady() -> Steady:
+    return Steady()
+
+
+# Of a folder
+
+
+@pytest.fixture
+def clock(tmp_path: Path, steady: Steady) -> FolderClock:
+    return FolderClock(tmp_path / "live" / ".clock", steady)
+
+
+def test_a_folder_tells_the_time_by_which_files_are_stamped(tmp_path: Path) -> None:
+    store = folder_store(tmp_path)
+    (tmp_path / "written").write_bytes(b"x")
+    stamp = datetime.fromtimestamp((tmp_path / "written").stat().st_mtime, UTC)
+    assert abs(store.clock() - stamp) < timedelta(seconds=5)
+
+
+def test_a_machine_whose_clock_is_an_hour_wrong_tells_the_same_time(tmp_path: Path) -> None:
+    script = (
+        "import sys, time, datetime\n"
+        "wrong = time.time\n"
+        "time.time = lambda: wrong() + 3600\n"
+        "from pathlib import Path\n"
+        "from leaderboard.store.folder import folder_store\n"
+        "print(folder_store(Path(sys.argv[1])).clock().isoformat())\n"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)],
+        capture_output=True, text=True, check=True, cwd=REPOSITORY,
+    ).stdout  # fmt: skip
+    here = folder_store(tmp_path).clock()
+    assert timedelta(0) <= here - datetime.fromisoformat(told.strip()) < timedelta(seconds=60)
+
+
+def test_between_two_touches_time_goes_on_by_the_steady_clock_and_no_file_is_looked_at(
+    tmp_path: Path, steady: Steady, clock: FolderClock
+) -> None:
+    """It is asked at every step."""
+    first, file = clock(), tmp_path / "live" / ".clock"
+    file.unlink()
+    steady.now += REFRESHED_EVERY_S / 2
+    assert clock() - first == timedelta(seconds=REFRESHED_EVERY_S / 2)
+    assert not file.exists()
+    steady.now += REFRESHED_EVERY_S
+    clock()
+    assert file.exists()
+
+
+def test_after_a_while_the_file_system_is_asked_again(steady: Steady, clock: FolderClock) -> None:
+    first = clock()
+    steady.now += 3600  # the machine slept, or its steady clock runs wild
+    assert clock() - first < timedelta(seconds=60)
+
+
+def test_a_tick_backwards_is_not_told(steady: Steady, clock: FolderClock) -> None:
+    clock()
+    steady.now += 0.5  # ahead of the file system, which had no half second to go
+    before = clock()
+    steady.now += REFRESHED_EVERY_S
+    assert clock() >= before
+
+
+def test_a_folder_that_cannot_be_touched_tells_no_time_and_one_that_fails_later_goes_on(
+    tmp_path: Path, steady: Steady, clock: FolderClock
+) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with refused("store_failed", kind=TransientError):
+        FolderClock(tmp_path / "file" / ".clock")()
+    first = clock()
+    (tmp_path / "live" / ".clock").unlink()
+    (tmp_path / "live").rmdir()
+    (tmp_path / "live").write_bytes(b"")
+    steady.now += LATER.seconds
+    assert clock() - first == LATER
+
+
+# Of the Hub
+
+
+@pytest.fixture
+def server(steady: Steady) -> ServerClock:
+    return ServerClock(steady)
+
+
+def hears(clock: ServerClock, when: datetime, **more: str) -> None:
+    clock.heard({"Date": format_datetime(when, usegmt=True), **more})
+
+
+def test_the_hubs_time_goes_on_from_its_last_reply(steady: Steady, server: ServerClock) -> None:
+    hears(server, NOON, Age="60")
+    assert server() == NOON + timedelta(seconds=60)
+    steady.now += LATER.seconds
+    assert server() == NOON + timedelta(seconds=60) + LATER
+
+
+def test_it_does_not_run_back_for_rounding(steady: Steady, server: ServerClock) -> None:
+    hears(server, NOON)
+    steady.now += 1.9
+    first = server()
+    hears(server, NOON + timedelta(seconds=1))
+    assert server() == first
+    hears(server, NOON - timedelta(hours=1))
+    assert server() == NOON - timedelta(hours=1)
+
+
+@pytest.mark.parametrize("headers", [{}, {"Date": "yesterday"}, {"Date": ""}])
+def test_a_reply_without_a_date_tells_no_time(server: ServerClock, headers: dict[str, str]) -> None:
+    server.heard(headers)
+    with refused("no_clock", kind=TransientError):
+        server()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [TransientError("store_unreachable", "Down."), PlatformError("no_store", "It is gone.")],
+    ids=lambda error: error.code,
+)
+def test_a_silent_hub_is_asked_and_one_that_fails_is_counted_on_from_the_last_time(
+    steady: Steady, server: ServerClock, error: Exception
+) -> None:
+    asked = []
+
+    def ask() -> None:
+        asked.append(steady.now)
+        raise error
+
+    server.asks(ask)
+    with pytest.raises(type(error)):
+        server()
+    hears(server, NOON)
+    server()
+    steady.now += 3600.0
+    assert server() == NOON + timedelta(hours=1)
+    assert asked == [1000.0, 4600.0]
+
+
+def test_a_store_has_the_time_of_the_hub(hub: HubServer, parts: HubParts, tmp_path: Path) -> None:
+    hub.clock.set(NOON)
+    store = hub_store(NAME, tmp_path, endpoint=hub.endpoint, token=hub.token)
+    assert abs(store.clock() - NOON) < timedelta(seconds=30)

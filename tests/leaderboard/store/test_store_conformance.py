@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,11 +21,13 @@ from leaderboard.store.interface import (
     Repository,
     Store,
     transact,
-)
+)  # fmt: skip
 from leaderboard.store.live.interface import Pulse
 from leaderboard.store.memory import MemoryRepository, memory_store
+from leaderboard.store.overlay import Overlay
 from tests.hub.server import HubServer
-from tests.leaderboard.store.hub_rig import NAME, created
+from tests.leaderboard.refusing import refused
+from tests.leaderboard.store.hub_rig import NAME, contents, created, put
 
 
 @pytest.fixture(params=["memory", "grouping", "folder", "hub", "hub_joined"])
@@ -50,82 +53,77 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     return hub_store(NAME, tmp_path, endpoint=hub.endpoint, token=hub.token)
 
 
-def test_a_commit_is_read_back(repository: Repository) -> None:
-    repository.commit({"a/b.txt": b"1", "c": b"2"}, parent=repository.head(), message="m")
-    assert repository.read("a/b.txt") == b"1"
-    assert repository.list() == ("a/b.txt", "c")
-    assert repository.list("a/") == ("a/b.txt",)
-    assert repository.list("a/b") == ("a/b.txt",)
-    assert repository.list("nothing/here") == ()
+# Reading and writing
+
+
+def test_a_commit_moves_the_head_and_is_read_back(repository: Repository) -> None:
+    before = repository.head()
+    assert put(repository, {"a/b.txt": b"1", "c": b"2"}) == repository.head() != before
+    assert contents(repository) == {"a/b.txt": b"1", "c": b"2"}
+    listed = [repository.list(prefix) for prefix in ("a/", "a/b", "nothing/here")]
+    assert listed == [("a/b.txt",), ("a/b.txt",), ()]
+    with pytest.raises(NotFoundError, match=r"a/c\.txt"):
+        repository.read("a/c.txt")
 
 
 ODD = ("a b/ü ?#%41&+=.json", "x/%2F", "...", "a;b", "-", "~", "日本/€", "'\"<>|*", "CON")
 
 
 @pytest.mark.parametrize("path", ODD)
-def test_odd_names_are_names_like_any_other(
-    repository: Repository, tmp_path: Path, path: str
-) -> None:
-    repository.commit({path: b"1"}, parent=repository.head(), message=path)
-    assert (repository.list(), repository.has(path), repository.read(path)) == ((path,), True, b"1")
+def test_odd_names_are_names_like_others(repository: Repository, tmp_path: Path, path: str) -> None:
+    put(repository, {path: b"1"})
+    assert (contents(repository), repository.has(path)) == ({path: b"1"}, True)
     assert repository.list(path[:1]) == (path,)
     repository.fetch(path, tmp_path / "copy")
-    repository.commit({path: None}, parent=repository.head(), message=path)
+    put(repository, {path: None})
     assert (repository.list(), repository.has(path)) == ((), False)
-
-
-def test_reading_what_is_not_there_says_so(repository: Repository) -> None:
-    with pytest.raises(NotFoundError, match=r"a/b\.txt"):
-        repository.read("a/b.txt")
-
-
-def test_a_commit_moves_the_head(repository: Repository) -> None:
-    before = repository.head()
-    after = repository.commit({"a": b"1"}, parent=before, message="m")
-    assert after == repository.head() != before
 
 
 def test_a_commit_on_an_old_version_changes_nothing(repository: Repository) -> None:
     old = repository.head()
-    repository.commit({"a": b"1"}, parent=old, message="first")
+    put(repository, {"a": b"1"})
     with pytest.raises(ConflictError):
         repository.commit({"a": b"2", "b": b"2"}, parent=old, message="second")
-    assert repository.read("a") == b"1"
-    assert repository.list() == ("a",)
+    assert contents(repository) == {"a": b"1"}
 
 
 def test_a_deleted_file_is_gone_and_deleting_again_is_harmless(repository: Repository) -> None:
-    repository.commit({"a": b"1", "b": b"2"}, parent=repository.head(), message="m")
+    put(repository, {"a": b"1", "b": b"2"})
     for _ in range(2):
-        repository.commit({"a": None}, parent=repository.head(), message="m")
+        put(repository, {"a": None})
     assert repository.list() == ("b",)
 
 
-OUTSIDE = ["/etc/x", "../x", "a/../../x", "a//b", "a/./b", "a\\b", "a\0b"]
-RESERVED = [".commits/version", ".commits", ".COMMITS/lock"]
-IMPOSSIBLE = ["x" * 300, "a/" * 600 + "b", "\ud800"]
+# Paths
+
+OUTSIDE = ("/etc/x", "../x", "a/../../x", "a//b", "a/./b", "a\\b", "a\0b")
+RESERVED = (".commits/version", ".commits", ".COMMITS/lock")
+IMPOSSIBLE = ("x" * 300, "a/" * 600 + "b", "\ud800")
 """Paths that a file system cannot keep: a commit of one could be decided, and never made."""
 
 
 @pytest.mark.parametrize("path", ["", *OUTSIDE, *RESERVED, *IMPOSSIBLE])
-def test_a_path_that_is_none_is_neither_written_nor_read(repository: Repository, path: str) -> None:
-    with pytest.raises(PlatformError, match="not a path inside") as refused:
-        repository.commit({path: b"1"}, parent=repository.head(), message="m")
-    assert refused.value.code == "bad_path"
-    with pytest.raises(PlatformError, match="not a path inside"):
-        repository.read(path)
+def test_a_path_that_is_none_is_refused(repository: Repository, tmp_path: Path, path: str) -> None:
+    asks: list[Callable[[], object]] = [
+        lambda: put(repository, {path: b"1"}),
+        lambda: repository.read(path),
+        lambda: repository.fetch(path, tmp_path / "copy"),
+    ]
+    for ask in asks:
+        with refused("bad_path", kind=PlatformError):
+            ask()
     assert repository.list() == ()
+    assert not (tmp_path / "copy").exists()
 
 
 @pytest.mark.parametrize("prefix", ["../", "..", "a/../", "/", *OUTSIDE])
 def test_a_prefix_out_of_the_store_is_refused(repository: Repository, prefix: str) -> None:
-    with pytest.raises(PlatformError, match="not a path inside") as refused:
+    with refused("bad_path", kind=PlatformError):
         repository.list(prefix)
-    assert refused.value.code == "bad_path"
 
 
 def test_what_a_store_keeps_for_itself_is_in_no_list(repository: Repository) -> None:
-    repository.commit({"a": b"1"}, parent=repository.head(), message="m")
+    put(repository, {"a": b"1"})
     assert [repository.list(p) for p in (".commits/", ".com", ".")] == [(), (), ()]
 
 
@@ -139,64 +137,55 @@ def test_what_a_store_keeps_for_itself_is_in_no_list(repository: Repository) -> 
         ({}, {"a": b"2", "a/b": b"2"}),
     ],
 )
-def test_no_path_becomes_a_file_and_a_folder(
+def test_no_path_is_file_and_folder(
     repository: Repository, before: Changes, changes: Changes
 ) -> None:
-    if before:
-        repository.commit(before, parent=repository.head(), message="before")
-    head = repository.head()
-    with pytest.raises(PlatformError) as refused:
-        repository.commit({"other": b"x", **changes}, parent=head, message="clash")
-    assert refused.value.code == "path_clash"
-    assert (repository.head(), repository.list()) == (head, tuple(sorted(before)))
-    repository.commit({"other": b"y"}, parent=head, message="goes on")
+    head = put(repository, before) if before else repository.head()
+    with refused("path_clash", kind=PlatformError):
+        put(repository, {"other": b"x", **changes})
+    assert (repository.head(), contents(repository)) == (head, before)
+    put(repository, {"other": b"y"})
     assert repository.read("other") == b"y"
 
 
 @pytest.mark.parametrize(
-    ("before", "changes", "after"),
+    ("steps", "after"),
     [
-        ({"a": b"1"}, {"a/b": b"2", "a": None}, ("a/b",)),
-        ({"a/b/c": b"1", "a/d": b"1"}, {"a": b"2", "a/b/c": None, "a/d": None}, ("a",)),
+        ([{"a": b"1"}, {"a/b": b"2", "a": None}], {"a/b": b"2"}),
+        ([{"a/b/c": b"1", "a/d": b"1"}, {"a": b"2", "a/b/c": None, "a/d": None}], {"a": b"2"}),
+        ([{"a/b/c": b"1"}, {"a/b/c": None}, {"a": b"2"}], {"a": b"2"}),
     ],
 )
 def test_a_file_gives_way_to_a_folder_and_a_folder_to_a_file(
-    repository: Repository, before: Changes, changes: Changes, after: tuple[str, ...]
+    repository: Repository, steps: list[Changes], after: dict[str, bytes]
 ) -> None:
-    repository.commit(before, parent=repository.head(), message="before")
-    repository.commit(changes, parent=repository.head(), message="after")
-    assert repository.list() == after
-    assert repository.read(after[0]) == b"2"
-
-
-def test_a_file_may_take_the_name_of_a_folder_that_was_emptied(repository: Repository) -> None:
-    for changes in ({"a/b/c": b"1"}, {"a/b/c": None}, {"a": b"2"}):
-        repository.commit(changes, parent=repository.head(), message="m")
-    assert repository.list() == ("a",)
+    for changes in steps:
+        put(repository, changes)
+    assert contents(repository) == after
 
 
 def test_there_is_no_file_below_a_file(repository: Repository) -> None:
-    repository.commit({"a": b"1"}, parent=repository.head(), message="m")
+    put(repository, {"a": b"1"})
     with pytest.raises(NotFoundError):
         repository.read("a/b")
     assert repository.list("a/b") == ()
 
 
-def test_concurrent_transactions_lose_no_update(repository: Repository) -> None:
-    repository.commit({"n": b"0"}, parent=repository.head(), message="m")
+# Transactions
 
-    def add_five() -> None:
+
+def test_concurrent_transactions_lose_no_update(repository: Repository) -> None:
+    put(repository, {"n": b"0"})
+
+    def change() -> Changes:
+        return {"n": str(int(repository.read("n")) + 1).encode()}
+
+    def add_five(_: int) -> None:
         for _ in range(5):
-            transact(
-                repository,
-                lambda: {"n": str(int(repository.read("n")) + 1).encode()},
-                "add one",
-                attempts=1000,
-            )
+            transact(repository, change, "add one", attempts=1000)
 
     with ThreadPoolExecutor(4) as pool:
-        for adding in [pool.submit(add_five) for _ in range(4)]:
-            adding.result()
+        list(pool.map(add_five, range(4)))
     assert repository.read("n") == b"20"
 
 
@@ -206,104 +195,75 @@ def test_a_transaction_that_changes_nothing_commits_nothing(repository: Reposito
     assert repository.head() == before
 
 
-def test_a_transaction_gives_up_after_its_attempts(repository: Repository) -> None:
-    def always_late() -> Changes:
-        repository.commit({"other": b"x"}, parent=repository.head(), message="meanwhile")
+ILLEGAL = PlatformError("illegal", "The files contradict each other.")
+
+
+@pytest.mark.parametrize(
+    ("overtaken", "fails", "tries", "ends"),
+    [
+        (3, False, 3, ConflictError),  # It gives up after its attempts.
+        (1, True, 2, None),  # The error may come of having read files of two versions.
+        (0, True, 1, PlatformError),  # The store stood still.
+        (3, True, 3, PlatformError),  # It never stands still.
+    ],
+    ids=["races lost", "error and a race", "error", "errors and races"],
+)
+def test_an_error_counts_where_the_store_stood_still(
+    repository: Repository, overtaken: int, fails: bool, tries: int, ends: type | None
+) -> None:
+    heads: list[str] = []
+
+    def change() -> Changes:
+        heads.append(repository.head())
+        late = len(heads) <= overtaken
+        if late:
+            put(repository, {"other": b"%d" % len(heads)})
+        if fails and (late or not overtaken):
+            raise ILLEGAL
         return {"mine": b"y"}
 
-    with pytest.raises(ConflictError):
-        transact(repository, always_late, "m", attempts=3, sleep=lambda _: None)
-    assert "mine" not in repository.list()
+    if ends is None:
+        transact(repository, change, "m", attempts=3, sleep=lambda _: None)
+    else:
+        with pytest.raises(ends):
+            transact(repository, change, "m", attempts=3, sleep=lambda _: None)
+    assert len(heads) == len(set(heads)) == tries
+    assert repository.has("mine") is (ends is None)
 
 
-def test_an_error_over_a_store_that_moved_on_is_a_lost_race(repository: Repository) -> None:
-    """It may come of having read files of two versions, so it says nothing."""
-    seen: list[str] = []
-
-    def overtaken_once() -> Changes:
-        seen.append(repository.head())
-        if len(seen) == 1:
-            repository.commit({"other": b"x"}, parent=repository.head(), message="meanwhile")
-            raise PlatformError("illegal_transition", "The files contradict each other.")
-        return {"mine": b"y"}
-
-    transact(repository, overtaken_once, "m", sleep=lambda _: None)
-    assert len(set(seen)) == 2
-    assert repository.read("mine") == b"y"
-
-
-def test_an_error_over_a_store_that_stood_still_ends_the_transaction(
-    repository: Repository,
-) -> None:
-    tries: list[int] = []
-
-    def refuse() -> Changes:
-        tries.append(1)
-        raise PlatformError("no", "No.")
-
-    with pytest.raises(PlatformError, match="No"):
-        transact(repository, refuse, "m", sleep=lambda _: None)
-    assert len(tries) == 1
-
-
-def test_errors_over_a_store_that_never_stands_still_are_let_out_in_the_end(
-    repository: Repository,
-) -> None:
-    tries: list[int] = []
-
-    def always_overtaken() -> Changes:
-        tries.append(1)
-        repository.commit({"other": b"x"}, parent=repository.head(), message="meanwhile")
-        raise PlatformError("no", "No.")
-
-    with pytest.raises(PlatformError, match="No"):
-        transact(repository, always_overtaken, "m", attempts=3, sleep=lambda _: None)
-    assert len(tries) == 3
+# Files of this machine
 
 
 def test_a_file_of_this_machine_is_kept_and_fetched(repository: Repository, tmp_path: Path) -> None:
-    content = bytes(range(256)) * 20_000
-    (tmp_path / "from_a_file").write_bytes(content)
-    changes: Changes = {"a/big": tmp_path / "from_a_file", "small": b"1"}
-    repository.commit(changes, parent=repository.head(), message="m")
-    (tmp_path / "from_a_file").write_bytes(b"changed afterwards")
-    repository.fetch("a/big", tmp_path / "copy")
-    assert repository.read("a/big") == content == (tmp_path / "copy").read_bytes()
-    repository.fetch("small", tmp_path / "small")
-    assert (tmp_path / "small").read_bytes() == b"1"
-    assert repository.list() == ("a/big", "small")
+    content, own = bytes(range(256)) * 20_000, tmp_path / "from_a_file"
+    own.write_bytes(content)
+    put(repository, {"a/big": own, "small": b"1"})
+    own.write_bytes(b"changed afterwards")
+    assert contents(repository) == {"a/big": content, "small": b"1"}
+    for path, expected in contents(repository).items():
+        repository.fetch(path, tmp_path / path[-3:])
+        assert (tmp_path / path[-3:]).read_bytes() == expected
 
 
-def test_a_file_that_is_not_there_leaves_the_store_as_it_was(
-    repository: Repository, tmp_path: Path
-) -> None:
-    repository.commit({"a": b"1"}, parent=repository.head(), message="m")
-    head = repository.head()
+def test_a_file_that_is_not_there_changes_nothing(repository: Repository, tmp_path: Path) -> None:
+    head = put(repository, {"a": b"1"})
     with pytest.raises((TransientError, OSError)):
-        repository.commit({"a": b"2", "b": tmp_path / "absent"}, parent=head, message="m")
-    assert (repository.head(), repository.list(), repository.read("a")) == (head, ("a",), b"1")
+        put(repository, {"a": b"2", "b": tmp_path / "absent"})
+    assert (repository.head(), contents(repository)) == (head, {"a": b"1"})
     repository.commit({"c": b"3"}, parent=head, message="goes on")
     assert repository.list() == ("a", "c")
 
 
 @pytest.mark.parametrize("path", ["absent", "a", "a/b/c"])
-def test_fetching_what_is_not_there_leaves_no_file(
-    repository: Repository, tmp_path: Path, path: str
-) -> None:
-    repository.commit({"a/b": b"1"}, parent=repository.head(), message="m")
+def test_a_fetch_in_vain_leaves_no_file(repository: Repository, tmp_path: Path, path: str) -> None:
+    put(repository, {"a/b": b"1"})
     with pytest.raises(NotFoundError, match=path):
         repository.fetch(path, tmp_path / "copy")
     assert not (tmp_path / "copy").exists()
 
 
-def test_a_path_out_of_the_store_is_not_fetched(repository: Repository, tmp_path: Path) -> None:
-    with pytest.raises(PlatformError, match="not a path inside"):
-        repository.fetch("../x", tmp_path / "copy")
-    assert not (tmp_path / "copy").exists()
-
-
 def test_a_fetch_writes_over_nothing(repository: Repository, tmp_path: Path) -> None:
-    repository.commit({"a": b"1"}, parent=repository.head(), message="m")
+    put(repository, {"a": b"1"})
     (tmp_path / "mine").write_bytes(b"mine")
     with pytest.raises((TransientError, OSError)):
         repository.fetch("a", tmp_path / "mine")
@@ -322,7 +282,7 @@ def test_large_files_go_in_and_out_piece_by_piece(
     if kind == "hub":
         repository = request.getfixturevalue("hub_apart").private
     tracemalloc.start()
-    repository.commit({"big": tmp_path / "big"}, parent=repository.head(), message="m")
+    put(repository, {"big": tmp_path / "big"})
     repository.fetch("big", tmp_path / "copy")
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
@@ -330,12 +290,16 @@ def test_large_files_go_in_and_out_piece_by_piece(
     assert peak < 8 << 20
 
 
-def test_the_latest_pulse_of_every_worker_is_kept(store: Store) -> None:
-    def pulse(worker: str, done: int) -> Pulse:
-        at = datetime(2026, 1, 1, tzinfo=UTC)
-        return Pulse(worker=worker, at=at, isolation_ok=True, isolation="x", done=done)
+# Pulses
 
-    for beat in (pulse("w1", 1), pulse("w2", 1), pulse("w1", 2)):
+
+def pulse(worker: str, day: int, done: int = 0) -> Pulse:
+    at = datetime(2026, 1, day, tzinfo=UTC)
+    return Pulse(worker=worker, at=at, isolation_ok=True, isolation="x", done=done)
+
+
+def test_the_latest_pulse_of_every_worker_is_kept(store: Store) -> None:
+    for beat in (pulse("w1", 1, done=1), pulse("w2", 1, done=1), pulse("w1", 1, done=2)):
         store.live.beat(beat)
     assert {(p.worker, p.done) for p in store.live.pulses()} == {("w1", 2), ("w2", 1)}
 
@@ -343,6 +307,25 @@ def test_the_latest_pulse_of_every_worker_is_kept(store: Store) -> None:
 def test_pulses_of_workers_long_gone_are_forgotten_when_a_new_one_comes(tmp_path: Path) -> None:
     live = folder_store(tmp_path).live
     for worker, day in (("old", 1), ("recent", 3), ("new", 3)):
-        at = datetime(2026, 1, day, tzinfo=UTC)
-        live.beat(Pulse(worker=worker, at=at, isolation_ok=True, isolation="x"))
-    assert {pulse.worker for pulse in live.pulses()} == {"recent", "new"}
+        live.beat(pulse(worker, day))
+    assert {beat.worker for beat in live.pulses()} == {"recent", "new"}
+
+
+# A repository as it will be after a commit
+
+
+def test_new_files_lie_over_those_there_and_none_can_be_committed(tmp_path: Path) -> None:
+    under = MemoryRepository()
+    put(under, {"a/1": b"old", "a/2": b"kept"})
+    seen = Overlay(under, {"a/1": b"new", "a/3": b"more", "b": b"beside"})
+    assert contents(seen) == {"a/1": b"new", "a/2": b"kept", "a/3": b"more", "b": b"beside"}
+    assert seen.list("a/") == ("a/1", "a/2", "a/3")
+    for path in ("a/1", "a/2"):
+        seen.fetch(path, tmp_path / path[-1])
+    assert [(tmp_path / name).read_bytes() for name in "12"] == [b"new", b"kept"]
+    assert seen.head() == under.head()
+    with pytest.raises(NotFoundError):
+        seen.read("c")
+    with refused("read_only"):
+        put(seen, {"c": b""})
+    assert under.list() == ("a/1", "a/2")

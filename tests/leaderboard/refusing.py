@@ -1,0 +1,20 @@
+"""What a block is refused with, by its code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from benchmarks.errors import AssayError
+
+
+@contextmanager
+def refused(code: str, *words: str, kind: type[AssayError] = AssayError) -> Iterator[None]:
+    """The block ends in an error of this code; its message or hint holds each of the words."""
+    with pytest.raises(kind) as caught:
+        yield
+    assert caught.value.code == code
+    for word in words:
+        assert word in str(caught.value)
