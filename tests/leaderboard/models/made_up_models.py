@@ -78,7 +78,11 @@ def metric_card(name: str = "rated", family: str = "gecko", **more: object) -> C
 
 
 def cell(
-    entry_id: str, skill: str | None, tier: int | None, low: float = 0.4, **more: object
+    entry_id: str = "x/m",
+    skill: str | None = None,
+    tier: int | None = None,
+    low: float = 0.4,
+    **more: object,
 ) -> Cell:
     """A metric on a board of `metric_card`, with an interval from `low` to `low` + 0.2."""
     return Cell.model_validate(
