@@ -1,76 +1,59 @@
-"""The grid of metrics and generations: order by worth, costs known beforehand."""
+"""The model track: what is to be scored first, and how pages read its files."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from leaderboard.models.entries import ModelEntry, ModelTrack
+import pytest
+
+from benchmarks.errors import TransientError
+from leaderboard.models.entries import PATH, ModelEntry, ModelTrack, parse_track, track_bytes
 from leaderboard.models.grid import PERTURBED, grid, images_to_score, missing
 from leaderboard.models.model_card import ImagesSeen
 from leaderboard.models.ranked_metrics import RankedMetric
-from leaderboard.records import JudgeRun, Kind, Submission
+from leaderboard.models.reading import KeptFile
+from leaderboard.records import Kind, Submission
+from leaderboard.store.interface import transact
+from leaderboard.store.memory import MemoryRepository
+from tests.leaderboard.models.made_up_models import judge_run
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
-SHA = "0" * 64
 
 
 def metric(name: str, seconds: float | None, first_tiers: int = 0) -> RankedMetric:
     submission = Submission(
-        submission_id=f"{name}-0123456789",
-        kind=Kind.METRIC,
-        name=name,
-        metrics=(name,),
-        benchmarks=(),
-        submitter="ada",
-        content_sha256=SHA,
-        archive="a",
-        received_at=NOW,
-    )
+        submission_id=f"{name}-0123456789", kind=Kind.METRIC, name=name, metrics=(name,),
+        benchmarks=(), submitter="ada", content_sha256="0" * 64, archive="a", received_at=NOW,
+    )  # fmt: skip
     return RankedMetric(submission, f"{name}-0123456789/{name}", seconds, first_tiers)
 
 
 def entry(name: str, images: int, *judges: RankedMetric, seeds: int = 1) -> ModelEntry:
-    runs = {
-        one.entry_id: JudgeRun(
-            submission_id=one.submission.submission_id, metric=one.submission.name, scored_at=NOW
-        )
-        for one in judges
-    }
-    return ModelEntry(
-        submission_id=name,
-        model=name,
-        submitter="ada",
-        images=ImagesSeen(
-            prompt_set="set",
-            revision="1",
-            seeds=tuple(range(seeds)),
-            wanted=images,
-            present=images,
-        ),
-        judges=runs,
-        received_at=NOW,
-        published_at=NOW,
-        since=NOW,
+    seen = ImagesSeen(
+        prompt_set="set", revision="1", seeds=tuple(range(seeds)), wanted=images, present=images
     )
+    return ModelEntry(
+        submission_id=name, model=name, submitter="ada", images=seen, received_at=NOW,
+        judges={one.entry_id: judge_run(one.entry_id) for one in judges},
+        published_at=NOW, since=NOW,
+    )  # fmt: skip
 
 
 def track(*entries: ModelEntry) -> ModelTrack:
     return ModelTrack({one.submission_id: one for one in entries})
 
 
-def test_what_is_worth_most_by_the_second_comes_first() -> None:
+# What is to be scored
+def test_what_is_worth_most_by_the_second_comes_first_and_what_is_done_last() -> None:
     slow, quick, good = metric("slow", 2.0), metric("quick", 0.1), metric("good", 0.1, 3)
     cells = grid(track(entry("model", 10)), (slow, quick, good))
     assert [cell.metric for cell in cells] == [good, quick, slow]
-
-
-def test_what_is_done_costs_nothing_and_comes_last() -> None:
-    quick, slow = metric("quick", 0.1), metric("slow", 2.0)
     cells = grid(track(entry("model", 10, quick)), (quick, slow))
-    assert [(cell.metric, cell.done, cell.seconds) for cell in cells] == [
-        (slow, False, 40.0),
-        (quick, True, 0.0),
-    ]
+    found = [(cell.metric, cell.done, cell.seconds) for cell in cells]
+    assert found == [(slow, False, 40.0), (quick, True, 0.0)]
+    (untimed,) = grid(track(entry("model", 10)), (metric("untimed", None),))
+    assert untimed.seconds > 0
 
 
 def test_the_cost_counts_every_image_and_the_changed_ones_of_at_most_200_prompts() -> None:
@@ -78,13 +61,55 @@ def test_the_cost_counts_every_image_and_the_changed_ones_of_at_most_200_prompts
     assert images_to_score(entry("many", 4000, seeds=2).images) == 4000 + PERTURBED
 
 
-def test_a_metric_that_nobody_timed_has_a_cost_all_the_same() -> None:
-    (cell,) = grid(track(entry("model", 10)), (metric("untimed", None),))
-    assert cell.seconds > 0
-
-
 def test_a_metric_that_failed_is_not_missing() -> None:
-    one = metric("one", 0.1)
-    judged = entry("model", 10, one).judges
-    failed = {name: run.model_copy(update={"failed": "It broke."}) for name, run in judged.items()}
-    assert missing(failed, (one, metric("two", 0.1))) == [metric("two", 0.1)]
+    one, two = metric("one", 0.1), metric("two", 0.1)
+    failed = {one.entry_id: judge_run(one.entry_id, failed="It broke.")}
+    assert missing(failed, (one, two)) == [two]
+
+
+# What pages read: once per change, and as before while the store is away
+@dataclass
+class Away:
+    """A repository that goes away."""
+
+    public: MemoryRepository
+    away: bool = False
+
+    def read(self, path: str) -> bytes:
+        if self.away:
+            raise TransientError("away", "No answer.")
+        return self.public.read(path)
+
+
+def test_a_file_is_parsed_again_only_when_it_has_changed() -> None:
+    store, parsed = MemoryRepository(), list[bytes]()
+
+    def parse(content: bytes) -> bytes:
+        parsed.append(content)
+        return content
+
+    kept: KeptFile[bytes] = KeptFile(store, "f", parse, b"none")
+    assert kept.now() == b"none"
+    transact(store, lambda: {"f": b"one"}, "one")
+    assert [kept.now(), kept.now()] == [b"one", b"one"]
+    assert parsed == [b"one"]
+    transact(store, lambda: {"f": None}, "gone")
+    assert kept.now() == b"none"
+
+
+def test_while_the_store_is_away_what_was_read_last_stays() -> None:
+    store = Away(MemoryRepository(), away=True)
+    kept: KeptFile[bytes] = KeptFile(store, "f", bytes, b"none")  # type: ignore[arg-type]
+    with pytest.raises(TransientError):
+        kept.now()
+    store.away = False
+    transact(store.public, lambda: {"f": b"one"}, "one")
+    assert kept.now() == b"one"
+    store.away = True
+    assert kept.now() == b"one"
+
+
+def test_a_track_comes_back_as_it_was_written() -> None:
+    written, store = track(entry("model", 10)), MemoryRepository()
+    transact(store, lambda: {PATH: track_bytes(written)}, "models")
+    assert KeptFile(store, PATH, parse_track, ModelTrack()).now() == written
