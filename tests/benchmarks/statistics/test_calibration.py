@@ -59,9 +59,7 @@ def within(value: float, band: tuple[float, float]) -> bool:
     return band[0] <= value <= band[1]
 
 
-# Rates ----------------------------------------------------------------------------------------
-
-
+# Rates
 @pytest.mark.slow
 @each_kind
 def test_intervals_cover_and_tests_reject_as_they_should(scenario: Scenario) -> None:
@@ -143,9 +141,7 @@ def test_perm_both_is_told_which_coefficient_is_simulated(
     assert trials.rejected["PERM-BOTH"].all()
 
 
-# True values ----------------------------------------------------------------------------------
-
-
+# True values
 def test_metrics_that_differ_in_kind_of_noise_only_have_one_true_value() -> None:
     design = Design(10, (5, 20), DIFFERENT, gold_levels=5, score_levels=9)
     for measure in ("Pearson", "Spearman", "Kendall"):
@@ -172,9 +168,7 @@ def test_the_true_values_are_those_that_can_be_calculated() -> None:
         assert accuracies.value[metric] == pytest.approx((1 + tau) / 2, abs=error)
 
 
-# Designs and measures -------------------------------------------------------------------------
-
-
+# Designs and measures
 def test_designs_draw_what_they_say() -> None:
     design = Design(4000, (3, 7), (Noise(0.0, 1.0), Noise(0.5, 0.0)), gold_levels=3, shared=0.4)
     sample = drawn(design, np.random.default_rng(3))
@@ -246,9 +240,7 @@ def test_tie_calibrated_accuracy_keeps_the_threshold_that_is_best_in_the_sample(
             assert value == pytest.approx(of_draw, abs=1e-12)
 
 
-# The program ----------------------------------------------------------------------------------
-
-
+# The program
 def test_the_tables_have_a_line_for_each_scenario() -> None:
     chosen = [replace(one, design=one.design.with_clusters(8)) for one in quick_scenarios()]
     found = simulated(chosen[2:], 4, seed=1, share=0.01)

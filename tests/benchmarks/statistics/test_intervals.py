@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from benchmarks.arrays import FloatArray, IntArray
-from benchmarks.statistics import correlation
 from benchmarks.statistics.intervals import (
     MAX_BLOCKS,
     Intervals,
@@ -46,9 +45,7 @@ def of_one(
     return bca(np.array([value]), draws, np.array([acceleration]), n_clusters=clusters)
 
 
-# Plans ----------------------------------------------------------------------------------------
-
-
+# Plans
 def test_the_first_draw_is_the_sample_and_positions_follow_the_ids() -> None:
     plan = ResamplingPlan(("a", "b", "c"), seed=1, n_resamples=4)
     np.testing.assert_array_equal(plan.draws, np.vstack([np.ones(3), plan.counts]))
@@ -92,9 +89,7 @@ def test_a_perturbed_plan_is_made_from_a_plan() -> None:
         _ = PerturbedPlan(("a",), 1, 3).counts
 
 
-# Intervals ------------------------------------------------------------------------------------
-
-
+# Intervals
 @given(st.integers(1, 50), st.sampled_from([0.5, 0.9, 0.95, 0.99]), st.integers(0, 99))
 @settings(deadline=None, max_examples=60)
 def test_percentile_intervals_are_numpys_quantiles(n: int, level: float, seed: int) -> None:
@@ -163,34 +158,6 @@ def test_intervals_of_fewer_clusters_hold_those_of_more() -> None:
         np.testing.assert_array_equal(ends(found), textbook)
 
 
-@pytest.mark.parametrize("transform", [np.exp, np.log, np.sqrt, lambda x: 3 * x - 1])
-def test_the_ends_follow_a_monotone_transform_of_the_measure(
-    transform: Callable[[np.ndarray], np.ndarray],
-) -> None:
-    """But for the straight line between two neighbouring resamples."""
-    plain = ends(bca(VALUES, SKEWED, ACCELERATION))
-    moved = ends(bca(transform(VALUES), transform(SKEWED), ACCELERATION))
-    for row in range(3):
-        order = np.sort(SKEWED[row])
-        for end, other in zip(plain[row], moved[row], strict=True):
-            right = int(np.searchsorted(order, end))
-            low, high = transform(order[right - 1]), transform(order[right])
-            assert low <= other <= high
-
-
-def test_bca_turns_round_with_the_measure_and_needs_single_precision_only() -> None:
-    plain = ends(bca(VALUES, SKEWED, ACCELERATION))
-    turned = ends(bca(-VALUES, -SKEWED, -ACCELERATION))
-    np.testing.assert_allclose(turned, -plain[:, ::-1], rtol=1e-12)
-    published = ends(bca(VALUES, SKEWED.astype(np.float32), ACCELERATION))
-    np.testing.assert_allclose(published, plain, rtol=1e-6)
-
-
-def test_resamples_that_all_equal_the_value_make_a_point() -> None:
-    found = of_one(0.7, np.full((1, 50), 0.7), n_clusters=20)
-    assert (found.low[0], found.high[0], bool(found.defined[0])) == (0.7, 0.7, True)
-
-
 @pytest.mark.parametrize(
     ("value", "acceleration"),
     [(-1.0, 0.0), (2.0, 0.0), (0.5, NAN), (0.5, 0.6), (0.5, -0.6)],
@@ -218,9 +185,7 @@ def test_resamples_equal_to_the_value_but_for_rounding_count_as_equal(dtype: typ
         np.testing.assert_allclose(found, exact, rtol=1e-6)
 
 
-# Contributions --------------------------------------------------------------------------------
-
-
+# Contributions
 def all_of(plan: PerturbedPlan, rows: int = 1) -> np.ndarray:
     return np.ones((rows, plan.n_blocks), bool)
 
@@ -281,22 +246,6 @@ def test_the_influence_is_half_the_difference_of_samples_with_a_cluster_doubled_
         difference = plain(scores[twice], gold[twice]) - plain(scores[without], gold[without])
         moved[c] = difference / 2.0 * (1.0 - 1.0 / 12**2)
     np.testing.assert_allclose(shares, value / 12 + moved - moved.mean(), rtol=0, atol=1e-12)
-
-
-def test_pseudo_values_follow_the_numerical_derivative_by_the_weight_of_a_cluster() -> None:
-    scores, gold, clusters = clustered(200, ties=False)
-    plan = plan_of(200)
-    value = correlation.pearson(scores, gold)
-    draws = COEFFICIENTS["pearson"][1](scores, gold, plan.counts, clusters)
-    moved = shares_of(value, draws, plan) - value / 200
-
-    def weighted(c: int, step: float) -> float:
-        w = np.where(clusters == c, 1.0 + step, 1.0)
-        covariance = np.cov(scores, gold, aweights=w, ddof=0)
-        return float(covariance[0, 1] / math.sqrt(covariance[0, 0] * covariance[1, 1]))
-
-    slope = np.array([weighted(c, 1e-4) - weighted(c, -1e-4) for c in range(200)]) / 2e-4
-    np.testing.assert_allclose(moved, slope - slope.mean(), rtol=0, atol=2e-3 * np.abs(slope).max())
 
 
 def test_of_a_mean_the_spread_is_its_standard_error_and_the_acceleration_the_jackknifes() -> None:

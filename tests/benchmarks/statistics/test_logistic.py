@@ -39,9 +39,7 @@ def case(n_clusters: int = 40, size: int = 3, noise: float = 0.4) -> Case:
     return x, y, counts.astype(np.float64), np.arange(x.size) // size
 
 
-# The fit of a sample --------------------------------------------------------------------------
-
-
+# The fit of a sample
 def test_noise_free_labels_of_a_logistic_are_fitted_exactly_rising_or_falling() -> None:
     x = np.linspace(-2.0, 5.0, 60)
     labels = curve(x, 4.5, 1.2, 1.0, 0.8)
@@ -110,9 +108,7 @@ def test_a_curve_that_tells_nothing_of_the_labels_has_no_plcc(
     assert found.rmse == pytest.approx(0.5)
 
 
-# Resamples ------------------------------------------------------------------------------------
-
-
+# Resamples
 @pytest.mark.parametrize("noise", [0.3, 0.5, 0.8])
 def test_resamples_are_near_refits_where_the_metric_has_signal(noise: float) -> None:
     x, y, counts, clusters = case(60, 4, noise)

@@ -20,9 +20,7 @@ from benchmarks.statistics.ordering import (
 
 NAN = float("nan")
 
-# Relations: Wilcoxon's test with a direction, and the votes of several metrics ------------------
-
-
+# Relations: Wilcoxon's test with a direction, and the votes of several metrics
 def test_a_significant_difference_points_to_the_larger_mean_not_the_larger_ranks() -> None:
     better = np.linspace(0.5, 1.0, 40)
     assert relation(better, better - 0.1) == 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from benchmarks.arrays import FloatArray
-from benchmarks.genai_bench.protocol import CARD_1600, GenAiBench
 from benchmarks.statistics.difference import Differences, Measurements, differences
 from benchmarks.statistics.intervals import PerturbedPlan, acceleration, bca, contributions
 from benchmarks.statistics.paired import (
@@ -30,9 +28,8 @@ from benchmarks.statistics.sign_flips import flip_tests
 NAN = math.nan
 PAIRS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=3, max_size=40)
 
-# Two models on the same prompts ---------------------------------------------------------------
 
-
+# Two models on the same prompts
 @given(PAIRS)
 @settings(deadline=None, max_examples=40)
 def test_t_and_wilcoxon_are_scipys_and_zeros_are_left_out(pairs: list[tuple[int, int]]) -> None:
@@ -67,9 +64,7 @@ def test_what_differs_nowhere_or_always_alike_or_hardly_exists() -> None:
             refusing([1.0, 2.0], [1.0])
 
 
-# Many models at once --------------------------------------------------------------------------
-
-
+# Many models at once
 def tables(elements: st.SearchStrategy[float], **more: object) -> st.SearchStrategy[FloatArray]:
     shape = st.tuples(st.integers(0, 70), st.integers(1, 4))
     return arrays(np.float64, shape, elements=elements, **more)  # type: ignore[arg-type]
@@ -146,22 +141,14 @@ def test_models_that_hardly_differ_or_differ_widely_in_size_lose_no_digits(offse
     check_against_the_loop(np.random.default_rng(6).normal(size=(300, 5)) * sizes)
 
 
-def test_matrices_are_antisymmetric_or_symmetric_and_their_diagonal_says_nothing() -> None:
+def test_intervals_are_antisymmetric_and_another_model_moves_none_of_the_others() -> None:
     values = np.random.default_rng(7).normal(size=(80, 5)).round(1)
     values[np.random.default_rng(8).random(values.shape) < 0.1] = NAN
-    found = paired_many(values, counts(80))
-    for name in ("difference", "t", "effect"):
-        matrix = getattr(found, name)
-        np.testing.assert_array_equal(matrix, -matrix.T, err_msg=name)
-        assert (np.diag(matrix) == 0.0).all()
-    for name in ("n", "n_missing", "t_p", "wilcoxon_w", "wilcoxon_p", "ties"):
-        matrix = getattr(found, name)
-        np.testing.assert_array_equal(matrix, matrix.T, err_msg=name)
-    assert (np.diag(found.t_p) == 1.0).all() and (np.diag(found.wilcoxon_p) == 1.0).all()
+    found, few = paired_many(values, counts(80)), paired_many(values[:, :3], counts(80))
+    assert (np.diag(found.effect) == 0.0).all()
     for interval in (found.difference_interval, found.effect_interval):
         np.testing.assert_array_equal(interval.low, -interval.high.T)
         assert (np.diag(interval.low) == 0.0).all()
-    few = paired_many(values[:, :3], counts(80))  # another model moves none of the others
     for name in ("t", "t_p", "difference", "wilcoxon_w", "wilcoxon_p", "wins", "effect"):
         np.testing.assert_allclose(getattr(found, name)[:3, :3], getattr(few, name), rtol=1e-12)
     low = found.effect_interval.low[:3, :3]
@@ -218,45 +205,6 @@ def test_intervals_are_bca_with_the_acceleration_of_the_delete_one_values() -> N
         z = z0 + np.sqrt(60 / 59) * stats.t.ppf([0.05, 0.95], 59)  # expanded
         ends = np.quantile(drawn, stats.norm.cdf(z0 + z / (1 - a * z)))
         assert (interval.low[0, 1], interval.high[0, 1]) == pytest.approx(tuple(ends), abs=near)
-
-
-@pytest.mark.parametrize("skewed", [False, True])
-def test_intervals_hold_the_truth_about_as_often_as_they_say(skewed: bool) -> None:
-    held, trials = np.zeros(2), 600
-    rng = np.random.default_rng(11)
-    weights = counts(120, 1000)
-    for _ in range(trials // 30):
-        d = rng.exponential(1.0, (120, 30)) - 0.6 if skewed else rng.normal(0.4, 1.0, (120, 30))
-        # One common opponent at zero: the pairs in the last column are independent.
-        found = paired_many(np.column_stack([d, np.zeros(120)]), weights)
-        for which, interval in enumerate((found.difference_interval, found.effect_interval)):
-            low, high = interval.low[:-1, -1], interval.high[:-1, -1]
-            held[which] += ((low < 0.4) & (high > 0.4)).sum()
-    # Three standard errors of 95 % in 600 trials are 0.027.
-    assert (np.abs(held / trials - 0.95) < 0.03).all(), held / trials
-
-
-@pytest.mark.paper
-def test_the_tests_of_genai_bench_s_models_are_the_published_ratings_own(assay_data: Path) -> None:
-    """Mean ratings of 1,600 prompts; t, p, W, p and shares of wins, recomputed with scipy."""
-    answers = GenAiBench(CARD_1600).answers(assay_data)
-    means = answers.images.assign(label=answers.labels).pivot_table(
-        index="prompt_id", columns="model", values="label"
-    )
-    found = paired_many(means.to_numpy(np.float64))
-    for first, second, t, t_p, w, w_p, wins, losses in (
-        ("SDXL_Turbo", "SDXL_Base", -2.9473, 3.252e-3, 244045.5, 1.648e-3, 0.2963, 0.3588),
-        ("SDXL_Base", "DeepFloyd_I_XL_v1", -3.7913, 1.554e-4, 302476.0, 8.712e-4, 0.3519, 0.3775),
-        ("Midjourney_6", "DALLE_3", -6.5978, 5.659e-11, 243906.0, 6.364e-13, 0.2825, 0.4281),
-    ):
-        a, b = means.columns.get_loc(first), means.columns.get_loc(second)
-        assert found.t[a, b] == pytest.approx(t, abs=5e-5)
-        assert found.t_p[a, b] == pytest.approx(t_p, rel=5e-4)
-        assert found.wilcoxon_w[a, b] == w
-        assert found.wilcoxon_p[a, b] == pytest.approx(w_p, rel=5e-4)
-        assert found.dominance[a, b] == pytest.approx(wins, abs=5.1e-5)
-        assert found.dominance[b, a] == pytest.approx(losses, abs=5.1e-5)
-    check_against_the_loop(means.to_numpy(np.float64))
 
 
 def test_where_nothing_can_be_compared_nothing_is_said() -> None:

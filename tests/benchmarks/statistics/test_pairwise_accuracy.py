@@ -194,9 +194,7 @@ def test_misfits_are_refused(
         function(*arguments)
 
 
-# Resamples of clusters ------------------------------------------------------------------------
-
-
+# Resamples of clusters
 @given(CLUSTERED, st.lists(st.integers(0, 3), min_size=5, max_size=5), st.floats(0, 3))
 @settings(deadline=None)
 def test_a_resample_is_the_sample_repeated(
@@ -235,9 +233,7 @@ def test_clusters_of_many_items_are_summed_without_overflow() -> None:
     np.testing.assert_array_equal(forms.drawn(np.array([[1.0, 1.0, 1.0]])).accuracy, [1.0])
 
 
-# Published figures ----------------------------------------------------------------------------
-
-
+# Published figures
 @pytest.mark.paper
 @pytest.mark.parametrize(
     ("metric", "at_0", "best", "threshold"),
@@ -294,9 +290,7 @@ def test_one_rater_of_genai_bench_against_the_other_two(
     assert found.threshold == 0.0
 
 
-# Within groups --------------------------------------------------------------------------------
-
-
+# Within groups
 def plain_mean(scores: FloatArray, labels: FloatArray, groups: IntArray, e: float) -> float:
     shares = [
         pairwise_accuracy(scores[groups == g], labels[groups == g], e) for g in np.unique(groups)

@@ -18,7 +18,7 @@ from benchmarks.statistics import pair_permutation
 from benchmarks.statistics import perm_both as module
 from benchmarks.statistics.pair_permutation import pair_swaps
 from benchmarks.statistics.pairwise_accuracy import pairwise_accuracy, tie_calibrated
-from benchmarks.statistics.perm_both import PrefixOrder, Statistic, nulls, perm_both
+from benchmarks.statistics.perm_both import Statistic, nulls, perm_both
 from benchmarks.statistics.permutation import (
     LinearNull,
     PermutationTests,
@@ -41,9 +41,7 @@ def same(a: PermutationTests, b: PermutationTests) -> None:
     np.testing.assert_array_equal(a.p_values, b.p_values)
 
 
-# Null distributions, against hybrids that are built and correlated one by one ---------------------
-
-
+# Null distributions, against hybrids that are built and correlated one by one
 def drawn(layout: str, levels: int, seed: int, n: int = 24) -> Sample:
     """A sample of three metrics; `levels` 0: without ties."""
     rng = np.random.default_rng(seed)
@@ -93,20 +91,6 @@ def test_tau_of_a_group_where_a_swap_leaves_one_value_is_zero() -> None:
     assert by_draw.deltas(np.array([[1, -1], [1, 1]], np.int8)).tolist() == [[2.0, 0.0]]
 
 
-@settings(max_examples=50, deadline=None)
-@given(st.lists(st.integers(0, 40), min_size=1, max_size=30), st.data())
-def test_balance_of_a_stretch_counts_lower_less_higher_classes(
-    classes: list[int], data: st.DataObject
-) -> None:
-    start = data.draw(st.integers(0, len(classes)))
-    end = data.draw(st.integers(start, len(classes)))
-    than = data.draw(st.sampled_from(classes))
-    stretch = np.array(classes[start:end])
-    asked = (np.array([number]) for number in (start, end, than))
-    found = PrefixOrder(np.array(classes)).balance(*asked)
-    assert found[0] == (stretch < than).sum() - (stretch > than).sum()
-
-
 @pytest.mark.parametrize("scale", [1.0, 1e-3])
 @pytest.mark.parametrize("lattice", [False, True])
 def test_counts_in_single_precision_are_those_in_double(lattice: bool, scale: float) -> None:
@@ -133,9 +117,7 @@ def test_signs_are_balanced_and_the_same_again_and_few_are_enumerated_without_op
     assert len(np.unique(np.concatenate([half, -half], axis=1), axis=1).T) == 256
 
 
-# PERM-BOTH ------------------------------------------------------------------------------------
-
-
+# PERM-BOTH
 @with_and_without_ties
 @every_statistic
 def test_few_clusters_are_enumerated_in_full(statistic: Statistic, *, ties: bool) -> None:
@@ -317,9 +299,7 @@ def test_unusable_arguments_are_named(change: dict[str, Any], message: str) -> N
         perm_both(**{"statistic": "pearson", **arguments, **change})
 
 
-# Pair swaps of pairwise accuracy: verdicts, sign test, weighted signs, whole groups ---------------
-
-
+# Pair swaps of pairwise accuracy: verdicts, sign test, weighted signs, whole groups
 def grouped(sizes: list[int], n_metrics: int = 3) -> tuple[FloatArray, FloatArray, IntArray]:
     rng = np.random.default_rng(sum(sizes))
     groups = np.repeat(np.arange(len(sizes)), sizes)

@@ -34,9 +34,7 @@ def columns(items: Items) -> tuple[FloatArray, FloatArray, IntArray]:
     return scores / 100, labels, clusters
 
 
-# Thresholds -----------------------------------------------------------------------------------
-
-
+# Thresholds
 def test_the_grid_holds_the_nearest_doubles_between_whole_numbers_around_the_scores() -> None:
     grid = threshold_grid([0.2, 0.7])
     assert (grid.size, grid[29], grid[58], grid[100]) == (101, 0.29, 0.58, 1.0)
@@ -125,9 +123,7 @@ def test_held_out_thresholds_stay_within_what_the_other_folds_span() -> None:
     assert grid[found[0]].tolist() == [0.0, -1.0]
 
 
-# Two samples ----------------------------------------------------------------------------------
-
-
+# Two samples
 @pytest.mark.filterwarnings("ignore:divide")  # in the p-value of samples of one item
 @settings(deadline=None)
 @given(items=ITEMS, times=TIMES)

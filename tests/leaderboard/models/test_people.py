@@ -8,13 +8,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 
 from benchmarks.errors import SubmitterError
 from benchmarks.genai_bench.load import GenAiAnswers
-from benchmarks.genai_bench.protocol import CARD_1600, GenAiBench
+from benchmarks.genai_bench.protocol import CARD_1600
 from benchmarks.model_boards.rated_models import rated_models
 from benchmarks.prompt_sets.registry import load_prompt_sets
 from benchmarks.statistics.multiplicity import holm
@@ -169,14 +168,6 @@ def genai(assay_data: Path) -> PeopleBoard:
     return board
 
 
-@pytest.fixture(scope="module")
-def ratings(assay_data: Path) -> pd.DataFrame:
-    """Mean ratings of GenAI-Bench, prompts by models."""
-    answers = GenAiBench(CARD_1600).answers(assay_data)
-    images = answers.images.assign(label=np.nanmean(answers.ratings, axis=1))
-    return images.pivot(index="prompt_id", columns="model", values="label")
-
-
 def pair_of(board: PeopleBoard, a: str, b: str) -> tuple[PairTest, bool]:
     """The test of two models, and whether it is of the first less the second."""
     pairs = board.overall.pairs
@@ -207,7 +198,7 @@ class TestGenaiBench:
         assert list(genai.overall.means) == list(reversed(GENAI))
         stand = [(m.rank, m.rank_low, m.rank_high, m.tier) for m in genai.overall.means.values()]
         assert stand == [(place,) * 4 for place in range(1, 7)]
-        assert len(genai.overall.ahead_of) == 5
+        assert (len(genai.overall.ahead_of), len(genai.overall.pairs)) == (5, 15)
         assert [key for key, one in genai.skills.items() if one.undecided] == ["negation"]
         assert {m.tier for m in genai.skills["negation"].means.values()} == {1}
 
@@ -222,25 +213,6 @@ class TestGenaiBench:
         assert (*p_values, test.wilcoxon_w) == (f"{t_p:.3e}", f"{w_p:.3e}", w)
         ratios = (test.dominance, test.dominance_back)
         assert (ratios if forward else ratios[::-1]) == pytest.approx((over, back), abs=5.1e-5)
-
-    def test_its_tests_are_those_of_scipy(self, genai: PeopleBoard, ratings: pd.DataFrame) -> None:
-        found = genai.overall.pairs
-        own = [stats.ttest_rel(ratings[a], ratings[b]) for a, b in found]
-        assert [one.t for one in found.values()] == pytest.approx([t.statistic for t in own])
-        corrected = holm(np.array([t.pvalue for t in own]))
-        assert [one.t_p_holm for one in found.values()] == pytest.approx(list(corrected), rel=1e-6)
-        assert len(found) == 15
-
-    @pytest.mark.parametrize("model", GENAI)
-    def test_its_intervals_are_those_of_scipy_but_for_chance(
-        self, genai: PeopleBoard, ratings: pd.DataFrame, model: str
-    ) -> None:
-        own, values = genai.overall.means[model], (ratings[model].to_numpy(),)
-        # Ours is expanded for the number of prompts, which at 1,600 is less than a thousandth.
-        other = stats.bootstrap(values, np.mean, n_resamples=4000, batch=500, method="BCa", rng=1)
-        # The ends of 1,000 resamples vary by about a twelfth of a standard error.
-        near, ends = 0.35 * other.standard_error, tuple(other.confidence_interval)
-        assert (own.ci_low, own.ci_high) == pytest.approx(ends, abs=near)
 
 
 @pytest.fixture(scope="module")

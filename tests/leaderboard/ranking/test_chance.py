@@ -23,24 +23,16 @@ ABOVE, BELOW, NEITHER = (True, False), (False, True), (False, False)
 @pytest.mark.parametrize(
     ("low", "high", "chance", "rises", "found"),
     [
-        (0.1, 0.3, 0.0, True, ABOVE),
-        (0.0, 0.3, 0.0, True, NEITHER),
-        (-0.1, 0.3, 0.0, True, NEITHER),
-        (-0.3, 0.0, 0.0, True, BELOW),
-        (-0.3, -0.1, 0.0, True, BELOW),
-        (0.0, 0.0, 0.0, True, BELOW),
-        (0.4, 0.6, 0.5, True, NEITHER),
-        (0.51, 0.6, 0.5, True, ABOVE),
-        (0.1, 0.3, 0.5, False, ABOVE),
-        (0.1, 0.5, 0.5, False, NEITHER),
-        (0.5, 0.7, 0.5, False, BELOW),
-        (None, 0.3, 0.0, True, NEITHER),
-        (0.1, None, 0.0, True, NEITHER),
-        (None, None, 0.0, False, NEITHER),
-        (math.nan, 0.3, 0.0, True, NEITHER),
-        (0.1, math.nan, 0.0, True, NEITHER),
+        (0.1, 0.3, 0.0, True, ABOVE), (0.0, 0.3, 0.0, True, NEITHER),
+        (-0.1, 0.3, 0.0, True, NEITHER), (-0.3, 0.0, 0.0, True, BELOW),
+        (-0.3, -0.1, 0.0, True, BELOW), (0.0, 0.0, 0.0, True, BELOW),
+        (0.4, 0.6, 0.5, True, NEITHER), (0.51, 0.6, 0.5, True, ABOVE),
+        (0.1, 0.3, 0.5, False, ABOVE), (0.1, 0.5, 0.5, False, NEITHER),
+        (0.5, 0.7, 0.5, False, BELOW), (None, 0.3, 0.0, True, NEITHER),
+        (0.1, None, 0.0, True, NEITHER), (None, None, 0.0, False, NEITHER),
+        (math.nan, 0.3, 0.0, True, NEITHER), (0.1, math.nan, 0.0, True, NEITHER),
     ],
-)
+)  # fmt: skip
 def test_the_whole_interval_lies_above_chance_or_at_and_below_it(
     low: float | None, high: float | None, chance: float, rises: bool, found: tuple[bool, bool]
 ) -> None:
