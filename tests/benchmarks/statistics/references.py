@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from scipy import stats
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
 from benchmarks.statistics import correlation, kendall, resampled_correlation
 from benchmarks.statistics.intervals import MAX_BLOCKS, PerturbedPlan
+from benchmarks.statistics.pairwise_accuracy import pairwise_accuracy
 from benchmarks.statistics.permutation import Sample
 from benchmarks.statistics.resampling import ResamplingPlan
 
@@ -74,6 +76,23 @@ def table(n: int = 60, n_metrics: int = 4, *, ties: bool = False) -> tuple[Float
     gold = rng.integers(1, 6, (n, 3)).mean(axis=1)
     scores = gold[:, None] + rng.normal(size=(n, n_metrics)) * np.linspace(0.5, 2, n_metrics)
     return np.round(scores) if ties else scores, gold
+
+
+def calibrated_in_groups(
+    scores: FloatArray, labels: FloatArray, groups: IntArray
+) -> tuple[float, float]:
+    """The best mean accuracy over the groups that have pairs, and its smallest threshold.
+
+    Every difference within a group is tried.
+    """
+    rows = [np.flatnonzero(groups == g) for g in np.unique(groups) if (groups == g).sum() > 1]
+    tried = {abs(float(scores[j] - scores[i])) for r in rows for i, j in combinations(r, 2)}
+    best = (math.nan, math.nan)
+    for e in sorted({0.0, *tried}) if rows else ():
+        mean = math.fsum(pairwise_accuracy(scores[r], labels[r], e) for r in rows) / len(rows)
+        if math.isnan(best[0]) or mean > best[0] + 1e-12:
+            best = (mean, e)
+    return best
 
 
 @st.composite

@@ -30,7 +30,7 @@ from benchmarks.statistics.pairwise_accuracy import (
     tau_23,
     tie_calibrated,
 )
-from tests.benchmarks.statistics.references import grouped_samples
+from tests.benchmarks.statistics.references import calibrated_in_groups, grouped_samples
 
 SCORES = st.one_of(
     st.integers(0, 5).map(lambda k: k / 10),
@@ -291,29 +291,6 @@ def test_one_rater_of_genai_bench_against_the_other_two(
 
 
 # Within groups
-def plain_mean(scores: FloatArray, labels: FloatArray, groups: IntArray, e: float) -> float:
-    shares = [
-        pairwise_accuracy(scores[groups == g], labels[groups == g], e) for g in np.unique(groups)
-    ]
-    defined = [share for share in shares if not math.isnan(share)]
-    return math.fsum(defined) / len(defined) if defined else math.nan
-
-
-def calibrated_in_groups(
-    scores: FloatArray, labels: FloatArray, groups: IntArray
-) -> tuple[float, float]:
-    """Every difference within a group tried; the smallest of equally good thresholds."""
-    pairs = [(i, j) for i, j in combinations(range(scores.size), 2) if groups[i] == groups[j]]
-    best = (math.nan, math.nan)
-    for e in sorted({0.0, *(abs(float(scores[i] - scores[j])) for i, j in pairs)}):
-        mean = plain_mean(scores, labels, groups, e)
-        if math.isnan(mean):
-            return best
-        if math.isnan(best[0]) or mean > best[0] + 1e-12:
-            best = (mean, e)
-    return best
-
-
 @settings(deadline=None, max_examples=50)
 @given(sample=grouped_samples(), threshold=st.floats(0, 5))
 def test_one_threshold_is_best_for_all_groups(

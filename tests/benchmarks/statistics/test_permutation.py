@@ -27,7 +27,12 @@ from benchmarks.statistics.permutation import (
     SwapSigns,
     threshold,
 )
-from tests.benchmarks.statistics.references import COEFFICIENTS, mean_difference, table
+from tests.benchmarks.statistics.references import (
+    COEFFICIENTS,
+    calibrated_in_groups,
+    mean_difference,
+    table,
+)
 
 STATISTICS = get_args(Statistic)
 LAYOUTS = "flat", "clusters", "groups", "groups in clusters", "groups across clusters", "no tables"
@@ -308,25 +313,11 @@ def grouped(sizes: list[int], n_metrics: int = 3) -> tuple[FloatArray, FloatArra
     return np.round(gold[:, None] + noise, 1), gold, groups
 
 
-def plain_calibration(
-    scores: FloatArray, gold: FloatArray, groups: IntArray
-) -> tuple[float, float]:
-    """The best mean accuracy over the groups and its smallest threshold, by trying each one."""
-    rows = [np.flatnonzero(groups == g) for g in np.unique(groups) if (groups == g).sum() > 1]
-    tried = {0.0} | {abs(float(scores[j] - scores[i])) for r in rows for i, j in combinations(r, 2)}
-    found = [
-        (round(float(np.mean([pairwise_accuracy(scores[r], gold[r], e) for r in rows])), 12), -e)
-        for e in tried
-    ]
-    best = max(found)
-    return best[0], -best[1]
-
-
 def verdicts(
     scores: FloatArray, gold: FloatArray, groups: IntArray, metric: int
 ) -> list[tuple[float, int]]:
     """Of each pair within a group: whether the metric is right, and the size of the group."""
-    limit = plain_calibration(scores[:, metric], gold, groups)[1]
+    limit = calibrated_in_groups(scores[:, metric], gold, groups)[1]
     return [
         (
             pairwise_accuracy(scores[[i, j], metric], gold[[i, j]], limit),
@@ -373,7 +364,7 @@ def test_clusters_swap_whole_groups() -> None:
     found = pair_swaps(scores, gold, groups=groups, clusters=groups // 2)
     values = []
     for column in scores.T[:2]:
-        limit = plain_calibration(column, gold, groups)[1]
+        limit = calibrated_in_groups(column, gold, groups)[1]
         parts = [groups == g for g in range(6)]
         by_group = [pairwise_accuracy(column[r], gold[r], limit) for r in parts]
         values.append(np.array(by_group).reshape(3, 2).sum(axis=1) / 6)
