@@ -116,9 +116,7 @@ def broken(tmp_path: Path) -> Path:
 
 
 # fetch
-def test_fetch_tells_people_and_programs_what_it_did(
-    call: Call, hub: HubServer, tmp_path: Path
-) -> None:
+def test_fetch_tells_people_and_programs_of_it(call: Call, hub: HubServer, tmp_path: Path) -> None:
     end = call("fetch", "remote", "--data", tmp_path / "a")
     assert (end.code, end.out) == (0, "")
     *fetched, source, supplied = end.err.splitlines()
@@ -162,7 +160,7 @@ def test_an_error_is_one_message_and_the_right_code(
 
 
 @pytest.mark.slow
-def test_the_whole_program_fetches_and_describes(
+def test_the_program_fetches_and_describes(
     hub: HubServer, tmp_path: Path, assay_data: Path
 ) -> None:
     """In a process of its own, with the address of the Hub from the environment."""
@@ -248,9 +246,7 @@ def test_prompts_are_written_in_each_format(call: Call, tmp_path: Path) -> None:
     assert list(pd.read_parquet(out)["prompt"]) == ["a cat, sitting", "ein großer Hund"]
 
 
-def test_prompts_overwrite_only_when_told_and_never_what_they_are_read_from(
-    call: Call, tmp_path: Path
-) -> None:
+def test_prompts_overwrite_when_told_but_not_their_source(call: Call, tmp_path: Path) -> None:
     call("fetch", "remote", "--data", tmp_path)
     out, given = tmp_path / "prompts.csv", tmp_path / "remote/answers.csv"
     out.write_text("mine")
@@ -314,7 +310,13 @@ def test_every_help_text_has_an_example(call: Call, command: str) -> None:
     ],
 )  # fmt: skip
 def test_what_cannot_be_had_says_why(
-    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, *, code: int, problem: str
+    call: Call,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: str,
+    *,
+    code: int,
+    problem: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     end = call(*words.split())

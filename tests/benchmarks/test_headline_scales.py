@@ -58,9 +58,7 @@ def printed(table: str, benchmark: str, measure: str, metric: str = "human") -> 
         ({"ceiling_is": ""}, "ceiling_is"), ({"source": ""}, "source"),
     ],
 )  # fmt: skip
-def test_a_ceiling_lies_on_the_better_side_of_chance_and_has_a_source(
-    scale: dict[str, Any], said: str
-) -> None:
+def test_a_ceiling_is_better_than_chance_and_sourced(scale: dict[str, Any], said: str) -> None:
     with pytest.raises(ValidationError, match=said):
         card_with(**scale)
     falling = card_with(chance=0.9, ceiling=0.1, higher_is_better=False)

@@ -131,7 +131,7 @@ def test_a_value_undefined_without_one_cluster_is_not_compared_and_says_so() -> 
         (row_of(math.nan, note="constant"), draws_of_mean(), "constant"),
     ],
 )
-def test_without_draws_clusters_or_a_value_there_is_no_interval(
+def test_without_draws_or_value_is_no_interval(
     row: Row, draws: FloatArray | None, note: str
 ) -> None:
     found, measured = inferred(row, draws)

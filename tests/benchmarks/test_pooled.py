@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from benchmarks.arrays import BoolArray
 from benchmarks.comparison import CORRECTIONS, LEVEL, Compared, Correction, corrected
 from benchmarks.pooled import CORRELATIONS, ManyPools, PooledImages, missing_scores
 from benchmarks.rows import Row
@@ -31,10 +32,10 @@ SCIPY = {"srcc": stats.spearmanr, "krcc": stats.kendalltau, "pearson": stats.pea
 
 
 def pool(
-    scores: object = SCORES, ratings: object = RATINGS, members: object = None
+    scores: object = SCORES, ratings: object = RATINGS, members: BoolArray | None = None
 ) -> PooledImages:
-    given = (np.asarray(values, np.float64) for values in (scores, ratings))
-    return PooledImages.of(*given, CLUSTERS, PLAN, members)  # type: ignore[arg-type]
+    x, y = (np.asarray(values, np.float64) for values in (scores, ratings))
+    return PooledImages.of(x, y, CLUSTERS, PLAN, members)
 
 
 @pytest.mark.parametrize("measure", list(CORRELATIONS))
@@ -67,9 +68,7 @@ def test_images_without_score_or_rating_are_left_out_and_missing_scores_counted(
         ([0.5] * 20, RATINGS, "same score"), (SCORES, [3.0] * 20, "same rating"),
     ],
 )  # fmt: skip
-def test_what_is_undefined_says_why(
-    measure: str, scores: object, ratings: object, reason: str
-) -> None:
+def test_the_undefined_says_why(measure: str, scores: object, ratings: object, reason: str) -> None:
     found = pool(scores, ratings).correlation(measure)
     assert np.isnan(found.value) and found.resamples is None
     assert reason in found.note.split("; ")[0]
@@ -135,7 +134,7 @@ def test_the_corrected_p_value_decides_where_there_is_one() -> None:
     assert (alone.p_decisive, alone.told_apart) == (0.03, True)
     rest = (replace(PLAIN, p_value=value) for value in (0.5, 0.6))
     among = corrected((alone, *rest), "holm")[0]
-    assert (among.p_decisive, among.told_apart) == (pytest.approx(0.09), False)
+    assert among.p_decisive == pytest.approx(0.09) and not among.told_apart
     assert not replace(alone, p_value=LEVEL).told_apart
     assert not PLAIN.told_apart  # without a test nothing is
 

@@ -109,9 +109,7 @@ def test_with_its_key_a_folder_gives_back_the_questions(exported: Exported) -> N
     } == wanted.elements
 
 
-def test_a_folder_holds_what_a_scorer_may_see_in_the_order_of_opaque_ids(
-    exported: Exported,
-) -> None:
+def test_a_folder_holds_what_a_scorer_may_see_by_opaque_ids(exported: Exported) -> None:
     questions, found = exported.benchmark.questions(None), exported.questions
     tables = {path.name: pq.read_table(path) for path in exported.folder.glob("*.parquet")}
     assert {n: t.column_names for n, t in tables.items()} == {n: ALLOWED[n] for n in tables}
@@ -153,13 +151,6 @@ def test_the_numbers_are_a_shuffle_that_is_drawn_anew_for_each_key() -> None:
     assert all(sorted(order) == sorted(orders[-1]) for order in orders)
 
 
-def test_the_key_lies_outside_and_is_for_its_owner_alone(toy: Exported) -> None:
-    path = key_path(toy.out, "toy")
-    assert path == toy.out / "toy.key.parquet"
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert sorted(p.name for p in toy.out.iterdir()) == ["toy", "toy.key.parquet"]
-
-
 # What is read again
 def test_a_folder_has_the_revision_it_was_made_of_and_no_other(toy: Exported) -> None:
     folder = QuestionFolder(toy.out)
@@ -186,9 +177,7 @@ def test_an_image_that_is_not_as_exported_is_found_when_it_is_read(toy: Exported
 
 @pytest.mark.parametrize("name", ["images/000001", "images", "pairs.parquet", "benchmark.json"])
 @pytest.mark.parametrize("how", ["gone", "cut"])
-def test_what_is_missing_or_cut_is_found_before_anything_is_scored(
-    toy: Exported, name: str, how: str
-) -> None:
+def test_what_is_missing_or_cut_is_found_at_once(toy: Exported, name: str, how: str) -> None:
     place = toy.folder / name
     if place.is_dir():
         place.rename(toy.out / "elsewhere")
@@ -210,7 +199,9 @@ def test_a_table_that_was_changed_is_found(toy: Exported) -> None:
 
 # What is exported again
 def test_exported_again_the_ids_stay_and_damage_is_mended(toy: Exported) -> None:
-    before = toy.key
+    before, path = toy.key, key_path(toy.out, "toy")
+    assert path == toy.out / "toy.key.parquet"  # outside, and for its owner alone
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
     (toy.folder / "images/000001").unlink()
     export_questions(Parted(), None, toy.out)
     assert toy.key == before
@@ -283,9 +274,7 @@ def test_a_whole_table_comes_back_with_its_elements(toy: Exported) -> None:
     ]  # fmt: skip
 
 
-def test_scores_of_another_export_are_refused_not_given_to_the_wrong_pairs(
-    toy: Exported, tmp_path: Path
-) -> None:
+def test_scores_of_another_export_are_refused_by_the_key(toy: Exported, tmp_path: Path) -> None:
     export_questions(Parted(), None, tmp_path / "again")
     foreign = list(Key.read(key_path(tmp_path / "again", "toy")).pairs)
     table = ScoreTable(pd.DataFrame({"m": 1.0}, index=pd.Index(foreign, name="pair_id")))

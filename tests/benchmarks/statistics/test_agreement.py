@@ -208,7 +208,12 @@ def test_each_column_meets_the_mean_of_the_others_where_both_exist() -> None:
 
 def asked(table: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
     seen: list[tuple[FloatArray, FloatArray]] = []
-    one_against_the_others(table, lambda *both: float(seen.append(both) is None))
+
+    def measure(scores: FloatArray, labels: FloatArray) -> float:
+        seen.append((scores, labels))
+        return 0.0
+
+    one_against_the_others(table, measure)
     return seen
 
 
@@ -253,7 +258,8 @@ def test_w_by_hand() -> None:
     assert found.chi_square_p == pytest.approx(stats.chi2.sf(7.0, 3), abs=1e-15)
     assert kendall_w([[1.0, 2.0, 2.0], [1.0, 2.0, 3.0]]) == pytest.approx(12 * 6.5 / 84, abs=1e-15)
     agreed = concordance([[1.0, 2.0, 3.0, 4.0]] * 3)
-    assert (agreed.w, agreed.exact, agreed.permutation_p) == (1.0, True, pytest.approx(1 / 576))
+    assert (agreed.w, agreed.exact) == (1.0, True)
+    assert agreed.permutation_p == pytest.approx(1 / 576)
 
 
 @given(TIED)

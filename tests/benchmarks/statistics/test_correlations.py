@@ -112,9 +112,7 @@ def test_shapes_that_do_not_fit_are_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize(("offset", "step"), [(1.0, 2.2e-16), (100.0, 1.4e-14), (-1e6, 2e-10)])
-def test_scores_close_together_far_from_zero_keep_their_correlation(
-    offset: float, step: float
-) -> None:
+def test_close_scores_far_from_zero_keep_their_correlation(offset: float, step: float) -> None:
     k = np.arange(40.0)
     x = offset + step * k
     steps = (x - offset) / step  # what the doubles hold of the line
@@ -214,7 +212,7 @@ every_measure = pytest.mark.parametrize("measure", list(SCIPY))
 @every_measure
 @settings(deadline=None)
 @given(sample=grouped_samples())
-def test_each_group_has_scipys_value(
+def test_each_group_is_scipys(
     measure: str, sample: tuple[FloatArray, FloatArray, IntArray]
 ) -> None:
     scores, labels, groups = sample
@@ -226,7 +224,7 @@ def test_each_group_has_scipys_value(
 
 
 @every_measure
-def test_metrics_are_columns_and_resamples_draw_groups(
+def test_metrics_are_columns_and_groups_drawn(
     measure: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = np.random.default_rng(1)

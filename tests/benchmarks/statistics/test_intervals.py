@@ -51,7 +51,8 @@ def test_the_first_draw_is_the_sample_and_positions_follow_the_ids() -> None:
     np.testing.assert_array_equal(plan.draws, np.vstack([np.ones(3), plan.counts]))
     assert plan.draws.shape == (5, 3) and (plan.draws.sum(axis=1) == 3).all()
     found = plan.positions(["c", "a", "c"])
-    assert (found.tolist(), found.dtype, plan.positions([]).dtype) == ([2, 0, 2], np.intp, np.intp)
+    assert found.tolist() == [2, 0, 2]
+    assert found.dtype == plan.positions([]).dtype == np.intp
     np.testing.assert_array_equal(plan.counts_of(["c", "a", "c"]), plan.counts[:, [2, 0, 2]])
     with pytest.raises(KeyError, match="d"):
         plan.positions(["a", "d"])
@@ -67,9 +68,7 @@ def test_means_leave_out_what_is_undefined() -> None:
 
 @given(st.integers(0, 40), st.integers(1, 12))
 @settings(deadline=None)
-def test_blocks_are_dealt_in_turn_left_out_once_and_taken_twice_once(
-    n_clusters: int, most_blocks: int
-) -> None:
+def test_blocks_are_left_out_once_and_taken_twice_once(n_clusters: int, most_blocks: int) -> None:
     plan = plan_of(n_clusters, most_blocks)
     n_blocks = min(n_clusters, most_blocks)
     assert (plan.n_blocks, plan.n_resamples) == (n_blocks, 5 + 2 * n_blocks)
@@ -119,9 +118,7 @@ def variance(x: FloatArray, axis: int = -1) -> FloatArray:
 
 @pytest.mark.parametrize("statistic", [np.mean, variance, np.median])
 @pytest.mark.parametrize("level", [0.9, 0.95])
-def test_bca_is_scipys_for_its_resamples_and_jackknife(
-    statistic: Callable[..., FloatArray], level: float
-) -> None:
+def test_bca_is_scipys_bootstrap(statistic: Callable[..., FloatArray], level: float) -> None:
     x = np.random.default_rng(6).exponential(size=31)
     expected = stats.bootstrap(
         (x,), statistic, n_resamples=999, confidence_level=level, method="BCa", rng=1
@@ -162,9 +159,7 @@ def test_intervals_of_fewer_clusters_hold_those_of_more() -> None:
     ("value", "acceleration"),
     [(-1.0, 0.0), (2.0, 0.0), (0.5, NAN), (0.5, 0.6), (0.5, -0.6)],
 )
-def test_without_bca_there_is_the_percentile_interval_expanded_for_few_clusters(
-    value: float, acceleration: float
-) -> None:
+def test_without_bca_it_is_the_percentile_interval(value: float, acceleration: float) -> None:
     """A value beyond all resamples; an acceleration that is undefined or too large."""
     found = of_one(value, UNIFORM, acceleration)
     np.testing.assert_allclose(ends(found), ends(percentile(UNIFORM)), rtol=1e-14)
@@ -207,9 +202,7 @@ def clustered(n_clusters: int, *, ties: bool) -> tuple[FloatArray, FloatArray, I
 
 @given(st.lists(st.floats(-100, 100), min_size=2, max_size=40))
 @settings(deadline=None, max_examples=60)
-def test_contributions_to_a_mean_are_the_cluster_values_over_their_number(
-    values: list[float],
-) -> None:
+def test_contributions_to_a_mean_are_values_over_their_number(values: list[float]) -> None:
     v = np.array(values)
     plan = plan_of(v.size)
     shares = shares_of(float(v.mean()), resampled_mean(v, plan.counts), plan)
@@ -219,9 +212,7 @@ def test_contributions_to_a_mean_are_the_cluster_values_over_their_number(
 @pytest.mark.parametrize("n_clusters", [30, MAX_BLOCKS + 61])
 @pytest.mark.parametrize("most_blocks", [MAX_BLOCKS, 7])
 @pytest.mark.parametrize("measure", list(COEFFICIENTS))
-def test_contributions_add_up_to_the_value_of_any_measure(
-    measure: str, n_clusters: int, most_blocks: int
-) -> None:
+def test_contributions_add_up_to_any_value(measure: str, n_clusters: int, most_blocks: int) -> None:
     scores, gold, clusters = clustered(n_clusters, ties=most_blocks == 7)
     plan = plan_of(n_clusters, most_blocks)
     plain, resampled, _ = COEFFICIENTS[measure]

@@ -20,6 +20,7 @@ from benchmarks.statistics.ordering import (
 
 NAN = float("nan")
 
+
 # Relations: Wilcoxon's test with a direction, and the votes of several metrics
 def test_a_significant_difference_points_to_the_larger_mean_not_the_larger_ranks() -> None:
     better = np.linspace(0.5, 1.0, 40)
@@ -64,7 +65,7 @@ def test_a_majority_is_more_than_half_of_the_voters(votes: list[int], expected: 
     st.integers(0, 2**32 - 1),
     st.sampled_from([0.001, 0.05, 0.3]),
 )
-def test_each_resample_is_scipys_test_on_the_repeated_prompts(
+def test_resamples_are_scipys_on_repeated_prompts(
     values: list[int], seed: int, level: float
 ) -> None:
     differences = np.array(values, float)

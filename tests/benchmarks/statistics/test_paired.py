@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -65,9 +66,10 @@ def test_what_differs_nowhere_or_always_alike_or_hardly_exists() -> None:
 
 
 # Many models at once
-def tables(elements: st.SearchStrategy[float], **more: object) -> st.SearchStrategy[FloatArray]:
+def tables(elements: st.SearchStrategy[float], **more: Any) -> st.SearchStrategy[FloatArray]:
     shape = st.tuples(st.integers(0, 70), st.integers(1, 4))
-    return arrays(np.float64, shape, elements=elements, **more)  # type: ignore[arg-type]
+    found: st.SearchStrategy[FloatArray] = arrays(np.float64, shape, elements=elements, **more)
+    return found
 
 
 COARSE = tables(st.sampled_from([0.0, 0.25, 0.5, 1.0, 3.0, NAN]), fill=st.sampled_from([0.5, NAN]))
@@ -91,8 +93,10 @@ def check_against_the_loop(values: FloatArray) -> None:
         names = "n", "n_missing", "wins", "losses", "ties"
         assert [getattr(found, name)[a, b] for name in names] == exact
         figures = [t.statistic, t.p_value, w.p_value, difference]
-        names = "t", "t_p", "wilcoxon_p", "difference"
-        close([getattr(found, name)[a, b] for name in names], figures)
+        close(
+            [getattr(found, name)[a, b] for name in ("t", "t_p", "wilcoxon_p", "difference")],
+            figures,
+        )
         assert dominance(x, y) == pytest.approx(
             (exact[2] / n, exact[3] / n) if n else (NAN, NAN), nan_ok=True
         )
@@ -226,9 +230,7 @@ def test_where_nothing_can_be_compared_nothing_is_said() -> None:
     ("values", "weights", "reason"),
     [([1.0, 2.0], None, "shape"), ([[1.0, math.inf]], None, "shape"), (np.ones((4, 2)), 5, "of 4")],
 )
-def test_other_tables_and_counts_are_refused(
-    values: object, weights: int | None, reason: str
-) -> None:
+def test_misfits_of_many_are_refused(values: object, weights: int | None, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         paired_many(np.asarray(values), weights and counts(weights))
 
@@ -281,9 +283,7 @@ def two_samples(draw: st.DrawFn) -> tuple[FloatArray, FloatArray]:
 
 @given(two_samples())
 @settings(max_examples=30, deadline=None)
-def test_for_a_mean_all_tests_are_those_over_clusters(
-    samples: tuple[FloatArray, FloatArray],
-) -> None:
+def test_of_a_mean_all_tests_are_over_clusters(samples: tuple[FloatArray, FloatArray]) -> None:
     a, b = samples
     found = compared(a, b)
     units, t, w = found.units, paired_t(a, b), wilcoxon(a, b)

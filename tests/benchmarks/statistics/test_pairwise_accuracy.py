@@ -210,9 +210,7 @@ def test_a_resample_is_the_sample_repeated(
     np.testing.assert_allclose(found.tau_b, [correlation.kendall(x, y)], atol=1e-12)
 
 
-def test_the_forms_of_some_clusters_are_those_of_their_items(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_forms_of_some_clusters_are_those_of_their_items(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     scores, labels = rng.normal(size=60).round(1), rng.integers(0, 4, 60) / 3.0
     clusters, chosen = rng.integers(0, 20, 60), np.array([17, 3, 4, 9])
@@ -293,7 +291,7 @@ def test_one_rater_of_genai_bench_against_the_other_two(
 # Within groups
 @settings(deadline=None, max_examples=50)
 @given(sample=grouped_samples(), threshold=st.floats(0, 5))
-def test_one_threshold_is_best_for_all_groups(
+def test_all_groups_have_one_threshold(
     sample: tuple[FloatArray, FloatArray, IntArray], threshold: float
 ) -> None:
     scores, labels, groups = sample
@@ -309,23 +307,31 @@ def test_one_threshold_is_best_for_all_groups(
 @pytest.mark.parametrize(
     ("scores", "threshold"), [([0.0, 1.0, 1.5, 9.0], 1.5), ([0.0, 0.0, 0.0, 9.0], 0.0)]
 )
-def test_in_groups_of_one_size_the_smallest_of_the_best_thresholds_is_told(
+def test_equal_groups_take_the_smallest_best_threshold(
     scores: list[float], threshold: float
 ) -> None:
     pairs = GroupedPairs.of([1.0, 1.0, 1.0, 2.0], Groups.of(np.zeros(4, int)))
     assert pairs.tie_calibrated(scores) == Calibrated(1.0, threshold)
 
 
-def test_groups_whose_sizes_share_no_multiple_are_weighted_in_fractions(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_one_group_is_the_flat_calibration_of_many_items_too() -> None:
+    rng = np.random.default_rng(2)
+    labels = rng.integers(3, 16, 400) / 3
+    pairs = GroupedPairs.of(labels, Groups.of(np.zeros(400, int)))
+    for scores in (labels + rng.normal(size=400), np.round(labels + rng.normal(size=400), 1)):
+        assert pairs.tie_calibrated(scores) == tie_calibrated(scores, labels)
+        assert pairs.accuracy(scores, 0.3)[0] == pairwise_accuracy(scores, labels, 0.3)
+
+
+def test_groups_without_a_common_multiple_get_fractions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_COMMON_MULTIPLE", 1)
     rng = np.random.default_rng(3)
     groups, labels = rng.integers(0, 8, 60), rng.integers(3, 8, 60) / 3
     scores = labels + rng.normal(size=60)
     found = GroupedPairs.of(labels, Groups.of(groups)).tie_calibrated(scores)
     accuracy, threshold = calibrated_in_groups(scores, labels, groups)
-    assert (found.accuracy, found.threshold) == (pytest.approx(accuracy, abs=1e-12), threshold)
+    assert found.accuracy == pytest.approx(accuracy, abs=1e-12)
+    assert found.threshold == threshold
 
 
 def test_pairs_that_cannot_be_made_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

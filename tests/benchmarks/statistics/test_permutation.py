@@ -67,7 +67,7 @@ def drawn(layout: str, levels: int, seed: int, n: int = 24) -> Sample:
 @every_statistic
 @settings(max_examples=5, deadline=None)
 @given(levels=st.sampled_from([0, 1, 3, 9]), seed=st.integers(0, 10**6))
-def test_swapped_differences_are_those_of_hybrids(
+def test_swaps_are_those_of_hybrids(
     statistic: Statistic, layout: str, levels: int, seed: int
 ) -> None:
     sample = drawn("groups" if layout == "no tables" else layout, levels, seed)
@@ -141,9 +141,7 @@ def test_few_clusters_are_enumerated_in_full(statistic: Statistic, *, ties: bool
 
 
 @every_statistic
-def test_drawn_p_values_count_the_sample_itself_and_are_near_the_enumerated_ones(
-    statistic: Statistic,
-) -> None:
+def test_drawn_p_values_count_the_sample_and_are_near_exact_ones(statistic: Statistic) -> None:
     scores, gold = table()
     scores[:, 0] = gold + 1e-6 * scores[:, 0]
     scores[:, 1] *= -1.0
@@ -161,7 +159,7 @@ def test_drawn_p_values_count_the_sample_itself_and_are_near_the_enumerated_ones
 
 @pytest.mark.parametrize(("n_groups", "ties"), [(1, False), (1, True), (9, False), (4, True)])
 @every_statistic
-def test_differences_are_those_of_the_plain_correlations(
+def test_differences_are_of_plain_values(
     statistic: Statistic, n_groups: int, *, ties: bool
 ) -> None:
     scores, gold = table(ties=ties)
@@ -178,9 +176,7 @@ def test_differences_are_those_of_the_plain_correlations(
 
 @with_and_without_ties
 @every_statistic
-def test_neither_other_metrics_nor_order_names_and_units_matter(
-    statistic: Statistic, *, ties: bool
-) -> None:
+def test_neither_others_nor_order_names_units_matter(statistic: Statistic, *, ties: bool) -> None:
     scores, gold = table(ties=ties)
     rng = np.random.default_rng(0)
     whole = perm_both(scores, gold, statistic, seed=3)
@@ -215,9 +211,7 @@ def test_neither_other_metrics_nor_order_names_and_units_matter(
         ("kendall", "clusters", True), ("spearman", "items", True), ("kendall", "groups", True),
     ],
 )  # fmt: skip
-def test_a_true_null_is_rejected_at_the_level(
-    statistic: Statistic, layout: str, *, ties: bool
-) -> None:
+def test_a_true_null_is_rejected_so_often(statistic: Statistic, layout: str, *, ties: bool) -> None:
     rng = np.random.default_rng(7)
     n_tests, clusters = 300, np.repeat(np.arange(16), 4)
     rejected = 0
@@ -258,9 +252,7 @@ def test_missing_scores_leave_items_out_for_their_pairs_only(statistic: Statisti
 
 
 @every_statistic
-def test_what_is_constant_lonely_or_equal_has_no_difference_or_a_reason(
-    statistic: Statistic,
-) -> None:
+def test_what_is_constant_lonely_or_equal_has_no_test_or_p_1(statistic: Statistic) -> None:
     scores, gold = table(ties=True)
     for options, why in (
         ({"gold": np.ones_like(gold)}, "gold"),
@@ -343,9 +335,7 @@ def test_groups_of_one_size_take_the_sign_test() -> None:
 
 
 @pytest.mark.parametrize("block", [3, pair_permutation._BLOCK])
-def test_groups_of_several_sizes_weigh_their_signs(
-    block: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_groups_of_other_sizes_weigh_signs(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pair_permutation, "_BLOCK", block)
     sample = grouped([2, 3, 3, 2, 4])
     found = pair_swaps(*sample[:2], groups=sample[2], n_draws=20_000)

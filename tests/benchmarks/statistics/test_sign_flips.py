@@ -55,9 +55,7 @@ def exact_by_counting(d: FloatArray) -> float:
 # The p-value of a pair
 @given(st.lists(st.integers(-4, 4), min_size=1, max_size=9), st.floats(1e-6, 1e6))
 @settings(deadline=None, max_examples=60)
-def test_all_patterns_are_counted_and_the_p_value_has_no_unit(
-    levels: list[int], unit: float
-) -> None:
+def test_all_patterns_are_counted_and_p_has_no_unit(levels: list[int], unit: float) -> None:
     """Sums on a lattice tie often; thirds are not exact, so rounding must not break a tie."""
     d = np.array(levels) / 3.0
     p_value = of_differences(d)["p_value"]
@@ -130,7 +128,7 @@ def test_the_table_is_symmetric_with_ones_on_its_diagonal_and_weighs_its_arrays(
     assert weights == [n * (4 * 8 + 1) for n in (36, 4, 0)]
 
 
-def test_a_metric_without_contributions_is_not_tested_and_moves_no_other() -> None:
+def test_a_metric_without_contributions_is_not_tested() -> None:
     gaps = np.insert(BOARD, 2, np.nan, axis=0)
     gaps[2, 3:] = 0.1
     found = flip_tests(gaps, 5)

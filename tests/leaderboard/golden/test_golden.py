@@ -120,9 +120,7 @@ def states(house: House) -> dict[str, State]:
     return {s.submission.submission_id: s.state for s in house.ledger.statuses()}
 
 
-def test_every_submission_is_where_it_was_with_its_results_bans_policy_and_marks(
-    house: House,
-) -> None:
+def test_everything_submitted_found_banned_and_marked_is_there(house: House) -> None:
     assert states(house) == BEFORE_HUB
     assert verify(house.store.public) == ()
     whole = house.ledger.whole("private-0000000001")

@@ -103,7 +103,7 @@ def test_without_a_trusted_metric_nothing_is_ranked() -> None:
         assert "graphs" in found.note and "(6;" in found.note  # and how many were needed
 
 
-def test_a_metric_that_gives_all_models_the_same_scores_judges_none() -> None:
+def test_a_metric_blind_to_the_models_judges_none() -> None:
     made = world()
     of_prompts = made.drawn(0.5)
     for name, mean in (("low", 0.3), ("high", 0.7)):
@@ -116,27 +116,18 @@ def test_a_metric_that_gives_all_models_the_same_scores_judges_none() -> None:
 
 
 def test_one_metric_under_two_names_is_one_witness_and_a_unit_has_no_say() -> None:
-    one, two, scaled = world(100, VQA), world(100), world(100, VQA)
+    one, two, large, small = world(100, VQA), world(100), world(100, VQA), world(100, VQA)
     for i, name in enumerate("abcd"):
         scores = one.drawn(0.5 + i / 50)
         one.add(name, {VQA: scores})
         two.add(name, {VQA: scores, CLIP: scores})
-        scaled.add(name, {VQA: 2.0**700 * scores})
+        large.add(name, {VQA: 2.0**900 * scores})
+        small.add(name, {VQA: 2.0**-700 * scores})
     found = two.overall()
     assert len(found.trusted) == 2
-    for other in (two, scaled):
+    for other in (two, large, small):
         pairs = zip(*(w.overall().standings.values() for w in (one, other)), strict=True)
         assert all((a.better_than, a.tier) == (b.better_than, b.tier) for a, b in pairs)
-
-
-@pytest.mark.parametrize("unit", [1e200, 1e-200, 1e280])
-def test_extreme_units_are_ordered(unit: float) -> None:
-    made = world(60)
-    for i, name in enumerate("abc"):
-        made.add(name, {VQA: unit * (i + made.rng.uniform(0.1, 0.4, (2, 60)))})
-    standings = made.overall().standings
-    assert [one.tier for one in standings.values()] == [1, 2, 3]
-    assert next(iter(standings)).startswith("c-")
 
 
 def test_the_order_of_submission_has_no_say() -> None:
@@ -181,7 +172,7 @@ def test_filters_take_only_their_prompts_seeds_and_models() -> None:
     scores = made.drawn(0.5, seeds=3)
     three, two = made.add("three", {VQA: scores}), made.add("two", {VQA: scores[:2]})
     mean = made.overall(split="real").standings[three].means[VQA]
-    assert (mean.n_prompts, mean.value) == (20, pytest.approx(scores[:, ::3].mean()))
+    assert (mean.n_prompts, mean.value) == pytest.approx((20, scores[:, ::3].mean()))
     assert made.overall(words="CAT count").n_prompts == 30
     nothing = made.overall(words="unicorn")
     assert nothing.note == NOTHING_TESTS and nothing.standings[three].means[VQA].value is None

@@ -74,9 +74,7 @@ def test_the_first_tier_above_chance_earns_trust() -> None:
     ("second", "said"),
     [(stands(VQA, 1, -0.3), "Two"), (stands(VQA, None, distrust="file names"), "file names")],
 )
-def test_one_board_at_chance_or_of_distrust_takes_the_trust_of_another_away(
-    second: Cell, said: str
-) -> None:
+def test_one_board_at_chance_or_of_distrust_takes_trust_away(second: Cell, said: str) -> None:
     one = on(stands(VQA, 1), stands(CLIP, 1), name="one")
     found = judges([one, on(second, stands(CLIP, 2), name="two")])
     assert not found[VQA].trusted and said in found[VQA].why

@@ -60,9 +60,7 @@ def board_of(monkeypatch: pytest.MonkeyPatch, answers: GenAiAnswers) -> PeopleBo
     return found
 
 
-def test_models_that_differ_are_in_order_each_in_a_tier_of_its_own(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_models_that_differ_have_tiers_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     found = board_of(monkeypatch, rated_answers(APART))
     assert list(found.skills) == [None, "basic", "counting"]
     for skill in found.skills.values():
@@ -86,7 +84,7 @@ def test_models_that_do_not_differ_share_a_tier(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize(("counting", "ordered"), [(MIN_CLUSTERS - 1, False), (MIN_CLUSTERS, True)])
-def test_too_few_prompts_give_means_but_no_order(
+def test_few_prompts_give_no_order(
     monkeypatch: pytest.MonkeyPatch, counting: int, *, ordered: bool
 ) -> None:
     found = board_of(monkeypatch, rated_answers(APART, counting=counting)).skills["counting"]
@@ -118,9 +116,7 @@ def test_every_figure_is_that_of_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
     assert means == pytest.approx(labels.mean().to_dict())
 
 
-def test_ratings_outside_the_scale_count_as_released_and_are_told(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_ratings_outside_the_scale_count_and_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = rated_answers(APART)
     answers.ratings[0, 0] = 41.0
     found = board_of(monkeypatch, answers)
@@ -130,7 +126,7 @@ def test_ratings_outside_the_scale_count_as_released_and_are_told(
     assert found.overall.means[first].value == pytest.approx(answers.ratings[of_model].mean())
 
 
-def test_a_board_is_made_again_only_when_the_ratings_change(
+def test_a_board_is_made_anew_when_ratings_change(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     benchmark = RatedBenchmark(rated_answers(APART))
@@ -142,9 +138,7 @@ def test_a_board_is_made_again_only_when_the_ratings_change(
     assert people_boards(rated_set(), tmp_path) is not first and benchmark.reads == 2
 
 
-def test_without_ratings_at_hand_there_is_no_board_and_a_reason(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_ratings_there_is_no_board_and_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     missing = SubmitterError("data_missing", "No ratings.json.", "Fetch it.")
     rated_by = {RATED: "absent", "here": "rated", "unrated": "", "elsewhere": "no_such_benchmark"}
     sets = {name: rated_set(by, name) for name, by in rated_by.items()}
@@ -211,9 +205,7 @@ class TestGenaiBench:
         found = [genai.skills[skill].means[model].value for model in GENAI]
         assert found == pytest.approx(list(MEANS[skill]), abs=near)
 
-    def test_all_six_models_are_ordered_over_all_prompts_and_none_on_negation(
-        self, genai: PeopleBoard
-    ) -> None:
+    def test_all_models_are_ordered_but_none_on_negation(self, genai: PeopleBoard) -> None:
         assert list(genai.overall.means) == list(reversed(GENAI))
         stand = [(m.rank, m.rank_low, m.rank_high, m.tier) for m in genai.overall.means.values()]
         assert stand == [(place,) * 4 for place in range(1, 7)]
@@ -222,9 +214,7 @@ class TestGenaiBench:
         assert {m.tier for m in genai.skills["negation"].means.values()} == {1}
 
     @pytest.mark.parametrize("pair", PAIRS)
-    def test_neighbours_by_t_wilcoxon_and_dominance(
-        self, genai: PeopleBoard, pair: tuple[str, str]
-    ) -> None:
+    def test_neighbours_by_three_tests(self, genai: PeopleBoard, pair: tuple[str, str]) -> None:
         test, forward = pair_of(genai, *pair)
         t, t_p, w, w_p, over, back = PAIRS[pair]
         assert round(test.t if forward else -test.t, 4) == t
@@ -252,9 +242,7 @@ class TestTifa160:
         assert list(tifa["dsg_likert"].skills) == skills
         assert all(set(board.models) == set(TIFA) for board in tifa.values())
 
-    def test_six_of_ten_pairs_differ_by_wilcoxon_at_a_thousandth(
-        self, tifa: dict[str, PeopleBoard]
-    ) -> None:
+    def test_six_of_ten_pairs_differ_at_a_thousandth(self, tifa: dict[str, PeopleBoard]) -> None:
         pairs = tifa["human_avg"].overall.pairs  # the higher first
         assert all(test.difference > 0 for test in pairs.values())
         lower = {(b, a) for (a, b), test in pairs.items() if test.wilcoxon_p < 0.001}
@@ -273,7 +261,7 @@ class TestTifa160:
 def on_tifa(entry_id: str) -> Cell:
     one = CARD.headline
     place = {"measure": one.measure, "variant": one.variant, "split": one.split, "facet": one.facet}
-    return cell(entry_id, None, 1, **place)
+    return cell(entry_id, None, 1, **place)  # type: ignore[arg-type]
 
 
 def made_of(**boards: object) -> World:

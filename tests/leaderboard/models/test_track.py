@@ -162,7 +162,7 @@ def grey(content: bytes) -> int:
 def published(tmp_path: Path, n: int = 4) -> Store:
     images = [(f"p/{i // 2}", i % 2, picture(i % 256)) for i in range(n)]
     makers = [(p, s, lambda content=content: content) for p, s, content in images]
-    files = write_pictures(makers, tmp_path / "pictures")  # type: ignore[arg-type]
+    files = write_pictures(makers, tmp_path / "pictures")
     store = memory_store()
     one = entry(MODEL, n, seeds=2).model_copy(update={"pictures": len(files)})
     table = image_table({"prompt_id": p, "seed": s, "sha256": "0" * 64} for p, s, _ in images)

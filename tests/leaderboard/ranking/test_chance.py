@@ -77,7 +77,7 @@ def test_a_cell_is_held_against_the_chance_level_of_its_measure(
         (0.39, 0.12, 50, False),
     ],
 )
-def test_who_is_picked_from_many_must_be_further_above_chance(
+def test_the_best_of_many_must_be_further_up(
     value: float, low: float, among: int, found: bool
 ) -> None:
     assert beats_chance(low, 0.7, value=value, among=among) is found
@@ -96,7 +96,7 @@ def test_among_many_guesses_hardly_one_is_above_chance() -> None:
 
 
 @pytest.mark.parametrize(("clusters", "numbers"), [([], ()), ([8, 3], ()), ([7, 3], ("7", "8"))])
-def test_a_slice_with_too_few_clusters_says_how_many_it_has(
+def test_too_few_clusters_are_said_with_numbers(
     clusters: list[int], numbers: tuple[str, ...]
 ) -> None:
     said = too_few([cell(n_clusters=n) for n in clusters], "graph")

@@ -51,7 +51,13 @@ def clusters_of(seed: int = 0) -> FloatArray:
 
 def cells_of(values: FloatArray, **changes: Any) -> list[Cell]:
     """Of both metrics; 60 items, all with scores."""
-    fields = {"measure": "hits", "split": "all", "skill": "color", "n_items": 60, "n_clusters": N}
+    fields: dict[str, Any] = {
+        "measure": "hits",
+        "split": "all",
+        "skill": "color",
+        "n_items": 60,
+        "n_clusters": N,
+    }
     return [
         cell(name, **(fields | {"value": float(mean)} | changes))
         for name, mean in zip(NAMES, values.mean(axis=1), strict=True)
@@ -127,9 +133,7 @@ def test_several_matches_are_those_of_each_alone() -> None:
         ({"n_items": 58, "n_missing": 2}, "B lacks 2 of 60 scores; the limit is 2 %"),
     ],
 )
-def test_a_pair_that_a_board_does_not_rank_is_not_tested_and_the_reason_is_said(
-    changes: dict[str, Any], why: str
-) -> None:
+def test_who_does_not_rank_is_not_tested_for_a_reason(changes: dict[str, Any], why: str) -> None:
     values = clusters_of()
     a, b = cells_of(values)
     b = b.model_copy(update=changes)
@@ -148,7 +152,7 @@ def test_values_without_contributions_are_not_tested(note: str, why: str) -> Non
     values[1] = np.nan
     cells = [cell(name, value=of, note=note) for name, of in zip(NAMES, (0.6, 0.4), strict=True)]
     found = compared(values, [one.model_copy(update={"measure": "hits"}) for one in cells])
-    assert (found.untested, found.difference) == (why, pytest.approx(0.2))
+    assert found.untested == why and found.difference == pytest.approx(0.2)
     assert math.isnan(found.p_value)
 
 
@@ -173,7 +177,7 @@ def test_a_missing_score_leaves_the_test_and_takes_the_count() -> None:
         (0, [500], False), (40, [], False),
     ],
 )  # fmt: skip
-def test_where_clusters_are_more_than_blocks_a_unit_is_a_block(
+def test_with_more_clusters_a_unit_is_a_block(
     blocks: int, clusters: list[int], block: bool
 ) -> None:
     assert unit_of(CARD, blocks, clusters) == ("block of prompts" if block else "prompt")

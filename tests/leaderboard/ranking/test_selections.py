@@ -112,9 +112,7 @@ def assert_same(found: Ranked, expected: Ranked) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("odd", [False, True])
 @pytest.mark.parametrize("skills", [(0,), (1,), (1, 2)])
-def test_random_selections_are_ranked_as_parts_of_the_whole(
-    odd: bool, skills: tuple[int, ...]
-) -> None:
+def test_selections_are_ranked_as_parts_of_the_whole(odd: bool, skills: tuple[int, ...]) -> None:
     for seed in range(3):
         made = board(seed, odd=odd)
         cells = [list(made.skills[i]) for i in skills]
@@ -163,9 +161,7 @@ def test_a_pair_is_tested_once_and_published_ones_never(monkeypatch: pytest.Monk
     assert tested == [0, 0, 3, 2]
 
 
-def test_a_selection_reads_the_draws_of_its_entries_alone_and_each_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_selection_reads_its_own_draws_and_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made, read = board(1), list[str]()
     inner = type(made.store.public).read
 
