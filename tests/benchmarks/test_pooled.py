@@ -1,17 +1,23 @@
-"""Correlations over one pool of images: values, counts and reasons."""
+"""Correlations over one pool of images: values, counts, reasons; and two metrics on one measure."""
 
 from __future__ import annotations
 
 import gc
+import json
+import math
 import weakref
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from benchmarks.arrays import BoolArray
+from benchmarks.comparison import CORRECTIONS, LEVEL, Compared, Correction, corrected
 from benchmarks.pooled import CORRELATIONS, ManyPools, PooledImages, missing_scores
 from benchmarks.rows import Row
+from benchmarks.statistics.multiplicity import benjamini_hochberg, holm
 from benchmarks.statistics.resampling import ResamplingPlan
 
 NAN = float("nan")
@@ -20,76 +26,60 @@ CLUSTERS = np.repeat(np.arange(5), 4)
 RNG = np.random.default_rng(3)
 RATINGS = RNG.integers(3, 16, 20) / 3.0
 SCORES = RATINGS + RNG.normal(size=20)
+GAPPED, UNRATED = SCORES.copy(), RATINGS.copy()
+GAPPED[:5], UNRATED[4:8] = NAN, NAN
 SCIPY = {"srcc": stats.spearmanr, "krcc": stats.kendalltau, "pearson": stats.pearsonr}
 
 
-def pool(scores: object = SCORES, ratings: object = RATINGS) -> PooledImages:
-    return PooledImages.of(
-        np.asarray(scores, np.float64), np.asarray(ratings, np.float64), CLUSTERS, PLAN
-    )
+def pool(
+    scores: object = SCORES, ratings: object = RATINGS, members: BoolArray | None = None
+) -> PooledImages:
+    x, y = (np.asarray(values, np.float64) for values in (scores, ratings))
+    return PooledImages.of(x, y, CLUSTERS, PLAN, members)
 
 
 @pytest.mark.parametrize("measure", list(CORRELATIONS))
 def test_the_value_is_scipys_and_resamples_repeat_drawn_clusters(measure: str) -> None:
     found = pool().correlation(measure)
     assert found.value == pytest.approx(SCIPY[measure](SCORES, RATINGS)[0])
-    assert (found.note, found.resamples is None) == ("", False)
-    assert found.resamples is not None
+    assert found.note == "" and found.resamples is not None
     times = PLAN.counts[0, CLUSTERS].astype(int)
     expected = SCIPY[measure](np.repeat(SCORES, times), np.repeat(RATINGS, times))[0]
     assert found.resamples[0] == pytest.approx(expected)
 
 
 def test_images_without_score_or_rating_are_left_out_and_missing_scores_counted() -> None:
-    scores, ratings = SCORES.copy(), RATINGS.copy()
-    scores[:5], ratings[4:8] = NAN, NAN
-    found = pool(scores, ratings)
+    found = pool(GAPPED, UNRATED)
     row = found.counted(Row("b", "r", "m", "srcc", NAN))
     assert (row.n_items, row.n_clusters, row.n_missing) == (12, 3, 5)
-    assert found.correlation("srcc").value == pytest.approx(
-        stats.spearmanr(SCORES[8:], RATINGS[8:])[0]
-    )
-    assert found.correlation("plcc").note.endswith("images left out for want of a score: 5")
-
-
-def test_only_members_belong_to_the_pool() -> None:
+    expected = stats.spearmanr(SCORES[8:], RATINGS[8:])[0]
+    assert found.correlation("srcc").value == pytest.approx(expected)
+    assert found.correlation("plcc").note.endswith(": 5") and missing_scores(0) == ""
     members = CLUSTERS != 1
-    scores = np.where(CLUSTERS == 1, NAN, SCORES)
-    found = PooledImages.of(scores, RATINGS, CLUSTERS, PLAN, members)
-    assert (found.scores.size, found.n_missing) == (16, 0)
+    part = pool(np.where(members, SCORES, NAN), members=members)
+    assert (part.scores.size, part.n_missing) == (16, 0)
 
 
 @pytest.mark.parametrize("measure", [*CORRELATIONS, "plcc"])
 @pytest.mark.parametrize(
     ("scores", "ratings", "reason"),
     [
-        ([NAN] * 18 + [1.0, 2.0], RATINGS, "fewer than 3 images with a score"),
-        ([NAN] * 20, RATINGS, "fewer than 3 images with a score"),
-        ([0.5] * 20, RATINGS, "the metric gives every image the same score"),
-        (SCORES, [3.0] * 20, "every image has the same rating"),
+        ([NAN] * 18 + [1.0, 2.0], RATINGS, "fewer than 3"), ([NAN] * 20, RATINGS, "fewer than 3"),
+        ([0.5] * 20, RATINGS, "same score"), (SCORES, [3.0] * 20, "same rating"),
     ],
-)
-def test_what_is_undefined_says_why(
-    measure: str, scores: object, ratings: object, reason: str
-) -> None:
+)  # fmt: skip
+def test_the_undefined_says_why(measure: str, scores: object, ratings: object, reason: str) -> None:
     found = pool(scores, ratings).correlation(measure)
-    assert np.isnan(found.value)
-    assert found.resamples is None
-    assert found.note.split("; ")[0] == reason
-
-
-def test_nothing_is_said_where_nothing_is_missing() -> None:
-    assert missing_scores(0) == ""
+    assert np.isnan(found.value) and found.resamples is None
+    assert reason in found.note.split("; ")[0]
 
 
 def test_the_sample_is_the_whole_slice_with_its_gaps() -> None:
-    scores, ratings = SCORES.copy(), RATINGS.copy()
-    scores[:5], ratings[4:8] = NAN, NAN
     members = CLUSTERS != 3
-    sample = PooledImages.of(scores, ratings, CLUSTERS, PLAN, members).sample()
-    inside = members & ~np.isnan(ratings)
-    np.testing.assert_array_equal(sample.scores, scores[inside])
-    np.testing.assert_array_equal(sample.ratings, ratings[inside])
+    sample = pool(GAPPED, UNRATED, members).sample()
+    inside = members & ~np.isnan(UNRATED)
+    np.testing.assert_array_equal(sample.scores, GAPPED[inside])
+    np.testing.assert_array_equal(sample.ratings, UNRATED[inside])
     np.testing.assert_array_equal(sample.clusters, CLUSTERS[inside])
 
 
@@ -108,3 +98,58 @@ def test_what_makes_a_sample_holds_neither_copies_nor_resamples() -> None:
     assert np.shares_memory(scores, table)
     assert all(a is b for a, b in zip(others, (RATINGS, CLUSTERS, members), strict=True))
     np.testing.assert_array_equal(sample().scores, SCORES[::-1][members])
+
+
+# Two metrics on one measure
+PLAIN = Compared(
+    metric_a="a",
+    metric_b="b",
+    measure="srcc",
+    variant=None,
+    split="all",
+    facet=None,
+    skill=None,
+    higher_is_better=True,
+    value_a=0.5,
+    value_b=0.4,
+    difference=0.1,
+    ci_low=0.02,
+    ci_high=0.2,
+)
+
+
+@pytest.mark.parametrize("method", list(CORRECTIONS))
+def test_correction_is_over_all_rows_that_have_a_test(method: Correction) -> None:
+    values = [0.01, NAN, 0.04, 0.02, 0.6]
+    found = corrected(tuple(replace(PLAIN, p_value=value) for value in values), method)
+    correct = {"holm": holm, "benjamini_hochberg": benjamini_hochberg}[method]
+    expected = correct(np.array(values)).tolist()
+    assert [row.p_corrected for row in found] == pytest.approx(expected, nan_ok=True)
+    assert {(row.n_tests, row.correction) for row in found} == {(4, method)}
+    assert corrected((), method) == ()
+
+
+def test_the_corrected_p_value_decides_where_there_is_one() -> None:
+    alone = replace(PLAIN, p_value=0.03)
+    assert (alone.p_decisive, alone.told_apart) == (0.03, True)
+    rest = (replace(PLAIN, p_value=value) for value in (0.5, 0.6))
+    among = corrected((alone, *rest), "holm")[0]
+    assert among.p_decisive == pytest.approx(0.09) and not among.told_apart
+    assert not replace(alone, p_value=LEVEL).told_apart
+    assert not PLAIN.told_apart  # without a test nothing is
+
+
+def test_the_tally_is_there_where_units_were_counted_and_an_advantage_is_of_the_better() -> None:
+    counted = replace(PLAIN, n_units=9, n_better_a=5, n_tied=3, n_better_b=1)
+    assert counted.tally == (5, 3, 1) and PLAIN.tally is None
+    for name in ("n_better_a", "n_tied", "n_better_b"):
+        assert replace(counted, **{name: None}).tally is None  # type: ignore[arg-type]
+    assert PLAIN.advantage == (0.1, 0.02, 0.2)
+    assert replace(PLAIN, higher_is_better=False).advantage == (-0.1, -0.2, -0.02)
+
+
+def test_what_is_written_is_json_without_numbers_that_json_does_not_know() -> None:
+    record = replace(PLAIN, effect=math.inf, n_units=3).to_json()
+    assert json.loads(json.dumps(record, allow_nan=False)) == record
+    assert (record["p_value"], record["effect"], record["n_units"]) == (None, None, 3)
+    assert record["difference"] == 0.1

@@ -1,15 +1,34 @@
-"""Finding benchmarks: adding a folder is all it takes."""
+"""The registry: a folder is all it takes, what every card says, and measures added to it."""
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from benchmarks.errors import PlatformError, SubmitterError
-from benchmarks.registry import find, load_registry
+from benchmarks.further_measures import FurtherMeasure, load_further, with_further
+from benchmarks.published import published
+from benchmarks.registry import BUILT_IN, find, load_registry
+from benchmarks.released.bundle import is_bundled
+from benchmarks.rows import Measured, MeasuredBuilder, Row, joined
+from benchmarks.schema import Benchmark, MeasureInfo, ScoreTable
+from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean
+from tests.benchmarks.toy import PAIRS, Toy
 
+REGISTRY = load_registry()
 TOY = (Path(__file__).parent / "toy.py").read_text() + "\n\nBENCHMARKS = (Toy(),)\n"
+FROM_DEMO = {
+    "croc_hum": "demo_croc", "evalmuse": "demo_evalmuse", "evalmuse_ntire": "demo_evalmuse",
+    "gecko": "demo_gecko", "genai_1600": "genai_1600",
+}  # fmt: skip
+"""Benchmarks, and where answers of their structure ship with Assay."""
+each_benchmark = pytest.mark.parametrize("name", sorted(REGISTRY))
 
 
 def add(root: Path, folder: str, source: str) -> None:
@@ -17,31 +36,135 @@ def add(root: Path, folder: str, source: str) -> None:
     (root / folder / "protocol.py").write_text(source)
 
 
-def test_a_folder_with_a_benchmark_is_registered(tmp_path: Path) -> None:
-    add(tmp_path, "my_toy", TOY)
+def test_a_folder_with_a_benchmark_is_registered_once(tmp_path: Path) -> None:
+    add(tmp_path, "one", TOY)
     registry = load_registry([tmp_path])
     assert registry["toy"].card.title == "Toy"
-    assert set(load_registry()) == set(registry) - {"toy"}
-
-
-def test_two_folders_may_not_share_a_name(tmp_path: Path) -> None:
-    add(tmp_path, "one", TOY)
+    assert set(REGISTRY) == set(registry) - {"toy"}
     add(tmp_path, "two", TOY)
-    with pytest.raises(PlatformError, match="Two benchmark folders define 'toy'"):
+    with pytest.raises(PlatformError, match="'toy'"):
         load_registry([tmp_path])
+    with pytest.raises(SubmitterError, match=r"'nope'.*ts2"):
+        find(registry, "nope")
 
 
 def test_a_folder_that_declares_nothing_is_an_error(tmp_path: Path) -> None:
     add(tmp_path, "empty", "BENCHMARKS = 3\n")
-    with pytest.raises(PlatformError, match="does not define BENCHMARKS"):
+    with pytest.raises(PlatformError, match="BENCHMARKS"):
         load_registry([tmp_path])
 
 
-def test_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(SubmitterError, match=r"no benchmark 'nope'.*ts2"):
-        find(load_registry(), "nope")
+# Cards, so that no board rests on a promise
+@each_benchmark
+def test_a_card_explains_its_headline_and_where_its_files_come_from(name: str) -> None:
+    card = REGISTRY[name].card
+    assert card.headline.measure in card.measures
+    assert all(info.meaning and info.title for info in card.measures.values())
+    assert card.revision and (card.citation or card.simulated)
+    for file in card.files:
+        assert not file.path.startswith(("/", "..")), file.path
+        if file.supplied and file.role != "images":  # of images the sentence says all
+            named = next(w for w in file.supplied.split() if "FORMAT.md" in w).strip("`.,;()")
+            assert (BUILT_IN.parent / named).is_file(), named
+        if file.url and not file.folder:
+            assert file.sha256 and file.size > 0, file.path
 
 
-def test_every_benchmark_ranks_by_a_measure_it_explains() -> None:
-    for benchmark in load_registry().values():
-        assert benchmark.card.headline.measure in benchmark.card.measures
+@each_benchmark
+def test_without_data_nothing_happens(name: str, tmp_path: Path) -> None:
+    benchmark = REGISTRY[name]
+    needed = [file.path for file in benchmark.card.files if file.role == "answers"]
+    assert benchmark.has_answers(tmp_path) is all(map(is_bundled, needed))
+    assert benchmark.has_questions(tmp_path) is (not benchmark.card.files)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_printed_figure_belongs_to_a_benchmark_of_the_registry() -> None:
+    assert {cell.benchmark for cell in published()} - {None} <= REGISTRY.keys()
+
+
+# Facts, cases and rows of whatever answers have the structure of a benchmark's
+@pytest.mark.parametrize("name", FROM_DEMO)
+def test_answers_of_its_structure_give_a_benchmark_facts_cases_and_rows(name: str) -> None:
+    benchmark, answers = REGISTRY[name], REGISTRY[FROM_DEMO[name]].answers(None)
+    facts = benchmark.facts(answers)
+    assert bool(facts) is (name != "croc_hum") and all(map(len, facts.values()))
+    if name in {"croc_hum", "evalmuse", "gecko"}:
+        cases = benchmark.cases(answers, None)
+        assert cases is not None and len(cases) > 10
+    if name in {"evalmuse", "evalmuse_ntire", "gecko"}:
+        values = np.random.default_rng(3).normal(size=len(answers.pair_ids))
+        overall = pd.DataFrame({"m": values}, index=pd.Index(answers.pair_ids, name="pair_id"))
+        rows = benchmark.measure(ScoreTable(overall), answers, benchmark.plan(answers, 2)).rows
+        assert {(row.benchmark, row.metric) for row in rows} == {(name, "m")}
+
+
+# Measures beside those of a protocol, added to benchmarks by one module
+INFO = MeasureInfo(title="Mean square", meaning="The mean square of the scores.")
+SCORES = ScoreTable(pd.DataFrame({"m": [1.0, 2.0, 4.0]}, index=pd.Index(PAIRS, name="pair_id")))
+
+
+def mean_square(
+    scores: ScoreTable, answers: Any, plan: ResamplingPlan, benchmark: str, revision: str
+) -> Measured:
+    built = MeasuredBuilder(plan.n_resamples)
+    for metric in scores.metrics:
+        values = scores.oriented()[metric].to_numpy(np.float64) ** 2
+        row = Row(benchmark, revision, metric, "mean_square", values.mean(), n_clusters=3)
+        built.add(row, resampled_mean(values, plan.counts), PAIRS, values)
+    return built.build()
+
+
+SQUARE = FurtherMeasure("mean_square", INFO, ("toy",), mean_square)
+
+
+def test_the_rows_of_a_further_measure_come_behind_those_of_the_protocol_with_intervals() -> None:
+    plain = Toy()
+    wider = with_further({"toy": plain}, [SQUARE])["toy"]
+    found, alone = (one.evaluate(SCORES, one.answers(None)) for one in (wider, plain))
+    first, second = found.rows
+    assert first == alone.rows[0] and plain.further == ()
+    assert (second.measure, second.value, second.plan) == ("mean_square", 7.0, first.plan)
+    assert second.ci_low < 7.0 < second.ci_high
+    assert found.contributions.shape == (2, 3)
+    assert found.clusters["row"].tolist() == [0, 0, 0, 1, 1, 1]
+    assert wider.card.measures["mean_square"] == INFO
+    assert "mean_square" not in plain.card.measures
+
+
+@pytest.mark.parametrize("wrong", [{"benchmarks": ("nothing",)}, {"name": "mean"}])
+def test_a_measure_that_fits_no_benchmark_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(PlatformError, match=r"'(nothing|mean)'"):
+        with_further({"toy": Toy()}, [replace(SQUARE, **wrong)])
+
+
+def test_every_module_of_the_folder_is_found_and_must_define_measures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    every: dict[str, Benchmark] = dict(REGISTRY)
+    assert with_further(every, []) == every and load_further() == ()
+    folder = tmp_path / "added_measures"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    (folder / "square.py").write_text(f"from {__name__} import SQUARE\nMEASURES = (SQUARE,)\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert [found.name for found in load_further("added_measures")] == ["mean_square"]
+    (folder / "wrong.py").write_text("MEASURES = [1]\n")
+    monkeypatch.delitem(sys.modules, "added_measures.square")
+    with pytest.raises(PlatformError, match=r"added_measures\.wrong"):
+        load_further("added_measures")
+
+
+def test_parts_are_joined_in_their_order_with_their_pools_and_members() -> None:
+    plan = ResamplingPlan(PAIRS, 1, 5)
+    first = Toy().measure(SCORES, None, plan)
+    second = MeasuredBuilder(5)
+    row = Row("toy", "1", "m", "x", 0.5)
+    second.add(row, members=np.array([1]), pool=lambda: None)  # type: ignore[arg-type,return-value]
+    both = joined((first, Measured((), np.empty((0, 5))), second.build()))
+    assert [r.measure for r in both.rows] == ["mean", "x"]
+    assert both.resamples.shape == (2, 5)
+    assert both.members[0] is None
+    assert both.members[1] is not None
+    assert list(both.pools) == [1]
+    assert joined((first,)) is first

@@ -1,4 +1,4 @@
-"""Percentile and BCa intervals, and the contributions of clusters that they need."""
+"""Plans of resamples, percentile and BCa intervals, and the contributions of clusters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from benchmarks.arrays import FloatArray, IntArray
-from benchmarks.statistics import correlation, resampled_correlation
 from benchmarks.statistics.intervals import (
     MAX_BLOCKS,
     Intervals,
@@ -24,11 +23,12 @@ from benchmarks.statistics.intervals import (
     influence,
     percentile,
 )
-from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean
-from tests.benchmarks.statistics.references import COEFFICIENTS
+from benchmarks.statistics.resampling import ResamplingPlan, mean_of_defined, resampled_mean
+from tests.benchmarks.statistics.references import COEFFICIENTS, plan_of
 
-RNG = np.random.default_rng(5)
-SKEWED = RNG.exponential(size=(3, 400))
+NAN = float("nan")
+SKEWED = np.random.default_rng(5).exponential(size=(3, 400))
+UNIFORM = np.random.default_rng(1).random((1, 100))
 VALUES = np.array([0.6, 0.9, 1.3])
 ACCELERATION = np.array([0.05, -0.03, 0.0])
 
@@ -37,368 +37,38 @@ def ends(found: Intervals) -> FloatArray:
     return np.stack([found.low, found.high], axis=1)
 
 
-@given(st.integers(1, 50), st.sampled_from([0.5, 0.9, 0.95, 0.99]), st.integers(0, 99))
-@settings(deadline=None, max_examples=60)
-def test_percentile_intervals_are_numpys_quantiles(n: int, level: float, seed: int) -> None:
-    draws = np.random.default_rng(seed).normal(size=(4, n))
-    expected = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=1).T
-    np.testing.assert_allclose(ends(percentile(draws, level)), expected, rtol=0, atol=1e-12)
-
-
-def test_undefined_resamples_are_left_out_as_long_as_half_are_defined() -> None:
-    draws = np.stack([np.arange(10.0)] * 3)
-    draws[1, 5:], draws[2, 4:] = np.nan, np.nan
-    for found in (percentile(draws), bca(np.full(3, 2.0), draws, np.zeros(3))):
-        assert np.isnan(found.low).tolist() == [False, False, True]
-        assert np.isnan(found.high).tolist() == [False, False, True]
-        assert found.defined.tolist() == [True, True, False]
-    np.testing.assert_allclose(
-        ends(percentile(draws))[1], np.quantile(np.arange(5), [0.025, 0.975])
-    )
-
-
-def test_nothing_to_draw_from_gives_no_interval() -> None:
-    for draws in (np.empty((2, 0)), np.full((2, 5), np.nan)):
-        for found in (percentile(draws), bca(np.zeros(2), draws, np.zeros(2))):
-            assert np.isnan(ends(found)).all()
-            assert not found.defined.any()
-    assert percentile(np.empty((0, 5))).low.shape == (0,)
-    assert bca(np.zeros(0), np.empty((0, 5)), np.zeros(0)).low.shape == (0,)
-
-
-Statistic = Callable[..., np.ndarray]
-
-
-def variance(x: np.ndarray, axis: int = -1) -> np.ndarray:
-    return np.asarray(np.var(x, axis=axis))
-
-
-@pytest.mark.parametrize("statistic", [np.mean, variance, np.median])
-@pytest.mark.parametrize("level", [0.9, 0.95])
-def test_bca_is_scipys_for_its_resamples_and_jackknife(statistic: Statistic, level: float) -> None:
-    x = np.random.default_rng(6).exponential(size=31)
-    expected = stats.bootstrap(
-        (x,), statistic, n_resamples=999, confidence_level=level, method="BCa", rng=1
-    )
-    left_out = np.array([statistic(np.delete(x, i)) for i in range(x.size)])
-    u = left_out.mean() - left_out
-    a = (u**3).sum() / (6 * (u**2).sum() ** 1.5)
-    draws = expected.bootstrap_distribution[None]
-    found = bca(np.array([statistic(x)]), draws, np.array([a]), level)
-    assert found.defined.all()
-    np.testing.assert_allclose(ends(found)[0], expected.confidence_interval, rtol=1e-10)
-
-
-def test_bca_follows_its_formula_written_out() -> None:
-    z0 = stats.norm.ppf((VALUES[:, None] > SKEWED).mean(axis=1))
-    for row in range(3):
-        at = [
-            stats.norm.cdf(z0[row] + (z0[row] + z) / (1 - ACCELERATION[row] * (z0[row] + z)))
-            for z in stats.norm.ppf([0.025, 0.975])
-        ]
-        found = bca(VALUES, SKEWED, ACCELERATION)
-        np.testing.assert_allclose(ends(found)[row], np.quantile(SKEWED[row], at), rtol=1e-10)
-
-
-def test_few_clusters_expand_the_quantiles_as_hesterberg_does() -> None:
-    symmetric = np.linspace(-1, 1, 20_001)[None]
-    for n in (3, 10, 40):
-        found = bca(np.zeros(1), symmetric, np.zeros(1), n_clusters=np.array([n]))
-        z = math.sqrt(n / (n - 1)) * stats.t.ppf(0.975, n - 1)
-        assert found.high[0] == pytest.approx(2 * stats.norm.cdf(z) - 1, abs=1e-10)
-        assert found.low[0] == pytest.approx(-found.high[0], abs=1e-12)
-
-
-def test_two_clusters_give_nearly_the_whole_range_of_the_resamples() -> None:
-    found = bca(VALUES, SKEWED, np.zeros(3), n_clusters=np.full(3, 2))
-    np.testing.assert_allclose(found.low, SKEWED.min(axis=1))
-    np.testing.assert_allclose(found.high, SKEWED.max(axis=1))
-
-
-def test_an_unknown_number_of_clusters_gives_the_textbook_interval_and_many_nearly_so() -> None:
-    textbook = ends(bca(VALUES, SKEWED, ACCELERATION))
-    for n in (0, 1):
-        found = bca(VALUES, SKEWED, ACCELERATION, n_clusters=np.full(3, n))
-        np.testing.assert_array_equal(ends(found), textbook)
-    many = bca(VALUES, SKEWED, ACCELERATION, n_clusters=np.full(3, 10**7))
-    np.testing.assert_allclose(ends(many), textbook, rtol=1e-5)
-
-
-def test_intervals_of_fewer_clusters_hold_those_of_more() -> None:
-    widths = [
-        np.diff(ends(bca(VALUES, SKEWED, ACCELERATION, n_clusters=np.full(3, n))), axis=1)
-        for n in (5, 10, 30, 100, 1000)
-    ]
-    assert all((wide > narrow).all() for wide, narrow in itertools.pairwise(widths))
-
-
-@pytest.mark.parametrize("transform", [np.exp, np.log, np.sqrt, lambda x: 3 * x - 1])
-def test_the_ends_follow_a_monotone_transform_of_the_measure(
-    transform: Callable[[np.ndarray], np.ndarray],
-) -> None:
-    """But for the straight line between two neighbouring resamples."""
-    plain = ends(bca(VALUES, SKEWED, ACCELERATION))
-    moved = ends(bca(transform(VALUES), transform(SKEWED), ACCELERATION))
-    for row in range(3):
-        order = np.sort(SKEWED[row])
-        for end, other in zip(plain[row], moved[row], strict=True):
-            right = int(np.searchsorted(order, end))
-            low, high = transform(order[right - 1]), transform(order[right])
-            assert low <= other <= high
-
-
-def test_turning_the_measure_round_turns_the_interval_round() -> None:
-    plain = ends(bca(VALUES, SKEWED, ACCELERATION))
-    turned = ends(bca(-VALUES, -SKEWED, -ACCELERATION))
-    np.testing.assert_allclose(turned, -plain[:, ::-1], rtol=1e-12)
-
-
-def test_no_bias_and_no_acceleration_make_it_the_percentile_interval() -> None:
-    draws = np.linspace(0, 1, 101)[None]
-    np.testing.assert_allclose(
-        ends(bca(np.array([0.5]), draws, np.zeros(1))), ends(percentile(draws)), rtol=1e-12
-    )
-
-
-def test_resamples_that_all_equal_the_value_make_a_point() -> None:
-    found = bca(np.array([0.7]), np.full((1, 50), 0.7), np.zeros(1), n_clusters=np.array([20]))
-    assert (found.low[0], found.high[0], bool(found.defined[0])) == (0.7, 0.7, True)
-
-
-@pytest.mark.parametrize("value", [-1.0, 2.0])
-def test_a_value_beyond_all_resamples_gets_their_percentile_interval(value: float) -> None:
-    draws = np.random.default_rng(1).random((1, 100))
-    found = bca(np.array([value]), draws, np.zeros(1))
-    np.testing.assert_allclose(ends(found), ends(percentile(draws)), rtol=1e-14)
-    assert not found.defined[0]
-
-
-def test_the_percentile_interval_in_its_place_is_expanded_for_few_clusters_too() -> None:
-    draws = np.random.default_rng(1).random((1, 100))
-    found = bca(np.array([2.0]), draws, np.zeros(1), n_clusters=np.array([5]))
-    tails = stats.norm.cdf(np.sqrt(5 / 4) * stats.t.ppf([0.025, 0.975], 4))
-    np.testing.assert_allclose(ends(found)[0], np.quantile(draws[0], tails), rtol=1e-12)
-    assert not found.defined[0]
-
-
-@pytest.mark.parametrize("acceleration", [np.nan, 0.6, -0.6])
-def test_an_undefined_or_too_large_acceleration_gives_the_percentile_interval(
-    acceleration: float,
-) -> None:
-    draws = np.random.default_rng(1).random((1, 100))
-    found = bca(np.array([0.5]), draws, np.array([acceleration]))
-    np.testing.assert_allclose(ends(found), ends(percentile(draws)), rtol=1e-14)
-    assert not found.defined[0]
-
-
-def test_an_undefined_value_has_no_bca_interval() -> None:
-    assert not bca(np.array([np.nan]), SKEWED[:1], np.zeros(1)).defined[0]
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_resamples_equal_to_the_value_but_for_rounding_count_as_equal(dtype: type) -> None:
-    """Twelve clusters of right and wrong: a fifth of the resamples hit the value again."""
-    draws = np.random.default_rng(2).binomial(12, 7 / 12, (1, 1000)) / 12
-    exact = ends(bca(np.array([7 / 12]), draws, np.zeros(1)))
-    rounded: np.ndarray = (draws * 0.1 * 10).astype(dtype)
-    for value in (7 / 12, 7 / 12 * (1 + 4e-16), 7 / 12 * (1 - 4e-16)):
-        found = ends(bca(np.array([value]), rounded, np.zeros(1)))
-        np.testing.assert_allclose(found, exact, rtol=1e-6)
-
-
-def test_published_single_precision_is_enough() -> None:
-    found = bca(VALUES, SKEWED.astype(np.float32), ACCELERATION, n_clusters=np.full(3, 30))
-    whole = bca(VALUES, SKEWED, ACCELERATION, n_clusters=np.full(3, 30))
-    np.testing.assert_allclose(ends(found), ends(whole), rtol=1e-6)
-
-
-def plan_of(n_clusters: int, most_blocks: int = MAX_BLOCKS, n_resamples: int = 5) -> PerturbedPlan:
-    names = tuple(map(str, range(n_clusters)))
-    return PerturbedPlan.of(ResamplingPlan(names, 3, n_resamples), most_blocks)
-
-
-def all_of(plan: PerturbedPlan, rows: int = 1) -> np.ndarray:
-    return np.ones((rows, plan.n_blocks), bool)
-
-
-def shares_of(value: float, draws: FloatArray, plan: PerturbedPlan) -> FloatArray:
-    _, without, twice = plan.split(draws[None])
-    found: FloatArray = contributions(np.array([value]), without, twice, all_of(plan))[0]
-    return found
-
-
-def clustered(
-    n_clusters: int, levels: int | None = None
-) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Scores, gold and clusters of 1 to 4 items."""
-    rng = np.random.default_rng(n_clusters)
-    clusters = np.repeat(np.arange(n_clusters), rng.integers(1, 5, n_clusters))
-    gold = rng.normal(size=n_clusters)[clusters] + rng.normal(size=clusters.size)
-    scores = gold + rng.normal(size=clusters.size)
-    return (np.round(scores), np.round(gold), clusters) if levels else (scores, gold, clusters)
-
-
-@given(st.lists(st.floats(-100, 100), min_size=2, max_size=40))
-@settings(deadline=None, max_examples=60)
-def test_contributions_to_a_mean_are_the_cluster_values_over_their_number(
-    values: list[float],
-) -> None:
-    v = np.array(values)
-    plan = plan_of(v.size)
-    shares = shares_of(float(v.mean()), resampled_mean(v, plan.counts), plan)
-    np.testing.assert_allclose(shares, v / v.size, rtol=0, atol=1e-12 * max(1.0, np.abs(v).max()))
-
-
-@pytest.mark.parametrize("most_blocks", [MAX_BLOCKS, 7])
-@pytest.mark.parametrize("levels", [None, 5])
-@pytest.mark.parametrize("measure", list(COEFFICIENTS))
-def test_contributions_add_up_to_the_value_of_any_measure(
-    measure: str, levels: int | None, most_blocks: int
-) -> None:
-    scores, gold, clusters = clustered(30, levels)
-    plan = plan_of(30, most_blocks)
-    value = COEFFICIENTS[measure][0](scores, gold)
-    shares = shares_of(value, COEFFICIENTS[measure][1](scores, gold, plan.counts, clusters), plan)
-    assert shares.shape == (min(30, most_blocks),)
-    assert shares.sum() == pytest.approx(value, abs=1e-12)
-
-
-def test_more_clusters_than_blocks_add_up_too() -> None:
-    scores, gold, clusters = clustered(MAX_BLOCKS + 61)
-    plan = plan_of(MAX_BLOCKS + 61)
-    assert plan.n_blocks == MAX_BLOCKS
-    value = COEFFICIENTS["kendall"][0](scores, gold)
-    shares = shares_of(value, COEFFICIENTS["kendall"][1](scores, gold, plan.counts, clusters), plan)
-    assert shares.sum() == pytest.approx(value, abs=1e-12)
-
-
-@pytest.mark.parametrize("measure", list(COEFFICIENTS))
-def test_the_influence_is_half_the_difference_of_samples_with_a_cluster_doubled_and_dropped(
-    measure: str,
-) -> None:
-    """Physically repeated items and the plain coefficient: nothing of the plan is used."""
-    scores, gold, clusters = clustered(12, levels=5)
-    plan = plan_of(12)
-    value = COEFFICIENTS[measure][0](scores, gold)
-    shares = shares_of(value, COEFFICIENTS[measure][1](scores, gold, plan.counts, clusters), plan)
-    moved = np.empty(12)
-    for c in range(12):
-        twice = np.concatenate([np.arange(clusters.size), np.flatnonzero(clusters == c)])
-        without = np.flatnonzero(clusters != c)
-        ends = [COEFFICIENTS[measure][0](scores[items], gold[items]) for items in (twice, without)]
-        moved[c] = (ends[0] - ends[1]) / 2.0 * (1.0 - 1.0 / 12**2)
-    np.testing.assert_allclose(shares, value / 12 + moved - moved.mean(), rtol=0, atol=1e-12)
-
-
-def test_pseudo_values_follow_the_numerical_derivative_by_the_weight_of_a_cluster() -> None:
-    scores, gold, clusters = clustered(200)
-    plan = plan_of(200)
-    value = correlation.pearson(scores, gold)
-    draws = resampled_correlation.resampled_pearson(scores, gold, plan.counts, clusters)
-    moved = shares_of(value, draws, plan) - value / 200
-
-    def weighted(c: int, step: float) -> float:
-        w = np.where(clusters == c, 1.0 + step, 1.0)
-        covariance = np.cov(scores, gold, aweights=w, ddof=0)
-        return float(covariance[0, 1] / math.sqrt(covariance[0, 0] * covariance[1, 1]))
-
-    slope = np.array([weighted(c, 1e-4) - weighted(c, -1e-4) for c in range(200)]) / 2e-4
-    np.testing.assert_allclose(moved, slope - slope.mean(), rtol=0, atol=2e-3 * np.abs(slope).max())
-
-
-def test_the_spread_of_contributions_is_the_standard_error_of_a_mean() -> None:
-    v = np.random.default_rng(1).exponential(size=50)
-    plan = plan_of(50)
-    value = float(v.mean())
-    shares = shares_of(value, resampled_mean(v, plan.counts), plan)[None]
-    moved = influence(shares, np.array([value]), all_of(plan))
-    assert math.sqrt(np.square(moved).sum()) == pytest.approx(v.std() / math.sqrt(50), rel=1e-12)
-
-
-def test_clusters_outside_a_slice_have_no_share_but_may_have_an_influence() -> None:
-    plan = plan_of(6)
-    members = np.array([[True, True, True, False, False, False]])
-    value = np.array([0.6])
-    without = np.array([[0.5, 0.6, 0.7, 0.6, 0.55, 0.6]])
-    twice = np.array([[0.7, 0.6, 0.5, 0.6, 0.65, 0.6]])
-    shares = contributions(value, without, twice, members)
-    assert shares.sum() == pytest.approx(0.6, abs=1e-15)
-    assert shares[0, 3] == shares[0, 5] == 0.0
-    assert shares[0, 4] == pytest.approx(0.05 * (1 - 1 / 9))
-    np.testing.assert_array_equal(
-        influence(shares, value, members)[0] == shares[0], [False] * 3 + [True] * 3
-    )
-    assert plan.blocks_with(np.array([0, 1, 2, 2])).tolist() == members[0].tolist()
-
-
-def test_the_mean_of_a_slice_leaves_nothing_to_clusters_outside() -> None:
-    v = np.random.default_rng(2).normal(size=20)
-    v[8:] = np.nan
-    plan = plan_of(20)
-    inside = plan.blocks_with(np.arange(8))[None]
-    _, without, twice = plan.split(resampled_mean(v, plan.counts)[None])
-    shares = contributions(np.array([np.nanmean(v)]), without, twice, inside)[0]
-    np.testing.assert_allclose(shares, np.append(v[:8] / 8, np.zeros(12)), rtol=0, atol=1e-15)
-
-
-def test_members_that_a_metric_gave_no_scores_share_its_value_evenly() -> None:
-    """A metric that skipped clusters of a slice has the same members as all other metrics."""
-    v = np.append(np.random.default_rng(2).normal(size=8), [np.nan, np.nan])
-    plan = plan_of(10)
-    value = float(np.nanmean(v))
-    shares = shares_of(value, resampled_mean(v, plan.counts), plan)
-    assert shares.sum() == pytest.approx(value, abs=1e-14)
-    assert shares[8] == shares[9]
-
-
-def test_a_metric_that_is_right_everywhere_has_even_shares_and_no_acceleration() -> None:
-    plan = plan_of(9)
-    shares = shares_of(1.0, resampled_mean(np.ones(9), plan.counts), plan)
-    np.testing.assert_allclose(shares, 1 / 9, rtol=1e-15)
-    moved = influence(shares[None], np.ones(1), all_of(plan))
-    assert acceleration(np.where(np.abs(moved) < 1e-16, 0.0, moved)).tolist() == [0.0]
-
-
-def test_a_value_that_moves_by_rounding_only_does_not_move() -> None:
-    value, plan = 0.1 + 0.2, plan_of(4)
-    noise = np.array([[0.0, 5e-17, -5e-17, 0.0]])
-    shares = contributions(np.array([value]), 0.3 + noise, 0.3 - noise, all_of(plan))
-    assert np.unique(shares).size == 1
-
-
-@pytest.mark.parametrize("where", ["value", "without", "twice"])
-def test_a_row_with_an_undefined_draw_has_no_contributions_and_no_acceleration(where: str) -> None:
-    given_arrays = {"value": np.array([0.5]), "without": np.full((1, 3), 0.4)}
-    given_arrays["twice"] = np.array([[0.6, 0.5, 0.7]])
-    given_arrays[where].flat[0] = np.nan
-    shares = contributions(**given_arrays, members=np.ones((1, 3), bool))
-    assert np.isnan(shares).all()
-    assert np.isnan(acceleration(influence(shares, np.array([0.5]), np.ones((1, 3), bool)))).all()
-
-
-@pytest.mark.parametrize("n_members", [0, 1])
-def test_fewer_than_two_blocks_have_no_contributions(n_members: int) -> None:
-    members = np.arange(3)[None] < n_members
-    shares = contributions(np.array([0.5]), np.full((1, 3), 0.4), np.full((1, 3), 0.6), members)
-    assert np.isnan(shares).all()
-
-
-def test_the_acceleration_of_a_mean_is_that_of_the_jackknife() -> None:
-    v = np.random.default_rng(4).exponential(size=25)
-    plan = plan_of(25)
-    shares = shares_of(float(v.mean()), resampled_mean(v, plan.counts), plan)[None]
-    found = acceleration(influence(shares, np.array([v.mean()]), all_of(plan)))[0]
-    left_out = np.array([np.delete(v, i).mean() for i in range(25)])
-    u = left_out.mean() - left_out
-    assert found == pytest.approx((u**3).sum() / (6 * (u**2).sum() ** 1.5), rel=1e-12)
-    assert found == pytest.approx(acceleration(1e-150 * (v - v.mean())[None])[0], rel=1e-9)
+def of_one(
+    value: float, draws: FloatArray, acceleration: float = 0.0, n_clusters: int | None = None
+) -> Intervals:
+    """BCa's interval of one value."""
+    clusters = None if n_clusters is None else np.array([n_clusters])
+    return bca(np.array([value]), draws, np.array([acceleration]), n_clusters=clusters)
+
+
+# Plans
+def test_the_first_draw_is_the_sample_and_positions_follow_the_ids() -> None:
+    plan = ResamplingPlan(("a", "b", "c"), seed=1, n_resamples=4)
+    np.testing.assert_array_equal(plan.draws, np.vstack([np.ones(3), plan.counts]))
+    assert plan.draws.shape == (5, 3) and (plan.draws.sum(axis=1) == 3).all()
+    found = plan.positions(["c", "a", "c"])
+    assert found.tolist() == [2, 0, 2]
+    assert found.dtype == plan.positions([]).dtype == np.intp
+    np.testing.assert_array_equal(plan.counts_of(["c", "a", "c"]), plan.counts[:, [2, 0, 2]])
+    with pytest.raises(KeyError, match="d"):
+        plan.positions(["a", "d"])
+
+
+def test_means_leave_out_what_is_undefined() -> None:
+    values = np.array([[1.0, NAN, NAN], [3.0, 5.0, NAN]])
+    np.testing.assert_array_equal(mean_of_defined(values), [2.0, 5.0, NAN])
+    np.testing.assert_array_equal(mean_of_defined(values, axis=1), [1.0, 4.0])
+    by_draw = resampled_mean(values, np.array([[1.0, 1.0], [2.0, 0.0]]))
+    np.testing.assert_array_equal(by_draw, [[2.0, 5.0, NAN], [1.0, NAN, NAN]])
 
 
 @given(st.integers(0, 40), st.integers(1, 12))
 @settings(deadline=None)
-def test_blocks_are_dealt_in_turn_left_out_once_and_taken_twice_once(
-    n_clusters: int, most_blocks: int
-) -> None:
+def test_blocks_are_left_out_once_and_taken_twice_once(n_clusters: int, most_blocks: int) -> None:
     plan = plan_of(n_clusters, most_blocks)
     n_blocks = min(n_clusters, most_blocks)
     assert (plan.n_blocks, plan.n_resamples) == (n_blocks, 5 + 2 * n_blocks)
@@ -416,3 +86,216 @@ def test_blocks_are_dealt_in_turn_left_out_once_and_taken_twice_once(
 def test_a_perturbed_plan_is_made_from_a_plan() -> None:
     with pytest.raises(ValueError, match=r"PerturbedPlan\.of"):
         _ = PerturbedPlan(("a",), 1, 3).counts
+
+
+# Intervals
+@given(st.integers(1, 50), st.sampled_from([0.5, 0.9, 0.95, 0.99]), st.integers(0, 99))
+@settings(deadline=None, max_examples=60)
+def test_percentile_intervals_are_numpys_quantiles(n: int, level: float, seed: int) -> None:
+    draws = np.random.default_rng(seed).normal(size=(4, n))
+    expected = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=1).T
+    np.testing.assert_allclose(ends(percentile(draws, level)), expected, rtol=0, atol=1e-12)
+
+
+def test_undefined_resamples_are_left_out_as_long_as_half_are_defined() -> None:
+    draws = np.stack([np.arange(10.0)] * 3)
+    draws[1, 5:], draws[2, 4:] = np.nan, np.nan
+    for found in (percentile(draws), bca(np.full(3, 2.0), draws, np.zeros(3))):
+        assert np.isnan(ends(found)).tolist() == [[False] * 2, [False] * 2, [True] * 2]
+        assert found.defined.tolist() == [True, True, False]
+    expected = np.quantile(np.arange(5), [0.025, 0.975])
+    np.testing.assert_allclose(ends(percentile(draws))[1], expected)
+    for none in (np.empty((2, 0)), np.full((2, 5), np.nan)):
+        for found in (percentile(none), bca(np.zeros(2), none, np.zeros(2))):
+            assert np.isnan(ends(found)).all() and not found.defined.any()
+    assert percentile(np.empty((0, 5))).low.shape == (0,)
+    assert bca(np.zeros(0), np.empty((0, 5)), np.zeros(0)).low.shape == (0,)
+
+
+def variance(x: FloatArray, axis: int = -1) -> FloatArray:
+    return np.asarray(np.var(x, axis=axis))
+
+
+@pytest.mark.parametrize("statistic", [np.mean, variance, np.median])
+@pytest.mark.parametrize("level", [0.9, 0.95])
+def test_bca_is_scipys_bootstrap(statistic: Callable[..., FloatArray], level: float) -> None:
+    x = np.random.default_rng(6).exponential(size=31)
+    expected = stats.bootstrap(
+        (x,), statistic, n_resamples=999, confidence_level=level, method="BCa", rng=1
+    )
+    left_out = np.array([statistic(np.delete(x, i)) for i in range(x.size)])
+    u = left_out.mean() - left_out
+    a = (u**3).sum() / (6 * (u**2).sum() ** 1.5)
+    draws = expected.bootstrap_distribution[None]
+    found = bca(np.array([statistic(x)]), draws, np.array([a]), level)
+    assert found.defined.all()
+    np.testing.assert_allclose(ends(found)[0], expected.confidence_interval, rtol=1e-10)
+
+
+def test_few_clusters_expand_the_quantiles_as_hesterberg_does() -> None:
+    symmetric = np.linspace(-1, 1, 20_001)[None]
+    for n in (3, 10, 40):
+        found = of_one(0.0, symmetric, n_clusters=n)
+        z = math.sqrt(n / (n - 1)) * stats.t.ppf(0.975, n - 1)
+        assert found.high[0] == pytest.approx(2 * stats.norm.cdf(z) - 1, abs=1e-10)
+        assert found.low[0] == pytest.approx(-found.high[0], abs=1e-12)
+
+
+def test_intervals_of_fewer_clusters_hold_those_of_more() -> None:
+    numbers = (2, 5, 10, 30, 100, 1000, 10**7)
+    of_n = [ends(bca(VALUES, SKEWED, ACCELERATION, n_clusters=np.full(3, n))) for n in numbers]
+    widths = [np.diff(each, axis=1) for each in of_n]
+    assert all((wide > narrow).all() for wide, narrow in itertools.pairwise(widths))
+    two = bca(VALUES, SKEWED, np.zeros(3), n_clusters=np.full(3, 2))  # nearly the whole range
+    np.testing.assert_allclose(ends(two), np.stack([SKEWED.min(axis=1), SKEWED.max(axis=1)], 1))
+    textbook = ends(bca(VALUES, SKEWED, ACCELERATION))
+    np.testing.assert_allclose(of_n[-1], textbook, rtol=1e-5)
+    for unknown in (0, 1):
+        found = bca(VALUES, SKEWED, ACCELERATION, n_clusters=np.full(3, unknown))
+        np.testing.assert_array_equal(ends(found), textbook)
+
+
+@pytest.mark.parametrize(
+    ("value", "acceleration"),
+    [(-1.0, 0.0), (2.0, 0.0), (0.5, NAN), (0.5, 0.6), (0.5, -0.6)],
+)
+def test_without_bca_it_is_the_percentile_interval(value: float, acceleration: float) -> None:
+    """A value beyond all resamples; an acceleration that is undefined or too large."""
+    found = of_one(value, UNIFORM, acceleration)
+    np.testing.assert_allclose(ends(found), ends(percentile(UNIFORM)), rtol=1e-14)
+    few = of_one(value, UNIFORM, acceleration, n_clusters=5)
+    tails = stats.norm.cdf(np.sqrt(5 / 4) * stats.t.ppf([0.025, 0.975], 4))
+    np.testing.assert_allclose(ends(few)[0], np.quantile(UNIFORM[0], tails), rtol=1e-12)
+    assert not (found.defined[0] or few.defined[0] or of_one(NAN, UNIFORM).defined[0])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_resamples_equal_to_the_value_but_for_rounding_count_as_equal(dtype: type) -> None:
+    """Twelve clusters of right and wrong: a fifth of the resamples hit the value again."""
+    draws = np.random.default_rng(2).binomial(12, 7 / 12, (1, 1000)) / 12
+    exact = ends(bca(np.array([7 / 12]), draws, np.zeros(1)))
+    rounded: np.ndarray = (draws * 0.1 * 10).astype(dtype)
+    for value in (7 / 12, 7 / 12 * (1 + 4e-16), 7 / 12 * (1 - 4e-16)):
+        found = ends(bca(np.array([value]), rounded, np.zeros(1)))
+        np.testing.assert_allclose(found, exact, rtol=1e-6)
+
+
+# Contributions
+def all_of(plan: PerturbedPlan, rows: int = 1) -> np.ndarray:
+    return np.ones((rows, plan.n_blocks), bool)
+
+
+def shares_of(value: float, draws: FloatArray, plan: PerturbedPlan) -> FloatArray:
+    _, without, twice = plan.split(draws[None])
+    found: FloatArray = contributions(np.array([value]), without, twice, all_of(plan))[0]
+    return found
+
+
+def clustered(n_clusters: int, *, ties: bool) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Scores, gold and clusters of 1 to 4 items."""
+    rng = np.random.default_rng(n_clusters)
+    clusters = np.repeat(np.arange(n_clusters), rng.integers(1, 5, n_clusters))
+    gold = rng.normal(size=n_clusters)[clusters] + rng.normal(size=clusters.size)
+    scores = gold + rng.normal(size=clusters.size)
+    return (np.round(scores), np.round(gold), clusters) if ties else (scores, gold, clusters)
+
+
+@given(st.lists(st.floats(-100, 100), min_size=2, max_size=40))
+@settings(deadline=None, max_examples=60)
+def test_contributions_to_a_mean_are_values_over_their_number(values: list[float]) -> None:
+    v = np.array(values)
+    plan = plan_of(v.size)
+    shares = shares_of(float(v.mean()), resampled_mean(v, plan.counts), plan)
+    np.testing.assert_allclose(shares, v / v.size, rtol=0, atol=1e-12 * max(1.0, np.abs(v).max()))
+
+
+@pytest.mark.parametrize("n_clusters", [30, MAX_BLOCKS + 61])
+@pytest.mark.parametrize("most_blocks", [MAX_BLOCKS, 7])
+@pytest.mark.parametrize("measure", list(COEFFICIENTS))
+def test_contributions_add_up_to_any_value(measure: str, n_clusters: int, most_blocks: int) -> None:
+    scores, gold, clusters = clustered(n_clusters, ties=most_blocks == 7)
+    plan = plan_of(n_clusters, most_blocks)
+    plain, resampled, _ = COEFFICIENTS[measure]
+    shares = shares_of(plain(scores, gold), resampled(scores, gold, plan.counts, clusters), plan)
+    assert shares.shape == (min(n_clusters, most_blocks),)
+    assert shares.sum() == pytest.approx(plain(scores, gold), abs=1e-12)
+
+
+@pytest.mark.parametrize("measure", list(COEFFICIENTS))
+def test_the_influence_is_half_the_difference_of_samples_with_a_cluster_doubled_and_dropped(
+    measure: str,
+) -> None:
+    """Physically repeated items and the plain coefficient: nothing of the plan is used."""
+    scores, gold, clusters = clustered(12, ties=True)
+    plan, (plain, resampled, _) = plan_of(12), COEFFICIENTS[measure]
+    value = plain(scores, gold)
+    shares = shares_of(value, resampled(scores, gold, plan.counts, clusters), plan)
+    moved = np.empty(12)
+    for c in range(12):
+        twice = np.concatenate([np.arange(clusters.size), np.flatnonzero(clusters == c)])
+        without = np.flatnonzero(clusters != c)
+        difference = plain(scores[twice], gold[twice]) - plain(scores[without], gold[without])
+        moved[c] = difference / 2.0 * (1.0 - 1.0 / 12**2)
+    np.testing.assert_allclose(shares, value / 12 + moved - moved.mean(), rtol=0, atol=1e-12)
+
+
+def test_of_a_mean_the_spread_is_its_standard_error_and_the_acceleration_the_jackknifes() -> None:
+    v = np.random.default_rng(4).exponential(size=25)
+    plan, value = plan_of(25), float(v.mean())
+    shares = shares_of(value, resampled_mean(v, plan.counts), plan)[None]
+    moved = influence(shares, np.array([value]), all_of(plan))
+    assert math.sqrt(np.square(moved).sum()) == pytest.approx(v.std() / 5, rel=1e-12)
+    left_out = np.array([np.delete(v, i).mean() for i in range(25)])
+    u = left_out.mean() - left_out
+    found = acceleration(moved)[0]
+    assert found == pytest.approx((u**3).sum() / (6 * (u**2).sum() ** 1.5), rel=1e-12)
+    assert found == pytest.approx(acceleration(1e-150 * (v - value)[None])[0], rel=1e-9)
+
+
+def test_clusters_outside_a_slice_have_no_share_but_may_have_an_influence() -> None:
+    plan = plan_of(6)
+    members = np.array([[True, True, True, False, False, False]])
+    value = np.array([0.6])
+    without = np.array([[0.5, 0.6, 0.7, 0.6, 0.55, 0.6]])
+    shares = contributions(value, without, 1.2 - without, members)
+    assert shares.sum() == pytest.approx(0.6, abs=1e-15)
+    assert shares[0, 3] == shares[0, 5] == 0.0
+    assert shares[0, 4] == pytest.approx(0.05 * (1 - 1 / 9))
+    moved = influence(shares, value, members)
+    assert (moved == shares).tolist() == [[False] * 3 + [True] * 3]
+    assert plan.blocks_with(np.array([0, 1, 2, 2])).tolist() == members[0].tolist()
+
+
+def test_clusters_without_a_value_have_no_share_outside_a_slice_and_an_even_one_inside() -> None:
+    """A metric that skipped clusters of a slice has the same members as all other metrics."""
+    v = np.append(np.random.default_rng(2).normal(size=8), [np.nan, np.nan])
+    plan, value = plan_of(10), np.array([np.nanmean(v)])
+    _, without, twice = plan.split(resampled_mean(v, plan.counts)[None])
+    outside = contributions(value, without, twice, plan.blocks_with(np.arange(8))[None])[0]
+    np.testing.assert_allclose(outside, np.append(v[:8] / 8, [0.0, 0.0]), rtol=0, atol=1e-15)
+    inside = contributions(value, without, twice, all_of(plan))[0]
+    assert inside.sum() == pytest.approx(value[0], abs=1e-14)
+    assert inside[8] == inside[9]
+
+
+def test_a_metric_that_is_right_everywhere_has_even_shares_and_no_acceleration() -> None:
+    plan = plan_of(9)
+    shares = shares_of(1.0, resampled_mean(np.ones(9), plan.counts), plan)
+    np.testing.assert_allclose(shares, 1 / 9, rtol=1e-15)
+    moved = influence(shares[None], np.ones(1), all_of(plan))
+    assert acceleration(np.where(np.abs(moved) < 1e-16, 0.0, moved)).tolist() == [0.0]
+    noise = np.array([[0.0, 5e-17, -5e-17, 0.0]])  # rounding moves nothing
+    rounded = contributions(np.array([0.1 + 0.2]), 0.3 + noise, 0.3 - noise, all_of(plan_of(4)))
+    assert np.unique(rounded).size == 1
+
+
+@pytest.mark.parametrize("why", ["value", "without", "twice", "no member", "one member"])
+def test_undefined_draws_and_fewer_than_two_blocks_have_no_contributions(why: str) -> None:
+    draws = {"value": [0.5], "without": [[0.4] * 3], "twice": [[0.6, 0.5, 0.7]]}
+    arrays = {name: np.array(values) for name, values in draws.items()}
+    if why in arrays:
+        arrays[why].flat[0] = np.nan
+    members = np.arange(3)[None] < {"no member": 0, "one member": 1}.get(why, 3)
+    shares = contributions(**arrays, members=members)
+    assert np.isnan(shares).all()
+    assert np.isnan(acceleration(influence(shares, np.array([0.5]), members))).all()

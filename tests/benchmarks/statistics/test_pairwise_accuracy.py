@@ -1,4 +1,4 @@
-"""Pairwise accuracy with tie calibration against a plain look at every pair."""
+"""Pairwise accuracy with tie calibration, flat and within groups: a plain look at every pair."""
 
 from __future__ import annotations
 
@@ -12,12 +12,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from scipy import stats
 
+from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.statistics import correlation
+from benchmarks.statistics import pairwise_accuracy as module
+from benchmarks.statistics.correlation import Groups
 from benchmarks.statistics.kendall import KendallForms
 from benchmarks.statistics.pairwise_accuracy import (
+    Calibrated,
+    GroupedPairs,
     PairForms,
     Pairs,
     accuracy_ignoring_ties,
@@ -26,8 +30,7 @@ from benchmarks.statistics.pairwise_accuracy import (
     tau_23,
     tie_calibrated,
 )
-
-FloatArray = NDArray[np.float64]
+from tests.benchmarks.statistics.references import calibrated_in_groups, grouped_samples
 
 SCORES = st.one_of(
     st.integers(0, 5).map(lambda k: k / 10),
@@ -36,8 +39,16 @@ SCORES = st.one_of(
 )
 LABELS = st.one_of(st.integers(0, 3).map(lambda k: k / 3), st.floats(0, 5))
 SAMPLES = st.lists(st.tuples(SCORES, LABELS), min_size=2, max_size=14)
+CLUSTERED = st.lists(st.tuples(SCORES, LABELS, st.integers(0, 4)), min_size=1, max_size=14)
 TIGHT = {"_LISTED": 3, "_SPLITS": 2, "_BLOCK": 3, "_TABLE_CELLS": 8}
 """Sizes that make every block boundary matter on small samples."""
+pytestmark = pytest.mark.filterwarnings("ignore:overflow")
+
+
+@pytest.fixture(params=["whole", "blocks"])
+def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, size in TIGHT.items() if request.param == "blocks" else ():
+        monkeypatch.setattr(module, name, size)
 
 
 def split(sample: list[tuple[float, float]]) -> tuple[FloatArray, FloatArray]:
@@ -62,23 +73,6 @@ def plainly_calibrated(scores: FloatArray, labels: FloatArray) -> tuple[float, f
     found = [(right_pairs(scores, labels, e), -e) for e in {0.0, *differences}]
     right, minus_e = max(found)
     return right / n_pairs, -minus_e
-
-
-@pytest.fixture(params=["in one go", "in small blocks"])
-def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.param == "in small blocks":
-        for name, size in TIGHT.items():
-            monkeypatch.setattr(f"benchmarks.statistics.pairwise_accuracy.{name}", size)
-
-
-pytestmark = pytest.mark.filterwarnings("ignore:overflow")
-
-
-def test_the_worked_example() -> None:
-    human, metric = [1.0, 1.0, 2.0, 3.0], [0.10, 0.15, 0.40, 0.90]
-    assert pairwise_accuracy(metric, human) == 5 / 6
-    found = tie_calibrated(metric, human)
-    assert (found.accuracy, found.threshold) == (1.0, 0.15 - 0.10)
 
 
 @pytest.mark.slow
@@ -109,43 +103,24 @@ def test_accuracy_at_any_threshold_is_that_of_all_pairs() -> None:
 
 @given(SAMPLES)
 @settings(deadline=None)
-def test_ties_of_labels_can_be_ignored_and_ties_of_scores_are_then_wrong(
-    sample: list[tuple[float, float]],
-) -> None:
+def test_pairs_are_counted_by_who_ties_them(sample: list[tuple[float, float]]) -> None:
+    """Concordant, discordant, tied in labels, in scores, in both; ignoring ties of labels."""
     scores, labels = split(sample)
-    ordered = [(i, j) for i, j in combinations(range(scores.size), 2) if labels[i] != labels[j]]
-    found = accuracy_ignoring_ties(scores, labels)
-    if not ordered:
-        assert math.isnan(found)
-        return
-    right = sum(
-        scores[i] != scores[j] and (scores[i] < scores[j]) == (labels[i] < labels[j])
-        for i, j in ordered
-    )
-    assert found == right / len(ordered)
-
-
-@given(SAMPLES)
-@settings(deadline=None)
-def test_tau_23_and_tau_b_count_the_same_pairs(sample: list[tuple[float, float]]) -> None:
-    scores, labels = split(sample)
-    kinds = {"concordant": 0, "discordant": 0, "label": 0, "score": 0, "both": 0}
+    c = d = h = m = both = 0
     for i, j in combinations(range(scores.size), 2):
-        same = (scores[i] == scores[j], labels[i] == labels[j])
+        same = scores[i] == scores[j], labels[i] == labels[j]
         alike = (scores[i] < scores[j]) == (labels[i] < labels[j])
-        untied = "concordant" if alike else "discordant"
-        kind = {(True, True): "both", (True, False): "score", (False, True): "label"}
-        kinds[kind.get(same, untied)] += 1
-    c, d, h, m, both = kinds.values()
-    n_pairs = sum(kinds.values())
+        both, m, h = both + all(same), m + (same == (True, False)), h + (same == (False, True))
+        c, d = c + (not any(same) and alike), d + (not any(same) and not alike)
+    n_pairs = c + d + h + m + both
     assert tau_23(scores, labels) == pytest.approx((c + both - d - h - m) / n_pairs)
     pairs = Pairs.of(scores, labels)
     assert (pairs.concordant, pairs.both_tied, pairs.label_tied) == (c, both, h + both)
-    tau_b = correlation.kendall(scores, labels)
-    if c + d + h and c + d + m:
-        assert tau_b == pytest.approx((c - d) / math.sqrt((c + d + h) * (c + d + m)))
-    else:
-        assert math.isnan(tau_b)
+    defined = bool(c + d + h and c + d + m)
+    tau_b = (c - d) / math.sqrt((c + d + h) * (c + d + m)) if defined else math.nan
+    assert correlation.kendall(scores, labels) == pytest.approx(tau_b, nan_ok=True)
+    ordered = c / (c + d + m) if c + d + m else math.nan
+    assert accuracy_ignoring_ties(scores, labels) == pytest.approx(ordered, nan_ok=True)
 
 
 @given(st.lists(SCORES, min_size=1, max_size=20), st.floats(0, 2e16))
@@ -179,41 +154,39 @@ def test_a_large_sample_is_calibrated_as_sorting_all_its_differences_does() -> N
         assert found.accuracy == right[best] / difference.size
 
 
+def test_the_worked_example_and_constant_scores() -> None:
+    human, metric = [1.0, 1.0, 2.0, 3.0], [0.10, 0.15, 0.40, 0.90]
+    assert pairwise_accuracy(metric, human) == 5 / 6
+    assert tie_calibrated(metric, human) == Calibrated(1.0, 0.15 - 0.10)
+    assert tie_calibrated([5.0] * 4, human) == Calibrated(1 / 6, 0.0)
+    assert accuracy_ignoring_ties([5.0] * 4, human) == 0.0
+    assert tie_calibrated([1.0, 2.0, 4.0], [3.0] * 3).threshold == 3.0
+
+
 @pytest.mark.parametrize("n", [0, 1])
 def test_without_pairs_nothing_is_defined(n: int) -> None:
-    for value in (
-        tie_calibrated(np.zeros(n), np.zeros(n)).accuracy,
-        pairwise_accuracy(np.zeros(n), np.zeros(n)),
-        accuracy_ignoring_ties(np.zeros(n), np.zeros(n)),
-        tau_23(np.zeros(n), np.zeros(n)),
-    ):
-        assert math.isnan(value)
-
-
-def test_constant_scores_are_right_about_ties_only() -> None:
-    labels = [1.0, 1.0, 2.0, 3.0]
-    found = tie_calibrated([5.0] * 4, labels)
-    assert (found.accuracy, found.threshold) == (1 / 6, 0.0)
-    assert accuracy_ignoring_ties([5.0] * 4, labels) == 0.0
-    assert tie_calibrated([1.0, 2.0, 4.0], [3.0] * 3).threshold == 3.0
+    sample = np.zeros(n), np.zeros(n)
+    assert math.isnan(tie_calibrated(*sample).accuracy)
+    for function in (pairwise_accuracy, accuracy_ignoring_ties, tau_23):
+        assert math.isnan(function(*sample))
+    pairs = Pairs.of(*sample)
+    tied, concordant = pairs.within(np.array([0.0, 0.5, np.inf]))
+    assert (tied.tolist(), concordant.tolist()) == ([0, 0, 0], [0, 0, 0])
+    assert (pairs.n_pairs, pairs.concordant, pairs.label_tied) == (0, 0, 0)
+    assert math.isnan(pairs.accuracy(0.5))
 
 
 @pytest.mark.parametrize(
     ("function", "arguments", "reason"),
     [
-        *(
-            (function, arguments, reason)
-            for function in (tie_calibrated, pairwise_accuracy, accuracy_ignoring_ties)
-            for arguments, reason in (
-                (([1.0, 2.0], [1.0]), "one length"),
-                (([1.0, math.nan], [1.0, 2.0]), "finite"),
-            )
-        ),
+        *((f, a, reason)
+          for f in (tie_calibrated, pairwise_accuracy, accuracy_ignoring_ties)
+          for a, reason in ((([1.0, 2.0], [1.0]), "length"), (([1.0, math.nan], [1.0, 2.0]), "finite"))),
         (pairwise_accuracy, ([1.0, 2.0], [1.0, 2.0], -0.1), "at least 0"),
         (PairForms.of, ([1.0, 2.0], [1.0, 2.0], [0], 1), "differ"),
         (KendallForms.of, ([1.0, 2.0], [1.0, 2.0], [0], 1), "differ"),
     ],
-)
+)  # fmt: skip
 def test_misfits_are_refused(
     function: Callable[..., object], arguments: tuple[object, ...], reason: str
 ) -> None:
@@ -221,46 +194,34 @@ def test_misfits_are_refused(
         function(*arguments)
 
 
-CLUSTERED = st.lists(st.tuples(SCORES, LABELS, st.integers(0, 4)), min_size=1, max_size=14)
-
-
+# Resamples of clusters
 @given(CLUSTERED, st.lists(st.integers(0, 3), min_size=5, max_size=5), st.floats(0, 3))
 @settings(deadline=None)
 def test_a_resample_is_the_sample_repeated(
     sample: list[tuple[float, float, int]], times: list[int], threshold: float
 ) -> None:
     scores, labels, clusters = (np.array(column) for column in zip(*sample, strict=True))
-    forms = PairForms.of(scores, labels, clusters, 5, threshold)
-    counts = np.array([times], np.float64)
     drawn = np.repeat(np.arange(scores.size), np.array(times)[clusters])
-    expected = pairwise_accuracy(scores[drawn], labels[drawn], threshold)
-    np.testing.assert_allclose(forms.drawn(counts).accuracy, [expected])
-    plain = PairForms.of(scores, labels, clusters, 5)
-    expected = accuracy_ignoring_ties(scores[drawn], labels[drawn])
-    found = plain.drawn(counts)
-    np.testing.assert_allclose(found.accuracy_ignoring_ties, [expected])
-    tau_b = correlation.kendall(scores[drawn], labels[drawn])
-    np.testing.assert_allclose(found.tau_b, [tau_b], atol=1e-12)
+    x, y, counts = scores[drawn], labels[drawn], np.array([times], np.float64)
+    forms = PairForms.of(scores, labels, clusters, 5, threshold)
+    np.testing.assert_allclose(forms.drawn(counts).accuracy, [pairwise_accuracy(x, y, threshold)])
+    found = PairForms.of(scores, labels, clusters, 5).drawn(counts)
+    np.testing.assert_allclose(found.accuracy_ignoring_ties, [accuracy_ignoring_ties(x, y)])
+    np.testing.assert_allclose(found.tau_b, [correlation.kendall(x, y)], atol=1e-12)
 
 
-def test_the_forms_of_some_clusters_are_those_of_their_items(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_forms_of_some_clusters_are_those_of_their_items(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     scores, labels = rng.normal(size=60).round(1), rng.integers(0, 4, 60) / 3.0
-    clusters = rng.integers(0, 20, 60)
-    chosen = np.array([17, 3, 4, 9])
+    clusters, chosen = rng.integers(0, 20, 60), np.array([17, 3, 4, 9])
     counts = rng.multinomial(4, np.full(4, 0.25), size=50).astype(np.float64)
     inside = np.isin(clusters, chosen)
-    place = {int(cluster): k for k, cluster in enumerate(chosen)}
-    own = [place[int(cluster)] for cluster in clusters[inside]]
-    direct = PairForms.of(scores[inside], labels[inside], own, 4, 0.2)
-    monkeypatch.setattr("benchmarks.statistics.pairwise_accuracy._BLOCK_CELLS", 100)
-    part = PairForms.of(scores, labels, clusters, 20, 0.2).among(chosen)
-    found, expected = part.drawn(counts), direct.drawn(counts)
-    np.testing.assert_array_equal(found.accuracy, expected.accuracy)
-    np.testing.assert_array_equal(found.label_tied, expected.label_tied)
-    np.testing.assert_array_equal(found.score_tied, expected.score_tied)
+    own = [chosen.tolist().index(cluster) for cluster in clusters[inside]]
+    expected = PairForms.of(scores[inside], labels[inside], own, 4, 0.2).drawn(counts)
+    monkeypatch.setattr(module, "_BLOCK_CELLS", 100)
+    found = PairForms.of(scores, labels, clusters, 20, 0.2).among(chosen).drawn(counts)
+    for name in ("accuracy", "label_tied", "score_tied"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
 
 
 def test_clusters_of_many_items_are_summed_without_overflow() -> None:
@@ -270,6 +231,7 @@ def test_clusters_of_many_items_are_summed_without_overflow() -> None:
     np.testing.assert_array_equal(forms.drawn(np.array([[1.0, 1.0, 1.0]])).accuracy, [1.0])
 
 
+# Published figures
 @pytest.mark.paper
 @pytest.mark.parametrize(
     ("metric", "at_0", "best", "threshold"),
@@ -286,12 +248,10 @@ def test_tifa160_with_the_mean_of_two_ratings(
     """The released tie-calibration script on TIFA160 (Hu et al. 2023), gold human_avg."""
     path = assay_data / "tifa160" / "human_annotations_with_scores.json"
     items = json.loads(path.read_text(encoding="utf-8")).values()
-    scores = [item[metric] for item in items]
-    labels = [item["human_avg"] for item in items]
+    scores, labels = ([item[name] for item in items] for name in (metric, "human_avg"))
     found = tie_calibrated(scores, labels)
-    assert round(pairwise_accuracy(scores, labels), 6) == at_0
-    assert round(found.accuracy, 6) == best
-    assert round(found.threshold, 6) == threshold
+    values = pairwise_accuracy(scores, labels), found.accuracy, found.threshold
+    assert tuple(round(value, 6) for value in values) == (at_0, best, threshold)
 
 
 @pytest.mark.paper
@@ -328,10 +288,64 @@ def test_one_rater_of_genai_bench_against_the_other_two(
     assert found.threshold == 0.0
 
 
-def test_of_no_items_no_pair_is_counted_at_any_threshold() -> None:
-    pairs = Pairs.of(np.empty(0), np.empty(0))
-    tied, concordant = pairs.within(np.array([0.0, 0.5, np.inf]))
-    assert (tied.tolist(), concordant.tolist()) == ([0, 0, 0], [0, 0, 0])
-    assert (pairs.n_pairs, pairs.concordant, pairs.label_tied) == (0, 0, 0)
-    assert math.isnan(pairs.accuracy_ignoring_ties)
-    assert math.isnan(pairs.accuracy(0.5))
+# Within groups
+@settings(deadline=None, max_examples=50)
+@given(sample=grouped_samples(), threshold=st.floats(0, 5))
+def test_all_groups_have_one_threshold(
+    sample: tuple[FloatArray, FloatArray, IntArray], threshold: float
+) -> None:
+    scores, labels, groups = sample
+    pairs = GroupedPairs.of(labels, Groups.of(groups, 5))
+    found = pairs.tie_calibrated(scores)
+    accuracy, best = calibrated_in_groups(scores, labels, groups)
+    assert found.accuracy == pytest.approx(accuracy, abs=1e-12, nan_ok=True)
+    assert found.threshold == pytest.approx(best, abs=0, nan_ok=True)
+    at = [pairwise_accuracy(scores[groups == g], labels[groups == g], threshold) for g in range(5)]
+    np.testing.assert_allclose(pairs.accuracy(scores, threshold), at)
+
+
+@pytest.mark.parametrize(
+    ("scores", "threshold"), [([0.0, 1.0, 1.5, 9.0], 1.5), ([0.0, 0.0, 0.0, 9.0], 0.0)]
+)
+def test_equal_groups_take_the_smallest_best_threshold(
+    scores: list[float], threshold: float
+) -> None:
+    pairs = GroupedPairs.of([1.0, 1.0, 1.0, 2.0], Groups.of(np.zeros(4, int)))
+    assert pairs.tie_calibrated(scores) == Calibrated(1.0, threshold)
+
+
+def test_one_group_is_the_flat_calibration_of_many_items_too() -> None:
+    rng = np.random.default_rng(2)
+    labels = rng.integers(3, 16, 400) / 3
+    pairs = GroupedPairs.of(labels, Groups.of(np.zeros(400, int)))
+    for scores in (labels + rng.normal(size=400), np.round(labels + rng.normal(size=400), 1)):
+        assert pairs.tie_calibrated(scores) == tie_calibrated(scores, labels)
+        assert pairs.accuracy(scores, 0.3)[0] == pairwise_accuracy(scores, labels, 0.3)
+
+
+def test_groups_without_a_common_multiple_get_fractions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_COMMON_MULTIPLE", 1)
+    rng = np.random.default_rng(3)
+    groups, labels = rng.integers(0, 8, 60), rng.integers(3, 8, 60) / 3
+    scores = labels + rng.normal(size=60)
+    found = GroupedPairs.of(labels, Groups.of(groups)).tie_calibrated(scores)
+    accuracy, threshold = calibrated_in_groups(scores, labels, groups)
+    assert found.accuracy == pytest.approx(accuracy, abs=1e-12)
+    assert found.threshold == threshold
+
+
+def test_pairs_that_cannot_be_made_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    labels, groups = [1.0, 2.0, 3.0], Groups.of([0, 0, 0])
+    pairs = GroupedPairs.of(labels, groups)
+    for match, act in (
+        ("finite", lambda: GroupedPairs.of([1.0, 2.0, math.nan], groups)),
+        ("fit", lambda: GroupedPairs.of([1.0, 2.0], groups)),
+        ("fit", lambda: pairs.tie_calibrated([1.0])),
+        ("finite", lambda: pairs.accuracy([1.0, 2.0, math.inf])),
+        ("at least 0", lambda: pairs.accuracy(labels, -1.0)),
+    ):
+        with pytest.raises(ValueError, match=match):
+            act()
+    monkeypatch.setattr(module, "MOST_PAIRS", 2)
+    with pytest.raises(ValueError, match="too many"):
+        GroupedPairs.of(labels, groups)

@@ -1,4 +1,4 @@
-"""The threshold search in steps of 0.01."""
+"""Of two labels: the threshold search in steps of 0.01, Kolmogorov-Smirnov's statistic and AUC."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
+from benchmarks.arrays import BoolArray, FloatArray, IntArray
 from benchmarks.statistics.thresholds import (
-    Threshold,
     best_index,
     best_threshold,
     correct_by_cluster,
@@ -18,72 +19,72 @@ from benchmarks.statistics.thresholds import (
     held_out_indices,
     threshold_grid,
 )
+from benchmarks.statistics.two_samples import auc, ks_statistic, resampled_auc, resampled_ks
+
+ITEMS = st.lists(
+    st.tuples(st.integers(-20, 130), st.booleans(), st.integers(0, 4)), min_size=1, max_size=25
+)
+TIMES = st.lists(st.integers(0, 3), min_size=5, max_size=5)
+Items = list[tuple[int, bool, int]]
 
 
-def test_the_grid_holds_the_doubles_nearest_to_the_decimals() -> None:
+def columns(items: Items) -> tuple[FloatArray, BoolArray, IntArray]:
+    scores, labels, clusters = (np.array(column) for column in zip(*items, strict=True))
+    return scores / 100, labels, clusters
+
+
+# Thresholds
+def test_the_grid_holds_the_nearest_doubles_between_whole_numbers_around_the_scores() -> None:
     grid = threshold_grid([0.2, 0.7])
-    assert grid.size == 101
-    assert [grid[29], grid[58], grid[100]] == [0.29, 0.58, 1.0]
+    assert (grid.size, grid[29], grid[58], grid[100]) == (101, 0.29, 0.58, 1.0)
+    wide = threshold_grid([-0.3, 2.4, np.nan, -np.inf])
+    assert (wide[0], wide[-1], wide.size) == (-1.0, 3.0, 401)
 
 
-def test_the_grid_widens_to_whole_numbers_around_the_scores() -> None:
-    grid = threshold_grid([-0.3, 2.4, np.nan, -np.inf])
-    assert (grid[0], grid[-1], grid.size) == (-1.0, 3.0, 401)
+@pytest.mark.parametrize(
+    ("scores", "labels", "value", "accuracy"),
+    [
+        ([0.28, 0.29], [False, True], 0.29, 1.0),  # a score equal to the threshold is positive
+        ([0.2, 0.6], [False, True], 0.21, 1.0),  # the smallest of equally good ones
+        ([0.2, 0.6], [True, True], 0.0, 1.0),
+        ([np.nan, np.nan, 0.5], [True, False, True], 0.0, 2 / 3),  # missing is negative at each
+    ],
+)
+def test_the_smallest_of_the_best_thresholds_is_taken(
+    scores: list[float], labels: list[bool], value: float, accuracy: float
+) -> None:
+    found = best_threshold(scores, labels)
+    assert (found.value, found.accuracy) == pytest.approx((value, accuracy), abs=1e-15)
 
 
-def test_scores_that_are_no_element_scores_are_refused() -> None:
+def test_scores_without_a_threshold_are_refused() -> None:
     with pytest.raises(ValueError, match="span"):
         threshold_grid([0.0, 250.0])
-
-
-def test_a_score_equal_to_the_threshold_is_positive() -> None:
-    assert best_threshold([0.28, 0.29], [False, True]) == Threshold(0.29, 1.0)
-
-
-def test_the_smallest_of_equally_good_thresholds_is_taken() -> None:
-    assert best_threshold([0.2, 0.6], [False, True]) == Threshold(0.21, 1.0)
-    assert best_threshold([0.2, 0.6], [True, True]) == Threshold(0.0, 1.0)
-
-
-def test_a_missing_score_is_negative_at_every_threshold() -> None:
-    found = best_threshold([np.nan, np.nan, 0.5], [True, False, True])
-    assert found.value == 0.0
-    assert found.accuracy == pytest.approx(2 / 3)
-
-
-def test_without_scores_there_is_no_threshold() -> None:
-    with pytest.raises(ValueError, match="without scores"):
+    with pytest.raises(ValueError, match="without"):
         best_threshold([], [])
 
 
 @pytest.mark.slow
 @settings(max_examples=100, deadline=None)
-@given(
-    st.lists(
-        st.tuples(st.integers(-20, 130), st.booleans(), st.integers(0, 2)), min_size=1, max_size=25
-    )
-)
-def test_counts_equal_those_of_the_definition(items: list[tuple[int, bool, int]]) -> None:
-    scores = np.array([score / 100 for score, _, _ in items])
-    positive = np.array([label for _, label, _ in items])
-    clusters = np.array([cluster for _, _, cluster in items])
+@given(ITEMS)
+def test_counts_equal_those_of_the_definition(items: Items) -> None:
+    scores, positive, clusters = columns(items)
     grid = threshold_grid(scores)
-    found = correct_by_cluster(scores, positive, clusters, 3, grid)
-    for cluster in range(3):
+    found = correct_by_cluster(scores, positive, clusters, 5, grid)
+    for cluster in range(5):
         mine = clusters == cluster
         expected = [((scores[mine] >= t) == positive[mine]).sum() for t in grid]
         np.testing.assert_array_equal(found[cluster], expected)
     accuracy = [((scores >= t) == positive).mean() for t in grid]
-    best = best_threshold(scores, positive)
-    assert best.accuracy == pytest.approx(max(accuracy))
-    assert best.value == grid[int(np.argmax(accuracy))]
-    assert int(best_index(found.sum(axis=0))) == int(np.argmax(accuracy))
+    best = int(np.argmax(accuracy))
+    threshold = best_threshold(scores, positive)
+    assert threshold.value == grid[best]
+    assert threshold.accuracy == pytest.approx(accuracy[best])
+    assert int(best_index(found.sum(axis=0))) == best
 
 
 @given(st.integers(1, 40), st.integers(1, 6), st.randoms(use_true_random=False))
-def test_folds_are_even_and_do_not_depend_on_the_order_of_names(
-    n: int, n_folds: int, random: Random
-) -> None:
+def test_folds_are_even_whatever_the_order_of_names(n: int, n_folds: int, random: Random) -> None:
     names = [f"prompt {k}" for k in range(n)]
     folds = deal_folds(names, n_folds)
     sizes = np.bincount(folds, minlength=n_folds)
@@ -95,16 +96,9 @@ def test_folds_are_even_and_do_not_depend_on_the_order_of_names(
 
 
 @settings(max_examples=60, deadline=None)
-@given(
-    st.lists(st.tuples(st.integers(0, 100), st.booleans(), st.integers(0, 4)), min_size=2),
-    st.lists(st.integers(0, 3), min_size=5, max_size=5),
-)
-def test_held_out_thresholds_are_those_of_a_search_without_the_fold(
-    items: list[tuple[int, bool, int]], drawn: list[int]
-) -> None:
-    scores = np.array([score / 100 for score, _, _ in items])
-    positive = np.array([label for _, label, _ in items])
-    clusters = np.array([cluster for _, _, cluster in items])
+@given(ITEMS, TIMES)
+def test_held_out_thresholds_are_searched_without_the_fold(items: Items, drawn: list[int]) -> None:
+    scores, positive, clusters = columns([(min(abs(score), 100), *rest) for score, *rest in items])  # type: ignore[misc]
     folds = np.array([0, 1, 0, 1, 2])
     grid = threshold_grid(scores)
     correct = correct_by_cluster(scores, positive, clusters, 5, grid)
@@ -114,8 +108,7 @@ def test_held_out_thresholds_are_those_of_a_search_without_the_fold(
         kept = np.repeat(np.arange(scores.size), np.array(drawn)[clusters])
         kept = kept[folds[clusters[kept]] != fold]
         if kept.size:
-            best = best_threshold(scores[kept], positive[kept])
-            assert grid[found[0, fold]] == best.value
+            assert grid[found[0, fold]] == best_threshold(scores[kept], positive[kept]).value
 
 
 def test_held_out_thresholds_stay_within_what_the_other_folds_span() -> None:
@@ -126,3 +119,46 @@ def test_held_out_thresholds_stay_within_what_the_other_folds_span() -> None:
     searched = np.array([[100, 200], [0, 200]])
     found = held_out_indices(correct, np.array([0, 1]), searched, np.ones((1, 2)))
     assert grid[found[0]].tolist() == [0.0, -1.0]
+
+
+# Two samples
+@pytest.mark.filterwarnings("ignore:divide")  # in the p-value of samples of one item
+@settings(deadline=None)
+@given(items=ITEMS, times=TIMES)
+def test_a_resample_is_the_sample_repeated(items: Items, times: list[int]) -> None:
+    values, second, clusters = columns(items)
+    values = np.round(values, 1)
+    drawn = np.repeat(np.arange(values.size), np.array(times)[clusters])
+    a, b = values[drawn][~second[drawn]], values[drawn][second[drawn]]
+    expected = [np.nan, np.nan]
+    if a.size and b.size:
+        u = stats.mannwhitneyu(b, a, method="asymptotic").statistic
+        expected = [stats.ks_2samp(a, b, method="asymp").statistic, u / (a.size * b.size)]
+    found = [of(values, second, [times], clusters)[0] for of in (resampled_ks, resampled_auc)]
+    assert found == pytest.approx(expected, abs=1e-12, nan_ok=True)
+
+
+def test_metrics_are_columns_and_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    x, second = rng.normal(size=(50, 3)).round(1), rng.random(50) < 0.4
+    drawn = rng.multinomial(10, np.full(10, 0.1), size=8), np.arange(50) % 10
+    ks, area = resampled_ks(x, second, *drawn), resampled_auc(x, second, *drawn)
+    monkeypatch.setattr("benchmarks.statistics.two_samples._CACHED_CELLS", 1)
+    np.testing.assert_array_equal(resampled_ks(x, second, *drawn), ks)
+    for metric, column in enumerate(x.T):
+        alone = resampled_auc(column, second, *drawn)
+        np.testing.assert_allclose(alone, area[:, metric], rtol=0, atol=1e-15)
+        single = ks_statistic(column, second)
+        assert (single.shape, single) == ((), ks_statistic(x, second)[metric])
+
+
+def test_samples_far_apart_equal_or_absent_and_misfits() -> None:
+    far = [1.0, 2.0, 3.0], [0, 0, 1]
+    found = ks_statistic(*far), auc(*far), auc([5.0, 5.0], [0, 1])
+    assert [float(value) for value in found] == [1.0, 1.0, 0.5]
+    assert np.isnan([auc([], []), ks_statistic([1.0], [1])]).all()
+    for function in (resampled_ks, resampled_auc):
+        with pytest.raises(ValueError, match="fit"):
+            function([1.0, 2.0], [True], np.ones((1, 2)))
+        with pytest.raises(ValueError, match="cluster"):
+            function([1.0, 2.0], [True, False], np.ones((1, 1)))

@@ -114,64 +114,44 @@ def _indented(record: BaseModel) -> bytes:
     return record.model_dump_json(indent=1).encode()
 
 
+# fmt: off
 KINDS: Mapping[str, Kind] = {
     "submission": Kind(Submission, samples.SUBMISSION, record_bytes, _json_of(Submission)),
     "event": Kind(
-        Event,
-        samples.EVENT,
-        lambda event: event_line(event) + b"\n",
-        lambda content: [Event.model_validate_json(line) for line in content.splitlines()],
-        ".jsonl",
+        Event, samples.EVENT, lambda event: event_line(event) + b"\n",
+        lambda content: [Event.model_validate_json(line) for line in content.splitlines()], ".jsonl",
     ),
     "queue": Kind(
-        Status,
-        samples.STATUS,
-        lambda status: queue_bytes(Queue((status,), segments=3)),
-        _queue,
-        ".parquet",
-        _table,
+        Status, samples.STATUS, lambda status: queue_bytes(Queue((status,), segments=3)),
+        _queue, ".parquet", _table,
     ),
     "model": Kind(
-        ModelEntry,
-        samples.MODEL,
-        lambda entry: track_bytes(ModelTrack({entry.submission_id: entry})),
+        ModelEntry, samples.MODEL, lambda entry: track_bytes(ModelTrack({entry.submission_id: entry})),
         lambda content: tuple(parse_track(content).entries.values()),
     ),
     "result": Kind(RunResult, samples.RESULT, _indented, _json_of(RunResult)),
     "ban": Kind(
-        Ban,
-        samples.BAN,
-        lambda ban: bans_file({ban.account: ban})[bans.PATH],
+        Ban, samples.BAN, lambda ban: bans_file({ban.account: ban})[bans.PATH],
         lambda content: tuple(read_bans(_holding(bans.PATH, content)).values()),
     ),
     "policy": Kind(
-        Policy,
-        samples.POLICY,
-        _indented,
+        Policy, samples.POLICY, _indented,
         lambda content: (read_policy(_holding(policy.PATH, content)),),
     ),
     "pins": Kind(
-        Pins,
-        samples.PINS,
-        _indented,
-        lambda content: (read_pins(_holding(pins.PATH, content)),),
+        Pins, samples.PINS, _indented, lambda content: (read_pins(_holding(pins.PATH, content)),)
     ),
     "line": Kind(
-        Line,
-        samples.LINE,
-        lambda line: line.model_dump_json().encode() + b"\n",
-        lambda content: read_lines(_holding(segment_path(1), content)),
-        ".jsonl",
+        Line, samples.LINE, lambda line: line.model_dump_json().encode() + b"\n",
+        lambda content: read_lines(_holding(segment_path(1), content)), ".jsonl",
     ),
     "handed_over": Kind(HandedOver, samples.HANDED_OVER, _indented, _handed_over),
     "owed": Kind(Owed, samples.OWED, lambda owed: owed.model_dump_json().encode(), _json_of(Owed)),
     "announced": Kind(
-        Announced,
-        samples.ANNOUNCED,
-        lambda announced: history_file({}, [announced])[EDITIONS],
-        _announced,
+        Announced, samples.ANNOUNCED, lambda one: history_file({}, [one])[EDITIONS], _announced
     ),
 }
+# fmt: on
 
 
 def golden_files(kind: str) -> tuple[Path, ...]:

@@ -1,330 +1,139 @@
-"""A record of every stored kind in which each field says something.
-
-Values are given by name, so that the models of older versions take those they have.
-"""
+"""A record of every stored kind in which each field says something."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from types import UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin
-
-from pydantic import BaseModel
-
-M = TypeVar("M", bound=BaseModel)
 
 AT = "2026-01-02T03:04:05.678901Z"
 LATER = "2026-01-03T00:00:00Z"
 SHA = "0123456789abcdef" * 4
 
+# fmt: off
 COST = {
-    "pairs": 4,
-    "images": 2,
-    "seconds": 1.5,
-    "pairs_per_s": 2.6666666666666665,
-    "peak_memory_bytes": 1048576,
-    "calls": 3,
-    "images_decoded": 2,
-    "images_encoded": 5,
+    "pairs": 4, "images": 2, "seconds": 1.5, "pairs_per_s": 2.6666666666666665,
+    "peak_memory_bytes": 1048576, "calls": 3, "images_decoded": 2, "images_encoded": 5,
     "texts_encoded": 6,
 }
 FINDINGS = {
-    "pairs": 4,
-    "scored": 3,
-    "unscored": {"not_finite": 1},
+    "pairs": 4, "scored": 3, "unscored": {"not_finite": 1},
     "counts": {"not_finite": 1, "tiny_image": 2},
-    "examples": [
-        {
-            "code": "not_finite",
-            "item": "pair",
-            "item_id": "000-00|000",
-            "message": "The score is «NaN».",
-            "scored": True,
-        }
-    ],
+    "examples": [{
+        "code": "not_finite", "item": "pair", "item_id": "000-00|000",
+        "message": "The score is «NaN».", "scored": True,
+    }],
     "environment": {"device": "cpu", "precision": "float32"},
 }
 TRUST = {
-    "benchmark": "toy",
-    "n_pairs": 4,
-    "n_images": 2,
-    "spread": 0.25,
-    "limit": 0.01,
+    "benchmark": "toy", "n_pairs": 4, "n_images": 2, "spread": 0.25, "limit": 0.01,
     "environment": {"device": "cuda"},
-    "checks": [
-        {
-            "name": "order",
-            "n_pairs": 4,
-            "mean": 0.125,
-            "largest": 0.5,
-            "n_lost": 1,
-            "passed": False,
-            "example": {"pair_id": "000-00|000", "before": 0.5, "after": None},
-        }
-    ],
+    "checks": [{
+        "name": "order", "n_pairs": 4, "mean": 0.125, "largest": 0.5, "n_lost": 1, "passed": False,
+        "example": {"pair_id": "000-00|000", "before": 0.5, "after": None},
+    }],
     "precision": {
-        "n_pairs": 4,
-        "mean": 0.001,
-        "largest": 0.002,
-        "n_lost": 1,
-        "reference": {"device": "cpu"},
+        "n_pairs": 4, "mean": 0.001, "largest": 0.002, "n_lost": 1, "reference": {"device": "cpu"},
     },
 }
 MODEL_CARD = {
-    "model": "ada/painter",
-    "revision": SHA[:40],
-    "parameters": 860000000,
-    "steps": 28,
-    "guidance": 7.5,
-    "drawn_on": "2026-01-02",
-    "selection": "best_of",
-    "best_of": 4,
+    "model": "ada/painter", "revision": SHA[:40], "parameters": 860000000, "steps": 28,
+    "guidance": 7.5, "drawn_on": "2026-01-02", "selection": "best_of", "best_of": 4,
     "selected_by": "a «person»",
 }
 IMAGES = {
-    "prompt_set": "demo_prompts",
-    "revision": "demo-1",
-    "seeds": [42, 18446744073709551615],
-    "wanted": 152,
-    "present": 150,
-    "withheld": {"nsfw": 2},
-    "n_bytes": 123456789,
+    "prompt_set": "demo_prompts", "revision": "demo-1", "seeds": [42, 18446744073709551615],
+    "wanted": 152, "present": 150, "withheld": {"nsfw": 2}, "n_bytes": 123456789,
     "sizes": {"512x512": 149, "512x640": 1},
-    "shared": [
-        {
-            "submission_id": "painter-0123456789",
-            "n_images": 3,
-            "examples": [["color_simple_1", 42]],
-        }
-    ],
+    "shared": [{
+        "submission_id": "painter-0123456789", "n_images": 3, "examples": [["color_simple_1", 42]],
+    }],
 }
 JUDGE = {
-    "submission_id": "colour-reader-0123456789",
-    "metric": "colour reader",
-    "version": "1.2",
-    "lower_is_better": True,
-    "isolation": ["bubblewrap"],
-    "cost": COST,
-    "unscored": {"not_finite": 1},
-    "contract": 2,
-    "reused": 5,
-    "perturbed": 76,
-    "mean_change": 0.125,
-    "max_change": 0.5,
-    "failed": "It «broke».",
-    "scored_at": AT,
+    "submission_id": "colour-reader-0123456789", "metric": "colour reader", "version": "1.2",
+    "lower_is_better": True, "isolation": ["bubblewrap"], "cost": COST,
+    "unscored": {"not_finite": 1}, "contract": 2, "reused": 5, "perturbed": 76,
+    "mean_change": 0.125, "max_change": 0.5, "failed": "It «broke».", "scored_at": AT,
 }
 SUBMISSION = {
-    "submission_id": "colour-reader-0123456789",
-    "kind": "metric",
-    "name": "colour reader",
-    "version": "1.2",
-    "metrics": ["colour reader"],
-    "benchmarks": ["toy", "other"],
-    "submitter": "Ada Lovelace",
-    "description": "Läuft auf «Farben».",
-    "authors": ["Ada Lovelace", "Alan Turing"],
-    "licence": "mit",
-    "links": {"paper": "https://example.org/paper"},
-    "lower_is_better": ["colour reader"],
-    "trained_on": ["other"],
-    "flops_per_pair": {"colour reader": 98600000000.0},
-    "account": "hub:ada",
-    "private": False,
-    "same_content_as": ["grey-0123456789"],
+    "submission_id": "colour-reader-0123456789", "kind": "metric", "name": "colour reader",
+    "version": "1.2", "metrics": ["colour reader"], "benchmarks": ["toy", "other"],
+    "submitter": "Ada Lovelace", "description": "Läuft auf «Farben».",
+    "authors": ["Ada Lovelace", "Alan Turing"], "licence": "mit",
+    "links": {"paper": "https://example.org/paper"}, "lower_is_better": ["colour reader"],
+    "trained_on": ["other"], "flops_per_pair": {"colour reader": 98600000000.0},
+    "account": "hub:ada", "private": False, "same_content_as": ["grey-0123456789"],
     "receipt": {
-        "content_sha256": SHA,
-        "versions": {"python": "3.11.7"},
-        "isolation": ["bubblewrap"],
-        "benchmark": "toy",
-        "pairs": 4,
-        "scores_sha256": SHA,
-        "checked_at": AT,
+        "content_sha256": SHA, "versions": {"python": "3.11.7"}, "isolation": ["bubblewrap"],
+        "benchmark": "toy", "pairs": 4, "scores_sha256": SHA, "checked_at": AT,
     },
-    "models": [f"owner/name@{SHA[:40]}"],
-    "template": "plain",
+    "models": [f"owner/name@{SHA[:40]}"], "template": "plain",
     "released_with": "Somebody: A paper. 2026. arXiv:2601.00001",
-    "source": f"hub:ada/reader@{SHA[:40]}",
-    "content_sha256": SHA,
-    "archive": f"uploads/{SHA}.zip",
-    "entry_point": "scorer:Scorer",
-    "weights": "weights.safetensors",
-    "model_card": MODEL_CARD,
-    "images": IMAGES,
-    "received_at": AT,
+    "source": f"hub:ada/reader@{SHA[:40]}", "content_sha256": SHA, "archive": f"uploads/{SHA}.zip",
+    "entry_point": "scorer:Scorer", "weights": "weights.safetensors", "model_card": MODEL_CARD,
+    "images": IMAGES, "received_at": AT,
 }
 EVENT = {
-    "at": AT,
-    "state": "failed",
-    "by": "worker-1",
-    "reason": "It «broke».",
-    "hint": "Mend it.",
-    "code": "scorer_failed",
-    "fault": "submitter",
-    "lease_until": LATER,
-    "log": "Traceback\n  ValueError: ü\n",
-    "nonce": "f00d",
-    "benchmarks": ["other"],
+    "at": AT, "state": "failed", "by": "worker-1", "reason": "It «broke».", "hint": "Mend it.",
+    "code": "scorer_failed", "fault": "submitter", "lease_until": LATER,
+    "log": "Traceback\n  ValueError: ü\n", "nonce": "f00d", "benchmarks": ["other"],
 }
 STATUS = {
-    "submission": SUBMISSION,
-    "state": "scoring",
-    "since": AT,
-    "by": "worker-1",
-    "reason": "Again.",
-    "hint": "Wait.",
-    "code": "again",
-    "fault": "world",
-    "attempts": 2,
-    "lease_until": LATER,
-    "on_boards": True,
-    "scored_at": AT,
-    "again_on": ["other"],
+    "submission": SUBMISSION, "state": "scoring", "since": AT, "by": "worker-1", "reason": "Again.",
+    "hint": "Wait.", "code": "again", "fault": "world", "attempts": 2, "lease_until": LATER,
+    "on_boards": True, "scored_at": AT, "again_on": ["other"],
 }
 RESULT = {
-    "submission_id": "colour-reader-0123456789",
-    "benchmark": "toy",
-    "revision": "2",
-    "protocol": 3,
+    "submission_id": "colour-reader-0123456789", "benchmark": "toy", "revision": "2", "protocol": 3,
     "contract": 4,
-    "rows": [
-        {
-            "benchmark": "toy",
-            "revision": "2",
-            "metric": "colour reader",
-            "measure": "mean",
-            "value": 0.1234567890123456,
-            "n_items": 4,
-            "n_clusters": 2,
-        }
-    ],
-    "resampling_seed": 18446744073709551615,
-    "n_resamples": 1000,
-    "isolation": ["bubblewrap", "seccomp"],
-    "versions": {"numpy": "2.4.6"},
-    "sources": {"toy.csv": SHA},
-    "cost": COST,
-    "findings": FINDINGS,
-    "repaired": {"colour reader": 1},
-    "trust": TRUST,
-    "scores_sha256": {"colour reader": SHA},
+    "rows": [{
+        "benchmark": "toy", "revision": "2", "metric": "colour reader", "measure": "mean",
+        "value": 0.1234567890123456, "n_items": 4, "n_clusters": 2,
+    }],
+    "resampling_seed": 18446744073709551615, "n_resamples": 1000,
+    "isolation": ["bubblewrap", "seccomp"], "versions": {"numpy": "2.4.6"},
+    "sources": {"toy.csv": SHA}, "cost": COST, "findings": FINDINGS,
+    "repaired": {"colour reader": 1}, "trust": TRUST, "scores_sha256": {"colour reader": SHA},
     "same_scores_as": ["grey-0123456789"],
-    "judges": {"colour-reader-0123456789/colour reader": JUDGE},
-    "pictures": 3,
-    "judged_at": AT,
+    "judges": {"colour-reader-0123456789/colour reader": JUDGE}, "pictures": 3, "judged_at": AT,
 }
 MODEL = {
-    "submission_id": "painter-0123456789",
-    "model": "painter",
-    "version": "1.2",
-    "submitter": "Ada Lovelace",
-    "account": "hub:ada",
-    "description": "Malt «Farben».",
-    "authors": ["Ada Lovelace"],
-    "licence": "mit",
-    "links": {"paper": "https://example.org/paper"},
-    "card": MODEL_CARD,
-    "images": IMAGES,
-    "judges": {"colour-reader-0123456789/colour reader": JUDGE},
-    "pictures": 3,
-    "same_content_as": ["sketcher-0123456789"],
-    "received_at": AT,
-    "published_at": AT,
+    "submission_id": "painter-0123456789", "model": "painter", "version": "1.2",
+    "submitter": "Ada Lovelace", "account": "hub:ada", "description": "Malt «Farben».",
+    "authors": ["Ada Lovelace"], "licence": "mit", "links": {"paper": "https://example.org/paper"},
+    "card": MODEL_CARD, "images": IMAGES,
+    "judges": {"colour-reader-0123456789/colour reader": JUDGE}, "pictures": 3,
+    "same_content_as": ["sketcher-0123456789"], "received_at": AT, "published_at": AT,
     "since": LATER,
 }
 BAN = {"account": "hub:eve", "reason": "Spam «again».", "by": "local:olga", "at": AT}
 PINS = {
-    "pins": [
-        {
-            "prompt_set": "demo_prompts",
-            "skill": "count",
-            "metric": "colour-reader-0123456789/colour reader",
-            "verdict": "distrust",
-            "reason": "Sie wurde daran «trainiert».",
-            "by": "hub:olga",
-            "at": AT,
-        }
-    ]
+    "pins": [{
+        "prompt_set": "demo_prompts", "skill": "count",
+        "metric": "colour-reader-0123456789/colour reader", "verdict": "distrust",
+        "reason": "Sie wurde daran «trainiert».", "by": "hub:olga", "at": AT,
+    }],
 }
 POLICY = {
-    "period_days": 3,
-    "reevaluate": False,
+    "period_days": 3, "reevaluate": False,
     "allowances": {
-        "metric": {"scored": 1, "unfinished": 2},
-        "scores": {"scored": 3, "unfinished": 4},
+        "metric": {"scored": 1, "unfinished": 2}, "scores": {"scored": 3, "unfinished": 4},
         "generations": {"scored": 5, "unfinished": 6},
     },
 }
 LINE = {
-    "n": 7,
-    "at": AT,
-    "by": "local:olga",
-    "action": "hidden",
-    "subject": "colour-reader-0123456789",
-    "reason": "Läuft nicht.",
-    "record": SHA,
-    "before": SHA,
+    "n": 7, "at": AT, "by": "local:olga", "action": "hidden", "subject": "colour-reader-0123456789",
+    "reason": "Läuft nicht.", "record": SHA, "before": SHA,
 }
 HANDED_OVER = {
-    "submission_id": "colour-reader-0123456789",
-    "benchmark": "toy",
-    "revision": "2",
-    "tag": "t1",
-    "worker": "worker-1",
-    "scores_sha256": SHA,
-    "isolation": ["bubblewrap"],
-    "cost": COST,
-    "findings": FINDINGS,
-    "trust": TRUST,
-    "contract": 4,
-    "judges": {"colour-reader-0123456789/colour reader": JUDGE},
-    "output": "scored 4 pairs\n",
+    "submission_id": "colour-reader-0123456789", "benchmark": "toy", "revision": "2", "tag": "t1",
+    "worker": "worker-1", "scores_sha256": SHA, "isolation": ["bubblewrap"], "cost": COST,
+    "findings": FINDINGS, "trust": TRUST, "contract": 4,
+    "judges": {"colour-reader-0123456789/colour reader": JUDGE}, "output": "scored 4 pairs\n",
 }
 OWED = {
-    "submission_id": "colour-reader-0123456789",
-    "asked_at": AT,
-    "handed_over": True,
+    "submission_id": "colour-reader-0123456789", "asked_at": AT, "handed_over": True,
     "event": EVENT,
 }
 EDITION = {"revision": "2", "protocol": 3, "contract": 4}
 ANNOUNCED = {
-    "benchmark": "toy",
-    "before": {"revision": "1", "protocol": 2, "contract": 3},
-    "edition": EDITION,
-    "at": AT,
-    "by": "local:olga",
-    "reason": "New «data».",
+    "benchmark": "toy", "before": {"revision": "1", "protocol": 2, "contract": 3},
+    "edition": EDITION, "at": AT, "by": "local:olga", "reason": "New «data».",
 }
-
-
-def filled(model: type[M], values: Mapping[str, Any]) -> M:
-    """A record with those of the values that its model has, however old it is."""
-    return model.model_validate(_known(model, values))
-
-
-def _known(model: type[BaseModel], values: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: _known_value(model.model_fields[name].annotation, value)
-        for name, value in values.items()
-        if name in model.model_fields
-    }
-
-
-def _known_value(kind: object, value: Any) -> Any:
-    inner = _record_in(kind)
-    if inner is None:
-        return value
-    if isinstance(value, list):
-        return [_known(inner, each) for each in value]
-    if get_origin(kind) is dict:
-        return {name: _known(inner, each) for name, each in value.items()}
-    return _known(inner, value)
-
-
-def _record_in(kind: object) -> type[BaseModel] | None:
-    """The model of a field that is one, may be one, or has several of one."""
-    if isinstance(kind, type) and issubclass(kind, BaseModel):
-        return kind
-    if get_origin(kind) in (Union, UnionType, tuple, dict):
-        return next((found for each in get_args(kind) if (found := _record_in(each))), None)
-    return None
+# fmt: on

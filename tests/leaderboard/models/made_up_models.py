@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import numpy as np
 import pandas as pd
 
+from benchmarks.arrays import FloatArray
 from benchmarks.prompt_sets.prompt_set import (
     MEASURE,
     MEASURES,
@@ -19,6 +20,8 @@ from benchmarks.prompt_sets.prompt_set import (
 )
 from benchmarks.schema import Card, MeasureInfo, ScoreTable, Selector
 from benchmarks.stored_scores import write_stored
+from leaderboard.models.board import model_board
+from leaderboard.models.board_types import BoardQuery, ModelBoard, SkillBoard
 from leaderboard.models.entries import PATH, ModelEntry, ModelTrack, track_bytes
 from leaderboard.models.model_card import ImagesSeen
 from leaderboard.models.reading import ModelReader
@@ -32,6 +35,8 @@ from leaderboard.records import JudgeRun, Kind
 from leaderboard.store.interface import Store, transact
 from leaderboard.store.memory import memory_store
 
+VQA, CLIP, DSG = "vqa/vqa", "clip/clip", "dsg/dsg"
+QUERY = BoardQuery("drawn")
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 SKILLS = {"count": "Count", "color": "Colour"}
 SEEDS = (1, 2)
@@ -78,7 +83,11 @@ def metric_card(name: str = "rated", family: str = "gecko", **more: object) -> C
 
 
 def cell(
-    entry_id: str, skill: str | None, tier: int | None, low: float = 0.4, **more: object
+    entry_id: str = "x/m",
+    skill: str | None = None,
+    tier: int | None = None,
+    low: float = 0.4,
+    **more: object,
 ) -> Cell:
     """A metric on a board of `metric_card`, with an interval from `low` to `low` + 0.2."""
     return Cell.model_validate(
@@ -113,12 +122,13 @@ class World:
 
     known: PromptSet
     boards: Mapping[str, tuple[Card, Sequence[Cell]]] = field(default_factory=dict)
-    metrics: Sequence[str] = ("vqa/vqa", "clip/clip")
+    metrics: Sequence[str] = (VQA, CLIP)
     store: Store = field(default_factory=memory_store)
     templates: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.entries: dict[str, ModelEntry] = {}
+        self.rng = np.random.default_rng(1)
         self.reader = ModelReader(self.store, {self.known.name: self.known}, None)
 
     @property
@@ -136,6 +146,18 @@ class World:
             {name: Board(card, cells) for name, (card, cells) in self.boards.items()},
         )
         return view_of(snapshot, cards, Orders(self.store), "1")
+
+    def board(self, **asked: object) -> ModelBoard:
+        """The board of models, as one asks for it."""
+        return model_board(self.reader, self.view, replace(QUERY, **asked))  # type: ignore[arg-type]
+
+    def overall(self, **asked: object) -> SkillBoard:
+        """Its part over all prompts."""
+        return self.board(**asked).skills[None]
+
+    def drawn(self, mean: float, seeds: int = 2) -> FloatArray:
+        """Scores of all prompts around a mean."""
+        return mean + 0.2 * self.rng.standard_normal((seeds, len(self.prompts)))
 
     def add(
         self,
@@ -186,3 +208,9 @@ def trusting(*metrics: str, card: Card | None = None) -> dict[str, tuple[Card, S
     """A board on which these metrics stand in the first tier, overall and on every skill."""
     own = card or metric_card()
     return {own.name: (own, [cell(m, skill, 1) for m in metrics for skill in (None, *SKILLS)])}
+
+
+def world(n: int = 200, *trusted: str, **more: object) -> World:
+    """Prompts, and a board that trusts these metrics (without any named: two)."""
+    boards = trusting(*(trusted or (VQA, CLIP)))
+    return World(prompt_set(prompts_of(n)), boards, **more)  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,186 +16,182 @@ from leaderboard.models.judges import NO_BOARD, Judging
 from leaderboard.models.pins import Pin, Pins
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
-from tests.leaderboard.models.made_up_models import World, cell, metric_card, prompt_set, prompts_of
+from tests.leaderboard.models.made_up_models import (
+    CLIP,
+    VQA,
+    World,
+    cell,
+    metric_card,
+    prompt_set,
+    prompts_of,
+)
 
-VQA, CLIP = "vqa/vqa", "clip/clip"
+Board = tuple[Card, Sequence[Cell]]
+SUBSKILLS = {"count": "Count", "count:two": "Two"}
 
 
 def judges(
-    boards: Sequence[tuple[Card, Sequence[Cell]]],
+    boards: Sequence[Board],
     skill: str | None = "count",
     pins: Sequence[Pin] = (),
     templates: Mapping[str, str] | None = None,
-    **card: object,
+    **card: Any,
 ) -> dict[str, Judge]:
-    made = World(
-        prompt_set(prompts_of(4), **card),  # type: ignore[arg-type]
-        {own.name: (own, cells) for own, cells in boards},
-        templates=templates or {},
-    )
+    boards_by_name = {own.name: (own, cells) for own, cells in boards}
+    made = World(prompt_set(prompts_of(4), **card), boards_by_name, templates=templates or {})
     judging = Judging(made.view, made.known.card, Pins(pins=tuple(pins)), BoardMemory())
     return {one.entry_id: one for one in judging.of(skill, [VQA, CLIP, "gone/gone"])}
 
 
+def trusted(*args: Any, **more: Any) -> list[str]:
+    """Those of both metrics that are."""
+    return [name for name, judge in judges(*args, **more).items() if judge.trusted]
+
+
+def on(*cells: Cell, name: str = "rated", **card: Any) -> Board:
+    return metric_card(name, **card), cells
+
+
+def stands(
+    entry_id: str, tier: int | None, low: float = 0.4, skill: str | None = "count", **more: Any
+) -> Cell:
+    return cell(entry_id, skill, tier, low, **more)
+
+
+FIRST = stands(VQA, 1), stands(CLIP, 2)
+
+
+# What boards of metrics say
 def test_the_first_tier_above_chance_earns_trust() -> None:
-    found = judges([(metric_card(), [cell(VQA, "count", 1), cell(CLIP, "count", 2)])])
-    assert found[VQA].trusted and "Rated" in found[VQA].why
-    assert not found[CLIP].trusted
-    assert [one.speaks for one in found[VQA].evidence] == ["for"]
-    assert list(found) == [VQA, CLIP]
+    found = judges([on(*FIRST)])
+    assert [(name, judge.trusted) for name, judge in found.items()] == [(VQA, True), (CLIP, False)]
+    assert [one.speaks for one in found[VQA].evidence] == ["for"] and "Rated" in found[VQA].why
+    near = judges([on(stands(VQA, 1, -0.1))])[VQA]
+    assert not near.trusted and "chance" in near.why
 
 
-def test_the_first_tier_is_not_enough_where_chance_is_not_excluded() -> None:
-    found = judges([(metric_card(), [cell(VQA, "count", 1, low=-0.1)])])
-    assert not found[VQA].trusted and "not clear of chance" in found[VQA].why
-
-
-def test_one_board_at_chance_takes_the_trust_of_another_away() -> None:
-    boards = [
-        (metric_card("one"), [cell(VQA, "count", 1), cell(CLIP, "count", 1)]),
-        (metric_card("two"), [cell(VQA, "count", 1, low=-0.3), cell(CLIP, "count", 2)]),
-    ]
-    found = judges(boards)
-    assert not found[VQA].trusted and "Two" in found[VQA].why
+@pytest.mark.parametrize(
+    ("second", "said"),
+    [(stands(VQA, 1, -0.3), "Two"), (stands(VQA, None, distrust="file names"), "file names")],
+)
+def test_one_board_at_chance_or_of_distrust_takes_trust_away(second: Cell, said: str) -> None:
+    one = on(stands(VQA, 1), stands(CLIP, 1), name="one")
+    found = judges([one, on(second, stands(CLIP, 2), name="two")])
+    assert not found[VQA].trusted and said in found[VQA].why
     assert found[CLIP].trusted
 
 
-def test_smaller_values_may_be_better() -> None:
-    card = metric_card(
-        measures={"srcc": {"title": "t", "meaning": "m", "higher_is_better": False, "chance": 0.5}}
-    )
-    found = judges([(card, [cell(VQA, "count", 1, low=0.1), cell(CLIP, "count", 1, low=0.6)])])
+def test_the_measure_says_which_way_is_up_and_what_a_guess_gets() -> None:
+    falling = {"title": "t", "meaning": "m", "higher_is_better": False, "chance": 0.5}
+    cells = stands(VQA, 1, 0.1), stands(CLIP, 1, 0.6)
+    found = judges([on(*cells, measures={"srcc": falling})])
     assert found[VQA].trusted and found[CLIP].evidence[0].speaks == "against"
+    (vqa, *_) = judges([on(*cells, measures={"srcc": {"title": "t", "meaning": "m"}})]).values()
+    assert (vqa.trusted, vqa.evidence[0].speaks) == (False, "undecided")  # without chance
 
 
-def test_a_board_without_a_chance_level_says_nothing() -> None:
-    card = metric_card(measures={"srcc": {"title": "t", "meaning": "m"}})
-    found = judges([(card, [cell(VQA, "count", 1)])])
-    assert not found[VQA].trusted and found[VQA].evidence[0].speaks == "undecided"
+@pytest.mark.slow
+@given(st.lists(st.tuples(st.integers(1, 3), st.floats(-0.9, 0.7)), min_size=1, max_size=4))
+def test_trust_is_what_the_rule_says(found: list[tuple[int, float]]) -> None:
+    boards = [on(stands(VQA, tier, low), name=f"b{i}") for i, (tier, low) in enumerate(found)]
+    expected = any(tier == 1 and low > 0 for tier, low in found) and not any(
+        low + 0.2 <= 0 for _, low in found
+    )
+    assert judges(boards)[VQA].trusted == expected
 
 
-def test_what_is_kept_from_ranking_earns_nothing() -> None:
-    boards = [
-        (metric_card("one"), [cell(VQA, "count", 1)]),
-        (metric_card("two"), [cell(VQA, "count", None, distrust="scores depend on the batch")]),
-    ]
-    found = judges(boards)
-    assert not found[VQA].trusted and "depend on the batch" in found[VQA].why
-
-
-def test_skills_meet_under_their_common_names() -> None:
-    card = metric_card("ev", "evalmuse", skills={"counting": "Counting"})
-    assert judges([(card, [cell(VQA, "counting", 1)])])[VQA].trusted
-    assert judges([(card, [cell(VQA, "counting", 1)])], "color")[VQA].why == NO_BOARD
-
-
-def test_simulated_ratings_speak_for_simulated_models_only() -> None:
-    card = metric_card(simulated=True)
-    assert not judges([(card, [cell(VQA, "count", 1)])])[VQA].trusted
-    assert judges([(card, [cell(VQA, "count", 1)])], simulated=True)[VQA].trusted
-    assert not judges([(metric_card(), [cell(VQA, "count", 1)])], simulated=True)[VQA].trusted
+# Which boards speak
+def test_skills_meet_under_their_common_names_and_kinds_of_models_apart() -> None:
+    evalmuse = on(stands(VQA, 1, skill="counting"), family="evalmuse", skills={"counting": "C"})
+    assert trusted([evalmuse]) == [VQA]
+    assert judges([evalmuse], "color")[VQA].why == NO_BOARD
+    for board_simulated in (False, True):
+        for models_simulated in (False, True):
+            board = on(*FIRST, simulated=board_simulated)
+            own = [VQA] if board_simulated == models_simulated else []
+            assert trusted([board], simulated=models_simulated) == own
 
 
 def test_all_prompts_are_judged_by_the_boards_of_the_family_if_there_are_any() -> None:
-    own = (metric_card("own"), [cell(VQA, None, 1), cell(CLIP, None, 2)])
-    other = (metric_card("other", "ts2"), [cell(VQA, None, 2, low=-0.5), cell(CLIP, None, 1)])
-    both = judges([own, other], None)
-    assert both[VQA].trusted and not both[CLIP].trusted
-    alone = judges([other], None)
-    assert alone[CLIP].trusted and not alone[VQA].trusted
+    own = on(stands(VQA, 1, skill=None), stands(CLIP, 2, skill=None), name="own")
+    cells = stands(VQA, 2, -0.5, skill=None), stands(CLIP, 1, skill=None)
+    other = on(*cells, name="other", family="ts2")
+    assert trusted([own, other], None) == [VQA]
+    assert trusted([other], None) == [CLIP]
 
 
 def test_a_sub_skill_that_no_board_orders_is_judged_as_its_skill() -> None:
-    found = judges([(metric_card(), [cell(VQA, "count", 1)])], "count:two")
-    assert found[VQA].trusted and found[VQA].why.startswith("As for Count:")
-    own = [cell(VQA, "count", 1), cell(VQA, "count:two", 2), cell(CLIP, "count:two", 1)]
-    card = metric_card(skills={"count": "Count", "count:two": "Two"})
-    found = judges([(card, own)], "count:two")
-    assert found[CLIP].trusted and not found[VQA].trusted
+    found = judges([on(*FIRST)], "count:two")[VQA]
+    assert found.trusted and "Count" in found.why
+    two = stands(VQA, 2, skill="count:two"), stands(CLIP, 1, skill="count:two")
+    assert trusted([on(stands(VQA, 1), *two, skills=SUBSKILLS)], "count:two") == [CLIP]
 
 
+# Too few clusters
 FEW = MIN_CLUSTERS - 2
-"""Clusters that are too few to order metrics by."""
 SAID = f"too few graphs to order metrics ({FEW}; at least {MIN_CLUSTERS} needed)"
 
 
-def few(entry_id: str, skill: str | None, tier: int | None = 1, low: float = 0.4) -> Cell:
-    return cell(entry_id, skill, tier, low, n_clusters=FEW)
+def few(entry_id: str, tier: int = 1, low: float = 0.4, skill: str | None = "count") -> Cell:
+    return stands(entry_id, tier, low, skill, n_clusters=FEW)
 
 
 @pytest.mark.parametrize("low", [0.4, -0.1, -0.5])
 def test_too_few_clusters_speak_neither_for_nor_against(low: float) -> None:
-    small = (metric_card("small", cluster="graph"), [few(VQA, "count", low=low)])
+    small = on(few(VQA, low=low), name="small", cluster="graph")
     alone = judges([small])[VQA]
-    assert not alone.trusted and alone.why == f"Small: {SAID}."
     (evidence,) = alone.evidence
     assert (evidence.speaks, evidence.tier, evidence.too_few) == ("undecided", None, SAID)
-    large = (metric_card("large"), [cell(VQA, "count", 1)])
-    both = judges([small, large])[VQA]
+    assert not alone.trusted and SAID in alone.why and "Small" in alone.why
+    both = judges([small, on(stands(VQA, 1), name="large")])[VQA]
     assert both.trusted and "Large" in both.why and "Small" not in both.why
-    beaten = (metric_card("beaten"), [cell(VQA, "count", 2)])
-    assert not judges([small, beaten])[VQA].trusted
+    assert trusted([small, on(stands(VQA, 2), name="beaten")]) == []
 
 
-@pytest.mark.parametrize(("clusters", "trusted"), [(MIN_CLUSTERS - 1, False), (MIN_CLUSTERS, True)])
-def test_a_board_that_says_too_few_is_one_that_does_not_speak(clusters: int, trusted: bool) -> None:
-    own = cell(VQA, "count", 1, n_clusters=clusters)
-    assert own.orderable is trusted
-    assert judges([(metric_card(), [own])])[VQA].trusted is trusted
+@pytest.mark.parametrize(("clusters", "enough"), [(MIN_CLUSTERS - 1, False), (MIN_CLUSTERS, True)])
+def test_a_board_that_says_too_few_is_one_that_does_not_speak(clusters: int, enough: bool) -> None:
+    own = stands(VQA, 1, n_clusters=clusters)
+    assert own.orderable is enough
+    assert judges([on(own)])[VQA].trusted is enough
 
 
 def test_a_sub_skill_with_too_few_clusters_is_judged_as_its_skill_and_says_why() -> None:
-    card = metric_card(cluster="graph", skills={"count": "Count", "count:two": "Two"})
-    cells = [cell(VQA, "count", 1), cell(CLIP, "count", 2),
-             few(VQA, "count:two", 2), few(CLIP, "count:two", 1)]  # fmt: skip
-    found = judges([(card, cells)], "count:two")
+    two = few(VQA, 2, skill="count:two"), few(CLIP, 1, skill="count:two")
+    own = on(*FIRST, *two, cluster="graph", skills=SUBSKILLS)
+    found = judges([own], "count:two")
     assert found[VQA].trusted and not found[CLIP].trusted
-    assert found[VQA].why.startswith(f"Rated: {SAID}, so as for Count: ")
-    another = (metric_card("another", skills=card.skills), [cell(CLIP, "count:two", 1)])
-    ordered = judges([(card, cells), another], "count:two")
-    assert ordered[CLIP].trusted and not ordered[VQA].trusted
+    assert SAID in found[VQA].why and "Count" in found[VQA].why
+    another = on(stands(CLIP, 1, skill="count:two"), name="another", skills=SUBSKILLS)
+    assert trusted([own, another], "count:two") == [CLIP]
 
 
 def test_a_headline_of_too_few_clusters_leaves_all_prompts_to_other_families() -> None:
-    own = (metric_card("own", cluster="graph"), [few(CLIP, None, 1)])
-    other = (metric_card("other", "ts2"), [cell(VQA, None, 1), cell(CLIP, None, 2)])
-    both = judges([own, other], None)
-    assert both[VQA].trusted and not both[CLIP].trusted
-    assert judges([own], None)[CLIP].why == f"Own: {SAID}."
+    own = on(few(CLIP, skill=None), name="own", cluster="graph")
+    cells = stands(VQA, 1, skill=None), stands(CLIP, 2, skill=None)
+    assert trusted([own, on(*cells, name="other", family="ts2")], None) == [VQA]
+    assert SAID in judges([own], None)[CLIP].why
 
 
-def test_metrics_that_are_not_on_the_boards_do_not_judge() -> None:
-    assert "gone/gone" not in judges([(metric_card(), [cell(VQA, "count", 1)])])
-
-
+# Operators and templates
 def test_an_operator_decides_with_a_reason() -> None:
-    board = [(metric_card(), [cell(VQA, "count", 1), cell(CLIP, "count", 2)])]
     pins = [
-        Pin(metric="vqa", verdict="distrust", reason="drawn with it in the loop"),
-        Pin(metric=CLIP, skill="count", verdict="trust", reason="known from elsewhere"),
+        Pin(metric="vqa", verdict="distrust", reason="in the loop"),
+        Pin(metric=CLIP, skill="count", verdict="trust", reason="known"),
     ]
-    found = judges(board, pins=pins)
+    found = judges([on(*FIRST)], pins=pins)
     assert (found[VQA].trusted, found[VQA].pinned) == (False, True)
-    assert "in the loop" in found[VQA].why
-    assert found[CLIP].trusted and found[CLIP].pinned
-    assert not judges(board, None, pins)[CLIP].pinned
+    assert (found[CLIP].trusted, found[CLIP].pinned) == (True, True)
+    assert pins[0].reason in found[VQA].why
+    assert not judges([on(*FIRST)], None, pins)[CLIP].pinned
 
 
-@pytest.mark.parametrize(
-    ("pins", "pinned"),
-    [
-        ([], False),
-        ([Pin(metric=VQA, verdict="trust", reason="a good one")], False),
-        ([Pin(metric=VQA, verdict="distrust", reason="no good one")], True),
-    ],
-)
-def test_an_unchanged_template_judges_nothing_whoever_decides(
-    pins: Sequence[Pin], pinned: bool
-) -> None:
-    board = [(metric_card(), [cell(VQA, "count", 1), cell(CLIP, "count", 1)])]
-    found = judges(board, pins=pins, templates={VQA: "plain"})
+@pytest.mark.parametrize(("verdict", "pinned"), [("", False), ("trust", False), ("distrust", True)])
+def test_an_unchanged_template_judges_nothing_whoever_decides(verdict: Any, pinned: bool) -> None:
+    pins = [Pin(metric=VQA, verdict=verdict, reason="known")] if verdict else []
+    boards = [on(stands(VQA, 1), stands(CLIP, 1))]
+    found = judges(boards, pins=pins, templates={VQA: "plain"})
     assert (found[VQA].trusted, found[VQA].pinned) == (False, pinned)
-    assert ("no good one" if pinned else "plain template") in found[VQA].why
+    assert ("known" if pinned else "template") in found[VQA].why
     assert [one.speaks for one in found[VQA].evidence] == ["for"]
     assert found[CLIP].trusted
 
@@ -207,22 +204,8 @@ def test_the_pin_that_names_most_holds(turned: bool) -> None:
         Pin(metric=VQA, verdict="distrust", reason="this entry"),
     ]
     found = Pins(pins=tuple(reversed(pins) if turned else pins))
-    assert found.of("drawn", None, VQA) == pins[2]
-    assert found.of("drawn", "count", "other/vqa") == pins[1]
-    assert found.of("else", "count", "other/vqa") == pins[0]
+    asked = [("drawn", None, VQA), ("drawn", "count", "other/vqa"), ("else", "count", "other/vqa")]
+    assert [found.of(*each) for each in asked] == pins[::-1]
     assert found.of("drawn", None, CLIP) is None
     again = Pin(metric="vqa", verdict="trust", reason="after all")
     assert again in found.with_pin(again).pins and pins[0] not in found.with_pin(again).pins
-
-
-@pytest.mark.slow
-@given(st.lists(st.tuples(st.integers(1, 3), st.floats(-0.9, 0.7)), min_size=1, max_size=4))
-def test_trust_is_what_the_rule_says(stands: list[tuple[int, float]]) -> None:
-    boards = [
-        (metric_card(f"b{i}"), [cell(VQA, "count", tier, low=low)])
-        for i, (tier, low) in enumerate(stands)
-    ]
-    expected = any(tier == 1 and low > 0 for tier, low in stands) and not any(
-        low + 0.2 <= 0 for _, low in stands
-    )
-    assert judges(boards)[VQA].trusted == expected

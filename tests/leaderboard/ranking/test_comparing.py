@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from benchmarks.arrays import FloatArray
 from benchmarks.comparison import Compared
 from benchmarks.inference import IN_STEPS
-from benchmarks.schema import Card, MeasureInfo, Selector
+from benchmarks.schema import MeasureInfo, Selector
 from benchmarks.statistics.intervals import MAX_BLOCKS
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.comparing import (
@@ -27,201 +27,157 @@ from leaderboard.ranking.comparing import (
 )
 from leaderboard.ranking.draws import Draws
 from leaderboard.ranking.slices import Slice
+from tests.leaderboard.models.made_up_models import cell, metric_card
 
 N, B = 12, 400
 NAMES = {"x/a": "A", "y/b": "B"}
+COUNTS = np.random.default_rng(9).multinomial(N, np.full(N, 1 / N), B)
+CARD = metric_card(
+    headline=Selector(measure="hits"),
+    measures={
+        "hits": MeasureInfo(title="Hits", meaning="Share."),
+        "error": MeasureInfo(title="Error", meaning="Distance.", higher_is_better=False),
+    },
+)
 
 
-@pytest.fixture
-def card() -> Card:
-    return Card(
-        name="toss", title="Toss", family="toss", summary="Made up.", description="Made up.",
-        revision="1", simulated=True, cluster="prompt", headline=Selector(measure="hits"),
-        measures={
-            "hits": MeasureInfo(title="Hits", meaning="Share."),
-            "error": MeasureInfo(title="Error", meaning="Distance.", higher_is_better=False),
-        },
-        licence="", links={},
-    )  # fmt: skip
-
-
-def cell(entry_id: str, value: float | None, **changes: Any) -> Cell:
-    fields: dict[str, Any] = {
-        "entry_id": entry_id, "measure": "hits", "variant": None, "split": "all", "facet": None,
-        "skill": "colour", "value": value, "ci_low": None, "ci_high": None, "n_items": 5 * N,
-        "n_clusters": N, "n_missing": 0, "note": "",
-    }  # fmt: skip
-    return Cell(**(fields | changes))
-
-
-def clusters_of(seed: int = 0) -> np.ndarray:
+def clusters_of(seed: int = 0) -> FloatArray:
     """Values of two metrics on N clusters, shape (2, N); on two clusters they agree."""
     rng = np.random.default_rng(seed)
-    values: np.ndarray = rng.normal(0.5, 0.2, (2, N)) + np.array([[0.08], [0.0]])
+    values: FloatArray = rng.normal(0.5, 0.2, (2, N)) + np.array([[0.08], [0.0]])
     values[1, :2] = values[0, :2]
     return values
 
 
-def slice_of(values: np.ndarray, *cells: Cell) -> Slice:
-    """Means of the values of clusters, with their resamples and contributions."""
-    counts = np.random.default_rng(9).multinomial(N, np.full(N, 1 / N), B)
-    return Slice(cells, Draws(values @ counts.T / N, values / N))
-
-
-def compared(card: Card, values: np.ndarray, **changes: Any) -> Compared:
-    cells = [
-        cell(name, float(mean), **changes)
+def cells_of(values: FloatArray, **changes: Any) -> list[Cell]:
+    """Of both metrics; 60 items, all with scores."""
+    fields: dict[str, Any] = {
+        "measure": "hits",
+        "split": "all",
+        "skill": "color",
+        "n_items": 60,
+        "n_clusters": N,
+    }
+    return [
+        cell(name, **(fields | {"value": float(mean)} | changes))
         for name, mean in zip(NAMES, values.mean(axis=1), strict=True)
     ]
-    (found,) = compare_cells([Match(slice_of(values, *cells), 0, 1)], card, NAMES)
+
+
+def slice_of(values: FloatArray, cells: list[Cell]) -> Slice:
+    """Means of the values of clusters, with their resamples and contributions."""
+    return Slice(tuple(cells), Draws(values @ COUNTS.T / N, values / N))
+
+
+def compared(values: FloatArray, cells: list[Cell] | None = None, **changes: Any) -> Compared:
+    one = slice_of(values, cells or cells_of(values, **changes))
+    (found,) = compare_cells([Match(one, 0, 1)], CARD, NAMES)
     return found
 
 
-def test_the_difference_is_tested_by_all_patterns_of_signs_of_the_clusters(card: Card) -> None:
-    values = clusters_of()
-    found = compared(card, values)
-    d = values[0] - values[1]
-    total = abs(d.sum())
+def test_every_number_is_that_of_the_difference_of_the_contributions() -> None:
+    a, b = values = clusters_of()
+    found, d = compared(values), a - b
     sums = [abs((np.array(s) * d).sum()) for s in itertools.product((1, -1), repeat=N)]
-    assert found.p_value == pytest.approx(np.mean(np.array(sums) >= total - 1e-12))
+    assert found.p_value == pytest.approx(np.mean(np.array(sums) >= abs(d.sum()) - 1e-12))
     assert (found.exact, found.n_patterns, found.n_differing) == (True, 2 ** (N - 2), N - 2)
-    assert found.difference == pytest.approx(d.mean())
-    assert (found.metric_a, found.metric_b, found.untested) == ("A", "B", "")
-    assert (found.measure, found.split, found.skill) == ("hits", "all", "colour")
-
-
-def test_units_are_counted_and_tested_in_pairs(card: Card) -> None:
-    values = clusters_of()
-    found = compared(card, values)
-    a, b = values
     assert found.tally == (int((a > b).sum()), 2, int((a < b).sum()))
-    t = stats.ttest_rel(a, b)
-    assert (found.t, found.t_p) == pytest.approx((t.statistic, t.pvalue))
-    w = stats.wilcoxon(a, b, zero_method="wilcox", correction=False, method="exact")
-    assert found.wilcoxon_w == w.statistic
-    assert found.wilcoxon_p == pytest.approx(w.pvalue)
-    assert found.effect == pytest.approx((a - b).mean() / (a - b).std(ddof=1))
+    t, w = stats.ttest_rel(a, b), stats.wilcoxon(a, b, zero_method="wilcox", method="exact")
+    tests = found.t, found.t_p, found.wilcoxon_w, found.wilcoxon_p
+    assert tests == pytest.approx((t.statistic, t.pvalue, w.statistic, w.pvalue))
+    assert found.difference == pytest.approx(d.mean())
+    assert found.effect == pytest.approx(d.mean() / d.std(ddof=1))
     assert found.effect_low < found.effect < found.effect_high
-    assert (found.unit, found.n_units) == ("prompt", N)
-
-
-def test_the_interval_is_that_of_the_difference_in_shared_resamples(card: Card) -> None:
-    values = clusters_of(3)
-    found = compared(card, values)
-    counts = np.random.default_rng(9).multinomial(N, np.full(N, 1 / N), B)
-    resampled = (values[0] - values[1]) @ counts.T / N
-    ends = np.quantile(resampled, [0.025, 0.975])
+    ends = np.quantile(d @ COUNTS.T / N, [0.025, 0.975])
     assert (found.percentile_low, found.percentile_high) == pytest.approx(tuple(ends))
-    assert found.ci_method == "bca"
     assert found.ci_low < found.difference < found.ci_high
+    told = found.metric_a, found.metric_b, found.measure, found.split, found.skill, found.unit
+    assert told == ("A", "B", "hits", "all", "color", "prompt")
+    assert (found.n_units, found.untested, found.ci_method) == (N, "", "bca")
+    bare = Slice(tuple(cells_of(values)), Draws(np.empty((2, 0)), values / N))
+    (without,) = compare_cells([Match(bare, 0, 1)], CARD, NAMES)
+    assert (without.ci_method, without.p_value) == (None, found.p_value)
+    assert math.isnan(without.ci_low)
 
 
-def test_without_resamples_there_is_no_interval(card: Card) -> None:
+def test_the_other_way_round_or_where_less_is_better_it_is_the_same_test() -> None:
     values = clusters_of()
-    cells = [cell(name, float(v.mean())) for name, v in zip(NAMES, values, strict=True)]
-    bare = Slice(tuple(cells), Draws(np.empty((2, 0)), values / N))
-    (found,) = compare_cells([Match(bare, 0, 1)], card, NAMES)
-    assert found.ci_method is None
-    assert math.isnan(found.ci_low)
-    assert found.p_value == compared(card, values).p_value
+    one, falling, turned = (
+        compared(values),
+        compared(values, measure="error"),
+        compared(values[::-1]),
+    )
+    assert one.p_value == falling.p_value == turned.p_value
+    assert one.tally and falling.tally == turned.tally == one.tally[::-1]
+    assert falling.difference == one.difference == pytest.approx(-turned.difference)
+    assert falling.higher_is_better is False and falling.advantage[0] == -one.advantage[0]
 
 
-def test_where_less_is_better_the_lower_value_wins_its_units(card: Card) -> None:
-    values = clusters_of()
-    rising, falling = (compared(card, values, measure=name) for name in ("hits", "error"))
-    assert falling.tally == (rising.n_better_b, rising.n_tied, rising.n_better_a)
-    assert falling.higher_is_better is False
-    assert falling.difference == rising.difference
-    assert falling.p_value == rising.p_value
-    assert falling.advantage[0] == -rising.advantage[0]
-
-
-def test_the_other_way_round_is_the_same_test(card: Card) -> None:
-    values = clusters_of()
-    one, other = compared(card, values), compared(card, values[::-1])
-    assert other.p_value == one.p_value
-    assert other.difference == pytest.approx(-one.difference)
-    assert other.tally == (one.n_better_b, one.n_tied, one.n_better_a)
-
-
-def test_several_matches_are_those_of_each_alone(card: Card) -> None:
-    slices = []
-    for seed in (0, 1):
-        values = clusters_of(seed)
-        means = zip(NAMES, values.mean(axis=1), strict=True)
-        slices.append(slice_of(values, *(cell(name, float(mean)) for name, mean in means)))
+def test_several_matches_are_those_of_each_alone() -> None:
+    slices = [slice_of(values, cells_of(values)) for values in map(clusters_of, (0, 1))]
     matches = [Match(slices[0], 0, 1), Match(slices[1], 1, 0)]
-    both = compare_cells(matches, card, NAMES)
-    for match, found in zip(matches, both, strict=True):
-        (alone,) = compare_cells([match], card, NAMES)
+    assert [one.entry_id for one in matches[1].cells] == ["y/b", "x/a"]
+    for match, found in zip(matches, compare_cells(matches, CARD, NAMES), strict=True):
+        (alone,) = compare_cells([match], CARD, NAMES)
         assert found.to_json() == pytest.approx(alone.to_json())
-    assert compare_cells([], card, NAMES) == ()
+    assert compare_cells([], CARD, NAMES) == ()
 
 
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"value": None, "note": "Undefined: too few scores."}, "value undefined: too few scores"),
+        ({"value": None, "note": "Undefined: no scores."}, "value undefined: no scores"),
         ({"value": None}, "value undefined"),
         ({"n_clusters": 3}, TOO_FEW),
-        ({"distrust": "ran without isolation"}, "B: ran without isolation"),
+        ({"distrust": "file names"}, "B: file names"),
         ({"n_items": 58, "n_missing": 2}, "B lacks 2 of 60 scores; the limit is 2 %"),
     ],
 )
-def test_a_pair_that_a_board_does_not_rank_is_not_tested_and_the_reason_is_said(
-    card: Card, changes: dict[str, Any], why: str
-) -> None:
+def test_who_does_not_rank_is_not_tested_for_a_reason(changes: dict[str, Any], why: str) -> None:
     values = clusters_of()
-    a, b = (cell(name, float(v.mean())) for name, v in zip(NAMES, values, strict=True))
+    a, b = cells_of(values)
     b = b.model_copy(update=changes)
     assert why_untested([a, b], NAMES) == why
-    (found,) = compare_cells([Match(slice_of(values, a, b), 0, 1)], card, NAMES)
-    assert found.untested == why
-    for name in ("p_value", "t", "t_p", "wilcoxon_w", "wilcoxon_p"):
-        assert math.isnan(getattr(found, name))
-    assert found.n_patterns == 0
+    found = compared(values, [a, b])
+    assert (found.untested, found.n_patterns) == (why, 0)
+    tests = found.p_value, found.t, found.t_p, found.wilcoxon_w, found.wilcoxon_p
+    assert np.isnan(tests).all()
 
 
 @pytest.mark.parametrize(
     ("note", "why"), [("", NO_CONTRIBUTIONS), (f"a note; {IN_STEPS}", IN_STEPS)]
 )
-def test_values_without_contributions_are_not_tested(card: Card, note: str, why: str) -> None:
+def test_values_without_contributions_are_not_tested(note: str, why: str) -> None:
     values = clusters_of()
     values[1] = np.nan
-    a, b = cell("x/a", 0.6, note=note), cell("y/b", 0.4, note=note)
-    (found,) = compare_cells([Match(slice_of(values, a, b), 0, 1)], card, NAMES)
-    assert found.untested == why
+    cells = [cell(name, value=of, note=note) for name, of in zip(NAMES, (0.6, 0.4), strict=True)]
+    found = compared(values, [one.model_copy(update={"measure": "hits"}) for one in cells])
+    assert found.untested == why and found.difference == pytest.approx(0.2)
     assert math.isnan(found.p_value)
-    assert found.difference == pytest.approx(0.2)
 
 
-def test_a_missing_score_leaves_the_test_and_takes_the_count(card: Card) -> None:
+def test_a_missing_score_leaves_the_test_and_takes_the_count() -> None:
     values = clusters_of()
-    a, b = (cell(name, float(v.mean())) for name, v in zip(NAMES, values, strict=True))
+    a, b = cells_of(values)
     b = b.model_copy(update={"n_items": 59, "n_missing": 1})
-    (found,) = compare_cells([Match(slice_of(values, a, b), 0, 1)], card, NAMES)
-    assert (
-        found.uncounted == why_uncounted([a, b], NAMES) == ("not counted: 1 score of B is missing")
-    )
-    assert found.p_value == compared(card, values).p_value
-    assert found.tally is None
-    for name in ("t", "t_p", "wilcoxon_w", "wilcoxon_p", "effect", "effect_low", "effect_high"):
-        assert math.isnan(getattr(found, name))
-    both = [a.model_copy(update={"n_missing": 3}), b]
-    assert why_uncounted(both, NAMES) == "not counted: 3 scores of A and 1 of B are missing"
+    found = compared(values, [a, b])
+    assert found.uncounted == why_uncounted([a, b], NAMES) and "1 score of B" in found.uncounted
+    assert (found.p_value, found.tally) == (compared(values).p_value, None)
+    tests = found.t, found.t_p, found.wilcoxon_w, found.wilcoxon_p
+    assert np.isnan([*tests, found.effect, found.effect_low, found.effect_high]).all()
+    both = why_uncounted([a.model_copy(update={"n_missing": 3}), b], NAMES)
+    assert "3 scores of A and 1 of B" in both
     assert why_uncounted([a, a], NAMES) == ""
 
 
-def test_where_clusters_are_more_than_blocks_a_unit_is_a_block(card: Card) -> None:
-    assert unit_of(card, 40, [40, 12]) == "prompt"
-    assert unit_of(card, 40, [41]) == "block of prompts"
-    assert unit_of(card, MAX_BLOCKS, [MAX_BLOCKS]) == "block of prompts"
-    assert unit_of(card, 0, [500]) == "prompt"
-    assert unit_of(card, 40, []) == "prompt"
-
-
-def test_a_match_knows_its_cells(card: Card) -> None:
-    a, b = cell("x/a", 0.5), cell("y/b", 0.4)
-    match = Match(slice_of(clusters_of(), a, b), 1, 0)
-    assert match.cells == (b, a)
-    assert replace(match.of, cells=(b, a)).cells == match.cells
+@pytest.mark.parametrize(
+    ("blocks", "clusters", "block"),
+    [
+        (40, [40, 12], False), (40, [41], True), (MAX_BLOCKS, [MAX_BLOCKS], True),
+        (0, [500], False), (40, [], False),
+    ],
+)  # fmt: skip
+def test_with_more_clusters_a_unit_is_a_block(
+    blocks: int, clusters: list[int], block: bool
+) -> None:
+    assert unit_of(CARD, blocks, clusters) == ("block of prompts" if block else "prompt")

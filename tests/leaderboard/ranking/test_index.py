@@ -1,22 +1,27 @@
-"""One index over benchmarks: the mean of what is there, honest about what is not."""
+"""One index over benchmarks: the mean of what is there, honest about what is not, and its tiers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.arrays import FloatArray
 from benchmarks.schema import Scale
+from benchmarks.statistics.sign_flips import flip_bound
 from leaderboard.ranking.borda import borda_points
 from leaderboard.ranking.index import Comparison, Headlines, Standing
+from leaderboard.ranking.rank_ranges import tiers
 
-B = 60
+B, BLOCKS = 60, 60
+SCALES = {"errors": (1.2, 0.1), "graphs": (0.0, 0.9), "ratings": (0.4, 0.7)}
+"""Chance and ceiling; of the first, lower is better."""
+Weighed = tuple[list[Headlines], dict[str, float]]
 
 
 def scale(chance: float = 0.0, ceiling: float = 1.0) -> Scale:
@@ -25,64 +30,113 @@ def scale(chance: float = 0.0, ceiling: float = 1.0) -> Scale:
 
 def board(
     name: str,
-    values: dict[str, float],
+    values: Mapping[str, float],
     *,
     chance: float = 0.0,
     ceiling: float = 1.0,
     noise: float = 0.0,
+    scatter: float | None = None,
     seed: int = 0,
 ) -> Headlines:
-    """Resamples around the values; noise that all metrics share leaves their order alone."""
+    """Resamples around the values, whose blocks scatter by so much of the whole if they are given.
+
+    Noise that all metrics share leaves their order alone.
+    """
     rng = np.random.default_rng([seed, *name.encode()])
     of = np.array(list(values.values()), np.float64)
     resamples = of[:, None] + noise * rng.normal(size=(of.size, B)) + 0.01 * rng.normal(size=B)
-    return Headlines(name, scale(chance, ceiling), tuple(values), of, resamples)
+    shares = None
+    if scatter is not None:
+        off = scatter * (ceiling - chance) * rng.normal(size=(of.size, BLOCKS)) / BLOCKS**0.5
+        shares = of[:, None] / BLOCKS + off - off.mean(axis=1, keepdims=True)
+    return Headlines(name, scale(chance, ceiling), tuple(values), of, resamples, shares)
 
 
-def by_name(standings: Sequence[Standing]) -> dict[str, Standing]:
-    return {standing.metric: standing for standing in standings}
+def on_all(worth: Mapping[str, float], scatter: float = 0.1, seed: int = 0) -> list[Headlines]:
+    """Rescaled values at their worth, on each of the scales."""
+    return [
+        board(name, {m: low + v * (high - low) for m, v in worth.items()},
+              chance=low, ceiling=high, scatter=scatter, seed=seed)
+        for name, (low, high) in SCALES.items()
+    ]  # fmt: skip
 
 
-def numbers(standing: Standing) -> list[float]:
-    """Every number of a standing but the name, ranks included."""
-    ranks = [*(standing.rank or ()), *(standing.borda_rank or ())]
-    shares = [*standing.index, *standing.common, *standing.borda, standing.p_best]
-    return [*shares, *map(float, ranks)]
+def chosen(one: Headlines, order: Sequence[int], *new: str) -> Headlines:
+    """These metrics in this order; behind them copies of the first one by new names."""
+    rows, shares = [*order, *[0 for _ in new]], one.contributions
+    return replace(
+        one,
+        metrics=(*(one.metrics[i] for i in order), *new),
+        values=one.values[rows],
+        resamples=one.resamples[rows],
+        contributions=None if shares is None else shares[rows],
+    )
+
+
+def moved(one: Headlines, factor: float, shift: float) -> Headlines:
+    """The same in another unit."""
+    shares = one.contributions
+    return replace(
+        one,
+        scale=scale(factor * one.scale.chance + shift, factor * one.scale.ceiling + shift),
+        values=factor * one.values + shift,
+        resamples=factor * one.resamples + shift,
+        contributions=None if shares is None else factor * shares + shift / BLOCKS,
+    )
+
+
+def standings(
+    boards: Sequence[Headlines], weights: Mapping[str, float] | None = None
+) -> dict[str, Standing]:
+    return {one.metric: one for one in Comparison(boards).standings(weights)}
+
+
+def tiers_of(
+    boards: Sequence[Headlines], weights: Mapping[str, float] | None = None
+) -> dict[str, int | None]:
+    return {name: one.tier for name, one in standings(boards, weights).items()}
+
+
+def same_numbers(one: Mapping[str, Standing], other: Mapping[str, Standing]) -> None:
+    """Every number of a standing but the name, ranks and tiers included."""
+    for name, standing in one.items():
+        found, expected = (
+            [*s.index, *s.common, *s.borda, s.p_best, *(s.rank or ()), *(s.borda_rank or ()), s.tier or 0]
+            for s in (other[name], standing)
+        )  # fmt: skip
+        assert list(map(float, found)) == pytest.approx(
+            list(map(float, expected)), abs=1e-9, nan_ok=True
+        )
 
 
 @st.composite
 def boards(draw: st.DrawFn, *, gaps: bool = True) -> list[Headlines]:
     """Up to four benchmarks of up to five metrics on grids (so there are ties), with gaps."""
-    n = draw(st.integers(1, 5))
-    found = []
+    n, found = draw(st.integers(1, 5)), []
     for k in range(draw(st.integers(1, 4))):
         names = [f"m{i}" for i in range(n) if not gaps or draw(st.integers(0, 3))]
         values = {name: draw(st.integers(-4, 8)) / 8.0 for name in names or ["m0"]}
-        chance = draw(st.integers(-2, 2)) / 4.0
-        length = draw(st.sampled_from([-1.0, -0.25, 0.5, 1.0]))
-        noise, seed = draw(st.sampled_from([0.05, 0.3])), draw(st.integers(0, 99))
+        chance, length = draw(st.integers(-2, 2)) / 4.0, draw(st.sampled_from([-1.0, -0.25, 0.5]))
+        noise, scatter = draw(st.sampled_from([0.05, 0.3])), draw(st.sampled_from([0.02, 0.3, 1.0]))
         found.append(
-            board(f"b{k}", values, chance=chance, ceiling=chance + length, noise=noise, seed=seed)
-        )
+            board(f"b{k}", values, chance=chance, ceiling=chance + length, noise=noise,
+                  scatter=scatter, seed=draw(st.integers(0, 99)))
+        )  # fmt: skip
     return found
 
 
 @st.composite
-def weighed(draw: st.DrawFn) -> tuple[list[Headlines], dict[str, float]]:
+def weighed(draw: st.DrawFn) -> Weighed:
     found = draw(boards())
     weights = {b.benchmark: float(draw(st.integers(0, 3))) for b in found}
     weights[found[0].benchmark] += not any(weights.values())
     return found, weights
 
 
-# --- values ---------------------------------------------------------------------------------
-
-
+# Values
 @given(weighed())
 @settings(max_examples=60, deadline=None)
-def test_the_index_is_the_weighted_mean_of_what_a_metric_has(
-    case: tuple[list[Headlines], dict[str, float]],
-) -> None:
+def test_the_index_is_the_weighted_mean_of_what_a_metric_has(case: Weighed) -> None:
     found, weights = case
     for standing in Comparison(found).standings(weights):
         total, weight, drawn = 0.0, 0.0, np.zeros(B)
@@ -93,8 +147,7 @@ def test_the_index_is_the_weighted_mean_of_what_a_metric_has(
                 drawn += weights[b.benchmark] * (b.resamples[row] - b.scale.chance) / length
                 weight += weights[b.benchmark]
         if not weight:
-            assert math.isnan(standing.index.value)
-            assert "none of the selected benchmarks" in standing.note
+            assert math.isnan(standing.index.value) and "none of" in standing.note
             continue
         ends = np.quantile(drawn / weight, [0.025, 0.975])
         assert standing.index == pytest.approx((total / weight, *ends))
@@ -102,9 +155,7 @@ def test_the_index_is_the_weighted_mean_of_what_a_metric_has(
 
 @given(weighed())
 @settings(max_examples=60, deadline=None)
-def test_the_borda_share_is_points_over_comparisons(
-    case: tuple[list[Headlines], dict[str, float]],
-) -> None:
+def test_the_borda_share_is_points_over_comparisons(case: Weighed) -> None:
     found, weights = case
 
     def naive(metric: str, draw: int | None) -> float:
@@ -122,300 +173,84 @@ def test_the_borda_share_is_points_over_comparisons(
 
     for standing in Comparison(found).standings(weights):
         drawn = [naive(standing.metric, draw) for draw in range(B)]
-        ends = np.quantile(drawn, [0.025, 0.975])
-        expected = (naive(standing.metric, None), *ends)
+        expected = (naive(standing.metric, None), *np.quantile(drawn, [0.025, 0.975]))
         assert standing.borda == pytest.approx(expected, nan_ok=True)
 
 
-def test_values_beyond_chance_and_ceiling_are_not_clipped() -> None:
-    found = board("a", {"bad": 0.4, "guess": 0.5, "human": 0.7, "better": 0.8}, chance=0.5,
-                  ceiling=0.7)  # fmt: skip
-    index = {name: s.index.value for name, s in by_name(Comparison([found]).standings()).items()}
+def test_values_beyond_chance_and_ceiling_are_not_clipped_and_lower_may_be_better() -> None:
+    found = standings([board("a", {"bad": 0.4, "guess": 0.5, "human": 0.7, "better": 0.8},
+                             chance=0.5, ceiling=0.7)])  # fmt: skip
+    index = {name: standing.index.value for name, standing in found.items()}
     assert index == pytest.approx({"bad": -0.5, "guess": 0.0, "human": 1.0, "better": 1.5})
-
-
-def test_a_lower_is_better_headline_counts_the_other_way_round() -> None:
-    errors = board("a", {"good": 0.2, "bad": 0.9}, chance=1.0, ceiling=0.0)
-    found = by_name(Comparison([errors]).standings())
-    assert found["good"].index.value == pytest.approx(0.8)
-    assert found["bad"].index.value == pytest.approx(0.1)
-    assert found["good"].rank is not None
-    assert found["good"].rank.rank == 1
-    assert found["good"].borda.value == 1.0
-
-
-# --- what is missing ------------------------------------------------------------------------
-
-
-def test_a_missing_benchmark_is_listed_and_is_not_zero() -> None:
-    easy, hard = board("easy", {"a": 0.9, "b": 0.8}), board("hard", {"a": 0.5})
-    found = by_name(Comparison([easy, hard]).standings())
-    assert found["b"].index.value == pytest.approx(0.8)
-    assert found["b"].missing == ("hard",)
-    assert found["b"].present == ("easy",)
-    zero = board("hard", {"a": 0.5, "b": 0.0})
-    assert by_name(Comparison([easy, zero]).standings())["b"].index.value == pytest.approx(0.4)
-
-
-def test_a_metric_with_gaps_has_a_value_and_an_interval_but_no_rank_and_the_reason() -> None:
-    easy, hard = board("easy", {"a": 0.6, "b": 0.99}, noise=0.1), board("hard", {"a": 0.5})
-    first, second = Comparison([hard, easy]).standings()
-    assert (first.metric, second.metric) == ("a", "b")  # full coverage first, whatever the value
-    assert second.index.value > first.index.value
-    assert first.rank == first.borda_rank == (1, 1, 1)
-    assert second.rank is second.borda_rank is None
-    assert math.isnan(second.p_best)
-    assert second.index.low < second.index.value < second.index.high
-    assert second.note == "no rank: it has none on hard"
-
-
-def test_the_order_is_by_coverage_and_then_by_value() -> None:
-    x = board("x", {"all low": 0.1, "all high": 0.2, "two": 0.9, "one": 1.0})
-    y = board("y", {"all low": 0.1, "all high": 0.2, "two": 0.9})
-    z = board("z", {"all low": 0.1, "all high": 0.2, "other one": 0.95})
-    found = Comparison([x, y, z]).standings()
-    names = [standing.metric for standing in found]
-    assert names == ["all high", "all low", "two", "one", "other one"]
-
-
-def test_over_the_common_benchmarks_all_are_comparable() -> None:
-    easy = board("easy", {"a": 0.6, "b": 0.7})
-    hard = board("hard", {"a": 0.2})
-    found = by_name(Comparison([easy, hard]).standings())
-    assert found["a"].index.value == pytest.approx(0.4)
-    assert found["a"].common.value == pytest.approx(0.6)
-    assert found["b"].common.value == pytest.approx(0.7)
-
-
-def test_without_a_common_benchmark_there_is_no_common_index() -> None:
-    found = Comparison([board("x", {"a": 0.6}), board("y", {"b": 0.7})]).standings()
-    for standing in found:
-        assert math.isnan(standing.common.value)
-        assert math.isnan(standing.borda.value)
-        assert "no common index" in standing.note
-        assert "no Borda share" in standing.note
-
-
-def test_an_undefined_headline_is_a_missing_one() -> None:
-    x, y = board("x", {"a": 0.6, "b": 0.5}), board("y", {"a": 0.4, "b": math.nan})
-    without = replace(y, metrics=("a",), values=y.values[:1], resamples=y.resamples[:1])
-    undefined, absent = (Comparison([x, other]).standings() for other in (y, without))
-    assert repr(undefined) == repr(absent)
-    assert by_name(undefined)["b"].missing == ("y",)
-
-
-def test_a_headline_without_resamples_gives_a_value_without_interval_and_says_so() -> None:
-    x, y = board("x", {"a": 0.6, "b": 0.5}), board("y", {"a": 0.4, "b": 0.3}, noise=0.1)
-    resamples = y.resamples.copy()
-    resamples[1] = np.nan
-    found = by_name(Comparison([x, replace(y, resamples=resamples)]).standings())
-    assert found["b"].index.value == pytest.approx(0.4)
-    assert math.isnan(found["b"].index.low)
-    assert math.isnan(found["b"].p_best)
-    assert "no interval" in found["b"].note
-    assert found["b"].rank == (2, 1, 2)  # anywhere, for all one knows
-    assert found["a"].note == ""
-    assert found["a"].p_best == 1.0
-
-
-# --- invariances ----------------------------------------------------------------------------
-
-
-@given(weighed())
-@settings(max_examples=40, deadline=None)
-def test_the_order_of_metrics_and_benchmarks_is_irrelevant(
-    case: tuple[list[Headlines], dict[str, float]],
-) -> None:
-    found, weights = case
-    shuffled = []
-    for b in reversed(found):
-        order = np.random.default_rng(len(b.metrics)).permutation(len(b.metrics))
-        names = tuple(b.metrics[i] for i in order)
-        shuffled.append(
-            replace(b, metrics=names, values=b.values[order], resamples=b.resamples[order])
-        )
-    reversed_weights = dict(reversed(weights.items()))
-    one = Comparison(found).standings(weights)
-    other = Comparison(shuffled).standings(reversed_weights)
-    assert repr(one) == repr(other)  # to the last digit; repr, since NaN is not NaN
-
-
-@given(weighed())
-@settings(max_examples=40, deadline=None)
-def test_adding_a_metric_moves_no_other_index(
-    case: tuple[list[Headlines], dict[str, float]],
-) -> None:
-    found, weights = case
-    before = by_name(Comparison(found).standings(weights))
-    more = [
-        replace(
-            b,
-            metrics=(*b.metrics, "new"),
-            values=np.append(b.values, 0.3),
-            resamples=np.vstack([b.resamples, np.full(B, 0.3)]),
-        )
-        for b in found[:2]
-    ]
-    after = by_name(Comparison([*more, *found[2:]]).standings(weights))
-    for name, standing in before.items():
-        assert repr(after[name].index) == repr(standing.index)
-
-
-@given(weighed(), st.sampled_from([0.01, 3.0, 100.0]), st.sampled_from([-7.0, 0.5, 20.0]))
-@settings(max_examples=40, deadline=None)
-def test_the_unit_of_a_benchmark_changes_nothing(
-    case: tuple[list[Headlines], dict[str, float]], factor: float, shift: float
-) -> None:
-    found, weights = case
-    first = found[0]
-    moved = replace(
-        first,
-        scale=scale(factor * first.scale.chance + shift, factor * first.scale.ceiling + shift),
-        values=factor * first.values + shift,
-        resamples=factor * first.resamples + shift,
-    )
-    one = by_name(Comparison(found).standings(weights))
-    other = by_name(Comparison([moved, *found[1:]]).standings(weights))
-    for name, standing in one.items():
-        assert numbers(other[name]) == pytest.approx(numbers(standing), abs=1e-9, nan_ok=True)
-
-
-@given(weighed(), st.sampled_from([1e-300, 0.1, 8.0, 1e300]))
-@settings(max_examples=40, deadline=None)
-def test_only_ratios_of_weights_matter(
-    case: tuple[list[Headlines], dict[str, float]], factor: float
-) -> None:
-    found, weights = case
-    scaled = {name: factor * weight for name, weight in weights.items()}
-    one = by_name(Comparison(found).standings(weights))
-    other = by_name(Comparison(found).standings(scaled))
-    for name, standing in one.items():
-        assert numbers(other[name]) == pytest.approx(numbers(standing), abs=1e-9, nan_ok=True)
-
-
-@given(boards(gaps=False))
-@settings(max_examples=40, deadline=None)
-def test_a_weight_of_zero_removes_a_benchmark(found: list[Headlines]) -> None:
-    gone = board("gone", {"m0": 0.5, "only here": 0.9})
-    weights = {**{b.benchmark: 1.0 for b in found}, "gone": 0.0}
-    without = by_name(Comparison(found).standings())
-    zero = by_name(Comparison([*found, gone]).standings(weights))
-    assert zero.pop("only here").present == ()
-    assert repr(zero) == repr(without)
-
-
-def test_a_weight_too_small_beside_another_is_zero() -> None:
-    found = Comparison([board("x", {"a": 0.5}), board("y", {"b": 0.5})])
-    assert repr(found.standings({"x": 1e300, "y": 1e-300})) == repr(
-        found.standings({"x": 1.0, "y": 0.0})
-    )
-
-
-# --- ranks ----------------------------------------------------------------------------------
-
-
-@given(boards(gaps=False))
-@settings(max_examples=40, deadline=None)
-def test_with_full_coverage_ranks_are_competition_ranks_and_p_best_adds_up_to_one(
-    found: list[Headlines],
-) -> None:
-    standings = Comparison(found).standings()
-    values = np.array([s.index.value for s in standings]).round(12)
-    assert sum(s.p_best for s in standings) == pytest.approx(1.0)
-    for standing, value in zip(standings, values, strict=True):
-        assert standing.rank is not None
-        assert standing.rank.rank == 1 + (values > value).sum()
-        assert standing.rank.low <= standing.rank.rank <= standing.rank.high
-
-
-def test_sums_of_the_same_parts_are_tied_however_they_round() -> None:
-    parts = [0.1, 0.2, 0.3, 0.7]
-    found = [board(f"b{k}", {"a": parts[k], "b": parts[3 - k]}, seed=k) for k in range(len(parts))]
-    a, b = Comparison(found).standings()
-    assert a.rank is not None
-    assert b.rank is not None
-    assert a.rank.rank == b.rank.rank == 1
-    assert a.borda.value == b.borda.value == 0.5
-
-
-def test_whoever_leads_in_every_resample_is_best_for_certain() -> None:
-    a, b, c = Comparison([board("x", {"a": 0.9, "b": 0.2, "c": 0.2})]).standings()
-    assert (a.p_best, b.p_best, c.p_best) == (1.0, 0.0, 0.0)
-    assert a.rank == (1, 1, 1)
-    assert b.rank == (2, 2, 2)
-
-
-def test_differences_are_paired_because_resamples_are_shared() -> None:
-    """Noise that all metrics share widens the intervals, but leaves the ranks certain."""
-    common = np.random.default_rng(0).normal(size=B)
-    resamples = np.array([0.52, 0.50])[:, None] + common
-    shared = Headlines("x", scale(), ("a", "b"), np.array([0.52, 0.5]), resamples)
-    a, b = Comparison([shared]).standings()
-    assert a.index.low < b.index.value < b.index.high
-    assert a.rank == (1, 1, 1)
-    assert a.p_best == 1.0
-
-
-def test_borda_counts_places_and_not_distances() -> None:
-    one = board("one", {"outlier": 1.0, "steady": 0.5, "last": 0.1})
-    two = board("two", {"outlier": 0.49, "steady": 0.5, "last": 0.1})
-    three = board("three", {"outlier": 0.49, "steady": 0.5, "last": 0.1})
-    found = by_name(Comparison([one, two, three]).standings())
-    assert found["outlier"].rank is not None
-    assert found["steady"].borda_rank is not None
-    assert found["outlier"].rank.rank == 1
-    assert found["steady"].borda_rank.rank == 1
-    assert found["steady"].borda.value == pytest.approx(5 / 6)
-    assert found["outlier"].borda.value == pytest.approx(4 / 6)
+    errors = standings([board("a", {"good": 0.2, "bad": 0.9}, chance=1.0, ceiling=0.0)])
+    assert [s.index.value for s in errors.values()] == pytest.approx([0.8, 0.1])
+    assert (errors["good"].rank, errors["good"].borda.value) == ((1, 1, 1), 1.0)
 
 
 def test_who_is_undefined_in_a_draw_meets_nobody_there() -> None:
-    values: FloatArray = np.array([[0.9, np.nan], [0.5, 0.5], [0.5, 0.1]])
-    points, met = borda_points(values)
+    points, met = borda_points(np.array([[0.9, np.nan], [0.5, 0.5], [0.5, 0.1]]))
     np.testing.assert_array_equal(points, [[2.0, np.nan], [0.5, 1.0], [0.5, 0.0]])
     np.testing.assert_array_equal(met, [2.0, 1.0])
 
 
-# --- mistakes -------------------------------------------------------------------------------
+# What is missing
+def test_a_missing_benchmark_is_listed_is_not_zero_and_costs_the_rank() -> None:
+    easy, hard = board("easy", {"a": 0.6, "b": 0.99}, noise=0.1), board("hard", {"a": 0.5})
+    first, second = Comparison([hard, easy]).standings()
+    assert (first.metric, second.metric) == ("a", "b")  # full coverage first, whatever the value
+    assert (second.missing, second.present) == (("hard",), ("easy",))
+    assert second.index.value == pytest.approx(0.99) and "hard" in second.note
+    assert second.index.low < second.index.value < second.index.high
+    assert first.rank == first.borda_rank == (1, 1, 1)
+    assert {second.rank, second.borda_rank, second.tier} == {None}
+    assert math.isnan(second.p_best)
+    assert (first.common.value, second.common.value) == pytest.approx((0.6, 0.99))  # of easy
+    zero = board("hard", {"a": 0.5, "b": 0.0})
+    assert standings([easy, zero])["b"].index.value == pytest.approx(0.495)
 
 
-@pytest.mark.parametrize(
-    ("weights", "said"),
-    [
-        ({"x": 1.0, "y": -0.5}, "y has -0.5"),
-        ({"x": 1.0, "y": math.nan}, "y has nan"),
-        ({"x": math.inf, "y": 1.0}, "x has inf"),
-        ({"x": 0.0, "y": 0.0}, "at least one must be positive"),
-        ({"x": 1.0}, "y"),
-        ({"x": 1.0, "y": 1.0, "z": 1.0}, "z"),
-    ],
-)
-def test_wrong_weights_are_refused(weights: dict[str, float], said: str) -> None:
-    comparison = Comparison([board("x", {"a": 0.5}), board("y", {"a": 0.5})])
-    with pytest.raises(ValueError, match=said):
-        comparison.standings(weights)
+def test_the_order_is_by_coverage_and_then_by_value() -> None:
+    lowest = {"all low": 0.1, "all high": 0.2}
+    x = board("x", {**lowest, "two": 0.9, "one": 1.0})
+    y, z = board("y", {**lowest, "two": 0.9}), board("z", {**lowest, "other one": 0.95})
+    assert list(standings([x, y, z])) == ["all high", "all low", "two", "one", "other one"]
 
 
-def test_a_benchmark_comes_once_and_resamples_must_join() -> None:
-    x = board("x", {"a": 0.5})
-    with pytest.raises(ValueError, match="different benchmarks"):
-        Comparison([x, x])
-    with pytest.raises(ValueError, match="different benchmarks"):
-        Comparison([])
-    with pytest.raises(ValueError, match="same number of resamples"):
-        Comparison([x, replace(x, benchmark="y", resamples=x.resamples[:, :9])])
+def test_without_a_common_benchmark_there_is_no_common_index() -> None:
+    for standing in Comparison([board("x", {"a": 0.6}), board("y", {"b": 0.7})]).standings():
+        assert math.isnan(standing.common.value) and math.isnan(standing.borda.value)
+        assert {"no common index", "no Borda share"} <= {
+            n.split(":")[0] for n in standing.note.split("; ")
+        }
 
 
-def test_headlines_that_do_not_fit_are_refused() -> None:
-    x = board("x", {"a": 0.5, "b": 0.4})
-    with pytest.raises(ValueError, match="comes twice"):
-        replace(x, metrics=("a", "a"))
-    with pytest.raises(ValueError, match="shape"):
-        replace(x, values=x.values[:1])
-    with pytest.raises(ValueError, match="shape"):
-        replace(x, resamples=x.resamples[:, :0])
-    with pytest.raises(ValueError, match="infinite"):
-        replace(x, values=np.array([0.5, np.inf]))
+def test_an_undefined_headline_is_a_missing_one() -> None:
+    x, y = board("x", {"a": 0.6, "b": 0.5}), board("y", {"a": 0.4, "b": math.nan})
+    undefined, absent = (standings([x, other]) for other in (y, chosen(y, [0])))
+    assert repr(undefined) == repr(absent)
+    assert undefined["b"].missing == ("y",)
+
+
+def test_a_headline_without_resamples_gives_a_value_without_interval_and_says_so() -> None:
+    x, y = board("x", {"a": 0.6, "b": 0.5}), board("y", {"a": 0.4, "b": 0.3}, noise=0.1)
+    y.resamples[1] = np.nan
+    a, b = standings([x, y]).values()
+    assert b.index.value == pytest.approx(0.4) and "interval" in b.note
+    assert np.isnan([b.index.low, b.p_best]).all()
+    assert b.rank == (2, 1, 2)  # anywhere, for all one knows
+    assert (a.note, a.p_best) == ("", 1.0)
+
+
+# Invariances
+@given(weighed(), st.randoms(use_true_random=False))
+@settings(max_examples=40, deadline=None)
+def test_the_order_of_metrics_and_benchmarks_is_irrelevant(case: Weighed, random) -> None:  # type: ignore[no-untyped-def]
+    found, weights = case
+    shuffled = [chosen(b, random.sample(range(len(b.metrics)), len(b.metrics))) for b in found]
+    random.shuffle(shuffled)
+    one = Comparison(found).standings(weights)
+    other = Comparison(shuffled).standings(dict(reversed(weights.items())))
+    assert repr(one) == repr(other)  # to the last digit; repr, since NaN is not NaN
 
 
 def test_an_index_does_not_depend_on_how_many_others_there_are() -> None:
@@ -424,9 +259,186 @@ def test_an_index_does_not_depend_on_how_many_others_there_are() -> None:
     for n in range(2, 9):
         values = {f"m{i}": 0.1 * i for i in range(n)}
         many = [board(name, values, noise=0.1) for name in weights]
-        alone = [
-            replace(b, metrics=b.metrics[:1], values=b.values[:1], resamples=b.resamples[:1])
-            for b in many
-        ]
-        one, among = (by_name(Comparison(b).standings(weights))["m0"] for b in (alone, many))
+        alone = [chosen(b, [0]) for b in many]
+        one, among = (standings(b, weights)["m0"] for b in (alone, many))
         assert repr(one.index) == repr(among.index)
+
+
+@given(
+    weighed(),
+    st.sampled_from([(0.01, -7.0), (3.0, 0.5), (64.0, 0.0), (100.0, 20.0)]),
+    st.sampled_from([1e-300, 0.1, 8.0, 1e300]),
+)
+@settings(max_examples=60, deadline=None)
+def test_only_ratios_of_weights_and_no_unit_of_a_benchmark_matter(
+    case: Weighed, unit: tuple[float, float], factor: float
+) -> None:
+    found, weights = case
+    one = standings(found, weights)
+    same_numbers(one, standings([moved(found[0], *unit), *found[1:]], weights))
+    same_numbers(one, standings(found, {name: factor * weight for name, weight in weights.items()}))
+
+
+@given(boards(gaps=False))
+@settings(max_examples=40, deadline=None)
+def test_a_weight_of_zero_removes_a_benchmark(found: list[Headlines]) -> None:
+    gone = board("gone", {"m0": 0.5, "only here": 0.9})
+    zero = standings([*found, gone], {**{b.benchmark: 1.0 for b in found}, "gone": 0.0})
+    assert zero.pop("only here").present == ()
+    assert repr(zero) == repr(standings(found))
+    tiny = {found[0].benchmark: 1e300, "gone": 1e-300}  # beside another it is zero
+    first = [found[0], gone]
+    assert repr(standings(first, tiny)) == repr(standings(first, {**tiny, "gone": 0.0}))
+
+
+# Ranks
+@given(boards(gaps=False))
+@settings(max_examples=40, deadline=None)
+def test_ranks_are_competition_ranks_with_tiers_that_rise_and_p_best(
+    found: list[Headlines],
+) -> None:
+    ordered = Comparison(found).standings()
+    values = np.array([s.index.value for s in ordered]).round(12)
+    assert sum(s.p_best for s in ordered) == pytest.approx(1.0)
+    for standing, value in zip(ordered, values, strict=True):
+        assert standing.rank is not None
+        assert standing.rank.rank == 1 + (values > value).sum()
+        assert standing.rank.low <= standing.rank.rank <= standing.rank.high
+    steps = [(s.rank.rank, s.tier or 0) for s in ordered if s.rank]
+    assert steps[0] == (1, 1)
+    for (rank, tier), (next_rank, next_tier) in pairwise(steps):
+        assert next_tier - tier in ({0} if rank == next_rank else {0, 1})
+
+
+def test_sums_of_the_same_parts_are_tied_however_they_round() -> None:
+    parts = [0.1, 0.2, 0.3, 0.7]
+    found = [board(f"b{k}", {"a": parts[k], "b": parts[3 - k]}, seed=k) for k in range(4)]
+    for standing in Comparison(found).standings():
+        assert standing.rank is not None
+        assert (standing.rank.rank, standing.borda.value) == (1, 0.5)
+
+
+def test_whoever_leads_in_every_resample_is_best_for_certain_whatever_noise_all_share() -> None:
+    found = Comparison([board("x", {"a": 0.9, "b": 0.2, "c": 0.2})]).standings()
+    assert [(s.p_best, s.rank) for s in found] == [(1.0, (1, 1, 1)), *[(0.0, (2, 2, 2))] * 2]
+    resamples = np.array([0.52, 0.50])[:, None] + np.random.default_rng(0).normal(size=B)
+    a, b = Comparison(
+        [Headlines("x", scale(), ("a", "b"), np.array([0.52, 0.5]), resamples)]
+    ).standings()
+    assert a.index.low < b.index.value < b.index.high
+    assert (a.rank, a.p_best) == ((1, 1, 1), 1.0)
+
+
+# Tiers: a paired test over the blocks of all benchmarks, never too bold
+@given(boards(gaps=False))
+@settings(max_examples=40, deadline=None)
+def test_metrics_with_the_same_scores_share_a_tier(found: list[Headlines]) -> None:
+    twins = []
+    for twin in (chosen(b, range(len(b.metrics)), "twin") for b in found):
+        assert twin.contributions is not None
+        twin.contributions[-1] *= 1 + 1e-15 * np.arange(BLOCKS)  # as another summation gives it
+        twins.append(twin)
+    tier = tiers_of(twins)
+    assert tier["twin"] == tier["m0"]
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=30, deadline=None)
+def test_a_clear_gap_separates_and_noise_does_not(seed: int) -> None:
+    worth = {"a": 0.801, "b": 0.8, "c": 0.3, "d": 0.299}
+    assert tiers_of(on_all(worth, 0.05, seed)) == {"a": 1, "b": 1, "c": 2, "d": 2}
+
+
+@given(st.lists(st.floats(-1, 1, width=16), min_size=1, max_size=10))
+@settings(max_examples=200, deadline=None)
+def test_the_p_value_is_never_below_the_share_of_all_patterns_of_signs(d: list[float]) -> None:
+    of = np.array(d)
+    sums = np.array([np.dot(signs, of) for signs in product((-1, 1), repeat=of.size)])
+    exact = float((np.abs(sums) >= abs(of.sum()) - 1e-12).mean())
+    assert exact - 1e-12 <= float(flip_bound(of.sum(), np.square(of).sum())) <= 1.0
+
+
+@pytest.mark.slow
+def test_equal_metrics_are_told_apart_as_rarely_as_promised() -> None:
+    told = 0
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        found = []
+        for b in on_all(dict.fromkeys("abcd", 0.5)):
+            noise = 0.05 * rng.normal(size=(4, BLOCKS)) / BLOCKS**0.5
+            shares = b.values[:, None] / BLOCKS + noise
+            found.append(replace(b, values=shares.sum(axis=1), contributions=shares))
+        told += max(tier or 0 for tier in tiers_of(found).values()) > 1
+    assert told / 400 <= 0.05  # 0.05 is the limit of the family; the bound stays well below it.
+
+
+def test_opposite_differences_on_two_benchmarks_do_not_make_a_difference() -> None:
+    one = board("one", {"a": 0.9, "b": 0.1}, scatter=0.05)
+    other = board("other", {"a": 0.1, "b": 0.9}, scatter=0.05)
+    assert tiers_of([one, other]) == {"a": 1, "b": 1}
+    assert tiers_of([one, other], {"one": 1.0, "other": 0.5}) == {"a": 1, "b": 2}
+
+
+def test_without_contributions_or_a_benchmark_there_are_ranks_and_no_tiers() -> None:
+    first, second, third = on_all({"a": 0.9, "b": 0.8, "c": 0.1}, 0.02)
+    bare = [first, replace(second, contributions=None), third]
+    assert [(s.rank is not None, s.tier) for s in standings(bare).values()] == [(True, None)] * 3
+    # The benchmark without them has no weight: then the others can be tested.
+    weights = {"errors": 1.0, "graphs": 0.0, "ratings": 1.0}
+    assert tiers_of(bare, weights)["c"] == 3
+    assert second.contributions is not None
+    lost = second.contributions.copy()
+    lost[1] = np.nan
+    assert tiers_of([first, replace(second, contributions=lost), third]) == {
+        "a": 1,
+        "b": None,
+        "c": 2,
+    }
+    assert tiers_of([first, chosen(second, [0, 2]), third]) == {"a": 1, "c": 2, "b": None}
+
+
+def test_equal_values_are_put_into_tiers_together() -> None:
+    """Else the tier of one would depend on which of two equals is looked at first."""
+    corrected = np.ones((3, 3))
+    corrected[0, 2] = corrected[2, 0] = 0.01
+    for order in ([0, 1, 2], [0, 2, 1], [2, 1, 0]):
+        values = np.array([0.9, 0.5, 0.5])[order]
+        found = tiers(values, corrected[np.ix_(order, order)])
+        assert [found[order.index(i)] for i in range(3)] == [1, 2, 2]
+
+
+# Mistakes
+@pytest.mark.parametrize(
+    ("weights", "said"),
+    [
+        ({"x": 1.0, "y": -0.5}, "y has -0.5"), ({"x": 1.0, "y": math.nan}, "y has nan"),
+        ({"x": math.inf, "y": 1.0}, "x has inf"), ({"x": 0.0, "y": 0.0}, "positive"),
+        ({"x": 1.0}, "y"), ({"x": 1.0, "y": 1.0, "z": 1.0}, "z"),
+    ],
+)  # fmt: skip
+def test_wrong_weights_are_refused(weights: dict[str, float], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        standings([board("x", {"a": 0.5}), board("y", {"a": 0.5})], weights)
+
+
+def test_headlines_and_boards_that_do_not_fit_are_refused() -> None:
+    x = board("x", {"a": 0.5, "b": 0.4})
+    for wrong in ([x, x], []):
+        with pytest.raises(ValueError, match="different"):
+            Comparison(wrong)
+    with pytest.raises(ValueError, match="resamples"):
+        Comparison([x, replace(x, benchmark="y", resamples=x.resamples[:, :9])])
+    for change, match in (
+        ({"metrics": ("a", "a")}, "twice"), ({"values": x.values[:1]}, "shape"),
+        ({"resamples": x.resamples[:, :0]}, "shape"), ({"values": np.array([0.5, np.inf])}, "infinite"),
+        ({"contributions": np.zeros((3, BLOCKS))}, "contributions"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=match):
+            replace(x, **change)
+
+
+def test_what_a_comparison_keeps_is_what_its_boards_hold() -> None:
+    one, two = board("one", {"m": 0.5, "n": 0.4}), board("two", {"n": 0.1})
+    # Each board is laid out for all metrics of both.
+    assert sum(Comparison([each]).nbytes for each in (one, two)) < Comparison([one, two]).nbytes
+    assert Comparison([one]).nbytes == 2 * 1 + 2 * 2 * (B + 1) * 8 + (B + 1) * 8

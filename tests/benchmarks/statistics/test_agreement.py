@@ -1,0 +1,314 @@
+"""Agreement of raters: alpha, error consistency, one against the others, Kendall's W."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+import math
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy import stats
+
+from benchmarks.arrays import FloatArray
+from benchmarks.statistics.concordance import (
+    DRAWN_ARRANGEMENTS,
+    EXACT_ARRANGEMENTS,
+    concordance,
+    kendall_w,
+)
+from benchmarks.statistics.correlation import spearman
+from benchmarks.statistics.raters import (
+    Level,
+    error_consistency,
+    krippendorff_alpha,
+    one_against_the_others,
+    resampled_alpha,
+    resampled_error_consistency,
+)
+
+NAN = float("nan")
+LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval")
+TIMES = st.lists(st.lists(st.integers(0, 3), min_size=4, max_size=4), min_size=1, max_size=4)
+
+
+# Krippendorff's alpha
+@pytest.mark.parametrize(
+    ("level", "expected"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)]
+)
+def test_alpha_of_krippendorffs_textbook_example(level: Level, expected: float) -> None:
+    """Four observers, twelve units (Krippendorff, Computing Krippendorff's alpha-reliability)."""
+    observers = [
+        [1, 2, 3, 3, 2, 1, 4, 1, 2, NAN, NAN, NAN],
+        [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, NAN, 3],
+        [NAN, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, NAN],
+        [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NAN],
+    ]
+    assert krippendorff_alpha(np.array(observers).T, level) == pytest.approx(expected, abs=5e-4)
+
+
+@pytest.mark.parametrize(
+    ("ratings", "level", "expected"),
+    [
+        ([[1, 1], [2, 2], [1, 2]], "nominal", 0.4444), ([[1, 1], [2, 2]], "ordinal", 1.0),
+        ([[1, 1], [2, 2], [1, 2], [5, NAN]], "nominal", 0.4444),  # one rating does not count
+        ([[3, 3], [3, 3]], "nominal", NAN), ([[1, NAN], [2, NAN]], "nominal", NAN),
+    ],
+)  # fmt: skip
+def test_alpha_of_small_examples(ratings: object, level: Level, expected: float) -> None:
+    found = krippendorff_alpha(np.array(ratings), level)
+    assert found == pytest.approx(expected, abs=5e-5, nan_ok=True)
+
+
+def slow_alpha(ratings: list[list[float]], level: Level) -> float:
+    """The definition, pair of ratings by pair of ratings."""
+    units = [[r for r in unit if not np.isnan(r)] for unit in ratings]
+    units = [unit for unit in units if len(unit) >= 2]
+    everything = [r for unit in units for r in unit]
+
+    def distance(a: float, b: float) -> float:
+        if level == "nominal":
+            return float(a != b)
+        if level == "interval":
+            return (a - b) ** 2
+        low, high = min(a, b), max(a, b)
+        between = sum(low <= r <= high for r in everything)
+        return (between - (everything.count(a) + everything.count(b)) / 2) ** 2 * (a != b)
+
+    observed = sum(
+        distance(a, b) / (len(unit) - 1)
+        for unit in units
+        for a, b in itertools.permutations(unit, 2)
+    )
+    expected = sum(distance(a, b) for a, b in itertools.permutations(everything, 2))
+    if expected == 0:
+        return NAN
+    return 1 - observed * (len(everything) - 1) / expected
+
+
+RATINGS = st.lists(st.sampled_from([1.0, 2.0, 2.5, 5.0, NAN]), min_size=3, max_size=3)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_alpha_is_its_definition_and_in_resamples_that_of_the_repeated_units(level: Level) -> None:
+    @settings(deadline=None)
+    @given(st.lists(st.tuples(RATINGS, st.integers(0, 3)), min_size=1, max_size=10), TIMES)
+    def holds(units: list[tuple[list[float], int]], times: list[list[int]]) -> None:
+        ratings = np.array([unit for unit, _ in units])
+        plain = krippendorff_alpha(ratings, level)
+        assert plain == pytest.approx(slow_alpha(ratings.tolist(), level), abs=1e-9, nan_ok=True)
+        clusters = np.array([cluster for _, cluster in units])
+        found = resampled_alpha(ratings, level, times, clusters)
+        repeated = [np.repeat(ratings, np.array(row)[clusters], axis=0) for row in times]
+        expected = [krippendorff_alpha(table, level) for table in repeated]
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
+
+    holds()
+
+
+def test_blocks_and_missing_clusters_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    ratings = rng.integers(1, 6, (30, 3)).astype(float)
+    counts = np.vstack([np.ones(30), rng.multinomial(30, np.full(30, 1 / 30), size=6)])
+    whole = resampled_alpha(ratings, "ordinal", counts)
+    assert whole[0] == pytest.approx(krippendorff_alpha(ratings, "ordinal"))
+    monkeypatch.setattr("benchmarks.statistics.raters._CACHED_CELLS", 1)
+    np.testing.assert_allclose(resampled_alpha(ratings, "ordinal", counts), whole)
+    assert np.isnan(resampled_alpha(np.zeros((2, 1)), "nominal", np.ones((1, 2)))).all()
+    assert math.isnan(krippendorff_alpha(np.empty((0, 4)), "interval"))
+
+
+@pytest.mark.paper
+def test_dsg_likert_ratings_of_tifa160(assay_data: Path) -> None:
+    units: dict[tuple[str, str], list[float]] = defaultdict(list)
+    place = assay_data / "dsg_tifa160" / "tifa160-likert-anns.csv"
+    with place.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            units[row["t2i_model"], row["item_id"]].append(float(row["answer"]))
+    ratings = np.array(list(itertools.zip_longest(*units.values(), fillvalue=NAN))).T
+    assert len(ratings) == 800
+    assert alphas(ratings) == (0.3969, 0.6854, 0.6844)
+
+
+@pytest.mark.paper
+@pytest.mark.parametrize(
+    ("size", "off_the_scale", "expected"),
+    [
+        ("527", "kept", (0.3537, 0.7145, 0.6220)),
+        ("1600", "kept", (0.3648, 0.7147, 0.6776)),
+        ("1600", "dropped", (0.3648, 0.7148, 0.7137)),
+    ],
+)
+def test_genai_bench_raw_ratings(
+    assay_data: Path, size: str, off_the_scale: str, expected: tuple[float, ...]
+) -> None:
+    place = assay_data / "genai_bench" / f"genai{size}_genai_image.json"
+    items = json.loads(place.read_text(encoding="utf-8")).values()
+    ratings = np.array([unit for item in items for unit in item["models"].values()], float)
+    if off_the_scale == "dropped":
+        assert (ratings > 5).sum() == 2
+        ratings[ratings > 5] = NAN
+    assert alphas(ratings) == expected
+
+
+def alphas(ratings: FloatArray) -> tuple[float, ...]:
+    return tuple(round(krippendorff_alpha(ratings, level), 4) for level in LEVELS)
+
+
+# Error consistency, and one rater against the others
+@pytest.mark.parametrize(
+    ("metric", "human", "expected"),
+    [
+        ([1, 1, 1, 1, 1, 1, 1, 1, 0, 0], [1, 1, 1, 1, 1, 1, 1, 0, 1, 0], 0.375),
+        ([1, 1], [1, 1], NAN),
+        ([], [], NAN),
+    ],
+)
+def test_error_consistency_of_examples(
+    metric: list[int], human: list[int], expected: float
+) -> None:
+    assert error_consistency(metric, human) == pytest.approx(expected, nan_ok=True)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(st.booleans(), st.booleans(), st.integers(0, 3)), min_size=1, max_size=12),
+    TIMES,
+)
+def test_error_consistency_of_a_resample_is_that_of_the_repeated_items(
+    items: list[tuple[bool, bool, int]], times: list[list[int]]
+) -> None:
+    metric, human, clusters = (np.array(column) for column in zip(*items, strict=True))
+    found = resampled_error_consistency(np.column_stack([metric, ~metric]), human, times, clusters)
+    for row, (value, inverted) in zip(times, found, strict=True):
+        drawn = np.repeat(np.arange(human.size), np.array(row)[clusters])
+        for labels, got in ((metric, value), (~metric, inverted)):
+            expected = error_consistency(labels[drawn], human[drawn])
+            assert got == pytest.approx(expected, abs=1e-12, nan_ok=True)
+
+
+def test_each_column_meets_the_mean_of_the_others_where_both_exist() -> None:
+    table = np.array([[1.0, 2.0, 3.0], [2.0, 2.0, 5.0], [4.0, NAN, 1.0], [5.0, 4.0, 4.0]])
+    found = one_against_the_others(table, spearman)
+    assert found[0] == pytest.approx(stats.spearmanr([1, 2, 4, 5], [2.5, 3.5, 1.0, 4.0])[0])
+    assert found[1] == pytest.approx(stats.spearmanr([2, 2, 4], [2.0, 3.5, 4.5])[0])
+    assert found[2] == pytest.approx(stats.spearmanr([3, 5, 1, 4], [1.5, 2.0, 4.0, 4.5])[0])
+    lonely = np.vstack([table, [3.0, NAN, NAN], [NAN, NAN, NAN]])
+    np.testing.assert_array_equal(one_against_the_others(lonely, spearman), found)
+    seen = [(scores.tolist(), labels.tolist()) for scores, labels in asked(table)]
+    assert seen[1] == ([2.0, 2.0, 4.0], [2.0, 3.5, 4.5])  # scores first, labels second
+
+
+def asked(table: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
+    seen: list[tuple[FloatArray, FloatArray]] = []
+
+    def measure(scores: FloatArray, labels: FloatArray) -> float:
+        seen.append((scores, labels))
+        return 0.0
+
+    one_against_the_others(table, measure)
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "reason"),
+    [
+        (krippendorff_alpha, ([1, 2, 3], "nominal"), "units, raters"),
+        (error_consistency, ([1], [1, 0]), "length"),
+        (resampled_alpha, ([1.0], "nominal", np.ones((1, 1))), "units, raters"),
+        (resampled_error_consistency, ([1], [1, 0], np.ones((1, 2))), "length"),
+        (resampled_error_consistency, ([1, 0], [1, 0], np.ones((1, 1))), "cluster"),
+        (resampled_error_consistency, ([1, 0], [1, 0], np.ones((1, 2)), [0]), "fit"),
+        (one_against_the_others, (np.ones((4, 1)), spearman), "2 or more"),
+        (one_against_the_others, (np.ones(4), spearman), "2 or more"),
+        (concordance, (np.array([1.0, 2.0]),), "finite"),
+        (concordance, (np.array([[1.0, NAN]]),), "finite"),
+    ],
+)
+def test_misfits_are_refused(
+    function: Callable[..., object], arguments: tuple[object, ...], reason: str
+) -> None:
+    with pytest.raises(ValueError, match=reason):
+        function(*arguments)
+
+
+# Kendall's W, its chi-square and its permutation test ------------------------------------------
+
+TIED = arrays(
+    np.float64,
+    st.tuples(st.integers(3, 6), st.integers(3, 6)),
+    elements=st.integers(0, 4).map(float),
+)
+
+
+def test_w_by_hand() -> None:
+    """Rank sums 4, 8, 6, 12 of three judges: S = 35, W = 12 * 35 / (9 * 60).
+
+    With ties, ranks 1 2.5 2.5 and 1 2 3: sums 2, 4.5, 5.5; S = 6.5; T = 6; W = 12 S / (96 - 12).
+    """
+    found = concordance([[1.0, 2.0, 3.0, 4.0], [2.0, 3.0, 1.0, 4.0], [1.0, 3.0, 2.0, 4.0]])
+    assert (found.w, found.chi_square) == pytest.approx((12 * 35 / (9 * 60), 7.0), abs=1e-12)
+    assert found.chi_square_p == pytest.approx(stats.chi2.sf(7.0, 3), abs=1e-15)
+    assert kendall_w([[1.0, 2.0, 2.0], [1.0, 2.0, 3.0]]) == pytest.approx(12 * 6.5 / 84, abs=1e-15)
+    agreed = concordance([[1.0, 2.0, 3.0, 4.0]] * 3)
+    assert (agreed.w, agreed.exact) == (1.0, True)
+    assert agreed.permutation_p == pytest.approx(1 / 576)
+
+
+@given(TIED)
+@settings(deadline=None)
+def test_w_is_friedmans_statistic_over_m_times_n_less_one(table: FloatArray) -> None:
+    found = concordance(table)
+    if math.isnan(found.w):
+        assert all(np.ptp(row) == 0 for row in table)
+        return
+    m, n = table.shape
+    friedman = stats.friedmanchisquare(*table.T)
+    expected = (friedman.statistic / (m * (n - 1)), friedman.statistic, friedman.pvalue)
+    values = (found.w, found.chi_square, found.chi_square_p)
+    assert values == pytest.approx(expected, rel=1e-10, abs=1e-10)
+
+
+@given(arrays(np.float64, (3, 3), elements=st.integers(0, 2).map(float)))
+@settings(deadline=None, max_examples=30)
+def test_the_exact_p_counts_all_arrangements_of_all_judges(table: FloatArray) -> None:
+    found = concordance(table)
+    if math.isnan(found.w):
+        assert math.isnan(found.permutation_p)
+        return
+    each = (itertools.permutations(row) for row in table)
+    w = kendall_w(np.array(list(itertools.product(*each))))
+    assert found.exact
+    assert found.permutation_p == pytest.approx((w >= found.w - 1e-12).mean(), abs=1e-15)
+
+
+def test_drawn_arrangements_agree_with_counted_ones_and_repeat() -> None:
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(3, 6)) + 0.7 * np.arange(6)
+    drawn = concordance(table)
+    assert not drawn.exact
+    assert math.factorial(6) ** 2 > EXACT_ARRANGEMENTS
+    assert drawn == concordance(table)
+    ranks = stats.rankdata(table, axis=1) - 3.5
+    orders = np.array(list(itertools.permutations(range(6))))
+    two = (ranks[0] + ranks[1][orders])[:, None, :] + ranks[2][orders]
+    exact = float(((two**2).sum(axis=2) >= (ranks.sum(axis=0) ** 2).sum()).mean())
+    error = math.sqrt(exact * (1 - exact) / DRAWN_ARRANGEMENTS)
+    assert drawn.permutation_p == pytest.approx(exact, abs=4 * error + 1e-4)
+
+
+def test_clear_leaders_make_p_small_and_without_an_order_there_is_no_w() -> None:
+    table = np.random.default_rng(1).normal(size=(5, 8))
+    table[:, :2] += 10.0
+    found = concordance(table)
+    assert found.w < 1.0 and found.permutation_p < 0.05
+    for shape in ((3, 4), (0, 4), (3, 1), (2, 0)):
+        none = concordance(np.ones(shape))
+        assert np.isnan([none.w, none.chi_square_p, none.permutation_p]).all()
