@@ -22,18 +22,27 @@ class Node:
         return self.attrs.get(name, "")
 
     def __contains__(self, words: str) -> bool:
-        return words in self.text
+        return words in self.told
 
     @property
     def text(self) -> str:
-        """Its words as they are read, with single spaces."""
+        """Its words as they are read, with single spaces; those of drawings are left out."""
         return " ".join("".join(self._words()).split())
+
+    @property
+    def told(self) -> str:
+        """Its words with those that come on hover or are for who cannot see."""
+        named = (
+            one[name] for one in (self, *self.nodes) for name in ("title", "aria-label", "alt")
+        )
+        drawn = (one.text for svg in self.all("svg") for one in svg.nodes)
+        return " ".join([self.text, *filter(None, named), *filter(None, drawn)])
 
     def _words(self) -> Iterator[str]:
         for child in self.children:
             if isinstance(child, str):
                 yield child
-            elif child.tag not in {"style", "script"}:
+            elif child.tag not in {"style", "script", "svg"}:
                 between = "" if child.tag in _INLINE else " "
                 yield from (between, *child._words(), between)
 
@@ -47,7 +56,7 @@ class Node:
 
     def all(self, path: str) -> list[Node]:
         """Elements by a path of `tag#id.class[attribute=start]`, with spaces between ancestors."""
-        first, _, rest = path.partition(" ")
+        first, _, rest = re.sub(r" (?![^\[]*\])", "\n", path, count=1).partition("\n")
         found = [node for node in self.nodes if node.fits(first)]
         if not rest:
             return found
@@ -66,7 +75,9 @@ class Node:
             )
             and all(
                 name in self.attrs and self[name].startswith(start)
-                for name, _, start in (one.partition("=") for one in re.findall(r"\[(.+?)\]", asked))
+                for name, _, start in (
+                    one.partition("=") for one in re.findall(r"\[(.+?)\]", asked)
+                )
             )
         )
 
