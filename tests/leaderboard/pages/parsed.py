@@ -108,7 +108,7 @@ class Node:
             if row.all("th[colspan]") or row.all("td[colspan]"):
                 found[label := row.text] = []
             elif label:
-                found[label] += row.names[:1]
+                found[label] += (row.names or row.texts("th"))[:1]
         return found
 
     @property
