@@ -286,7 +286,7 @@ def test_where_there_are_no_two_models_it_is_said(
     context: Context, params: dict[str, str], words: str
 ) -> None:
     page = two(context, **params)
-    assert words in page and not page.all("#tests table")
+    assert words in page and not page.all("#deciding article")
     if "set" in params:
         assert "One model" in two(context_of(filled(1)))
 
