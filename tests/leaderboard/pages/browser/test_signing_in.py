@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from leaderboard.ledger.chronicle import read_lines, verify
 from leaderboard.store.folder import folder_store
 from tests.leaderboard.pages.oauth_provider import Provider, provider
-from tests.leaderboard.pages.running_app import running_app
+from tests.leaderboard.pages.serving import running_app
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 MANIFEST = (
