@@ -278,7 +278,7 @@ def test_an_answer_is_of_its_view_and_its_addresses_lead_back_to_it(
     query = urlencode({"benchmark": "ratings", "a": STRANGER, "b": FIRST})
     found = found_in(httpx.get(f"{site}compare?{query}").text)
     head = asked(source, "compare", benchmark="ratings", a=STRANGER, b=FIRST)
-    assert found["title"] == [head.full_title]
+    assert found["og:title"] == [head.full_title]
     again = found_in(httpx.get(unescape(found["og:url"][0])).text)
     assert again["title"] == found["title"]
     shown = httpx.get(found["og:image"][0])
