@@ -37,5 +37,7 @@ class Failing:
 
 def failing(store: Store, switch: Switch) -> Store:
     """The store, over a medium that the switch puts out."""
-    parts = (cast(Repository, Failing(one, switch)) for one in (store.public, store.private))
-    return replace(store, **dict(zip(("public", "private"), parts, strict=True)))
+    public, private = (
+        cast(Repository, Failing(one, switch)) for one in (store.public, store.private)
+    )
+    return replace(store, public=public, private=private)

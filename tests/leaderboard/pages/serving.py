@@ -37,7 +37,7 @@ def app_of(
     every = [*picture_routes.routes(pictures or Pictures({}, None), drawn), *routes(source)]
     app = create_app(
         store, desk or StubDesk(store=store), dict(cards), clock=clock or (lambda: NOW),
-        sign_in=sign_in, source=source, **({"pictures": pictures} if pictures else {}),
+        sign_in=sign_in, source=source, pictures=pictures,
     )  # fmt: skip
     return app, launch_options(sign_in, every, source)
 

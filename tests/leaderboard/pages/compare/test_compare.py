@@ -54,7 +54,7 @@ def view(store: Store) -> View:
     return view_of(snapshot(), cards(), Orders(store), "one")
 
 
-def asked(view: View, *metrics: str, board: str = "ratings", **more: str) -> Opponents:
+def asked(view: View, *metrics: str, board: str = "ratings", **more: Any) -> Opponents:
     a, b, *further = (*metrics, "", "")[: max(2, len(metrics))]
     return opponents(CompareQuery(BoardQuery(board, **more), a, b, tuple(further)), view)
 

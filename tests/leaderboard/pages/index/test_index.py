@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from typing import Any
 from urllib.parse import parse_qsl
 
 import numpy as np
@@ -310,7 +311,7 @@ def test_too_much_in_a_link_is_cut_and_it_is_said(base: IndexBase) -> None:
 def test_rows_come_in_the_chosen_order(base: IndexBase, order: str) -> None:
     names = [name for name in parts(base, "", order)[0].names if "img" not in name]
     rows = {row.who.metric: row for row in base.standings(choice_of(base).weights)}
-    keys = {
+    keys: dict[str, Any] = {
         "index": lambda name: -rows[name].standing.index.value,
         "borda": lambda name: -rows[name].standing.borda.value,
         "errors": lambda name: -base.values["errors"][rows[name].who].value,

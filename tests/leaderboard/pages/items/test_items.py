@@ -63,7 +63,7 @@ def standing(cases: CaseSet, place: int) -> Standing:
     return Standing.of(entry_id(place), cases, scores_of(cases.frame, place).to_numpy())
 
 
-def ordered(show: str, cases: CaseSet, *places: int, within: Any = None) -> np.ndarray:
+def ordered(show: Any, cases: CaseSet, *places: int, within: Any = None) -> np.ndarray:
     chosen = np.ones(cases.size, bool) if within is None else within
     return listed(show, cases, tuple(standing(cases, place) for place in places), chosen)
 

@@ -71,7 +71,7 @@ def fill_moved(store: Store, done: int = DONE) -> Store:
     files = {board_path("ratings", BEFORE): snapshot_bytes(before), **history_file({}, [announced])}
     keep(store, files)
     for place in range(len(METRICS)):
-        by = {"at": NOW, "by": "assay:assay"}
+        by: Any = {"at": NOW, "by": "assay:assay"}
         events = way_to(State.PUBLISHED, **by)
         if place == TOLD and done <= TOLD:
             events.append(event(State.PUBLISHED, code=OTHER_REVISION, reason="Stays.", **by))

@@ -185,8 +185,8 @@ def test_every_place_that_shows_an_entry_says_whose_it_is(view: View) -> None:
     row = page.row(METRICS[COPIED])
     assert accounts(row) == [account] and f"A group ({account})" in row
     assert not accounts(page.row(METRICS[0])) and "assay:assay" not in page
-    pair = opponents(CompareQuery(BoardQuery("ratings"), *(entry_at(view, p).entry_id
-                                                           for p in (COPIED, 0))), view)  # fmt: skip
+    pair = opponents(CompareQuery(BoardQuery("ratings"), entry_at(view, COPIED).entry_id,
+                                  entry_at(view, 0).entry_id), view)  # fmt: skip
     choice = resolve(BoardQuery("ratings"), view.boards)
     cells = [cell for of_slice in choice.slices() for cell in of_slice]
     own = submission(COPIED, "grey", ("ratings",))

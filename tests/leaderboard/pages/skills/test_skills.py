@@ -11,6 +11,7 @@ import tracemalloc
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import Any
 
 import numpy as np
 import pytest
@@ -164,7 +165,7 @@ def test_two_opposite_orders_are_opposed_and_one_order_is_not(view: View) -> Non
     base = chosen(view, skill="spatial")[1].base
     pair = base.draws["croc/spacial_relation"][0][:2]
     rng = np.random.default_rng(1)
-    up = np.stack([1 + 0.01 * rng.standard_normal(200), 0.01 * rng.standard_normal(200)])
+    up: Any = np.stack([1 + 0.01 * rng.standard_normal(200), 0.01 * rng.standard_normal(200)])
     up = up.astype(np.float32)
     draws = {"croc/spacial_relation": (pair, up), "gecko/spatial": (pair, up[::-1])}
     parts = tuple(draws)
