@@ -1,60 +1,58 @@
-"""Fixtures of the tests that open pages in a real browser."""
+"""One browser for all tests that open pages, and each made-up site served once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Protocol
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
 
+import gradio as gr
 import pytest
-from playwright.sync_api import Browser, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from benchmarks.schema import Card
-from leaderboard.api.routes import routes
-from leaderboard.api.source import Source
-from leaderboard.governance.signing_in import SignIn, Way
-from leaderboard.pages.reading import Reader
-from leaderboard.pages.site import create_app, launch_options
-from leaderboard.store.interface import Store
-from tests.leaderboard.pages.synthetic import NOW, StubDesk
+from leaderboard.store.memory import memory_store
+from tests.leaderboard.pages.index import index_fixture
+from tests.leaderboard.pages.items import looked_at
+from tests.leaderboard.pages.models import made_up
+from tests.leaderboard.pages.moved import moved_fixture
+from tests.leaderboard.pages.serving import app_of, served
+from tests.leaderboard.pages.skills import skills_fixture
+from tests.leaderboard.pages.synthetic import cards
 
 PATIENCE_MS = 30_000
 """For what a page is expected to show, on a machine that has other work."""
-LOCAL = SignIn(Way.LOCAL, local="ada")
+App = tuple[gr.Blocks, dict[str, Any]]
+SITES: dict[str, Callable[[], App]] = {
+    "boards": lambda: app_of(looked_at.filled(), cards()),
+    "index": index_fixture.app,
+    "skills": skills_fixture.app,
+    "models": made_up.app,
+    "moved": lambda: app_of(moved_fixture.fill_moved(memory_store()), cards()),
+}
+Serve = Callable[[App], str]
 
 
-class Serve(Protocol):
-    """Serves a store, for visitors of this machine unless told otherwise, and says where."""
-
-    def __call__(
-        self, store: Store, cards: Mapping[str, Card], sign_in: SignIn = LOCAL, /
-    ) -> str: ...
-
-
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def serve() -> Iterator[Serve]:
-    """Serves a store and says where; it ends with the module."""
-    opened = []
-
-    def start(store: Store, cards: Mapping[str, Card], sign_in: SignIn = LOCAL) -> str:
-        desk = StubDesk(store=store)
-        reader = Reader(store, cards, clock=lambda: NOW)
-        source = Source(reader, store, cards, lambda: NOW)
-        app = create_app(store, desk, cards, clock=lambda: NOW, sign_in=sign_in, source=source)
-        opened.append(app)
-        _, address, _ = app.launch(
-            server_name="127.0.0.1",
-            prevent_thread_lock=True,
-            quiet=True,
-            **launch_options(sign_in, routes(source), source),
-        )
-        return str(address)
-
-    yield start
-    for app in opened:
-        app.close()
+    """Serves an app until the end, and says where."""
+    with ExitStack() as stack:
+        yield lambda app: stack.enter_context(served(*app))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
+def sites(serve: Serve) -> Callable[[str], str]:
+    """Where a made-up site is served, which begins when it is first asked for."""
+    known: dict[str, str] = {}
+
+    def address(name: str) -> str:
+        if name not in known:
+            known[name] = serve(SITES[name]())
+        return known[name]
+
+    return address
+
+
+@pytest.fixture(scope="session")
 def browser(chromium: str) -> Iterator[Browser]:
     """A browser without a window."""
     expect.set_options(timeout=PATIENCE_MS)
@@ -62,3 +60,31 @@ def browser(chromium: str) -> Iterator[Browser]:
         found = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield found
         found.close()
+
+
+class Opener:
+    """Opens pages of one width and scheme, which say what went wrong in them."""
+
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+        self.opened: list[Page] = []
+        self.problems: list[str] = []
+
+    def __call__(self, address: str, shown: str = "h1", width: int = 1280, **more: Any) -> Page:
+        page = self._browser.new_page(viewport={"width": width, "height": 844}, **more)
+        page.on("pageerror", lambda error: self.problems.append(str(error)))
+        page.on("dialog", lambda dialog: self.problems.append(dialog.message))
+        self.opened.append(page)
+        page.goto(address)
+        expect(page.locator(shown).first).to_be_visible()
+        return page
+
+
+@pytest.fixture
+def open_page(browser: Browser) -> Iterator[Opener]:
+    """Opens pages; they are closed after the test, in which no script may have failed."""
+    opener = Opener(browser)
+    yield opener
+    for page in opener.opened:
+        page.close()
+    assert opener.problems == []

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 from benchmarks.errors import TransientError
-from leaderboard.store.interface import Changes, Repository, Store
+from leaderboard.store.interface import Repository, Store
 
 
 class Switch:
     """Whether the medium answers."""
 
-    def __init__(self) -> None:
-        self.out = False
+    out = False
 
     def check(self) -> None:
         """Raises while it does not."""
@@ -21,39 +20,24 @@ class Switch:
             raise TransientError("hub_unavailable", "The Hub answers 503.", "Try again later.")
 
 
+@dataclass
 class Failing:
-    """A repository that fails with its medium."""
+    """A repository that fails with its medium, whatever is asked of it."""
 
-    def __init__(self, inner: Repository, switch: Switch) -> None:
-        self._inner, self._switch = inner, switch
+    inner: Repository
+    switch: Switch
 
-    def head(self) -> str:
-        self._switch.check()
-        return self._inner.head()
+    def __getattr__(self, name: str) -> Any:
+        def asked(*given: Any, **more: Any) -> Any:
+            self.switch.check()
+            return getattr(self.inner, name)(*given, **more)
 
-    def read(self, path: str) -> bytes:
-        self._switch.check()
-        return self._inner.read(path)
-
-    def fetch(self, path: str, target: Path) -> None:
-        self._switch.check()
-        self._inner.fetch(path, target)
-
-    def has(self, path: str) -> bool:
-        self._switch.check()
-        return self._inner.has(path)
-
-    def list(self, prefix: str = "") -> tuple[str, ...]:
-        self._switch.check()
-        return self._inner.list(prefix)
-
-    def commit(self, changes: Changes, *, parent: str, message: str) -> str:
-        self._switch.check()
-        return self._inner.commit(changes, parent=parent, message=message)
+        return asked
 
 
 def failing(store: Store, switch: Switch) -> Store:
     """The store, over a medium that the switch puts out."""
-    return replace(
-        store, public=Failing(store.public, switch), private=Failing(store.private, switch)
+    public, private = (
+        cast(Repository, Failing(one, switch)) for one in (store.public, store.private)
     )
+    return replace(store, public=public, private=private)

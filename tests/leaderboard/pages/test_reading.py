@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -14,11 +15,15 @@ from leaderboard.ledger.queue_file import QUEUE
 from leaderboard.pages import reading
 from leaderboard.pages.reading import RETRY_AFTER_S, Reader
 from leaderboard.publication.snapshot_file import OLD_PATH, PATH, old_bytes, read_snapshot
+from leaderboard.store.hub.creating import create
+from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.interface import Store, transact
 from leaderboard.store.memory import memory_store
+from tests.hub.server import HubServer, running_hub
 from tests.leaderboard.house import CARDS, House
 from tests.leaderboard.publication.counting import Counting, counted, noisy_house
 
+NAME = "lab/board"
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -210,3 +215,54 @@ def test_queue_events_leave_the_view_as_it_is(house: House) -> None:
     house.send(name="waits")
     assert reader.view() is before
     assert len(reader.statuses()) == 2
+
+
+# From the Hub.
+
+
+def hub_store_of(hub: HubServer, folder: Path) -> Store:
+    """The store as a process sees it whose folder is empty."""
+    parts = HubParts(NAME, folder, endpoint=hub.endpoint, token=hub.token, fresh_for_s=0.0,
+                     sleep=lambda _: None, pauses=(0.0,))  # fmt: skip
+    return replace(memory_store(), public=parts.public, private=parts.private)
+
+
+def fill_hub(hub: HubServer, folder: Path, submissions: int) -> None:
+    list(create(HubParts(NAME, folder, endpoint=hub.endpoint, token=hub.token)))
+    with noisy_house(store=hub_store_of(hub, folder)) as house:
+        for place in range(submissions):
+            house.done(name=f"metric{place}")
+
+
+def requests_of_a_cold_board(hub: HubServer, folder: Path, submissions: int) -> int:
+    hub.tally.reset()
+    reader = Reader(hub_store_of(hub, folder), CARDS)
+    board = reader.view().boards["open"]
+    assert len(board.cells(board.card.headline, None)) == submissions
+    assert len(reader.statuses()) == submissions
+    return hub.tally.requests()
+
+
+def test_a_board_costs_the_hub_the_same_however_many_submissions_there_are(
+    tmp_path: Path,
+) -> None:
+    counted: list[int] = []
+    for submissions in (1, 6):
+        folder = tmp_path / str(submissions)
+        with running_hub() as hub:
+            fill_hub(hub, folder / "writer", submissions)
+            counted.append(requests_of_a_cold_board(hub, folder / "visitor", submissions))
+    assert counted[0] == counted[1]
+    assert counted[0] <= 12
+
+
+def test_the_last_boards_stay_while_the_hub_fails(tmp_path: Path) -> None:
+    with running_hub() as hub:
+        fill_hub(hub, tmp_path / "writer", 1)
+        reader = Reader(hub_store_of(hub, tmp_path / "visitor"), CARDS)
+        before = reader.view()
+        hub.spoil("", method="", times=1000, status=503)
+        assert reader.view() is before
+        assert reader.trouble
+        with pytest.raises(TransientError):
+            Reader(hub_store_of(hub, tmp_path / "another"), CARDS).view()

@@ -11,98 +11,79 @@ from benchmarks.errata import errata
 from benchmarks.published import published
 from benchmarks.registry import load_registry
 from benchmarks.rows import Row
-from benchmarks.schema import Selector
+from benchmarks.schema import Card, Selector
 from benchmarks.ts2.protocol import CARD
 from leaderboard.pages.about.errata_page import errata_view
-from leaderboard.pages.boards.as_published import (
-    all_printed,
-    as_published,
-    everything_published,
-)
+from leaderboard.pages.boards.as_published import all_printed, as_published, everything_published
 from leaderboard.pages.boards.query import BoardQuery, resolve
 from leaderboard.pages.boards.view import board_view
 from leaderboard.pages.reading import view_of
-from leaderboard.publication.snapshot import PATH, Published, build_snapshot, snapshot_bytes
+from leaderboard.publication.snapshot import Published
 from leaderboard.ranking.orders import Orders
 from leaderboard.records import RunResult
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.api.asking import asking
-from tests.leaderboard.pages.synthetic import NOW, submission
+from tests.leaderboard.pages.parsed import Node, read
+from tests.leaderboard.pages.synthetic import NOW, publish, submission
 
 RANK = Selector(measure="rank", split="all", variant="paper")
+PAPER = "https://arxiv.org/abs/2404.04251"
+
+
+def values_in(page: Node) -> list[float]:
+    return [float(cell.text.split()[0]) for cell in page.all("td[data-label=Value]")]
+
+
+def empty_board(card: Card) -> Node:
+    view = view_of(None, {card.name: card}, Orders(memory_store()))
+    return read(board_view(resolve(BoardQuery(card.name), view.boards), view))
 
 
 def test_the_printed_figures_of_a_measure_come_best_first_with_their_source() -> None:
-    html = as_published(CARD, RANK, None)
-    assert "As published" in html
-    assert "take part in no ranking" in html
-    values = [float(v) for v in re.findall(r'data-label="Value"><b>([\d.]+)', html)]
-    assert values == sorted(values, reverse=True)
-    assert "0.77865394" in html  # of Table 2, as printed
-    assert "Table 2" in html
-    assert "arxiv.org/abs/2404.04251" in html
-
-
-def test_a_slice_of_which_nothing_was_printed_has_no_such_section() -> None:
-    assert as_published(CARD, RANK, "counting") == ""
-    assert as_published(CARD, RANK.model_copy(update={"variant": "equation"}), None) == ""
-
-
-def test_a_board_without_any_submission_shows_them_too_and_no_ranking() -> None:
-    view = view_of(None, {"ts2": CARD}, Orders(memory_store()))
-    html = board_view(resolve(BoardQuery("ts2"), view.boards), view)
-    assert "No metric published yet" in html
-    assert "gpt4v_tifa" in html
-    assert "as-board" not in html
-    assert "as-range" not in html
+    page = read(as_published(CARD, RANK, None))
+    assert "As published" in page and "Table 2" in page and PAPER in page.links()
+    assert values_in(page) == sorted(values_in(page), reverse=True)
+    assert "0.77865394" in page  # as printed
+    for skill, variant in (("counting", "paper"), (None, "equation")):  # nothing was printed
+        assert as_published(CARD, RANK.model_copy(update={"variant": variant}), skill) == ""
 
 
 def test_all_figures_of_a_board_stand_in_one_table_a_measure_with_what_was_printed_on_hover() -> (
     None
 ):
-    html = everything_published(CARD)
-    assert html.count("<table") == 3  # rank, sep, delta
-    assert '<th scope="col">Synth' in html
-    assert 'title="printed 0.77865394 in T2IScoreScore, Table 2"' in html
-
-
-def test_a_board_of_which_no_paper_prints_anything_says_nothing_of_it() -> None:
+    page = read(everything_published(CARD))
+    assert len(page.all("table")) == 3  # rank, sep, delta
+    assert "Synth" in " ".join(page.texts("th"))
+    assert page.all("[title=printed 0.77865394 in T2IScoreScore, Table 2]")
     assert everything_published(CARD.model_copy(update={"name": "demo_ts2"})) == ""
 
 
-def test_a_figure_that_two_papers_print_is_shown_with_its_most_digits_and_both_on_hover() -> None:
-    card = load_registry()["tifa160"].card
-    html = everything_published(card)
-    assert re.search(
-        r'title="printed [^"]* in DSG, [^"]*; [^"]* in Gecko, Table 6">0\.\d{3}<', html
-    )
+def test_a_figure_that_two_papers_print_has_its_most_digits_and_both_on_hover() -> None:
+    page = read(everything_published(load_registry()["tifa160"].card))
+    both = [one for one in page.nodes if re.search(r"in DSG, .*; .* in Gecko", one["title"])]
+    assert both and all(re.fullmatch(r"0\.\d{3}", one.text) for one in both)
 
 
 def test_the_sources_lead_to_what_is_known_to_be_wrong_in_them() -> None:
-    found = [one for one in errata() if one.paper == "ts2"]
-    assert f'<a href="./errata#ts2">{len(found)} errata</a>' in everything_published(CARD)
-
-
-def test_every_card_that_speaks_of_an_erratum_has_one_on_the_page_of_errata() -> None:
-    page = errata_view(errata())
+    (link,) = read(everything_published(CARD)).all("a[href=./errata#ts2]")
+    assert link.text == f"{sum(one.paper == 'ts2' for one in errata())} errata"
+    page = read(errata_view(errata()))
     speaking = [b.card for b in load_registry().values() if "Erratum" in b.card.description]
     assert len(speaking) >= 4
     for card in speaking:
-        own = [one for one in errata() if one.paper.partition("_")[0] in card.name]
-        assert own, card.name
-        assert all(f'id="{one.id}"' in page for one in own)
+        own = [one.id for one in errata() if one.paper.partition("_")[0] in card.name]
+        assert own and all(page.all(f"#{ident}") for ident in own), card.name
 
 
 def test_what_was_printed_is_a_table_of_its_own_that_says_so_in_every_row() -> None:
     api = asking(memory_store(), {"ts2": CARD})
     rows = api.table("/v1/boards/ts2/published")["rows"]
     assert len(rows) == len(all_printed(CARD)) > 50
-    assert {row["kind"] for row in rows} == {"as published"}
-    assert {row["url"] for row in rows} == {"https://arxiv.org/abs/2404.04251"}
+    assert {(row["kind"], row["url"]) for row in rows} == {("as published", PAPER)}
     assert api.table("/v1/boards/ts2")["rows"] == []
-    links = re.findall(r'href="(\./v1/[^"]+)"', everything_published(CARD))
-    assert [one.rpartition("=")[2] for one in links] == ["csv", "parquet", "json"]
-    assert all(one.startswith("./v1/boards/ts2/published?format=") for one in links)
+    assert read(everything_published(CARD)).links("./v1/") == [
+        f"./v1/boards/ts2/published?format={kind}" for kind in ("csv", "parquet", "json")
+    ]
 
 
 def test_the_data_of_a_ranking_are_its_own_entries_and_the_printed_ones_those_beside_it() -> None:
@@ -116,38 +97,33 @@ def test_the_data_of_a_ranking_are_its_own_entries_and_the_printed_ones_those_be
         rows=(row.to_json(),), resampling_seed=7, n_resamples=200, isolation=(), versions={},
         judged_at=NOW,
     )  # fmt: skip
-    store = memory_store()
-    built = build_snapshot([Published(own, run, None)], {"ts2": CARD}, NOW)
-    store.public.commit({PATH: snapshot_bytes(built)}, parent=store.public.head(), message="made")
-    api = asking(store, {"ts2": CARD})
+    api = asking(publish(memory_store(), [Published(own, run, None)], {"ts2": CARD}), {"ts2": CARD})
     ranked = api.table("/v1/boards/ts2")["rows"]
     assert [(one["metric"], one["kind"]) for one in ranked] == [("mine", "metric")]
-    on_page = as_published(CARD, RANK, None)
-    linked = re.search(r'href="\.(/v1/[^"]+format=json)"', on_page)
-    assert linked is not None
-    beside = api.table(unescape(linked[1]))["rows"]
-    values = [float(v) for v in re.findall(r'data-label="Value"><b>([\d.]+)', on_page)]
-    assert [round(one["value"], 3) for one in beside] == values
+    page = read(as_published(CARD, RANK, None))
+    (address,) = (one for one in page.links("./v1/") if one.endswith("format=json"))
+    beside = api.table(address.removeprefix("."))["rows"]
+    assert [round(one["value"], 3) for one in beside] == values_in(page)
     assert "mine" not in {one["metric"] for one in beside}
 
 
 @pytest.mark.parametrize(
     ("name", "needed", "printed"),
     [
+        ("ts2", "", ("gpt4v_tifa",)),
         ("croc_hum", "fetch croc_hum", ("68.7 %", "share of setups best")),
         ("gecko", "not public", ("Krippendorff", "by skill")),
         ("evalmuse", "fetch evalmuse", ("fga-blip2", "Element accuracy", "by skill")),
         ("genai_1600", "fetch genai_1600", ("vqascore",)),
     ],
 )
-def test_an_empty_board_says_what_fills_it_and_shows_all_that_was_printed(
+def test_an_empty_board_says_what_fills_it_and_shows_all_that_was_printed_and_no_ranking(
     name: str, needed: str, printed: tuple[str, ...]
 ) -> None:
     card = load_registry()[name].card
-    view = view_of(None, {name: card}, Orders(memory_store()))
-    html = unescape(board_view(resolve(BoardQuery(name), view.boards), view))
-    assert card.unfilled and card.unfilled in html
-    assert needed in html and f"--benchmark {name}" in html
-    shown = [cell for cell in published(name) if cell.model is None]
-    assert all(cell.metric in html for cell in shown) and shown
-    assert [words for words in printed if words.lower() not in html.lower()] == []
+    page = empty_board(card)
+    assert unescape(card.unfilled) in page and needed in page and f"--benchmark {name}" in page
+    assert not page.all(".as-board") and not page.all(".as-range")
+    shown = {cell.metric for cell in published(name) if cell.model is None}
+    assert shown and all(metric in page for metric in shown)
+    assert [words for words in printed if words.lower() not in page.told.lower()] == []

@@ -10,12 +10,20 @@ from benchmarks.schema import ScoreTable
 from benchmarks.stored_scores import write_stored
 from leaderboard.pages.items.cases import CaseSet
 from leaderboard.pages.page import Context
-from leaderboard.pages.reading import Reader
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store
-from tests.leaderboard.pages.synthetic import METRICS, NASTY, NOW, SKILLS, StubDesk, cards, fill
+from tests.leaderboard.pages.synthetic import (
+    METRICS,
+    NASTY,
+    REVISION,
+    SKILLS,
+    cards,
+    fill,
+    keep,
+    site_of,
+)
 
-REVISION = "2024-12-01"
+__all__ = ["REVISION", "context", "entry_id", "filled", "rated", "scores_of"]
 N_PROMPTS, N_IMAGES = 30, 4
 RIGHT, NOISY, TURNED, LACKS = 0, 2, 3, 5
 """Places of metrics: always right, often wrong, upside down, and with few scores."""
@@ -33,14 +41,11 @@ def rated() -> pd.DataFrame:
     ratings = rng.permuted(np.tile([1.0, 2.5, 4.0, 5.0], (N_PROMPTS, 1)), axis=1).ravel()
     skills, names = list(SKILLS), dict.fromkeys(prompts)
     return image_cases(
-        pairs,
-        prompts,
-        ratings,
-        of_five(ratings),
+        pairs, prompts, ratings, of_five(ratings),
         texts={prompt: NASTY if prompt == "p3" else f"a cup, {prompt}" for prompt in names},
         skills={prompt: [skills[k % 3]] for k, prompt in enumerate(names)},
         splits={prompt: "real" if k % 2 else "synth" for k, prompt in enumerate(names)},
-    )
+    )  # fmt: skip
 
 
 def scores_of(cases: pd.DataFrame, place: int) -> pd.Series:
@@ -67,20 +72,17 @@ def filled(*, with_cases: bool = True) -> Store:
         files[cases_path("ratings", REVISION)] = write_cases(cases)
     for place in (RIGHT, NOISY, TURNED, LACKS):
         own = f"made-up-{place:04d}"
+        table = ScoreTable(scores_of(cases, place).to_frame())
         files[f"results/{own}/ratings.scores.parquet"] = write_stored(
-            ScoreTable(scores_of(cases, place).to_frame()),
-            submission_id=own,
-            benchmark="ratings",
-            revision=REVISION,
+            table, submission_id=own, benchmark="ratings", revision=REVISION
         )
-    store.public.commit(files, parent=store.public.head(), message="to look at")
+    keep(store, files)
     return store
 
 
 def context(store: Store | None = None, *, withheld: bool = False) -> Context:
     """The site; with answers withheld if it is to be so."""
-    store = store or filled()
     shown = cards()
     if withheld:
         shown["ratings"] = shown["ratings"].model_copy(update={"answers_public": False})
-    return Context(Reader(store, shown), store.live, StubDesk(), shown, lambda: NOW, store)
+    return site_of(store or filled(), cards_=shown)

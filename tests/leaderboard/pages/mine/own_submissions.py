@@ -12,7 +12,7 @@ from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Event, RunResult, Submission
 from leaderboard.states import State
 from leaderboard.store.interface import Store
-from tests.leaderboard.pages.synthetic import NASTY, NOW, published, submission
+from tests.leaderboard.pages.synthetic import NASTY, NOW, event, published, submission
 
 ADA = Account(origin=Origin.HUB, name="ada")
 GRACE = Account(origin=Origin.HUB, name="grace")
@@ -34,7 +34,14 @@ def give(store: Store, account: Account) -> Store:
     """Put one submission of each kind into a store."""
     ledger = Ledger(store)
     for number, (ident, path) in enumerate(_PATHS.items()):
-        own = _submission(ident, account, 60 - number)
+        own = submission(0, _NAMES.get(ident, "steady-metric"), ("ratings",)).model_copy(
+            update={
+                "submission_id": ident, "account": account.key, "submitter": account.name,
+                "private": ident == HELD, "version": "2.0" if ident == NEW else "1.0",
+                "same_content_as": ("made-up-0000",) if ident == QUEUED else (),
+                "received_at": NOW - timedelta(hours=60 - number),
+            }
+        )  # fmt: skip
         events = [_event(state, account, ident, place) for place, state in enumerate(path)]
         ledger.receive(own, b"upload", events)
         if State.JUDGING in path:
@@ -42,37 +49,14 @@ def give(store: Store, account: Account) -> Store:
     return store
 
 
-def _submission(ident: str, account: Account, hours: int) -> Submission:
-    private = ident == HELD
-    return submission(0, _NAMES.get(ident, "steady-metric"), ("ratings",)).model_copy(
-        update={
-            "submission_id": ident,
-            "account": account.key,
-            "submitter": account.name,
-            "private": private,
-            "version": "2.0" if ident == NEW else "1.0",
-            "same_content_as": ("made-up-0000",) if ident == QUEUED else (),
-            "received_at": NOW - timedelta(hours=hours),
-        }
-    )
-
-
 def _event(state: State, account: Account, ident: str, place: int) -> Event:
-    bad = state is State.FAILED
     worker = place >= 2 and state is not State.SUPERSEDED
-    return Event(
-        at=NOW - timedelta(minutes=300 - place),
-        state=state,
-        by="worker-1" if worker else account.key,
-        reason=f"The scorer stopped on pair 12 of {ident}: {NASTY}" if bad else "",
-        hint="Catch the error in `score` and return None for that pair." if bad else "",
-        code="scorer_failed" if bad else "",
-        fault="submitter" if bad else "",
-        lease_until=NOW + timedelta(hours=1) if state is State.CLAIMED else None,
-        log="\n".join(["Traceback (most recent call last):", f"  {NASTY}", "=1+2|cmd"] * 40)
-        if bad
-        else "",
-    )
+    more = {"by": "worker-1" if worker else account.key}
+    if state is State.FAILED:
+        more["reason"] = f"The scorer stopped on pair 12 of {ident}: {NASTY}"
+        lines = ["Traceback (most recent call last):", f"  {NASTY}", "=1+2|cmd"]
+        more["log"] = "\n".join(lines * 40)
+    return event(state, 300 - place, **more)
 
 
 def _keep_results(store: Store, own: Submission) -> None:

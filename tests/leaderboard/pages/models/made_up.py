@@ -1,12 +1,8 @@
-"""A made-up model track beside the made-up boards of metrics, for tests of its pages.
-
-Run it to look at the pages: `python -m tests.leaderboard.pages.models.made_up [PORT] [MODELS]`.
-"""
+"""A made-up model track beside the made-up boards of metrics, for tests of its pages."""
 
 from __future__ import annotations
 
 import io
-import sys
 import tempfile
 from collections.abc import Mapping
 from datetime import timedelta
@@ -14,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import gradio as gr
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -31,26 +26,21 @@ from benchmarks.prompt_sets.prompt_set import (
 )
 from benchmarks.schema import Card, Selector
 from benchmarks.stored_scores import SCHEMA
-from leaderboard.api.routes import routes
 from leaderboard.api.source import Source
 from leaderboard.models.entries import PATH, ModelEntry, ModelTrack, track_bytes
 from leaderboard.models.image_table import image_table, images_path
 from leaderboard.models.model_card import ImagesSeen, ModelCard, SharedImages
-from leaderboard.models.pictures import ModelPictures, pictures_path, write_pictures
+from leaderboard.models.pictures import pictures_path, write_pictures
 from leaderboard.models.reading import ModelReader
 from leaderboard.models.scores import scores_path
 from leaderboard.pages.page import Context
-from leaderboard.pages.reading import Reader
-from leaderboard.pages.site import create_app, launch_options
 from leaderboard.records import Cost, JudgeRun
-from leaderboard.service import picture_routes
-from leaderboard.service.pictures import Pictures
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.pages.skills.skills_fixture import NASTY, NOW, cards, fill
-from tests.leaderboard.pages.synthetic import StubDesk
+from tests.leaderboard.pages.synthetic import card_of, keep, site_of, source_over
 
-SET, EMPTY, ABSENT = "made_up_prompts", "unused_prompts", "absent_prompts"
+SET, EMPTY = "made_up_prompts", "unused_prompts"
 TITLES = {"count": "Counting", "count:few": "Counting: few", "count:many": "Counting: many",
           "spatial": "Spatial", "named_entity": "Named entities", "lang": "Language"}  # fmt: skip
 JUDGES = ("made-up-0001/BLIP2-ITM", "made-up-0000/VQAScore", "made-up-0004/CLIPScore")
@@ -74,7 +64,7 @@ def prompts() -> tuple[SetPrompt, ...]:
 
 
 def prompt_sets() -> dict[str, PromptSet]:
-    """One with models, one without, one whose files are not here."""
+    """One with models, one without."""
     return {
         EMPTY: PromptSet(_card(EMPTY, "Unused prompts"), lambda _: prompts()),
         SET: PromptSet(_card(SET, "Made-up prompts"), lambda _: prompts()),
@@ -82,11 +72,11 @@ def prompt_sets() -> dict[str, PromptSet]:
 
 
 def _card(name: str, title: str) -> Card:
-    return Card(
-        name=name, title=title, family="gecko", summary=f"{title} about cups and boxes.",
-        description="What the prompts are.\n\nHow they were made.", revision="2024-12-01",
-        cluster="prompt", headline=Selector(measure=MEASURE), measures=dict(MEASURES),
-        skills=TITLES, splits={"real": "Real", "synth": "Synthetic"}, licence="CC BY 4.0",
+    return card_of(
+        name, title, dict(MEASURES), Selector(measure=MEASURE), family="gecko",
+        summary=f"{title} about cups and boxes.", skills=TITLES,
+        description="What the prompts are.\n\nHow they were made.",
+        splits={"real": "Real", "synth": "Synthetic"}, licence="CC BY 4.0",
         links={"Paper": "https://example.org/paper", "bad": "javascript:alert(1)"},
     )  # fmt: skip
 
@@ -188,17 +178,18 @@ def picture_files(one: ModelEntry) -> dict[str, bytes]:
         }
 
 
-def fill_models(store: Store, n_models: int = len(NAMES)) -> Store:
-    """Publish the models into a store, with the pictures of the first two.
+def keep_models(store: Store, *entries: ModelEntry) -> Store:
+    """Put these models, and no others, on the track."""
+    keep(store, {PATH: track_bytes(ModelTrack({one.submission_id: one for one in entries}))})
+    return store
 
-    Args:
-        store: where.
-        n_models: how many; the first five have names of their own.
-    """
+
+def fill_models(store: Store, n_models: int = len(NAMES)) -> Store:
+    """Publish that many models, the first five with names of their own, and pictures of two."""
     rng = np.random.default_rng(7)
     names = [NAMES[k] if k < len(NAMES) else f"Model {k}" for k in range(n_models)]
     entries = [entry(k, name, 2 if k == 4 else 3) for k, name in enumerate(names)]
-    files = {PATH: track_bytes(ModelTrack({one.submission_id: one for one in entries}))}
+    files: dict[str, bytes] = {}
     for k, one in enumerate(entries):
         # The second metric sees the first two models the other way round.
         first = 0.8 - 0.06 * (k % 11)
@@ -207,7 +198,7 @@ def fill_models(store: Store, n_models: int = len(NAMES)) -> Store:
         files[scores_path(one.submission_id, SET)] = scores(one, worth, rng)
     for one in entries[:2]:
         files |= picture_files(one)
-    store.public.commit(files, parent=store.public.head(), message="publish models")
+    keep(keep_models(store, *entries), files)
     return store
 
 
@@ -223,36 +214,17 @@ def reader_of(store: Store) -> ModelReader:
 
 def context_of(store: Store) -> Context:
     """What the pages of a store are given."""
-    shown = cards()
-    return Context(
-        Reader(store, shown, clock=lambda: NOW), store.live, StubDesk(), shown, lambda: NOW, store,
-        models=reader_of(store),
-    )  # fmt: skip
+    return site_of(store, cards_=cards(), models=reader_of(store))
 
 
 def source_of(store: Store) -> Source:
     """What programs read of a store."""
-    shown = cards()
-    reader = Reader(store, shown, clock=lambda: NOW)
-    return Source(reader, store, shown, lambda: NOW, models=reader_of(store), wait_s=0.2)
+    return source_over(store, cards(), models=reader_of(store), wait_s=0.2)
 
 
-def app_of(store: Store) -> tuple[gr.Blocks, dict[str, Any]]:
-    """The site of a store with its pictures, and what serves it."""
-    source = source_of(store)
-    assert source.models is not None
-    found = ModelPictures(source.models, store.public)
-    app = create_app(store, StubDesk(), cards(), clock=lambda: NOW, source=source)
-    every = [*picture_routes.routes(Pictures({}, None), found), *routes(source)]
-    return app, launch_options(None, every, source)
+def app() -> Any:
+    """The site of the models with their pictures."""
+    from tests.leaderboard.pages.serving import app_of
 
-
-def main() -> None:
-    """Serve the made-up store."""
-    port = int(sys.argv[1]) if len(sys.argv) > 1 else 7864
-    app, options = app_of(filled(int(sys.argv[2]) if len(sys.argv) > 2 else len(NAMES)))
-    app.launch(server_name="127.0.0.1", server_port=port, **options)
-
-
-if __name__ == "__main__":
-    main()
+    store = filled()
+    return app_of(store, cards(), models=reader_of(store))

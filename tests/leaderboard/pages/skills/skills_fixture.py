@@ -1,30 +1,31 @@
-"""A made-up store whose benchmarks name the same skills differently, for tests of their page.
-
-Run it to look at the pages: `python -m tests.leaderboard.pages.skills.skills_fixture [PORT]`.
-"""
+"""A made-up store whose benchmarks name the same skills differently, for tests of their page."""
 
 from __future__ import annotations
 
-import hashlib
-import sys
-from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import numpy as np
 
-from benchmarks.rows import Row
 from benchmarks.schema import Card, MeasureInfo, Scale, Selector
-from leaderboard.pages.reading import View, view_of
-from leaderboard.publication.snapshot import PATH, Published, build_snapshot, snapshot_bytes
-from leaderboard.ranking.draws import Draws, draws_files
-from leaderboard.ranking.orders import Orders
-from leaderboard.records import Cost, Kind, RunResult, Submission
+from leaderboard.pages.reading import View
+from leaderboard.publication.snapshot import Published
+from leaderboard.records import Cost, Kind, Submission
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store
-from tests.leaderboard.pages.synthetic import trust
+from tests.leaderboard.pages.synthetic import (
+    NASTY_NAME,
+    NOW,
+    card_of,
+    measured,
+    publish,
+    run_of,
+    trust,
+    view_over,
+)
+from tests.leaderboard.pages.synthetic import submission as any_submission
 
-NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-NASTY = "<img src=x onerror=alert(1)>'\"${alert(2)}{{7*7}}\u202egnp.exe"
-DRAWS, BLOCKS = 200, 40
+__all__ = ["NASTY", "NOW", "cards", "fill", "skills_view_of", "submission"]
+NASTY = NASTY_NAME
 SKILLS: dict[str, dict[str, str]] = {
     "croc": {"counting": "Counting", "spacial_relation": "Spatial Relation", "negation": "Negation"},
     "gecko": {"count": "Count", "spatial": "Spatial", "lang_complexity:complexity_negation":
@@ -55,7 +56,6 @@ def cards() -> dict[str, Card]:
 
 
 def _card(family: str) -> Card:
-    headline = Selector(measure="srcc", variant="assay" if family == "gecko" else "paper")
     measures = {
         "srcc": MeasureInfo(
             title="Spearman ρ", meaning="How far scores and ratings agree.", low=-1.0, high=1.0,
@@ -65,26 +65,33 @@ def _card(family: str) -> Card:
             title="Element accuracy", meaning="Elements told right.", low=0.0, high=1.0
         ),
     }  # fmt: skip
-    scale = Scale(chance=0.0, ceiling=0.8, ceiling_is="Agreement of people.", source="Table 3")
-    return Card(
-        name=family,
-        title=family.capitalize(),
-        family="croc" if family in {"closed", "demo"} else family,
-        summary="How far a metric agrees with people.",
-        description="What the data are.",
-        revision="2024-12-01",
-        simulated=family == "demo",
-        answers_public=family != "closed",
-        cluster="prompt",
-        headline=headline,
-        headline_scale=scale,
-        measures=measures,
-        skills=SKILLS[family],
-        links={"data": f"https://huggingface.co/datasets/someone/{family}"},
-        citation=(
-            "Doe, Roe: On Measuring: A Study. 2024. arXiv:2401.00001" if family == "croc" else ""
+    return card_of(
+        family, family.capitalize(), measures,
+        Selector(measure="srcc", variant="assay" if family == "gecko" else "paper"),
+        family="croc" if family in {"closed", "demo"} else family, simulated=family == "demo",
+        answers_public=family != "closed", skills=SKILLS[family],
+        headline_scale=Scale(
+            chance=0.0, ceiling=0.8, ceiling_is="Agreement of people.", source="Table 3"
         ),
-    )
+        links={"data": f"https://huggingface.co/datasets/someone/{family}"},
+        citation="Doe, Roe: On Measuring: A Study. 2024. arXiv:2401.00001"
+        if family == "croc" else "",
+    )  # fmt: skip
+
+
+def submission(place: int, name: str, boards: tuple[str, ...]) -> Submission:
+    """One that made an entry of that name."""
+    scored, nasty = name in SPEED, name == NASTY
+    links = {"code": "https://example.org/code", "bad": "javascript:alert(1)"}
+    return any_submission(
+        place, name, boards, kind=Kind.METRIC if scored else Kind.SCORES,
+        version=f"1.{place}" if scored else "", submitter=NASTY if nasty else "A group",
+        account="hub:ada" if place % 2 else "", same_content_as=(),
+        description=f"A made-up metric. {NASTY}" if nasty else "A made-up metric.",
+        authors=("Ada", NASTY) if nasty else (), licence="Apache-2.0" if scored else "",
+        links=links if scored else {}, trained_on=("croc",) if name == "ImageReward" else (),
+        flops_per_pair={name: FLOPS[name]} if name in FLOPS else {},
+    )  # fmt: skip
 
 
 def runs_of() -> list[Published]:
@@ -98,105 +105,40 @@ def runs_of() -> list[Published]:
     return found
 
 
-def submission(place: int, name: str, boards: tuple[str, ...]) -> Submission:
-    """One that made an entry of that name."""
-    digest = hashlib.sha256(name.encode()).hexdigest()
-    scored = name in SPEED
-    return Submission(
-        submission_id=f"made-up-{place:04d}",
-        kind=Kind.METRIC if scored else Kind.SCORES,
-        name=name,
-        version=f"1.{place}" if scored else "",
-        metrics=(name,),
-        benchmarks=boards,
-        submitter=NASTY if name == NASTY else "A group",
-        account="hub:ada" if place % 2 else "",
-        description=f"A made-up metric. {NASTY}" if name == NASTY else "A made-up metric.",
-        authors=("Ada", NASTY) if name == NASTY else (),
-        licence="Apache-2.0" if scored else "",
-        links={"code": "https://example.org/code", "bad": "javascript:alert(1)"} if scored else {},
-        trained_on=("croc",) if name == "ImageReward" else (),
-        flops_per_pair={name: FLOPS[name]} if name in FLOPS else {},
-        content_sha256=digest,
-        archive=f"uploads/{digest}.zip",
-        received_at=NOW - timedelta(hours=place + 1),
-    )
-
-
 def _run(own: Submission, board: str, rng: np.random.Generator) -> Published:
-    card = cards()[board]
-    slices: list[tuple[str, str | None, int]] = [("srcc", None, 120)]
-    for key in card.skills:
-        measure = "element_accuracy" if (board, key) == ("evalmuse", "spatial") else "srcc"
-        slices.append((measure, key, 6 if (board, key) == FEW else 40))
-    rows, draws, shares = [], [], []
+    card, values = cards()[board], []
     worth = AGAINST[2] if (board, own.name) == AGAINST[:2] else WORTH[own.name]
-    for measure, skill, clusters in slices:
-        centre = 0.8 * worth + 0.03 * rng.standard_normal()
-        sample = centre + 0.05 * rng.standard_normal(DRAWS)
-        low, high = (float(end) for end in np.quantile(sample, [0.025, 0.975]))
-        rows.append(
-            Row(
-                benchmark=board, revision="2024-12-01", metric=own.name, measure=measure,
-                value=float(centre), skill=skill, variant=card.headline.variant,
-                n_items=4 * clusters, n_clusters=clusters,
+    for skill in (None, *card.skills):
+        measure = "element_accuracy" if (board, skill) == ("evalmuse", "spatial") else "srcc"
+        values.append(
+            measured(
+                own, board, Selector(measure=measure, variant=card.headline.variant),
+                0.8 * worth + 0.03 * rng.standard_normal(), rng, skill=skill,
+                clusters=120 if skill is None else 6 if (board, skill) == FEW else 40,
                 n_missing=1 if own.name == "CLIPScore" and board == "croc" else 0,
-                ci_low=low, ci_high=high, plan="0123abcd", versions="assay 1; numpy 2",
+                plan="0123abcd", versions="assay 1; numpy 2",
             )
         )  # fmt: skip
-        noise = 0.05 * rng.standard_normal(BLOCKS) / np.sqrt(BLOCKS)
-        draws.append(sample)
-        shares.append(centre / BLOCKS + noise - noise.mean())
-    seconds = SPEED.get(own.name)
-    cost = None
-    if seconds is not None:
-        cost = Cost(
-            pairs=2000, images=800, seconds=2 * seconds, pairs_per_s=1000 / seconds, calls=63,
-            peak_memory_bytes=int((0.4 + seconds / 40) * 2**30),
-        )  # fmt: skip
-    return Published(
-        own,
-        RunResult(
-            submission_id=own.submission_id, benchmark=board, revision="2024-12-01",
-            rows=tuple(row.to_json() for row in rows), resampling_seed=7, n_resamples=DRAWS,
-            isolation=("own network namespace",) if seconds else ("scores as submitted",),
-            versions={"numpy": "2.4.6"}, cost=cost, trust=trust(board) if seconds else None,
-            judged_at=NOW - timedelta(minutes=5),
-        ),
-        Draws(np.stack(draws), np.stack(shares)),
+    if (seconds := SPEED.get(own.name)) is None:
+        return run_of(own, board, values, isolation=("scores as submitted",))
+    cost = Cost(
+        pairs=2000, images=800, seconds=2 * seconds, pairs_per_s=1000 / seconds, calls=63,
+        peak_memory_bytes=int((0.4 + seconds / 40) * 2**30),
     )  # fmt: skip
+    return run_of(own, board, values, versions={"numpy": "2.4.6"}, cost=cost, trust=trust(board))
 
 
 def fill(store: Store) -> Store:
     """Publish everything."""
-    runs = runs_of()
-    files = {PATH: snapshot_bytes(build_snapshot(runs, cards(), NOW))}
-    kept: dict[str, bytes] = {}
-    for run in runs:
-        assert run.draws is not None
-        stem = f"results/{run.submission.submission_id}/{run.result.benchmark}"
-        of_run = draws_files(stem, run.draws.resamples, run.draws.contributions)
-        (files if run.result.benchmark != "closed" else kept).update(of_run)
-    store.public.commit(files, parent=store.public.head(), message="publish")
-    store.private.commit(kept, parent=store.private.head(), message="publish")
-    return store
+    return publish(store, runs_of(), cards(), closed=("closed",))
 
 
 def skills_view_of() -> View:
     """What the pages see of it."""
-    store = fill(memory_store())
-    return view_of(build_snapshot(runs_of(), cards(), NOW), cards(), Orders(store))
+    return view_over(fill(memory_store()), cards(), runs_of())
 
 
-def main() -> None:
-    """Serve the made-up store."""
-    from leaderboard.pages.site import create_app, launch_options
-    from tests.leaderboard.pages.synthetic import StubDesk
+def app() -> Any:
+    from tests.leaderboard.pages.serving import app_of
 
-    port = int(sys.argv[1]) if len(sys.argv) > 1 else 7863
-    app = create_app(fill(memory_store()), StubDesk(), cards(), clock=lambda: NOW)
-    app.launch(server_name="127.0.0.1", server_port=port, **launch_options())
-
-
-if __name__ == "__main__":
-    main()
+    return app_of(fill(memory_store()), cards())

@@ -1,0 +1,187 @@
+"""Values by skill: a column for each, bold what the tests leave beside the best, kept in bounds."""
+
+from __future__ import annotations
+
+import re
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.stats import false_discovery_control
+
+from benchmarks.statistics.sign_flips import pair_tests
+from leaderboard.pages.boards import skill_tests
+from leaderboard.pages.boards.filters import Filters
+from leaderboard.pages.boards.heatmap import heatmap
+from leaderboard.pages.boards.query import BoardQuery, resolve
+from leaderboard.pages.boards.skill_tests import SkillTests
+from leaderboard.pages.boards.view import skills_placeholder, skills_view
+from leaderboard.pages.reading import View, view_of
+from leaderboard.ranking.cells import Cell
+from leaderboard.ranking.orders import Orders
+from leaderboard.store.memory import memory_store
+from tests.leaderboard.pages import synthetic
+from tests.leaderboard.pages.parsed import named, read
+from tests.leaderboard.pages.synthetic import SKILLS, cards, fill, keep, snapshot
+
+CARD = cards()["ratings"]
+
+
+@pytest.fixture(scope="module")
+def view() -> View:
+    return synthetic.view()
+
+
+def headline(view: View) -> tuple[Cell, ...]:
+    return view.boards["ratings"].cells(CARD.headline, None)
+
+
+def test_every_skill_has_a_column_and_every_hole_a_dash(view: View) -> None:
+    page = read(heatmap(view.boards["ratings"], CARD.headline, view))
+    named(page)
+    heads = page.texts("thead th")
+    for title in ("All skills", *SKILLS.values()):
+        assert any(head.startswith(title) for head in heads), title
+    assert [cell.text for cell in page.row("always-half").all("td")] == ["—"] * 6
+    assert "different variants" in page
+    graphs = view.boards["graphs"]
+    assert heatmap(graphs, graphs.card.headline, view) == ""
+
+
+def test_it_names_its_correction_and_marks_columns_without_tests(view: View) -> None:
+    page = read(heatmap(view.boards["ratings"], CARD.headline, view))
+    assert re.search(r"Benjamini and Hochberg.* \(\d+ tests\)", page.text)
+    assert page.texts("thead .as-note").count("not tested") == 1  # six clusters only
+
+
+def test_it_has_the_rows_of_a_filter_and_tests_them_alone(view: View) -> None:
+    def filtered(search: str) -> str:
+        return skills_view(
+            resolve(BoardQuery("ratings", filters=Filters(search)), view.boards), view
+        )
+
+    three = read(filtered("tifa,dsg,siglip"))
+    assert len(three.all("tbody tr")) == 3
+    assert "(15 tests)" in three  # three pairs in each of five tested columns
+    alone = read(filtered("tifa"))
+    assert "single metric" in alone and not alone.all(".as-best")
+
+
+def test_until_it_is_made_something_stands_in_its_place(view: View) -> None:
+    places = {
+        name: (skills_placeholder(choice), skills_view(choice, view))
+        for name in ("ratings", "graphs", "unused")
+        for choice in [resolve(BoardQuery(name), view.boards)]
+    }
+    assert all(places["ratings"]) and places["graphs"] == places["unused"] == ("", "")
+
+
+def test_bold_is_the_best_of_a_column_and_what_the_corrected_tests_leave_beside_it(
+    view: View,
+) -> None:
+    board = view.boards["ratings"]
+    columns = [headline(view)] + [
+        board.cells(next(s for s in board.selectors(skill) if s.measure == "srcc"), skill)
+        for skill in board.skills()
+    ]
+    found = view.skill_tests.columns(view.orders, CARD, columns)
+    seed = snapshot().boards["ratings"].seed
+    p_values: list[float] = []
+    keys: list[tuple[int, set[str]]] = []
+    for place, cells in enumerate(columns):
+        able = [c for c in cells if c.rank is not None]
+        if not able:
+            assert found[place].best is None
+            continue
+        shares = view.orders.slice(CARD, cells).draws.contributions
+        row = {c.entry_id: i for i, c in enumerate(cells)}
+        best = max(able, key=lambda c: c.value or 0.0)
+        assert found[place].best == best.entry_id
+        pairs = list(combinations(able, 2))
+        first, second = (
+            np.array([row[c.entry_id] for c in side]) for side in zip(*pairs, strict=True)
+        )
+        p_values += pair_tests(shares, first, second, seed).p_value.tolist()
+        keys += [
+            (place, {c.entry_id for c in pair} - {best.entry_id} if best in pair else set())
+            for pair in pairs
+        ]
+    corrected = false_discovery_control(p_values)
+    for (place, others), p in zip(keys, corrected, strict=True):
+        for entry_id in others:
+            assert found[place].corrected[entry_id] == pytest.approx(p, abs=1e-12)
+            assert found[place].as_good_as_best(entry_id) == (p >= 0.05)
+
+
+def test_a_filter_names_another_best_only_where_it_takes_the_best_away(view: View) -> None:
+    cells = headline(view)
+    every = {c.entry_id for c in cells}
+
+    def column(kept: set[str] | frozenset[str] | None = None) -> skill_tests.TestedColumn:
+        return view.skill_tests.columns(view.orders, CARD, [cells], kept)[0]
+
+    everybody = column()
+    assert everybody.best is not None
+    kept = every - {next(iter(everybody.corrected))}
+    fewer = column(kept)
+    assert fewer.best == everybody.best
+    assert set(fewer.corrected) == set(everybody.corrected) & kept
+    assert column(every - {everybody.best}).best not in {None, everybody.best}
+    nobody = column(frozenset())
+    assert (nobody.best, dict(nobody.corrected)) == (None, {})
+
+
+def test_where_the_best_has_no_contributions_nobody_else_is_called_best() -> None:
+    store = fill(memory_store())
+    keep(store, {"results/made-up-0000/ratings.influence.parquet": None})
+    bare = view_of(snapshot(), cards(), Orders(store))
+    cells = headline(bare)
+    assert cells[0].entry_id.startswith("made-up-0000")
+    column = bare.skill_tests.columns(bare.orders, CARD, [cells])[0]
+    assert (column.best, dict(column.corrected)) == (None, {})
+
+
+# What is remembered.
+
+
+@pytest.fixture(scope="module")
+def large() -> View:
+    return synthetic.view(24)
+
+
+def columns_of(view: View) -> list[tuple[Cell, ...]]:
+    board = view.boards["ratings"]
+    skills = board.skills()[:3]
+    return [board.cells(selector, skill) for skill in skills for selector in board.selectors(skill)]
+
+
+def test_many_large_columns_are_remembered_within_bounds(
+    large: View, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    columns = columns_of(large)
+    entries = len(columns[0])
+    largest = 3 * 8 * entries**2
+    monkeypatch.setattr(skill_tests, "_BYTES", largest)
+    kept = SkillTests()
+    assert len(columns) > 4 and entries > 15
+    for column in columns:
+        kept.columns(large.orders, CARD, [column])
+        assert 0 < kept.nbytes <= largest
+    free = SkillTests().columns(large.orders, CARD, columns)
+    assert kept.columns(large.orders, CARD, columns) == free
+    # One column larger than all that is kept is tested all the same.
+    monkeypatch.setattr(skill_tests, "_BYTES", 10)
+    none = SkillTests()
+    (found,) = none.columns(large.orders, CARD, columns[:1])
+    assert none.nbytes == 0 < found.n_tests
+    assert all(np.isfinite(list(found.corrected.values())))
+
+
+def test_what_is_counted_is_what_is_held(large: View) -> None:
+    kept, columns = SkillTests(), columns_of(large)
+    kept.columns(large.orders, CARD, columns)
+    matrices = sum(8 * len(column) ** 2 for column in columns)
+    assert matrices <= kept.nbytes <= 2 * matrices
+    before = kept.nbytes
+    kept.columns(large.orders, CARD, columns, [columns[0][0].entry_id])
+    assert kept.nbytes == before  # A filter needs no tests of its own.

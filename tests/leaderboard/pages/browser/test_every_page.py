@@ -1,0 +1,211 @@
+"""Every page on a phone and a desk, in light and dark: it fits, is quiet, and can be used by all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from leaderboard.pages.page import all_pages
+from leaderboard.pages.shown.addresses import (
+    compare_address,
+    items_address,
+    metric_address,
+    model_address,
+    model_pair_address,
+    models_address,
+    prompt_address,
+    seeds_address,
+)
+from tests.leaderboard.pages.conftest import Opener
+from tests.leaderboard.pages.items.looked_at import LACKS, NOISY, RIGHT, TURNED, entry_id
+from tests.leaderboard.pages.models.made_up import EMPTY, HOSTILE_ID, IDS, JUDGES, SET
+from tests.leaderboard.pages.skills.skills_fixture import NASTY
+from tests.tiers import all_slow_but_one
+
+pytestmark = pytest.mark.browser
+Sites = Callable[[str], str]
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+SETTLED_MS = 400
+"""Time for late requests and errors to show. The network is never idle: Gradio holds a stream."""
+PAGES: dict[str, dict[str, str]] = {
+    "boards": {
+        **{page.path: "h1" for page in all_pages()},
+        "skills?skill=spatial&ratings=simulated": "#as-cost-chart .js-plotly-plot .main-svg",
+        "boards?benchmark=ratings&columns=plcc~paper&search=s":
+            "td.as-c-more[data-label='Pearson r']",
+        metric_address(entry_id(NOISY)): ".as-m-boards",
+        items_address("ratings", a=entry_id(NOISY), b=entry_id(RIGHT)): ".as-case",
+        items_address("ratings", a=entry_id(LACKS), case="p3"): ".as-case",
+        compare_address("ratings", *map(entry_id, (RIGHT, NOISY, TURNED))):
+            "h2:has-text('Agreement')",
+        compare_address("ratings", entry_id(10), entry_id(0)): ".as-verdict",
+    },
+    "skills": {
+        "skills?skill=counting": ".as-part", metric_address("made-up-0002/SigLIP-2"): "#hub",
+    },
+    "models": {
+        models_address(): "#judges",
+        models_address(SET, skill="count", words="box", judge=JUDGES[1], models=",".join(IDS[:3])):
+            "#board",
+        models_address(EMPTY): ".as-empty",
+        model_address(IDS[0]): "#images img",
+        model_address(IDS[2], skill="count"): "#images .as-tile",
+        model_pair_address(SET, IDS[0], IDS[1], skill="count"): "#deciding",
+        prompt_address(SET, HOSTILE_ID): ".as-tile img",
+        seeds_address(SET, judge=JUDGES[2]): ".as-bump",
+    },
+    "moved": {"moved?benchmark=ratings": ".as-moved tbody tr"},
+}  # fmt: skip
+"""Pages of each site, those with something chosen in them too, and what shows they are complete."""
+OVERFLOWING = """() => [...document.querySelectorAll('.as-board td:not(.as-c-axis), .as-queue td,'
+    + '#board td, #board dd, .as-page figcaption')]
+  .filter(cell => getComputedStyle(cell).display !== 'none' && cell.scrollWidth > cell.clientWidth + 1)
+  .map(cell => cell.textContent)"""
+"""Cells whose content runs into the next one."""
+UNFOLD = "document.querySelectorAll('.as-page details').forEach(d => d.open = true)"
+FOCUSED = """() => {
+  const at = document.activeElement, style = getComputedStyle(at);
+  const seen = style.outlineStyle !== 'none' || style.boxShadow !== 'none';
+  return [at.tagName, at.getAttribute('href') ?? at.getAttribute('aria-label') ?? at.id, seen];
+}"""
+"""What has the focus, and whether that is drawn."""
+
+
+def broken_rules(page: Page) -> list[str]:
+    """Each rule that is broken, with the first element that does."""
+    options = {"resultTypes": ["violations"], "runOnly": {"type": "tag", "values": RULES}}
+    found = Axe().run(page, options=options).response["violations"]
+    return [f"{rule['id']}: {rule['nodes'][0]['html'][:200]}" for rule in found]
+
+
+def foreign(address: str, site: str) -> list[str]:
+    parts = urlsplit(address)
+    own = parts.scheme in {"data", "blob"} or parts.netloc == urlsplit(site).netloc
+    return [] if own else [f"asked {address}"]
+
+
+def wrong(page: Page, width: int, scheme: str, path: str) -> list[str]:
+    """All that is wrong with a page that is open."""
+    found = [*broken_rules(page), *(f"overflows: {one}" for one in page.evaluate(OVERFLOWING))]
+    if page.evaluate("document.documentElement.scrollWidth") > width:
+        found.append("wider than the screen")
+    if page.evaluate("document.body.classList.contains('dark')") is not (scheme == "dark"):
+        found.append("the other scheme")
+    if page.locator("h1").count() != 1 or not page.locator("html").get_attribute("lang"):
+        found.append("not one heading, or no language")
+    if page.locator("img[src=x], a[href^=javascript]").count():
+        found.append("markup of a stranger")
+    known = {one.path: one.title for one in all_pages()}
+    if known.get(path, "") not in page.title():
+        found.append(f"says it is {page.title()}")
+    return [f"{path}: {one}" for one in found]
+
+
+@pytest.mark.parametrize(
+    ("site", "width", "scheme"),
+    all_slow_but_one(
+        [(site, *view) for site in ("moved", "boards", "skills", "models")
+         for view in ((1280, "light"), (390, "light"), (1280, "dark"), (390, "dark"))]
+    ),
+)  # fmt: skip
+def test_every_page_fits_is_quiet_asks_nobody_else_and_breaks_no_rule(
+    sites: Sites, browser: Browser, site: str, width: int, scheme: str
+) -> None:
+    address = sites(site)
+    page = browser.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)  # type: ignore[arg-type]
+    problems: list[str] = []
+    page.on("console", lambda m: problems.append(m.text) if m.type == "error" else None)
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("dialog", lambda dialog: problems.append(dialog.message))
+    page.on("request", lambda request: problems.extend(foreign(request.url, address)))
+    for path, shown in PAGES[site].items():
+        page.goto(f"{address}{path}")
+        expect(page.locator(shown).first).to_be_visible()
+        page.wait_for_timeout(SETTLED_MS)
+        if site == "models":
+            page.evaluate(UNFOLD)
+        problems += wrong(page, width, scheme, path)
+        # `innerWidth` grows with content that does not fit, so the navigation is asked as well.
+        expect(page.locator(".as-nav summary", has_text="About")).to_be_in_viewport()
+    page.close()
+    assert problems == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("site", "path"),
+    [("boards", "boards?benchmark=ratings"), ("models", models_address()),
+     ("models", model_address(IDS[2])), ("models", prompt_address(SET, HOSTILE_ID))],
+)  # fmt: skip
+def test_a_hostile_name_is_shown_as_it_was_typed(
+    sites: Sites, open_page: Opener, site: str, path: str
+) -> None:
+    page = open_page(f"{sites(site)}{path}")
+    visible = NASTY.replace("\u202e", "")
+    expect(page.locator("h1, .as-name, .as-prompt", has_text=visible).first).to_be_visible()
+
+
+def test_a_link_opens_its_view_and_choosing_changes_the_address(
+    sites: Sites, open_page: Opener
+) -> None:
+    page = open_page(f"{sites('boards')}boards?benchmark=ratings&skill=counting&measure=srcc~paper")
+    expect(page.locator(".as-notice", has_text="is not reported for Counting")).to_be_visible()
+    page.get_by_label("Benchmark", exact=True).click()
+    page.get_by_role("option", name="Error graphs").click()
+    expect(page.locator("h1")).to_have_text("Error graphs")
+    page.wait_for_url(re.compile(r"/boards\?benchmark=graphs&measure=rank~paper~all$"))
+    page.reload()
+    expect(page.locator("h1")).to_have_text("Error graphs")
+    expect(page.get_by_label("Download CSV", exact=True)).to_have_attribute(
+        "href", "./v1/boards/graphs?benchmark=graphs&measure=rank~paper~all&format=csv"
+    )
+
+
+# By keyboard.
+
+
+@pytest.mark.slow
+def test_the_keyboard_alone_reaches_the_first_metric_and_shows_where_it_is(
+    sites: Sites, open_page: Opener
+) -> None:
+    page = open_page(f"{sites('boards')}boards")
+    expect(page.locator(".as-board").first).to_be_visible()
+    passed: list[tuple[str, str, bool]] = []
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        passed.append(tuple(page.evaluate(FOCUSED)))
+    assert any(tag == "A" and where and where.endswith("boards") for tag, where, _ in passed)
+    assert any(tag == "INPUT" and where == "Benchmark" for tag, where, _ in passed)
+    assert [one for one in passed if not one[2] and one[0] != "BODY"] == []
+
+
+@pytest.mark.slow
+def test_the_current_page_is_marked_and_groups_open_and_close_by_keyboard(
+    sites: Sites, open_page: Opener
+) -> None:
+    for path, name in (("", "Overview"), ("queue", "Queue"), ("boards?benchmark=graphs", "Boards")):
+        page = open_page(f"{sites('boards')}{path}", width=390)
+        expect(page.locator(".as-nav a[aria-current=page]")).to_have_text(name)
+        for landmark in ("banner", "main", "contentinfo"):
+            expect(page.get_by_role(landmark)).to_have_count(1)
+        assert page.locator("main .as-nav").count() == 0
+    page.keyboard.press("Tab")
+    skip = page.get_by_role("link", name="Skip to the content")
+    expect(skip).to_be_focused()
+    expect(skip).to_be_in_viewport()
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_be_focused()
+    assert "/boards?benchmark=graphs" in page.url
+    about = page.locator(".as-nav summary", has_text="About")
+    about.focus()
+    page.keyboard.press("Enter")
+    link = page.locator(".as-nav").get_by_role("link", name="About", exact=True)
+    expect(link).to_be_in_viewport()
+    page.keyboard.press("Escape")
+    expect(link).to_be_hidden()
+    expect(about).to_be_focused()

@@ -1,0 +1,296 @@
+"""The page of one metric: its rows, its data, what it copies, and what it says of who is gone."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from urllib.parse import quote
+
+import numpy as np
+import pytest
+import yaml
+from huggingface_hub import parse_eval_result_entries
+from pydantic import ValidationError
+
+from benchmarks.registry import load_registry
+from leaderboard.ledger.ledger import Ledger
+from leaderboard.pages.boards.columns import FLOPS as FLOPS_COLUMN
+from leaderboard.pages.boards.columns import columns_of, values_of
+from leaderboard.pages.metric.citation import benchmark_bibtex, latex
+from leaderboard.pages.metric.hub_results import HubResults, dataset_of, hub_results
+from leaderboard.pages.metric.metric_page import shown_page
+from leaderboard.pages.metric.query import MetricQuery, Shown, Unknown, resolve
+from leaderboard.pages.metric.results import on_boards, profile
+from leaderboard.pages.page import Context
+from leaderboard.pages.shown.copying import root_of
+from leaderboard.pages.shown.downloads import metric_data
+from leaderboard.pages.shown.flops import gigaflops_text
+from leaderboard.publication.entries import Entry, entries_of
+from leaderboard.records import Event, Submission
+from leaderboard.states import State
+from leaderboard.store.memory import memory_store
+from tests.leaderboard.api.asking import asking
+from tests.leaderboard.pages import synthetic
+from tests.leaderboard.pages.parsed import Node, harmless, named, read
+from tests.leaderboard.pages.skills.skills_fixture import (
+    FLOPS,
+    NASTY,
+    NOW,
+    SKILLS,
+    WORTH,
+    cards,
+    fill,
+    runs_of,
+    submission,
+)
+from tests.leaderboard.pages.synthetic import event, publish, site_of
+
+GOLDEN = Path(__file__).with_name("golden")
+SIGLIP, WITHDRAWN = "made-up-0002/SigLIP-2", "made-up-0040/Withdrawn-1"
+PRIVATE = "private-0123456789"
+STRANGER = f"made-up-{list(WORTH).index(NASTY):04d}/{NASTY}"
+
+
+def _events(*path: State) -> list[Event]:
+    off = {State.WITHDRAWN, State.HIDDEN}
+    whole = (State.RECEIVED, State.QUEUED, State.CLAIMED, State.SCORING, State.SCORED,
+             State.JUDGING, *path)  # fmt: skip
+    return [
+        event(state, at=NOW + timedelta(seconds=k), by="ada",
+              reason="Because of a mistake." if state in off else "")
+        for k, state in enumerate(whole)
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def context() -> Context:
+    store = fill(memory_store())
+    ledger = Ledger(store)
+    for place, name, path in (
+        (2, "SigLIP-2", [State.PUBLISHED]), (list(WORTH).index(NASTY), NASTY, [State.PUBLISHED]),
+        (40, "Withdrawn-1", [State.PUBLISHED, State.WITHDRAWN]),
+        (41, "Rude name", [State.PUBLISHED, State.HIDDEN]),
+    ):  # fmt: skip
+        boards = ("croc",) if place >= 40 else tuple(SKILLS)
+        ledger.receive(submission(place, name, boards), b"upload", _events(*path))
+    secret = submission(42, "Secret-name", ("croc",))
+    secret = secret.model_copy(update={"private": True, "submission_id": PRIVATE})
+    ledger.receive(secret, b"upload", _events()[:2])
+    return site_of(store, cards_=cards())
+
+
+def html_of(context: Context, entry_id: str = SIGLIP, search: str = "") -> str:
+    html = shown_page(context, MetricQuery(entry_id, search), "")
+    harmless(html)
+    return html
+
+
+def page_of(context: Context, entry_id: str = SIGLIP, search: str = "") -> Node:
+    return read(html_of(context, entry_id, search))
+
+
+def shown(context: Context, entry_id: str = SIGLIP) -> Shown:
+    found = resolve(MetricQuery(entry_id), context.reader.view(), context.reader.statuses())
+    assert isinstance(found, Shown)
+    return found
+
+
+# Results and data.
+
+
+def test_every_published_row_is_on_the_page(context: Context) -> None:
+    view = context.reader.view()
+    boards = on_boards(shown(context, "made-up-0002"), view)  # Its one entry is found.
+    assert [one.card.name for one in boards] == list(SKILLS)
+    for one in boards:
+        direct = {
+            cell
+            for selector in one.board.every_selector()
+            for skill in (None, *one.board.skills())
+            for cell in one.board.cells(selector, skill)
+            if cell.entry_id == SIGLIP
+        }
+        assert set(one.cells) == direct and len(direct) == 1 + len(SKILLS[one.card.name])
+        assert one.headline in one.cells
+
+
+def test_the_page_shows_trust_cost_records_and_provenance(context: Context) -> None:
+    page = page_of(context)
+    named(page)
+    for words in ("every check", "Peak memory", "Apache-2.0", "0123abcd", "assay 1; numpy 2",
+                  "Pairs/s", "own network namespace"):  # fmt: skip
+        assert words in page, words
+    assert "https://example.org/code" in page.links()
+    assert "<img src=x" in page_of(context, STRANGER).text
+
+
+def test_the_data_are_all_rows_of_the_page_those_of_other_submissions_too(
+    context: Context,
+) -> None:
+    for entry_id in (SIGLIP, STRANGER):
+        assert page_of(context, entry_id).links("./v1/", "a[download]") == [
+            f"./v1/entries/{quote(entry_id)}?elsewhere=1&format={kind}"
+            for kind in ("csv", "parquet", "json")
+        ]
+    assert not page_of(context, WITHDRAWN).all("a[download]")
+    rng = np.random.default_rng(3)
+    runs = [
+        synthetic.published(synthetic.submission(place, "Twice", (name,)), name, 2, rng)
+        for place, name in ((9, "ratings"), (13, "graphs"))
+    ]
+    api = asking(publish(memory_store(), runs, synthetic.cards()), synthetic.cards())
+    view = api.source.reader.view()
+    one = resolve(MetricQuery("made-up-0009/Twice"), view, ())
+    assert isinstance(one, Shown)
+    address = metric_data(one.entry.entry_id).removeprefix(".")
+    names = ("measure", "variant", "split", "facet", "skill", "value", "ci_low", "entry_id")
+    rows = api.table(address)["rows"]
+    assert [(row["benchmark"], *(row[n] for n in names)) for row in rows] == [
+        (board.card.name, *(getattr(cell, n) for n in names))
+        for board in on_boards(one, view)
+        for cell in board.cells
+    ]
+    assert {row["entry_id"] for row in rows} == {"made-up-0009/Twice", "made-up-0013/Twice"}
+    own = api.table(address.partition("?")[0])["rows"]
+    assert {(row["entry_id"], row["benchmark"]) for row in own} == {
+        ("made-up-0009/Twice", "ratings")
+    }
+    assert api.refused(address.replace("=1", "=2"), 400) == "bad_query"
+
+
+def test_the_profile_is_rescaled_beside_median_and_best(context: Context) -> None:
+    view = context.reader.view()
+    rows = profile(on_boards(shown(context), view), view)
+    titles = [row.skill for row in rows]  # Those of one name stand together.
+    assert titles[:5] == ["Counting"] * 5 and titles == sorted(titles, key=titles.index)
+    row = next(r for r in rows if (r.skill, r.on.name) == ("Counting", "gecko"))
+    board = view.boards["gecko"]
+    cells = board.cells(board.selectors("count")[0], "count")
+    values = sorted((cell.value or 0.0) / 0.8 for cell in cells)
+    assert row.best == pytest.approx(values[-1])
+    assert row.median == pytest.approx((values[3] + values[4]) / 2)
+    assert row.own.value == pytest.approx((row.cell.value or 0.0) / 0.8)
+
+
+# FLOPs that authors declare: never as measured.
+
+
+def test_an_entry_has_the_flops_its_submission_declares_of_its_metric(context: Context) -> None:
+    view = context.reader.view()
+    assert {e.metric: e.flops_per_pair for e in view.entries.values() if e.flops_per_pair} == FLOPS
+    run = runs_of()[0]
+    two = run.submission.model_copy(update={"metrics": ("a", "b"), "flops_per_pair": {"b": 7e9}})
+    found = entries_of(two, [run.result]).values()
+    assert [entry.flops_per_pair for entry in found] == [None, 7e9]
+    kept = next(iter(view.entries.values())).model_dump(mode="json")
+    del kept["flops_per_pair"]  # As it was written before there were any.
+    assert Entry.model_validate(kept).flops_per_pair is None
+    for flops in (0.0, -1.0, float("inf"), float("nan")):
+        for model, own in ((Submission, {**run.submission.model_dump(), "flops_per_pair": {"m": flops}}),
+                           (Entry, {**kept, "flops_per_pair": flops})):  # fmt: skip
+            with pytest.raises(ValidationError, match="flops_per_pair"):
+                model.model_validate(own)
+    board = view.boards["croc"]
+    (column,) = columns_of(board, [FLOPS_COLUMN])
+    costs = values_of(board, column, view.entries).costs
+    assert "declared" in column.title and "not measured" in column.meaning
+    assert {view.entries[name].metric: value for name, value in costs.items()} == pytest.approx(
+        {name: flops / 1e9 for name, flops in FLOPS.items()}
+    )
+
+
+@pytest.mark.parametrize(
+    ("metric", "said"),
+    [("CLIPScore", "16.0 GFLOPs, declared"), ("PickScore", "not declared"),
+     ("Closed-API", "800,000 GFLOPs")],  # It was not run, but its authors say what it took.
+)  # fmt: skip
+def test_the_page_says_declared_or_not_declared(context: Context, metric: str, said: str) -> None:
+    entries = context.reader.view().entries
+    (entry_id,) = (e for e, one in entries.items() if one.metric == metric)
+    assert said in page_of(context, entry_id)
+    values = (1e-9, 0.5, 1e12)
+    assert [gigaflops_text(value).split()[0] for value in values] == [
+        "1.0e-09", "0.50", "1,000,000,000,000"
+    ]  # fmt: skip
+
+
+# Gone and unknown.
+
+
+def test_a_withdrawn_metric_says_what_became_of_it_and_a_hidden_one_is_not_named(
+    context: Context,
+) -> None:
+    page = page_of(context, WITHDRAWN)
+    assert all(words in page for words in ("Withdrawn-1", "withdrawn", "a mistake."))
+    page = page_of(context, "made-up-0041/Rude name")
+    assert "hidden" in page and "Rude name" not in page
+
+
+def test_a_private_submission_is_as_if_it_did_not_exist(context: Context) -> None:
+    statuses = context.reader.statuses()
+    assert PRIVATE in [s.submission.submission_id for s in statuses]
+    for metric in ("", "/Secret-name", "/"):
+        found = resolve(MetricQuery(PRIVATE + metric), context.reader.view(), statuses)
+        assert isinstance(found, Unknown)
+    there, nowhere = (html_of(context, f"{one}/Secret-name").replace(one, "")
+                      for one in (PRIVATE, "private-0123456788"))  # fmt: skip
+    assert there == nowhere
+
+
+def test_an_unknown_id_offers_a_search_and_names_that_fit(context: Context) -> None:
+    page = page_of(context, "no-such-thing/SigLIP")
+    assert page.all("[role=search]") and f"./metric?id={SIGLIP}" in page.links()
+    assert "No metric" in page_of(context, "", "zzzz")
+    assert "<b>x" in page_of(context, "<b>x").text
+
+
+# What is copied.
+
+
+def for_the_hub(context: Context, entry_id: str, address: str = "") -> HubResults:
+    one = shown(context, entry_id)
+    boards = on_boards(one, context.reader.view())
+    return hub_results(one.entry, [(b.card, b.headline) for b in boards if b.headline], address)
+
+
+def test_the_metadata_for_the_hub_is_the_golden_file(context: Context) -> None:
+    ready = for_the_hub(context, SIGLIP, "https://example.org/metric?id=x")
+    assert ready.content == (GOLDEN / "eval_results.yaml").read_text(encoding="utf-8")
+    assert list(ready.left_out) == ["Demo"]
+    assert dataset_of(cards()["croc"].model_copy(update={"links": {}})) is None
+
+
+def test_the_hub_client_reads_the_metadata_back(context: Context) -> None:
+    ready = for_the_hub(context, STRANGER)
+    entries = parse_eval_result_entries(yaml.safe_load(ready.content))
+    assert [entry.dataset_id for entry in entries] == [
+        f"someone/{name}" for name in ("croc", "gecko", "evalmuse", "closed")
+    ]
+    assert all(isinstance(entry.value, float) for entry in entries)
+    assert "\u202e" not in ready.content
+
+
+def test_citations_are_taken_apart_and_no_name_ends_a_field() -> None:
+    bibtex = benchmark_bibtex(load_registry()["croc_hum"].card)
+    for field in ("author = {Leiter and Asano and Keuper and Eger}", "eprint = {2505.11314}",
+                  "title = {{CROC: Evaluating and Training T2I Metrics"):  # fmt: skip
+        assert field in bibtex
+    for name, benchmark in load_registry().items():
+        text = benchmark_bibtex(benchmark.card)
+        assert text.count("{") == text.count("}"), name
+        assert benchmark.card.simulated or "author = {" in text or "note = {" in text
+    assert latex("a}b{\\x%\u202e") == r"a\textbraceright{}b\textbraceleft{}\textbackslash{}x\%"
+    # BibTeX counts braces, those with a backslash before them too.
+    made = latex("x}, url = {https://example.org/elsewhere}, note = {y")
+    depths = np.cumsum([{"{": 1, "}": -1}.get(char, 0) for char in made])
+    assert depths.min() >= 0 and depths[-1] == 0
+
+
+@pytest.mark.parametrize(
+    ("headers", "root"),
+    [({"host": "board.example.org:80"}, "http://board.example.org:80/"),
+     ({"host": "x", "x-forwarded-proto": "https"}, "https://x/"), ({"host": "x/<b>"}, ""),
+     ({"host": "x", "x-forwarded-proto": "javascript"}, "")],
+)  # fmt: skip
+def test_the_address_is_taken_from_plain_headers_only(headers: dict[str, str], root: str) -> None:
+    assert root_of(headers) == root

@@ -1,0 +1,271 @@
+"""What all pages share: text and figures, axes and charts, whose an entry is, and its flags."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmarks.registry import load_registry
+from benchmarks.schema import ScoreTable
+from leaderboard.desk import UNNAMED
+from leaderboard.pages.boards.filters import Filters
+from leaderboard.pages.boards.query import BoardQuery, resolve
+from leaderboard.pages.boards.view import board_view
+from leaderboard.pages.compare.query import CompareQuery, opponents
+from leaderboard.pages.compare.view import compare_view
+from leaderboard.pages.index.base import index_base
+from leaderboard.pages.index.csv import index_csv
+from leaderboard.pages.index.marks import Strips
+from leaderboard.pages.index.query import IndexQuery, resolve_index
+from leaderboard.pages.index.view import index_view
+from leaderboard.pages.overview.lately import lately
+from leaderboard.pages.overview.standings import leader_cards, matrix
+from leaderboard.pages.queue.table import queue_table
+from leaderboard.pages.reading import View
+from leaderboard.pages.shown.charts import Series, decade_ticks, said, scatter
+from leaderboard.pages.shown.csv_export import board_csv
+from leaderboard.pages.shown.flags import (
+    MEANINGS,
+    SAME_CONTENT,
+    SAME_SCORES,
+    TEMPLATE,
+    flags_of,
+    same,
+)
+from leaderboard.pages.shown.identities import Identity, latest_entries
+from leaderboard.pages.shown.marks import axis_for, ticks, whisker
+from leaderboard.pages.shown.markup import clean, number, text
+from leaderboard.pages.shown.measures import VARIANTS
+from leaderboard.pages.shown.signatures import signature
+from leaderboard.pages.trust.cards import trust_page
+from leaderboard.publication.snapshot import Entry
+from leaderboard.ranking.cells import Cell
+from leaderboard.records import Status
+from leaderboard.states import State
+from tests.leaderboard.pages import synthetic
+from tests.leaderboard.pages.index.index_fixture import index_view_of
+from tests.leaderboard.pages.parsed import Node, harmless, read
+from tests.leaderboard.pages.synthetic import (
+    ACCOUNTS,
+    COPIED,
+    METRICS,
+    NASTY,
+    NOW,
+    SAME,
+    UNSANDBOXED,
+    cards,
+    submission,
+)
+
+LOOSE = "unsandboxed"
+MET = {SAME_CONTENT: COPIED, SAME_SCORES: SAME, LOOSE: UNSANDBOXED}
+"""Flags of entries of the made-up store, and whose."""
+
+
+# Text, figures and drawings.
+
+
+def test_what_cannot_be_seen_is_dropped_and_figures_have_a_true_minus() -> None:
+    assert clean("ρ 指标 é\u202e\u2066\x00\x1b\ufeff") == "ρ 指标 é"
+    assert (clean("a\r\nb\tc"), clean("a\r\nb\tc", lines=True)) == ("a b c", "a\nb\tc")
+    assert text("x" * 100, limit=10) == "xxxxxxxxx…"
+    values = (-0.5, -0.0001, None, math.nan)
+    assert [number(value) for value in values] == ["−0.500", "0.000", "—", "—"]
+    shown = said("<a href='https://x'>$x$</a>\u202e")  # In a chart.
+    assert not set("<$\u202e") & set(shown)
+
+
+def cell(value: float | None) -> Cell:
+    none = dict.fromkeys(("variant", "split", "facet", "skill", "ci_low", "ci_high", "rank",
+                          "rank_low", "rank_high"))  # fmt: skip
+    return Cell.model_validate({"entry_id": "e", "measure": "srcc", "value": value, "n_items": 9,
+                                "n_clusters": 9, "n_missing": 0, "note": "", **none})  # fmt: skip
+
+
+def test_an_axis_holds_all_values_and_chance_also_of_equal_values_or_none() -> None:
+    axis = axis_for([cell(0.4), cell(-0.2)], chance=0.5)
+    assert axis.low < -0.2 and axis.high > 0.5
+    assert 0 < axis.at(-0.2) < axis.at(0.5) < 100
+    assert ticks(-0.2, 0.5) == (-0.2, 0.0, 0.2, 0.4)
+    assert read(whisker(cell(None), axis)).all("[aria-label=no value]")
+    assert axis_for([cell(0.3)], None).at(0.3) == pytest.approx(50) and axis_for([], None).ticks
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "places"),
+    [(1.92, 22.0, [1, 2, 5, 10, 20, 50]), (5.0, 5.0, [5]), (9.9, 10.1, [5, 10, 20]),
+     (0.03, 0.04, [0.02, 0.05])],
+)  # fmt: skip
+def test_ticks_of_a_log_axis_enclose_all_places(
+    low: float, high: float, places: list[float]
+) -> None:
+    assert decade_ticks(low, high) == places
+
+
+@pytest.mark.parametrize(
+    ("places", "shown"),
+    [((2.0, 180.0), ["2", "5", "10", "20", "50", "100", "200"]),
+     ((0.001, 40_000.0), ["0.001", "0.01", "0.1", "1", "10", "100", "1,000", "10,000"]),
+     ((), None)],
+)  # fmt: skip
+def test_ticks_say_whole_numbers_and_many_decades_their_powers_only(
+    places: tuple[float, ...], shown: list[str] | None
+) -> None:
+    n = len(places)
+    of = Series("all", places, [0.5] * n, [math.nan] * n, [math.nan] * n, ["x"] * n, "#000000",
+                "circle")  # fmt: skip
+    axis = scatter([of] if places else [], x="Seconds", y="Mean", log_x=True).layout.xaxis
+    assert axis.type == "log" and (axis.ticktext and list(axis.ticktext)) == shown
+    if shown:
+        assert list(axis.tickvals) == [float(one.replace(",", "")) for one in shown]
+
+
+HERE = [*("demo_croc", "demo_ts2", "demo_evalmuse", "demo_gecko")]
+FROM_DATA = [pytest.param(name, marks=pytest.mark.paper) for name in ("tifa160", "genai_527")]
+
+
+@pytest.mark.parametrize("name", [*HERE, *FROM_DATA])
+def test_every_variant_that_a_protocol_emits_is_named(
+    name: str, request: pytest.FixtureRequest
+) -> None:
+    data: Path | None = None if name in HERE else request.getfixturevalue("assay_data")
+    benchmark = load_registry()[name]
+    answers = benchmark.answers(data)
+    scores = np.random.default_rng(0).normal(size=len(answers.pair_ids))
+    table = ScoreTable(pd.DataFrame({"m": scores}, index=list(answers.pair_ids)))
+    rows = benchmark.evaluate(table, answers, n_resamples=2).rows
+    assert {row.variant for row in rows} - {None} <= set(VARIANTS)
+
+
+# Whose an entry is.
+
+
+@pytest.fixture(scope="module")
+def view() -> View:
+    return synthetic.view()
+
+
+def entry_at(view: View, place: int) -> Entry:
+    return view.entries[f"made-up-{place:04d}/{METRICS[place]}"]
+
+
+def board(view: View, benchmark: str = "ratings") -> Node:
+    return read(board_view(resolve(BoardQuery(benchmark), view.boards), view))
+
+
+def accounts(row: Node) -> list[str]:
+    return row.texts(".as-account")
+
+
+def with_flags(view: View, entry_id: str, **flags: object) -> View:
+    changed = view.entries[entry_id].model_copy(update=flags)
+    return replace(view, entries={**view.entries, entry_id: changed})
+
+
+@pytest.mark.parametrize(
+    ("signed", "account", "shown"),
+    [("A group", "hub:ada", "A group hub:ada"), ("ada", "hub:ada", "hub:ada"),
+     ("", "hub:ada", "hub:ada"), ("hub:root", "hub:ada", "hub:root hub:ada"),
+     ("A group", "", "A group"), ("Assay", "assay:assay", "Assay")],
+)  # fmt: skip
+def test_the_account_stands_with_a_signature(signed: str, account: str, shown: str) -> None:
+    page = read(signature(signed, account))
+    assert page.text == shown
+    assert accounts(page) == ([account] if account.startswith("hub:") else [])
+    harmless(signature(NASTY, NASTY))
+
+
+def test_every_place_that_shows_an_entry_says_whose_it_is(view: View) -> None:
+    page, account = board(view), ACCOUNTS[COPIED]
+    row = page.row(METRICS[COPIED])
+    assert accounts(row) == [account] and f"A group ({account})" in row
+    assert not accounts(page.row(METRICS[0])) and "assay:assay" not in page
+    pair = opponents(CompareQuery(BoardQuery("ratings"), entry_at(view, COPIED).entry_id,
+                                  entry_at(view, 0).entry_id), view)  # fmt: skip
+    choice = resolve(BoardQuery("ratings"), view.boards)
+    cells = [cell for of_slice in choice.slices() for cell in of_slice]
+    own = submission(COPIED, "grey", ("ratings",))
+    status = Status(submission=own, state=State.QUEUED, since=NOW, by="w")
+    for html in (
+        matrix(view), compare_view(pair, view), trust_page(view.entries.values(), cards()),
+        lately(view, (), (), NOW, 50), board_csv(cells, view.entries, choice.board),
+        queue_table([status], [], {}, NOW),
+        leader_cards(with_flags(view, entry_at(view, 0).entry_id, account=account)),
+    ):  # fmt: skip
+        assert account in html
+    kept = Filters(search=account).kept(view.entries, view.entries, cards()["ratings"])
+    assert kept == {entry_at(view, COPIED).entry_id}
+
+
+def test_the_same_signature_of_another_account_is_another_metric(view: View) -> None:
+    mine = entry_at(view, 0)
+    theirs = mine.model_copy(update={"entry_id": "x/y", "account": "hub:eve"})
+    assert Identity.of(mine) != Identity.of(theirs)
+    assert len(latest_entries([mine, theirs])) == 2
+    assert Identity.of(mine.model_copy(update={"account": "assay:assay"})) == Identity.of(mine)
+
+
+def test_the_index_says_whose_a_metric_is_and_what_is_flagged() -> None:
+    found = index_view_of()
+    entry_id = next(e for e, entry in found.entries.items() if entry.metric == "BLIP2-ITM")
+    flags = {"ratings": ("sent-0001",)}
+    changed = with_flags(found, entry_id, account="hub:ada", same_scores_as=flags)
+    base = index_base(changed)
+    choice = resolve_index(IndexQuery("", ""), base.boards, base.left_out)
+    page = read(index_view(base, Strips.of(base), choice))
+    assert "hub:ada" in accounts(page.row("BLIP2-ITM")) and MEANINGS[SAME_SCORES] in page
+    assert page.links("./queue") == ["./queue?submission=sent-0001"]
+    assert "hub:ada" in index_csv(base, choice, changed.entries)
+
+
+# Flags.
+
+
+def flagged(page: Node, flag: str) -> list[str]:
+    return [row.names[0] for row in page.one("table").all("tr") if flag in row.texts("span")]
+
+
+def test_flags_stand_on_the_rows_they_are_about_and_are_explained_where_met(view: View) -> None:
+    page = board(view)
+    for flag, place in MET.items():
+        assert flagged(page, flag) == [METRICS[place]]
+        assert MEANINGS[flag] in page
+    for place, other in ((COPIED, 0), (SAME, 2)):
+        links = page.row(METRICS[place]).links("./queue")
+        assert links == [f"./queue?submission=made-up-{other:04d}"]
+    graphs, tiny = board(view, "graphs"), board(view, "tiny")
+    assert [MEANINGS[flag] in graphs for flag in MET] == [True, False, False]
+    assert not any(MEANINGS[flag] in tiny for flag in (SAME_SCORES, LOOSE))
+    assert not flagged(page, TEMPLATE)
+    template = board(with_flags(view, entry_at(view, 0).entry_id, template="plain"))
+    assert flagged(template, TEMPLATE) == [METRICS[0]] and MEANINGS[TEMPLATE] in template
+
+
+def test_overview_comparison_and_trust_page_have_the_flags_too(view: View) -> None:
+    shown = read(matrix(view))
+    assert flagged(shown, LOOSE) == [METRICS[UNSANDBOXED]] and MEANINGS[LOOSE] in shown
+    a, b = (entry_at(view, place).entry_id for place in (COPIED, SAME))
+    pair = opponents(CompareQuery(BoardQuery("ratings"), a, b), view)
+    compared = read(compare_view(pair, view))
+    assert SAME_SCORES in compared.texts("span") and MEANINGS[SAME_CONTENT] in compared
+    trust = read(trust_page(view.entries.values(), cards()))
+    assert set(MET) <= set(trust.texts("span"))
+
+
+def test_flags_of_several_entries_are_put_together_and_private_ones_have_no_link(
+    view: View,
+) -> None:
+    one, two = (
+        entry_at(view, 0).model_copy(update={"same_scores_as": of})
+        for of in ({"graphs": ("a-1", "b-1")}, {"ratings": ("b-1", "c-1")})
+    )
+    assert flags_of([one, two]) == {SAME_SCORES: ("a-1", "b-1", "c-1")}
+    assert flags_of([one, two], {"ratings"}) == {SAME_SCORES: ("b-1", "c-1")}
+    assert flags_of([one, two], ()) == {}
+    assert "href" not in same(SAME_CONTENT, (UNNAMED,))
+    assert "submission=made-up-0002" in same(SAME_CONTENT, (UNNAMED, "made-up-0002"))
