@@ -16,7 +16,7 @@ from benchmarks.further_measures import FurtherMeasure, load_further, with_furth
 from benchmarks.published import published
 from benchmarks.registry import BUILT_IN, find, load_registry
 from benchmarks.released.bundle import is_bundled
-from benchmarks.rows import Measured, MeasuredBuilder, Row, joined
+from benchmarks.rows import Measured, MeasuredBuilder, Row, concatenate
 from benchmarks.schema import Benchmark, MeasureInfo, ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean
 from tests.benchmarks.toy import PAIRS, Toy
@@ -161,10 +161,10 @@ def test_parts_are_joined_in_their_order_with_their_pools_and_members() -> None:
     second = MeasuredBuilder(5)
     row = Row("toy", "1", "m", "x", 0.5)
     second.add(row, members=np.array([1]), pool=lambda: None)  # type: ignore[arg-type,return-value]
-    both = joined((first, Measured((), np.empty((0, 5))), second.build()))
+    both = concatenate((first, Measured((), np.empty((0, 5))), second.build()))
     assert [r.measure for r in both.rows] == ["mean", "x"]
     assert both.resamples.shape == (2, 5)
     assert both.members[0] is None
     assert both.members[1] is not None
     assert list(both.pools) == [1]
-    assert joined((first,)) is first
+    assert concatenate((first,)) is first
