@@ -298,7 +298,7 @@ def test_without_answers_one_image_a_prompt_and_no_part_of_a_table(
     hub: HubServer, tmp_path: Path
 ) -> None:
     hub.add(REPO, {"images.zip": WHOLE, "train.parquet": b"PAR1"})
-    files = on_hub("remote/images.zip"), on_hub("remote/train.parquet")
-    done = get(hub, tmp_path, *files, subset=3)
+    get(hub, tmp_path, on_hub("remote/images.zip"), subset=3)
     assert sorted(taken(tmp_path)) == [f"images/SDXL/{p}.png" for p in PROMPTS[:3]]
+    done = get(hub, tmp_path / "b", on_hub("remote/train.parquet"), subset=3)
     assert list(done.left_out) == ["remote/train.parquet"]
