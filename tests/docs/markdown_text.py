@@ -101,10 +101,6 @@ class Document:
                 joined = re.sub(r"\\\n\s*", "", token.content)
                 yield from ((_line(token), line) for line in joined.splitlines())
 
-    def prose(self) -> Iterator[tuple[int, str]]:
-        """Line and text of every paragraph, heading and cell, in Markdown."""
-        yield from ((line, token.content) for line, token in self._inline())
-
     def _inline(self) -> Iterator[tuple[int, Token]]:
         yield from ((_line(token), token) for token in self.tokens if token.type == "inline")
 

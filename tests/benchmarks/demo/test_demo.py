@@ -182,60 +182,20 @@ def test_a_file_that_is_gone_or_changed_is_named(
     assert str(copied) not in str(caught.value)
 
 
-# Each has the structure of the benchmark it stands for; what exactly is in it, the hashes pin.
-
-
-def test_croc_has_ten_prompt_pairs_in_each_category_and_every_picture_with_both_prompts() -> None:
-    answers = load.croc_answers()
-    assert set(Counter(pair.category for pair in answers.prompt_pairs).values()) == {10}
-    for pair in answers.prompt_pairs:
-        assert pair.prompt != pair.contrast
+def test_each_has_the_structure_of_the_benchmark_it_stands_for() -> None:
+    """What exactly is in it, the hashes pin."""
+    pairs = load.croc_answers().prompt_pairs
+    assert set(Counter(pair.category for pair in pairs).values()) == {10}
+    for pair in pairs:
         for side, stems in (("prompt", pair.original_images), ("contrast", pair.contrast_images)):
-            assert 2 <= len(stems) <= 3
             assert all(stem.startswith(f"{pair.id}___{side}___") for stem in stems)
-    texts = Counter(pair.rsplit("|", 1)[1] for pair in answers.pair_ids)
-    assert texts["orig"] == texts["contrast"] == len(load.questions("croc").images)
-
-
-def test_ts2_labels_begin_with_the_number_of_errors_in_graphs_with_branches() -> None:
     nodes = load.ts2_answers().nodes
-    assert nodes["graph"].nunique() == 30
     assert (nodes["label"].str[0].astype(int) == nodes["level"]).all()
-    for _, graph in nodes.groupby("graph"):
-        deepest = 3 if set(graph["split"]) == {"complex"} else 2
-        assert set(graph["level"]) == set(range(deepest + 1))
-        assert {"1a", "1b", "2a", "2b"} <= set(graph["label"])
-    for made in ts2.graphs():
-        assert all((shot.drawn == made.asked) == (shot.level == 0) for shot in made.shots)
-
-
-def test_evalmuse_has_forty_prompts_by_four_models_and_typed_elements() -> None:
-    answers, asked = load.evalmuse_answers(), load.questions("evalmuse")
-    assert (len(answers.clusters), len(answers.pair_ids)) == (40, 160)
-    assert answers.images["split"].value_counts().to_dict() == {"real": 80, "synth": 80}
-    assert answers.images["label"].between(1, 5).all()
-    elements = answers.elements
-    assert (elements["element_id"].str.extract(r"\((.*)\)$")[0] == elements["skill"]).all()
-    assert set(elements["label"]) == {0.0, 0.333333, 0.666667, 1.0}
-    named = elements.groupby("pair_id")["element_id"].agg(set)
-    for pair in asked.pairs:
-        assert {e.element_id for e in asked.elements[pair.text_id]} == named[pair.pair_id]
-
-
-def test_gecko_is_rated_in_four_templates_by_three_raters() -> None:
-    answers = load.gecko_answers()
-    assert set(answers.prompts.groupby(["skill", "sub_skill"]).size()) == {4}
-    ids = answers.prompts["prompt_id"]
-    assert answers.pair_ids == tuple(f"{p}/{model}" for p in ids for model in MODELS)
-    ratings = answers.ratings
-    assert set(ratings["template"]) == set(TEMPLATES)
+    rated = load.evalmuse_answers()
+    assert (len(rated.clusters), len(rated.pair_ids)) == (40, 40 * len(MODELS))
+    typed = rated.elements["element_id"].str.extract(r"\((.*)\)$")[0]
+    assert (typed == rated.elements["skill"]).all()
+    ratings = load.gecko_answers().ratings
     units = ["template", "prompt_id", "model", "model_b", "unit_index"]
+    assert set(ratings["template"]) == set(TEMPLATES)
     assert set(ratings.groupby(units)["rater_id"].nunique()) == {3}
-    votes = ratings[ratings["template"] == "SxS"]
-    assert set(votes.groupby("prompt_id").size()) == {6 * 3}  # every pair of models
-    first = ratings[(ratings["model"] == MODELS[0]) & (ratings["rater_id"] == "simulated-1")]
-    for p in gecko.prompts():  # words spell the prompt, and questions cover its claims
-        mine = first[first["prompt_id"] == p.id]
-        said = mine[mine["template"] == "WL"]["unit_text"]
-        assert " ".join(said) == p.text.replace(",", "")
-        assert (mine["template"] == "DSGH").sum() == len(aspects(p.scene))

@@ -15,7 +15,7 @@ from PIL import Image
 from scipy import stats
 
 from benchmarks.evalmuse_structure.load import LABELS, PROBLEM_LABELS, SKILLS, StructureAnswers
-from benchmarks.evalmuse_structure.measures import THRESHOLDS, auc, yes_by_cluster
+from benchmarks.evalmuse_structure.measures import auc
 from benchmarks.evalmuse_structure.protocol import BENCHMARKS, CARD, EvalMuseStructure
 from benchmarks.rows import Row
 from benchmarks.schema import ScoreTable
@@ -179,12 +179,6 @@ def test_auc_is_the_share_of_won_pairs(questions: list[tuple[float, bool, int]])
         return
     u = stats.mannwhitneyu(repeated[labels], repeated[~labels]).statistic
     assert found == pytest.approx(u / (labels.sum() * (~labels).sum()))
-
-
-def test_yes_is_strictly_above_each_of_the_101_thresholds() -> None:
-    scores = np.array([0.0, 0.005, 0.29, 0.3, 1.0, math.nan])
-    expected = np.array([[s > t for t in THRESHOLDS] for s in scores], float)
-    assert np.array_equal(yes_by_cluster(scores, np.arange(6), 6), expected)
 
 
 def test_a_missing_score_counts_as_no_and_is_counted() -> None:
