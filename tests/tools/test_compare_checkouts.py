@@ -423,7 +423,7 @@ def test_a_tolerance_and_ignored_fields_make_it_equal(pair: Pair) -> None:
     a, b = pair(change)
     done = run(a, b, "--only", "demo", "--tolerance", "1e-9")
     assert done.exit_code == EQUAL
-    assert "`note` to rankings" in done.stdout
+    assert "`note`" in done.stdout
     assert run(b, a, "--only", "demo", "--ignore", "note", "--ignore", "value").exit_code == EQUAL
 
 
@@ -460,7 +460,7 @@ def test_what_has_no_bundle_is_compared_without_it(pair: Pair) -> None:
     done = run(*pair(b=True), "--json")
     said = json.loads(done.stdout)
     assert done.exit_code == EQUAL
-    assert [note.startswith("A has no bundle") for note in said["notes"]] == [True]
+    assert [note.startswith("A has no") for note in said["notes"]] == [True]
     assert "released measures" not in said["compared"]
 
 

@@ -175,7 +175,9 @@ def test_comparisons_of_croc_are_those_of_its_four_directions() -> None:
 def test_an_image_that_two_pairs_of_negation_list_is_one_image() -> None:
     pairs = (
         PromptPair("negation_1", "negation", "a and b", "a and no b", ("o1",), ("shared",)),
-        PromptPair("negation_2", "negation", "a and c", "a and no c", ("o2",), ("shared@negation_2",)),
+        PromptPair(
+            "negation_2", "negation", "a and c", "a and no c", ("o2",), ("shared@negation_2",)
+        ),
     )
     found = croc_cases.cases(CrocAnswers((), ("negation_1", "negation_2"), pairs))
     of_one = found.loc[found["image_id"] == "shared", "pair_id"].tolist()

@@ -154,7 +154,7 @@ DRAW = ("demo_prompts", "--manifest")
     ("words", "code", "says"),
     [
         (DRAW, 2, "new folder"),
-        ((*DRAW, "--out", "m", "--force"), 2, "replaces no folder"),
+        ((*DRAW, "--out", "m", "--force"), 2, "replaces no"),
         (("demo_prompts", "--seeds", "1"), 2, "--manifest"),
         (("demo_prompts", "--name", "m"), 2, "--manifest"),
         (("demo_prompts", "--json"), 2, "--format jsonl"),

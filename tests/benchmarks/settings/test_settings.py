@@ -192,8 +192,8 @@ def test_a_secret_comes_from_a_file_of_its_own_and_is_never_shown(
 @pytest.mark.parametrize("text", ["token = 'x'", "token_file = '/nope'"])
 def test_a_variable_hides_both_keys_of_a_secret(tmp_path: Path, text: str) -> None:
     write(tmp_path, f"[hub]\n{text}")
-    environment = loaded(tmp_path, HF_TOKEN="of the variable")
-    assert environment["HF_TOKEN"] == "of the variable"
+    environment = loaded(tmp_path, HF_TOKEN="mine")
+    assert environment["HF_TOKEN"] == "mine"
     assert "HF_TOKEN_FILE" not in environment
 
 

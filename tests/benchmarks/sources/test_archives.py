@@ -204,8 +204,7 @@ def flagged(offset: int, value: bytes) -> bytes:
     "content",
     [ZIP[50:], flagged(10, b"\x63\x00"), flagged(8, b"\x01\x00"), flagged(8, b"\x20\x00"),
      flagged(8, b"\x40\x00")],
-    ids=["first part missing", "unknown compression", "encrypted", "patched",
-         "strongly encrypted"],
+    ids=["cut", "compression", "encrypted", "patched", "strongly encrypted"],
 )  # fmt: skip
 def test_an_entry_that_cannot_be_read_is_named(tmp_path: Path, content: bytes) -> None:
     with refused("data_malformed", r"images/0\.png"):

@@ -345,7 +345,7 @@ def test_supplied_and_optional_files_are_told_and_an_error_only_alone(
     hub.add(REPO, {"small.csv": SMALL})
     secret = DataFile(path="remote/s.csv", role="answers", supplied="Ask the authors.")
     done = get(hub, tmp_path, SMALL_FILE, secret, on_hub("remote/x.csv", optional=True))
-    assert done.supplied == {"remote/s.csv": "Ask the authors."}
+    assert done.supplied == {"remote/s.csv": secret.supplied}
     assert list(done.downloaded) == ["remote/small.csv"]
     assert list(done.left_out) == ["remote/x.csv"]
     with refused("supplied_only"):
@@ -425,7 +425,7 @@ def test_what_an_operator_supplies_is_asked_of_the_operator(tmp_path: Path) -> N
     remedy = toy_folder(tmp_path).remedy(TABLE.path)
     with refused("images_missing") as caught:
         folder_images("toy", tmp_path, {"a": "a.png"}, remedy=remedy)
-    assert caught.value.hint == "Ask the authors."
+    assert caught.value.hint == TABLE.supplied
     with refused("images_missing", "fetch toy"):
         folder_images("toy", tmp_path, {"a": "a.png"})
     for benchmark in load_registry().values():
