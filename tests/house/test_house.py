@@ -127,16 +127,12 @@ CATCHING = {
 }
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 NO_MIRROR = {
-    "docs": "of the documents",
-    "end_to_end": "of commands and pages together",
-    "endurance": "of what happens when things die",
-    "hostile": "of submissions that mean harm",
-    "house": "of the project itself",
-    "hub": "a Hub for tests",
+    "docs": "of the documents", "end_to_end": "of commands and pages together",
+    "endurance": "of what happens when things die", "hostile": "of submissions that mean harm",
+    "house": "of the project itself", "hub": "a Hub for tests",
     "leaderboard/golden": "records and stores of earlier versions",
-    "leaderboard/pages/metric/golden": "a page as it was",
-    "deploy": "of what is deployed",
-}
+    "leaderboard/pages/metric/golden": "a page as it was", "deploy": "of what is deployed",
+}  # fmt: skip
 
 
 def test_no_module_is_long() -> None:

@@ -74,15 +74,11 @@ def test_packages_are_the_same_in_all_locks_and_the_site_needs_no_models() -> No
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("numpy", "not pin"),
-        (f"numpy>=2 {HASH}", "not pin"),
-        ("numpy==2.0", "no hash"),
-        (f"numpy==2.* {HASH}", "not pin"),
-        (f"numpy @ https://example.org/n.whl {HASH}", "not pin"),
-        ("--extra-index-url https://example.org", "no package"),
-        ("", "pins nothing"),
+        ("numpy", "not pin"), (f"numpy>=2 {HASH}", "not pin"), ("numpy==2.0", "no hash"),
+        (f"numpy==2.* {HASH}", "not pin"), (f"numpy @ https://example.org/n.whl {HASH}", "not pin"),
+        ("--extra-index-url https://example.org", "no package"), ("", "pins nothing"),
     ],
-)
+)  # fmt: skip
 def test_a_lock_that_leaves_something_open_is_refused(tmp_path: Path, line: str, said: str) -> None:
     (tmp_path / "lock.txt").write_text(line)
     with pytest.raises(LockError, match=re.escape(said)):

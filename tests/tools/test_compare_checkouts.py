@@ -96,26 +96,16 @@ def test_a_difference_is_told_as_what_it_is(b: list[Table], expected: list[Diffe
 @pytest.mark.parametrize(
     ("a", "b", "tolerance", "equal"),
     [
-        (math.nan, math.nan, 0.0, True),
-        (math.nan, None, 0.0, False),
-        (0.0, -0.0, 0.0, False),
-        (1, 1.0, 0.0, False),
-        (1, True, 0.0, False),
-        (math.inf, math.inf, 0.0, True),
+        (math.nan, math.nan, 0.0, True), (math.nan, None, 0.0, False), (0.0, -0.0, 0.0, False),
+        (1, 1.0, 0.0, False), (1, True, 0.0, False), (math.inf, math.inf, 0.0, True),
         ({"a": 1, "b": [math.nan]}, {"b": [math.nan], "a": 1}, 0.0, True),
-        ([1, 2], [2, 1], 0.0, False),
-        (0.1, 0.1 + 1e-12, 1e-9, True),
-        (0.1, 0.1 + 1e-6, 1e-9, False),
-        (1e12, 1e12 + 1, 1e-9, True),
-        (1, 2, 1e-9, False),
-        (math.nan, math.nan, 1e-9, True),
-        (math.nan, 0.1, 1e-9, False),
-        (None, 0.0, 1e-9, False),
-        ([{"p": 0.1}], [{"p": 0.1 + 1e-12}], 1e-9, True),
-        ([0.1], [0.1, 0.2], 1e-9, False),
+        ([1, 2], [2, 1], 0.0, False), (0.1, 0.1 + 1e-12, 1e-9, True),
+        (0.1, 0.1 + 1e-6, 1e-9, False), (1e12, 1e12 + 1, 1e-9, True), (1, 2, 1e-9, False),
+        (math.nan, math.nan, 1e-9, True), (math.nan, 0.1, 1e-9, False), (None, 0.0, 1e-9, False),
+        ([{"p": 0.1}], [{"p": 0.1 + 1e-12}], 1e-9, True), ([0.1], [0.1, 0.2], 1e-9, False),
         ({"p": 0.1}, {"q": 0.1}, 1e-9, False),
     ],
-)
+)  # fmt: skip
 def test_values_are_the_same_by_their_bits_and_a_tolerance_is_of_floats_alone(
     a: object, b: object, tolerance: float, equal: bool
 ) -> None:

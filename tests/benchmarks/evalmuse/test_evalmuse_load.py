@@ -306,16 +306,10 @@ def test_answers_say_how_much_of_what_there_is_and_of_which_file(tmp_path: Path)
     records = [record("m/1.png"), record("m/2.png", element_score={})]
     answers = load(tmp_path, records)
     assert answers.counts() == {
-        "images": 2,
-        "prompts": 1,
-        "elements": 2,
-        "images without elements": 1,
-        "labelled images": 2,
-        "real: images": 2,
-        "real: prompts": 1,
-        "counting: elements": 1,
+        "images": 2, "prompts": 1, "elements": 2, "images without elements": 1,
+        "labelled images": 2, "real: images": 2, "real: prompts": 1, "counting: elements": 1,
         "object: elements": 1,
-    }
+    }  # fmt: skip
     assert set(answers.sources) == {"evalmuse/train_list.json"}
 
 
@@ -438,15 +432,11 @@ def test_the_example_of_the_format_page_is_accepted(tmp_path: Path) -> None:
 
 def test_images_of_one_prompt_or_with_the_same_elements_are_clustered(tmp_path: Path) -> None:
     items = [
-        item("a.png", "b (food)", "a (color)"),
-        item("b.png", "a (color)"),
-        item("c.png", "a (color)", "b (food)"),
-        item("d.png"),
-        item("e.png"),
-        item("f.png", prompt="a cup"),
-        item("g.png", "a (color)", prompt="A cup "),
+        item("a.png", "b (food)", "a (color)"), item("b.png", "a (color)"),
+        item("c.png", "a (color)", "b (food)"), item("d.png"), item("e.png"),
+        item("f.png", prompt="a cup"), item("g.png", "a (color)", prompt="A cup "),
         item("h.png", "a (color)", prompt="x"),
-    ]
+    ]  # fmt: skip
     answers = EvalMuseNtire().answers(write_json(tmp_path, NTIRE_LIST, items))
     same = answers.images.groupby("prompt_id")["pair_id"].agg(lambda of: "".join(n[0] for n in of))
     assert sorted(same) == ["ac", "b", "d", "e", "fg", "h"]

@@ -51,13 +51,9 @@ FOUR = answers(
     [("c", "human:palm_deformed"), ("c", "human:palm_shapeless"), ("a", "animal")],
 )
 SCORES = {
-    "a|animal": 0.9,
-    "b|animal": 0.3,
-    "c|human": 0.6,
-    "d|human": 0.2,
-    "c|human:palm_deformed": 0.5,
+    "a|animal": 0.9, "b|animal": 0.3, "c|human": 0.6, "d|human": 0.2, "c|human:palm_deformed": 0.5,
     "c|human:palm_shapeless": 0.1,
-}
+}  # fmt: skip
 
 
 def test_the_smallest_best_threshold_is_taken_and_yes_needs_more_than_it() -> None:
@@ -66,19 +62,13 @@ def test_the_smallest_best_threshold_is_taken_and_yes_needs_more_than_it() -> No
     assert {
         (name, skill or "", row.variant): row.value for (name, skill), row in found.items()
     } == {
-        ("threshold", "", "paper"): 0.3,
-        ("f1", "", "paper"): 1.0,
-        ("accuracy", "", "paper"): 1.0,
-        ("accuracy", "animal", "paper"): 1.0,
-        ("accuracy", "human", "paper"): 1.0,
+        ("threshold", "", "paper"): 0.3, ("f1", "", "paper"): 1.0, ("accuracy", "", "paper"): 1.0,
+        ("accuracy", "animal", "paper"): 1.0, ("accuracy", "human", "paper"): 1.0,
         ("recall", "", "paper"): pytest.approx(2 / 3),
         ("recall", "human:palm_deformed", "assay"): 1.0,
-        ("recall", "human:palm_shapeless", "assay"): 0.0,
-        ("recall", "animal", "assay"): 1.0,
-        ("auc", "", "assay"): 1.0,
-        ("auc", "animal", "assay"): 1.0,
-        ("auc", "human", "assay"): 1.0,
-    }
+        ("recall", "human:palm_shapeless", "assay"): 0.0, ("recall", "animal", "assay"): 1.0,
+        ("auc", "", "assay"): 1.0, ("auc", "animal", "assay"): 1.0, ("auc", "human", "assay"): 1.0,
+    }  # fmt: skip
     assert "threshold 0.30" in found["accuracy", None].note
 
 
@@ -282,30 +272,20 @@ def test_a_table_becomes_questions_of_two_tests(tmp_path: Path) -> None:
     benchmark = EvalMuseStructure()
     found = benchmark.answers(write(tmp_path))
     assert found.pair_ids == (
-        "SDXL/00805.png|human_body",
-        "SDXL/00805.png|palm_deformed",
-        "SDXL/00805.png|limb_missing_extra",
-        "SDXL/00805.png|animal",
-        "Kolors/02210.png|animal",
+        "SDXL/00805.png|human_body", "SDXL/00805.png|palm_deformed",
+        "SDXL/00805.png|limb_missing_extra", "SDXL/00805.png|animal", "Kolors/02210.png|animal",
         "Kolors/02210_1.png|object",
-    )
+    )  # fmt: skip
     assert found.clusters == ("00805", "02210")
     assert found.categories["category"].tolist() == ["human", "animal", "animal", "object"]
     assert found.categories["yes"].tolist() == [True, False, True, False]
     parts = ["human:palm_deformed", "human:limb_missing_extra", "animal"]
     assert found.problems["skill"].tolist() == parts
     assert found.counts() == {
-        "images": 3,
-        "clusters": 2,
-        "category questions": 4,
-        "annotated problems": 3,
-        "animal: yes": 1,
-        "animal: no": 1,
-        "object: yes": 0,
-        "object: no": 1,
-        "human: yes": 1,
+        "images": 3, "clusters": 2, "category questions": 4, "annotated problems": 3,
+        "animal: yes": 1, "animal: no": 1, "object: yes": 0, "object: no": 1, "human: yes": 1,
         "human: no": 0,
-    }
+    }  # fmt: skip
     assert list(found.sources) == ["evalmuse_structure/structure.csv"]
     # One score answers both rows of a question.
     lines = [f"{pair},{0.1 * n:.1f}" for n, pair in enumerate(found.pair_ids)]

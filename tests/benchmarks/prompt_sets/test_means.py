@@ -129,12 +129,8 @@ def test_a_skill_without_scores_says_so() -> None:
 def test_what_a_set_holds_is_counted_and_skills_stand_in_the_order_of_their_first_prompt() -> None:
     prompts = (*PROMPTS, SetPrompt("e", "x", split="real", elements=(SetElement("1", "x"),)))
     assert PromptAnswers((), (), prompts=prompts).counts() == {
-        "prompts": 5,
-        "elements": 1,
-        "real: prompts of the split": 1,
-        "count: prompts": 2,
-        "count:two: prompts": 1,
-        "colour: prompts": 2,
-    }
+        "prompts": 5, "elements": 1, "real: prompts of the split": 1, "count: prompts": 2,
+        "count:two: prompts": 1, "colour: prompts": 2,
+    }  # fmt: skip
     assert skills_of(PROMPTS) == ("count", "count:two", "colour")
     assert skills_of(()) == ()

@@ -231,14 +231,9 @@ def test_every_prompt_is_wanted_once_with_every_seed() -> None:
 
 def test_the_manifest_says_whose_prompts_they_are() -> None:
     assert tomllib.loads(wanted_files("my-model", WANTED)[MANIFEST].decode()) == {
-        "kind": "generations",
-        "name": "my-model",
-        "version": "1",
-        "benchmark": "gecko_s",
-        "benchmark_revision": "e5f8ac2",
-        "seeds": [1, 2**64 - 1],
-        "images": TABLE,
-    }
+        "kind": "generations", "name": "my-model", "version": "1", "benchmark": "gecko_s",
+        "benchmark_revision": "e5f8ac2", "seeds": [1, 2**64 - 1], "images": TABLE,
+    }  # fmt: skip
     own = Wanted([("a", "b")], (1,))
     assert "benchmark" not in tomllib.loads(wanted_files("m", own)[MANIFEST].decode())
     assert set(rows_of(own)[0]) == {"prompt_id", "seed", "file", "prompt"}

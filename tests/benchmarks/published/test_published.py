@@ -26,41 +26,25 @@ from benchmarks.ts2.protocol import Ts2
 from tests.benchmarks.refusals import refused
 
 COUNTS = {
-    ("croc", "Table 1"): 4 * 3 * 6,
-    ("croc", "Table 2"): 2 * 3 * 3,
-    ("croc", "Table 3"): 4 * 4,
-    ("croc", "Human check"): 3,
-    ("croc", "Text"): 7,
-    ("dsg", "TIFA160 correlations"): 3 * 4 * 2,
-    ("dsg", "DSG-1k scores"): 9,
-    ("evalmuse", "Table 2"): 10 * 4 * 2,
-    ("evalmuse", "Table 3"): 10 * 3 * 2 + 3,
-    ("evalmuse", "Table 4"): 4 * 3,
-    ("evalmuse", "Table 6"): 10 * 12 + 11,
-    ("evalmuse", "Table 8"): 3 * 4,
-    ("evalmuse", "Table 9"): 3,
-    ("evalmuse", "Table 10"): 22 * 13,
-    ("gecko", "Table 3"): 2 * 4 * 2 * 3,
-    ("gecko", "Table 4"): 4 * 6 * 4,
-    ("gecko", "Table 4 (later version)"): 2 * 2 * 4,
-    ("gecko", "Table 4, Pearson"): 4 * 6 * 3,
-    ("gecko", "Table 5"): 2 * 4 * 3 * 2,
-    ("gecko", "Table 6"): 3 * 2,
-    ("gecko", "Table 18"): 4 * 2 * 3,
-    ("gecko", "Unsure ratings"): 4 * 3 * 2,
+    ("croc", "Table 1"): 4 * 3 * 6, ("croc", "Table 2"): 2 * 3 * 3, ("croc", "Table 3"): 4 * 4,
+    ("croc", "Human check"): 3, ("croc", "Text"): 7, ("dsg", "TIFA160 correlations"): 3 * 4 * 2,
+    ("dsg", "DSG-1k scores"): 9, ("evalmuse", "Table 2"): 10 * 4 * 2,
+    ("evalmuse", "Table 3"): 10 * 3 * 2 + 3, ("evalmuse", "Table 4"): 4 * 3,
+    ("evalmuse", "Table 6"): 10 * 12 + 11, ("evalmuse", "Table 8"): 3 * 4,
+    ("evalmuse", "Table 9"): 3, ("evalmuse", "Table 10"): 22 * 13,
+    ("gecko", "Table 3"): 2 * 4 * 2 * 3, ("gecko", "Table 4"): 4 * 6 * 4,
+    ("gecko", "Table 4 (later version)"): 2 * 2 * 4, ("gecko", "Table 4, Pearson"): 4 * 6 * 3,
+    ("gecko", "Table 5"): 2 * 4 * 3 * 2, ("gecko", "Table 6"): 3 * 2,
+    ("gecko", "Table 18"): 4 * 2 * 3, ("gecko", "Unsure ratings"): 4 * 3 * 2,
     ("gecko", "Template correlations"): 2 * 4 * 3 * 2,
     ("gecko", "SxS accuracy of templates"): 2 * 6 * 3,
     ("gecko", "SxS accuracy of templates (later version)"): 7 * 3,
-    ("gecko", "SxS agreement"): 4 + 12,
-    ("gecko", "Model relations"): 6 * (5 * 4 + 1 + 6),
-    ("genai_bench", "Text"): 1,
-    ("ntire2025", "Track 2 baseline"): 6,
-    ("rethinking", "Table 1"): 4 * 3 * 3 * 2,
-    ("rethinking", "Table 2"): 3 * 2,
-    ("rethinking", "Text"): 1,
-    ("tifa", "TIFA160 correlations"): 10 * 2,
+    ("gecko", "SxS agreement"): 4 + 12, ("gecko", "Model relations"): 6 * (5 * 4 + 1 + 6),
+    ("genai_bench", "Text"): 1, ("ntire2025", "Track 2 baseline"): 6,
+    ("rethinking", "Table 1"): 4 * 3 * 3 * 2, ("rethinking", "Table 2"): 3 * 2,
+    ("rethinking", "Text"): 1, ("tifa", "TIFA160 correlations"): 10 * 2,
     ("ts2", "Table 2"): 12 * 4 * 3,
-}
+}  # fmt: skip
 
 
 def cells(paper: str, table: str, **fields: str | None) -> list[PublishedCell]:
@@ -171,13 +155,8 @@ def test_names_are_those_of_the_protocols(benchmark: str) -> None:
 # Facts that hold within and between the printed tables. Ranks: see the tests of prompt sets.
 
 GECKO_PAIRS = (
-    "Imagen-Muse",
-    "Imagen-SDXL",
-    "Imagen-SD1.5",
-    "Muse-SDXL",
-    "Muse-SD1.5",
-    "SDXL-SD1.5",
-)
+    "Imagen-Muse", "Imagen-SDXL", "Imagen-SD1.5", "Muse-SDXL", "Muse-SD1.5", "SDXL-SD1.5",
+)  # fmt: skip
 
 
 def test_tables_of_evalmuse_repeat_and_enclose_each_other() -> None:

@@ -261,13 +261,9 @@ def test_every_kind_of_value_becomes_what_its_variable_has(tmp_path: Path) -> No
         log_mib = 0.5
     """
     assert texts(tmp_path, text) == {
-        "ASSAY_STORE": "hub:lab/board",
-        "ASSAY_OPERATORS": "hub:ada,local:bob",
-        "PORT": "8000",
-        "HF_TOKEN_FILE": "/run/secrets/token",
-        "HF_HUB_OFFLINE": "1",
-        "ASSAY_LOG_MIB": "0.5",
-    }
+        "ASSAY_STORE": "hub:lab/board", "ASSAY_OPERATORS": "hub:ada,local:bob", "PORT": "8000",
+        "HF_TOKEN_FILE": "/run/secrets/token", "HF_HUB_OFFLINE": "1", "ASSAY_LOG_MIB": "0.5",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -362,14 +358,11 @@ def test_all_problems_of_the_file_are_told_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "store = 'x'\nport = =",
-        f"store = {'[' * 20_000}{']' * 20_000}",
-        f"{'a.' * 4_000}b = 1",
-        f"site.port = {'9' * 5_000}",
-        "store = '\udcff'",
+        "store = 'x'\nport = =", f"store = {'[' * 20_000}{']' * 20_000}", f"{'a.' * 4_000}b = 1",
+        f"site.port = {'9' * 5_000}", "store = '\udcff'",
     ],
     ids=["syntax", "brackets", "dots", "digits", "encoding"],
-)
+)  # fmt: skip
 def test_a_file_that_is_no_toml_is_refused(tmp_path: Path, text: str) -> None:
     path = write(tmp_path, "")
     path.write_bytes(text.encode("utf-8", "surrogateescape"))

@@ -69,18 +69,13 @@ def test_members_keep_their_names_and_join_what_is_there(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("name", "kind", "target"),
     [
-        ("../out.png", tarfile.REGTYPE, ""),
-        ("a/../../out.png", tarfile.REGTYPE, ""),
-        ("/etc/out.png", tarfile.REGTYPE, ""),
-        ("..\\out.png", tarfile.REGTYPE, ""),
-        ("link", tarfile.SYMTYPE, "/etc/passwd"),
-        ("link", tarfile.LNKTYPE, "c/3.png"),
-        ("pipe", tarfile.FIFOTYPE, ""),
-        ("disk", tarfile.BLKTYPE, ""),
-        ("pins.json", tarfile.REGTYPE, ""),
-        ("x.tar.gz", tarfile.REGTYPE, ""),
+        ("../out.png", tarfile.REGTYPE, ""), ("a/../../out.png", tarfile.REGTYPE, ""),
+        ("/etc/out.png", tarfile.REGTYPE, ""), ("..\\out.png", tarfile.REGTYPE, ""),
+        ("link", tarfile.SYMTYPE, "/etc/passwd"), ("link", tarfile.LNKTYPE, "c/3.png"),
+        ("pipe", tarfile.FIFOTYPE, ""), ("disk", tarfile.BLKTYPE, ""),
+        ("pins.json", tarfile.REGTYPE, ""), ("x.tar.gz", tarfile.REGTYPE, ""),
     ],
-)
+)  # fmt: skip
 def test_an_unsafe_member_leaves_nothing_behind(
     tmp_path: Path, name: str, kind: bytes, target: str
 ) -> None:
