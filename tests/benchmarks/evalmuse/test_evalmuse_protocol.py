@@ -435,11 +435,6 @@ def test_scores_of_elements_without_a_label_are_left_out_and_counted(whole: Worl
     assert extra.row(ACCURACY, "ntire", skill="color").note == ""
 
 
-def test_the_order_of_element_scores_does_not_matter(whole: World) -> None:
-    shuffled = whole.scores.elements["good"].sample(frac=1.0, random_state=0)
-    assert whole.rescored(shuffled).row(ACCURACY) == whole.row(ACCURACY)
-
-
 def test_scores_too_wide_for_a_search_are_still_cut_at_one_half(whole: World) -> None:
     wide = whole.rescored(whole.element_scores(lambda f: f["score"] * 1000.0))
     for variant in ("paper", "held_out"):

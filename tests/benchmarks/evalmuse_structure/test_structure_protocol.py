@@ -225,14 +225,6 @@ def test_a_category_with_one_answer_only_has_no_accuracy_but_the_others_do() -> 
     assert "no problem" in found["recall", None].note
 
 
-def test_one_image_only_has_values_and_no_interval() -> None:
-    labels = answers([("a", "animal", True), ("a", "human", False)])
-    row = rows(labels, {"a|animal": 0.9, "a|human": 0.1})["accuracy", None]
-    assert (row.value, row.n_clusters) == (1.0, 1)
-    assert math.isnan(row.ci_low)
-    assert "one cluster" in row.note
-
-
 @pytest.mark.parametrize(("score", "direction"), [(3.5, 1), (-0.2, 1), (0.5, -1)])
 def test_scores_that_are_no_probabilities_get_an_auc_only(score: float, direction: int) -> None:
     found = rows(FOUR, {**SCORES, "a|animal": score}, direction=direction)

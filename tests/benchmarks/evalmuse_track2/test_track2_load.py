@@ -27,17 +27,15 @@ from benchmarks.evalmuse_track2.load import (
     MaskedScores,
     MaskFileError,
     Track2Answers,
-    as_it_is,
     mask_of_boxes,
     pack,
     read_npz,
     resized,
     unpack,
 )
-from benchmarks.evalmuse_track2.protocol import BENCHMARKS, CARD, EvalMuseTrack2
+from benchmarks.evalmuse_track2.protocol import BENCHMARKS, EvalMuseTrack2
 from benchmarks.schema import ScoreTable
 from benchmarks.scores import parse_scores, read_scores, write_scores
-from tests.benchmarks.cards import trial_card
 from tests.benchmarks.checks import refused
 
 TRACK2 = EvalMuseTrack2()
@@ -100,21 +98,6 @@ def test_an_uncompressed_archive_and_one_mask_in_column_order_are_read() -> None
     np.savez(buffer, images=NAMES[:1], scores=SCORES[:1], masks=np.asfortranarray(MASKS[:1]))
     found = read_npz(buffer.getvalue(), MOST, resized)
     assert np.array_equal(unpack(found.masks["a"]), MASKS[0])
-
-
-def test_label_masks_of_another_size_are_refused() -> None:
-    content = npz(**ARRAYS | {"masks": MASKS[:, :256]})
-    assert read_npz(content, MOST, resized).scores["a"] == 1.0
-    with pytest.raises(MaskFileError, match="256 x 512"):
-        read_npz(content, MOST, as_it_is)
-
-
-@pytest.mark.parametrize("name", ARRAYS)
-def test_an_object_array_is_refused_and_nothing_runs(tmp_path: Path, name: str) -> None:
-    content = npz(**ARRAYS | {name: np.array([Calls(tmp_path / "ran")], dtype=object)})
-    with pytest.raises(MaskFileError, match="type object"):
-        read_npz(content, MOST, resized)
-    assert not (tmp_path / "ran").exists()
 
 
 @pytest.mark.parametrize(
@@ -359,11 +342,6 @@ def test_a_label_file_that_is_wrong_is_refused(tmp_path: Path, content: bytes, s
         TRACK2.answers(write(tmp_path, "gt.npz", content))
 
 
-def test_another_count_than_the_cards_is_refused(tmp_path: Path) -> None:
-    with refused("data_malformed", "expected 3"):
-        EvalMuseTrack2(trial_card(CARD, images=3)).answers(write(tmp_path, "gt.npz", labels()))
-
-
 @pytest.mark.parametrize(
     ("change", "says"),
     [
@@ -389,13 +367,6 @@ def test_an_annotation_file_that_is_wrong_is_refused(
     data = write_boxes(tmp_path, info)
     Image.new("RGB", (SIZE, SIZE)).save(data / "x.jpg")  # a name must not lead there
     with refused("data_malformed", says):
-        TRACK2.answers(data)
-
-
-def test_an_image_that_stands_twice_in_the_annotation_is_refused(tmp_path: Path) -> None:
-    data = write_boxes(tmp_path, box_info())
-    write(data, "train_info.json", b'{"img": {"mos": 1}, "img": {"mos": 2}}')
-    with refused("data_malformed", "'img' stands twice"):
         TRACK2.answers(data)
 
 
@@ -510,8 +481,8 @@ def test_a_pickle_and_an_array_of_objects_are_refused_and_never_run(
     tmp_path: Path, name: str
 ) -> None:
     call = Calls(tmp_path / "ran")
-    objects = npz(images=np.array([call], dtype=object))
-    for content in (pickle.dumps({"a": call}), pickle.dumps({"a": call}, 2), objects):
+    objects = [npz(**ARRAYS | {array: np.array([call], dtype=object)}) for array in ARRAYS]
+    for content in (pickle.dumps({"a": call}), pickle.dumps({"a": call}, 2), *objects):
         with refused("unreadable_scores"):
             parse(content, name)
     assert not (tmp_path / "ran").exists()

@@ -343,13 +343,6 @@ def test_scores_that_make_no_correlation_give_a_reason(values: object, reason: s
     assert found["f1"].value > 0
 
 
-def test_one_image_gives_rates_but_no_correlation() -> None:
-    one = IMAGES[1:2]
-    found = rows(table(), Track2Answers(one, one, pd.Series([3.0], one), LABEL_MASKS))
-    assert found["f1"].value == pytest.approx(1.0)
-    assert math.isnan(found["srcc"].value)
-
-
 def test_no_predicted_region_is_an_f1_of_0_and_no_labelled_one_is_no_f1() -> None:
     found = rows(table(masks=dict.fromkeys(IMAGES, EMPTY)))
     assert (found["f1"].value, found["recall"].value) == (0.0, 0.0)
@@ -363,10 +356,3 @@ def test_no_predicted_region_is_an_f1_of_0_and_no_labelled_one_is_no_f1() -> Non
     assert found["precision"].value == 0.0
     assert "labelled" in found["f1"].note.removesuffix(f"; {FROM_BOXES}")
     assert (found["giou"].note, found["srcc"].note) == (FROM_BOXES, "")
-
-
-def test_a_metric_that_runs_backwards_is_turned_for_srcc() -> None:
-    scores = table(-LABELS, masks={})
-    assert rows(scores)["srcc"].value == pytest.approx(-1.0)
-    declared = ScoreTable(scores.overall, directions={"m": -1})
-    assert rows(declared)["srcc"].value == pytest.approx(1.0)

@@ -427,23 +427,11 @@ def test_stability_needs_every_model_with_every_seed() -> None:
         TABLE_10.stability("fga-blip2")
 
 
-def test_gecko_has_human_means_by_template_and_dsg_1k_one_model_by_source() -> None:
-    for name in ("gecko_s", "gecko_r"):
-        [table] = references_of(name)
-        assert {(row.facet, row.split) for row in table.rows} == {
-            ("WL", None), ("Likert", None), ("DSGH", None),
-        }  # fmt: skip
-        assert len(table.rows) == 4 * 3
-    likert = {r.model: r.rank for r in references_of("gecko_s")[0].rows if r.facet == "Likert"}
-    assert likert == {"Muse": 1, "SDXL": 2, "Imagen": 3, "SD1.5": 4}
-    [table] = references_of("dsg_1k")
-    assert {row.split for row in table.rows} == {None, *SETS["dsg_1k"].card.splits}
-
-
 @pytest.mark.parametrize("name", SETS)
 def test_rows_speak_of_skills_and_parts_of_their_set(name: str) -> None:
     card = SETS[name].card
     for table in references_of(name):
+        assert table.rows
         assert {row.skill for row in table.rows} <= {None, *card.skills}
         assert {row.split for row in table.rows} <= {None, *card.splits}
         assert all(row.rank >= 1 for row in table.rows)
