@@ -226,7 +226,7 @@ class Rig:
             lay_out(stage, tree)
         container = Container(self.host, f"assay-{uuid.uuid4().hex[:12]}")
         words = ["run", "--detach", "--name", container.name, "--hostname", target]
-        words += ["--workdir", stage.folder, "--stop-signal", stage.stop]
+        words += ["--workdir", stage.folder, "--stop-signal", stage.stop or "SIGTERM"]
         words += ["--health-cmd", " ".join(stage.health), "--health-interval", "1s"]
         for name, value in stage.env.items():
             words += ["--env", f"{name}={value}"]
