@@ -28,9 +28,10 @@ import yaml
 
 from evaluator.isolation.containers.engine import Engine
 from evaluator.isolation.containers.image import Skeleton
-from tests.conftest import REPOSITORY as ROOT
+from tests.conftest import REPOSITORY
 from tests.evaluator.isolation.engines import client_environment, docker_daemon
 
+ROOT = REPOSITORY
 USER = 1000
 PATIENCE_S = 240.0
 _LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.pyc", ".assay", "*.orig", ".env*")

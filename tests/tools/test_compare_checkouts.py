@@ -238,8 +238,9 @@ NOW = "2026-11-22T12:00:00+00:00"
 
 def answers() -> Record:
     """One benchmark with two metrics, one of them better."""
+    said: Record
     whose = {"version": "1", "submitter": "us"}
-    entries, queue, ranked = [], [], []
+    entries, queue, ranked = list[Record](), list[Record](), list[Record]()
     for rank, (entry_id, of) in enumerate(((CLIP, 0.1 + 0.2), (BLIP, 0.25)), 1):
         submission, _, name = entry_id.partition("/")
         said = {"entry_id": entry_id, "metric": name, "benchmarks": "tiny", "published_at": NOW}

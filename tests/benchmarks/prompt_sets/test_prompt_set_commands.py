@@ -16,6 +16,7 @@ from benchmarks.prompt_sets.registry import load_prompt_sets
 from benchmarks.prompt_sets.wanted import MANIFEST, TABLE, Wanted, wanted_files
 from evaluator.generation.manifest import parse_generations
 from evaluator.generation.rows import parse_rows
+from leaderboard.models.model_card import ModelCard
 from tests.benchmarks.called import Command
 
 SETS = load_prompt_sets()
@@ -120,6 +121,7 @@ def test_a_folder_to_draw_into_is_what_a_submission_of_generations_is(
     # What is commented out in the manifest is read once it is not.
     lines = (folder / "assay.toml").read_text(encoding="utf-8").splitlines()
     whole = [x.removeprefix("# ") if x.startswith("# ") and " = " in x else x for x in lines]
+    assert set(ModelCard.model_fields) <= set(tomllib.loads("\n".join(whole)))
     manifest = parse_generations("\n".join(whole).encode())
     assert (manifest.steps, manifest.guidance) == (28, 7.0)
     assert (manifest.selection, manifest.best_of) == ("best_of", 4)
