@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.deploy.rig import ROOT, USER, Rig, rig
+from tests.conftest import REPOSITORY
+from tests.deploy.rig import Rig, for_user, rig
 
 
 @pytest.fixture(scope="module")
@@ -36,19 +37,12 @@ def site_libraries(open_folder: Path) -> Path:
     uv = Path(sys.executable).with_name("uv")
     subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, folder], check=True)
     words = ["--quiet", "--python", str(folder / "bin/python"), "--require-hashes", "--no-build"]
-    lock = ROOT / "requirements-app.txt"
+    lock = REPOSITORY / "requirements-app.txt"
     subprocess.run([uv, "pip", "install", *words, "-r", lock], check=True)
     # Compiled once, what the site imports of it: every start would do it again.
     warm = "import gradio, huggingface_hub, mcp.server.fastmcp, pandas, plotly.graph_objects, scipy"
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     subprocess.run([folder / "bin/python", "-c", warm], cwd="/", env=environment, check=True)
-    return folder
-
-
-def for_user(folder: Path) -> Path:
-    """A folder as a fresh volume is: that of the images' user."""
-    for path in (folder, *folder.rglob("*")):
-        os.chown(path, USER, USER)
     return folder
 
 

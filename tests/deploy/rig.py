@@ -1,14 +1,17 @@
-"""Runs what an image holds in a real container, without a registry and without building it.
+"""Reads what the Dockerfile says of its images, and runs what they hold in real containers.
 
-Docker starts from an empty root. What the Dockerfile copies lies in a tree of root's at the same
-places, Python's libraries at /opt/venv, and Python itself and `/usr` are this machine's. User,
-variables, command, probe and signal are those of the Dockerfile; the walls are those of
-compose.yaml. So all of it is tried but for Debian's packages of the base image.
+Neither a registry nor a build is needed. Docker starts from an empty root. What the Dockerfile
+copies lies in a tree of root's at the same places, Python's libraries at /opt/venv, and Python itself
+and `/usr` are this machine's. User, variables, command, probe and signal are those of the Dockerfile;
+the walls are those of compose.yaml. So all of it is tried but for Debian's packages of the base image.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -16,7 +19,8 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +28,91 @@ import yaml
 
 from evaluator.isolation.containers.engine import Engine
 from evaluator.isolation.containers.image import Skeleton
-from tests.deploy.dockerfile import Stage, image
+from tests.conftest import REPOSITORY
 from tests.evaluator.isolation.engines import client_environment, docker_daemon
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = REPOSITORY
 USER = 1000
 PATIENCE_S = 240.0
 _LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.pyc", ".assay", "*.orig", ".env*")
+
+
+@dataclass
+class Stage:
+    """One stage, or what an image inherits of all those below it."""
+
+    name: str = ""
+    base: str = ""
+    env: dict[str, str] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
+    copies: list[tuple[tuple[str, ...], str]] = field(default_factory=list)
+    taken: list[tuple[str, str, str]] = field(default_factory=list)
+    runs: list[str] = field(default_factory=list)
+    args: list[str] = field(default_factory=list)
+    user: str = ""
+    folder: str = ""
+    stop: str = ""
+    ports: list[int] = field(default_factory=list)
+    health: list[str] = field(default_factory=list)
+    command: list[str] = field(default_factory=list)
+    entry: list[str] = field(default_factory=list)
+
+
+@cache
+def stages() -> Mapping[str, Stage]:
+    """All stages by name, each with what it says itself."""
+    lines = (ROOT / "Dockerfile").read_text().splitlines()
+    text = "\n".join(line for line in lines if not line.lstrip().startswith("#"))
+    found: dict[str, Stage] = {}
+    stage = Stage()
+    for line in filter(str.strip, re.sub(r"\\\n\s*", " ", text).splitlines()):
+        word, _, rest = line.partition(" ")
+        if word == "FROM":
+            base, _, name = rest.strip().partition(" AS ")
+            assert name, f"a stage without a name: {rest}"
+            stage = found[name] = Stage(name, base)
+        else:
+            _say(stage, word, rest.strip())
+    return found
+
+
+def image(target: str) -> Stage:
+    """What an image is made of: its own stage on top of those it is built on."""
+    known, chain, name = stages(), [], target
+    while name in known:
+        chain.append(known[name])
+        name = known[name].base
+    whole = Stage(target, name)
+    for stage in reversed(chain):
+        whole.env |= stage.env
+        whole.labels |= stage.labels
+        for many in ("copies", "taken", "runs", "args", "ports"):
+            getattr(whole, many).extend(getattr(stage, many))
+        for one in ("user", "health", "command", "entry", "folder", "stop"):
+            setattr(whole, one, getattr(stage, one) or getattr(whole, one))
+    return whole
+
+
+def _say(stage: Stage, word: str, rest: str) -> None:
+    words = rest.split()
+    match word:
+        case "ENV" | "LABEL":
+            pairs = dict(each.split("=", 1) for each in shlex.split(rest))
+            (stage.env if word == "ENV" else stage.labels).update(pairs)
+        case "COPY" if words[0].startswith("--from="):
+            stage.taken.append((words[0].removeprefix("--from="), words[1], words[2]))
+        case "COPY":
+            stage.copies.append((tuple(words[:-1]), words[-1]))
+        case "HEALTHCHECK":
+            stage.health = json.loads(rest[rest.index("CMD ") + 4 :])
+        case "CMD" | "ENTRYPOINT":
+            setattr(stage, "command" if word == "CMD" else "entry", json.loads(rest))
+        case "EXPOSE":
+            stage.ports.append(int(rest))
+        case "RUN" | "ARG":
+            (stage.runs if word == "RUN" else stage.args).append(rest)
+        case _:
+            setattr(stage, {"USER": "user", "WORKDIR": "folder", "STOPSIGNAL": "stop"}[word], rest)
 
 
 def admitted(name: str) -> bool:
@@ -69,6 +151,13 @@ def walls(of: Mapping[str, Any]) -> list[str]:
         name, _, path = each.partition("=./")
         words += ["--security-opt", f"{name}={ROOT / path}" if path else each]
     return words
+
+
+def for_user(folder: Path) -> Path:
+    """A folder as a fresh volume is: that of the images' user."""
+    for path in (folder, *folder.rglob("*")):
+        os.chown(path, USER, USER)
+    return folder
 
 
 @dataclass(frozen=True)
@@ -115,13 +204,7 @@ class Container:
 
 @dataclass(frozen=True)
 class Rig:
-    """An engine, with an image of each kind laid out.
-
-    Attributes:
-        host: the engine's socket.
-        empty: name of the image everything starts from.
-        folder: for trees.
-    """
+    """An engine at a socket, the name of the image everything starts from, a folder for trees."""
 
     host: str
     empty: str
@@ -137,22 +220,14 @@ class Rig:
         options: Sequence[str],
         command: Sequence[str] = (),
     ) -> Iterator[Container]:
-        """An image's command, or another, in a container.
-
-        Args:
-            target: the image.
-            libraries: virtual environment to have at /opt/venv.
-            home: folder to have as the volume.
-            options: further ones of `docker run`.
-            command: instead of the image's.
-        """
-        stage = image(ROOT / "Dockerfile", target)
+        """An image's command, or another, in a container with such a volume and libraries."""
+        stage = image(target)
         tree = self.folder / f"tree-{target}"
         if not tree.exists():
             lay_out(stage, tree)
         container = Container(self.host, f"assay-{uuid.uuid4().hex[:12]}")
         words = ["run", "--detach", "--name", container.name, "--hostname", target]
-        words += ["--workdir", stage.folder, "--stop-signal", stage.stop]
+        words += ["--workdir", stage.folder, "--stop-signal", stage.stop or "SIGTERM"]
         words += ["--health-cmd", " ".join(stage.health), "--health-interval", "1s"]
         for name, value in stage.env.items():
             words += ["--env", f"{name}={value}"]

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-from benchmarks.errors import PlatformError, SubmitterError
+from benchmarks.errors import AssayError
 from evaluator.launching.space_folder import LOCK, SpaceFolder
 from leaderboard.governance.signing_in import SignIn, Visit, Way
 from leaderboard.pages.visitors import who
@@ -24,8 +24,7 @@ from leaderboard.store.hub.creating import create
 from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.opening import StoreName
 from supply.locks import read_lock
-from tests.deploy.conftest import for_user
-from tests.deploy.rig import ROOT, USER
+from tests.deploy.rig import ROOT, USER, for_user
 from tests.hub.server import HubServer, running_hub
 from tests.processes import await_answer, free_port, running
 
@@ -47,70 +46,55 @@ def front_matter(text: str) -> dict[str, Any]:
     return found
 
 
-class TestMetadata:
+def test_the_metadata_are_those_that_spaces_know_and_what_is_locked() -> None:
     card = front_matter((ROOT / "README.md").read_text())
-
-    def test_only_fields_that_spaces_know(self) -> None:
-        assert self.card.keys() <= FIELDS
-        assert {self.card["colorFrom"], self.card["colorTo"]} <= COLOURS
-        assert len(self.card["short_description"]) <= 60
-        assert not self.card["emoji"].isascii()
-
-    def test_gradio_and_python_are_those_that_are_locked(self) -> None:
-        pins = {pin.name: str(pin.version) for pin in read_lock(ROOT / LOCK)}
-        assert self.card["sdk"] == "gradio"
-        assert self.card["sdk_version"] == pins["gradio"]
-        assert self.card["python_version"] == "3.11"
-        assert (ROOT / self.card["app_file"]).is_file()
-
-    def test_people_sign_in_and_are_asked_for_their_name_alone(self) -> None:
-        assert self.card["hf_oauth"] is True
-        assert "hf_oauth_scopes" not in self.card  # openid and profile are always asked for
-        assert 0 < self.card["hf_oauth_expiration_minutes"] <= 43200
+    assert card.keys() <= FIELDS
+    assert {card["colorFrom"], card["colorTo"]} <= COLOURS
+    assert len(card["short_description"]) <= 60
+    assert not card["emoji"].isascii()
+    pins = {pin.name: str(pin.version) for pin in read_lock(ROOT / LOCK)}
+    assert (card["sdk"], card["sdk_version"]) == ("gradio", pins["gradio"])
+    assert card["python_version"] == "3.11"
+    assert (ROOT / card["app_file"]).is_file()
+    # People sign in, and are asked for their name alone: openid and profile are always asked for.
+    assert card["hf_oauth"] is True
+    assert "hf_oauth_scopes" not in card
+    assert 0 < card["hf_oauth_expiration_minutes"] <= 43200
 
 
-class TestFolder:
-    def test_the_same_tree_gives_the_same_files(self) -> None:
-        folder = SpaceFolder(StoreName.parse(STORE))
-        assert list(folder.files()) == list(folder.files())
+def test_the_folder_holds_the_site_as_it_is_locked_and_nothing_private(tmp_path: Path) -> None:
+    folder = SpaceFolder(StoreName.parse(STORE), title="Ours")
+    files = dict(folder.files())
+    assert files == dict(folder.files()), "the same tree gives the same files"
+    folder.write(tmp_path / "out")
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        "LICENSE", "README.md", "app.py", "benchmarks", "evaluator", "leaderboard",
+        "pyproject.toml", "requirements.txt",
+    }  # fmt: skip
+    names = [path.name for path in (tmp_path / "out").rglob("*")]
+    assert not [name for name in names if name.startswith(".") or name.endswith(".pyc")]
+    text = files["requirements.txt"].decode()
+    pinned = [line for line in text.splitlines() if not line.startswith("#")]
+    assert pinned == [f"{pin.name}=={pin.version}" for pin in read_lock(ROOT / LOCK)]
+    assert "torch" not in text
+    assert "--hash" not in text  # pip would refuse what a Space adds
+    card = folder.readme()
+    front = front_matter(card)
+    assert front["title"] == "Ours"
+    assert front["datasets"] == ["org/assay-requests", "org/assay-scores", "org/assay-results"]
+    assert "HF_TOKEN" in card
 
-    def test_it_holds_the_site_and_nothing_private(self, tmp_path: Path) -> None:
-        SpaceFolder().write(tmp_path / "out")
-        tops = {path.name for path in (tmp_path / "out").iterdir()}
-        assert tops == {
-            "LICENSE", "README.md", "app.py", "benchmarks", "evaluator", "leaderboard",
-            "pyproject.toml", "requirements.txt",
-        }  # fmt: skip
-        names = [path.name for path in (tmp_path / "out").rglob("*")]
-        assert not [name for name in names if name.startswith(".") or name.endswith(".pyc")]
 
-    def test_what_is_installed_is_what_is_locked(self) -> None:
-        text = dict(SpaceFolder().files())["requirements.txt"].decode()
-        pinned = [line for line in text.splitlines() if not line.startswith("#")]
-        locked = [f"{pin.name}=={pin.version}" for pin in read_lock(ROOT / LOCK)]
-        assert pinned == locked
-        assert "torch" not in text
-        assert "--hash" not in text  # pip would refuse what a Space adds
-
-    def test_the_card_names_what_everybody_may_read(self) -> None:
-        card = SpaceFolder(StoreName.parse(STORE), title="Ours").readme()
-        front = front_matter(card)
-        assert front["title"] == "Ours"
-        assert front["datasets"] == ["org/assay-requests", "org/assay-scores", "org/assay-results"]
-        assert "HF_TOKEN" in card
-
-    def test_nothing_is_mixed_with_what_was_there(self, tmp_path: Path) -> None:
-        (tmp_path / "old").write_text("")
-        with pytest.raises(SubmitterError, match="not an empty folder"):
-            SpaceFolder().write(tmp_path)
-
-    def test_a_store_that_a_space_cannot_reach_is_refused(self, tmp_path: Path) -> None:
-        with pytest.raises(SubmitterError, match="cannot reach"):
-            SpaceFolder(StoreName.parse("store")).write(tmp_path / "out")
-
-    def test_an_image_is_no_place_to_write_one_from(self, tmp_path: Path) -> None:
-        with pytest.raises(PlatformError, match="no checkout"):
-            SpaceFolder(tree=tmp_path).write(tmp_path / "out")
+def test_where_a_space_cannot_be_made_is_said(tmp_path: Path) -> None:
+    (tmp_path / "old").write_text("")
+    out = tmp_path / "out"
+    for folder, place, says in (
+        (SpaceFolder(), tmp_path, "empty folder"),
+        (SpaceFolder(StoreName.parse("store")), out, "cannot reach"),
+        (SpaceFolder(tree=tmp_path), out, "no checkout"),  # as within an image
+    ):
+        with pytest.raises(AssayError, match=says):
+            folder.write(place)
 
 
 @pytest.fixture(scope="module")
@@ -194,37 +178,24 @@ def components(address: str) -> str:
 
 
 @pytest.mark.slow
-def test_without_a_token_the_boards_are_shown_and_nothing_is_taken(
-    pushed: Path, site_libraries: Path, hub: HubServer, visitor: Path
+@pytest.mark.parametrize("signed", [False, True], ids=["without a token", "with a token"])
+def test_people_can_sign_in_where_there_is_a_token_and_else_only_look(
+    pushed: Path, site_libraries: Path, hub: HubServer, visitor: Path, signed: bool
 ) -> None:
     before = hub.tally.commits()
-    with space(pushed, site_libraries / "bin/python", hub, visitor) as address:
+    token = {"HF_TOKEN": hub.token} if signed else {}
+    with space(pushed, site_libraries / "bin/python", hub, visitor, **token) as address:
         assert "demo_croc" in get(address, "/v1/benchmarks")
         assert "Assay" in get(address, "/")
-        assert "Sign in with Hugging Face" not in components(address)
+        assert ("Sign in with Hugging Face" in components(address)) == signed
         code, said = upload(address)
     assert code == 403
-    assert "takes nothing: it has no token" in said
+    assert ("Sign in" if signed else "no token") in said
     assert hub.tally.commits() == before
 
 
-@pytest.mark.slow
-def test_with_a_token_people_can_sign_in(
-    pushed: Path, site_libraries: Path, hub: HubServer, visitor: Path
-) -> None:
-    python = site_libraries / "bin/python"
-    with space(pushed, python, hub, visitor, HF_TOKEN=hub.token) as address:
-        assert "Sign in with Hugging Face" in components(address)
-        code, said = upload(address)
-    assert code == 403
-    assert "Sign in with your Hugging Face account" in said
-
-
-def test_a_store_on_this_machine_needs_no_token(tmp_path: Path) -> None:
-    assert StoreName.parse(str(tmp_path)).why_read_only() == ""
-
-
-def test_who_can_write_nothing_knows_nobody() -> None:
+def test_who_can_write_nothing_knows_nobody(tmp_path: Path) -> None:
+    assert StoreName.parse(str(tmp_path)).why_read_only() == "", "a store here needs no token"
     given = SignIn(Way.HUB, operators=frozenset({"hub:ada"}), hosts=frozenset({"x.hf.space"}))
     closed = given.reading_only("It only shows.")
     assert closed.account(Visit("127.0.0.1", {"host": "x.hf.space"}, "ada")) is None

@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 
 import benchmarks.__main__
 import evaluator.__main__
+from tests.conftest import REPOSITORY
 
 _COMMAND = re.compile(r"\bpython3? -m ([\w.]+)([^|;&>\n]*)")
 _PARAMETER = re.compile(r"^\s*(\w+): Annotated\[", re.MULTILINE)
@@ -93,8 +94,7 @@ def every_option() -> frozenset[str]:
         if isinstance(command, TyperGroup):
             waiting += command.commands.values()
     for package in ("benchmarks", "evaluator"):
-        folder = Path(str(importlib.util.find_spec(package).submodule_search_locations[0]))  # type: ignore[union-attr,index]
-        for file in folder.rglob("*.py"):
+        for file in (REPOSITORY / package).rglob("*.py"):
             text = file.read_text("utf-8")
             if "argparse" in text or "typer" in text:
                 found |= set(_OPTION.findall(text))
@@ -103,19 +103,17 @@ def every_option() -> frozenset[str]:
 
 @cache
 def _trees() -> dict[str, Command]:
-    trees: dict[str, Command] = {
+    return {
         "evaluator": typer.main.get_command(evaluator.__main__.command_line()),
         "benchmarks": typer.main.get_command(benchmarks.__main__.command_line()),
     }
-    return trees
 
 
 @cache
 def _options_in_source(module: str) -> frozenset[str]:
     """Options named in a module's package: enough for the plain modules, which have few."""
     spec = importlib.util.find_spec(module)
-    assert spec is not None
-    assert spec.origin is not None
+    assert spec is not None and spec.origin is not None
     origin = Path(spec.origin)
     files = origin.parent.rglob("*.py") if spec.submodule_search_locations else [origin]
     found = {"--help"}

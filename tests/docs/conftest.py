@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.surroundings import Supplies
+from tests.docs.running_documents import Supplies
 from tests.end_to_end.finished_demo import finished_demo
 
 

@@ -25,16 +25,7 @@ _SOURCE = re.compile(r"""<(?:img|source)\b[^>]*?\s(?:src|srcset)=["']([^"']+)["'
 
 @dataclass(frozen=True)
 class Fence:
-    """A block of code.
-
-    Attributes:
-        language: the word behind the opening marks; empty where there is none.
-        content: its lines, without the indentation of a list around them.
-        line: of the opening marks, from 1.
-        end: line of the closing marks.
-        settings: name to value, of the comments before it.
-        setting_lines: name to the line where that comment begins.
-    """
+    """A block of code: its lines, those of its marks, and what comments before it say and where."""
 
     language: str
     content: str
@@ -52,7 +43,6 @@ class Document:
 
     @property
     def name(self) -> str:
-        """Its path in the project."""
         return self.path.relative_to(REPOSITORY).as_posix()
 
     @cached_property
@@ -72,7 +62,6 @@ class Document:
 
     @cached_property
     def needs(self) -> frozenset[str]:
-        """The words of its `with` comment."""
         found = re.search(r"<!--\s*with:\s*(.*?)\s*-->", self.text)
         return frozenset(found[1].split()) if found else frozenset()
 
@@ -111,10 +100,6 @@ class Document:
             if token.type in {"fence", "code_block"}:
                 joined = re.sub(r"\\\n\s*", "", token.content)
                 yield from ((_line(token), line) for line in joined.splitlines())
-
-    def prose(self) -> Iterator[tuple[int, str]]:
-        """Line and text of every paragraph, heading and cell, in Markdown."""
-        yield from ((line, token.content) for line, token in self._inline())
 
     def _inline(self) -> Iterator[tuple[int, Token]]:
         yield from ((_line(token), token) for token in self.tokens if token.type == "inline")

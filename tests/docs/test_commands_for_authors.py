@@ -1,20 +1,7 @@
-"""Every command of the documents for authors is run, in the document's order."""
+"""Every command of the documents for authors is run."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from tests.docs.running_documents import commands_of
 
-import pytest
-
-from tests.docs.markdown_text import Document
-from tests.docs.shares import AUTHORS, check, of_each, patience, with_commands
-from tests.docs.surroundings import Supplies
-
-pytestmark = [patience, pytest.mark.slow]
-
-
-@of_each([document for document in with_commands() if document.name in AUTHORS])
-def test_the_commands_of_a_document_work(
-    document: Document, tmp_path: Path, supplies: Supplies
-) -> None:
-    check(document, tmp_path, supplies)
+test_the_commands_of_a_document_work = commands_of("authors")

@@ -1,18 +1,7 @@
-"""Every command of all other documents is run, in the document's order."""
+"""Every command of all other documents is run."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from tests.docs.running_documents import commands_of
 
-from tests.docs.markdown_text import Document
-from tests.docs.shares import AUTHORS, OPERATORS, check, of_each, patience, with_commands
-from tests.docs.surroundings import Supplies
-
-pytestmark = patience
-
-
-@of_each([d for d in with_commands() if d.name not in {*AUTHORS, *OPERATORS}])
-def test_the_commands_of_a_document_work(
-    document: Document, tmp_path: Path, supplies: Supplies
-) -> None:
-    check(document, tmp_path, supplies)
+test_the_commands_of_a_document_work = commands_of("others")

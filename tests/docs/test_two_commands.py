@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.surroundings import Supplies, copy_of_project, plain_environment
+from tests.docs.running_documents import Supplies, copy_of_project, plain_environment
 from tests.processes import finished
 
 pytestmark = pytest.mark.slow

@@ -13,18 +13,12 @@ from pathlib import Path
 from tests.house.modules import parsed
 
 PUBLIC = (
-    "benchmarks/schema.py",
-    "benchmarks/rows.py",
-    "benchmarks/errors.py",
-    "benchmarks/further_measures.py",
-    "benchmarks/statistics/resampling.py",
-    "benchmarks/prompt_sets/prompt_set.py",
-    "evaluator/scoring/contract.py",
-    "evaluator/manifest.py",
-    "evaluator/submission/manifest.py",
-    "leaderboard/records.py",
+    "benchmarks/schema.py", "benchmarks/rows.py", "benchmarks/errors.py",
+    "benchmarks/further_measures.py", "benchmarks/statistics/resampling.py",
+    "benchmarks/prompt_sets/prompt_set.py", "evaluator/scoring/contract.py",
+    "evaluator/manifest.py", "evaluator/submission/manifest.py", "leaderboard/records.py",
     "leaderboard/store/interface.py",
-)
+)  # fmt: skip
 """Contracts: of benchmarks, measures, prompt sets, scorers, submissions, records and stores."""
 FILE = Path(__file__).with_name("public_api.txt")
 COMMAND = "python -m tests.house.public_api"

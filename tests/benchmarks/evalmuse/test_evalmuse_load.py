@@ -1,20 +1,33 @@
-"""Reading the released EvalMuse files: what becomes of them, and what is refused."""
+"""Reading the files of EvalMuse-40K and NTIRE 2025 track 1: what becomes of them, what is refused."""
 
 from __future__ import annotations
 
+import json
 import random
+import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from benchmarks.errors import SubmitterError
-from benchmarks.evalmuse.load import SKILLS, EvalMuseAnswers, held_out, prompt_key
-from benchmarks.evalmuse.protocol import CARD, EvalMuse
+import benchmarks.evalmuse
+from benchmarks.evalmuse.load import (
+    SKILLS,
+    EvalMuseAnswers,
+    held_out,
+    parse_element_key,
+    prompt_key,
+)
+from benchmarks.evalmuse.protocol import CARD, EvalMuse, EvalMuseNtire
 from benchmarks.registry import load_registry
+from benchmarks.scores import parse_scores
 from tests.benchmarks.cards import trial_card
+from tests.benchmarks.checks import refused, row_of
 from tests.benchmarks.evalmuse.evalmuse_tree import (
     Record,
     image_bytes,
@@ -25,7 +38,7 @@ from tests.benchmarks.evalmuse.evalmuse_tree import (
     write_parts,
 )
 
-LIST = "train_list.json"
+LIST, NTIRE_LIST, RANKING = "train_list.json", "eval.json", "prompt_t2i.json"
 
 
 def board(**counts: int) -> EvalMuse:
@@ -36,39 +49,104 @@ def load(folder: Path, records: object) -> EvalMuseAnswers:
     return board().answers(write_json(folder, LIST, records))
 
 
-def refused(folder: Path, records: object) -> str:
-    with pytest.raises(SubmitterError) as caught:
-        load(folder, records)
-    assert caught.value.code == "data_malformed"
-    assert LIST in caught.value.message
-    return caught.value.message
+# Element keys.
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "kind", "skill"),
+    [
+        ("two cups (counting)", "two cups", "counting", "counting"),
+        ("Violet (Color) ", "Violet", "Color", "color"),
+        ("cup ( object ) ", "cup", "object", "object"),
+        ("A(B) cat (animal)", "A(B) cat", "animal", "a./h."),
+        ("soldiers (human)", "soldiers", "human", "a./h."),
+        ("rider (animal/human)", "rider", "animal/human", "a./h."),
+        ("hat (object-cloth&accessories)", "hat", "object-cloth&accessories", "object"),
+        ("from above (other-perspective)", "from above", "other-perspective", "other"),
+        ("taller (comparison)", "taller", "comparison", "other"),
+        ("0 (Counting)", "0", "Counting", "counting"),
+    ],
+)
+def test_a_key_is_a_text_and_a_type_with_a_skill(
+    key: str, text: str, kind: str, skill: str
+) -> None:
+    found = parse_element_key(key)
+    assert (found.text, found.kind, found.skill) == (text, kind, skill)
+
+
+@pytest.mark.parametrize("key", ["cup", "", "(object)", "  (object)"])
+def test_a_key_without_text_or_type_is_refused(key: str) -> None:
+    with pytest.raises(ValueError, match="brackets"):
+        parse_element_key(key)
+
+
+@pytest.mark.slow
+@given(
+    st.text(min_size=1).filter(lambda t: bool(t.strip())),
+    st.sampled_from(SKILLS[:5]),
+    st.sampled_from(["", "-other", "-Household goods"]),
+    st.text(" )", max_size=3),
+)
+def test_the_text_before_the_last_bracket_survives(
+    text: str, skill: str, sub: str, dirt: str
+) -> None:
+    found = parse_element_key(f"{text} ({skill.title()}{sub}){dirt}")
+    assert (found.text, found.skill) == (text.strip(), skill)
+
+
+RELEASED_TYPES = {
+    "attribute": 185, "object": 154, "activity": 87, "human": 60, "other": 55, "location": 51,
+    "animal": 45, "Color": 36, "Material": 36, "Counting": 30, "spatial": 27, "color": 24,
+    "food": 17, "other-perspective": 17, "Other-writing&symbol": 16,
+    "object-cloth&accessories": 16, "object-other": 15, "counting": 14, "material": 13,
+    "attribute-style-artist/works": 12, "Other-weather": 12, "Other-time": 12, "Spatial": 10,
+    "object-vehicle": 9, "object-household goods": 6, "object-electronic": 5, "animal/human": 3,
+    "shape": 1, "comparison": 1, "time": 1,
+}  # fmt: skip
+RELEASED_SKILLS = {
+    "attribute": 197, "object": 205, "activity": 87, "a./h.": 108, "location": 51, "color": 60,
+    "material": 49, "counting": 44, "spatial": 37, "food": 17, "shape": 1, "other": 114,
+}  # fmt: skip
+
+
+@pytest.mark.paper
+def test_the_released_ranking_prompts_and_their_970_elements(assay_data: Path) -> None:
+    """prompt_t2i.json of DY-Evalab/EvalMuse: 199 prompts, 100 real; pinned by its hash."""
+    prompts = EvalMuse().prompts(assay_data)
+    assert prompts["split"].value_counts().to_dict() == {"real": 100, "synth": 99}
+    assert prompts["prompt"].is_unique
+    assert {s for cell in prompts["skills"] for s in cell.split(";") if s} == set(SKILLS)
+    content = (assay_data / "evalmuse" / RANKING).read_text(encoding="utf-8")
+    keys = [key for entry in json.loads(content).values() for key in entry["element_score"]]
+    found = [parse_element_key(key) for key in keys]
+    assert Counter(element.kind for element in found) == RELEASED_TYPES
+    assert Counter(element.skill for element in found) == RELEASED_SKILLS
+    assert all(element.text for element in found)
+    # Two types are written with a space after the bracket, wherever they have a capital.
+    spaced = Counter(parse_element_key(key).kind for key in keys if key.endswith(" "))
+    assert spaced == {"Color": 36, "Material": 36}
+
+
+# The released list of labelled images.
 
 
 def test_annotations_are_averaged_to_six_decimals(tmp_path: Path) -> None:
-    answers = load(tmp_path, [record("m/1.png"), record("m/2.png", total_score=[2, 2, 3, 3, 3, 1])])
-    assert answers.pair_ids == ("m/1.png", "m/2.png")
-    assert answers.images["label"].tolist() == [4.0, 2.333333]
-    assert answers.elements["element_id"].tolist() == ["cup (object)", "a (Counting) "] * 2
-    assert answers.elements["skill"].tolist() == ["object", "counting"] * 2
-    assert answers.elements["label"].tolist() == [0.666667, 0.333333] * 2
-
-
-def test_an_average_in_place_of_a_list_is_taken_as_it_is(tmp_path: Path) -> None:
-    averaged = record("m/1.png", total_score=3.666667, element_score={"0 (Counting)": 0.0})
-    answers = load(tmp_path, [averaged | {"split_confidence": 0.5}])
-    assert answers.images["label"].tolist() == [3.666667]
-    assert answers.elements["label"].tolist() == [0.0]
-    assert answers.images["split_confidence"].tolist() == [0.5]
-
-
-def test_flags_are_kept_averaged_beside_the_labels(tmp_path: Path) -> None:
-    plain = record("m/2.png")
+    averaged = record("m/3.png", total_score=3.666667, element_score={"0 (Counting)": 0.0})
+    plain = record("m/2.png", total_score=[2, 2, 3, 3, 3, 1])
     del plain["split_confidence"], plain["fidelity_label"]
-    images = load(tmp_path, [record("m/1.png"), plain]).images
-    assert images["promt_meaningless"].tolist() == [0.333333, 0.333333]
-    assert images["attribute_confidence"].tolist() == [1.0, 1.0]
-    np.testing.assert_array_equal(images["split_confidence"], [0.0, np.nan])
-    assert images["fidelity_label"].tolist() == [";;hand", ""]
+    records = [record("m/1.png"), plain, averaged | {"split_confidence": 0.5}]
+    answers = load(tmp_path, records)
+    images, elements = answers.images, answers.elements
+    assert answers.pair_ids == ("m/1.png", "m/2.png", "m/3.png")
+    assert images["label"].tolist() == [4.0, 2.333333, 3.666667]
+    keys = ["cup (object)", "a (Counting) "]
+    assert elements["element_id"].tolist() == [*keys, *keys, "0 (Counting)"]
+    assert elements["skill"].tolist() == ["object", "counting"] * 2 + ["counting"]
+    assert elements["label"].tolist() == [0.666667, 0.333333] * 2 + [0.0]
+    assert images["promt_meaningless"].tolist() == [0.333333] * 3
+    assert images["attribute_confidence"].tolist() == [1.0] * 3
+    np.testing.assert_array_equal(images["split_confidence"], [0.0, np.nan, 0.5])
+    assert images["fidelity_label"].tolist() == [";;hand", "", ";;hand"]
 
 
 def test_var_is_the_sample_variance_over_the_images_of_one_prompt_text(tmp_path: Path) -> None:
@@ -77,29 +155,23 @@ def test_var_is_the_sample_variance_over_the_images_of_one_prompt_text(tmp_path:
         record("m/2.png", "a", total_score=[4]),
         record("m/3.png", "A", total_score=[5]),  # the same prompt, but another text
     ]
-    images = load(tmp_path, records).images
-    np.testing.assert_allclose(images["var"], [4.5, 4.5, np.nan])
+    np.testing.assert_allclose(load(tmp_path, records).images["var"], [4.5, 4.5, np.nan])
 
 
-def test_a_quarter_of_the_prompts_of_each_type_is_held_out(tmp_path: Path) -> None:
-    answers = load(tmp_path, labelled_list(24, images=3))
-    prompts = answers.images.drop_duplicates("prompt_id")
-    assert prompts["split"].value_counts().to_dict() == {"real": 3, "synth": 3}
-    assert len(answers.images) == 18
-    assert len(answers.elements) == 36
-    assert set(answers.clusters) == set(answers.images["prompt_id"])
-
-
-def test_the_held_out_prompts_have_the_smallest_hashes(tmp_path: Path) -> None:
-    records = labelled_list(24)
+def test_a_quarter_of_the_prompts_of_each_type_with_the_smallest_hashes_is_held_out(
+    tmp_path: Path,
+) -> None:
+    records = labelled_list(24, images=3)
     answers = load(tmp_path, records)
+    assert set(answers.clusters) == set(answers.images["prompt_id"])
+    assert (len(answers.images), len(answers.elements)) == (18, 36)
     for kind, split in (("real", "real"), ("synthetic", "synth")):
         keys = sorted({prompt_key(r["prompt"]) for r in records if r["type"] == kind})
-        found = set(answers.images.loc[answers.images["split"] == split, "prompt_id"])
-        assert found == set(keys[:3])
+        found = answers.images.loc[answers.images["split"] == split, "prompt_id"]
+        assert set(found) == set(keys[:3])
 
 
-def test_the_answers_do_not_depend_on_the_order_of_the_file(tmp_path: Path) -> None:
+def test_neither_answers_nor_split_depend_on_the_order_of_the_file(tmp_path: Path) -> None:
     records = labelled_list()
     before = load(tmp_path / "a", records)
     random.Random(0).shuffle(records)
@@ -107,6 +179,10 @@ def test_the_answers_do_not_depend_on_the_order_of_the_file(tmp_path: Path) -> N
     assert (before.pair_ids, before.clusters) == (after.pair_ids, after.clusters)
     pd.testing.assert_frame_equal(before.images, after.images)
     pd.testing.assert_frame_equal(before.elements, after.elements)
+    types = {prompt_key(f"prompt {n}"): ("real", "synth")[n % 2] for n in range(100)}
+    chosen = held_out(types)
+    assert sorted(types[key] for key in chosen) == ["real"] * 13 + ["synth"] * 13
+    assert held_out(dict(reversed(types.items()))) == chosen
 
 
 def test_one_text_under_two_numbers_is_one_prompt(tmp_path: Path) -> None:
@@ -115,88 +191,77 @@ def test_one_text_under_two_numbers_is_one_prompt(tmp_path: Path) -> None:
         again = {"img_path": f"again/{number}.png", "prompt_id": f"9{number:04d}"}
         records.append(one | again | {"prompt": f" {one['prompt'].upper()}  "})
     answers = load(tmp_path, records)
-    assert len(answers.clusters) == 10
     assert answers.images.groupby("prompt_id").size().tolist() == [4] * 10
 
 
 def test_a_text_with_both_types_is_drawn_once_as_real(tmp_path: Path) -> None:
-    answers = load(tmp_path, [record("m/1.png"), record("m/2.png", kind="synth")])
-    assert answers.images["split"].tolist() == ["real", "synth"]
+    kinds = ("real", "synth", "Real_split", " synthetic")  # told by how they begin
+    records = [record(f"m/{n}.png", kind=kind) for n, kind in enumerate(kinds)]
+    answers = load(tmp_path, records)
+    assert answers.images["split"].tolist() == ["real", "synth"] * 2
     assert len(answers.clusters) == 1
-
-
-def test_a_split_needs_no_file() -> None:
-    types = {prompt_key(f"prompt {n}"): ("real", "synth")[n % 2] for n in range(100)}
-    chosen = held_out(types)
-    assert sorted(types[key] for key in chosen) == ["real"] * 13 + ["synth"] * 13
-    assert held_out(dict(reversed(types.items()))) == chosen
-
-
-@pytest.mark.parametrize("kind", ["real", "Real_split", " synthetic", "synth"])
-def test_types_are_told_by_how_they_begin(tmp_path: Path, kind: str) -> None:
-    answers = load(tmp_path, [record("m/1.png", kind=kind)])
-    assert answers.images["split"].tolist() == ["real" if "eal" in kind else "synth"]
 
 
 def without(key: str) -> Record:
     return {k: v for k, v in record("m/7.png").items() if k != key}
 
 
+def bad(**changes: Any) -> Record:
+    return record("m/7.png", **changes)
+
+
 @pytest.mark.parametrize(
-    ("bad", "says"),
+    ("item", "says"),
     [
-        (record("m/7.png", kind="artificial"), "type is 'artificial'; expected real or synth"),
-        (record("m/7.png", total_score=[]), "total_score is an empty list"),
-        (record("m/7.png", total_score=[3, 6]), "total_score holds 6; expected numbers in 1..5"),
-        (record("m/7.png", total_score=[0]), "holds 0; expected numbers in 1..5"),
-        (record("m/7.png", total_score=["3"]), "holds '3'"),
-        (record("m/7.png", total_score=[True]), "holds True"),
-        (record("m/7.png", total_score=None), "holds None"),
-        (record("m/7.png", element_score={"cup (object)": []}), "'cup (object)' is an empty list"),
-        (record("m/7.png", element_score={"cup (object)": [2]}), "expected numbers in 0..1"),
-        (record("m/7.png", element_score={"cup": [1]}), "'cup' is no element with a type"),
-        (record("m/7.png", element_score=[1, 0]), "expected an object of elements"),
-        (
-            record("m/7.png", element_score={"cup (object)": [1], "cup (object) ": [0]}),
-            "'cup (object) ' stands twice, spaces aside",
-        ),
-        (record("m/7.png", split_confidence=[2]), "split_confidence holds 2"),
-        (record("m/7.png", prompt=" "), "prompt is ' '; expected a text"),
-        *((without(key), f"it has no {key}") for key in
-          ("prompt", "type", "total_score", "element_score")),
+        (bad(kind="artificial"), "'artificial'"),
+        (bad(total_score=[]), "total_score"),
+        (bad(total_score=[3, 6]), "in 1..5"),
+        (bad(total_score=[0]), "holds 0"),
+        (bad(total_score=["3"]), "holds '3'"),
+        (bad(total_score=[True]), "holds True"),
+        (bad(total_score=None), "holds None"),
+        (bad(element_score={"cup (object)": []}), "'cup (object)'"),
+        (bad(element_score={"cup (object)": [2]}), "in 0..1"),
+        (bad(element_score={"cup": [1]}), "'cup'"),
+        (bad(element_score=[1, 0]), "an object"),
+        (bad(element_score={"cup (object)": [1], "cup (object) ": [0]}), "'cup (object) '"),
+        (bad(split_confidence=[2]), "split_confidence"),
+        (bad(prompt=" "), "prompt is"),
+        *((without(key), f"no {key}") for key in ("prompt", "type", "total_score",
+                                                  "element_score")),
     ],
 )  # fmt: skip
 def test_an_unusable_item_is_named_by_position_and_image(
-    tmp_path: Path, bad: Record, says: str
+    tmp_path: Path, item: Record, says: str
 ) -> None:
-    message = refused(tmp_path, [record("m/1.png"), bad])
-    assert "item 1 (from 0, img_path 'm/7.png')" in message
-    assert says in message
+    with refused("data_malformed", LIST, "item 1 (from 0, img_path 'm/7.png')", says):
+        load(tmp_path, [record("m/1.png"), item])
 
 
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ({}, "is not a JSON array"),
-        ([], "is not a JSON array"),
-        ([3], "item 0 (from 0): it is not an object"),
-        ([without("img_path")], "item 0 (from 0): it has no img_path"),
-        ([record("m/1.png"), record("m/1.png")], "image 'm/1.png' a second time in item 1"),
+        ({}, "JSON array"),
+        ([], "JSON array"),
+        ([3], "item 0 (from 0)"),
+        ([without("img_path")], "no img_path"),
+        ([record("m/1.png"), record("m/1.png")], "'m/1.png' a second"),
     ],
 )
 def test_a_list_that_is_none_is_refused(tmp_path: Path, content: Any, says: str) -> None:
-    assert says in refused(tmp_path, content)
+    with refused("data_malformed", LIST, says):
+        load(tmp_path, content)
 
 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (b'[{"a": 1,', "is not JSON"),
-        (b"\xff", "is not JSON"),
+        (b'[{"a": 1,', "JSON"),
+        (b"\xff", "JSON"),
         (b'[{"a": 1, "a": 2}]', "'a' stands"),
-        (b'[{"total_score": [NaN]}]', "NaN at [0] 'total_score' [0] is no finite number"),
-        (rb'[{"prompt": "a \ud800"}]', r"the text 'a \ud800' at [0] 'prompt' holds half of a"),
-        (rb'[{"element_score": {"\udfff (object)": [1]}}]', r"the key '\udfff (object)' at [0]"),
+        (b'[{"total_score": [NaN]}]', "NaN at [0] 'total_score' [0]"),
+        (rb'[{"prompt": "a \ud800"}]', r"'a \ud800' at [0] 'prompt'"),
+        (rb'[{"element_score": {"\udfff (object)": [1]}}]', r"key '\udfff (object)' at [0]"),
     ],
 )
 def test_broken_json_and_keys_that_stand_twice_are_refused(
@@ -204,58 +269,59 @@ def test_broken_json_and_keys_that_stand_twice_are_refused(
 ) -> None:
     folder = write_json(tmp_path, LIST, [])
     (folder / "evalmuse" / LIST).write_bytes(text)
-    with pytest.raises(SubmitterError, match="is not JSON") as caught:
+    with refused("data_malformed", LIST, says):
         board().answers(folder)
-    assert says in caught.value.message
-
-
-def test_a_list_of_another_size_than_the_card_says_is_refused(tmp_path: Path) -> None:
-    folder = write_json(tmp_path, LIST, labelled_list(4))
-    with pytest.raises(SubmitterError, match="8 labelled images; expected 9"):
-        board(**{"labelled images": 9}).answers(folder)
 
 
 def test_a_list_that_cannot_be_the_released_one_by_its_size_is_refused(tmp_path: Path) -> None:
     """Other prompts would be held out of a part of the list, under the same name and revision."""
     folder = write_json(tmp_path, LIST, labelled_list(4))
-    with pytest.raises(SubmitterError, match="8 labelled images; expected about 32000 to 33500"):
-        EvalMuse().answers(folder)
-    bounds = {"labelled images, at least": 8, "labelled images, at most": 8}
-    assert board(**bounds).answers(folder).counts()["labelled images"] == 8
-    for far in ({"labelled images, at least": 9}, {"labelled images, at most": 7}):
-        with pytest.raises(SubmitterError, match="8 labelled images"):
-            board(**far).answers(folder)
+    least, most = "labelled images, at least", "labelled images, at most"
+    assert board(**{least: 8, most: 8}).answers(folder).labelled == 8
+    for other in (
+        board(**{"labelled images": 9}), board(**{least: 9}), board(**{most: 7}), EvalMuse(),
+    ):  # fmt: skip
+        with refused("data_malformed", "8 labelled images"):
+            other.answers(folder)
 
 
-def test_without_the_list_the_error_says_how_to_get_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("one", "advice"), [(board(), "fetch evalmuse"), (EvalMuseNtire(), "FORMAT.md")]
+)
+def test_without_the_list_the_error_says_where_it_comes_from(
+    tmp_path: Path, one: EvalMuse, advice: str
+) -> None:
     for data in (None, tmp_path):
-        assert not board().has_answers(data)
-        with pytest.raises(SubmitterError) as caught:
-            board().answers(data)
-        assert caught.value.code == "data_missing"
-        assert "fetch evalmuse" in caught.value.hint
+        assert not one.has_answers(data)
+        with refused("data_missing") as caught:
+            one.answers(data)
+        assert advice in caught.value.hint
 
 
-def test_counts_say_how_much_of_what_there_is(tmp_path: Path) -> None:
+def test_answers_say_how_much_of_what_there_is_and_of_which_file(tmp_path: Path) -> None:
     records = [record("m/1.png"), record("m/2.png", element_score={})]
-    assert load(tmp_path, records).counts() == {
-        "images": 2,
-        "prompts": 1,
-        "elements": 2,
-        "images without elements": 1,
-        "labelled images": 2,
-        "real: images": 2,
-        "real: prompts": 1,
-        "counting: elements": 1,
+    answers = load(tmp_path, records)
+    assert answers.counts() == {
+        "images": 2, "prompts": 1, "elements": 2, "images without elements": 1,
+        "labelled images": 2, "real: images": 2, "real: prompts": 1, "counting: elements": 1,
         "object: elements": 1,
-    }
+    }  # fmt: skip
+    assert set(answers.sources) == {"evalmuse/train_list.json"}
 
 
-def test_the_hash_of_the_list_goes_with_the_answers(tmp_path: Path) -> None:
-    assert set(load(tmp_path, labelled_list(4)).sources) == {"evalmuse/train_list.json"}
+# Images.
 
 
-def check_questions(folder: Path) -> None:
+@pytest.mark.parametrize("packed", [True, False], ids=["parts", "unpacked"])
+def test_images_are_read_from_the_archive_or_the_folder(tmp_path: Path, packed: bool) -> None:
+    records = labelled_list()
+    names = [r["img_path"] for r in records]
+    folder = write_json(tmp_path, LIST, records)
+    assert not board().has_questions(folder)
+    if packed:
+        write_parts(folder, names)
+    else:
+        write_images(folder, "images", names)
     assert board().has_questions(folder)
     answers, questions = board().answers(folder), board().questions(folder)
     assert tuple(pair.pair_id for pair in questions.pairs) == answers.pair_ids
@@ -267,32 +333,18 @@ def check_questions(folder: Path) -> None:
         assert asked == {"cup (object)": "cup", "a (Counting) ": "a"}
 
 
-def test_images_are_read_from_the_parts_of_the_archive(tmp_path: Path) -> None:
-    records = labelled_list()
-    folder = write_json(tmp_path, LIST, records)
-    assert not board().has_questions(folder)
-    check_questions(write_parts(folder, [r["img_path"] for r in records]))
-
-
-def test_images_are_read_from_the_unpacked_folder(tmp_path: Path) -> None:
-    records = labelled_list()
-    folder = write_json(tmp_path, LIST, records)
-    check_questions(write_images(folder, "images", [r["img_path"] for r in records]))
-
-
 def test_a_missing_part_or_image_is_said(tmp_path: Path) -> None:
     records = labelled_list()
     folder = write_json(tmp_path, LIST, records)
     names = [r["img_path"] for r in records]
-    write_parts(folder, names[1:])
+    write_parts(folder, names)
     (folder / "evalmuse" / "images.zip.part-ac").unlink()
     assert not board().has_questions(folder)
-    with pytest.raises(SubmitterError, match="part-ac") as caught:
+    with refused("images_missing", "part-ac"):
         board().questions(folder)
-    assert caught.value.code == "images_missing"
     held = board().answers(folder).pair_ids
     write_parts(folder, [name for name in names if name != held[0]])
-    with pytest.raises(SubmitterError, match="lacks 1 of the 8 images of evalmuse"):
+    with refused("images_missing", "1 of the 8 images"):
         board().questions(folder)
 
 
@@ -303,14 +355,16 @@ def test_images_of_one_prompt_are_asked_about_the_elements_of_all(tmp_path: Path
     assert [e.element_id for e in elements] == ["cup (object)", "a (Counting) ", "red (color)"]
 
 
-def ranking(*keys: str) -> dict[str, object]:
-    return {
-        k: {"prompt": k, "element_score": {"cup (object)": None, "4 (Other)": None}} for k in keys
-    }
+# Prompts by which text-to-image models are ranked.
+
+
+def ranking(names: list[str]) -> dict[str, object]:
+    scores = {"cup (object)": None, "4 (Other)": None}
+    return {name: {"prompt": name, "element_score": scores} for name in names}
 
 
 def test_ranking_prompts_have_split_and_skills(tmp_path: Path) -> None:
-    folder = write_json(tmp_path, "prompt_t2i.json", ranking(*(f"p{n}" for n in range(102))))
+    folder = write_json(tmp_path, RANKING, ranking([f"p{n}" for n in range(102)]))
     prompts = board().prompts(folder)
     assert prompts.columns.tolist() == ["prompt_id", "prompt", "split", "skills"]
     assert prompts["prompt_id"].is_unique
@@ -321,43 +375,107 @@ def test_ranking_prompts_have_split_and_skills(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ([], "is not a JSON object of prompts"),
-        ({"a": {"prompt": "b", "element_score": {}}}, "entry 'a' whose prompt differs"),
-        ({"a": {"prompt": "a"}}, "entry 'a' with unusable element_score"),
-        ({"a": {"prompt": "a", "element_score": {"cup": None}}}, "'cup' is no element"),
+        ([], "JSON object"),
+        ({"a": {"prompt": "b", "element_score": {}}}, "'a' whose"),
+        ({"a": {"prompt": "a"}}, "'a'"),
+        ({"a": {"prompt": "a", "element_score": {"cup": None}}}, "'cup'"),
     ],
 )
 def test_prompts_that_are_not_as_released_are_refused(
     tmp_path: Path, content: Any, says: str
 ) -> None:
-    with pytest.raises(SubmitterError) as caught:
-        board().prompts(write_json(tmp_path, "prompt_t2i.json", content))
-    assert caught.value.code == "data_malformed"
-    assert says in caught.value.message
-
-
-@pytest.mark.paper
-def test_the_released_ranking_prompts(assay_data: Path) -> None:
-    """prompt_t2i.json of DY-Evalab/EvalMuse: 199 prompts, 100 real; pinned by its hash."""
-    prompts = EvalMuse().prompts(assay_data)
-    assert prompts["split"].value_counts().to_dict() == {"real": 100, "synth": 99}
-    assert prompts["prompt"].is_unique
-    skills = {skill for cell in prompts["skills"] for skill in cell.split(";") if skill}
-    assert skills == set(SKILLS)
+    with refused("data_malformed", RANKING, says):
+        board().prompts(write_json(tmp_path, RANKING, content))
 
 
 def test_ranking_prompts_of_another_size_or_release_are_refused(tmp_path: Path) -> None:
-    folder = write_json(tmp_path, "prompt_t2i.json", ranking("a", "b"))
-    with pytest.raises(SubmitterError, match="2 ranking prompts; expected 199"):
+    folder = write_json(tmp_path, RANKING, ranking(["a", "b"]))
+    with refused("data_malformed", "expected 199"):
         EvalMuse().prompts(folder)
-    other = EvalMuse(CARD.model_copy(update={"counts": {}}))
-    with pytest.raises(SubmitterError, match="sha256"):
-        other.prompts(folder)
+    with refused("data_malformed", "sha256"):
+        EvalMuse(CARD.model_copy(update={"counts": {}})).prompts(folder)
 
 
-def test_the_card_says_that_figures_differ_from_the_papers() -> None:
+def test_the_cards_say_what_is_public_and_what_the_headline_is() -> None:
     card = load_registry()["evalmuse"].card
     assert "not public" in card.description
-    assert "not comparable one to one" in card.description
     assert tuple(card.skills) == SKILLS
     assert (card.headline.measure, card.headline.split) == ("srcc", "all")
+    assert not load_registry()["evalmuse_ntire"].card.answers_public
+
+
+# The label file of NTIRE 2025 track 1, which an operator supplies.
+
+
+def item(img_path: str, *keys: str, **changes: Any) -> dict[str, Any]:
+    return {
+        "img_path": img_path,
+        "total_score": 3.0,
+        "element_score": dict.fromkeys(keys, 0.666667),
+    } | changes
+
+
+def test_the_example_of_the_format_page_is_accepted(tmp_path: Path) -> None:
+    page = Path(benchmarks.evalmuse.__file__).with_name("FORMAT.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    answers = EvalMuseNtire().answers(write_json(tmp_path, NTIRE_LIST, json.loads(example)))
+    assert answers.pair_ids == ("Kolors/02011.png", "SDXL-Turbo/00805.png")
+    assert answers.images["label"].tolist() == [4.0, 3.333333]
+    assert answers.elements["label"].tolist() == [0.666667, 0.666667, 1.0]
+    assert answers.elements["skill"].tolist() == ["color", "counting", "object"]
+    assert set(answers.sources) == {"evalmuse/eval.json"}
+
+
+def test_images_of_one_prompt_or_with_the_same_elements_are_clustered(tmp_path: Path) -> None:
+    items = [
+        item("a.png", "b (food)", "a (color)"), item("b.png", "a (color)"),
+        item("c.png", "a (color)", "b (food)"), item("d.png"), item("e.png"),
+        item("f.png", prompt="a cup"), item("g.png", "a (color)", prompt="A cup "),
+        item("h.png", "a (color)", prompt="x"),
+    ]  # fmt: skip
+    answers = EvalMuseNtire().answers(write_json(tmp_path, NTIRE_LIST, items))
+    same = answers.images.groupby("prompt_id")["pair_id"].agg(lambda of: "".join(n[0] for n in of))
+    assert sorted(same) == ["ac", "b", "d", "e", "fg", "h"]
+    assert len(answers.clusters) == 6
+
+
+NAMES = [f"img_{n:04d}.png" for n in range(20)]
+
+
+def labelled(tmp_path: Path, **changes: Any) -> Path:
+    items = [
+        item(name, "cup (object)", f"{n // 2} (counting)", total_score=1 + n % 5, **changes)
+        for n, name in enumerate(NAMES)
+    ]
+    return write_json(tmp_path, NTIRE_LIST, items)
+
+
+def test_a_scores_file_gets_the_final_score_as_the_headline(tmp_path: Path) -> None:
+    ntire = EvalMuseNtire()
+    answers = ntire.answers(labelled(tmp_path))
+    lines = ["pair_id,score,element_id,element_score"]
+    lines += [f"{p},{n % 5 + n % 3 / 10},," for n, p in enumerate(answers.pair_ids)]
+    lines += [f"{e.pair_id},,{e.element_id},0.9" for e in answers.elements.itertuples()]
+    scores = parse_scores("\n".join(lines).encode(), "s.csv", ntire, answers, metric="m")
+    row = row_of(ntire.evaluate(scores, answers, 50), measure="ntire_track1", variant="code")
+    assert ntire.card.headline.matches(row)
+    assert row.value == pytest.approx(0.25 * 2 + 0.5, abs=0.1)
+    assert (row.benchmark, row.n_items, row.n_clusters) == ("evalmuse_ntire", 20, 10)
+    assert row.ci_low <= row.value
+
+
+def test_code_can_be_run_where_prompts_and_images_are_there(tmp_path: Path) -> None:
+    ntire = EvalMuseNtire()
+    folder = labelled(tmp_path, prompt="a cup")
+    assert not ntire.has_questions(folder)
+    with refused("images_missing"):
+        ntire.questions(folder)
+    write_images(folder, "ntire_images", NAMES)
+    assert ntire.has_questions(folder)
+    questions = ntire.questions(folder)
+    assert questions.images["img_0003.png"]() == image_bytes("img_0003.png")
+    assert set(questions.texts.values()) == {"a cup"}
+    labelled(tmp_path)
+    assert not ntire.has_questions(folder)
+    with refused("data_malformed", "20 of 20 images"):
+        ntire.questions(folder)

@@ -1,45 +1,40 @@
-"""The threshold search, accuracy and recall on small cases and against a slow definition."""
+"""The structure test: the threshold search against a slow definition, and the operator's table."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image
 from scipy import stats
 
-from benchmarks.evalmuse_structure.load import StructureAnswers
-from benchmarks.evalmuse_structure.measures import THRESHOLDS, auc, yes_by_cluster
-from benchmarks.evalmuse_structure.protocol import EvalMuseStructure
+from benchmarks.evalmuse_structure.load import LABELS, PROBLEM_LABELS, SKILLS, StructureAnswers
+from benchmarks.evalmuse_structure.measures import auc
+from benchmarks.evalmuse_structure.protocol import BENCHMARKS, CARD, EvalMuseStructure
 from benchmarks.rows import Row
 from benchmarks.schema import ScoreTable
+from benchmarks.scores import parse_scores
+from tests.benchmarks.cards import trial_card
+from tests.benchmarks.checks import refused
 
 Question = tuple[str, str, bool]  # image, category, yes
 Problem = tuple[str, str]  # image, skill
 
 
-def answers(categories: list[Question], problems: list[Problem] = []) -> StructureAnswers:  # noqa: B006 - never changed
-    asked = pd.DataFrame(
-        {
-            "pair_id": [f"{image}|{category}" for image, category, _ in categories],
-            "cluster": [image for image, _, _ in categories],
-            "category": [category for _, category, _ in categories],
-            "yes": np.array([yes for _, _, yes in categories], bool),
-        }
-    )
-    annotated = pd.DataFrame(
-        {
-            "pair_id": [f"{image}|{skill}" for image, skill in problems],
-            "cluster": [image for image, _ in problems],
-            "skill": [skill for _, skill in problems],
-        }
-    )
-    pairs = dict.fromkeys([*asked["pair_id"], *annotated["pair_id"]])
-    clusters = dict.fromkeys([*asked["cluster"], *annotated["cluster"]])
-    return StructureAnswers(tuple(pairs), tuple(clusters), asked, annotated)
+def answers(categories: Sequence[Question], problems: Sequence[Problem] = ()) -> StructureAnswers:
+    asked = pd.DataFrame(categories, columns=["cluster", "category", "yes"]).astype({"yes": bool})
+    asked.insert(0, "pair_id", asked["cluster"] + "|" + asked["category"])
+    annotated = pd.DataFrame(problems, columns=["cluster", "skill"])
+    annotated.insert(0, "pair_id", annotated["cluster"] + "|" + annotated["skill"])
+    both = pd.concat([asked, annotated])
+    pairs, clusters = (tuple(dict.fromkeys(both[name])) for name in ("pair_id", "cluster"))
+    return StructureAnswers(pairs, clusters, asked, annotated)
 
 
 def rows(
@@ -56,30 +51,25 @@ FOUR = answers(
     [("c", "human:palm_deformed"), ("c", "human:palm_shapeless"), ("a", "animal")],
 )
 SCORES = {
-    "a|animal": 0.9,
-    "b|animal": 0.3,
-    "c|human": 0.6,
-    "d|human": 0.2,
-    "c|human:palm_deformed": 0.5,
+    "a|animal": 0.9, "b|animal": 0.3, "c|human": 0.6, "d|human": 0.2, "c|human:palm_deformed": 0.5,
     "c|human:palm_shapeless": 0.1,
-}
+}  # fmt: skip
 
 
 def test_the_smallest_best_threshold_is_taken_and_yes_needs_more_than_it() -> None:
     """Any t in 0.30..0.59 separates; at 0.30 the no with P = 0.30 is not above it."""
     found = rows(FOUR, SCORES)
-    assert found["threshold", None].value == 0.3
-    assert found["f1", None].value == 1.0
-    assert found["accuracy", None].value == 1.0
-    assert found["accuracy", "animal"].value == found["accuracy", "human"].value == 1.0
-    assert ("accuracy", "object") not in found
-    assert found["recall", None].value == pytest.approx(2 / 3)
-    assert found["recall", "human:palm_deformed"].value == 1.0
-    assert found["recall", "human:palm_shapeless"].value == 0.0
-    assert found["recall", "animal"].variant == "assay"
-    assert found["recall", None].variant == "paper"
+    assert {
+        (name, skill or "", row.variant): row.value for (name, skill), row in found.items()
+    } == {
+        ("threshold", "", "paper"): 0.3, ("f1", "", "paper"): 1.0, ("accuracy", "", "paper"): 1.0,
+        ("accuracy", "animal", "paper"): 1.0, ("accuracy", "human", "paper"): 1.0,
+        ("recall", "", "paper"): pytest.approx(2 / 3),
+        ("recall", "human:palm_deformed", "assay"): 1.0,
+        ("recall", "human:palm_shapeless", "assay"): 0.0, ("recall", "animal", "assay"): 1.0,
+        ("auc", "", "assay"): 1.0, ("auc", "animal", "assay"): 1.0, ("auc", "human", "assay"): 1.0,
+    }  # fmt: skip
     assert "threshold 0.30" in found["accuracy", None].note
-    assert found["auc", None].value == 1.0
 
 
 def test_accuracy_of_a_category_is_the_mean_of_both_shares_at_the_common_threshold() -> None:
@@ -90,9 +80,6 @@ def test_accuracy_of_a_category_is_the_mean_of_both_shares_at_the_common_thresho
         + [("o", "object", True), ("p", "object", False), ("q", "object", False)]
     )
     scores = {"a|animal": 0.5, "b|animal": 0.4, "o|object": 0.9, "p|object": 0.8, "q|object": 0.1}
-    labels = StructureAnswers(
-        tuple(dict.fromkeys(labels.pair_ids)), labels.clusters, labels.categories, labels.problems
-    )
     found = rows(labels, scores)
     assert found["threshold", None].value == 0.4
     assert found["accuracy", "object"].value == (1.0 + 0.5) / 2
@@ -114,27 +101,19 @@ def slow_search(scores: list[float], yes: list[bool]) -> tuple[float, float]:
     return at, best
 
 
+SCORE = st.one_of(
+    st.integers(0, 100).map(lambda k: k / 100), st.floats(0, 1), st.just(math.nan)
+)  # fmt: skip
+
+
 @settings(max_examples=40, deadline=None)
-@given(
-    cells=st.lists(
-        st.tuples(
-            st.one_of(
-                st.integers(0, 100).map(lambda k: k / 100), st.floats(0, 1), st.just(math.nan)
-            ),
-            st.booleans(),
-        ),
-        min_size=2,
-        max_size=30,
-    )
-)
+@given(cells=st.lists(st.tuples(SCORE, st.booleans()), min_size=2, max_size=30))
 def test_the_search_agrees_with_trying_every_threshold(cells: list[tuple[float, bool]]) -> None:
     yes = [y for _, y in cells]
     if len(set(yes)) < 2:
         return
-    names = [f"{n:03d}" for n in range(len(cells))]
-    labels = answers([(name, "human", y) for name, y in zip(names, yes, strict=True)])
-    scores = {f"{name}|human": s for name, (s, _) in zip(names, cells, strict=True)}
-    found = rows(labels, scores, b=4)
+    labels = answers([(f"{n:03d}", "human", y) for n, y in enumerate(yes)])
+    found = rows(labels, {f"{n:03d}|human": s for n, (s, _) in enumerate(cells)}, b=4)
     at, f1 = slow_search([s for s, _ in cells], yes)
     assert found["threshold", None].value == at
     assert found["f1", None].value == pytest.approx(f1)
@@ -142,9 +121,8 @@ def test_the_search_agrees_with_trying_every_threshold(cells: list[tuple[float, 
 
 def test_each_resample_searches_its_own_threshold() -> None:
     rng = np.random.default_rng(2)
-    n = 60
     kinds = ["animal", "object", "human"]
-    asked = [(f"{k:03d}", kinds[k % 3], bool(rng.random() > 0.4)) for k in range(n)]
+    asked = [(f"{k:03d}", kinds[k % 3], bool(rng.random() > 0.4)) for k in range(60)]
     problems = [(image, "human:palm_deformed") for image, _, yes in asked if yes]
     labels = answers(asked, problems)
     scores = {
@@ -158,11 +136,10 @@ def test_each_resample_searches_its_own_threshold() -> None:
     measured = benchmark.measure(table, labels, plan)
     values = {(r.measure, r.skill): measured.resamples[k] for k, r in enumerate(measured.rows)}
     for b in range(6):
-        drawn = np.repeat(np.arange(n), plan.counts[b].astype(int))
+        drawn = np.repeat(np.arange(len(asked)), plan.counts[b].astype(int))
         chosen = [asked[k] for k in drawn]
         x = [scores[f"{image}|{kind}"] for image, kind, _ in chosen]
-        yes = [y for _, _, y in chosen]
-        at, f1 = slow_search(x, yes)
+        at, f1 = slow_search(x, [y for _, _, y in chosen])
         assert values["threshold", None][b] == pytest.approx(at)
         assert values["f1", None][b] == pytest.approx(f1)
         human = [(s, y) for s, (_, kind, y) in zip(x, chosen, strict=True) if kind == "human"]
@@ -176,12 +153,15 @@ def test_each_resample_searches_its_own_threshold() -> None:
 
 
 @settings(max_examples=40, deadline=None)
-@given(data=st.data())
-def test_auc_is_the_share_of_won_pairs(data: st.DataObject) -> None:
-    n = data.draw(st.integers(2, 25))
-    x = np.array(data.draw(st.lists(st.sampled_from([0.1, 0.2, 0.5, 0.9]), min_size=n, max_size=n)))
-    y = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)))
-    w = np.array(data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n)))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([0.1, 0.2, 0.5, 0.9]), st.booleans(), st.integers(0, 3)),
+        min_size=2,
+        max_size=25,
+    )
+)
+def test_auc_is_the_share_of_won_pairs(questions: list[tuple[float, bool, int]]) -> None:
+    x, y, w = (np.array(column) for column in zip(*questions, strict=True))
     repeated, labels = np.repeat(x, w), np.repeat(y, w)
     found = auc(x, y, w[None].astype(float))[0]
     if labels.all() or not labels.any():
@@ -191,51 +171,40 @@ def test_auc_is_the_share_of_won_pairs(data: st.DataObject) -> None:
     assert found == pytest.approx(u / (labels.sum() * (~labels).sum()))
 
 
-def test_yes_is_strictly_above_each_of_the_101_thresholds() -> None:
-    scores = np.array([0.0, 0.005, 0.29, 0.3, 1.0, math.nan])
-    yes = yes_by_cluster(scores, np.arange(6), 6)
-    expected = np.array([[s > t for t in THRESHOLDS] for s in scores], float)
-    assert np.array_equal(yes, expected)
-
-
 def test_a_missing_score_counts_as_no_and_is_counted() -> None:
     found = rows(FOUR, {**SCORES, "a|animal": math.nan})
-    assert found["accuracy", "animal"].value == 0.5
-    assert found["accuracy", "animal"].n_missing == 1
-    assert "missing scores, which count as no: 1" in found["accuracy", "animal"].note
-    assert found["recall", "animal"].value == 0.0
-    assert found["recall", None].n_missing == 1
-    assert found["auc", "animal"].value == 0.0
+    animal = found["accuracy", "animal"]
+    assert (animal.value, animal.n_missing, found["recall", None].n_missing) == (0.5, 1, 1)
+    assert "no: 1" in animal.note
+    assert found["recall", "animal"].value == found["auc", "animal"].value == 0.0
     missing = rows(FOUR, dict.fromkeys(FOUR.pair_ids, math.nan))
-    assert (missing["accuracy", None].value, missing["recall", None].value) == (0.5, 0.0)
-    assert missing["auc", None].value == 0.5
+    assert [missing[name, None].value for name in ("accuracy", "recall", "auc")] == [0.5, 0.0, 0.5]
     assert missing["accuracy", None].n_missing == 4
 
 
 @pytest.mark.parametrize(("constant", "recall"), [(0.0, 0.0), (0.4, 1.0), (1.0, 1.0)])
 def test_a_constant_score_is_a_coin(constant: float, recall: float) -> None:
     found = rows(FOUR, dict.fromkeys(FOUR.pair_ids, constant))
-    assert found["threshold", None].value == 0.0
-    assert found["f1", None].value == 0.0
-    assert found["accuracy", None].value == found["auc", None].value == 0.5
-    assert found["recall", None].value == recall
+    values = [found[name, None].value for name in ("threshold", "f1", "accuracy", "auc", "recall")]
+    assert values == [0.0, 0.0, 0.5, 0.5, recall]
 
 
 @pytest.mark.parametrize(
-    ("labels", "reason"),
+    ("categories", "reason"),
     [
-        (answers([("a", "human", True)], [("a", "animal")]), "no question has the answer no"),
-        (answers([("a", "human", False)], [("a", "animal")]), "no question has the answer yes"),
-        (answers([], [("a", "animal")]), "there is no category question"),
+        ([("a", "human", True)], "answer no"),
+        ([("a", "human", False)], "answer yes"),
+        ([], "category question"),
     ],
 )
-def test_without_both_answers_there_is_no_threshold(labels: StructureAnswers, reason: str) -> None:
+def test_without_both_answers_there_is_no_threshold(
+    categories: list[Question], reason: str
+) -> None:
+    labels = answers(categories, [("a", "animal")])
     found = rows(labels, dict.fromkeys(labels.pair_ids, 0.5))
-    for key in (("accuracy", None), ("recall", None), ("f1", None), ("threshold", None)):
-        assert math.isnan(found[key].value)
-        assert reason in found[key].note
-    assert math.isnan(found["auc", None].value)
-    assert reason in found["auc", None].note
+    for name in ("accuracy", "recall", "f1", "threshold", "auc"):
+        assert math.isnan(found[name, None].value)
+        assert found[name, None].note.endswith(reason)
 
 
 def test_a_category_with_one_answer_only_has_no_accuracy_but_the_others_do() -> None:
@@ -249,20 +218,11 @@ def test_a_category_with_one_answer_only_has_no_accuracy_but_the_others_do() -> 
     )
     found = rows(labels, {"a|animal": 0.9, "b|animal": 0.1, "c|human": 0.9, "d|object": 0.1})
     assert found["accuracy", "animal"].value == 1.0
-    assert "no question has the answer no" in found["accuracy", "human"].note
     assert math.isnan(found["accuracy", "human"].value)
     assert math.isnan(found["accuracy", "object"].value)
+    assert "answer no" in found["accuracy", "human"].note
     assert found["recall", None].n_items == 0
-    assert "no problem is annotated" in found["recall", None].note
-
-
-def test_one_image_only_has_values_and_no_interval() -> None:
-    labels = answers([("a", "animal", True), ("a", "human", False)])
-    found = rows(labels, {"a|animal": 0.9, "a|human": 0.1})
-    row = found["accuracy", None]
-    assert (row.value, row.n_clusters) == (1.0, 1)
-    assert math.isnan(row.ci_low)
-    assert "one cluster only" in row.note
+    assert "no problem" in found["recall", None].note
 
 
 @pytest.mark.parametrize(("score", "direction"), [(3.5, 1), (-0.2, 1), (0.5, -1)])
@@ -273,3 +233,142 @@ def test_scores_that_are_no_probabilities_get_an_auc_only(score: float, directio
         assert ("outside 0..1" if direction > 0 else "lower-is-better") in found[key].note
         assert found[key].n_items > 0
     assert not math.isnan(found["auc", None].value)
+
+
+# The operator's table of questions and answers.
+
+ROWS = [
+    ("SDXL/00805.png", "human_body", "category", "yes", "00805"),
+    ("SDXL/00805.png", "palm_deformed", "problem", "yes", "00805"),
+    ("SDXL/00805.png", "limb_missing_extra", "problem", "yes", "00805"),
+    ("SDXL/00805.png", "animal", "category", "no", "00805"),
+    ("Kolors/02210.png", "animal", "category", "yes", "02210"),
+    ("Kolors/02210.png", "animal", "problem", "yes", "02210"),
+    ("Kolors/02210_1.png", "object", "category", "no", "02210"),
+]
+RELEASED = pd.DataFrame(ROWS, columns=["img_path", "label", "kind", "answer", "prompt_id"])
+IMAGES = "evalmuse_structure/images"
+
+
+def write(root: Path, table: pd.DataFrame = RELEASED, images: str = "") -> Path:
+    (root / "evalmuse_structure").mkdir(exist_ok=True)
+    table.to_csv(root / "evalmuse_structure" / "structure.csv", index=False)
+    for name in table["img_path"].unique() if images else ():
+        place = root / images / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (4, 4)).save(place)
+    return root
+
+
+def test_a_table_becomes_questions_of_two_tests(tmp_path: Path) -> None:
+    benchmark = EvalMuseStructure()
+    found = benchmark.answers(write(tmp_path))
+    assert found.pair_ids == (
+        "SDXL/00805.png|human_body", "SDXL/00805.png|palm_deformed",
+        "SDXL/00805.png|limb_missing_extra", "SDXL/00805.png|animal", "Kolors/02210.png|animal",
+        "Kolors/02210_1.png|object",
+    )  # fmt: skip
+    assert found.clusters == ("00805", "02210")
+    assert found.categories["category"].tolist() == ["human", "animal", "animal", "object"]
+    assert found.categories["yes"].tolist() == [True, False, True, False]
+    parts = ["human:palm_deformed", "human:limb_missing_extra", "animal"]
+    assert found.problems["skill"].tolist() == parts
+    assert found.counts() == {
+        "images": 3, "clusters": 2, "category questions": 4, "annotated problems": 3,
+        "animal: yes": 1, "animal: no": 1, "object: yes": 0, "object: no": 1, "human: yes": 1,
+        "human: no": 0,
+    }  # fmt: skip
+    assert list(found.sources) == ["evalmuse_structure/structure.csv"]
+    # One score answers both rows of a question.
+    lines = [f"{pair},{0.1 * n:.1f}" for n, pair in enumerate(found.pair_ids)]
+    table = parse_scores("\n".join(["pair_id,score", *lines]).encode(), "s.csv", benchmark, found)
+    measured = benchmark.evaluate(table, found, 20)
+    assert {row.measure for row in measured.rows} == set(CARD.measures)
+
+
+def test_images_are_the_clusters_where_no_prompt_is_given(tmp_path: Path) -> None:
+    found = EvalMuseStructure().answers(write(tmp_path, RELEASED.drop(columns="prompt_id")))
+    assert found.clusters == ("SDXL/00805.png", "Kolors/02210.png", "Kolors/02210_1.png")
+
+
+@pytest.mark.parametrize("folder", [IMAGES, "evalmuse/images"])
+def test_questions_hold_the_papers_question_and_no_answer(tmp_path: Path, folder: str) -> None:
+    benchmark = EvalMuseStructure()
+    assert not benchmark.has_questions(write(tmp_path))
+    words = RELEASED["label"].map({"animal": "the animal's limbs"}).fillna("")
+    data = write(tmp_path, RELEASED.assign(cls_prompt=words), images=folder)
+    assert benchmark.has_questions(data)
+    questions = benchmark.questions(data)
+    assert sorted(pair.pair_id for pair in questions.pairs) == sorted(
+        benchmark.answers(data).pair_ids
+    )
+    # The operator's words where the table gives some, else ours.
+    for label, asked in (("animal", "the animal's limbs"), ("object", LABELS["object"].cls_prompt)):
+        assert questions.texts[label] == (
+            f"Does this generated image have any structural problems? Specifically, {asked}? "
+            "Please answer yes or no only."
+        )
+    assert questions.images["SDXL/00805.png"]()[:4] == b"\x89PNG"
+
+
+def cell(row: int, column: str, value: str) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    """The table with one other cell."""
+    return lambda t: t.assign(**{column: t[column].mask(t.index == row, value)})
+
+
+@pytest.mark.parametrize(
+    ("mistake", "says"),
+    [
+        (lambda t: t.drop(columns=["kind", "answer"]), "kind, answer"),
+        (lambda t: t.iloc[:0], "no rows"),
+        (cell(0, "kind", "catgory"), "'catgory'"),
+        (cell(1, "label", "palm"), "animal, object, face_missing"),
+        (cell(1, "kind", "category"), "animal, object, human_body"),
+        (cell(0, "label", "palm_deformed"), "'palm_deformed'"),
+        (cell(3, "answer", "maybe"), "'SDXL/00805.png' (data row 4)"),
+        (cell(3, "answer", "No"), "'No'"),
+        (cell(1, "answer", "no"), "if annotated"),
+        (cell(4, "answer", "no"), "problem annotated"),
+        (cell(2, "label", "palm_deformed"), "once per"),
+        (cell(0, "img_path", ""), "below images/"),
+        (cell(0, "img_path", "../x.png"), "below images/"),
+        (cell(0, "img_path", "/etc/x.png"), "below images/"),
+        (cell(0, "img_path", "a|b.png"), "the sign |"),
+        (cell(0, "prompt_id", ""), "every row"),
+        (cell(1, "prompt_id", "00806"), "one prompt"),
+        (lambda t: t.assign(cls_prompt=[str(n) for n in range(len(t))]), "per label"),
+        (lambda t: t.assign(cls_prompt="x" * 501), "500"),
+    ],
+)  # fmt: skip
+def test_a_table_that_is_wrong_is_refused_with_its_first_wrong_cell(
+    tmp_path: Path, mistake: Callable[[pd.DataFrame], pd.DataFrame], says: str
+) -> None:
+    with refused("data_malformed", "structure.csv", says) as caught:
+        EvalMuseStructure().answers(write(tmp_path, mistake(RELEASED)))
+    assert "FORMAT.md" in caught.value.hint
+
+
+def test_another_count_than_the_cards_is_refused(tmp_path: Path) -> None:
+    data = write(tmp_path)
+    for counts, says in (({"images": 4}, "expected 4"), ({"questions": 5}, "expected 5")):
+        with refused("data_malformed", says):
+            EvalMuseStructure(trial_card(CARD, **counts)).answers(data)
+
+
+def test_a_missing_table_or_image_is_said(tmp_path: Path) -> None:
+    with refused("data_missing", "structure.csv") as caught:
+        EvalMuseStructure().answers(tmp_path)
+    assert "FORMAT.md" in caught.value.hint
+    data = write(tmp_path, images=IMAGES)
+    (data / IMAGES / "SDXL/00805.png").unlink()
+    with refused("images_missing", "1 of the 3"):
+        EvalMuseStructure().questions(data)
+
+
+def test_the_card_names_the_eleven_problems_and_keeps_the_answers_back() -> None:
+    (benchmark,) = BENCHMARKS
+    card = benchmark.card
+    assert not card.answers_public
+    assert list(card.skills.items()) == list(SKILLS.items())
+    assert len(PROBLEM_LABELS) == 11
+    assert (card.headline.measure, card.headline.variant) == ("accuracy", "paper")

@@ -1,14 +1,17 @@
-"""The cases of each family say what its protocol measures, of the pairs that it scores."""
+"""Cases: pairs compared within them, their file, and those of each family of benchmarks."""
 
 from __future__ import annotations
 
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from benchmarks.cases import write_cases
+from benchmarks.cases import SCHEMA, cases_path, read_cases, write_cases
 from benchmarks.croc import cases as croc_cases
 from benchmarks.croc.load import CrocAnswers, PromptPair
 from benchmarks.croc.measures import compare
@@ -28,8 +31,105 @@ from tests.benchmarks.croc_syn import syn_tree
 from tests.benchmarks.evalmuse.evalmuse_tree import labelled_list, write_json
 from tests.benchmarks.gecko import gecko_tree
 from tests.benchmarks.genai_ranking import test_genai_ranking as ranking
+from tests.benchmarks.refusals import refused
 
+NAN = float("nan")
+Pair = tuple[str, str, str, float]
 DEMOS = ("demo_croc", "demo_ts2", "demo_evalmuse", "demo_gecko")
+
+
+def frame(*pairs: Pair) -> pd.DataFrame:
+    """Pairs of (case, image, prompt, expected); the pair id is their number."""
+    rows = [
+        (case, case, "", "", str(k), image, prompt, expected, "")
+        for k, (case, image, prompt, expected) in enumerate(pairs)
+    ]
+    return pd.DataFrame(rows, columns=SCHEMA.names).astype({"expected": float})
+
+
+def scores(*values: float) -> pd.Series:
+    return pd.Series(values, index=[str(k) for k in range(len(values))])
+
+
+def slowly(cases: pd.DataFrame, given_: pd.Series) -> list[tuple[str, int, float, int]]:
+    """What the documentation of `agreement` says, pair by pair."""
+    found = []
+    for name, case in cases.groupby("case_id", sort=False):
+        right, compared = 0.0, 0
+        for (_, one), (_, other) in combinations(case.iterrows(), 2):
+            shared = one["image_id"] == other["image_id"] or one["prompt"] == other["prompt"]
+            people = np.sign(one["expected"] - other["expected"])
+            metric = np.sign(given_.get(one["pair_id"], NAN) - given_.get(other["pair_id"], NAN))
+            if not shared or people == 0 or np.isnan(people) or np.isnan(metric):
+                continue
+            compared += 1
+            right += 1.0 if metric == people else 0.5 if metric == 0 else 0.0
+        missing = int(sum(np.isnan(given_.get(pair, NAN)) for pair in case["pair_id"]))
+        found.append((str(name), compared, right, missing))
+    return found
+
+
+PAIRS = st.tuples(
+    st.sampled_from(["x", "y", "z"]),
+    st.sampled_from(["i", "j", "k"]),
+    st.sampled_from(["p", "q"]),
+    st.sampled_from([0.0, 1.0, 2.5, NAN]),
+)
+
+
+@pytest.mark.slow
+@settings(deadline=None)
+@given(st.lists(st.tuples(PAIRS, st.sampled_from([0.0, 0.5, 1.0, NAN])), max_size=14))
+def test_every_case_counts_as_a_slow_loop_over_its_pairs_does(
+    drawn: list[tuple[Pair, float]],
+) -> None:
+    cases = frame(*(pair for pair, _ in drawn))
+    given_ = scores(*(score for _, score in drawn))
+    found = agreement(cases, given_)
+    rows = found[["case_id", "n_compared", "n_right", "n_missing"]].itertuples(index=False)
+    assert [tuple(row) for row in rows] == slowly(cases, given_)
+    share = found["n_right"] / found["n_compared"]
+    assert np.array_equal(found["share"], share, equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "given_", "counts"),
+    [  # Equal scores count a half, and missing ones are not compared.
+        ([("i", "p", 3.0), ("j", "p", 2.0), ("k", "p", 1.0)], (0.5, 0.5, NAN), (1, 0.5, 1)),
+        ([("i", "p", 1.0), ("j", "q", 0.0)], (1.0, 0.0), (0, 0.0, 0)),  # nothing is shared
+    ],
+)
+def test_what_is_compared_within_a_case(
+    pairs: list[tuple[str, str, float]], given_: tuple[float, ...], counts: tuple[float, ...]
+) -> None:
+    found = agreement(frame(*(("x", *pair) for pair in pairs)), scores(*given_)).iloc[0]
+    assert (found["n_compared"], found["n_right"], found["n_missing"]) == counts
+    assert np.isnan(found["share"]) == (counts[0] == 0)
+
+
+def test_a_pair_may_be_in_several_cases() -> None:
+    cases = frame(("x", "i", "p", 1.0), ("x", "j", "p", 0.0), ("y", "j", "p", 1.0))
+    again = pd.concat([cases, cases.iloc[:1].assign(case_id="y", expected=0.0)])
+    found = agreement(again, scores(0.9, 0.1, 0.1))
+    assert found["n_right"].tolist() == [1.0, 0.0]
+
+
+def test_a_file_of_cases_gives_back_what_was_written_and_is_the_same_each_time() -> None:
+    cases = frame(("x", "i", "p", 1.0), ("x", "j", "p", NAN))
+    content = write_cases(cases)
+    assert content == write_cases(cases.sample(frac=1, random_state=0).sort_index())
+    pd.testing.assert_frame_equal(read_cases(content), cases, check_dtype=False)
+    assert cases_path("ts2", "r1") == "cases/ts2/r1.parquet"
+    other = cases.drop(columns="said")
+    with refused("bad_cases"):
+        write_cases(other)
+    with refused("bad_cases"):
+        write_cases(cases.assign(expected="much"))
+    with refused("bad_cases"):
+        read_cases(other.to_parquet())
+
+
+# Of each family: what its protocol measures, of the pairs that it scores.
 
 
 def cases_of(benchmark: Benchmark, data: Path | None) -> tuple[Answers, pd.DataFrame]:
@@ -43,8 +143,8 @@ def cases_of(benchmark: Benchmark, data: Path | None) -> tuple[Answers, pd.DataF
     return answers, found
 
 
-def any_scores(answers: Answers, seed: int = 0) -> pd.Series:
-    values = np.random.default_rng(seed).random(len(answers.pair_ids))
+def any_scores(answers: Answers) -> pd.Series:
+    values = np.random.default_rng(0).random(len(answers.pair_ids))
     return pd.Series(values, index=list(answers.pair_ids), name="m")
 
 
@@ -53,16 +153,10 @@ def test_a_case_has_the_images_and_prompts_that_scorers_see(name: str) -> None:
     benchmark = load_registry()[name]
     answers, found = cases_of(benchmark, None)
     questions = benchmark.questions(None)
-    seen = {
-        pair.pair_id: (pair.image_id, questions.texts[pair.text_id]) for pair in questions.pairs
-    }
-    told = dict(
-        zip(found["pair_id"], zip(found["image_id"], found["prompt"], strict=True), strict=True)
-    )
-    assert told == seen
+    told = {row.pair_id: (row.image_id, row.prompt) for row in found.itertuples()}
+    assert told == {p.pair_id: (p.image_id, questions.texts[p.text_id]) for p in questions.pairs}
     assert set(found["pair_id"]) == set(answers.pair_ids)
-    skills = {skill for of in found["skills"] for skill in of.split(";")}
-    assert skills <= set(benchmark.card.skills)
+    assert {s for of in found["skills"] for s in of.split(";")} <= set(benchmark.card.skills)
 
 
 def test_comparisons_of_croc_are_those_of_its_four_directions() -> None:
@@ -85,11 +179,10 @@ def test_an_image_that_two_pairs_of_negation_list_is_one_image() -> None:
             "negation_2", "negation", "a and c", "a and no c", ("o2",), ("shared@negation_2",)
         ),
     )
-    answers = CrocAnswers((), ("negation_1", "negation_2"), pairs)
-    found = croc_cases.cases(answers)
-    assert found.loc[found["image_id"] == "shared", "pair_id"].tolist() == [
-        "shared|orig", "shared|contrast", "shared@negation_2|orig", "shared@negation_2|contrast",
-    ]  # fmt: skip
+    found = croc_cases.cases(CrocAnswers((), ("negation_1", "negation_2"), pairs))
+    of_one = found.loc[found["image_id"] == "shared", "pair_id"].tolist()
+    names = ("shared", "shared@negation_2")
+    assert of_one == [f"{name}|{side}" for name in names for side in ("orig", "contrast")]
     said = found[found["pair_id"] == "shared|contrast"].iloc[0]
     assert (said["expected"], said["said"], said["split"]) == (1.0, "image of this prompt", "")
 
@@ -121,18 +214,14 @@ def test_cases_of_genai_bench_are_prompts_with_their_mean_ratings(
 ) -> None:
     benchmark = GenAiBench(card)
     answers, found = cases_of(benchmark, assay_data)
-    prompts = benchmark.prompts(assay_data).set_index("prompt_id")
-    assert found["prompt"].tolist() == prompts["prompt"].loc[found["case_id"]].tolist()
-    assert found["skills"].tolist() == prompts["skills"].loc[found["case_id"]].tolist()
+    assert len(found) == len(answers.pair_ids)
+    prompts = benchmark.prompts(assay_data).set_index("prompt_id").loc[found["case_id"]]
+    assert found["prompt"].tolist() == prompts["prompt"].tolist()
+    assert found["skills"].tolist() == prompts["skills"].tolist()
     first = found.iloc[0]
     assert first["said"] == f"{first['expected']:.1f} of 5"
-    assert (
-        agreement(found, pd.Series(found["expected"].to_numpy(), found["pair_id"]))["share"]
-        .dropna()
-        .eq(1.0)
-        .all()
-    )
-    assert len(found) == len(answers.pair_ids)
+    right = agreement(found, pd.Series(found["expected"].to_numpy(), found["pair_id"]))
+    assert right["share"].dropna().eq(1.0).all()
 
 
 def test_cases_of_tifa160_have_the_ratings_of_the_headline(assay_data: Path) -> None:

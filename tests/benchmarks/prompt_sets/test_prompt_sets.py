@@ -1,0 +1,460 @@
+"""Prompt sets: their cards and registry, reading their files, and what is printed of models on them."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.errata.entries import errata
+from benchmarks.evalmuse.load import SKILLS
+from benchmarks.evalmuse.protocol import CARD as EVALMUSE
+from benchmarks.evalmuse.protocol import EvalMuse
+from benchmarks.gecko.protocol import CARD as GECKO
+from benchmarks.genai_bench.protocol import CARD_1600, GenAiBench
+from benchmarks.prompt_sets import demo, reference, tifa160
+from benchmarks.prompt_sets.prompt_set import FOLDER, PromptSet, SetElement, SetPrompt, card_beside
+from benchmarks.prompt_sets.reference import (
+    ReferenceRow,
+    other_references,
+    ranked,
+    reference_frames,
+    references_of,
+)
+from benchmarks.prompt_sets.registry import find_prompt_set, load_prompt_sets, with_prompt_sets
+from benchmarks.published import published
+from benchmarks.registry import load_registry
+from benchmarks.rethinking.measures import MetricScores, model_scores
+from benchmarks.sources.folder import DataFile, DataFolder
+from benchmarks.statistics.resampling import ResamplingPlan
+from tests.benchmarks.cards import trial_card
+from tests.benchmarks.refusals import refused
+
+SETS = load_prompt_sets()
+BENCHMARKS = load_registry()
+BESIDE = {
+    "gecko_s": "gecko", "gecko_s_rel": "gecko", "gecko_r": "gecko", "gecko_r_rel": "gecko",
+    "evalmuse_ranking": "evalmuse", "genai_prompts": "genai_1600", "croc_hum_prompts": "croc_hum",
+    "tifa160_prompts": "tifa160",
+}  # fmt: skip
+EVERY = [pytest.param(one, id=name) for name, one in SETS.items()]
+
+
+# Cards, and the registry that finds the sets in their modules.
+
+
+def test_the_registry_finds_every_set_and_every_card_is_one() -> None:
+    assert set(SETS) == {*BESIDE, "dsg_1k", "demo_prompts"}
+    assert {path.stem for path in FOLDER.glob("*.toml")} == set(SETS)
+
+
+@pytest.mark.parametrize("prompt_set", EVERY)
+def test_a_card_says_what_the_prompts_are_whose_and_how_they_are_drawn(
+    prompt_set: PromptSet,
+) -> None:
+    card, drawing = prompt_set.card, prompt_set.drawing
+    assert prompt_set.track == "models"
+    assert prompt_set.rated_by in {"", *BENCHMARKS}
+    assert card.headline.measure in card.measures
+    assert card.cluster == "prompt"
+    assert card.simulated is (prompt_set.name == "demo_prompts")
+    for text in (card.licence, card.citation, card.summary, card.description):
+        assert text.strip()
+        assert "  " not in text
+    assert 0 < drawing.least_side < drawing.most_side <= 4096
+    # As in Table 10 of EvalMuse-40K, four images of each prompt.
+    n_seeds = 4 if prompt_set.name == "evalmuse_ranking" else len(drawing.seeds)
+    assert len(set(drawing.seeds)) == n_seeds > 1
+    if card.files:  # those of the demo set are in code
+        for figure in (*drawing.seeds, drawing.least_side, drawing.most_side):
+            assert str(figure) in card.description, figure
+
+
+@pytest.mark.parametrize(("name", "benchmark"), BESIDE.items())
+def test_files_and_skills_are_those_of_the_benchmark_of_metrics(name: str, benchmark: str) -> None:
+    card, theirs = SETS[name].card, BENCHMARKS[benchmark].card
+    assert card.files
+    assert set(card.files) <= set(theirs.files)
+    assert (card.family, card.citation) == (theirs.family, theirs.citation)
+    assert not card.skills or card.skills == theirs.skills
+    assert all(file.role != "images" for file in card.files)
+
+
+@pytest.mark.parametrize("prompt_set", EVERY)
+def test_without_data_the_missing_file_is_named_and_how_to_get_it(
+    prompt_set: PromptSet, tmp_path: Path
+) -> None:
+    with refused("images_missing") as none:  # its images are those that models draw
+        prompt_set.questions(None)
+    assert f"prompts {prompt_set.name}" in none.value.hint
+    if not prompt_set.card.files:
+        assert prompt_set.has_answers(None)
+        return
+    assert not prompt_set.has_answers(tmp_path)
+    assert not prompt_set.has_questions(tmp_path)
+    for data in (None, tmp_path):
+        with refused("data_missing") as error:
+            prompt_set.set_prompts(data)
+        assert prompt_set.card.files[0].path in str(error.value)
+        assert f" fetch {prompt_set.name}" in error.value.hint
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_card_keeps_what_it_says_itself_and_takes_the_rest_from_beside() -> None:
+    card = card_beside("gecko_s", GECKO, ("gecko/prompts.csv",))
+    assert card.citation == GECKO.citation
+    assert card.licence != GECKO.licence
+    assert not card_beside("gecko_r", GECKO, ("gecko/prompts.csv",), skills=False).skills
+    with pytest.raises(ValueError, match=r"evalmuse .*gecko/prompts\.csv"):
+        card_beside("gecko_s", EVALMUSE, ("gecko/prompts.csv",))
+
+
+def test_sets_that_are_none_or_share_a_name_are_errors_of_ours(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for wrong in ([*demo.PROMPT_SETS], ("demo",)):
+        with monkeypatch.context() as patched:
+            patched.setattr(demo, "PROMPT_SETS", wrong)
+            with refused("invalid_benchmark"):
+                load_prompt_sets()
+    monkeypatch.setattr(tifa160, "PROMPT_SETS", demo.PROMPT_SETS)
+    with refused("duplicate_benchmark", demo.PROMPT_SETS[0].name):
+        load_prompt_sets()
+    name, one = next(iter(SETS.items()))
+    assert with_prompt_sets({"other": one}, SETS) == {"other": one, **SETS}
+    with refused("duplicate_benchmark", name):
+        with_prompt_sets({name: one}, SETS)
+
+
+def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
+    assert all(find_prompt_set(SETS, name) is one for name, one in SETS.items())
+    with refused("unknown_prompt_set", "'no such'") as found:
+        find_prompt_set(SETS, "no such")
+    assert all(name in found.value.hint for name in SETS)
+
+
+# Reading small files in the released layouts.
+
+TSV = """id\tprompt\tcontrast\tprompt_paths\tcontrast_paths\talt_contrast_paths
+counting_1\tTwo cats\tThree cats\t['images/counting/prompt/a.jpg']\t[]\t
+negation_1\tTwo cats\tNo cat\t[]\t[]\t['images/negation/x/b.jpg']
+"""
+DSG = "item_id,text,category_broad,category_detailed\n"
+ONE_DSG = f"{DSG}vrd_1,A cup,entity,whole\n"
+GECKO_S = "dataset_id,prompt,prompt_type,prompt_id\natt/color:stroop,a blue lemon,Gecko(S),0\n"
+
+
+def trial(name: str, content: str, data: Path, **counts: int) -> tuple[SetPrompt, ...]:
+    """What the set reads of such a file, with a card that pins nothing."""
+    whole = SETS[name]
+    place = data / whole.card.files[0].path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(content, encoding="utf-8")
+    found = PromptSet(trial_card(whole.card, **counts), whole._load, whole.drawing)
+    return found.set_prompts(data)
+
+
+def test_both_texts_of_croc_are_prompts_and_each_once(tmp_path: Path) -> None:
+    assert trial("croc_hum_prompts", TSV, tmp_path) == (
+        SetPrompt("counting_1|orig", "Two cats", skills=("counting", "negation")),
+        SetPrompt("counting_1|contrast", "Three cats", skills=("counting",)),
+        SetPrompt("negation_1|contrast", "No cat", skills=("negation",)),
+    )
+    with refused("data_malformed", "2 prompt pairs; expected 280"):
+        SETS["croc_hum_prompts"].set_prompts(tmp_path)
+
+
+def test_a_question_of_dsg_gives_its_prompt_a_broad_and_a_detailed_skill(tmp_path: Path) -> None:
+    rows = "whoops_1,A red cup,entity,whole\nwhoops_1,A red cup,attribute,color\n"
+    skills = ("entity", "entity:whole", "attribute", "attribute:color")
+    assert trial("dsg_1k", f"{DSG}{rows}vrd_2,A view,global,-\n", tmp_path) == (
+        SetPrompt("whoops_1", "A red cup", "defying", skills),
+        SetPrompt("vrd_2", "A view", "relation", ("global",)),
+    )
+
+
+def test_a_prompt_of_gecko_s_has_the_skill_and_sub_skill_of_its_id(tmp_path: Path) -> None:
+    found = trial("gecko_s", GECKO_S, tmp_path)
+    assert found == (SetPrompt("0", "a blue lemon", skills=("color", "color:stroop")),)
+
+
+def listed(elements: str) -> str:
+    return f'{{"a": {{"prompt": "a", "element_score": {elements}}}}}'
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("dsg_1k", f"{DSG}new_1,A cup,entity,whole\n", "item_id 'new_1'"),
+        ("dsg_1k", f"{ONE_DSG}vrd_1,Two cups,entity,whole\n", "'vrd_1'"),
+        ("dsg_1k", f"{DSG}vrd_1,A cup,thing,whole\n", "category 'thing'"),
+        ("dsg_1k", f"{DSG}vrd_1,A cup,entity,half\n", "category 'entity:half'"),
+        ("dsg_1k", f"{ONE_DSG}vrd_2,,entity,whole\n", "data row 2"),
+        ("dsg_1k", "item_id,text\nvrd_1,A cup\n", "category_broad"),
+        ("gecko_s_rel", GECKO_S, r"max_disagreement_less_0\.5"),
+        *(("evalmuse_ranking", listed(elements), "element_score")
+          for elements in ('{"cup": null}', "3", '"cup"', "[1]", "null")),
+    ],
+)  # fmt: skip
+def test_files_that_are_not_as_released_are_refused(
+    name: str, content: str, said: str, tmp_path: Path
+) -> None:
+    with refused("data_malformed", said):
+        trial(name, content, tmp_path)
+
+
+def test_other_counts_than_those_of_the_card_are_refused(tmp_path: Path) -> None:
+    with refused("data_malformed", "1 prompts; expected 2"):
+        trial("dsg_1k", ONE_DSG, tmp_path, prompts=2)
+
+
+def test_elements_keep_their_key_and_lose_the_brackets_and_sub_types(tmp_path: Path) -> None:
+    keys = ["two (Counting)", "violet (Color) ", "train (object-vehicle)", "noon (Other-time)"]
+    content = listed("{" + ", ".join(f'"{key}": null' for key in keys) + "}")
+    [prompt] = trial("evalmuse_ranking", content, tmp_path)
+    assert (prompt.prompt_id, prompt.split) == ("000", "real")
+    assert prompt.skills == ("color", "object", "counting")
+    assert prompt.elements == (
+        SetElement(keys[0], "two", "counting"),
+        SetElement(keys[1], "violet", "color"),
+        SetElement(keys[2], "train", "object"),
+        SetElement(keys[3], "noon", ""),
+    )
+
+
+def test_files_are_read_again_only_when_they_change(tmp_path: Path) -> None:
+    calls: list[int] = []
+
+    def load(folder: DataFolder) -> list[SetPrompt]:
+        calls.append(1)
+        return [SetPrompt("a", folder.path("a.txt").read_text())]
+
+    files = (DataFile(path="a.txt", role="prompts", supplied="Ask."),)
+    card = SETS["dsg_1k"].card.model_copy(update={"files": files, "counts": {}})
+    prompt_set = PromptSet(card, load)
+    for n, text in enumerate(("one", "three"), 1):
+        (tmp_path / "a.txt").write_text(text)
+        assert [prompt_set.set_prompts(tmp_path)[0].text for _ in range(3)] == [text] * 3
+        assert len(calls) == n
+
+
+# The released files: as many prompts, skills and elements as were counted.
+
+COUNTED = {
+    "gecko_s": 930, "gecko_s_rel": 648, "gecko_r": 616, "gecko_r_rel": 389,
+    "evalmuse_ranking": 199, "genai_prompts": 1600, "tifa160_prompts": 160, "dsg_1k": 1060,
+}  # fmt: skip
+SKILLS_COUNTED = {
+    "gecko_s": {"count": 128},
+    "gecko_s_rel": {"count": 78, "count:simple_numeric": 56},
+    "genai_prompts": {"negation": 347},
+    "tifa160_prompts": {"coco": 84, "partiprompt": 51, "paintskill": 15, "drawbench": 10},
+}
+SPLITS_COUNTED = {
+    "gecko_r": {"tifa": 192, "diffusiondb": 30},
+    "gecko_r_rel": {"tifa": 163, "diffusiondb": 9},
+    "evalmuse_ranking": {"real": 100, "synth": 99},
+    "dsg_1k": {"tifa": 160, "paragraph": 200, "relation": 100, "count": 100, "real_user": 200,
+               "pose": 100, "defying": 100, "text": 100},
+}  # fmt: skip
+
+
+@pytest.mark.paper
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COUNTED)
+def test_a_released_set_is_as_it_was_counted(name: str, assay_data: Path, tmp_path: Path) -> None:
+    prompt_set = SETS[name]
+    card, found = prompt_set.card, prompt_set.set_prompts(assay_data)
+    assert len({one.prompt_id for one in found}) == len(found) == COUNTED[name]
+    assert card.counts["prompts"] == len(found)
+    assert all(one.text.strip() for one in found)
+    skills = Counter(skill for one in found for skill in one.skills)
+    splits = Counter(one.split for one in found)
+    assert (set(skills), set(splits) - {""}) == (set(card.skills), set(card.splits))
+    assert skills.items() >= SKILLS_COUNTED.get(name, {}).items()
+    assert splits.items() >= SPLITS_COUNTED.get(name, {}).items()
+    # Every result names the hash of the file it was read from, and a changed one is refused.
+    pinned = {file.path: file.sha256 for file in card.files}
+    assert all(pinned.values())
+    assert prompt_set.answers(assay_data).sources == pinned
+    for file in card.files:
+        source = next(p for p in (file.path, *file.also) if (assay_data / p).is_file())
+        (tmp_path / file.path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(assay_data / source, tmp_path / file.path)
+    assert prompt_set.has_answers(tmp_path)
+    path = tmp_path / card.files[0].path
+    path.write_bytes(path.read_bytes().replace(b"a", b"o", 1))
+    fresh = PromptSet(card, prompt_set._load, prompt_set.drawing)
+    assert not fresh.has_answers(tmp_path)
+
+
+@pytest.mark.paper
+@pytest.mark.slow
+def test_prompts_of_gecko_have_a_skill_with_a_sub_skill_and_the_reliable_are_among_them(
+    assay_data: Path,
+) -> None:
+    for name in ("gecko_s", "gecko_r"):
+        reliable = set(SETS[f"{name}_rel"].set_prompts(assay_data))
+        assert reliable < set(SETS[name].set_prompts(assay_data))
+    for one in SETS["gecko_s"].set_prompts(assay_data):
+        skill, sub_skill = one.skills
+        assert sub_skill.startswith(f"{skill}:")
+    assert Counter(":" in skill for skill in SETS["gecko_s"].card.skills) == {True: 44, False: 12}
+
+
+@pytest.mark.paper
+@pytest.mark.slow
+def test_the_ranking_prompts_of_evalmuse_come_with_their_970_elements(assay_data: Path) -> None:
+    """Skills by element are counted where the keys are read; ids are whole keys, as released."""
+    found = SETS["evalmuse_ranking"].set_prompts(assay_data)
+    elements = [element for one in found for element in one.elements]
+    assert len(elements) == 970
+    for one in found:
+        assert set(one.skills) == {element.skill for element in one.elements} - {""}
+        assert len({element.element_id for element in one.elements}) == len(one.elements)
+    spaced = [element for element in elements if element.element_id.endswith(" ")]
+    assert {element.skill for element in spaced} == {"color", "material"}
+    assert not any(element.text.endswith(" ") for element in spaced)
+
+
+@pytest.mark.paper
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "benchmark"),
+    [("evalmuse_ranking", EvalMuse()), ("genai_prompts", GenAiBench(CARD_1600))],
+)
+def test_prompts_and_skills_are_those_that_the_benchmark_of_metrics_exports(
+    name: str, benchmark: EvalMuse | GenAiBench, assay_data: Path
+) -> None:
+    theirs, ours = benchmark.prompts(assay_data), SETS[name].set_prompts(assay_data)
+    assert [one.prompt_id for one in ours] == list(theirs["prompt_id"])
+    assert [one.text for one in ours] == list(theirs["prompt"])
+    skills = [set(filter(None, cell.split(";"))) for cell in theirs["skills"]]
+    assert [set(one.skills) for one in ours] == skills
+
+
+@pytest.mark.paper
+@pytest.mark.slow
+def test_single_released_prompts(assay_data: Path) -> None:
+    genai = SETS["genai_prompts"].set_prompts(assay_data)
+    bare = ["00719", "00721", "00730", "00733", "00739", "00743", "00951"]
+    assert [one.prompt_id for one in genai if not one.skills] == bare
+    dsg = {one.prompt_id: one for one in SETS["dsg_1k"].set_prompts(assay_data)}
+    rubix = dsg["whoops_5"]
+    assert rubix.text == "A rubix cube with ten squares of purple"
+    assert rubix.skills == (
+        "entity", "entity:whole", "attribute", "attribute:color", "attribute:shape",
+    )  # fmt: skip
+    assert not any(one.elements for one in dsg.values())
+
+
+# What is printed of models elsewhere, with the ranks that follow from it.
+
+[TABLE_10] = references_of("evalmuse_ranking")
+[RETHINKING] = other_references()
+
+
+def test_ranks_of_table_10_are_competition_ranks_of_the_printed_figures() -> None:
+    """22 models by an overall score and eleven skills; decimals are compared as they print."""
+    rows = TABLE_10.rows
+    assert (len(TABLE_10.models), len(rows), TABLE_10.source) == (22, 264, "EvalMuse-40K, Table 10")
+    assert {row.skill for row in rows} == {None, *SKILLS}
+    assert {row.metric for row in rows} == {"fga-blip2"}
+    shown = {(row.model, row.place): Decimal(row.printed) for row in rows}
+    for row in rows:
+        column = [value for (_, place), value in shown.items() if place == row.place]
+        assert row.rank == 1 + sum(value > shown[row.model, row.place] for value in column)
+    overall = {row.model: row for row in rows if row.skill is None}
+    assert all(row.printed_rank == row.rank for row in overall.values())
+    assert [overall[m].rank for m in ("HunyuanDiT", "Kandinsky3", "SD v1.5", "SD v1.2")] == [
+        8, 8, 21, 21,
+    ]  # fmt: skip
+    # What prints alike shares a rank in the skills too.
+    food = {row.model: row.rank for row in rows if row.skill == "food"}
+    assert food["Dreamina v2.0Pro"] == food["DALLE 3"] == 4
+    assert 5 not in food.values()
+
+
+def test_the_two_cells_of_the_readme_that_differ_are_pointed_at() -> None:
+    [entry] = [one for one in errata() if one.id in TABLE_10.errata]
+    readme = {cell.label: cell.printed for cell in entry.cells}
+    of_object = {f"{r.model}, object": r for r in TABLE_10.rows if r.skill == "object"}
+    assert {label: of_object[label].printed for label in readme} == {
+        "DALLE 3, object": ".732",
+        "FLUX 1.1, object": ".694",
+    }
+    others = ranked(
+        ReferenceRow(r.model, r.metric, r.value, readme.get(label, r.printed))
+        for label, r in of_object.items()
+    )
+    # So the README's ranks of these two cannot be the paper's.
+    found = {r.model: r.rank for r in others}
+    assert (found["DALLE 3"], found["FLUX 1.1"]) == (9, 8)
+    ours = [of_object[f"{model}, object"].rank for model in ("DALLE 3", "FLUX 1.1")]
+    assert ours != [9, 8]
+
+
+@pytest.mark.parametrize(
+    ("metric", "stable", "swapped"),
+    [("vqascore", True, 0), ("clipscore", False, 1), ("dsgscore", False, 1)],
+)
+def test_ranks_and_stability_of_re_thinking_follow_from_its_means(
+    metric: str, stable: bool, swapped: int
+) -> None:
+    rows = [row for row in RETHINKING.rows if row.metric == metric]
+    assert len(rows) == 4 * 3
+    assert [row.rank for row in rows] == [row.printed_rank for row in rows]
+    assert {(row.seed, row.facet) for row in rows} == {(42, None), (3407, None), (5096, None)}
+    found = RETHINKING.stability(metric)
+    assert (found.stable, found.swapped) == (stable, swapped)
+    # Through `benchmarks.rethinking` too, with one prompt whose score is the mean.
+    value = {(row.seed, row.model): row for row in rows}
+    seeds, models = (42, 3407, 5096), RETHINKING.models
+    means = np.array([[[value[seed, model].value] for model in models] for seed in seeds])
+    named = tuple(map(str, seeds))
+    scores = MetricScores(metric, models, named, ("all",), means, np.full_like(means, np.nan))
+    plan = ResamplingPlan.for_revision("rethinking", "1", ("all",), 2)
+    ranks = {(int(one.seed), one.model): one.rank for one in model_scores(scores, plan)}
+    assert ranks == {key: row.printed_rank for key, row in value.items()}
+
+
+def test_stability_needs_every_model_with_every_seed() -> None:
+    with pytest.raises(ValueError, match="'fga-blip2'"):
+        TABLE_10.stability("fga-blip2")
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_rows_speak_of_skills_and_parts_of_their_set(name: str) -> None:
+    card = SETS[name].card
+    for table in references_of(name):
+        assert table.rows
+        assert {row.skill for row in table.rows} <= {None, *card.skills}
+        assert {row.split for row in table.rows} <= {None, *card.splits}
+        assert all(row.rank >= 1 for row in table.rows)
+        assert len({(row.model, row.place) for row in table.rows}) == len(table.rows)
+
+
+def test_a_table_is_shown_with_a_line_for_each_model() -> None:
+    [(title, frame)] = reference_frames("evalmuse_ranking").items()
+    assert title.startswith(f"{TABLE_10.source}: ")
+    assert frame.shape == (22, 13)
+    assert frame.iloc[0]["fga-blip2 all"] == "3.74 (1)"
+    assert frame.iloc[1]["fga-blip2 object"] == ".732 (2)"
+    assert references_of("genai_prompts") == references_of("nothing") == ()
+    assert reference_frames("genai_prompts") == {}
+
+
+def test_a_printed_figure_of_no_model_is_no_row_of_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = [c for c in published() if (c.paper, c.table) == (TABLE_10.paper, TABLE_10.table)]
+    broken = (cells[0].model_copy(update={"model": None}), *cells[1:])
+    monkeypatch.setattr(reference, "published", lambda: broken)
+    reference._table.cache_clear()
+    try:
+        with pytest.raises(ValueError, match="no model"):
+            references_of("evalmuse_ranking")
+    finally:
+        reference._table.cache_clear()

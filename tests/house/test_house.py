@@ -1,0 +1,242 @@
+"""The house: arrows point one way, modules are short, quiet and finished, what others use is listed.
+
+benchmarks <- leaderboard <- evaluator <- app; nothing needs a tool.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import json
+import re
+import subprocess
+import sys
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import REPOSITORY
+from tests.house.modules import PACKAGES, functions_around, modules_of, parsed, source
+from tests.house.public_api import COMMAND, FILE, PUBLIC, listing, undocumented
+
+DELIVERED = ("benchmarks", "leaderboard", "evaluator")
+MAY_IMPORT = {
+    "benchmarks": {"benchmarks"},
+    "leaderboard": {"benchmarks", "leaderboard"},
+    "evaluator": {"benchmarks", "leaderboard", "evaluator"},
+    "app": {"benchmarks", "leaderboard", "evaluator"},
+    # Tools of a release and of makers: they stand beside all that, and nothing stands on them.
+    "supply": {"benchmarks", "leaderboard", "evaluator", "supply"},
+    "tools": {"benchmarks", "leaderboard", "evaluator", "tools"},
+    "deploy": set(),
+}
+OURS = {*MAY_IMPORT, "tests", "benchmarks_perf"}
+
+
+def imported(module: Path) -> set[str]:
+    """Packages of ours that a module imports, by statement or by a name that is written out."""
+    names: set[str] = set()
+    for node in ast.walk(parsed(module)):
+        match node:
+            case ast.Import():
+                names |= {alias.name for alias in node.names}
+            case ast.ImportFrom(module=str(name), level=0):
+                names.add(name)
+            case ast.Call(
+                func=ast.Name("import_module") | ast.Attribute(attr="import_module"),
+                args=[ast.Constant(str(name)), *_],
+            ):
+                names.add(name)
+    return {name.partition(".")[0] for name in names} & OURS
+
+
+@pytest.mark.parametrize("package", MAY_IMPORT)
+def test_a_package_imports_only_from_below(package: str) -> None:
+    modules = list(modules_of(package))
+    assert modules
+    wrong = {
+        str(module): more for module in modules if (more := imported(module) - MAY_IMPORT[package])
+    }
+    assert wrong == {}
+
+
+def arrows(*packages: str) -> dict[str, set[str]]:
+    """Each module with the modules of ours that it imports, wherever in it that stands."""
+    known = {".".join(module.with_suffix("").parts) for module in modules_of(*packages)}
+    known |= {name.removesuffix(".__init__") for name in known}
+    found: dict[str, set[str]] = {}
+    for module in modules_of(*packages):
+        name = ".".join(module.with_suffix("").parts).removesuffix(".__init__")
+        named = {
+            f"{node.module}.{alias.name}" if f"{node.module}.{alias.name}" in known else node.module
+            for node in ast.walk(parsed(module))
+            if isinstance(node, ast.ImportFrom) and node.module and not node.level
+            for alias in node.names
+        }
+        found[name] = (named & known) - {name}
+    return found
+
+
+def test_no_modules_and_no_folders_of_benchmarks_import_each_other_in_a_circle() -> None:
+    """Folders of the other packages follow as they are cleaned."""
+    TopologicalSorter(arrows(*DELIVERED)).prepare()
+    folders: dict[str, set[str]] = {}
+    for module, imports in arrows("benchmarks").items():
+        folder = ".".join(module.split(".")[:2])
+        others = {".".join(one.split(".")[:2]) for one in imports}
+        folders.setdefault(folder, set()).update(others - {folder, "benchmarks"})
+    folders.pop("benchmarks")
+    TopologicalSorter(folders).prepare()
+
+
+def test_pages_of_the_site_are_not_imported_by_what_is_below_them() -> None:
+    """Whoever ranks, stores or governs without the site starts without it."""
+    below = {"publication", "ranking", "reevaluation", "store", "ledger", "governance"}
+    found = {
+        str(module)
+        for module in modules_of("leaderboard")
+        if module.parts[1] in below
+        for node in ast.walk(parsed(module))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("leaderboard.pages")
+    }
+    # It writes the front page as a file, for whoever comes before the site has started.
+    assert found == {"leaderboard/publication/publisher.py"}
+
+
+# How modules are kept.
+
+MOST_LINES = 800
+PRINTING = {
+    "tools/calibration/__main__.py": "a program: its table is what it is for",
+    "evaluator/scorers/models/convert.py": "a program, run by hand",
+    "evaluator/scorers/models/region_captions.py": "a program, run by hand",
+}
+CATCHING = {
+    ("benchmarks/command_line.py", "_run"): "the last resort of a command: shown, and exit code 3",
+    ("evaluator/isolation/bubblewrap/starter.py", "Starter._run"): "raised where it was asked for",
+    ("evaluator/isolation/inside/reporting.py", "_one_line"): "a stranger's __str__",
+    ("evaluator/scoring/in_process/asker.py", "*"): "a stranger's model; the pair gets the error",
+    ("evaluator/scoring/in_process/elements.py", "*"): "likewise",
+    ("evaluator/scoring/reading.py", "header_size"): "damaged bytes; whoever decodes them says so",
+    ("evaluator/worker/ending/outgoing.py", "*"): "logged; it ends the submission at fault alone",
+    ("evaluator/worker/rounds.py", "*"): "logged; one bad round is no end of a worker",
+    ("leaderboard/service/looking.py", "_fulfil"): "raised by whoever waits for the answer",
+    ("leaderboard/store/grouping.py", "*"): "raised by the threads whose change it was",
+    ("leaderboard/store/live/relay.py", "*"): "logged; a thread that ends would look like a crash",
+}
+UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
+NO_MIRROR = {
+    "docs": "of the documents", "end_to_end": "of commands and pages together",
+    "endurance": "of what happens when things die", "hostile": "of submissions that mean harm",
+    "house": "of the project itself", "hub": "a Hub for tests",
+    "leaderboard/golden": "records and stores of earlier versions",
+    "leaderboard/pages/metric/golden": "a page as it was", "deploy": "of what is deployed",
+}  # fmt: skip
+
+
+def test_no_module_is_long() -> None:
+    long = {
+        str(module): n
+        for module in modules_of(*PACKAGES, "app")
+        if (n := source(module).count("\n")) > MOST_LINES
+    }
+    assert long == {}, f"of more than {MOST_LINES} lines"
+
+
+def test_what_a_library_has_to_say_it_does_not_print() -> None:
+    found = {
+        str(module)
+        for module in modules_of(*PACKAGES, "app")
+        if module.parts[0] != "supply"
+        for node in ast.walk(parsed(module))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "print"
+    }
+    assert found == PRINTING.keys()
+
+
+def test_any_error_at_all_is_caught_only_where_that_has_a_reason() -> None:
+    """A handler that raises again, or that catches by name, is no concern of this list."""
+    found = set()
+    for module in modules_of(*PACKAGES, "app"):
+        for name, node in functions_around(module, ast.ExceptHandler):
+            assert isinstance(node, ast.ExceptHandler)
+            caught = [getattr(n, "id", "") for n in ast.walk(node.type)] if node.type else ["all"]
+            raises = any(isinstance(n, ast.Raise) for n in ast.walk(node))
+            if {"all", "Exception", "BaseException"} & set(caught) and not raises:
+                wide = (str(module), "*") in CATCHING
+                found.add((str(module), "*" if wide else name))
+    assert found == CATCHING.keys()
+
+
+def test_nothing_is_left_for_later() -> None:
+    folders = (*PACKAGES, "app", "deploy", "benchmarks_perf", "tests")
+    here = Path(__file__).resolve().relative_to(REPOSITORY)
+    left = [
+        f"{module}:{number}"
+        for module in modules_of(*folders)
+        if module != here
+        for number, line in enumerate(source(module).splitlines(), 1)
+        if UNFINISHED.search(line)
+    ]
+    assert left == []
+
+
+def test_tests_lie_where_the_package_lies_that_they_are_of() -> None:
+    tests = REPOSITORY / "tests"
+    folders = {file.parent.relative_to(tests) for file in tests.rglob("test_*.py")} - {Path()}
+    lost = sorted(
+        str(folder)
+        for folder in folders
+        if not (REPOSITORY / folder).is_dir()
+        and not (REPOSITORY / folder.with_suffix(".py")).is_file()
+        and not any(folder.is_relative_to(one) for one in NO_MIRROR)
+    )
+    assert lost == [], "name the folder of tests as the package, or say in NO_MIRROR what it is"
+
+
+def test_no_folder_of_tests_is_a_package() -> None:
+    """Two test files of one name would be taken for one another."""
+    packages = {file.parent for file in (REPOSITORY / "tests").rglob("__init__.py")}
+    assert [one for one in packages if list(one.glob("test_*.py"))] == []
+
+
+# What others build on changes only on purpose, and every part of it is explained.
+
+
+def test_the_public_names_are_those_that_are_written_down() -> None:
+    kept, found = FILE.read_text(encoding="utf-8"), listing()
+    changes = "\n".join(
+        difflib.unified_diff(kept.splitlines(), found.splitlines(), "kept", "found", "", "", 0, "")
+    )
+    assert kept == found, (
+        "What others build on has changed. If that is meant, say so in CHANGELOG.md and run\n"
+        f"  {COMMAND}\n{changes}"
+    )
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_part_has_a_docstring(name: str) -> None:
+    assert list(undocumented(parsed(Path(name)))) == []
+
+
+# Collecting is quick: what takes seconds to import is imported by the test that uses it.
+
+HEAVY = {"diffusers", "open_clip", "ray", "torch", "torchvision", "transformers"}
+COLLECT = """
+import json, sys
+import pytest
+code = pytest.main(["--collect-only", "-qq", "-n", "0", "-p", "no:cacheprovider"])
+print(json.dumps([int(code), sorted({name.partition(".")[0] for name in sys.modules})]))
+"""
+
+
+@pytest.mark.slow
+def test_collecting_all_tests_imports_no_library_of_models() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", COLLECT], cwd=REPOSITORY, capture_output=True, text=True, check=True
+    )
+    code, loaded = json.loads(done.stdout.splitlines()[-1])
+    assert code == 0, done.stdout
+    assert {"tests", "pytest"} <= set(loaded)
+    assert not HEAVY & set(loaded)
