@@ -20,7 +20,7 @@ from PIL import Image
 import benchmarks.demo
 from tools.demo_split import __main__ as command
 from tools.demo_split import ratings
-from tools.demo_split.figures import FINE
+from tools.demo_split.outlines import FINE
 from tools.demo_split.language import element, prompt, question, words
 from tools.demo_split.models import (
     ERROR_RATES,

@@ -131,7 +131,7 @@ def test_correct_figures_follow_from_the_released_data(entry: Erratum, assay_dat
 
 def test_a_cell_is_confirmed_by_its_digits_and_explained_by_the_printed_ones() -> None:
     cell = RecomputedCell("rouge", printed="0.25", correct="0.24", recomputed=0.2449, mistake=0.25)
-    assert (cell.shown, cell.confirmed, cell.explained) == ("0.24", True, True)
+    assert (cell.rounded, cell.confirmed, cell.explained) == ("0.24", True, True)
     other = RecomputedCell("rouge", printed="0.25", correct="0.25", recomputed=0.2449, mistake=None)
     assert (other.confirmed, other.explained) == (False, None)
 

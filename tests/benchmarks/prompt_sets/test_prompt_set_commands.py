@@ -13,7 +13,7 @@ import pytest
 from benchmarks.__main__ import main
 from benchmarks.prompt_sets.prompt_set import Drawing
 from benchmarks.prompt_sets.registry import load_prompt_sets
-from benchmarks.prompt_sets.wanted import MANIFEST, TABLE, Wanted, wanted_files
+from benchmarks.prompt_sets.folder_template import MANIFEST, TABLE, FolderTemplate, template_files
 from evaluator.generation.manifest import parse_generations
 from evaluator.generation.rows import parse_rows
 from leaderboard.models.model_card import ModelCard
@@ -207,7 +207,7 @@ def test_a_prompt_set_has_no_questions_to_export(call: Command, tmp_path: Path) 
 
 # The files of the folder.
 
-WANTED = Wanted(
+WANTED = FolderTemplate(
     [("A/1", 'a "red" cup\nof tea'), ("a-1", "größer \u2028")],
     (1, 2**64 - 1),
     "gecko_s",
@@ -216,8 +216,8 @@ WANTED = Wanted(
 )
 
 
-def rows_of(wanted: Wanted) -> list[dict[str, object]]:
-    lines = wanted_files("m", wanted)[TABLE].split(b"\n")
+def rows_of(wanted: FolderTemplate) -> list[dict[str, object]]:
+    lines = template_files("m", wanted)[TABLE].split(b"\n")
     assert lines.pop() == b""
     return [json.loads(line) for line in lines]
 
@@ -232,10 +232,10 @@ def test_every_prompt_is_wanted_once_with_every_seed() -> None:
 
 
 def test_the_manifest_says_whose_prompts_they_are() -> None:
-    assert tomllib.loads(wanted_files("my-model", WANTED)[MANIFEST].decode()) == {
+    assert tomllib.loads(template_files("my-model", WANTED)[MANIFEST].decode()) == {
         "kind": "generations", "name": "my-model", "version": "1", "benchmark": "gecko_s",
         "benchmark_revision": "e5f8ac2", "seeds": [1, 2**64 - 1], "images": TABLE,
     }  # fmt: skip
-    own = Wanted([("a", "b")], (1,))
-    assert "benchmark" not in tomllib.loads(wanted_files("m", own)[MANIFEST].decode())
+    own = FolderTemplate([("a", "b")], (1,))
+    assert "benchmark" not in tomllib.loads(template_files("m", own)[MANIFEST].decode())
     assert set(rows_of(own)[0]) == {"prompt_id", "seed", "file", "prompt"}
