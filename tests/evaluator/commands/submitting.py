@@ -1,4 +1,4 @@
-"""The commands of submitters and operators, on a store with the toy benchmark."""
+"""Commands as they are typed, on a store with the toy benchmark."""
 
 from __future__ import annotations
 
@@ -23,15 +23,25 @@ class Ended:
     def json(self) -> Any:
         return json.loads(self.out)
 
+    @property
+    def told(self) -> str:
+        """What was printed for people, on one line and without the frames of boxes."""
+        return " ".join((self.out + self.err).replace("│", " ").split())
+
 
 Run = Callable[..., Ended]
 
 
-def sent(run: Run, folder: Path, *more: str, text: str = SCORES, name: str = "s") -> Any:
-    """Submit a scores file, and give its status."""
+def submit_words(folder: Path, *, text: str = SCORES, name: str = "s") -> tuple[object, ...]:
+    """A command that submits a scores file, which is written."""
     path = folder / f"{name}.csv"
     path.write_text(text)
-    ended = run("submit", path, "--kind", "scores", "--benchmark", "toy", "--json", *more)
+    return ("submit", path, "--kind", "scores", "--benchmark", "toy", "--json")
+
+
+def sent(run: Run, folder: Path, *more: str, text: str = SCORES, name: str = "s") -> Any:
+    """The status of a submitted scores file."""
+    ended = run(*submit_words(folder, text=text, name=name), *more)
     assert ended.code == 0, ended.err
     return ended.json
 
