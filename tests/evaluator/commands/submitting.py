@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from typer.testing import CliRunner, Result
+
+from evaluator.__main__ import command_line
+
 SCORES = "pair_id,m,n\na,1,4\nb,2,5\nc,3,\n"
 
 
@@ -48,3 +52,14 @@ def sent(run: Run, folder: Path, *more: str, text: str = SCORES, name: str = "s"
 
 def id_of(status: Any) -> str:
     return str(status["submission"]["submission_id"])
+
+
+def typed(*words: object) -> Result:
+    """A command of its own, in this process: with the error that it ended with."""
+    runner = CliRunner(env={"COLUMNS": "200"})
+    return runner.invoke(command_line(), [str(word) for word in words])
+
+
+def code_of(done: Result) -> str:
+    """Of the error; empty if it ended otherwise."""
+    return str(getattr(done.exception, "code", ""))
