@@ -92,9 +92,7 @@ def test_all_that_an_author_asks_is_answered(good: tuple[Path, Result]) -> None:
     assert [one for one in said if one not in done.output] == []
 
 
-def test_its_receipt_lies_beside_it_and_is_of_it_in_whatever_form(
-    good: tuple[Path, Result], tmp_path: Path
-) -> None:
+def test_its_receipt_is_of_it_in_whatever_form(good: tuple[Path, Result], tmp_path: Path) -> None:
     folder, _ = good
     receipt = read_receipt((folder.parent / "my-metric.receipt.json").read_bytes())
     archive = shutil.make_archive(str(tmp_path / "packed"), "zip", folder)
@@ -141,9 +139,7 @@ def test_every_problem_is_listed_with_its_place_and_nothing_is_run(tmp_path: Pat
         ('authors = "Ada"', "a list"), ('links = "example.org"', "a table"),
     ],
 )  # fmt: skip
-def test_a_value_of_the_wrong_kind_is_told_in_the_words_of_the_file(
-    line: str, said: str, tmp_path: Path
-) -> None:
+def test_a_value_of_the_wrong_kind_is_told_as_it_is(line: str, said: str, tmp_path: Path) -> None:
     done = check(module(tmp_path, "", f'name = "mine"\n{line}\n'), *OURS)
     assert done.exit_code == 1
     key = line.partition(" = ")[0]
@@ -173,9 +169,7 @@ def test_an_error_of_the_code_is_told_with_its_line_and_the_end_of_the_log(tmp_p
     ],
     ids=["random", "missing"],
 )
-def test_what_might_not_rank_ends_with_one_and_says_why(
-    body: str, said: str, tmp_path: Path
-) -> None:
+def test_what_might_not_rank_says_why(body: str, said: str, tmp_path: Path) -> None:
     found = told(check(module(tmp_path, scoring(body)), *OURS, "--json"), 1)
     assert (found["error"], found["may_rank"], found["remarks"]) == (None, False, [])
     assert said in found["verdict"]
@@ -192,9 +186,7 @@ def test_odd_scores_are_remarked_on_and_the_log_is_shown(tmp_path: Path) -> None
     assert "x" * 600 not in done.output.replace("\n", "")
 
 
-def test_without_isolation_nothing_is_run_and_the_way_out_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_isolation_nothing_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     refusal = Probe(ok=False, reason="No bubblewrap.", remedy="Install it.")
     nothing = IsolationStatus(None, (("bubblewrap", refusal),))
     monkeypatch.setattr(command, "machine_isolation", lambda *_, **__: nothing)
@@ -222,7 +214,7 @@ def test_a_benchmark_that_cannot_be_asked_is_named(name: str, tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_a_repository_of_the_hub_is_checked_like_a_folder(
+def test_a_repository_of_the_hub_is_checked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = scoring("return [float(len(p)) for p in prompts]").encode()

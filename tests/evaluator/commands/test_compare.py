@@ -153,9 +153,7 @@ def test_on_ts2_every_bit_is_that_of_the_judged_file_of_all_twelve(assay_data: P
 # What is not tested or counted, and why -----------------------------------------------------------
 
 
-def test_with_missing_scores_the_pair_is_tested_and_its_clusters_are_not_counted(
-    compare: Run, tmp_path: Path
-) -> None:
+def test_with_missing_scores_the_clusters_are_not_counted(compare: Run, tmp_path: Path) -> None:
     scores_file(tmp_path / "gaps.csv", "gaps", with_gaps(1, "good"))
     first = records(compare, "good.csv", "gaps.csv")[0]
     assert first["uncounted"] in compare("good.csv", "gaps.csv").told
@@ -165,9 +163,7 @@ def test_with_missing_scores_the_pair_is_tested_and_its_clusters_are_not_counted
     assert {name for name in left_out | kept if first[name] is None} == left_out
 
 
-def test_too_many_missing_scores_and_too_few_clusters_are_not_tested(
-    compare: Run, tmp_path: Path
-) -> None:
+def test_many_missing_scores_or_few_clusters_are_not_tested(compare: Run, tmp_path: Path) -> None:
     scores_file(tmp_path / "gaps.csv", "gaps", with_gaps(6, "poor"))
     first = records(compare, "good.csv", "gaps.csv")[0]
     assert (first["untested"], first["p_value"]) == (
@@ -189,7 +185,7 @@ def test_a_measure_that_moves_in_steps_says_so_and_not_that_something_is_unpubli
 
 
 @pytest.mark.paper
-def test_on_ts2_a_copy_without_one_graph_neither_wins_nor_loses_the_others(
+def test_on_ts2_a_copy_without_one_graph_neither_wins_nor_loses(
     assay_data: Path, tmp_path: Path
 ) -> None:
     """The copy has the scores of the metric wherever it has any."""
@@ -223,9 +219,7 @@ def test_the_first_lines_say_it_in_words(compare: Run) -> None:
 
 @pytest.mark.parametrize("width", [50, 80, 160])
 @pytest.mark.parametrize("files", [("all.csv",), BOTH])
-def test_no_number_of_any_test_is_cut_at_any_width(
-    compare: Run, width: int, files: tuple[str, ...]
-) -> None:
+def test_no_number_is_cut_at_any_width(compare: Run, width: int, files: tuple[str, ...]) -> None:
     for more in ((), ("--permute-scores",)):
         out = compare(*files, "--all", "--skills", *more, width=width).out
         assert "…" not in out
@@ -283,7 +277,7 @@ def test_equal_and_constant_scores_are_said_to_be(compare: Run, tmp_path: Path) 
         ("good.csv other.csv", 1, "rated"),
     ],
 )
-def test_bad_input_is_one_message_and_a_code(
+def test_bad_input_is_one_message(
     compare: Run, tmp_path: Path, words: str, code: int, said: str
 ) -> None:
     (tmp_path / "other.csv").write_text("pair_id,score\nelsewhere,1\n")
@@ -294,9 +288,7 @@ def test_bad_input_is_one_message_and_a_code(
     assert said in end.told
 
 
-def test_without_scores_it_is_wrong_usage_and_an_unknown_benchmark_is_named(
-    compare: Run, run: Run, tmp_path: Path
-) -> None:
+def test_scores_and_a_known_benchmark_are_needed(compare: Run, run: Run, tmp_path: Path) -> None:
     assert run("compare", "rated").code == 2
     for words, said in ((("unheard",), "unheard"), (("rated", "--lower-is-better", "-e"), "'-e'")):
         end = run("compare", *words, "--scores", tmp_path / "all.csv")

@@ -21,13 +21,7 @@ from benchmarks.statistics.perm_both import perm_both
 from benchmarks.statistics.resampling import seed_of
 from benchmarks.tifa160.load import HUMAN
 from benchmarks.tifa160.protocol import CARD, Tifa160
-from evaluator.commands.compare_files import (
-    Field,
-    Pools,
-    SliceKey,
-    contenders,
-    measured_field,
-)
+from evaluator.commands.compare_files import Field, Pools, SliceKey, contenders, measured_field
 from evaluator.commands.compare_permuted import (
     NO_POOL,
     Permuted,
@@ -75,9 +69,7 @@ def test_every_pair_of_a_file_is_tested_as_it_would_be_alone(compare: Run) -> No
     assert compare(*words, "--measure", "side").out.count(NO_POOL) == 1
 
 
-def test_few_clusters_are_swapped_in_every_way_and_several_skills_are_no_pool(
-    compare: Run,
-) -> None:
+def test_few_clusters_are_swapped_in_every_way_and_skills_are_no_pool(compare: Run) -> None:
     words = ("good.csv", "poor.csv", "--permute-scores", "--skill", "few")
     (few, *_) = compare(*words, "--json").json
     p, draws, exact, _ = facts(few)
@@ -87,9 +79,7 @@ def test_few_clusters_are_swapped_in_every_way_and_several_skills_are_no_pool(
     assert facts(both)[0] is None and "skills" in facts(both)[3]
 
 
-def test_constant_scores_are_not_permuted_and_missing_ones_left_out(
-    compare: Run, tmp_path: Path
-) -> None:
+def test_constant_scores_are_not_permuted_nor_missing_ones(compare: Run, tmp_path: Path) -> None:
     scores_file(tmp_path / "flat.csv", "flat", 0.5)
     (flat, *_) = compare("good.csv", "flat.csv", "--permute-scores", "--json").json
     assert facts(flat)[0] is None and "constant" in facts(flat)[3]
@@ -130,9 +120,7 @@ def compared(field: Field, measure: str, facet: str) -> tuple[SliceKey, tuple[Co
     ("measure", "facet"),
     [("srcc", "dsg_likert"), ("pearson", "dsg_likert"), ("pearson", "human_avg")],
 )
-def test_on_the_released_scores_both_tests_say_the_same(
-    field: Field, measure: str, facet: str
-) -> None:
+def test_on_released_scores_both_tests_agree(field: Field, measure: str, facet: str) -> None:
     _, rows = compared(field, measure, facet)
     found = permuted(rows, field, SEED)
     assert {(one.n_draws, one.exact, one.note) for one in found} == {(9999, False, "")}

@@ -65,9 +65,7 @@ def test_an_author_hears_each_line_once_and_as_it_comes(store: Store) -> None:
     assert last[1:] == ["    | Traceback"]
 
 
-def test_of_what_ended_before_the_log_is_told_once_and_nothing_moves_the_cursor(
-    store: Store,
-) -> None:
+def test_a_log_is_told_once_it_ended_and_nothing_moves_the_cursor(store: Store) -> None:
     store.live.say(RUNNING, f"{NASTY}\x1b[2J\x1b]0;title\x07\r\n")
     while_it_ran = told(Telling(store, RUNNING), store)
     end(store, f"{NASTY}\x1b[2J\na\nb\n")
@@ -161,9 +159,7 @@ def kept(tmp_path: Path) -> Store:
 
 
 @pytest.mark.parametrize("person", ["ada", "grace"])
-def test_all_see_how_far_it_is_and_its_author_alone_what_it_says(
-    run: Run, kept: Store, person: str
-) -> None:
+def test_all_see_progress_and_the_author_alone_the_log(run: Run, kept: Store, person: str) -> None:
     own = person == "ada"
     shown = run("status", RUNNING, user=person).told
     progress = "ratings: scoring 1,920 of 4,800, 81.3 pairs/s, about 12.6 min left"

@@ -42,9 +42,7 @@ def record(*words: object) -> dict[str, Any]:
     return found
 
 
-def test_a_folder_is_made_and_a_second_call_has_nothing_to_do(
-    asked: tuple[object, ...], tmp_path: Path
-) -> None:
+def test_a_second_call_has_nothing_to_do(asked: tuple[object, ...], tmp_path: Path) -> None:
     settings = ("--steps", 2, "--guidance", 3.5, "--set", "guidance_rescale=0.5", "--seeds", "42,7")
     first = run(*asked, *settings, "--batch-size", 3, "--licence", "mit")
     assert first.exit_code == 0 and "4 of 4" in first.output, first.output
@@ -60,9 +58,7 @@ def test_a_folder_is_made_and_a_second_call_has_nothing_to_do(
     assert (said["wanted"], said["drawn"], said["usable"], said["problems"]) == (4, 0, 4, [])
 
 
-def test_a_dry_run_says_what_would_be_drawn_and_makes_nothing(
-    asked: tuple[object, ...], tmp_path: Path
-) -> None:
+def test_a_dry_run_says_what_would_be_drawn(asked: tuple[object, ...], tmp_path: Path) -> None:
     said = record(*asked, "--dry-run", "--skill", "counting")
     assert (said["prompts"], said["seeds"], said["images"]) == (1, [42, 3407, 5096], 3)
     assert (said["pipeline"], said["recipe"]) == ("StableDiffusionXLPipeline", "sdxl")
@@ -77,9 +73,7 @@ def test_a_dry_run_says_what_would_be_drawn_and_makes_nothing(
     assert not (tmp_path / "out").exists()
 
 
-def test_odd_settings_and_not_exactly_one_source_of_prompts_are_wrong_usage(
-    asked: tuple[object, ...],
-) -> None:
+def test_odd_settings_and_sources_of_prompts_are_wrong_usage(asked: tuple[object, ...]) -> None:
     assert run(*asked[:4]).exit_code == run(*asked, "--benchmark", "gecko").exit_code == 2
     assert code_of(run(*asked[:4], "--benchmark", "demo_ts2")) == "no_prompts"
     for setting in ("x", "=1", "a b=1", "sigmas={a=1}"):
@@ -87,7 +81,7 @@ def test_odd_settings_and_not_exactly_one_source_of_prompts_are_wrong_usage(
 
 
 @pytest.mark.slow
-def test_ctrl_c_says_how_to_go_on(
+def test_ctrl_c_can_be_gone_on_from(
     asked: tuple[object, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from evaluator.generation import run as module

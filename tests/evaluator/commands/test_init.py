@@ -57,9 +57,7 @@ def mine(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("kind", MODULES)
-def test_what_is_written_has_no_problem_and_every_key_is_explained(
-    kind: str, tmp_path: Path
-) -> None:
+def test_what_is_written_is_valid_and_every_key_explained(kind: str, tmp_path: Path) -> None:
     folder = tmp_path / "new" / "my-metric"
     made(folder, kind)
     seen = examine_source(folder, load_registry())
@@ -98,9 +96,7 @@ def test_the_model_that_is_asked_is_named_with_its_commit(tmp_path: Path) -> Non
     assert manifest.models == (f"me/model@{COMMIT}",)
 
 
-def test_an_existing_class_is_copied_byte_by_byte_and_what_it_lacks_is_named(
-    mine: Path, tmp_path: Path
-) -> None:
+def test_an_existing_class_is_copied_and_what_it_lacks_named(mine: Path, tmp_path: Path) -> None:
     said = " ".join(made(tmp_path / "m", "ts2", "--from", f"{mine}:Mine").split())
     assert (tmp_path / "m/T2IMetrics/mine.py").read_bytes() == mine.read_bytes()
     assert 'WRAPPED = "T2IMetrics.mine:Mine"' in (tmp_path / "m/scorer.py").read_text()
@@ -157,9 +153,7 @@ def test_names_are_those_of_the_boards(name: str, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_with_another_name_keeps_its_own_and_the_next_command_can_be_pasted(
-    tmp_path: Path,
-) -> None:
+def test_a_folder_of_another_name_keeps_it_and_what_to_type_can_be_pasted(tmp_path: Path) -> None:
     folder = tmp_path / "two words"
     said = " ".join(made(folder, "plain", "--name", "good-name").split())
     assert b'name = "good-name"' in (folder / "assay.toml").read_bytes()
@@ -183,9 +177,7 @@ def test_what_cannot_be_written_or_read_is_told_in_words(tmp_path: Path) -> None
           for model in ("me/model", "me/model@main", f"model@{COMMIT}", 'x"\n@')),
     ],
 )  # fmt: skip
-def test_options_of_another_kind_or_form_are_wrong_use(
-    words: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_options_of_another_kind_are_wrong_use(words: tuple[str, ...], tmp_path: Path) -> None:
     assert init(words[0], tmp_path / "m", *words[1:]).exit_code == 2
     assert not (tmp_path / "m").exists()
 

@@ -62,9 +62,7 @@ def test_all_parts_are_looked_at_also_where_there_is_no_store(doctor: Run, tmp_p
     assert all(part in doctor("doctor").out for part in said)
 
 
-def test_boards_that_do_not_follow_from_the_events_are_told_and_repaired(
-    doctor: Run, tmp_path: Path
-) -> None:
+def test_boards_that_do_not_follow_are_told_and_repaired(doctor: Run, tmp_path: Path) -> None:
     sent(doctor, tmp_path)
     public = folder_store(tmp_path / "store").public
     assert "queue and boards" in states(doctor, "--rebuild")
@@ -83,10 +81,7 @@ def test_boards_that_do_not_follow_from_the_events_are_told_and_repaired(
 
 
 def test_a_changed_table_of_released_results_is_broken_and_named(
-    doctor: Run,
-    registry: dict[str, Benchmark],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    doctor: Run, registry: dict[str, Benchmark], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("ASSAY_DATA", raising=False)
     assert states(doctor)["released results"].startswith(f"{len(read_manifest().files)} tables")
@@ -109,7 +104,7 @@ class Usage(NamedTuple):
     free: int
 
 
-def test_health_for_scripts_tells_well_from_down(
+def test_health_tells_well_from_down(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent(run, tmp_path)
@@ -123,9 +118,7 @@ def test_health_for_scripts_tells_well_from_down(
     assert run("health", "--json").json["status"] == "down"
 
 
-def test_what_is_only_degraded_exits_with_3_where_that_is_asked_for(
-    run: Run, tmp_path: Path
-) -> None:
+def test_what_is_only_degraded_exits_with_3_where_asked_to(run: Run, tmp_path: Path) -> None:
     assert run(*submit_words(tmp_path), "--no-wait").code == 0
     told = run("health", "--json")
     assert (told.code, told.json["status"]) == (0, "degraded")
@@ -139,7 +132,7 @@ def test_what_is_only_degraded_exits_with_3_where_that_is_asked_for(
 # models ---------------------------------------------------------------------------------------------
 
 
-def test_models_are_listed_and_forgotten_unless_they_are_in_use(
+def test_models_are_listed_and_forgotten(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = f"owner/model@{'0' * 40}"
@@ -176,9 +169,7 @@ def process(folder: Path, *words: str, **more: str) -> subprocess.CompletedProce
     )  # fmt: skip
 
 
-def test_each_setting_is_shown_with_its_origin(
-    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_settings_have_an_origin(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     secret = "a-secret-of-the-house"
     monkeypatch.setenv("ASSAY_LIVE_SECRET", secret)
     shown, people = run("settings", "--data", tmp_path, "--json"), run("settings")

@@ -33,9 +33,7 @@ def states(run: Run) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_hidden_submission_is_shown_again_and_a_rerun_stays_on_the_boards(
-    run: Run, tmp_path: Path
-) -> None:
+def test_what_was_hidden_is_shown_again_and_a_rerun_stays(run: Run, tmp_path: Path) -> None:
     own_id = id_of(sent(run, tmp_path))
     assert run("hide", own_id, "--reason", "copied", user="root").code == 0
     assert states(run) == ["hidden"]
@@ -73,9 +71,7 @@ def test_a_policy_is_changed_with_a_reason_and_read_by_everyone(run: Run, tmp_pa
     assert wrong.code == 1 and "bad_allowance" in wrong.err
 
 
-def test_the_ledger_tells_all_of_it_in_order_and_that_it_was_tampered_with(
-    run: Run, tmp_path: Path
-) -> None:
+def test_the_ledger_tells_all_in_order_and_of_tampering(run: Run, tmp_path: Path) -> None:
     own_id = id_of(sent(run, tmp_path))
     run("hide", own_id, "--reason", "copied", user="root")
     run("ban", "local:ada", "--reason", "copied twice", user="root")

@@ -86,9 +86,7 @@ def test_a_release_is_imported_with_the_prompts_own_text(tmp_path: Path) -> None
     refused("output_is_input", "import", "ts2", released, "--out", released, "--force")
 
 
-def test_write_makes_a_file_that_a_second_run_leaves_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_second_run_leaves_a_file_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     statements = "1 | entity - whole (cat)\n2 | attribute - color (cat, white)"
     asked = "1 | Is there a cat?\n2 | Is it white?"
     model = CannedText(statements, asked, "1 | 0\n2 | 1", "nothing")

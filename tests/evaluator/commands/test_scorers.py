@@ -111,9 +111,7 @@ def test_a_pair_gets_the_score_of_the_scorer_itself(clip: Path, images: list[Pat
 
 
 @pytest.mark.slow
-def test_what_was_done_to_image_prompt_and_precision_is_said(
-    clip: Path, images: list[Path], tmp_path: Path
-) -> None:
+def test_what_was_done_to_the_input_is_said(clip: Path, images: list[Path], tmp_path: Path) -> None:
     moving = tmp_path / "moving.gif"
     frames = [each.resize((40, 40)) for each in pictures(2)]
     frames[0].save(moving, save_all=True, append_images=frames[1:])
@@ -140,7 +138,7 @@ def test_bad_images_are_named_before_a_model_is_loaded(images: list[Path], tmp_p
     refused("prompt_missing", "score", NAME, images[0])
 
 
-def test_what_a_metric_cannot_be_run_with_is_named(
+def test_what_a_metric_cannot_run_with_is_named(
     clip: Path, images: list[Path], tmp_path: Path
 ) -> None:
     one = ("score", NAME, images[0], "a dog")

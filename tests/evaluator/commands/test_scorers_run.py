@@ -103,9 +103,7 @@ def test_the_record_says_what_the_figures_need(first: Path, checkpoint: Path) ->
     assert list(record["files"]) == ["scores.parquet"]
 
 
-def test_a_repeated_run_asks_nothing_and_says_verdict_cost_and_next_step(
-    first: Path, scored: Scored
-) -> None:
+def test_a_repeated_run_asks_nothing_and_says_what_is_next(first: Path, scored: Scored) -> None:
     before = first.read_bytes()
     printed = scored(first)
     assert [one for one in (str(LIMIT), "pairs/s", "memory", "--limit") if one not in printed] == []
@@ -211,9 +209,7 @@ def test_what_cannot_be_run_is_said_at_once(
 
 
 @pytest.mark.slow
-def test_a_ray_that_is_started_for_a_run_gives_the_same_scores_and_ends(
-    first: Path, scored: Scored, tmp_path: Path
-) -> None:
+def test_a_ray_for_a_run_gives_the_same_scores(first: Path, scored: Scored, tmp_path: Path) -> None:
     import ray
 
     keep_token_out_of_home()
@@ -227,9 +223,7 @@ def test_a_ray_that_is_started_for_a_run_gives_the_same_scores_and_ends(
     assert (tmp_path / "ray.work" / "ray_logs").is_dir()
 
 
-def test_a_metric_runs_on_the_gpu_or_is_refused_where_there_is_none(
-    checkpoint: Path, tmp_path: Path
-) -> None:
+def test_a_metric_runs_on_the_gpu_or_is_refused_here(checkpoint: Path, tmp_path: Path) -> None:
     """As docs/gpu-and-cluster.md says it."""
     import torch
 

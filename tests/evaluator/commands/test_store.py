@@ -72,9 +72,7 @@ def kept(folder: Path) -> dict[str, bytes]:
     return {path: part.read(path) for part in parts for path in part.list()}
 
 
-def test_creating_a_store_says_what_it_did_and_is_safe_to_run_again(
-    hub: HubServer, store: Run
-) -> None:
+def test_creating_a_store_is_told_and_safe_to_run_again(hub: HubServer, store: Run) -> None:
     made = store("create", NAME)
     assert made.code == 0 and made.out.count(": created") == 4
     assert {name: each.private for name, each in hub.repositories.items()} == REPOSITORIES
@@ -96,9 +94,7 @@ def test_a_creation_that_was_stopped_is_finished(hub: HubServer, store: Run) -> 
     put(StoreName.parse(NAME).open(), a=b"1")
 
 
-def test_a_store_is_shown_with_what_it_is_read_at(
-    hub: HubServer, store: Run, opened: Store
-) -> None:
+def test_a_store_is_shown_as_it_is_read(hub: HubServer, store: Run, opened: Store) -> None:
     opened.public.commit(FILES, parent=opened.public.head(), message="m")
     shown = store("show", NAME, "--json").json
     assert shown["version"] == hub.repositories["lab/assay-requests"].branches["main"]
@@ -110,7 +106,7 @@ def test_a_store_is_shown_with_what_it_is_read_at(
     assert all(name in store("show", NAME).out for name in REPOSITORIES)
 
 
-def test_the_cards_are_written_once_and_the_store_does_not_mind(
+def test_the_cards_are_written_once_and_not_in_the_way(
     hub: HubServer, store: Run, opened: Store
 ) -> None:
     opened.public.commit(FILES, parent=opened.public.head(), message="m")
@@ -178,16 +174,14 @@ def test_a_store_is_copied_to_the_hub_and_back_also_by_its_backup(
     refused(store("restore", "damaged.tar", "other"), "[bad_backup]")
 
 
-def test_a_backup_is_put_back_into_a_store_on_the_hub(
-    store: Run, opened: Store, source: Store
-) -> None:
+def test_a_backup_is_put_back_on_the_hub(store: Run, opened: Store, source: Store) -> None:
     assert store("backup", "source", "b.tar").code == 0
     assert store("restore", "b.tar", NAME).code == 0
     assert StoreName.parse(NAME).open().private.read("uploads/a.zip") == b"zip"
 
 
 @pytest.mark.parametrize("place", ["source/b.tar", "source/public/b.tar", "link/private/b.tar"])
-def test_a_backup_does_not_become_a_part_of_the_store(
+def test_a_backup_is_no_part_of_its_store(
     store: Run, source: Store, tmp_path: Path, place: str
 ) -> None:
     (tmp_path / "link").symlink_to("source")
@@ -195,9 +189,7 @@ def test_a_backup_does_not_become_a_part_of_the_store(
     assert not (tmp_path / place).exists()
 
 
-def test_no_store_is_set_back_by_a_backup_or_unless_told_by_a_copy(
-    store: Run, source: Store, tmp_path: Path
-) -> None:
+def test_no_store_is_set_back_unless_it_is_told(store: Run, source: Store, tmp_path: Path) -> None:
     assert store("backup", "source", "b.tar").code == 0
     assert store("copy", "source", "live").code == 0
     for name in ("source", "live"):
@@ -226,9 +218,7 @@ def test_a_backup_that_is_ended_leaves_nothing(
     assert signal.getsignal(signal.SIGTERM) is asked
 
 
-def test_a_folder_that_is_no_store_is_neither_copied_backed_up_nor_shown(
-    store: Run, source: Store, tmp_path: Path
-) -> None:
+def test_a_folder_that_is_no_store_is_refused(store: Run, source: Store, tmp_path: Path) -> None:
     refused(store("copy", "absent", NAME), "no store")
     refused(store("backup", "absent", "c.tar"))
     refused(store("show", "source"), "folder")
@@ -280,7 +270,7 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_a_store_that_is_not_there_is_told_with_the_command_that_makes_it_and_an_outage_is_ours(
+def test_a_missing_store_is_theirs_to_make_and_an_outage_is_ours(
     hub: HubServer, run: Run, tmp_path: Path, words: list[str]
 ) -> None:
     (tmp_path / "s.csv").write_text(SCORES)
@@ -317,9 +307,7 @@ def test_a_token_that_may_not_is_told_the_scope_it_needs(
     assert token not in ended.out + ended.err
 
 
-def test_commands_that_are_printed_to_be_copied_open_the_store_that_was_used(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_printed_commands_open_the_store_that_was_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ASSAY_STORE", raising=False)
     assert store_words(StoreName("hub:lab/board")) == " --store hub:lab/board"
     assert store_words(StoreName("my store")) == " --store 'my store'"

@@ -44,9 +44,7 @@ def test_a_scores_file_is_scored_reported_and_recognised(run: Run, tmp_path: Pat
     assert run("status", "--json").json == [status]
 
 
-def test_a_private_submission_is_read_and_published_by_its_author_alone(
-    run: Run, tmp_path: Path
-) -> None:
+def test_a_private_submission_is_its_authors_to_read_and_publish(run: Run, tmp_path: Path) -> None:
     status = sent(run, tmp_path, "--private", "--name", "secret-metric")
     own_id = id_of(status)
     assert status["state"] == "held"
@@ -63,9 +61,7 @@ def test_a_private_submission_is_read_and_published_by_its_author_alone(
     assert run("report", own_id, "--recompute", user="bob").code == 0
 
 
-def test_only_ones_own_submissions_can_be_withdrawn_and_only_when_asked(
-    run: Run, tmp_path: Path
-) -> None:
+def test_only_ones_own_is_withdrawn_and_only_when_asked(run: Run, tmp_path: Path) -> None:
     own_id = id_of(sent(run, tmp_path))
     assert run("withdraw", own_id).code != 0  # Nobody answers.
     refused = run("withdraw", own_id, "--yes", user="bob")
@@ -76,9 +72,7 @@ def test_only_ones_own_submissions_can_be_withdrawn_and_only_when_asked(
     assert (status["state"], status["reason"]) == ("withdrawn", "a bug")
 
 
-def test_a_quota_is_visible_counts_what_was_scored_and_refuses_what_is_beyond_it(
-    run: Run, tmp_path: Path
-) -> None:
+def test_a_quota_is_visible_counted_and_holds(run: Run, tmp_path: Path) -> None:
     tight = {Kind.SCORES: Allowance(scored=1, unfinished=1)}
     policy = Policy(allowances=Policy().allowances | tight).model_dump_json().encode()
     public = folder_store(tmp_path / "store").public
@@ -139,9 +133,7 @@ def test_private_parquet_takes_its_manifest_from_the_options(run: Run, tmp_path:
     assert (own["name"], own["version"], own["private"]) == ("painter", "2", True)
 
 
-def test_a_dataset_of_the_hub_is_fetched_and_named(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_dataset_of_the_hub_is_fetched(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     with hub_of_models(monkeypatch) as hub:
         parse = partial(HubSource.parse, endpoint=hub.endpoint)
         monkeypatch.setattr(sources, "HubSource", SimpleNamespace(parse=parse))
@@ -152,9 +144,7 @@ def test_a_dataset_of_the_hub_is_fetched_and_named(
     assert (checked.code, checked.json["counts"]) == (0, {})
 
 
-def test_what_is_wrong_with_images_is_counted_and_they_are_no_metric(
-    run: Run, tmp_path: Path
-) -> None:
+def test_wrong_images_are_counted_and_are_no_metric(run: Run, tmp_path: Path) -> None:
     one = made_of_demo()
     for name in list(one.files)[:50]:
         del one.files[name]
@@ -183,9 +173,7 @@ ODD_IDS = (
     ],
     ids=lambda words: words[0],
 )  # fmt: skip
-def test_an_id_that_is_none_is_refused_and_shown_harmlessly(
-    run: Run, tmp_path: Path, words: tuple[str, ...]
-) -> None:
+def test_odd_ids_are_refused_harmlessly(run: Run, tmp_path: Path, words: tuple[str, ...]) -> None:
     head = folder_store(tmp_path / "store").public.head()
     for odd in ODD_IDS:
         ended = run(*words, "--", odd)
@@ -230,7 +218,7 @@ def test_markup_and_control_characters_in_a_reason_do_nothing(run: Run, tmp_path
     ],
     ids=lambda value: value[:9] if isinstance(value, str) else "",
 )  # fmt: skip
-def test_what_is_no_account_or_no_number_is_refused(
+def test_odd_accounts_and_numbers_are_refused(
     run: Run, words: tuple[str, ...], odd: str, code: str
 ) -> None:
     ended = run(*words, user="root")
@@ -246,15 +234,11 @@ def test_what_is_no_account_or_no_number_is_refused(
         ("s.csv", "--kind", "scores", "--benchmark", "toy", "--receipt", "r.json"),
     ],
 )  # fmt: skip
-def test_a_kind_or_option_that_does_not_fit_is_a_usage_error(
-    run: Run, words: tuple[str, ...]
-) -> None:
+def test_options_that_do_not_fit_are_a_usage_error(run: Run, words: tuple[str, ...]) -> None:
     assert run("submit", *words).code == 2
 
 
-def test_a_file_with_any_name_is_taken_under_a_name_people_can_read(
-    run: Run, tmp_path: Path
-) -> None:
+def test_a_file_of_any_name_gets_a_name_people_can_read(run: Run, tmp_path: Path) -> None:
     path = tmp_path / os.fsdecode(b"[red]\xff\x1b[31m \xe2\x80\xae.csv")
     path.write_text("pair_id,score\na,1\nb,2\nc,3\n")
     ended = run("submit", path, "--kind", "scores", "--benchmark", "toy", "--json")
@@ -277,9 +261,7 @@ def test_a_store_that_is_a_file_is_ours_and_said(run: Run, tmp_path: Path, comma
 
 
 @pytest.mark.slow
-def test_a_stranger_is_told_nothing_of_a_private_submission_and_programs_only_json(
-    run: Run, tmp_path: Path
-) -> None:
+def test_a_stranger_is_told_nothing_of_what_is_private(run: Run, tmp_path: Path) -> None:
     own_id = id_of(sent(run, tmp_path, "--private", "--description", "hush", name="secret"))
     shown = [("status",), ("status", own_id), ("report", own_id), ("quota",), ("ledger",)]
     acts = [("logs", own_id), ("withdraw", "--yes", own_id), ("publish", own_id)]
@@ -294,9 +276,7 @@ def test_a_stranger_is_told_nothing_of_a_private_submission_and_programs_only_js
         json.loads(run(*words, "--json").out)
 
 
-def test_a_person_is_named_by_the_system_or_by_the_variable_for_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_person_is_named_by_system_or_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     def unknown(_: int) -> None:
         raise KeyError
 

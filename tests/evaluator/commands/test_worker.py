@@ -114,7 +114,7 @@ def test_one_submission_is_worked_on_alone(run: Run, worker: Run, tmp_path: Path
     assert told.code == 3 and "not_claimed" in told.err
 
 
-def test_lines_are_json_and_a_submission_has_a_file_of_its_own(
+def test_lines_are_json_and_in_a_file_for_a_submission(
     run: Run, worker: Run, tmp_path: Path
 ) -> None:
     only = waiting(run, tmp_path)
@@ -154,9 +154,7 @@ def test_a_worker_answers_probes_until_it_is_told_to_end(worker: Run, tmp_path: 
     assert asked(port, "GET", "/health") == (0, b"")
 
 
-def test_a_port_that_is_taken_is_told_before_anything_is_claimed(
-    run: Run, worker: Run, tmp_path: Path
-) -> None:
+def test_a_taken_port_is_told_before_a_claim(run: Run, worker: Run, tmp_path: Path) -> None:
     only = waiting(run, tmp_path)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -229,7 +227,7 @@ def test_a_worker_in_a_job_has_the_name_it_was_given() -> None:
     assert name_of_worker({}) != name_of_worker({})
 
 
-def test_how_many_are_claimed_at_once_can_be_chosen(
+def test_how_many_to_claim_is_chosen(
     worker: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[int] = []

@@ -99,9 +99,7 @@ def test_what_failed_or_was_withdrawn_is_not_charged_until_it_is_sent_again(rig:
 
 
 @pytest.mark.parametrize(("scored", "unfinished"), [(0, 1), (1, 0)])
-def test_an_operator_may_take_nothing_but_assays_own(
-    rig: Rig, scored: int, unfinished: int
-) -> None:
+def test_an_operator_may_take_only_assays_own(rig: Rig, scored: int, unfinished: int) -> None:
     allow(rig, scored=scored, unfinished=unfinished)
     assert "operator" in refusal(rig, numbered(0)).hint
     queue(rig, 0, account=ASSAY)

@@ -130,9 +130,7 @@ def test_links_and_pipes_in_a_folder_are_refused_and_never_followed(tmp_path: Pa
         ("straße.py", "STRASSE.py"), ("Data/x", "data/y"), ("data/a/x", "Data"),
     ],
 )  # fmt: skip
-def test_names_that_are_one_place_on_some_disk_are_refused(
-    names: tuple[str, str], tmp_path: Path
-) -> None:
+def test_names_of_one_place_on_disk_are_refused(names: tuple[str, str], tmp_path: Path) -> None:
     files = dict.fromkeys(names, b"") | {"c": b""}
     for archive in (zipped(tmp_path / "a.zip", files), tarred(tmp_path / "a.tar.gz", files)):
         assert problems(archive)[0][0] == "duplicate_name"
@@ -201,7 +199,7 @@ def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:
         assert form in refused(tmp_path / "a.tar", "not_an_archive")
 
 
-def test_a_full_disk_is_not_the_submitters_fault(
+def test_a_full_disk_is_no_submitters_fault(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(descriptor: int, data: object) -> int:
@@ -279,9 +277,7 @@ def large() -> Files:
 
 
 @pytest.mark.parametrize("form", ["folder", "stored.zip", "deflated.zip", "a.tar", "a.tar.gz"])
-def test_a_large_module_is_examined_hashed_and_packed_piece_by_piece(
-    large: Files, tmp_path: Path, form: str
-) -> None:
+def test_a_large_module_is_taken_piece_by_piece(large: Files, tmp_path: Path, form: str) -> None:
     if form == "folder":
         source = folder_of(tmp_path / form, large)
     elif form.endswith(".zip"):

@@ -108,9 +108,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_may_run_code_is_refused_by_name_or_whatever_its_name(
-    tmp_path: Path, name: str
-) -> None:
+def test_what_may_run_code_is_refused_whatever_its_name(tmp_path: Path, name: str) -> None:
     archive = zipped(tmp_path / "a.zip", {**FILES, name: REFUSED[name]})
     assert problems(archive) == [("refused_file", name)]
     if name == "x.pkl":
@@ -167,9 +165,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("word", BROKEN)
-def test_weights_whose_header_does_not_describe_the_file_are_refused(
-    word: str, tmp_path: Path
-) -> None:
+def test_weights_whose_header_does_not_fit_are_refused(word: str, tmp_path: Path) -> None:
     assert word in found(tmp_path, BROKEN[word])
 
 

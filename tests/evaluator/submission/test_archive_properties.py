@@ -116,9 +116,7 @@ KINDS = st.sampled_from([b"0", b"1", b"2", b"3", b"5", b"6", b"7", b"S", b"x", b
 
 @QUICK
 @given(st.lists(st.tuples(ODD, KINDS, st.binary(max_size=600)), max_size=6))
-def test_a_tar_of_odd_members_writes_nothing_elsewhere(
-    members: list[tuple[str, bytes, bytes]],
-) -> None:
+def test_odd_members_write_nothing_elsewhere(members: list[tuple[str, bytes, bytes]]) -> None:
     with walled_place() as (place, scratch):
         with gzip.open(place / "x.zip", "wb") as file:
             for name, kind, data in members:

@@ -186,7 +186,7 @@ def test_a_version_is_taken_while_its_results_stand_though_a_rerun_failed(rig: R
         rig.send(module(more=b"pass"))
 
 
-def test_an_id_made_to_equal_that_of_another_account_gives_no_hold_on_it(
+def test_an_id_made_to_equal_another_gives_no_hold(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Identity, "submission_id", "grey-0123456789")
@@ -236,7 +236,7 @@ def released_desk(rig: Rig) -> SubmissionDesk:
 
 
 @pytest.mark.parametrize("one", read_manifest().scores, ids=lambda one: one.name)
-def test_a_released_scores_file_says_whose_it_is_and_comes_once(
+def test_released_scores_say_whose_they_are(
     released_desk: SubmissionDesk, one: ReleasedScores
 ) -> None:
     record = released_desk.submit_released(one).status.submission

@@ -40,9 +40,7 @@ def send(
     return desk.submit_generations(path, account=account, private=private).status.submission
 
 
-def test_the_record_says_what_the_model_is_and_what_its_images_are(
-    rig: Rig, desk: SubmissionDesk
-) -> None:
+def test_the_record_says_what_model_and_images_are(rig: Rig, desk: SubmissionDesk) -> None:
     one = made()
     one.manifest |= {
         "version": "2", "model": "ada/painter", "revision": "0" * 40, "steps": 20,
@@ -79,9 +77,7 @@ def test_the_rules_of_all_submissions_hold(rig: Rig, desk: SubmissionDesk) -> No
         send(desk, rig, made(), BOB)
 
 
-def test_everything_that_is_wrong_is_one_refusal_and_nothing_is_kept(
-    rig: Rig, desk: SubmissionDesk
-) -> None:
+def test_all_that_is_wrong_is_one_refusal_with_nothing_kept(rig: Rig, desk: SubmissionDesk) -> None:
     one = made()
     one.files.popitem()
     one.rows["p0", 1]["prompt"] = "another"
@@ -128,9 +124,7 @@ def test_images_of_anothers_model_are_flagged_and_taken(rig: Rig, desk: Submissi
     assert accepted.status.submission.same_content_as == ()
 
 
-def test_what_is_private_says_nothing_in_public_and_is_named_to_nobody(
-    rig: Rig, desk: SubmissionDesk
-) -> None:
+def test_what_is_private_says_nothing_and_is_not_named(rig: Rig, desk: SubmissionDesk) -> None:
     own = send(desk, rig, made(), private=True)
     public = Ledger(rig.store).status(own.submission_id).submission
     assert (public.images, public.model_card, public.name) == (None, None, "private submission")
@@ -138,7 +132,7 @@ def test_what_is_private_says_nothing_in_public_and_is_named_to_nobody(
     assert shared(send(desk, rig, re_encoded("copy"), BOB)) == [(UNNAMED, 8)]
 
 
-def test_versions_of_one_model_withdrawn_ones_and_our_own_are_not_compared(
+def test_own_versions_withdrawn_ones_and_ours_are_not_compared(
     rig: Rig, desk: SubmissionDesk
 ) -> None:
     sent = [

@@ -24,20 +24,10 @@ from benchmarks.schema import ScoreTable
 from evaluator.isolation.inside.frames import Capability
 from evaluator.isolation.limits import Limits
 from evaluator.isolation.plain import PlainProcess
+from evaluator.submission.checking import projection
 from evaluator.submission.checking.costs import LARGE_SIDE, MEDIUM_SIDE, Costs, Rates, measured
 from evaluator.submission.checking.drawn import Drawn, evenly
 from evaluator.submission.checking.dry_run import DryRun, Machine, dry_run, receipt_of
-from evaluator.submission.checking.projection import (
-    Pace,
-    Ran,
-    Size,
-    fits_into,
-    pace_of,
-    projections,
-    size_of,
-    span_s,
-    trust_span_s,
-)
 from evaluator.submission.receipts import (
     MAX_BYTES,
     differences,
@@ -134,9 +124,7 @@ SCORE = "class Scorer:\n  def score(self, i, p):"
         (f"{SCORE} return [1e999] * len(p)", "not_finite", 2),
     ],
 )
-def test_what_is_wrong_with_a_module_is_told_with_its_line(
-    source: str, code: str, line: int, checked: Check
-) -> None:
+def test_a_fault_is_told_with_its_line(source: str, code: str, line: int, checked: Check) -> None:
     _, found = checked(source)
     assert found.failure is not None and found.failure.code == code
     assert f"scorer.py:{line}" in found.failure.message
@@ -257,9 +245,9 @@ COSTS = Costs(
     large=Rates(2.0, 0.5, 0.2),
     small_side=128,
 )
-SIZE = Size((10, 10), (4, 4), (20, 20), elements=False, small=False, from_card=True)
+SIZE = projection.Size((10, 10), (4, 4), (20, 20), elements=False, small=False, from_card=True)
 SMALL = replace(SIZE, small=True)
-PACE = Pace((0.5, 3.0), waiting=0.25, measuring={"ts2": 0.125, "croc": 2.0})
+PACE = projection.Pace((0.5, 3.0), waiting=0.25, measuring={"ts2": 0.125, "croc": 2.0})
 BY_ELEMENTS = replace(COSTS, medium=Rates(0.0, 0.0, 0.0, elements=0.5))
 
 
@@ -275,37 +263,37 @@ BY_ELEMENTS = replace(COSTS, medium=Rates(0.0, 0.0, 0.0, elements=0.5))
         # Scorer, waiting and measures one after the other.
         (COSTS, SIZE, (PACE, "ts2"), (7.0, 78 + 2.5 + 2.5)),
         (COSTS, SIZE, (PACE, "never asked"), (7.0, 78 + 2.5 + 40)),
-        (COSTS, SIZE, (pace_of(COSTS, []),), (14.0, 26.0)),
+        (COSTS, SIZE, (projection.pace_of(COSTS, []),), (14.0, 26.0)),
     ],
 )
 def test_each_image_text_and_pair_is_paid_once(
-    costs: Costs, size: Size, more: tuple[Any, ...], span: tuple[float, float]
+    costs: Costs, size: projection.Size, more: tuple[Any, ...], span: tuple[float, float]
 ) -> None:
-    assert span_s(costs, size, *more) == pytest.approx(span)
+    assert projection.span_s(costs, size, *more) == pytest.approx(span)
 
 
 @pytest.mark.parametrize("scorer_s", [0.01, 1.5, 400.0])
 @pytest.mark.parametrize("waited_s", [0.0, 50.0])
 @pytest.mark.parametrize("size", [SIZE, SMALL])
-def test_what_the_check_itself_took_lies_within_what_it_expects(
-    scorer_s: float, waited_s: float, size: Size
+def test_what_a_check_took_it_expects(
+    scorer_s: float, waited_s: float, size: projection.Size
 ) -> None:
-    one = Ran("ts2", size, scorer_s, scorer_s + waited_s, 7.0)
-    pace = pace_of(COSTS, [Ran("croc", SMALL, 1.2, 1.3, 0.1), one])
-    low, high = span_s(COSTS, size, pace, "ts2")
+    one = projection.Ran("ts2", size, scorer_s, scorer_s + waited_s, 7.0)
+    pace = projection.pace_of(COSTS, [projection.Ran("croc", SMALL, 1.2, 1.3, 0.1), one])
+    low, high = projection.span_s(COSTS, size, pace, "ts2")
     assert low - 1e-9 <= one.scorer_s
     assert one.asking_s + one.measuring_s <= high + 1e-9
 
 
 def test_trust_checks_are_those_seen_or_as_long_as_larger_pictures_make_them() -> None:
-    assert trust_span_s(COSTS, 3.0, small=True) == (3.0, 3.0)
+    assert projection.trust_span_s(COSTS, 3.0, small=True) == (3.0, 3.0)
     most = 108 * 2.0 + 108 * 0.5 + 252 * 0.2
-    assert trust_span_s(COSTS, 3.0, small=False) == pytest.approx((3.0, most))
+    assert projection.trust_span_s(COSTS, 3.0, small=False) == pytest.approx((3.0, most))
 
 
 def test_sizes_are_counted_where_the_data_are_and_read_from_the_card_elsewhere() -> None:
     here, card, bounds = (
-        size_of(REGISTRY[name], None) for name in ("demo_croc", "croc_hum", "evalmuse")
+        projection.size_of(REGISTRY[name], None) for name in ("demo_croc", "croc_hum", "evalmuse")
     )
     assert here is not None and card is not None and bounds is not None
     assert (here.images, here.texts, here.pairs) == ((384, 384), (140, 140), (768, 768))
@@ -318,14 +306,16 @@ def test_sizes_are_counted_where_the_data_are_and_read_from_the_card_elsewhere()
 
 def test_every_benchmark_has_a_line_and_none_is_guessed() -> None:
     limits = Limits(job_s=61.0)
-    lines = projections(REGISTRY, None, COSTS, once_s=3.0, limits=limits, wanted=["demo_ts2"])
+    lines = projection.projections(
+        REGISTRY, None, COSTS, once_s=3.0, limits=limits, wanted=["demo_ts2"]
+    )
     found = {one.benchmark: one for one in lines}
     assert set(found) == set(REGISTRY)
     unknown, demo, large = (found[name] for name in ("croc_syn", "demo_ts2", "croc_hum"))
     assert (unknown.size, unknown.low_s, unknown.fits) == (None, None, None)
     assert (demo.low_s, demo.fits, demo.wanted) == (pytest.approx(29.5), "perhaps", True)
     assert (large.fits, large.wanted) == ("no", False)
-    assert fits_into(1.0, 5.0, 10.0) == "yes"
+    assert projection.fits_into(1.0, 5.0, 10.0) == "yes"
 
 
 # Receipts: strict to read, and compared in words ------------------------------------------------

@@ -64,7 +64,7 @@ NOT_READ: dict[str, Callable[[Files], Files]] = {
 
 @pytest.mark.parametrize("kind", MODULES)
 @pytest.mark.parametrize("change", NOT_READ)
-def test_what_no_code_reads_makes_no_metric_of_a_template(
+def test_what_no_code_reads_changes_nothing(
     kind: SkeletonKind, change: str, tmp_path: Path
 ) -> None:
     files = module_files(kind, "mine", model=f"me/model@{COMMIT}" if kind == "vlm" else "")
@@ -72,9 +72,7 @@ def test_what_no_code_reads_makes_no_metric_of_a_template(
 
 
 @pytest.mark.parametrize("kind", MODULES)
-def test_one_changed_new_or_missing_source_makes_it_a_metric_of_its_own(
-    kind: SkeletonKind, tmp_path: Path
-) -> None:
+def test_one_other_source_makes_it_a_metric_of_its_own(kind: SkeletonKind, tmp_path: Path) -> None:
     files = module_files(kind, "mine")
     own: list[Files] = [{**files, "words.py": b"W = 1\n"}, {"assay.toml": files["assay.toml"]}]
     for name in [name for name, source in files.items() if name.endswith(".py") and source]:
@@ -297,9 +295,7 @@ CROC_ONE_BY_ONE = """
     ],
     ids=["pictures", "a model", "files", "in batches", "one by one"],
 )
-def test_a_wrapped_class_scores_in_a_process_of_its_own(
-    kind: str, source: str, old: str, new: str, tmp_path: Path
-) -> None:
+def test_a_wrapped_class_scores(kind: str, source: str, old: str, new: str, tmp_path: Path) -> None:
     written, folder = tmp_path / "brightness.py", tmp_path / "brightness"
     written.write_text(textwrap.dedent(source))
     init(kind, folder, "--from", f"{written}:Brightness")

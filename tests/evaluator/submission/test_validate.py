@@ -166,9 +166,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("line", "said"), REFUSED)
-def test_what_a_manifest_may_not_say_is_refused_in_its_line(
-    line: str, said: str, module: Module
-) -> None:
+def test_what_a_manifest_may_not_say_is_refused(line: str, said: str, module: Module) -> None:
     assert said in refused(module(line), "bad_manifest", 2)
 
 

@@ -93,7 +93,7 @@ def with_header_of(side: int) -> bytes:
     ],
     ids=["", "text", "cut", "bmp", "huge", "large"],
 )  # fmt: skip
-def test_what_is_no_image_of_a_size_to_decode_is_told_though_its_hash_is_right(
+def test_what_is_no_image_is_told_though_its_hash_is_right(
     data: bytes, kind: str, tmp_path: Path
 ) -> None:
     one = made()

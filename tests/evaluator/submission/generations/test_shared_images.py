@@ -12,12 +12,7 @@ from PIL import Image, ImageFilter
 
 from benchmarks.errors import PlatformError
 from evaluator.submission.generations.checking import Hashes
-from evaluator.submission.generations.perceptual import (
-    ALIKE,
-    distance,
-    perceptual_hash,
-    small_luma,
-)
+from evaluator.submission.generations.perceptual import ALIKE, distance, perceptual_hash, small_luma
 from evaluator.submission.generations.shared import hashes_file, kept_hashes, shared_images
 from evaluator.submission.generations.wanted import Wanted
 from tests.evaluator.submission.generations.made_images import encoded, picture

@@ -127,9 +127,7 @@ def test_bombs_and_cut_archives_are_refused_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["assay.toml", "images.jsonl"])
-def test_two_tables_or_manifests_of_one_name_are_not_chosen_between(
-    name: str, tmp_path: Path
-) -> None:
+def test_two_files_of_one_name_are_not_chosen_between(name: str, tmp_path: Path) -> None:
     path = made().zipped(tmp_path / "a.zip")
     with zipfile.ZipFile(path, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
         archive.writestr(name, b"")
