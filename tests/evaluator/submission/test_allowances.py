@@ -73,8 +73,10 @@ def test_what_was_scored_is_charged_until_it_leaves_the_period(rig: Rig) -> None
 
 
 def test_what_waits_counts_as_scored_and_what_is_left_is_what_is_taken(rig: Rig) -> None:
-    allow(rig, scored=3, unfinished=5)
+    allow(rig, scored=1, unfinished=5)
     queue(rig, 0)
+    assert "withdraw" in refusal(rig, numbered(1)).hint
+    allow(rig, scored=3, unfinished=5)
     rig.worker().run_all()
     queue(rig, 1)
     statuses = Ledger(rig.store).statuses_with_records()

@@ -190,6 +190,7 @@ def test_odd_files_are_no_manifest(tmp_path: Path) -> None:
 
     assert accepted(manifest(b'\xef\xbb\xbfname = "m"')).name == "m"
     refused(manifest(b'name = "\xff"'), "bad_manifest")
+    assert "'name'" in refused(manifest(b'version = "1"'), "bad_manifest")
     assert "64 kB" in refused(manifest(b'name = "m"' + b" " * (64 << 10)), "bad_manifest")
     for name in ("pair_id", "element_id", "element_score", "score"):
         assert "name a metric" in refused(manifest(f'name = "{name}"'.encode()), "bad_manifest", 1)
