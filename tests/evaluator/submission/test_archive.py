@@ -50,7 +50,7 @@ def test_a_content_and_its_hash_are_the_same_in_every_form(tmp_path: Path) -> No
     sources = [
         *forms(tmp_path, FILES),
         zipped(tmp_path / "packed.zip", FILES, zipfile.ZIP_DEFLATED),
-        tarred(tmp_path / "a.tar", dict(reversed(FILES.items())), form=tarfile.GNU_FORMAT),
+        tarred(tmp_path / "a.tar", dict(reversed(list(FILES.items()))), form=tarfile.GNU_FORMAT),
         zipped(tmp_path / "wrapped.zip", under("my-metric/")),
         tarred(tmp_path / "dot.tar.gz", under("./")),
         zipped(tmp_path / "twice.zip", under("downloads/my-metric/")),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -137,7 +138,7 @@ def test_the_privacy_of_what_is_here_already_is_told_and_kept(rig: Rig) -> None:
         *(("bad_version", {"version": version}) for version in ("1 2", "v" * 33, "<b>", "-1")),
     ],
 )  # fmt: skip
-def test_odd_labels_of_scores_are_refused(rig: Rig, code: str, more: dict[str, str]) -> None:
+def test_odd_labels_of_scores_are_refused(rig: Rig, code: str, more: dict[str, Any]) -> None:
     with refusing(code) as caught:
         sent(rig, **more)
     if code == "bad_description":

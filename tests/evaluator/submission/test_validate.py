@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -118,7 +119,7 @@ def test_weights_must_be_there_and_be_safetensors(module: Module) -> None:
 # What a manifest may say ------------------------------------------------------------------------
 
 HUB_MODEL = f"openai/clip-vit-base-patch32@{COMMIT}"
-TAKEN = {
+TAKEN: dict[str, dict[str, Any]] = {
     'description = "Größe, 文, עברית, 👩‍🔬 and lines\\nof text"\nauthors = ["Ō"]': {"authors": ("Ō",)},
     "": {"name": "m", "version": "1", "entry_point": "scorer:Scorer", "flops_of_metrics": {}},
     'trained_on = ["toy"]': {"trained_on": ("toy",)},
