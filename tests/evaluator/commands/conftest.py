@@ -2,24 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
+from benchmarks.schema import Benchmark
 from evaluator.__main__ import main
 from tests.benchmarks.toy import Toy
-from tests.evaluator.commands.rated import PAIRS, SCORES, Compare, Ended, Rated
-from tests.evaluator.commands.submitting import Ended as Over
-from tests.evaluator.commands.submitting import Run
+from tests.evaluator.commands.rated import PAIRS, SCORES, Rated
+from tests.evaluator.commands.submitting import Ended, Run
+from tests.hub.server import HubServer, running_hub
+from tests.leaderboard.store.hub_rig import as_the_hub
 
 
 @pytest.fixture
-def compare(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Compare:
-    def called(*words: object, width: int = 160) -> Ended:
-        monkeypatch.setattr("evaluator.commands.compare.load_registry", lambda: {"rated": Rated()})
+def registry(monkeypatch: pytest.MonkeyPatch) -> dict[str, Benchmark]:
+    """The benchmarks that there are for `run`: to be changed."""
+    known: dict[str, Benchmark] = {"toy": Toy()}
+    for name in ("compare", "doctor", "meta", "mine", "reevaluate", "report", "submit", "work"):
+        monkeypatch.setattr(f"evaluator.commands.{name}.load_registry", lambda: known)
+    return known
+
+
+@pytest.fixture
+def run(
+    registry: dict[str, Benchmark],
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> Run:
+    """A command on a store of its own, by the person `ada` unless another is named."""
+    monkeypatch.setenv("ASSAY_STORE", str(tmp_path / "store"))
+
+    def called(*words: object, user: str = "ada", width: int = 240) -> Ended:
+        monkeypatch.setenv("ASSAY_USER", user)
         monkeypatch.setenv("COLUMNS", str(width))
-        monkeypatch.setattr("sys.argv", ["x", "compare", *map(str, words)])
+        monkeypatch.setattr("sys.argv", ["x", *map(str, words)])
         try:
             code = main()
         except SystemExit as end:
@@ -30,32 +51,26 @@ def compare(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) 
 
 
 @pytest.fixture
-def score_files(tmp_path: Path) -> Path:
-    """`<metric>.csv` each, all three in `all.csv`, and unnamed columns in `one.csv` and `two.csv`."""
+def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServer]:
+    """Named by the environment; nobody rests between two tries."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("leaderboard.store.hub.client.random.uniform", lambda *_: 0.0)
+    with running_hub() as server:
+        as_the_hub(server, monkeypatch)
+        yield server
+
+
+@pytest.fixture
+def compare(run: Run, registry: dict[str, Any], tmp_path: Path) -> Run:
+    """Compare files of scores: `<metric>.csv` each, or all three in `all.csv`."""
+    registry["rated"] = Rated()
     frame = pd.DataFrame(SCORES, index=pd.Index(PAIRS, name="pair_id"))
     for name in SCORES:
         frame[[name]].to_csv(tmp_path / f"{name}.csv")
     frame.to_csv(tmp_path / "all.csv")
-    for name, column in (("one", "good"), ("two", "poor")):
-        frame[[column]].set_axis(["score"], axis=1).to_csv(tmp_path / f"{name}.csv")
-    return tmp_path
 
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
-    """A command on a store of its own, by the person `ada` unless another is named."""
-    for module in ("submit", "report", "mine"):
-        monkeypatch.setattr(f"evaluator.commands.{module}.load_registry", lambda: {"toy": Toy()})
-    monkeypatch.setenv("ASSAY_STORE", str(tmp_path / "store"))
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def called(*words: object, user: str = "ada") -> Over:
-        monkeypatch.setenv("ASSAY_USER", user)
-        monkeypatch.setattr("sys.argv", ["x", *map(str, words)])
-        try:
-            code = main()
-        except SystemExit as end:
-            code = int(end.code or 0)
-        return Over(code, *capfd.readouterr())
+    def called(*words: str, width: int = 160) -> Ended:
+        given = [tmp_path / word if word.endswith((".csv", ".parquet")) else word for word in words]
+        return run("compare", "rated", "--scores", *given, width=width)
 
     return called

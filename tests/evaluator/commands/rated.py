@@ -1,11 +1,10 @@
-"""A small benchmark, scores for it and what `compare` said: shared by the tests of `compare`."""
+"""A small benchmark and scores for it, for the tests of `compare`."""
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -84,23 +83,6 @@ class Rated(Benchmark):
                 built.add(of_measure, resampled_mean(of, plan.counts), CLUSTERS, of)
 
 
-@dataclass
-class Ended:
-    """What a command printed, and its exit code."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def records(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = json.loads(self.out)
-        return found
-
-
-Compare = Callable[..., Ended]
-
-
 def noisy(noise: float, seed: int) -> FloatArray:
     return GOLD + noise * np.random.default_rng(seed).normal(0.0, 1.0, 60)
 
@@ -108,18 +90,11 @@ def noisy(noise: float, seed: int) -> FloatArray:
 SCORES = {"good": noisy(0.3, 1), "fair": noisy(0.9, 2), "poor": noisy(4.0, 3)}
 
 
-def table(*names: str) -> ScoreTable:
-    frame = pd.DataFrame({n: SCORES[n] for n in names}, index=pd.Index(PAIRS, name="pair_id"))
-    return ScoreTable(frame)
+def scores_file(path: Path, name: str, values: object) -> None:
+    """Scores of one metric, as a file."""
+    pd.DataFrame({"pair_id": PAIRS, name: values}).to_csv(path, index=False)
 
 
-def judged(*names: str) -> Measured:
-    return Rated().evaluate(table(*names), Rated().answers(None))
-
-
-def with_gaps(folder: Path, n: int, of: str = "good") -> Path:
-    """A copy of a metric whose first n scores are empty."""
-    gaps = np.where(np.arange(60) < n, math.nan, SCORES[of])
-    path = folder / "gaps.csv"
-    pd.DataFrame({"pair_id": PAIRS, "gaps": gaps}).to_csv(path, index=False)
-    return path
+def with_gaps(n: int, of: str) -> FloatArray:
+    """The scores of a metric, of which the first n are not there."""
+    return np.where(np.arange(60) < n, math.nan, SCORES[of])

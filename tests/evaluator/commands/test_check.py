@@ -1,4 +1,4 @@
-"""`check`: every problem at once, the dry run in words and for programs, and how it ends."""
+"""`check`: every problem at once, the dry run in words and for programs, and what a worker says."""
 
 from __future__ import annotations
 
@@ -11,92 +11,104 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 from benchmarks.demo.load import gecko_answers
-from benchmarks.errors import PlatformError, SubmitterError
+from benchmarks.errors import SubmitterError
 from benchmarks.prompt_sets.prompt_set import image_file
 from benchmarks.registry import load_registry
-from evaluator.__main__ import command_line
 from evaluator.commands import check as command
 from evaluator.commands import source as sources
 from evaluator.hub.source import HubSource
 from evaluator.isolation.backend import IsolationStatus, Probe
 from evaluator.isolation.gate import machine_isolation
+from evaluator.isolation.limits import Limits
+from evaluator.isolation.plain import PlainProcess
 from evaluator.submission.receipts import read_receipt
+from evaluator.submission.receiving.desk import SubmissionDesk
 from evaluator.submission.validate import examine_source
+from evaluator.worker.running.scorer_role import ScorerRole
+from evaluator.worker.worker import Worker
+from leaderboard.desk import Gate
+from leaderboard.ledger.ledger import Ledger
+from leaderboard.records import Status
+from leaderboard.states import State
+from leaderboard.store.memory import memory_store
+from tests.evaluator.commands.submitting import code_of, typed
+from tests.evaluator.rig import ADA
 from tests.evaluator.scorers.model_repositories import hub_of_models
 from tests.evaluator.submission.generations.made_images import encoded, made_of_demo, picture
+from tests.tiers import all_slow_but_one
 
-SMALL = ("--benchmark", "demo_ts2", "--pairs", "20")
+NAME = "demo_ts2"
+SMALL = ("--benchmark", NAME, "--pairs", "20")
 OURS = ("--isolation", "none", *SMALL)
+MANIFEST = f'name = "mine"\nbenchmarks = ["{NAME}"]\n'
 
 
-def _check(*words: object) -> Result:
-    runner = CliRunner(env={"COLUMNS": "200"})
-    return runner.invoke(command_line(), ["check", *map(str, words)])
+def check(*words: object) -> Result:
+    return typed("check", *words)
 
 
-def _module(folder: Path, source: str, manifest: str = 'name = "mine"\n') -> Path:
+def scoring(body: str, before: str = "") -> str:
+    lines = textwrap.indent(textwrap.dedent(body), "        ")
+    return f"{before}\nclass Scorer:\n    def score(self, images, prompts):\n{lines}\n"
+
+
+def module(place: Path, source: str, manifest: str = MANIFEST) -> Path:
+    folder = place / "m"
     folder.mkdir()
     (folder / "assay.toml").write_text(manifest)
-    (folder / "scorer.py").write_text(textwrap.dedent(source))
+    (folder / "scorer.py").write_text(source)
     return folder
 
 
-def _plain(folder: Path) -> Path:
-    assert CliRunner().invoke(command_line(), ["init", "plain", str(folder)]).exit_code == 0
+def plain(folder: Path) -> Path:
+    assert typed("init", "plain", folder).exit_code == 0
     return folder
+
+
+def told(done: Result, code: int = 0) -> dict[str, Any]:
+    assert done.exit_code == code, done.output
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
 
 
 @pytest.fixture(scope="module")
 def good(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
     """A skeleton that was checked, once for all tests that read what was said."""
-    folder = _plain(tmp_path_factory.mktemp("checked") / "my-metric")
-    return folder, _check(folder, *OURS)
+    folder = plain(tmp_path_factory.mktemp("checked") / "my-metric")
+    return folder, check(folder, *OURS)
 
 
 @pytest.mark.slow
 def test_all_that_an_author_asks_is_answered(good: tuple[Path, Result]) -> None:
     _, done = good
     assert done.exit_code == 0, done.output
-    for said in (
-        "my-metric 1: 3 files",
-        "Its code is that of the plain template, unchanged.",
-        "Isolated by: unsandboxed",
-        "Scores",
-        "Rank (Spearman ρ)",
-        "Highest and lowest scores",
-        "Passed every trust check",
-        "Ready after",
-        "1024 px",
-        "croc_hum",
-        "from the card",
-        "neither data here nor counts in its card",
-        "a worker gives a submission 6.0 h",
-    ):
-        assert said in done.output, said
+    said = (
+        "my-metric 1: 3 files", "plain template", "unsandboxed", "Scores", "Rank (Spearman ρ)",
+        "Highest", "trust check", "Ready after", "1024 px", "croc_hum", "card", "6.0 h",
+    )  # fmt: skip
+    assert [one for one in said if one not in done.output] == []
 
 
-def test_its_receipt_lies_beside_it_and_is_of_it(good: tuple[Path, Result]) -> None:
+def test_its_receipt_is_of_it_in_whatever_form(good: tuple[Path, Result], tmp_path: Path) -> None:
     folder, _ = good
     receipt = read_receipt((folder.parent / "my-metric.receipt.json").read_bytes())
-    assert receipt.content_sha256 == examine_source(folder, load_registry()).content_sha256
-    assert receipt.isolation == ("unsandboxed",)
-    assert receipt.benchmark == "demo_ts2"
+    archive = shutil.make_archive(str(tmp_path / "packed"), "zip", folder)
+    for source in (folder, Path(archive)):
+        assert receipt.content_sha256 == examine_source(source, load_registry()).content_sha256
+    assert (receipt.isolation, receipt.benchmark) == (("unsandboxed",), NAME)
     assert {"python", "assay", "numpy", "torch"} <= set(receipt.versions)
 
 
 @pytest.mark.slow
 def test_programs_are_told_the_same(tmp_path: Path) -> None:
-    folder = _plain(tmp_path / "my-metric")
     place = tmp_path / "elsewhere" / "r.json"
-    done = _check(folder, *OURS, "--json", "--receipt", place)
-    assert done.exit_code == 0, done.output
-    said: dict[str, Any] = json.loads(done.stdout)
+    said = told(check(plain(tmp_path / "my-metric"), *OURS, "--json", "--receipt", place))
     assert (said["name"], said["problems"], said["error"]) == ("my-metric", [], None)
     (run,) = said["runs"]
-    assert (run["benchmark"], run["missing"], run["of"]) == ("demo_ts2", 0, 295)
+    assert (run["benchmark"], run["missing"], run["of"]) == (NAME, 0, 295)
     assert 0 <= run["lowest"] <= run["median"] <= run["highest"] <= 1
     assert said["can"] == ["score"]
     assert {one["benchmark"] for one in said["projections"]} == set(load_registry())
@@ -104,90 +116,84 @@ def test_programs_are_told_the_same(tmp_path: Path) -> None:
 
 
 def test_every_problem_is_listed_with_its_place_and_nothing_is_run(tmp_path: Path) -> None:
-    folder = _module(
-        tmp_path / "m",
-        "print(1)",
-        'name = "mine"\nversion = "1"\nrange = [2.0, 1.0]\nbenchmarks = ["nothing"]\nnmae = "x"\n',
-    )
+    manifest = 'name = "mine"\nversion = "1"\nrange = [2, 1]\nbenchmarks = ["none"]\nnmae = "x"\n'
+    folder = module(tmp_path, "import os; os.mkdir('ran')", manifest)
     (folder / "old.pkl").write_bytes(b"\x80\x04K\x01.")
     (folder / "\x1b[2Jevil.py").write_text("")
-    done = _check(folder, *OURS)
+    done = check(folder, *OURS)
     assert done.exit_code == 1
-    lines = [line for line in done.output.splitlines() if line.endswith("]")]
-    assert len(lines) >= 5, done.output
+    assert len([line for line in done.output.splitlines() if line.endswith("]")]) >= 5
     assert [n for n in (3, 4, 5) if f"assay.toml:{n}: " in done.output] == [3, 4, 5]
-    assert "old.pkl" in done.output
-    assert "\x1b" not in done.output
-    assert "nothing was run" in done.output
-    assert not (tmp_path / "mine.receipt.json").exists()
+    assert "old.pkl" in done.output and "\x1b" not in done.output
+    problems = told(check(folder, *OURS, "--json"), 1)["problems"]
+    assert {"assay.toml", "old.pkl"} < {problem["file"] for problem in problems}
+    assert not (folder / "ran").exists() and not list(tmp_path.glob("*.receipt.json"))
 
 
-def test_problems_are_told_to_programs(tmp_path: Path) -> None:
-    folder = _module(tmp_path / "m", "", "name = 3\n")
-    done = _check(folder, *OURS, "--json")
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("range = [0.0]", "two finite numbers"), ("range = [0, 1, 2]", "two finite numbers"),
+        ('range = "0-1"', "two finite numbers"), ("range = [true, 2]", "two finite numbers"),
+        ("version = 2", "in quotes"), ('version = "a b"', "1 to 32"),
+        ('authors = "Ada"', "a list"), ('links = "example.org"', "a table"),
+    ],
+)  # fmt: skip
+def test_a_value_of_the_wrong_kind_is_told_as_it_is(line: str, said: str, tmp_path: Path) -> None:
+    done = check(module(tmp_path, "", f'name = "mine"\n{line}\n'), *OURS)
     assert done.exit_code == 1
-    (problem,) = json.loads(done.stdout)["problems"]
-    assert problem["file"] == "assay.toml"
+    key = line.partition(" = ")[0]
+    (problem,) = [one for one in done.output.splitlines() if f"assay.toml:2: {key}: " in one]
+    assert said in problem
 
 
 def test_an_error_of_the_code_is_told_with_its_line_and_the_end_of_the_log(tmp_path: Path) -> None:
-    folder = _module(
-        tmp_path / "m",
-        """
-        class Scorer:
-            def score(self, images, prompts):
-                print("[bold]on the way[/bold] \\x1b[31m")
-                raise ValueError("[red]no such thing[/red]")
-        """,
-    )
-    done = _check(folder, *OURS)
+    body = """
+        print("[bold]on the way[/bold] \\x1b[31m")
+        raise ValueError("[red]nothing[/red]")
+    """
+    done = check(module(tmp_path, scoring(body)), *OURS)
     assert done.exit_code == 1
-    assert "[red]no such thing[/red]" in done.output
-    assert "scorer.py:5" in done.output
-    assert "[scorer_raised]" in done.output
-    assert "    | [bold]on the way[/bold]" in done.output
-    assert "\x1b" not in done.output
-    assert not (tmp_path / "mine.receipt.json").exists()
+    for said in ("[red]nothing[/red]", "scorer.py:6", "[scorer_raised]", "    | [bold]on the way"):
+        assert said in done.output
+    assert "\x1b" not in done.output and "evaluator submit" not in done.output
+    assert not list(tmp_path.glob("*.receipt.json"))
 
 
 @pytest.mark.slow
-def test_what_might_not_rank_ends_with_one_and_says_why(tmp_path: Path) -> None:
-    folder = _module(
-        tmp_path / "m",
-        """
-        import random
-        class Scorer:
-            def score(self, images, prompts):
-                return [random.random() for _ in prompts]
-        """,
-    )
-    done = _check(folder, *OURS)
-    assert done.exit_code == 1
-    assert "Would not rank: score changes when repeated" in done.output
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("import random\nreturn [random.random() for _ in prompts]", "repeated"),
+        ("return [None for _ in prompts]", "100 %"),
+    ],
+    ids=["random", "missing"],
+)
+def test_what_might_not_rank_says_why(body: str, said: str, tmp_path: Path) -> None:
+    found = told(check(module(tmp_path, scoring(body)), *OURS, "--json"), 1)
+    assert (found["error"], found["may_rank"], found["remarks"]) == (None, False, [])
+    assert said in found["verdict"]
 
 
-def test_an_archive_has_the_receipt_of_its_folder(
-    good: tuple[Path, Result], tmp_path: Path
-) -> None:
-    folder, _ = good
-    archive = shutil.make_archive(str(tmp_path / "packed"), "zip", folder)
-    seen = examine_source(Path(archive), load_registry())
-    receipt = read_receipt((folder.parent / "my-metric.receipt.json").read_bytes())
-    assert seen.content_sha256 == receipt.content_sha256
+@pytest.mark.slow
+def test_odd_scores_are_remarked_on_and_the_log_is_shown(tmp_path: Path) -> None:
+    body = 'print("[b]still here[/b]" + "x" * 5000)\nreturn [2.0 for _ in prompts]'
+    folder = module(tmp_path, scoring(body), f"{MANIFEST}range = [0.0, 1.0]\n")
+    done = check(folder, *OURS)
+    assert done.exit_code == 0, done.output
+    for said in ("is the same", "range 0 to 1", "    | [b]still here[/b]x", "evaluator submit"):
+        assert said in done.output
+    assert "x" * 600 not in done.output.replace("\n", "")
 
 
-def test_without_isolation_nothing_is_run_and_the_way_out_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    refusal = Probe(ok=False, reason="There is no bubblewrap.", remedy="Install bubblewrap.")
+def test_without_isolation_nothing_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    refusal = Probe(ok=False, reason="No bubblewrap.", remedy="Install it.")
     nothing = IsolationStatus(None, (("bubblewrap", refusal),))
     monkeypatch.setattr(command, "machine_isolation", lambda *_, **__: nothing)
-    folder = _module(tmp_path / "m", "import os; os.mkdir('ran')")
-    done = _check(folder, *SMALL)
-    assert isinstance(done.exception, PlatformError)
-    assert done.exception.code == "isolation_unavailable"
-    assert "There is no bubblewrap." in str(done.exception)
-    assert "--isolation none" in str(done.exception)
+    done = check(module(tmp_path, "import os; os.mkdir('ran')"), *SMALL)
+    assert code_of(done) == "isolation_unavailable"
+    assert all(said in str(done.exception) for said in ("bubblewrap", "--isolation none"))
+    assert not (tmp_path / "m" / "ran").exists()
 
 
 def test_a_stop_by_hand_ends_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,70 +201,31 @@ def test_a_stop_by_hand_ends_in_words(tmp_path: Path, monkeypatch: pytest.Monkey
         raise KeyboardInterrupt
 
     monkeypatch.setattr(command, "dry_run", stopped)
-    done = _check(_plain(tmp_path / "m"), *OURS)
-    assert done.exit_code == 130
-    assert "Stopped." in done.output
+    done = check(plain(tmp_path / "m"), *OURS)
+    assert done.exit_code == 130 and "Stopped." in done.output
     assert not list(tmp_path.glob("*.receipt.json"))
 
 
 @pytest.mark.parametrize("name", ["nothing", "croc_hum"])
-def test_a_benchmark_that_cannot_be_asked_is_an_error_in_words(name: str, tmp_path: Path) -> None:
-    done = _check(_plain(tmp_path / "m"), "--isolation", "none", "--benchmark", name)
+def test_a_benchmark_that_cannot_be_asked_is_named(name: str, tmp_path: Path) -> None:
+    done = check(plain(tmp_path / "m"), "--isolation", "none", "--benchmark", name)
     assert isinstance(done.exception, SubmitterError)
     assert name in done.exception.message
 
 
-def test_missing_generations_are_listed(tmp_path: Path) -> None:
-    prompts = tmp_path / "prompts.csv"
-    prompts.write_text("prompt_id,prompt\na,a red cup\nb,two cups\n")
-    folder = tmp_path / "sd"
-    words = ["init", "generations", str(folder), "--prompts", str(prompts)]
-    assert CliRunner().invoke(command_line(), words).exit_code == 0
-    (folder / image_file("a", 42)).write_bytes(encoded(picture(1)))
-    done = _check(folder)
-    assert done.exit_code == 1
-    assert "1 of 2 images are there and right" in done.output
-    assert f"{image_file('b', 42)}: " in done.output
-    (folder / image_file("b", 42)).write_bytes(encoded(picture(2)))
-    done = _check(folder, "--json")
-    assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout)["usable"] == 2
-
-
-def test_generations_without_a_wanted_image_are_refused(tmp_path: Path) -> None:
-    words = ["init", "generations", str(tmp_path / "sd")]
-    assert CliRunner().invoke(command_line(), words).exit_code == 0
-    done = _check(tmp_path / "sd")
-    assert done.exit_code == 1
-    assert "[no_images]" in done.output
-
-
-@pytest.mark.parametrize("packing", ["folder", "zip", "tar", "parquet"])
-def test_generations_are_checked_in_whatever_form(packing: str, tmp_path: Path) -> None:
-    prompts, seeds = list(gecko_answers().prompts["prompt_id"]), (1,)
-    one = made_of_demo(seeds)
-    del one.files[one.rows[prompts[0], 1]["file"]]
-    one.rows[prompts[0], 1].update(file=None, problem="nsfw")
-    one.files[image_file(prompts[1], 1)] = encoded(picture(2))
-    words: tuple[str, ...] = ()
-    if packing == "folder":
-        path = one.folder(tmp_path / "f")
-    elif packing == "zip":
-        path = one.zipped(tmp_path / "a.zip")
-    elif packing == "tar":
-        path = one.tarred(tmp_path / "a.tgz")
-    else:
-        path = one.parquet(tmp_path / "a.parquet")
-        words = ("--name", "p", "--benchmark", "demo_prompts")
-    done = _check(path, "--json", *words)
-    assert done.exit_code == 1
-    told = json.loads(done.stdout)
-    n = len(prompts) * len(seeds)
-    assert (told["wanted"], told["usable"], told["withheld"]) == (n, n - 2, {"nsfw": 1})
-    assert told["counts"] == {"duplicate": 1}
-    done = _check(path, *words)
-    assert "[duplicate]" in done.output
-    assert "Draw each prompt and seed by itself" in done.output
+@pytest.mark.slow
+def test_a_repository_of_the_hub_is_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = scoring("return [float(len(p)) for p in prompts]").encode()
+    with hub_of_models(monkeypatch) as hub:
+        hub.add("ada/metric", {"assay.toml": b'name = "mine"', "scorer.py": source})
+        parse = partial(HubSource.parse, endpoint=hub.endpoint)
+        monkeypatch.setattr(sources, "HubSource", SimpleNamespace(parse=parse))
+        monkeypatch.chdir(tmp_path)
+        seen = told(check("hub:ada/metric", *OURS, "--json"))
+    assert (seen["name"], seen["files"], seen["error"]) == ("mine", 2, None)
+    assert (tmp_path / "mine.receipt.json").exists()
 
 
 @pytest.mark.slow
@@ -267,131 +234,134 @@ def test_it_runs_in_a_real_box(tmp_path: Path) -> None:
     status = machine_isolation()
     if not status.ok:
         pytest.skip(status.reason)
-    folder = _module(
-        tmp_path / "m",
-        """
-        import socket
-        class Scorer:
-            def score(self, images, prompts):
-                try:
-                    socket.create_connection(("192.0.2.1", 80), timeout=1)
-                    there = 1.0
-                except OSError:
-                    there = 0.0
-                return [there + len(p) for p in prompts]
-        """,
-    )
-    done = _check(folder, *SMALL, "--json")
-    assert done.exit_code == 0, done.output
-    said = json.loads(done.stdout)
-    assert said["runs"][0]["lowest"] % 1 == 0
+    body = """
+        try:
+            socket.create_connection(("192.0.2.1", 80), timeout=1)
+            there = 1.0
+        except OSError:
+            there = 0.0
+        return [there + len(p) / 1000 for p in prompts]
+    """
+    said = told(check(module(tmp_path, scoring(body, "import socket")), *SMALL, "--json"))
+    assert said["runs"][0]["highest"] < 1
     assert set(said["isolation"]) == set(status.layers)
     assert "unsandboxed" not in said["isolation"]
 
 
-@pytest.mark.slow
-def test_missing_scores_stand_in_the_way_of_a_rank(tmp_path: Path) -> None:
-    folder = _module(
-        tmp_path / "m",
-        """
-        class Scorer:
-            def score(self, images, prompts):
-                return [None for _ in prompts]
-        """,
-    )
-    done = _check(folder, *OURS, "--json")
+# Generations --------------------------------------------------------------------------------------
+
+
+def test_missing_generations_are_listed(tmp_path: Path) -> None:
+    prompts, folder = tmp_path / "prompts.csv", tmp_path / "sd"
+    prompts.write_text("prompt_id,prompt\na,a red cup\nb,two cups\n")
+    assert typed("init", "generations", folder, "--prompts", prompts).exit_code == 0
+    (folder / image_file("a", 42)).write_bytes(encoded(picture(1)))
+    done = check(folder)
     assert done.exit_code == 1
-    said = json.loads(done.stdout)
-    assert (said["error"], said["may_rank"], said["remarks"]) == (None, False, [])
-    assert "100 % of the scores on demo_ts2 are missing" in said["verdict"]
-    assert "at most 2 %" in said["verdict"]
+    assert "1 of 2" in done.output and f"{image_file('b', 42)}: " in done.output
+    (folder / image_file("b", 42)).write_bytes(encoded(picture(2)))
+    assert told(check(folder, "--json"))["usable"] == 2
+    assert typed("init", "generations", tmp_path / "none").exit_code == 0
+    assert "[no_images]" in check(tmp_path / "none").output
 
 
-@pytest.mark.slow
-def test_scores_that_are_all_the_same_are_remarked_on_and_the_log_is_shown(tmp_path: Path) -> None:
-    folder = _module(
-        tmp_path / "m",
-        """
-        class Scorer:
-            def score(self, images, prompts):
-                print("[b]still here[/b]" + "x" * 5000)
-                return [1.0 for _ in prompts]
-        """,
-    )
-    done = _check(folder, *OURS)
-    assert done.exit_code == 0, done.output
-    assert "Every score on demo_ts2 is the same" in done.output
-    assert "    | [b]still here[/b]x" in done.output
-    assert "x" * 600 not in done.output.replace("\n", "")
-    assert "python -m evaluator submit" in done.output
+@pytest.mark.parametrize("packing", ["folder", "zip", "tar", "parquet"])
+def test_generations_are_checked_in_whatever_form(packing: str, tmp_path: Path) -> None:
+    prompts = list(gecko_answers().prompts["prompt_id"])
+    one = made_of_demo()
+    del one.files[one.rows[prompts[0], 1]["file"]]
+    one.rows[prompts[0], 1].update(file=None, problem="nsfw")
+    one.put((prompts[1], 1), encoded(picture(2)))
+    words: tuple[str, ...] = ()
+    if packing == "parquet":
+        path = one.parquet(tmp_path / "a.parquet")
+        words = ("--name", "p", "--benchmark", "demo_prompts")
+    else:
+        pack = {"folder": one.folder, "zip": one.zipped, "tar": one.tarred}[packing]
+        path = pack(tmp_path / f"a.{packing}")
+    said = told(check(path, "--json", *words), 1)
+    n = len(prompts)
+    assert (said["wanted"], said["usable"], said["withheld"]) == (n, n - 2, {"nsfw": 1})
+    assert said["counts"] == {"duplicate": 1}
+    assert "[duplicate]" in check(path, *words).output
 
 
-@pytest.mark.slow
-def test_scores_outside_the_range_of_the_manifest_are_counted(tmp_path: Path) -> None:
-    folder = _module(
-        tmp_path / "m",
-        """
-        class Scorer:
-            def score(self, images, prompts):
-                return [float(len(prompt)) for prompt in prompts]
-        """,
-        'name = "mine"\nrange = [0.0, 1.0]\n',
-    )
-    said = json.loads(_check(folder, *OURS, "--json").stdout)
-    pairs = said["runs"][0]["pairs"]
-    assert said["remarks"] == [
-        f"{pairs} of {pairs} scores lie outside the range 0 to 1 that assay.toml states: correct it, "
-        "or leave it out."
-    ]
+# What a worker says of a module is what `check` says: same code, same words, same scores ------------
+
+FAULTS = {
+    "too few scores": ("wrong_count", scoring("return [1.0]")),
+    "no list": ("wrong_type", scoring("return 1.0")),
+    "nothing returned": ("wrong_type", scoring("pass")),
+    "words": ("wrong_type", scoring("return ['1'] * len(prompts)")),
+    "infinite": ("not_finite", scoring("return [float('inf')] * len(prompts)")),
+    "a name that was not imported": ("scorer_raised", scoring("return [np.e] * len(prompts)")),
+    "another signature": ("scorer_raised", "class Scorer:\n    def score(self, one): return 1.0\n"),
+    "an end of the process": ("scorer_raised", scoring("raise SystemExit(0)")),
+    "a crash": ("crashed", scoring("import os; os.kill(os.getpid(), 11)")),
+    "a package that is not there": ("import_failed", scoring("...", "import no_such_package")),
+    "a relative import": ("import_failed", scoring("...", "from .helper import x")),
+    "a syntax error": ("import_failed", "class Scorer:\n    def score(self, images, prompts)\n"),
+    "tabs and spaces": ("import_failed", "class Scorer:\n\tdef score(self):\n        pass\n"),
+    "another class": ("import_failed", scoring("...").replace("Scorer", "Metric")),
+    "no method": ("import_failed", scoring("...").replace("score(", "scores(")),
+    "a file that is not there": (
+        "init_failed", scoring("...") + "    def __init__(self): open('weights.txt')\n",
+    ),
+}  # fmt: skip
+
+
+def checked(folder: Path, *words: object, code: int = 1) -> dict[str, Any]:
+    return told(check(folder, "--benchmark", NAME, "--isolation", "none", "--json", *words), code)
+
+
+def worked(folder: Path, receipt: bytes | None = None) -> tuple[Status, Ledger]:
+    """The status after a worker had it, and its store's ledger."""
+    store, registry = memory_store(), load_registry()
+    desk = SubmissionDesk(store, registry, None, lambda: Gate(True), store.clock)
+    sent = desk.submit_metric(folder, account=ADA, receipt=receipt).status.submission
+    isolation = IsolationStatus(PlainProcess(), (("plain", Probe(ok=True, layers=("process",))),))
+    limits = Limits(start_s=60.0, batch_s=60.0, job_s=300.0)
+    role = ScorerRole(isolation, PlainProcess(), folder.parent / "scratch", limits)
+    assert Worker("w", store, registry=registry, data=None, scorers=role).run(sent.submission_id)
+    ledger = Ledger(store)
+    return ledger.whole_status(sent.submission_id), ledger
+
+
+@pytest.mark.parametrize("fault", all_slow_but_one(FAULTS))
+def test_a_module_that_fails_in_a_worker_fails_alike_in_check(fault: str, tmp_path: Path) -> None:
+    code, source = FAULTS[fault]
+    folder = module(tmp_path, source)
+    error = checked(folder, "--pairs", "40")["error"]
+    status, _ = worked(folder)
+    assert (status.state, status.code) == (State.FAILED, code)
+    assert error == error | {"code": code, "message": status.reason, "hint": status.hint}
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("manifest", "file"),
     [
-        ("range = [0.0]", "range: must be two finite numbers in a list"),
-        ("range = [0, 1, 2]", "range: must be two finite numbers in a list"),
-        ('range = "0-1"', "range: must be two finite numbers in a list"),
-        ("range = [true, 2]", "range: must be two finite numbers in a list"),
-        ("version = 2", "version: must be text, in quotes"),
-        ('version = "a b"', "version: must be 1 to 32 letters, digits and . _ + -"),
-        ('authors = "Ada"', "authors: must be a list, in square brackets"),
-        ('links = "example.org"', "links: must be a table"),
+        ("name = 3", ""), ('name = "m"\nnmae = "x"', ""), ('name = "m"', "weights.pkl"),
+        ('name = "m"\nentry_point = "other:Scorer"', ""), ('name = "m"\nbenchmarks = ["none"]', ""),
+        ('name = "m"\nweights = "w.safetensors"', ""),
     ],
-)
-def test_a_value_of_the_wrong_kind_is_told_in_the_words_of_the_file(
-    line: str, said: str, tmp_path: Path
-) -> None:
-    done = _check(_module(tmp_path / "m", "", f'name = "mine"\n{line}\n'), *OURS)
-    assert done.exit_code == 1
-    assert f"assay.toml:2: {said}" in done.output
-
-
-def test_a_failure_ends_with_what_it_means(tmp_path: Path) -> None:
-    done = _check(_module(tmp_path / "m", "class Scorer"), *OURS)
-    assert done.exit_code == 1
-    assert "It failed: Importing scorer raised SyntaxError" in done.output
-    assert "would fail in a worker" in done.output
-    assert "submit" not in done.output
+)  # fmt: skip
+def test_what_the_desk_refuses_check_lists(manifest: str, file: str, tmp_path: Path) -> None:
+    folder = module(tmp_path, scoring("..."), manifest)
+    if file:
+        (folder / file).write_bytes(b"\x80\x04K\x01.")
+    (problem,) = checked(folder)["problems"]
+    with pytest.raises(SubmitterError) as refused:
+        worked(folder)
+    assert (problem["code"], problem["hint"]) == (refused.value.code, refused.value.hint)
+    assert problem["message"] in str(refused.value)
 
 
 @pytest.mark.slow
-def test_a_repository_of_the_hub_is_checked_like_a_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source = (
-        "class Scorer:\n  def score(self, images, prompts): return [float(len(p)) for p in prompts]"
-    )
-    with hub_of_models(monkeypatch) as hub:
-        files = {"assay.toml": b'name = "mine"', "scorer.py": source.encode()}
-        hub.add("ada/metric", files)
-        monkeypatch.setattr(
-            sources,
-            "HubSource",
-            SimpleNamespace(parse=partial(HubSource.parse, endpoint=hub.endpoint)),
-        )
-        monkeypatch.chdir(tmp_path)
-        done = _check("hub:ada/metric", *OURS, "--json")
-    assert done.exit_code == 0, done.output
-    seen = json.loads(done.stdout)
-    assert (seen["name"], seen["files"], seen["error"]) == ("mine", 2, None)
-    assert (tmp_path / "mine.receipt.json").exists()
+def test_a_module_that_passes_check_gets_the_same_scores_from_a_worker(tmp_path: Path) -> None:
+    body = "return [len(p) + im.getpixel((3, 3))[0] / 7 for im, p in zip(images, prompts)]"
+    folder, receipt = module(tmp_path, scoring(body)), tmp_path / "r.json"
+    assert checked(folder, "--all", "--receipt", receipt, code=0)["error"] is None
+    status, ledger = worked(folder, receipt.read_bytes())
+    assert status.state is State.PUBLISHED
+    said = [event.reason for event in ledger.whole_events(status.submission.submission_id)]
+    assert any("same scores" in one and "295" in one for one in said), said

@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import typer
+from rich.console import Console
 
 from benchmarks.errors import SubmitterError, TransientError
 from evaluator.commands.following import OUTAGE_S, Telling, Turns, watched
-from evaluator.commands.status import logs, status
+from evaluator.commands.shown import status_table
 from leaderboard.governance.accounts import Account, Origin
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Event
@@ -21,7 +21,8 @@ from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import Store
 from leaderboard.store.live.interface import MemoryLive
 from leaderboard.store.memory import memory_store
-from leaderboard.store.opening import StoreName
+from tests.evaluator.commands.submitting import Run, id_of, sent
+from tests.leaderboard.house import House
 from tests.leaderboard.pages.failing_store import Switch, failing
 from tests.leaderboard.pages.mine.own_submissions import QUEUED, give
 from tests.leaderboard.pages.queue.running_submission import RUNNING, SAID, SILENT, WORKER, run_one
@@ -31,19 +32,10 @@ ADA = Account(origin=Origin.LOCAL, name="ada")
 
 
 @pytest.fixture
-def store() -> Store:
-    return run_one(give(memory_store(lambda: NOW), ADA), ADA)
-
-
-@pytest.fixture(params=["ada", "grace"])
-def anyone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setenv("ASSAY_USER", request.param)
-    return str(request.param)
-
-
-@pytest.fixture
-def ada(monkeypatch: pytest.MonkeyPatch) -> None:
+def store(monkeypatch: pytest.MonkeyPatch) -> Store:
+    """In which a submission of ada runs, who asks."""
     monkeypatch.setenv("ASSAY_USER", "ada")
+    return run_one(give(memory_store(lambda: NOW), ADA), ADA)
 
 
 def told(telling: Telling, store: Store) -> list[str]:
@@ -55,7 +47,7 @@ def end(store: Store, log: str) -> None:
     Ledger(store).append(RUNNING, [event])
 
 
-def test_an_author_hears_each_line_once_and_as_it_comes(store: Store, ada: None) -> None:
+def test_an_author_hears_each_line_once_and_as_it_comes(store: Store) -> None:
     telling = Telling(store, RUNNING)
     first = told(telling, store)
     assert first[0].split()[2] == "received"
@@ -73,10 +65,15 @@ def test_an_author_hears_each_line_once_and_as_it_comes(store: Store, ada: None)
     assert last[1:] == ["    | Traceback"]
 
 
-def test_of_what_ended_before_the_log_is_told_once(store: Store, ada: None) -> None:
-    end(store, "a\nb\n")
+def test_a_log_is_told_once_it_ended_and_nothing_moves_the_cursor(store: Store) -> None:
+    store.live.say(RUNNING, f"{NASTY}\x1b[2J\x1b]0;title\x07\r\n")
+    while_it_ran = told(Telling(store, RUNNING), store)
+    end(store, f"{NASTY}\x1b[2J\na\nb\n")
     lines = told(Telling(store, RUNNING), store)
-    assert [line for line in lines if line.startswith("    |")] == ["    | a", "    | b"]
+    assert lines[-2:] == ["    | a", "    | b"]
+    for shown in (while_it_ran, lines):
+        assert any("onerror=alert" in line for line in shown)
+        assert not any(set(line) & set("\x1b\x07\r\u202e\x9b") or "[2J" in line for line in shown)
 
 
 def test_nobody_else_hears_a_word(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,52 +83,40 @@ def test_nobody_else_hears_a_word(store: Store, monkeypatch: pytest.MonkeyPatch)
     assert not any("batch" in line or "careful" in line for line in lines)
 
 
-def test_nothing_that_is_printed_moves_the_cursor(store: Store, ada: None) -> None:
-    store.live.say(RUNNING, f"{NASTY}\x1b[2J\x1b]0;title\x07\r\n")
-    end(store, f"{NASTY}\x1b[2J")
-    lines = told(Telling(store, RUNNING), store)
-    assert any("onerror=alert" in line for line in lines)
-    assert not any(set(line) & set("\x1b\x07\r\u202e\x9b") for line in lines)
-    assert not any("[2J" in line for line in lines)
+class Mute(MemoryLive):
+    """What its scorers say cannot be read, for a reason."""
+
+    why: Exception | None = None
+    asked = 0
+
+    def said(self, submission_id: str) -> str:
+        self.asked += 1
+        if self.why:
+            raise self.why
+        return super().said(submission_id)
 
 
-def test_a_log_that_cannot_be_read_is_said_once_and_following_goes_on(
-    store: Store, ada: None
-) -> None:
-    class Mute(MemoryLive):
-        away = True
-
-        def said(self, submission_id: str) -> str:
-            if self.away:
-                raise TransientError("no_relay", "The app does not answer.")
-            return super().said(submission_id)
-
+def test_a_log_that_cannot_be_read_is_said_once_and_following_goes_on(store: Store) -> None:
     live = Mute()
     live.say(RUNNING, "a line\n")
-    muted = replace(store, live=live)
-    telling = Telling(muted, RUNNING)
+    live.why = TransientError("no_relay", "The app does not answer.")
+    telling = Telling(replace(store, live=live), RUNNING)
     assert sum("cannot be read" in line for line in told(telling, store)) == 1
     assert told(telling, store) == []
-    live.away = False
+    live.why = None
     assert told(telling, store) == ["    | a line"]
 
 
-def test_where_logs_are_shown_on_the_page_alone_that_is_said_once(store: Store, ada: None) -> None:
-    class OnPage(MemoryLive):
-        asked = 0
-
-        def said(self, submission_id: str) -> str:
-            self.asked += 1
-            raise SubmitterError("no_live_secret", "On the pages.", "Open https://x/mine")
-
-    live = OnPage()
+def test_where_logs_are_shown_on_the_page_alone_that_is_said_once(store: Store) -> None:
+    live = Mute()
+    live.why = SubmitterError("no_live_secret", "On the pages.", "Open https://x/mine")
     telling = Telling(replace(store, live=live), RUNNING)
     assert sum("https://x/mine" in line for line in told(telling, store)) == 1
     assert told(telling, store) == []
     assert live.asked == 1
 
 
-def test_following_bears_an_outage_of_minutes_and_no_longer(store: Store, ada: None) -> None:
+def test_following_bears_an_outage_of_minutes_and_no_longer(store: Store) -> None:
     switch, now = Switch(), [0.0]
     out = failing(store, switch)
 
@@ -160,54 +145,56 @@ def test_a_place_is_told_of_what_waits_and_costs_nothing_else(store: Store) -> N
     assert Turns(failing(store, switch)).of([running]) == {}
 
 
+# The commands ----------------------------------------------------------------------------------------
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> StoreName:
-    opened = folder_store(tmp_path, lambda: NOW)
+def kept(tmp_path: Path) -> Store:
+    """The store of `run`, in which a submission of ada runs."""
+    opened = folder_store(tmp_path / "store", lambda: NOW)
     run_one(give(opened, ADA), ADA)
     beat = opened.live.pulses()[0]
-    opened.live.beat(beat.model_copy(update={"at": folder_store(tmp_path).clock()}))
-    return StoreName(str(tmp_path))
+    opened.live.beat(beat.model_copy(update={"at": folder_store(tmp_path / "store").clock()}))
+    return opened
 
 
-def test_status_shows_who_has_it_which_attempt_and_how_far_it_is(
-    folder: StoreName, anyone: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    status(RUNNING, store=folder)
-    shown = " ".join(capsys.readouterr().out.split())
-    assert WORKER in shown
-    assert "2 of 3" in shown
-    assert SILENT in shown
-    assert "ratings: scoring 1,920 of 4,800, 81.3 pairs/s, about 12.6 min left" in shown
-    assert ("careful" in shown) is (anyone == "ada")
-    assert "\x1b[31m" not in shown
-
-
-def test_status_shows_the_place_of_one_that_waits(
-    folder: StoreName, ada: None, capsys: pytest.CaptureFixture[str]
-) -> None:
-    status(QUEUED, store=folder)
-    assert "waiting for a worker: place 1 of 1" in capsys.readouterr().out
-
-
-def test_logs_show_the_running_log_to_its_author_alone(
-    folder: StoreName, anyone: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    logs(RUNNING, store=folder)
-    shown = capsys.readouterr().out
-    assert "claimed by gpu-2" in shown
-    assert ("    | batch 59" in shown) is (anyone == "ada")
-
-
-def test_followed_progress_holds_no_words_for_others(
-    folder: StoreName, anyone: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    opened = folder.open()
-    ending = threading.Timer(0.5, lambda: end(opened, ""))
+@pytest.mark.parametrize("person", ["ada", "grace"])
+def test_all_see_progress_and_the_author_alone_the_log(run: Run, kept: Store, person: str) -> None:
+    own = person == "ada"
+    shown = run("status", RUNNING, user=person).told
+    progress = "ratings: scoring 1,920 of 4,800, 81.3 pairs/s, about 12.6 min left"
+    for said in (WORKER, "2 of 3", SILENT, progress):
+        assert said in shown
+    assert ("careful" in shown) is own and "\x1b[31m" not in shown
+    assert "place 1 of 1" in run("status", QUEUED, user=person).told
+    logs = run("logs", RUNNING, user=person).out
+    assert f"by {WORKER}" in logs and ("    | batch 59" in logs) is own
+    ending = threading.Timer(0.5, lambda: end(kept, ""))
     ending.start()
-    with pytest.raises(typer.Exit) as stopped:
-        status(RUNNING, follow=True, store=folder, as_json=True)
-    assert stopped.value.exit_code == 1
-    first = json.loads(capsys.readouterr().out.splitlines()[0])
-    assert first["progress"]["done"] == 1920
-    assert ("careful" in first["progress"]["last_line"]) is (anyone == "ada")
-    assert first["turn"] is None
+    followed = run("status", RUNNING, "--follow", "--json", user=person)
+    ending.join()
+    first = json.loads(followed.out.splitlines()[0])
+    assert (followed.code, first["turn"], first["progress"]["done"]) == (1, None, 1920)
+    assert ("careful" in first["progress"]["last_line"]) is own
+
+
+def test_following_ends_with_the_submission_and_its_exit_code(run: Run, tmp_path: Path) -> None:
+    own_id = id_of(sent(run, tmp_path))
+    followed = run("status", own_id, "--follow", "--json")
+    last = json.loads(followed.out.splitlines()[-1])
+    assert (followed.code, last["status"]["state"], last["progress"]) == (0, "published", None)
+    states = [line.split()[2] for line in run("logs", own_id, "--follow").out.splitlines()]
+    assert " ".join(states) == "received queued claimed scoring scored judging published"
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 200])
+def test_an_id_is_folded_where_it_is_narrow_and_never_cut(width: int) -> None:
+    house = House()
+    status = house.ledger.status(house.send(name="a-metric-of-a-rather-long-name"))
+    console = Console(width=width, legacy_windows=False)
+    with console.capture() as captured:
+        console.print(status_table([status], house.clock()))
+    lines = [line for line in captured.get().splitlines() if line.startswith("│")]
+    parts = [part for line in lines if (part := line.split("│")[1].strip())]
+    assert "".join(parts) == status.submission.submission_id
+    assert (len(parts) == 1) is (width == 200)

@@ -1,18 +1,19 @@
+"""`generate`: images drawn for prompts, gone on with, and none drawn by a dry run."""
+
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
-import typer
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from benchmarks.errors import SubmitterError
 from evaluator.commands.common import INTERRUPTED
-from evaluator.commands.generate import generate
 from evaluator.generation.manifest import parse_generations
 from evaluator.generation.prompts import Prompt
 from evaluator.submission.generations.checking import check_folder
+from tests.evaluator.commands.submitting import code_of, typed
 from tests.evaluator.generation import tiny_pipelines
 
 
@@ -24,102 +25,72 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def prompts(tmp_path: Path) -> Path:
+def asked(model: Path, tmp_path: Path) -> tuple[object, ...]:
     path = tmp_path / "prompts.csv"
     path.write_text("prompt_id,prompt,skills\na,two red cubes,counting\nb,a blue ball,colour\n")
-    return path
+    return ("--model", model, "--out", tmp_path / "out", "--prompts", path)
 
 
-def run(*arguments: object) -> Result:
-    app = typer.Typer(pretty_exceptions_enable=False)
-    app.command()(generate)
-    return CliRunner().invoke(app, [str(a) for a in arguments])
+def run(*words: object) -> Result:
+    return typed("generate", *words)
 
 
-def test_a_folder_is_made_and_a_second_call_has_nothing_to_do(
-    model: Path, prompts: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "out"
-    asked = ("--model", model, "--prompts", prompts, "--out", out, "--seeds", "42,7")
-    settings = ("--steps", 2, "--guidance", 3.5, "--set", "guidance_rescale=0.5")
+def record(*words: object) -> dict[str, Any]:
+    done = run(*words, "--json")
+    assert done.exit_code == 0, done.output
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_a_second_call_has_nothing_to_do(asked: tuple[object, ...], tmp_path: Path) -> None:
+    settings = ("--steps", 2, "--guidance", 3.5, "--set", "guidance_rescale=0.5", "--seeds", "42,7")
     first = run(*asked, *settings, "--batch-size", 3, "--licence", "mit")
-    assert first.exit_code == 0, first.output
-    assert "4 of 4 images are right" in first.output
+    assert first.exit_code == 0 and "4 of 4" in first.output, first.output
     wanted = (Prompt("a", "two red cubes"), Prompt("b", "a blue ball"))
-    assert check_folder(out, wanted, (42, 7)).complete
-    manifest = parse_generations((out / "assay.toml").read_bytes())
-    assert manifest.licence == "mit"
+    assert check_folder(tmp_path / "out", wanted, (42, 7)).complete
+    manifest = parse_generations((tmp_path / "out" / "assay.toml").read_bytes())
     assert manifest.settings is not None
-    assert manifest.settings.recipe == "sdxl"
-    call = manifest.settings.call
-    assert (call["num_inference_steps"], call["guidance_scale"]) == (2, 3.5)
-    assert call["guidance_rescale"] == 0.5
-    assert (call["width"], call["height"]) == (16, 16)
-    again = run(*asked, *settings, "--json")
-    assert again.exit_code == 0
-    said = json.loads(again.stdout)
+    assert (manifest.licence, manifest.settings.recipe) == ("mit", "sdxl")
+    call = {"num_inference_steps": 2, "guidance_scale": 3.5, "guidance_rescale": 0.5}
+    assert call.items() <= manifest.settings.call.items()
+    assert (manifest.settings.call["width"], manifest.settings.call["height"]) == (16, 16)
+    said = record(*asked, *settings)
     assert (said["wanted"], said["drawn"], said["usable"], said["problems"]) == (4, 0, 4, [])
 
 
-def test_a_dry_run_says_what_would_be_drawn_and_makes_nothing(
-    model: Path, prompts: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "out"
-    asked = ("--model", model, "--prompts", prompts, "--out", out, "--dry-run")
-    said = json.loads(run(*asked, "--json", "--skill", "counting").stdout)
+def test_a_dry_run_says_what_would_be_drawn(asked: tuple[object, ...], tmp_path: Path) -> None:
+    said = record(*asked, "--dry-run", "--skill", "counting")
     assert (said["prompts"], said["seeds"], said["images"]) == (1, [42, 3407, 5096], 3)
     assert (said["pipeline"], said["recipe"]) == ("StableDiffusionXLPipeline", "sdxl")
-    assert said["arguments"]["num_inference_steps"] == 50
-    assert said["arguments"]["guidance_scale"] == 5.0
+    assert {"num_inference_steps": 50, "guidance_scale": 5.0}.items() <= said["arguments"].items()
     assert said["bytes"] == round(1.5 * 16 * 16 * 3)
-    shown = run(*asked, "--limit", 1)
-    assert "Re-Thinking" in shown.stdout
-    assert not out.exists()
+    assert "Re-Thinking" in run(*asked, "--dry-run", "--limit", 1).stdout
+    of_set = (*asked[:4], "--benchmark", "demo_prompts", "--dry-run")
+    facts = record(*of_set, "--limit", 3)
+    assert (facts["benchmark"], facts["prompts"], facts["seeds"]) == ("demo_prompts", 3, [1, 2])
+    other = record(*of_set, "--seeds", "5")
+    assert (other["seeds"], other["images"]) == ([5], 76)
+    assert not (tmp_path / "out").exists()
 
 
-def test_the_prompts_come_from_a_benchmark_or_a_file(
-    model: Path, prompts: Path, tmp_path: Path
-) -> None:
-    asked = ("--model", model, "--out", tmp_path / "out")
-    assert run(*asked).exit_code == 2
-    assert run(*asked, "--prompts", prompts, "--benchmark", "gecko").exit_code == 2
-    refused = run(*asked, "--benchmark", "demo_ts2")
-    assert isinstance(refused.exception, SubmitterError)
-    assert refused.exception.code == "no_prompts"
-
-
-@pytest.mark.parametrize("setting", ["x", "=1", "a b=1", "sigmas={a=1}"])
-def test_a_setting_that_is_none_is_wrong_usage(
-    setting: str, model: Path, prompts: Path, tmp_path: Path
-) -> None:
-    asked = ("--model", model, "--prompts", prompts, "--out", tmp_path / "out")
-    assert run(*asked, "--set", setting).exit_code == 2
+def test_odd_settings_and_sources_of_prompts_are_wrong_usage(asked: tuple[object, ...]) -> None:
+    assert run(*asked[:4]).exit_code == run(*asked, "--benchmark", "gecko").exit_code == 2
+    assert code_of(run(*asked[:4], "--benchmark", "demo_ts2")) == "no_prompts"
+    for setting in ("x", "=1", "a b=1", "sigmas={a=1}"):
+        assert run(*asked, "--set", setting).exit_code == 2
 
 
 @pytest.mark.slow
-def test_ctrl_c_says_how_to_go_on(
-    model: Path, prompts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_ctrl_c_can_be_gone_on_from(
+    asked: tuple[object, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from evaluator.generation import run as module
 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    out = tmp_path / "out"
-    asked = ("--model", model, "--prompts", prompts, "--out", out, "--steps", 1, "--seeds", 1)
     with monkeypatch.context() as patch:
         patch.setattr(module, "draw", interrupted)
-        stopped = run(*asked)
-    assert stopped.exit_code == INTERRUPTED
-    assert "the same command goes on" in stopped.output
-    assert run(*asked).exit_code == 0
-
-
-def test_a_prompt_set_is_drawn_with_the_seeds_it_proposes(model: Path, tmp_path: Path) -> None:
-    asked = ("--model", model, "--benchmark", "demo_prompts", "--out", tmp_path / "out")
-    done = run(*asked, "--limit", 3, "--dry-run", "--json")
-    assert done.exit_code == 0, done.output
-    facts = json.loads(done.stdout)
-    assert (facts["benchmark"], facts["prompts"], facts["seeds"]) == ("demo_prompts", 3, [1, 2])
-    other = json.loads(run(*asked, "--seeds", "5", "--dry-run", "--json").stdout)
-    assert (other["seeds"], other["images"]) == ([5], 76)
+        stopped = run(*asked, "--steps", 1, "--seeds", 1)
+    assert stopped.exit_code == INTERRUPTED and "goes on" in stopped.output
+    assert run(*asked, "--steps", 1, "--seeds", 1).exit_code == 0

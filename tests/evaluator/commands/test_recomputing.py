@@ -1,7 +1,9 @@
-"""Rows computed again, also where what was sent is more than a table or answers are private."""
+"""Rows computed again: as pages show it, of what is more than a table, and on private answers."""
 
 from __future__ import annotations
 
+import json
+import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,8 +14,13 @@ import pytest
 from benchmarks.rows import Measured
 from benchmarks.schema import Benchmark, ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
+from leaderboard.pages.metric.commands import commands_for
+from leaderboard.publication.snapshot import read_snapshot
+from leaderboard.records import Status
+from leaderboard.store.folder import folder_store
+from leaderboard.store.interface import transact
 from tests.benchmarks.toy import PAIRS, Toy
-from tests.evaluator.commands.submitting import SCORES, Run, id_of
+from tests.evaluator.commands.submitting import SCORES, Run, id_of, sent
 
 MAGIC = b"RAISED"
 
@@ -26,7 +33,10 @@ class Raised(ScoreTable):
 
 
 class WithFormat(Toy):
-    """Takes files of a format of its own, of which the measure needs more than the scores."""
+    """Takes files of a format of its own, of which the measure needs more than the scores.
+
+    Its answers are private, so that only its rows are published.
+    """
 
     card = Toy.card.model_copy(update={"name": "formatted", "answers_public": False})
 
@@ -40,58 +50,71 @@ class WithFormat(Toy):
 
     def measure(self, scores: ScoreTable, answers: Any, plan: ResamplingPlan) -> Measured:
         by = scores.by if isinstance(scores, Raised) else 0.0
-        raised = replace(scores, overall=scores.overall + by)
-        found = super().measure(raised, answers, plan)
+        found = super().measure(replace(scores, overall=scores.overall + by), answers, plan)
         rows = tuple(replace(row, benchmark="formatted") for row in found.rows)
         return replace(found, rows=rows)
 
 
-class Closed(Toy):
-    """Its answers are private, so that only its rows are published."""
-
-    card = Toy.card.model_copy(update={"name": "closed", "answers_public": False})
-
-
-@pytest.fixture
-def on(run: Run, monkeypatch: pytest.MonkeyPatch) -> Any:
-    def given(*benchmarks: Benchmark) -> Run:
-        registry = {benchmark.name: benchmark for benchmark in benchmarks}
-        for module in ("submit", "report", "mine"):
-            monkeypatch.setattr(f"evaluator.commands.{module}.load_registry", lambda: registry)
-        return run
-
-    return given
-
-
-def again(run: Run, folder: Path, benchmark: str, content: bytes, *more: str) -> Any:
-    path = folder / "s.csv"
+@pytest.mark.parametrize(
+    ("content", "values"),
+    [(MAGIC + b"10", [12.0]), (SCORES.encode(), [2.0, 4.5])],
+    ids=["format", "table"],
+)
+@pytest.mark.parametrize("private", [(), ("--private",)])
+def test_rows_on_private_answers_and_of_more_than_a_table_come_out_again(
+    run: Run,
+    registry: dict[str, Benchmark],
+    tmp_path: Path,
+    *,
+    content: bytes,
+    values: list[float],
+    private: tuple[str, ...],
+) -> None:
+    registry["formatted"] = WithFormat()
+    path = tmp_path / "s.csv"
     path.write_bytes(content)
-    kind = ("--kind", "scores", "--benchmark", benchmark, "--name", "m", "--json")
-    sent = run("submit", path, *kind, *more)
-    assert sent.code == 0, sent.err
-    told = run("report", id_of(sent.json), "--recompute", "--json")
+    kind = ("--kind", "scores", "--benchmark", "formatted", "--name", "m", "--json")
+    told = run("report", id_of(run("submit", path, *kind, *private).json), "--recompute", "--json")
     assert told.code == 0, told.out
-    return told.json
+    (again,) = told.json["recomputed"]
+    assert again["same"] and again["rows"] == len(values)
+    assert [row["value"] for row in told.json["results"][0]["rows"]] == values
 
 
-@pytest.mark.parametrize("private", [(), ("--private",)])
-def test_what_is_more_than_a_table_is_read_again_as_it_was_sent(
-    on: Any, tmp_path: Path, private: tuple[str, ...]
+def test_a_row_that_does_not_follow_from_its_scores_is_told(run: Run, tmp_path: Path) -> None:
+    own_id = id_of(sent(run, tmp_path))
+    public = folder_store(tmp_path / "store").public
+    path = f"results/{own_id}/toy.json"
+    result = json.loads(public.read(path))
+    result["rows"][0]["value"] += 0.001
+    transact(public, lambda: {path: json.dumps(result).encode()}, "tampered")
+    told = run("report", own_id, "--recompute")
+    assert told.code == 3 and "1 of 2 rows" in told.out and "value 2.001 is 2.0" in told.out
+
+
+def test_the_commands_on_the_page_of_a_metric_compute_its_rows_again(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = again(on(WithFormat()), tmp_path, "formatted", MAGIC + b"10", *private)
-    assert told["results"][0]["rows"][0]["value"] == 12.0
-    assert told["recomputed"][0]["same"]
+    def words(command: str) -> list[str]:
+        start, module, name, *rest = shlex.split(command)
+        assert (start, module, name) == ("python", "-m", "evaluator")
+        return rest
 
+    def values(rows: Any) -> dict[Any, float]:
+        return {(row["metric"], row["measure"], row["skill"]): row["value"] for row in rows}
 
-def test_an_ordinary_file_for_such_a_benchmark_comes_out_again(on: Any, tmp_path: Path) -> None:
-    told = again(on(WithFormat()), tmp_path, "formatted", SCORES.encode())
-    assert told["recomputed"][0]["same"]
-
-
-@pytest.mark.parametrize("private", [(), ("--private",)])
-def test_rows_on_private_answers_come_out_again(
-    on: Any, tmp_path: Path, private: tuple[str, ...]
-) -> None:
-    told = again(on(Closed()), tmp_path, "closed", SCORES.encode(), *private)
-    assert told["recomputed"][0]["same"]
-    assert told["recomputed"][0]["rows"] == 2
+    status = Status.model_validate(sent(run, tmp_path, "--lower-is-better", "n"))
+    store = folder_store(tmp_path / "store")
+    snapshot = read_snapshot(store.public)
+    assert snapshot is not None
+    entry = snapshot.entries[f"{status.submission.submission_id}/m"]
+    shown = commands_for(entry, Toy.card, status)
+    told = run(*words(shown.from_store), "--json")
+    assert told.code == 0 and told.json["recomputed"][0]["same"]
+    (tmp_path / Path(shown.scores).name).write_bytes(store.public.read(shown.scores))
+    monkeypatch.chdir(tmp_path)
+    again = run(*words(shown.from_file), "--json")
+    assert again.code == 0, again.err
+    assert values(again.json) == values(told.json["results"][0]["rows"])
+    closed = Toy.card.model_copy(update={"answers_public": False})
+    assert commands_for(entry, closed, status).from_file == "", "there is no file to name"

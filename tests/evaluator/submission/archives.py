@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import tarfile
+import tracemalloc
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,10 +18,10 @@ from evaluator.submission.archives.limits import ArchiveLimits
 
 Files = Mapping[str, bytes]
 FILES: Files = {"assay.toml": b'name = "m"', "scorer.py": b"class Scorer: ...", "data/x.txt": b"x"}
+MIB = 1 << 20
 
 
 def folder_of(path: Path, files: Files) -> Path:
-    """A folder of files."""
     for name, data in files.items():
         (path / name).parent.mkdir(parents=True, exist_ok=True)
         (path / name).write_bytes(data)
@@ -28,7 +29,6 @@ def folder_of(path: Path, files: Files) -> Path:
 
 
 def zipped(path: Path, files: Files, method: int = zipfile.ZIP_STORED) -> Path:
-    """A zip of files."""
     with zipfile.ZipFile(path, "w", method) as archive:
         for name, data in files.items():
             archive.writestr(name, data)
@@ -53,25 +53,6 @@ def tarred(
     return path
 
 
-def crafted_tar(path: Path, headers: list[tuple[tarfile.TarInfo, int]]) -> Path:
-    """A compressed tar of headers, each followed by a number of zero bytes."""
-    with gzip.open(path, "wb") as file:
-        for info, size in headers:
-            file.write(info.tobuf(tarfile.USTAR_FORMAT))
-            for _ in range(size >> 20):
-                file.write(bytes(1 << 20))
-            file.write(bytes(size % (1 << 20)))
-        file.write(bytes(1024))
-    return path
-
-
-def header(name: str, size: int, kind: bytes = tarfile.REGTYPE) -> tarfile.TarInfo:
-    """A header of a tar."""
-    info = tarfile.TarInfo(name)
-    info.size, info.type = size, kind
-    return info
-
-
 def contents(path: Path, limits: ArchiveLimits | None = None) -> dict[str, bytes]:
     """The files that come out of an archive."""
     with taken_in(path, path.parent / "scratch", limits) as content:
@@ -93,3 +74,15 @@ def problems(path: Path, limits: ArchiveLimits | None = None) -> list[tuple[str,
     """Code and file of everything that is wrong with the files of an archive."""
     with looked_into(path, path.parent / "scratch", limits) as looked:
         return [(problem.code, problem.file) for problem in looked.problems]
+
+
+@contextmanager
+def within(most: int) -> Iterator[None]:
+    """No more than so many bytes are held at once."""
+    tracemalloc.start()
+    try:
+        yield
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < most, f"{peak / MIB:.1f} MiB"

@@ -7,7 +7,7 @@ import io
 import json
 import tarfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,14 +19,15 @@ from PIL import Image
 
 from benchmarks.prompt_sets.demo import PROMPT_SETS
 from benchmarks.prompt_sets.prompt_set import Drawing, PromptSet, SetPrompt, image_file
+from evaluator.submission.generations.limits import GenerationsLimits
+from evaluator.submission.generations.opening import opened_source
+from evaluator.submission.generations.taking import Taken, take
+from evaluator.submission.generations.targets import PromptSets
 
 PROMPTS = tuple(SetPrompt(f"p{i}", f"prompt {i}") for i in range(4))
 SEEDS = (1, 2)
-SET = PromptSet(
-    PROMPT_SETS[0].card,
-    lambda _: list(PROMPTS),
-    Drawing(seeds=SEEDS, least_side=32, most_side=256),
-)
+DRAWING = Drawing(seeds=SEEDS, least_side=32, most_side=256)
+SET = PromptSet(PROMPT_SETS[0].card, lambda _: list(PROMPTS), DRAWING)
 SETS = {SET.name: SET}
 
 
@@ -38,7 +39,6 @@ def picture(number: int, side: int = 64) -> Image.Image:
 
 
 def encoded(image: Image.Image, form: str = "PNG", **options: Any) -> bytes:
-    """Its bytes."""
     buffer = io.BytesIO()
     image.save(buffer, form, **options)
     return buffer.getvalue()
@@ -71,15 +71,25 @@ class Made:
         yield "images.jsonl", self.table
         yield from self.files.items()
 
+    def put(self, key: tuple[str, int], data: bytes, **row: Any) -> str:
+        """Put other bytes in the place of an image's; gives its file."""
+        file = str(self.rows[key]["file"])
+        self.files[file] = data
+        sha256 = hashlib.sha256(data).hexdigest()
+        self.rows[key].update(sha256=sha256, width=None, height=None, **row)
+        return file
+
     def folder(self, path: Path) -> Path:
         for name, data in self.all_files():
             (path / name).parent.mkdir(parents=True, exist_ok=True)
             (path / name).write_bytes(data)
         return path
 
-    def zipped(self, path: Path, prefix: str = "", *, table_last: bool = False) -> Path:
+    def zipped(
+        self, path: Path, prefix: str = "", *, table_last: bool = False, method: int = 0
+    ) -> Path:
         files = list(self.all_files())
-        with zipfile.ZipFile(path, "w") as archive:
+        with zipfile.ZipFile(path, "w", method) as archive:
             for name, data in reversed(files) if table_last else files:
                 archive.writestr(prefix + name, data)
         return path
@@ -92,68 +102,52 @@ class Made:
                 archive.addfile(info, io.BytesIO(data))
         return path
 
-    def parquet(self, path: Path, *, nested: bool = True, **more: Any) -> Path:
+    def parquet(self, path: Path, *, nested: bool = True) -> Path:
         rows = list(self.rows.values())
-        images = [self.files.get(row["file"] or "") for row in rows]
-        kind = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+        images: list[Any] = [self.files.get(row["file"] or "") for row in rows]
+        kind: Any = pa.binary()
+        if nested:
+            kind = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+            images = [{"bytes": one, "path": None} for one in images]
         table = {
             "prompt_id": [row["prompt_id"] for row in rows],
             "seed": pa.array([row["seed"] for row in rows], pa.uint64()),
-            "image": pa.array([{"bytes": one, "path": None} for one in images], kind)
-            if nested
-            else pa.array(images, pa.binary()),
+            "image": pa.array(images, kind),
             "problem": pa.array([row.get("problem") for row in rows], pa.string()),
-            **more,
         }
         pq.write_table(pa.table(table), path, row_group_size=3)
         return path
 
 
-def made(first: int = 0, side: int = 64, form: str = "PNG", name: str = "painter") -> Made:
-    """A right submission of `SET`.
-
-    Args:
-        first: number of its first picture.
-        side: of the pictures.
-        form: of the files.
-        name: of the model.
-    """
-    found = Made(
-        manifest={
-            "kind": "generations", "name": name, "benchmark": SET.name, "seeds": list(SEEDS),
-        }
-    )  # fmt: skip
-    for number, (prompt, seed) in enumerate((p, s) for p in PROMPTS for s in SEEDS):
-        data = encoded(picture(first + number, side), form)
-        file = image_file(prompt.prompt_id, seed)
-        found.files[file] = data
-        found.rows[prompt.prompt_id, seed] = {
-            "prompt_id": prompt.prompt_id,
-            "seed": seed,
-            "prompt": prompt.text,
-            "file": file,
-            "sha256": hashlib.sha256(data).hexdigest(),
-            "width": side,
-            "height": side,
-        }
+def _made(
+    prompts: Sequence[Any], seeds: Sequence[int], name: str, first: int = 0, side: int = 64
+) -> Made:
+    said = {"kind": "generations", "name": name, "benchmark": SET.name, "seeds": list(seeds)}
+    found = Made(manifest=said)
+    for number, (prompt, seed) in enumerate((p, s) for p in prompts for s in seeds):
+        row = {"prompt_id": prompt.prompt_id, "seed": seed}
+        row |= {"file": image_file(prompt.prompt_id, seed), "prompt": prompt.text}
+        found.rows[prompt.prompt_id, seed] = row
+        found.put((prompt.prompt_id, seed), encoded(picture(first + number, side)))
+        row.update(width=side, height=side)
     return found
+
+
+def made(first: int = 0, side: int = 64, name: str = "painter") -> Made:
+    """A right submission of `SET`, whose first picture has this number."""
+    return _made(PROMPTS, SEEDS, name, first, side)
 
 
 def made_of_demo(seeds: tuple[int, ...] = (1,)) -> Made:
     """A right submission of the bundled prompt set."""
-    prompts = PROMPT_SETS[0].set_prompts(None)
-    found = Made(
-        manifest={
-            "kind": "generations", "name": "painter", "benchmark": "demo_prompts",
-            "seeds": list(seeds),
-        }
-    )  # fmt: skip
-    for number, (prompt, seed) in enumerate((p, s) for p in prompts for s in seeds):
-        file = image_file(prompt.prompt_id, seed)
-        found.files[file] = encoded(picture(number))
-        found.rows[prompt.prompt_id, seed] = {
-            "prompt_id": prompt.prompt_id,
-            "seed": seed,
-            "file": file,
-        }
-    return found
+    return _made(PROMPT_SETS[0].set_prompts(None), seeds, "painter")
+
+
+def taken(path: Path, target: Path | None = None, **options: Any) -> Taken:
+    limits = options.pop("limits", GenerationsLimits())
+    with opened_source(path, limits) as source:
+        return take(source, PromptSets(SETS, None), target=target, limits=limits, **options)
+
+
+def codes(found: Taken) -> list[str]:
+    return [problem.code for problem in found.problems]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
+import struct
 import threading
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from benchmarks.prompt_sets.prompt_set import image_file
 from evaluator.scoring.progress import Progress
-from evaluator.submission.generations.checking import Check
+from evaluator.submission.generations.checking import Check, check_folder
 from evaluator.submission.generations.in_folder import FolderSource
 from evaluator.submission.generations.limits import GenerationsLimits
 from evaluator.submission.generations.looking import Look, look
@@ -23,111 +25,194 @@ from tests.evaluator.submission.generations.made_images import (
     PROMPTS,
     SEEDS,
     Made,
+    codes,
     encoded,
     made,
     picture,
+    taken,
 )
-from tests.evaluator.submission.generations.test_sources import codes, taken
 
-ALONE = [("p0", 1), ("p1", 1), ("p2", 1), ("p3", 1)]
+PLAIN = Image.new("RGB", (64, 64))
 
 
-def change(one: Made, key: tuple[str, int], data: bytes, **row: Any) -> str:
-    """Put other bytes in the place of an image's; gives its file."""
-    file = str(one.rows[key]["file"])
-    one.files[file] = data
-    one.rows[key].update(sha256=hashlib.sha256(data).hexdigest(), width=None, height=None, **row)
-    return file
+def png(number: int, side: int = 64, form: str = "PNG") -> bytes:
+    return encoded(picture(number, side), form)
+
+
+# Folders, before they are a submission ---------------------------------------------------------
+
+
+def found(one: Made, path: Path) -> list[tuple[str, str]]:
+    return [(p.kind, p.where) for p in check_folder(one.folder(path), PROMPTS, SEEDS).problems]
+
+
+def test_a_right_folder_is_complete_with_ids_and_files_alone(tmp_path: Path) -> None:
+    one = made()
+    for key, row in one.rows.items():
+        one.rows[key] = {name: row[name] for name in ("prompt_id", "seed", "file")}
+    report = check_folder(one.folder(tmp_path), PROMPTS, SEEDS)
+    assert (report.wanted, report.usable, report.complete) == (8, 8, True)
+
+
+def test_everything_that_is_wrong_with_a_folder_is_told_at_once(tmp_path: Path) -> None:
+    one = made()
+    del one.files[image_file("p0", 1)]
+    one.files[image_file("p0", 2)] = png(99)
+    del one.rows["p1", 1]
+    one.rows["p1", 2]["prompt"] = "another"
+    one.rows["p2", 1]["width"] = 16
+    one.rows["p9", 1] = {**one.rows["p2", 2], "prompt_id": "p9", "seed": 1, "file": None}
+    one.files["images/stray.png"] = png(1)
+    assert found(one, tmp_path) == [
+        ("missing", image_file("p0", 1)),
+        ("corrupt", image_file("p0", 2)),
+        ("missing", "p1, seed 1"),
+        ("wrong_prompt", "p1, seed 2"),
+        ("wrong_size", image_file("p2", 1)),
+        ("extra", "p9, seed 1"),
+        ("extra", image_file("p1", 1)),
+        ("extra", "images/stray.png"),
+    ]
+    report = check_folder(tmp_path, PROMPTS, SEEDS)
+    counts = {"missing": 2, "corrupt": 1, "wrong_prompt": 1, "wrong_size": 1, "extra": 3}
+    assert (report.usable, report.counts) == (3, counts)
+
+
+def with_header_of(side: int) -> bytes:
+    """Were it decoded, the missing pixels would be what is wrong."""
+    header = b"IHDR" + struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
+    return png(1)[:12] + header + struct.pack(">I", zlib.crc32(header)) + png(1)[33:]
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (b"", "corrupt"), (b"not an image", "corrupt"), (png(1)[:-30], "corrupt"),
+        (png(1, form="BMP"), "corrupt"), (with_header_of(20_000), "corrupt"),
+        (with_header_of(5_000), "wrong_size"),
+    ],
+    ids=["", "text", "cut", "bmp", "huge", "large"],
+)  # fmt: skip
+def test_what_is_no_image_is_told_though_its_hash_is_right(
+    data: bytes, kind: str, tmp_path: Path
+) -> None:
+    one = made()
+    file = one.put(("p0", 1), data)
+    assert found(one, tmp_path) == [(kind, file)]
+
+
+@pytest.mark.parametrize("file", ["../outside.png", "/etc/hostname", "images/../../x", "a\\b", ""])
+def test_nothing_outside_the_folder_is_read(file: str, tmp_path: Path) -> None:
+    one = made()
+    (tmp_path / "outside.png").write_bytes(png(1))
+    one.rows["p0", 1].update(file=file, sha256=None)
+    assert ("missing", file) in found(one, tmp_path / "f")
+
+
+def test_links_are_not_followed_and_a_table_must_be_there(tmp_path: Path) -> None:
+    one = made()
+    place = one.folder(tmp_path / "f") / image_file("p0", 1)
+    del one.files[image_file("p0", 1)]
+    place.rename(tmp_path / "target.png")
+    place.symlink_to(tmp_path / "target.png")
+    assert found(one, tmp_path / "f") == [("missing", image_file("p0", 1))]
+    (tmp_path / "f" / "images.jsonl").unlink()
+    [problem] = check_folder(tmp_path / "f", PROMPTS, SEEDS).problems
+    assert (problem.kind, problem.where) == ("missing", "images.jsonl")
+
+
+def test_broken_and_repeated_rows_are_named_by_line_or_key(tmp_path: Path) -> None:
+    one = made()
+    one.rows["again", 0] = one.rows["p0", 1]
+    one.rows["p1", 1]["file"] = one.rows["p0", 1]["file"]
+    one.rows["odd", 0] = {"prompt_id": "p3"}
+    bad = {where for kind, where in found(one, tmp_path) if kind == "bad_row"}
+    assert bad >= {"images.jsonl, line 10", "p0, seed 1", "p1, seed 1"}
+
+
+# Submissions -----------------------------------------------------------------------------------
 
 
 def spoilt() -> Made:
     one = made()
-    black = Image.new("RGB", (64, 64))
-    change(one, ("p0", 1), encoded(black))
-    change(one, ("p0", 2), encoded(Image.new("RGB", (64, 64), "white"), "JPEG"))
-    change(one, ("p1", 1), encoded(picture(99, 16)))
-    change(one, ("p1", 2), encoded(picture(98, 300)))
-    change(one, ("p2", 1), encoded(picture(6), "WEBP", lossless=True))
-    change(one, ("p2", 2), encoded(picture(97))[:-40])
-    one.rows["p3", 2].update(prompt="another", prompt_id="p3")
+    one.put(("p0", 1), encoded(PLAIN))
+    one.put(("p0", 2), encoded(Image.new("RGB", (64, 64), "white"), "JPEG"))
+    one.put(("p1", 1), png(99, 16))
+    one.put(("p1", 2), png(98, 300))
+    one.put(("p2", 1), encoded(picture(6), "WEBP", lossless=True))
+    one.put(("p2", 2), png(97)[:-40])
+    one.rows["p3", 2].update(prompt="another")
     return one
 
 
-FOUND = ["blank", "blank", "wrong_size", "wrong_size", "corrupt", "duplicate", "wrong_prompt"]
-
-
-def test_all_kinds_are_told_at_once_in_the_order_of_the_images(tmp_path: Path) -> None:
+def test_all_kinds_are_told_in_the_order_of_the_images(tmp_path: Path) -> None:
     one = spoilt()
-    found = taken(one.folder(tmp_path / "f"))
-    assert sorted(codes(found)) == sorted(FOUND)
-    assert found.counts == {kind: FOUND.count(kind) for kind in FOUND}
-    assert found.content_sha256 == ""
-    places = [next(n for n, row in enumerate(one.rows.values()) if p.file in (row["file"], f"{row['prompt_id']}, seed {row['seed']}")) for p in found.problems]  # fmt: skip
-    assert places == sorted(places)
+    of = taken(one.folder(tmp_path / "f"))
+    files = [str(row["file"]) for row in one.rows.values()]
+    places = {"p3, seed 2": 7} | {file: n for n, file in enumerate(files)}
+    assert [(p.code, places[p.file]) for p in of.problems] == [
+        ("blank", 0), ("blank", 1), ("wrong_size", 2), ("wrong_size", 3), ("corrupt", 5),
+        ("duplicate", 6), ("wrong_prompt", 7),
+    ]  # fmt: skip
+    assert of.counts == {kind: codes(of).count(kind) for kind in codes(of)}
+    assert of.content_sha256 == ""
+    one.manifest["benchmark_revision"] = "of-old"
+    assert codes(taken(one.folder(tmp_path / "f")))[0] == "other_revision"
 
 
 @pytest.mark.parametrize("threads", [1, 2, 7])
 def test_the_number_of_threads_changes_nothing(threads: int, tmp_path: Path) -> None:
     bad, good = spoilt().folder(tmp_path / "bad"), made().folder(tmp_path / "good")
     assert taken(bad, threads=threads).problems == taken(bad, threads=3).problems
-    one = taken(good, tmp_path / f"{threads}.zip", threads=threads)
+    assert taken(good, tmp_path / "n.zip", threads=threads).problems == ()
     taken(good, tmp_path / "three.zip", threads=3)
-    assert (tmp_path / f"{threads}.zip").read_bytes() == (tmp_path / "three.zip").read_bytes()
-    assert one.problems == ()
+    assert (tmp_path / "n.zip").read_bytes() == (tmp_path / "three.zip").read_bytes()
 
 
 def test_withheld_images_are_counted_and_a_reason_is_a_word_or_two(tmp_path: Path) -> None:
     one = made()
     one.rows["p0", 1].update(file=None, problem="nsfw")
     one.rows["p0", 2].update(problem="black")  # Its file may stay where it was.
-    del one.files[image_of(one, ("p1", 2))]
-    one.rows["p1", 2].update(file=None, problem="<script>" * 30)
-    one.files.pop("images/p0-1_s1.png", None)
-    found = taken(one.folder(tmp_path / "f"))
-    assert found.report is not None
-    assert found.report.withheld == {"nsfw": 1, "black": 1}
-    assert "bad_row" in codes(found)
-
-
-def image_of(one: Made, key: tuple[str, int]) -> str:
-    return str(one.rows[key]["file"])
-
-
-def test_a_submission_of_withheld_images_alone_is_refused(tmp_path: Path) -> None:
-    one = made()
-    one.files = {}
+    one.files = {file: data for file, data in one.files.items() if "p0" in file}
+    for key in list(one.rows)[2:]:
+        one.rows[key].update(file=None, problem="nsfw")
+    one.rows["p1", 1].update(problem="<script>" * 30)
+    one.rows["p1", 2].update(problem=None)
+    of = taken(one.folder(tmp_path / "f"))
+    assert of.report is not None
+    assert of.report.withheld == {"nsfw": 5, "black": 1}
+    assert set(codes(of)) >= {"bad_row", "missing"}
     for row in one.rows.values():
         row.update(file=None, problem="nsfw")
-    assert codes(taken(one.folder(tmp_path / "f"))) == ["no_images"]
-
-
-def test_another_revision_of_the_prompts_is_told_beside_the_rest(tmp_path: Path) -> None:
-    one = spoilt()
-    one.manifest["benchmark_revision"] = "of-old"
-    assert codes(taken(one.folder(tmp_path / "f")))[0] == "other_revision"
+    one.files = {}
+    assert codes(taken(one.folder(tmp_path / "g"))) == ["no_images"]
 
 
 def test_an_unknown_prompt_set_and_a_bad_manifest_are_told_together(tmp_path: Path) -> None:
     one = made()
     one.manifest |= {"benchmark": "demo_prompt", "selection": "best_of", "stepz": 3}
-    found = taken(one.folder(tmp_path / "f"))
-    assert codes(found) == ["bad_manifest", "bad_manifest", "unknown_prompt_set"]
-    assert "Did you mean 'demo_prompts'?" in found.problems[-1].hint
+    of = taken(one.folder(tmp_path / "f"))
+    assert codes(of) == ["bad_manifest", "bad_manifest", "unknown_prompt_set"]
+    assert "'demo_prompts'" in of.problems[-1].hint
 
 
 def test_problems_beyond_measure_are_counted_and_not_kept(tmp_path: Path) -> None:
     one = made()
-    table = one.folder(tmp_path / "f") / "images.jsonl"
-    table.write_bytes(one.table + b"{}\n" * 30_000)
-    found = taken(tmp_path / "f")
-    assert found.counts["bad_row"] > 10_000
-    assert len(found.problems) == 10_000
+    (one.folder(tmp_path) / "images.jsonl").write_bytes(one.table + b"{}\n" * 30_000)
+    of = taken(tmp_path)
+    assert of.counts["bad_row"] > 10_000
+    assert len(of.problems) == 10_000
 
 
-def test_progress_is_told_to_its_end(tmp_path: Path) -> None:
+def test_progress_is_told_to_its_end_and_little_is_held_of_an_image(tmp_path: Path) -> None:
     told: list[Progress] = []
-    taken(made().folder(tmp_path / "f"), listener=told.append)
+    folder = made().folder(tmp_path / "f")
+    taken(folder, listener=told.append)
     assert (told[0].done, told[-1].done, told[-1].total) == (0, 8, 8)
+    check = Check(FolderSource(folder, GenerationsLimits()), Wanted.of(PROMPTS, SEEDS))
+    assert all(data for _row, data in check.stream("images.jsonl"))
+    assert check._table.rows == {}
+    assert list(check.hashes().places) == list(range(8))
 
 
 def test_results_come_in_order_and_no_more_than_two_a_thread_are_ahead() -> None:
@@ -149,66 +234,50 @@ def test_results_come_in_order_and_no_more_than_two_a_thread_are_ahead() -> None
     assert [0, *stream] == list(range(50))
 
 
+# One image -------------------------------------------------------------------------------------
+
+
+def seen(data: bytes) -> Look:
+    of = look(data)
+    assert isinstance(of, Look)
+    return of
+
+
 def test_equal_pixels_are_known_in_another_form_and_other_pixels_are_not() -> None:
     image = picture(1)
-    first, second = look(encoded(image)), look(encoded(image, "WEBP", lossless=True))
+    first, second = seen(encoded(image)), seen(encoded(image, "WEBP", lossless=True))
     image.putpixel((3, 3), (1, 2, 3))
-    third = look(encoded(image))
-    assert isinstance(first, Look)
-    assert isinstance(second, Look)
-    assert isinstance(third, Look)
-    assert first.pixels == second.pixels != third.pixels
+    assert first.pixels == second.pixels != seen(encoded(image)).pixels
     assert first.sha256 != second.sha256
 
 
-@pytest.mark.parametrize(
-    ("image", "blank"),
-    [
-        (Image.new("RGB", (64, 64), "grey"), True),
-        (Image.new("L", (64, 64), 255), True),
-        (Image.new("RGBA", (64, 64), (255, 0, 0, 0)), True),
-        (Image.fromarray(np.random.default_rng(0).integers(126, 130, (64, 64, 3), dtype=np.uint8)), True),
-        (Image.fromarray(np.random.default_rng(0).integers(0, 255, (64, 64, 3), dtype=np.uint8)), False),
-        (picture(3), False),
-    ],
-)  # fmt: skip
-def test_what_shows_nothing_is_blank(image: Image.Image, blank: bool) -> None:
-    found = look(encoded(image))
-    assert isinstance(found, Look)
-    assert found.blank is blank
+def test_what_shows_nothing_is_blank() -> None:
+    def noise(low: int, high: int) -> Image.Image:
+        values = np.random.default_rng(0).integers(low, high, (64, 64, 3), dtype=np.uint8)
+        return Image.fromarray(values)
 
-
-def test_a_small_thing_on_a_plain_ground_is_a_picture() -> None:
-    image = Image.new("RGB", (512, 512), "white")
-    image.paste("black", (250, 250, 270, 270))
-    found = look(encoded(image))
-    assert isinstance(found, Look)
-    assert not found.blank
+    small_thing = Image.new("RGB", (512, 512), "white")
+    small_thing.paste("black", (250, 250, 270, 270))
+    transparent = Image.new("RGBA", (64, 64), (255, 0, 0, 0))
+    for image in (PLAIN, Image.new("L", (64, 64), 255), transparent, noise(126, 130)):
+        assert seen(encoded(image)).blank
+    for image in (noise(0, 255), picture(3), small_thing):
+        assert not seen(encoded(image)).blank
 
 
 def test_several_frames_and_other_forms_are_no_images() -> None:
     frames = encoded(picture(1), "WEBP", save_all=True, append_images=[picture(2)])
-    for data in (frames, encoded(picture(1), "GIF"), encoded(picture(1), "TIFF"), b"\x89PNG"):
-        found = look(data)
-        assert isinstance(found, Fault)
-        assert found.kind == "corrupt"
+    for data in (frames, png(1, form="GIF"), png(1, form="TIFF"), b"\x89PNG"):
+        of = look(data)
+        assert isinstance(of, Fault) and of.kind == "corrupt"
 
 
 @pytest.mark.parametrize("form", ["PNG", "JPEG", "WEBP"])
 def test_damaged_bytes_never_end_the_check(form: str) -> None:
     rng = np.random.default_rng(7)
-    data = encoded(picture(1), form)
+    data = png(1, form=form)
     for _ in range(300):
         spoiled = bytearray(data)
         for at in rng.integers(0, len(data), 6):
             spoiled[at] = rng.integers(0, 256)
         assert isinstance(look(bytes(spoiled)), Look | Fault)
-
-
-def test_what_is_held_of_an_image_is_small(tmp_path: Path) -> None:
-    one = made().folder(tmp_path / "f")
-    check = Check(FolderSource(one, GenerationsLimits()), Wanted.of(PROMPTS, SEEDS))
-    for _row, data in check.stream("images.jsonl"):
-        assert data
-    assert check._table.rows == {}
-    assert list(check.hashes().places) == list(range(8))

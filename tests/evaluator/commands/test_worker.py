@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,39 +24,38 @@ from evaluator.commands.worker_options import poll_of
 from evaluator.submission.receiving.desk import SubmissionDesk
 from leaderboard.desk import Gate
 from leaderboard.governance.accounts import Account, Origin
+from leaderboard.ledger.held import read_marks
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.states import State
 from leaderboard.store.folder import folder_store
-from leaderboard.store.interface import Store
+from leaderboard.store.interface import Store, transact
 from leaderboard.store.live.interface import MemoryLive
 from leaderboard.store.opening import StoreName
 from tests.benchmarks.toy import Toy
-from tests.evaluator.commands.submitting import SCORES, Run, id_of
-from tests.hub.server import running_hub
+from tests.evaluator.commands.submitting import SCORES, Run, id_of, sent, submit_words
+from tests.hub.server import HubServer
 from tests.leaderboard.store.hub_rig import NAME, created, parts_of
 from tests.processes import free_port
 
 SECRET = "a-secret-that-is-long-enough"
 HUB_STORE = f"hub:{NAME}"
+JOBS = ("--launcher", "jobs", "--job-image", "image")
 
 
 @pytest.fixture
-def worker(run: Run, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
-    monkeypatch.setattr("evaluator.commands.work.load_registry", lambda: {"toy": Toy()})
+def worker(run: Run) -> Iterator[Run]:
     before = signal.getsignal(signal.SIGTERM)
-
-    def called(*words: object) -> Any:
-        return run("worker", "--role", "judge", *words)
-
-    yield called
+    yield lambda *words: run("worker", "--role", "judge", *words)
     signal.signal(signal.SIGTERM, before)
 
 
 def waiting(run: Run, folder: Path, name: str = "s") -> str:
-    path = folder / f"{name}.csv"
-    path.write_text(SCORES.replace("m,n", f"{name}1,{name}2"))
-    words = ("submit", path, "--kind", "scores", "--benchmark", "toy", "--no-wait", "--json")
-    return id_of(run(*words).json)
+    text = SCORES.replace("m,n", f"{name}1,{name}2")
+    return id_of(run(*submit_words(folder, text=text, name=name), "--no-wait").json)
+
+
+def state_of(folder: Path, submission_id: str) -> State:
+    return Ledger(folder_store(folder / "store")).status(submission_id).state
 
 
 def asked(
@@ -108,24 +106,15 @@ def beside(what: Callable[[], None]) -> Iterator[None]:
 def test_one_submission_is_worked_on_alone(run: Run, worker: Run, tmp_path: Path) -> None:
     first, second = waiting(run, tmp_path, "s"), waiting(run, tmp_path, "t")
     assert worker("--submission", second).code == 0
-    ledger = Ledger(folder_store(tmp_path / "store"))
-    assert ledger.status(first).state is State.QUEUED
-    assert ledger.status(second).state is State.PUBLISHED
+    states = [state_of(tmp_path, one) for one in (first, second)]
+    assert states == [State.QUEUED, State.PUBLISHED]
     again = worker("--submission", second)
-    assert again.code == 0
-    assert "published already" in again.err
+    assert again.code == 0 and "already" in again.err
+    told = run("worker", "--role", "score", "--submission", first, "--isolation", "none")
+    assert told.code == 3 and "not_claimed" in told.err
 
 
-def test_one_submission_that_this_worker_may_not_have_is_told(
-    run: Run, worker: Run, tmp_path: Path
-) -> None:
-    only = waiting(run, tmp_path)
-    told = run("worker", "--role", "score", "--submission", only, "--isolation", "none")
-    assert told.code == 3
-    assert "not_claimed" in told.err
-
-
-def test_lines_are_json_and_a_submission_has_a_file_of_its_own(
+def test_lines_are_json_and_in_a_file_for_a_submission(
     run: Run, worker: Run, tmp_path: Path
 ) -> None:
     only = waiting(run, tmp_path)
@@ -138,58 +127,56 @@ def test_lines_are_json_and_a_submission_has_a_file_of_its_own(
     assert not (tmp_path / "store" / "scratch").exists()
 
 
+@pytest.mark.slow
+def test_a_worker_that_starts_marks_what_no_submission_needs(run: Run, tmp_path: Path) -> None:
+    sent(run, tmp_path)
+    private = folder_store(tmp_path / "store").private
+    transact(private, lambda: {"uploads/left.csv": b"x"}, "of a request that crashed")
+    assert run("worker", "--once").code == 0
+    assert set(read_marks(private)) == {"uploads/left.csv"}
+
+
 def test_a_worker_answers_probes_until_it_is_told_to_end(worker: Run, tmp_path: Path) -> None:
     port = free_port()
     seen: dict[str, Any] = {}
 
     def probe() -> None:
         status, body = until(lambda: (a := asked(port, "GET", "/health"))[0] and a)
-        seen["health"] = status, json.loads(body)
+        seen["health"] = status, [w["alive"] for w in json.loads(body)["workers"]]
         seen["metrics"] = asked(port, "GET", "/metrics")[1]
         seen["webhook"] = asked(port, "POST", "/webhook", b"{}")[0]
 
     with beside(probe):
         told = worker("--health-port", port, "--poll", 300)
-    assert told.code == 0
-    assert "Stopped." in told.err
-    status, health = seen["health"]
-    assert status == 200
-    assert [w["alive"] for w in health["workers"]] == [True]
+    assert told.code == 0 and "Stopped." in told.err
+    assert (seen["health"], seen["webhook"]) == ((200, [True]), 404)
     assert b"assay_workers_alive 1.0" in seen["metrics"]
-    assert seen["webhook"] == 404
     assert asked(port, "GET", "/health") == (0, b"")
 
 
-def test_a_port_that_is_taken_is_told_before_anything_is_claimed(
-    run: Run, worker: Run, tmp_path: Path
-) -> None:
+def test_a_taken_port_is_told_before_a_claim(run: Run, worker: Run, tmp_path: Path) -> None:
     only = waiting(run, tmp_path)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         told = worker("--once", "--health-port", taken.getsockname()[1])
-    assert told.code == 1
-    assert "port_unavailable" in told.err
-    assert Ledger(folder_store(tmp_path / "store")).status(only).state is State.QUEUED
+    assert told.code == 1 and "port_unavailable" in told.err
+    assert state_of(tmp_path, only) is State.QUEUED
 
 
 def test_a_webhook_wakes_a_worker_that_would_look_in_an_hour(
-    worker: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    hub: HubServer, worker: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ASSAY_WEBHOOK_SECRET", SECRET)
-    port = free_port()
-    live = MemoryLive()
+    port, live = free_port(), MemoryLive()
 
     def store_of(folder: Path) -> Store:
         # With a version that is believed for an hour, as long as nobody says that it changed.
         parts = parts_of(hub, folder, fresh_for_s=3600.0)
+        opened = folder_store(tmp_path / "clock")
         return Store(
-            parts.public,
-            parts.private,
-            live,
-            lambda: datetime.now(UTC),
-            look_anew=parts.forget_heads,
-        )
+            parts.public, parts.private, live, opened.clock, look_anew=parts.forget_heads
+        )  # fmt: skip
 
     def submit() -> None:
         until(lambda: asked(port, "GET", "/health")[0] == 200)
@@ -200,12 +187,9 @@ def test_a_webhook_wakes_a_worker_that_would_look_in_an_hour(
         ada = Account(origin=Origin.HUB, name="ada")
         desk = SubmissionDesk(store, {"toy": Toy()}, None, lambda: Gate(True), store.clock)
         sent = desk.submit_scores(path, benchmark="toy", account=ada).status.submission
-        body = json.dumps(
-            {
-                "event": {"action": "update", "scope": "repo.content"},
-                "repo": {"type": "dataset", "name": f"{NAME}-requests"},
-            }
-        ).encode()
+        event = {"action": "update", "scope": "repo.content"}
+        told = {"event": event, "repo": {"type": "dataset", "name": f"{NAME}-requests"}}
+        body = json.dumps(told).encode()
         assert asked(port, "POST", "/webhook", body)[0] == 401
         assert asked(port, "POST", "/webhook", body, **{"X-Webhook-Secret": SECRET})[0] == 202
 
@@ -215,12 +199,10 @@ def test_a_webhook_wakes_a_worker_that_would_look_in_an_hour(
 
         until(published)
 
-    with running_hub() as hub:
-        created(hub, tmp_path / "maker")
-        monkeypatch.setattr(StoreName, "open", lambda _: store_of(tmp_path / "worker"))
-        monkeypatch.chdir(tmp_path)
-        with beside(submit):
-            told = worker("--store", HUB_STORE, "--health-port", port, "--poll", 3600)
+    created(hub, tmp_path / "maker")
+    monkeypatch.setattr(StoreName, "open", lambda _: store_of(tmp_path / "worker"))
+    with beside(submit):
+        told = worker("--store", HUB_STORE, "--health-port", port, "--poll", 3600)
     assert told.code == 0, told.err
     assert SECRET not in told.err
 
@@ -245,7 +227,7 @@ def test_a_worker_in_a_job_has_the_name_it_was_given() -> None:
     assert name_of_worker({}) != name_of_worker({})
 
 
-def test_how_many_are_claimed_at_once_can_be_chosen(
+def test_how_many_to_claim_is_chosen(
     worker: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[int] = []
@@ -261,35 +243,25 @@ def test_how_many_are_claimed_at_once_can_be_chosen(
     assert seen == [5]
 
 
-def test_jobs_need_an_image_and_a_store_they_can_reach(
-    worker: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_jobs_need_an_image_and_a_store_they_can_reach_and_are_not_run_here_too(
+    worker: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "no_job_image" in worker("--launcher", "jobs").err
+    assert "no_job_image" in worker(*JOBS[:2]).err
     monkeypatch.setenv("ASSAY_JOB_TOKEN", "hf_of_the_jobs_alone")
-    told = worker("--launcher", "jobs", "--job-image", "image")
-    assert (told.code, "store_out_of_reach" in told.err) == (1, True)
+    told = worker(*JOBS)
+    assert told.code == 1 and "store_out_of_reach" in told.err
+    assert "wrong_launcher" in worker("--store", HUB_STORE, *JOBS, "--submission", "x").err
 
 
 def test_a_launcher_judges_what_came_back_and_ends_where_nothing_waits(
-    run: Run, worker: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    hub: HubServer, run: Run, worker: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ASSAY_JOB_TOKEN", "hf_of_the_jobs_alone")
     waits = waiting(run, tmp_path)
     opened = folder_store(tmp_path / "store")
     monkeypatch.setattr(StoreName, "open", lambda _: opened)
-    monkeypatch.chdir(tmp_path)
-    with running_hub() as hub:
-        api = HfApi(endpoint=hub.endpoint, token=hub.token)
-        monkeypatch.setattr("evaluator.launching.hub_jobs.HfApi", lambda: api)
-        words = ("--store", HUB_STORE, "--launcher", "jobs", "--job-image", "image", "--once")
-        told = run("worker", *words)
+    api = HfApi(endpoint=hub.endpoint, token=hub.token)
+    monkeypatch.setattr("evaluator.launching.hub_jobs.HfApi", lambda: api)
+    told = run("worker", "--store", HUB_STORE, *JOBS, "--once")
     assert told.code == 0, told.err
-    assert Ledger(opened).status(waits).state is State.PUBLISHED
-
-
-def test_one_submission_is_not_both_run_here_and_in_a_job(
-    worker: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ASSAY_JOB_TOKEN", "hf_of_the_jobs_alone")
-    words = ("--store", HUB_STORE, "--launcher", "jobs", "--job-image", "i", "--submission", "x")
-    assert "wrong_launcher" in worker(*words).err
+    assert state_of(tmp_path, waits) is State.PUBLISHED

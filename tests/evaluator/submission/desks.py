@@ -1,0 +1,56 @@
+"""What happens at a desk, shared by the tests of what it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from benchmarks.errors import SubmitterError
+from leaderboard.governance.acts import Acts
+from leaderboard.ledger.ledger import Ledger
+from leaderboard.records import Event
+from leaderboard.states import State
+from tests.benchmarks.toy import Toy
+from tests.evaluator.rig import MODULE, Files, Rig
+
+SCORES = "pair_id,score\na,1\nb,2\nc,3\n"
+
+
+def module(name: str = "grey", version: str = "1", more: bytes = b"") -> Files:
+    manifest = f'name = "{name}"\nversion = "{version}"'.encode()
+    return {**MODULE, "assay.toml": manifest, "more.py": more}
+
+
+@contextmanager
+def refusing(code: str) -> Iterator[pytest.ExceptionInfo[SubmitterError]]:
+    with pytest.raises(SubmitterError) as caught:
+        yield caught
+    assert caught.value.code == code, caught.value
+
+
+def acts(rig: Rig) -> Acts:
+    return Acts(rig.store, {"toy": Toy.card}, rig.clock)
+
+
+def events(rig: Rig, *states: State) -> list[Event]:
+    facts = {"at": rig.clock(), "by": "w", "reason": "It was wrong.", "fault": "platform"}
+    return [Event.model_validate({**facts, "state": state}) for state in states]
+
+
+def happen(rig: Rig, submission_id: str, *states: State) -> None:
+    Ledger(rig.store).append(submission_id, events(rig, *states))
+
+
+def overtaken(rig: Rig, act: Callable[[], object]) -> None:
+    """Let something happen between the checks and the commit of the next request."""
+    repository = rig.store.public
+    commit = repository.commit
+
+    def late(*args: object, **named: object) -> str:
+        repository.commit = commit  # type: ignore[method-assign]
+        act()
+        return commit(*args, **named)  # type: ignore[arg-type]
+
+    repository.commit = late  # type: ignore[method-assign]
