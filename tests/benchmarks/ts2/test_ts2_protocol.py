@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 
 import numpy as np
@@ -98,22 +98,16 @@ def test_measures_of_one_graph(
     assert {key: found[key] for key in expected} == pytest.approx(expected, nan_ok=True)
 
 
-def test_an_image_without_score_counts_as_if_it_were_not_in_the_graph() -> None:
+def test_an_image_without_score_is_as_if_it_were_not_there_for_this_metric_alone() -> None:
     labels = ["0", "0", "1a", "1b", "1b", "2"]
-    scores = [5.0, 4.0, 3.0, NAN, 4.5, 1.0]
-    kept = [i for i, score in enumerate(scores) if not math.isnan(score)]
-    without = values_of([labels[i] for i in kept], [scores[i] for i in kept])
-    assert values_of(labels, scores) == pytest.approx(without, abs=1e-15)
-
-
-def test_missing_scores_of_one_metric_do_not_touch_another() -> None:
-    labels, levels = ["0", "1a", "1b", "2"], np.array([0, 1, 1, 2])
-    complete = np.array([4.0, 3.0, 3.5, 1.0])
-    holed = np.where([False, True, False, False], NAN, complete)
-    both = Graph(levels, labels).measures(np.stack([holed, complete], axis=1))
+    complete = np.array([5.0, 4.0, 3.0, 2.0, 4.5, 1.0])
+    scored = np.arange(6) != 3
+    holed = np.where(scored, complete, NAN)
+    both = Graph(np.array([0, 0, 1, 1, 1, 2]), labels).measures(np.stack([holed, complete], axis=1))
+    without = values_of([labels[i] for i in np.flatnonzero(scored)], complete[scored].tolist())
+    whole = values_of(labels, complete.tolist())
     for key in KEYS:
-        assert both[key][1] == pytest.approx(values_of(labels, complete.tolist())[key])
-        assert both[key][0] == pytest.approx(values_of(labels, holed.tolist())[key])
+        assert both[key] == pytest.approx([without[key], whole[key]], abs=1e-15)
 
 
 TOY = {
@@ -145,7 +139,7 @@ def test_rows_are_plain_means_over_the_graphs_of_each_split_and_skill() -> None:
     assert rows["m", "hard", None, "delta", "equation"].value == pytest.approx(-1 / sigma)
     alone = rows["m", "hard", None, "rank", "paper"]
     assert (alone.value, math.isnan(alone.ci_low)) == (-1.0, True)
-    assert "no interval" in alone.note
+    assert alone.note
     assert rows_of(answers_of(TOY), {})[0].rows == ()
 
 
@@ -164,16 +158,16 @@ def test_graphs_the_paper_never_evaluates_count_in_the_equation_variant_only() -
     assert rows["m", "all", None, "rank", "equation"].n_clusters == 3
     hard = rows["m", "hard", None, "rank", "paper"]
     assert math.isnan(hard.value)
-    assert hard.n_clusters == 0
-    assert "none of these graphs" in hard.note
+    assert (hard.n_clusters, "these graphs" in hard.note) == (0, True)
 
 
 def test_a_metric_whose_lower_scores_are_better_is_turned_round() -> None:
-    negated = [-score for score in TOY_SCORES]
-    _, rows = rows_of(answers_of(TOY), {"up": TOY_SCORES, "down": negated}, directions={"down": -1})
-    for (metric, *rest), row in rows.items():
-        if metric == "up":
-            assert row.value == rows[("down", *rest)].value
+    answers, negated = answers_of(TOY), [-score for score in TOY_SCORES]
+    rows, turned = (
+        [row.value for row in rows_of(answers, {"m": scores}, directions={"m": sign})[0].rows]
+        for scores, sign in ((TOY_SCORES, 1), (negated, -1))
+    )
+    assert rows == turned
 
 
 def test_rows_count_items_graphs_and_missing_scores() -> None:
@@ -181,24 +175,20 @@ def test_rows_count_items_graphs_and_missing_scores() -> None:
     _, rows = rows_of(answers_of(TOY), {"m": scores})
     row = rows["m", "all", None, "rank", "paper"]
     assert (row.n_items, row.n_clusters, row.n_missing) == (4, 2, 3)
-    assert row.note == "1 of 3 graphs left out for want of scores."
+    assert row.note.startswith("1 of 3")
 
 
-def test_a_metric_without_scores_has_undefined_rows_that_say_so() -> None:
-    measured, rows = rows_of(answers_of(TOY), {"m": [NAN] * 7, "n": TOY_SCORES})
+def test_a_metric_without_scores_or_with_equal_ones_has_undefined_rows_that_say_so() -> None:
+    measured, rows = rows_of(answers_of(TOY), {"m": [NAN] * 7, "flat": [0.1] * 7})
     for key, row in rows.items():
         if key[0] == "m":
-            assert math.isnan(row.value)
-            assert math.isnan(row.ci_low)
-            assert row.note == "Undefined: the metric gave no score here."
-    assert all(measured.rows[int(index)].metric == "n" for index in measured.clusters["row"])
-
-
-def test_delta_of_constant_scores_is_undefined_and_says_so() -> None:
-    _, rows = rows_of(answers_of(TOY), {"m": [0.1] * 7})
-    assert math.isnan(rows["m", "all", None, "delta", "paper"].value)
-    assert "too few different scores" in rows["m", "all", None, "delta", "paper"].note
-    assert rows["m", "all", None, "rank", "paper"].value == 0.0
+            assert np.isnan([row.value, row.ci_low]).all()
+            assert row.note.startswith("Undefined")
+    assert not any(measured.rows[int(i)].metric == "m" for i in measured.clusters["row"])
+    flat = rows["flat", "all", None, "delta", "paper"]
+    assert math.isnan(flat.value)
+    assert "few different" in flat.note
+    assert rows["flat", "all", None, "rank", "paper"].value == 0.0
 
 
 def test_resamples_are_means_over_the_drawn_graphs_with_sigma_held_fixed() -> None:
@@ -230,54 +220,32 @@ def test_every_graph_agrees_with_a_walk_by_walk_evaluation(missing: float) -> No
             np.testing.assert_allclose(found.values[key][:, column], expected[key], atol=1e-12)
 
 
-LABELS = st.lists(
-    st.sampled_from(["0a", "0b", "1a", "1b", "2a", "2b", "3a"]), min_size=2, max_size=12
-)
-
-
-@st.composite
-def scored_graphs(draw: st.DrawFn) -> tuple[list[str], list[float]]:
-    labels = draw(LABELS)
-    scores = draw(
-        st.lists(st.integers(-4, 4).map(float), min_size=len(labels), max_size=len(labels))
-    )
-    return labels, scores
-
-
-def approx_equal(left: float, right: float) -> bool:
-    return left == pytest.approx(right, abs=1e-12, nan_ok=True)
+NODES = st.tuples(st.sampled_from(["0a", "0b", "1a", "1b", "2a", "2b", "3a"]), st.integers(-4, 4).map(float))
 
 
 @settings(deadline=None)
-@given(scored_graphs())
-def test_transforms_of_scores_and_ranges_of_values(graph: tuple[list[str], list[float]]) -> None:
-    labels, scores = graph
+@given(st.lists(NODES, min_size=2, max_size=12), st.randoms(use_true_random=False))
+def test_transforms_of_scores_order_of_images_and_ranges_of_values(
+    graph: list[tuple[str, float]], random: Random
+) -> None:
+    labels, scores = zip(*graph, strict=True)
     before = values_of(labels, scores)
-    risen, negated = (
-        values_of(labels, moved) for moved in ([math.exp(s) for s in scores], [-s for s in scores])
-    )
-    for key in KEYS:
-        assert key[0] == "delta" or approx_equal(before[key], risen[key])
-    for key in (RANK, MIDRANK, DELTA):
-        assert approx_equal(before[key], -negated[key])
-    for key in SEPS:
-        assert approx_equal(before[key], negated[key])
+    shuffled = values_of(*zip(*random.sample(graph, len(graph)), strict=True))  # type: ignore[arg-type]
+    risen = values_of(labels, [math.exp(s) for s in scores])
+    negated = values_of(labels, [-s for s in scores])
+
+    def equal(after: dict[MeasureKey, float], keys: Iterable[MeasureKey], sign: int = 1) -> None:
+        for key in keys:
+            assert sign * after[key] == pytest.approx(before[key], abs=1e-12, nan_ok=True), key
+
+    equal(shuffled, KEYS)
+    equal(risen, [key for key in KEYS if key[0] != "delta"])
+    equal(negated, (RANK, MIDRANK, DELTA), -1)
+    equal(negated, SEPS)
     for (name, _), value in before.items():
         info = MEASURES[name]
         assert info.low is None or value >= info.low - 1e-12
         assert info.high is None or value <= info.high + 1e-12
-
-
-@settings(deadline=None)
-@given(scored_graphs(), st.randoms(use_true_random=False))
-def test_the_order_of_the_images_does_not_matter(
-    graph: tuple[list[str], list[float]], random: Random
-) -> None:
-    order = list(range(len(graph[0])))
-    random.shuffle(order)
-    before = values_of(*graph)
-    after = values_of([graph[0][i] for i in order], [graph[1][i] for i in order])
-    assert all(approx_equal(before[key], after[key]) for key in KEYS)
 
 
 def test_images_and_graphs_are_counted_in_all_and_by_split() -> None:
@@ -286,13 +254,9 @@ def test_images_and_graphs_are_counted_in_all_and_by_split() -> None:
          "3": ("synth", "", ["0", "1", "1"])}
     )  # fmt: skip
     assert answers.counts() == {
-        "images": 8,
-        "graphs": 3,
-        "synth: graphs": 2,
-        "synth: images": 5,
-        "real: graphs": 1,
-        "real: images": 3,
-    }
+        "images": 8, "graphs": 3, "synth: graphs": 2, "synth: images": 5,
+        "real: graphs": 1, "real: images": 3,
+    }  # fmt: skip
 
 
 def test_each_cell_slides_one_row_down_over_sigma_and_the_cells_above() -> None:
@@ -307,17 +271,8 @@ def test_each_cell_slides_one_row_down_over_sigma_and_the_cells_above() -> None:
 
 
 def test_the_columns_of_the_two_llmscores_change_places() -> None:
-    one, two, three = (np.full(164, value) for value in (1.0, 2.0, 3.0))
-    cells = printed_deltas(
-        {"llmscore_ec": one, "llmscore_over": two, "clipscore": three},
-        {"llmscore_ec": -1.0, "llmscore_over": -1.0, "clipscore": 1.0},
-    )
-    assert [cells[name]["all"] for name in ("llmscore_ec", "llmscore_over", "clipscore")] == [
-        -2.0,
-        -1.0,
-        3.0,
-    ]
-
-
-def test_one_llmscore_alone_has_no_printed_cells() -> None:
+    names = ("llmscore_ec", "llmscore_over", "clipscore")
+    deltas = {name: np.full(164, value) for name, value in zip(names, (1.0, 2.0, 3.0), strict=True)}
+    cells = printed_deltas(deltas, dict(zip(names, (-1.0, -1.0, 1.0), strict=True)))
+    assert [cells[name]["all"] for name in names] == [-2.0, -1.0, 3.0]
     assert printed_deltas({"llmscore_ec": np.ones(164)}, {"llmscore_ec": -1.0}) == {}
