@@ -25,14 +25,6 @@ b,dog,3,yes,yes,1
 """
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "questions.csv").write_text(QUESTIONS)
-    (tmp_path / "answers.csv").write_text(ANSWERS)
-    (tmp_path / "pairs.csv").write_text("pair_id,text_id\nb,dog\na,dog\nc,cat\n")
-    return tmp_path
-
-
 class Accumulation(Command):
     """The command with the files of the folder."""
 
@@ -43,174 +35,130 @@ class Accumulation(Command):
 
 @pytest.fixture
 def call(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Accumulation:
-    monkeypatch.chdir(folder)
+    Path(tmp_path / "questions.csv").write_text(QUESTIONS)
+    Path(tmp_path / "answers.csv").write_text(ANSWERS)
+    Path(tmp_path / "pairs.csv").write_text("pair_id,text_id\nb,dog\na,dog\nc,cat\n")
+    monkeypatch.chdir(tmp_path)
     return Accumulation(main, monkeypatch, capsys)
 
 
-def scores(folder: Path) -> dict[str, float]:
-    table = pd.read_csv(folder / "scores.csv")
+def change(file: str, *replaced: str) -> None:
+    content = Path(file).read_text()
+    assert replaced[0] in content
+    Path(file).write_text(content.replace(*replaced, 1))  # type: ignore[arg-type]
+
+
+def scores() -> dict[str, float]:
+    table = pd.read_csv("scores.csv")
     assert list(table.columns) == ["pair_id", "score"]
     return dict(zip(table["pair_id"], table["score"], strict=True))
 
 
 @pytest.mark.parametrize(
-    ("options", "expected"),
+    ("options", "a", "b"),
     [
-        ((), {"a": 1 / 3, "b": 1 / 3}),  # only exactly yes; direct parents
-        (("--correct", "contains_yes"), {"a": 1 / 3, "b": 1.0}),
-        (("--correct", "given"), {"a": 1 / 3, "b": 1.0}),
-        (("--correct", "tifa"), {"a": 1 / 3, "b": 1 / 3}),
+        ("dsg", 1 / 3, 1 / 3),  # only exactly yes; direct parents
+        ("dsg --correct=contains_yes", 1 / 3, 1.0),
+        ("dsg --correct=given", 1 / 3, 1.0),
+        ("dsg --correct=tifa", 1 / 3, 1 / 3),
+        ("mean", 2 / 3, 2 / 3),  # tifa unless said otherwise
+        ("recursive --parents=dsg", 0.0, 1.0),
     ],
 )
-def test_dsg(
-    call: Accumulation,
-    folder: Path,
-    options: tuple[str, ...],
-    expected: dict[str, float],
+def test_each_rule_with_what_counts_as_correct(
+    call: Accumulation, options: str, a: float, b: float
 ) -> None:
-    assert call("--rule", "dsg", *options) == 0
-    assert scores(folder) == pytest.approx(expected)
-
-
-def test_mean_is_tifa_unless_said_otherwise_and_needs_no_parents(
-    call: Accumulation, folder: Path
-) -> None:
-    table = pd.read_csv(folder / "questions.csv", dtype=str).drop(columns="parents")
-    table.to_csv(folder / "questions.csv", index=False)
-    assert call("--rule", "mean") == 0
-    assert scores(folder) == pytest.approx({"a": 2 / 3, "b": 2 / 3})
-
-
-def test_recursive_reads_the_notation_it_is_told(call: Accumulation, folder: Path) -> None:
-    assert call("--rule", "recursive", "--parents", "dsg") == 0
-    assert scores(folder) == pytest.approx({"a": 0.0, "b": 1.0})
+    if options == "mean":  # needs no parents
+        table = pd.read_csv("questions.csv", dtype=str).drop(columns="parents")
+        table.to_csv("questions.csv", index=False)
+    assert call("--rule", *options.split()) == 0
+    assert scores() == pytest.approx({"a": a, "b": b})
 
 
 def test_pairs_give_the_order_the_prompts_and_the_images_without_answers(
     call: Accumulation,
-    folder: Path,
 ) -> None:
-    table = pd.read_csv(folder / "answers.csv", dtype=str).drop(columns="text_id")
-    table.to_csv(folder / "answers.csv", index=False)
+    table = pd.read_csv("answers.csv", dtype=str).drop(columns="text_id")
+    table.to_csv("answers.csv", index=False)
     assert call("--rule", "dsg", "--pairs", "pairs.csv") == 0
-    assert list(scores(folder).items()) == [
-        ("b", pytest.approx(1 / 3)),
-        ("a", pytest.approx(1 / 3)),
-        ("c", 0.0),
-    ]
-    assert "3 images, 6 answers, 4 of them correct. Images without answers: 1." in (call.err)
+    assert list(scores()) == ["b", "a", "c"]
+    assert list(scores().values()) == pytest.approx([1 / 3, 1 / 3, 0.0])
+    for told in ("3 images", "6 answers", "4 of them", "without answers: 1"):
+        assert told in call.err
+    options = ("--pairs", "pairs.csv", "--unanswered", "empty", "--force")
+    assert call("--rule", "dsg", *options) == 0
+    assert Path("scores.csv").read_text().splitlines()[-1] == "c,"
 
 
-def test_an_image_without_answers_may_stay_empty(call: Accumulation, folder: Path) -> None:
-    options = ("--rule", "dsg", "--pairs", "pairs.csv", "--unanswered", "empty")
-    assert call(*options) == 0
-    assert (folder / "scores.csv").read_text().splitlines()[-1] == "c,"
-
-
-def test_prompts_whose_parents_cannot_be_read_are_named(
-    call: Accumulation,
-    folder: Path,
-) -> None:
-    (folder / "questions.csv").write_text(QUESTIONS.replace("dog,2,1,", 'dog,2,"1, a dog",'))
-    assert call("--rule", "dsg") == 0
-    assert scores(folder) == pytest.approx({"a": 2 / 3, "b": 2 / 3})
-    assert "cannot be read use no parents: dog" in call.err
-    assert call("--rule", "dsg", "--unparsable", "repair", "--force") == 0
-    assert scores(folder) == pytest.approx({"a": 1 / 3, "b": 1 / 3})
-    assert "are repaired: dog" in call.err
+def test_prompts_whose_parents_cannot_be_read_are_named(call: Accumulation) -> None:
+    change("questions.csv", "dog,2,1,", 'dog,2,"1, a dog",')
+    for options, score in (((), 2 / 3), (("--unparsable", "repair"), 1 / 3)):
+        assert call("--rule", "dsg", "--force", *options) == 0
+        assert scores() == pytest.approx({"a": score, "b": score})
+        assert ": dog" in call.err
     assert call("--rule", "dsg", "--unparsable", "refuse", "--force") == 1
-    assert "bad_parents" in call.err
+    assert "[bad_parents]" in call.err
 
 
 @pytest.mark.parametrize(
-    ("file", "change", "says"),
+    ("file", "before", "after", "code", "says"),
     [
-        ("answers.csv", ("text_id", "prompt"), "[missing_columns]: answers.csv has no column"),
-        ("answers.csv", ("answer,", "reply,"), "has no column answer"),
-        ("questions.csv", ("parents", "above"), "questions.csv has no column parents"),
-        ("answers.csv", ("a,dog,2", "a,dog,9"), "[unknown_questions]: answers.csv"),
-        ("answers.csv", ("a,dog,2", "a,cat,2"), "[several_prompts]: answers.csv"),
-        ("answers.csv", ("a,dog,2", "a,dog,1"), "[duplicate_answers]: answers.csv"),
-        ("questions.csv", ("dog,2,1", "dog,2,8"), "[unknown_parents]: questions.csv"),
-        ("answers.csv", (ANSWERS, ""), "[unreadable_file]: answers.csv"),
+        ("answers.csv", "text_id", "prompt", "missing_columns", "text_id"),
+        ("answers.csv", "answer,", "reply,", "missing_columns", "column answer"),
+        ("questions.csv", "parents", "above", "missing_columns", "column parents"),
+        ("answers.csv", "a,dog,2", "a,dog,9", "unknown_questions", ""),
+        ("answers.csv", "a,dog,2", "a,cat,2", "several_prompts", ""),
+        ("answers.csv", "a,dog,2", "a,dog,1", "duplicate_answers", ""),
+        ("questions.csv", "dog,2,1", "dog,2,8", "unknown_parents", ""),
+        ("questions.csv", "dog,1,0", "dog,1,3", "cyclic_questions", ""),
+        ("answers.csv", ANSWERS, "", "unreadable_file", ""),
     ],
 )
 def test_wrong_files_end_with_one_message_and_code_1(
-    call: Accumulation,
-    folder: Path,
-    *,
-    file: str,
-    change: tuple[str, str],
-    says: str,
+    call: Accumulation, *, file: str, before: str, after: str, code: str, says: str
 ) -> None:
-    content = (folder / file).read_text()
-    assert change[0] in content
-    (folder / file).write_text(content.replace(*change, 1))
+    change(file, before, after)
+    assert call("--rule", "recursive", "--parents", "dsg", "--correct", "contains_yes") == 1
+    assert f"[{code}]: {'' if code == 'cyclic_questions' else file}" in call.err
+    assert says in call.err
+    assert "Traceback" not in call.err
+    assert not Path("scores.csv").exists()
+
+
+def test_an_absent_file_and_a_place_that_cannot_be_written_end_with_code_1(
+    call: Accumulation,
+) -> None:
+    Path("scores.csv").mkdir()
     assert call("--rule", "dsg") == 1
-    error = call.err
-    assert says in error
-    assert "Traceback" not in error
-    assert not (folder / "scores.csv").exists()
-
-
-def test_a_circle_of_questions_ends_with_code_1(
-    call: Accumulation,
-    folder: Path,
-) -> None:
-    (folder / "questions.csv").write_text(QUESTIONS.replace("dog,1,0", "dog,1,3"))
-    assert call("--rule", "recursive", "--parents", "dsg") == 1
-    assert "cyclic_questions" in call.err
-
-
-def test_a_file_that_is_not_there_is_named(
-    call: Accumulation,
-    folder: Path,
-) -> None:
-    (folder / "answers.csv").unlink()
+    assert "[cannot_write]" in call.err
+    Path("answers.csv").unlink()
+    Path("scores.csv").rmdir()
     assert call("--rule", "dsg") == 1
-    assert "There is no file answers.csv" in call.err
+    assert "answers.csv" in call.err
 
 
-def test_scores_that_cannot_be_written_end_with_code_1(
-    call: Accumulation,
-    folder: Path,
-) -> None:
-    (folder / "scores.csv").mkdir()
+def test_a_file_that_is_there_is_replaced_only_when_told(call: Accumulation) -> None:
+    Path("scores.csv").write_text("mine")
     assert call("--rule", "dsg") == 1
-    assert "cannot_write" in call.err
-
-
-def test_a_file_that_is_there_is_replaced_only_when_told(
-    call: Accumulation,
-    folder: Path,
-) -> None:
-    (folder / "scores.csv").write_text("mine")
-    assert call("--rule", "dsg") == 1
-    assert "[file_exists]: scores.csv exists. Replace it with --force." in call.err
-    assert (folder / "scores.csv").read_text() == "mine"
+    assert "[file_exists]: scores.csv" in call.err
+    assert "--force" in call.err
+    assert Path("scores.csv").read_text() == "mine"
     assert call("--rule", "dsg", "--force") == 0
-    assert set(scores(folder)) == {"a", "b"}
+    assert set(scores()) == {"a", "b"}
 
 
 @pytest.mark.parametrize("given", ["answers.csv", "questions.csv", "pairs.csv"])
-def test_an_input_is_never_replaced(
-    call: Accumulation,
-    folder: Path,
-    given: str,
-) -> None:
-    before = (folder / given).read_bytes()
-    (folder / "link.csv").symlink_to(folder / given)
-    for out in (given, f"../{folder.name}/{given}", "link.csv"):
-        options = ("--rule", "dsg", "--pairs", "pairs.csv", "--force", "--out", out)
-        assert call(*options) == 1
+def test_an_input_is_never_replaced(call: Accumulation, tmp_path: Path, given: str) -> None:
+    before = Path(given).read_bytes()
+    Path("link.csv").symlink_to(given)
+    for out in (given, f"../{tmp_path.name}/{given}", "link.csv"):
+        assert call("--rule", "dsg", "--pairs", "pairs.csv", "--force", "--out", out) == 1
         assert "[output_is_input]" in call.err
-    assert (folder / given).read_bytes() == before
+    assert Path(given).read_bytes() == before
 
 
 @pytest.mark.parametrize("options", [(), ("--rule", "median"), ("--rule", "dsg", "--nonsense")])
-def test_wrong_usage_ends_with_code_2(
-    call: Accumulation, folder: Path, options: tuple[str, ...]
-) -> None:
+def test_wrong_usage_ends_with_code_2(call: Accumulation, options: tuple[str, ...]) -> None:
     assert call(*options) == 2
