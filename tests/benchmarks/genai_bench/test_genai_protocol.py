@@ -14,7 +14,7 @@ from scipy import stats
 
 from benchmarks.genai_bench.load import GenAiAnswers
 from benchmarks.genai_bench.protocol import measure
-from benchmarks.rows import Measured
+from benchmarks.rows import ONE_CLUSTER, Measured
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.pairwise_accuracy import (
     accuracy_ignoring_ties,
@@ -67,21 +67,22 @@ def noisy(answers: GenAiAnswers) -> FloatArray:
     return noise
 
 
-@pytest.mark.parametrize("skill", [None, "basic", "advanced"])
-def test_all_images_of_the_chosen_prompts_are_in_one_pool(skill: str | None) -> None:
+def test_all_images_of_the_chosen_prompts_are_in_one_pool() -> None:
     answers = made_up()
     scores = noisy(answers)
     found = run(answers, scores)
-    prompts = answers.skills[skill] if skill else frozenset(answers.clusters)
-    inside = answers.images["prompt_id"].isin(prompts).to_numpy()
-    x, y = scores[inside], answers.labels[inside]
-    best = tie_calibrated(x, y)
-    for (name, variant), estimate in ESTIMATES.items():
-        row = row_of(found, measure=name, variant=variant, skill=skill)
-        assert row.value == pytest.approx(estimate(x, y, best.threshold), abs=1e-12)
-        assert (row.n_items, row.n_clusters, row.n_missing) == (x.size, len(prompts), 0)
-    calibrated = row_of(found, measure="pairwise_accuracy", skill=skill)
-    assert calibrated.note.startswith(f"scores tied up to a difference of {best.threshold:.6g}")
+    for skill in (None, "basic", "advanced"):
+        prompts = answers.skills[skill] if skill else frozenset(answers.clusters)
+        inside = answers.images["prompt_id"].isin(prompts).to_numpy()
+        x, y = scores[inside], answers.labels[inside]
+        threshold = tie_calibrated(x, y).threshold
+        for (name, variant), estimate in ESTIMATES.items():
+            row = row_of(found, measure=name, variant=variant, skill=skill)
+            assert row.value == pytest.approx(estimate(x, y, threshold), abs=1e-12)
+            assert (row.n_items, row.n_clusters, row.n_missing) == (x.size, len(prompts), 0)
+        note = row_of(found, measure="pairwise_accuracy", skill=skill).note
+        assert f"difference of {threshold:.6g}" in note
+    assert {row.variant for row in found.rows} == {variant for _, variant in ESTIMATES}
 
 
 def test_intervals_come_from_repeating_whole_prompts_at_the_samples_threshold() -> None:
@@ -114,57 +115,57 @@ def test_images_without_a_score_are_left_out_and_counted() -> None:
     found = run(answers, scores)
     row = row_of(found, measure="pairwise_accuracy")
     assert (row.n_items, row.n_missing) == (18, 18)
-    assert "images left out for want of a score: 18" in row.note
+    assert "score: 18" in row.note
     assert row.value == tie_calibrated(scores[1::2], answers.labels[1::2]).accuracy
     assert math.isfinite(row.ci_low)
-
-
-def test_constant_scores_order_nothing() -> None:
-    answers = made_up()
-    found = run(answers, np.full(36, 2.0))
-    row = row_of(found, measure="pairwise_accuracy")
-    assert row.value == pairwise_accuracy(np.zeros(36), answers.labels)
-    assert "same score" in row.note
-    assert row_of(found, measure="pairwise_accuracy", variant="ignore_tie").value == 0.0
-    for name in ("krcc", "pearson", "srcc"):
-        assert math.isnan(row_of(found, measure=name).value)
-        assert "same score" in row_of(found, measure=name).note
-
-
-def test_ratings_that_are_all_equal_leave_ties_only() -> None:
-    answers = made_up()
-    level = replace(answers, ratings=np.full((36, 3), 4.0))
-    found = run(level, np.arange(36.0))
-    assert (
-        row_of(found, measure="pairwise_accuracy").value == 1.0
-    )  # one wide threshold ties everything
-    assert row_of(found, measure="pairwise_accuracy", variant="no_calibration").value == 0.0
-    for name, variant in (("pairwise_accuracy", "ignore_tie"), ("krcc", "paper")):
-        assert math.isnan(row_of(found, measure=name, variant=variant).value)
-        assert "same rating" in row_of(found, measure=name, variant=variant).note
-
-
-def test_without_any_score_every_row_says_why_it_is_empty() -> None:
-    found = run(made_up(), np.full(36, math.nan))
-    assert found.rows
-    for row in found.rows:
+    check_pools(found)
+    for row in run(answers, np.full(36, math.nan)).rows:
         assert math.isnan(row.value)
         assert "fewer than" in row.note
 
 
+WITHOUT_TIES = [("pairwise_accuracy", "ignore_tie"), ("krcc", "paper")]
+CORRELATIONS = [(name, "paper") for name in ("krcc", "pearson", "srcc")]
+
+
+@pytest.mark.parametrize(
+    ("level", "said", "undefined", "accuracies"),
+    [  # Constant scores order nothing; of equal ratings one wide threshold ties everything.
+        ("scores", "same score", CORRELATIONS, {"ignore_tie": 0.0}),
+        ("ratings", "same rating", WITHOUT_TIES, {"paper": 1.0, "no_calibration": 0.0}),
+    ],
+)
+def test_equal_scores_or_ratings_leave_ties_only(
+    level: str, said: str, undefined: list[tuple[str, str]], accuracies: dict[str, float]
+) -> None:
+    answers, scores = made_up(), np.full(36, 2.0)
+    if level == "ratings":
+        answers, scores = replace(answers, ratings=np.full((36, 3), 4.0)), np.arange(36.0)
+    found = run(answers, scores)
+    check_pools(found)
+    for name, variant in undefined:
+        row = row_of(found, measure=name, variant=variant)
+        assert math.isnan(row.value)
+        assert said in row.note
+    for variant, value in accuracies.items():
+        assert row_of(found, measure="pairwise_accuracy", variant=variant).value == value
+    calibrated = row_of(found, measure="pairwise_accuracy")
+    assert calibrated.value == pairwise_accuracy(np.zeros(36), answers.labels)
+    assert ("same score" in calibrated.note) == (level == "scores")
+
+
 def test_one_prompt_has_values_and_no_interval() -> None:
     answers = made_up(n_prompts=1, n_models=6)
-    found = run(answers, np.array([1.0, 2.0, 2.0, 4.0, 3.0, 0.0]))
-    row = row_of(found, measure="pairwise_accuracy")
+    row = row_of(
+        run(answers, np.array([1.0, 2.0, 2.0, 4.0, 3.0, 0.0])), measure="pairwise_accuracy"
+    )
     assert (row.n_items, row.n_clusters) == (6, 1)
-    assert math.isfinite(row.value)
-    assert math.isnan(row.ci_low)
-    assert "one cluster only" in row.note
+    assert (math.isfinite(row.value), math.isnan(row.ci_low)) == (True, True)
+    assert ONE_CLUSTER in row.note
 
 
 def test_ratings_outside_the_scale_make_a_second_set_of_overall_rows() -> None:
     answers = made_up()
-    assert all(row.variant != "cleaned" for row in run(answers, noisy(answers)).rows)
     answers.ratings[4, 1] = 41.0
     answers.ratings[7] = [0.0, 33.0, 9.0]
     scores = noisy(answers)
@@ -176,10 +177,3 @@ def test_ratings_outside_the_scale_make_a_second_set_of_overall_rows() -> None:
     assert (row.n_items, row.n_missing) == (35, 0)
     cleaned = {r.measure for r in found.rows if r.variant == "cleaned"}
     assert cleaned == {"pairwise_accuracy", "krcc", "pearson", "srcc"}
-
-
-def test_rows_of_correlations_have_the_pools_behind_them() -> None:
-    answers = made_up()
-    gaps = np.where(np.arange(len(answers.labels)) < 2, math.nan, noisy(answers))
-    check_pools(run(answers, gaps))
-    check_pools(run(answers, np.ones(len(answers.labels))))
