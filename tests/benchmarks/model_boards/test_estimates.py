@@ -1,4 +1,4 @@
-"""Means, intervals and tests of models on a slice."""
+"""Means, intervals and tests of models on a slice, and what several metrics say together."""
 
 from __future__ import annotations
 
@@ -6,13 +6,28 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 from scipy import stats
 
-from benchmarks.model_boards.estimates import Tests, compared, estimates, holm_over_metrics, joined
+from benchmarks.model_boards.estimates import (
+    Consensus,
+    Tests,
+    compared,
+    consensus,
+    estimates,
+    holm_over_metrics,
+    joined,
+    ordering_record,
+    tiers_down,
+)
 from benchmarks.model_boards.rated_models import SliceScores
 from benchmarks.statistics.multiplicity import holm
 from benchmarks.statistics.paired import t_statistics
 from benchmarks.statistics.resampling import ResamplingPlan
+
+of_prompts = SliceScores.of_prompts
 
 
 def between(metrics: list[SliceScores]) -> Tests:
@@ -24,8 +39,9 @@ def counts_of(n: int, seed: int = 1, draws: int = 1000) -> np.ndarray:
     return ResamplingPlan(tuple(map(str, range(n))), seed, draws).counts
 
 
-def elements(rng: np.random.Generator, n: int, n_models: int) -> SliceScores:
+def elements(seed: int, n: int, n_models: int) -> SliceScores:
     """One to five elements a prompt; prompts with more of them are harder."""
+    rng = np.random.default_rng(seed)
     sizes = rng.integers(1, 6, n)
     prompts = np.repeat(np.arange(n), sizes)
     hard = 0.1 * rng.standard_normal(n) - 0.05 * sizes
@@ -36,7 +52,7 @@ def elements(rng: np.random.Generator, n: int, n_models: int) -> SliceScores:
 def test_values_of_prompts_are_taken_as_they_are() -> None:
     values = np.random.default_rng(1).uniform(size=(30, 4))
     values[3, 1] = np.nan
-    scores = SliceScores.of_prompts(values)
+    scores = of_prompts(values)
     assert scores.means == pytest.approx(np.nanmean(values, axis=0))
     np.testing.assert_array_equal(scores.by_prompt, values)
     counts = counts_of(30)
@@ -44,26 +60,17 @@ def test_values_of_prompts_are_taken_as_they_are() -> None:
     np.testing.assert_allclose(scores.resampled(counts)[1], expected)
 
 
-def test_elements_weigh_alike_whatever_prompt_they_are_of() -> None:
-    scores = SliceScores.of_elements(
-        np.array([[1.0], [1.0], [0.0], [np.nan]]), np.array([0, 0, 1, 1]), 3
-    )
-    assert scores.means == pytest.approx([2 / 3])
-    assert list(scores.n_prompts) == [2]
+def test_elements_weigh_alike_and_pseudo_values_average_to_their_ratio() -> None:
+    by_hand = np.array([[1.0], [1.0], [0.0], [np.nan]])
+    scores = SliceScores.of_elements(by_hand, np.array([0, 0, 1, 1]), 3)
+    assert (scores.means.item(), scores.n_prompts.item()) == (pytest.approx(2 / 3), 2)
     assert np.isnan(scores.by_prompt[2, 0])
-
-
-def test_pseudo_values_average_to_the_ratio() -> None:
-    scores = elements(np.random.default_rng(2), 80, 3)
-    np.testing.assert_allclose(np.nanmean(scores.by_prompt, axis=0), scores.means)
-
-
-def test_a_ratio_test_agrees_with_the_spread_of_its_resamples() -> None:
-    scores = elements(np.random.default_rng(3), 300, 2)
-    drawn = scores.resampled(counts_of(300, draws=4000))
-    difference = scores.by_prompt[:, 0] - scores.by_prompt[:, 1]
-    error = difference.std(ddof=1) / np.sqrt(300)
-    assert (drawn[0] - drawn[1]).std() == pytest.approx(error, rel=0.05)
+    many = elements(3, 300, 2)
+    np.testing.assert_allclose(np.nanmean(many.by_prompt, axis=0), many.means)
+    # A test of a ratio agrees with the spread of its resamples.
+    one, other = many.resampled(counts_of(300, draws=4000))
+    error = np.diff(many.by_prompt, axis=1).std(ddof=1) / np.sqrt(300)
+    assert (one - other).std() == pytest.approx(error, rel=0.05)
 
 
 @pytest.mark.parametrize("of_elements", [False, True])
@@ -73,28 +80,25 @@ def test_intervals_cover_the_true_mean_as_often_as_they_say(of_elements: bool) -
     covered = []
     for trial in range(60):
         if of_elements:
-            sizes = rng.integers(1, 5, n)
-            prompts = np.repeat(np.arange(n), sizes)
+            prompts = np.repeat(np.arange(n), rng.integers(1, 5, n))
             effect = 0.2 * rng.standard_normal((n, n_models))
             noise = 0.2 * rng.standard_normal((len(prompts), n_models))
             scores = SliceScores.of_elements(truth + effect[prompts] + noise, prompts, n)
         else:
-            scores = SliceScores.of_prompts(truth + rng.exponential(1.0, (n, n_models)) - 1.0)
+            scores = of_prompts(truth + rng.exponential(1.0, (n, n_models)) - 1.0)
         found = estimates(scores, counts_of(n, seed=trial, draws=500))
         covered.append((found.ci_low <= truth) & (truth <= found.ci_high))
     assert 0.90 < np.mean(covered) < 0.985
 
 
-def test_a_single_prompt_has_no_interval_and_no_score_no_mean() -> None:
-    scores = SliceScores.of_prompts(np.array([[0.5, np.nan]]))
+def test_a_single_prompt_has_no_interval_and_no_model_no_error() -> None:
+    scores = of_prompts(np.array([[0.5, np.nan]]))
     found = estimates(scores, counts_of(1))
-    assert np.isnan(found.ci_low).all() and np.isnan(found.means[1])
+    assert np.isnan([*found.ci_low, found.means[1]]).all()
     tests = between([scores])
-    assert np.isnan(tests.p).all() and not tests.relations().any()
-
-
-def test_no_model_and_no_metric_are_no_error() -> None:
-    nothing = SliceScores.of_prompts(np.empty((5, 0)))
+    assert np.isnan(tests.p).all()
+    assert not tests.relations().any()
+    nothing = of_prompts(np.empty((5, 0)))
     assert estimates(nothing, counts_of(5)).means.shape == (0,)
     assert between([nothing]).relations().shape == (1, 0, 0)
     assert between([]).relations().shape == (0, 0, 0)
@@ -103,12 +107,11 @@ def test_no_model_and_no_metric_are_no_error() -> None:
 def test_tests_are_paired_and_corrected_over_pairs_and_metrics() -> None:
     rng = np.random.default_rng(5)
     values = [rng.standard_normal((50, 3)) + 0.3 * np.arange(3) for _ in range(2)]
-    tests = between([SliceScores.of_prompts(one) for one in values])
+    tests = between([of_prompts(one) for one in values])
     pairs = [(0, 1), (0, 2), (1, 2)]
     plain = [stats.ttest_rel(one[:, a], one[:, b]).pvalue for one in values for a, b in pairs]
-    assert [tests.p[j, a, b] for j in range(2) for a, b in pairs] == pytest.approx(plain)
-    corrected = [tests.corrected[j, a, b] for j in range(2) for a, b in pairs]
-    assert corrected == pytest.approx(list(holm(plain)))
+    for found, expected in ((tests.p, plain), (tests.corrected, list(holm(plain)))):
+        assert [found[j, a, b] for j in range(2) for a, b in pairs] == pytest.approx(expected)
     assert (tests.relations() == -tests.relations().swapaxes(1, 2)).all()
     np.testing.assert_array_equal(tests.corrected, holm_over_metrics(tests.p))
 
@@ -117,9 +120,8 @@ def test_equal_models_are_told_apart_no_more_often_than_the_level() -> None:
     rng = np.random.default_rng(6)
     wrong = 0
     for _ in range(300):
-        prompts = rng.standard_normal((30, 1))
-        values = prompts + 0.5 * rng.standard_normal((30, 6))
-        wrong += bool(between([SliceScores.of_prompts(values)]).relations().any())
+        values = rng.standard_normal((30, 1)) + 0.5 * rng.standard_normal((30, 6))
+        wrong += bool(between([of_prompts(values)]).relations().any())
     assert wrong <= 26  # binomial(300, 0.05) exceeds this once in a hundred times
 
 
@@ -127,24 +129,21 @@ def test_equal_models_are_told_apart_no_more_often_than_the_level() -> None:
 def test_no_test_depends_on_the_unit_of_a_score(unit: float) -> None:
     """Squares of these numbers are beyond what doubles hold."""
     values = np.random.default_rng(8).normal(1.0, 0.2, (40, 3))
-    found = compared(SliceScores.of_prompts(values * unit))
-    expected = t_statistics(values)
-    np.testing.assert_allclose(found.p, expected.p, rtol=1e-9)
-    scores = SliceScores.of_prompts(values * unit)
+    scores = of_prompts(values * unit)
+    np.testing.assert_allclose(compared(scores).p, t_statistics(values).p, rtol=1e-9)
     assert math.frexp(scores.unit)[0] == 0.5  # a power of two: no digit of a score is lost
     np.testing.assert_array_equal(scores.in_range * scores.unit, scores.by_prompt)
 
 
-def test_scores_that_are_all_nothing_have_the_unit_one() -> None:
-    assert SliceScores.of_prompts(np.zeros((5, 2))).unit == 1.0
-    assert SliceScores.of_prompts(np.full((5, 2), np.nan)).unit == 1.0
-    assert SliceScores.of_prompts(np.empty((5, 0))).unit == 1.0
+@pytest.mark.parametrize("values", [np.zeros((5, 2)), np.full((5, 2), np.nan), np.empty((5, 0))])
+def test_scores_that_are_all_nothing_have_the_unit_one(values: np.ndarray) -> None:
+    assert of_prompts(values).unit == 1.0
 
 
 @pytest.mark.parametrize("of_elements", [False, True])
 def test_some_of_the_models_keep_their_numbers(of_elements: bool) -> None:
-    rng = np.random.default_rng(9)
-    whole = elements(rng, 25, 5) if of_elements else SliceScores.of_prompts(rng.random((25, 5)))
+    values = np.random.default_rng(9).random((25, 5))
+    whole = elements(9, 25, 5) if of_elements else of_prompts(values)
     places = np.array([3, 0])
     some = whole.of_models(places)
     assert some.plain == whole.plain
@@ -157,9 +156,121 @@ def test_some_of_the_models_keep_their_numbers(of_elements: bool) -> None:
 def test_models_that_share_too_few_prompts_are_not_tested() -> None:
     values = np.random.default_rng(10).normal(size=(20, 3))
     values[12:, 1] = np.nan
-    p = compared(SliceScores.of_prompts(values), least=13).p
-    assert np.isnan(p[0, 1])
-    assert np.isnan(p[1, 2])
-    assert p[0, 2] == pytest.approx(stats.ttest_rel(values[:, 0], values[:, 2]).pvalue)
-    shared = compared(SliceScores.of_prompts(values), least=12).p
-    assert shared[0, 1] == pytest.approx(stats.ttest_rel(values[:12, 0], values[:12, 1]).pvalue)
+    few, enough = (compared(of_prompts(values), least=least).p for least in (13, 12))
+    assert np.isnan([few[0, 1], few[1, 2]]).all()
+    expected = [stats.ttest_rel(values[:n, 0], values[:n, k]).pvalue for n, k in ((20, 2), (12, 1))]
+    assert [few[0, 2], enough[0, 1]] == pytest.approx(expected)
+
+
+PEOPLE = np.random.default_rng(1).uniform(1, 5, (40, 3))
+
+
+@pytest.mark.parametrize(
+    ("people", "scores", "expected"),
+    [  # Pairs of models, those with the relation of the ratings, those reversed.
+        (PEOPLE + np.arange(3), PEOPLE + np.arange(3), (3, 3, 0)),
+        (PEOPLE + 4 * np.arange(3), -PEOPLE - 4 * np.arange(3), (3, 0, 3)),
+        # A pair that nobody rated does not count; one without scores is wrong.
+        (np.where(np.arange(3) < 2, PEOPLE, np.nan), np.full((40, 3), np.nan), (1, 0, 0)),
+    ],
+)
+def test_a_metric_orders_models_as_people_do_or_does_not(
+    people: np.ndarray, scores: np.ndarray, expected: tuple[int, ...]
+) -> None:
+    record = ordering_record(people, scores, "abc")
+    assert (len(record.pairs), record.right, record.reversed) == expected
+    if np.isnan(scores).all():
+        assert (record.pairs[0].metric, record.pairs[0].n_prompts) == (None, 0)
+    with pytest.raises(ValueError, match="models"):
+        ordering_record(people, scores[:, :2], "ab")
+
+
+@st.composite
+def relations(draw: st.DrawFn) -> np.ndarray:
+    """Relations of up to three metrics between up to seven models, any at all."""
+    n_metrics, n_models = draw(st.integers(0, 3)), draw(st.integers(0, 7))
+    found = draw(hnp.arrays(np.int64, (n_metrics, n_models, n_models), elements=st.integers(-1, 1)))
+    upper = np.triu(found, 1)
+    return np.asarray(upper - upper.swapaxes(1, 2))
+
+
+def agreed(found: np.ndarray) -> Consensus:
+    return consensus(found, np.zeros(found.shape[1]))
+
+
+@given(relations())
+def test_better_is_antisymmetric_disputes_are_symmetric_and_tiers_hold_who_is_not_told_apart(
+    found: np.ndarray,
+) -> None:
+    one = agreed(found)
+    told = one.better | one.better.T
+    assert not (one.better & one.better.T).any()
+    assert (one.disputed == one.disputed.T).all()
+    assert not (one.better & one.disputed).any()
+    assert not (told & (one.tiers[:, None] == one.tiers)).any()
+    assert sorted(set(one.tiers)) == list(range(1, one.tiers.max(initial=0) + 1))
+    assert (np.diff(one.tiers[one.order]) >= 0).all()
+    assert not agreed(found[:1]).disputed.any()  # one metric disputes nothing
+
+
+@pytest.mark.slow
+@given(relations())
+def test_rank_ranges_count_the_better_and_the_worse(found: np.ndarray) -> None:
+    one = agreed(found)
+    n = found.shape[1]
+    assert (one.rank_low == 1 + one.better.sum(axis=0)).all()
+    assert (one.rank_high == n - one.better.sum(axis=1)).all()
+    assert ((one.rank_low >= 1) & (one.rank_low <= one.rank_high) & (one.rank_high <= n)).all()
+
+
+@given(relations(), st.integers(0, 99))
+def test_neither_the_order_of_models_nor_a_metric_asked_twice_has_a_say(
+    found: np.ndarray, seed: int
+) -> None:
+    n = found.shape[1]
+    lead = np.arange(n, dtype=float)[::-1] / 7
+    shuffled = np.random.default_rng(seed).permutation(n)
+    one = consensus(found, lead)
+    other = consensus(found[:, shuffled][:, :, shuffled], lead[shuffled])
+    assert (one.rank_low[shuffled] == other.rank_low).all()
+    assert (one.tiers[shuffled] == other.tiers).all()
+    assert (shuffled[other.order] == one.order).all()
+    twice = consensus(np.concatenate([found, found[:1]]), lead)
+    for name in ("better", "disputed", "order", "tiers"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(twice, name))
+
+
+@given(hnp.arrays(np.float64, st.integers(1, 8), elements=st.floats(-5, 5, width=16)))
+def test_without_circles_nobody_stands_below_a_model_it_is_better_than(quality: np.ndarray) -> None:
+    # Better by more than one: transitive in no way that rank ranges alone would keep.
+    found = np.sign(np.round(quality[:, None] - quality))[None].astype(np.int64)
+    one = consensus(found, -quality)
+    place = np.argsort(one.order)
+    a, b = np.nonzero(one.better)
+    assert (place[a] < place[b]).all()
+
+
+@pytest.mark.parametrize(
+    ("wins", "lead", "order", "tiers"),
+    [
+        # a beats b alone; c and d beat a alone: b has fewer that are better than a has.
+        ([(0, 1), (2, 0), (3, 0)], [0.0] * 4, [2, 3, 0, 1], [2, 3, 1, 1]),
+        # Better than each other in a circle: all are shown, by their lead.
+        ([(0, 1), (1, 2), (2, 0)], [0.1, 0.3, 0.2], [1, 2, 0], None),
+    ],
+)
+def test_relations_that_are_not_transitive(
+    wins: list[tuple[int, int]], lead: list[float], order: list[int], tiers: list[int] | None
+) -> None:
+    found = np.zeros((1, len(lead), len(lead)), np.int64)
+    for better, worse in wins:
+        found[0, better, worse], found[0, worse, better] = 1, -1
+    one = consensus(found, np.array(lead))
+    assert one.order.tolist() == order
+    assert tiers is None or one.tiers.tolist() == tiers
+
+
+def test_tiers_leave_out_who_is_not_in_the_order() -> None:
+    told = np.zeros((3, 3), bool)
+    told[0, 2] = told[2, 0] = True
+    assert list(tiers_down(told, np.array([2, 0]))) == [2, 0, 1]
