@@ -124,9 +124,7 @@ def test_answers_give_the_printed_correlations_on_tifa160(
         assert [scores[f"tifa160_134 {system}"] for system in MODEL_NAMES] == [0.0] * 5
 
 
-def test_the_published_figure_needs_one_prompt_without_dependency(
-    assay_data: Path, likert: pd.Series
-) -> None:
+def test_the_printed_figure_frees_one_prompt(assay_data: Path, likert: pd.Series) -> None:
     """Cell `1, outside` of tifa160_67: mended, DSG with PaLI has 0.570 in place of 0.571."""
     repaired = tifa160(assay_data, likert, "pali17b_dsg", "dsg", "repair")
     released_rule = tifa160(assay_data, likert, "pali17b_dsg", "dsg")

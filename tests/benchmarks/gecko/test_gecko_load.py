@@ -123,7 +123,7 @@ def test_a_list_of_models_replaces_those_of_the_paper(tmp_path: Path) -> None:
         (lambda t: t.assign(**{OTHER_FLAG: "no"}), ["'no'", OTHER_FLAG]),
     ],
 )
-def test_prompts_that_are_not_as_released_are_refused(
+def test_prompts_of_another_form_are_refused(
     tmp_path: Path, change: Change, says: list[str]
 ) -> None:
     with refused("data_malformed", "prompts.csv", *says):
@@ -170,9 +170,7 @@ def twice(template: str, **other: str) -> Change:
         (twice("SxS", model="Muse", model_b="Imagen"), ["other way round"]),
     ],
 )
-def test_wrong_ratings_are_refused_with_their_line(
-    tmp_path: Path, change: Change, says: list[str]
-) -> None:
+def test_wrong_ratings_are_refused_by_row(tmp_path: Path, change: Change, says: list[str]) -> None:
     with refused("data_malformed", *says) as caught:
         gecko().answers(write_tree(tmp_path, ratings=change(ratings_table())))
     assert "FORMAT.md" in caught.value.hint
@@ -216,16 +214,12 @@ def test_questions_hold_png_or_jpg_images_prompts_and_words(tmp_path: Path) -> N
         ),
     ],
 )  # fmt: skip
-def test_an_id_names_the_skill_before_its_colon_and_the_sub_skill_after(
-    dataset_id: str, split: str, skill: tuple[str, str] | None
-) -> None:
+def test_an_id_names_skill_and_sub_skill(dataset_id: str, split: str, skill: object) -> None:
     found = split_id(dataset_id, split)
     assert (found and (found["skill"], found["sub_skill"])) == skill
 
 
-def test_the_card_has_its_skills_and_another_release_is_refused_by_its_hash(
-    tmp_path: Path,
-) -> None:
+def test_the_card_names_its_skills_and_the_hash_of_its_release(tmp_path: Path) -> None:
     card = load_registry()["gecko"].card
     assert (card.headline.measure, card.headline.split) == ("srcc", "all")
     assert sum(":" not in skill for skill in card.skills) == 12
@@ -267,8 +261,8 @@ A, N, U = "aligned", "not_aligned", "unsure"
         ("DSGH", [["invalid"]] * 2, np.nan),
     ],
 )
-def test_units_are_averaged_within_raters_then_raters(
-    template: str, by_rater: list[list[str]], expected: float
+def test_units_are_averaged_by_rater_first(
+    template: str, by_rater: list[Any], expected: float
 ) -> None:
     [score] = template_scores(rated(template, "p", *by_rater))["score"]
     assert score == pytest.approx(expected, nan_ok=True)
@@ -345,9 +339,7 @@ def likert(prompt: str, *values: str, model: str = "x") -> pd.DataFrame:
         ([rated("WL", "p")], set()),  # nobody rates
     ],
 )  # fmt: skip
-def test_prompts_on_which_raters_agree_are_reliable(
-    ratings: list[pd.DataFrame], kept: set[str]
-) -> None:
+def test_prompts_raters_agree_on_are_reliable(ratings: list[pd.DataFrame], kept: set[str]) -> None:
     assert reliable_prompts(pd.concat(ratings, ignore_index=True)) == kept
 
 

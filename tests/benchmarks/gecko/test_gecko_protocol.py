@@ -44,6 +44,7 @@ from tests.benchmarks import checks
 from tests.benchmarks.gecko.gecko_tree import gecko, prompts_table, ratings_table, write_tree
 
 NAN = float("nan")
+Plain = GeckoAnswers
 ABSOLUTE = ("WL", "Likert", "DSGH")
 SPLITS = {"all", "s", "r", "rel", "s_rel", "r_rel"}
 SCIPY = {"srcc": stats.spearmanr, "pearson": stats.pearsonr}
@@ -134,9 +135,7 @@ def slow_mean_over_models(name: str, scores: pd.Series, human: pd.DataFrame) -> 
 
 
 @pytest.mark.parametrize("name", SCIPY)
-def test_correlations_are_over_the_images_of_a_model_then_over_models(
-    plain: GeckoAnswers, name: str
-) -> None:
+def test_correlations_are_means_over_models(plain: GeckoAnswers, name: str) -> None:
     scores = scores_of(plain)
     measured = run(scores, plain)
     slices = product(ABSOLUTE, [None, "count", "color:sub1"], ["fine", "coarse"])
@@ -181,8 +180,8 @@ Places = Callable[[pd.Index], pd.Index]
         (lambda rated: rated[[0, 5, 9]], NAN, "score: 3", ""),
     ],
 )
-def test_models_and_images_left_out_of_a_correlation_are_named_and_counted(
-    plain: GeckoAnswers, places: Places, score: float, said: str, left: str
+def test_what_a_correlation_leaves_out(
+    plain: Plain, places: Places, score: float, said: str, left: str
 ) -> None:
     human = human_table(plain, "Likert")
     values = scores_of(plain).overall["fine"].copy()
@@ -195,9 +194,7 @@ def test_models_and_images_left_out_of_a_correlation_are_named_and_counted(
 
 
 @pytest.mark.parametrize("name", SCIPY)
-def test_models_whose_correlation_is_not_significant_are_named(
-    plain: GeckoAnswers, name: str
-) -> None:
+def test_models_whose_correlation_is_weak_are_named(plain: GeckoAnswers, name: str) -> None:
     human = human_table(plain, "Likert")
     noise = np.random.default_rng(5).normal(size=len(human))
     scores = scores_of(plain, good=0.0)
@@ -235,7 +232,7 @@ def slow_pairwise(scores: pd.Series, answers: GeckoAnswers, prompts: list[str]) 
 
 
 @pytest.mark.parametrize("skill", [None, "color", "count:sub0"])
-def test_pairwise_accuracy_counts_ties_and_gaps_as_wrong_and_drops_unsure_humans(
+def test_ties_and_gaps_are_wrong_where_people_prefer(
     plain: GeckoAnswers, skill: str | None
 ) -> None:
     gaps = np.where(np.arange(len(plain.pair_ids)) % 7, 1.0, NAN)
@@ -293,7 +290,7 @@ def test_skills_and_sub_skills_have_rows_and_only_skills_a_summary(plain: GeckoA
 
 
 @pytest.mark.parametrize(("template", "column"), [("Likert", "model"), ("SxS", "model_b")])
-def test_a_rating_of_an_image_that_is_not_in_the_benchmark_is_refused(
+def test_a_rating_of_another_image_is_refused(
     plain: GeckoAnswers, template: str, column: str
 ) -> None:
     ratings = plain.ratings.copy()
@@ -317,9 +314,7 @@ def part(answers: GeckoAnswers, kept: pd.Series) -> GeckoAnswers:
 
 
 @pytest.mark.parametrize("name", sorted(SPLITS))
-def test_a_split_is_measured_as_if_there_were_nothing_else(
-    split: Gecko2kAnswers, name: str
-) -> None:
+def test_a_split_is_measured_as_if_it_were_alone(split: Gecko2kAnswers, name: str) -> None:
     scores, prompts = scores_of(split), split.prompts
     kept = prompts["reliable"] | (not name.endswith("rel"))
     if name[0] in "sr" and name != "rel":
@@ -339,9 +334,7 @@ def test_a_split_is_measured_as_if_there_were_nothing_else(
     assert told(run(scores, split).rows, name) == pytest.approx(expected, nan_ok=True)
 
 
-def test_skills_stand_below_the_two_whole_sets_and_only_for_prompts_that_have_them(
-    split: Gecko2kAnswers,
-) -> None:
+def test_skills_stand_below_the_two_whole_sets(split: Gecko2kAnswers) -> None:
     rows = run(scores_of(split), split).rows
     skills = {name: {r.skill for r in rows if r.split == name} for name in SPLITS}
     of_rel = {None, "color", "action", "named_entity"}
@@ -387,7 +380,7 @@ def slow_votes(
         ("direction_only", [*ABSOLUTE], direction),
     ],
 )
-def test_model_pairs_right_counts_pairs_with_the_relation_of_the_majority(
+def test_model_pairs_right_go_by_the_majority(
     split: Gecko2kAnswers, variant: str, templates: list[str], test: Any
 ) -> None:
     oracle = split.pairs["model"].map({"Imagen": 0, "Muse": 9, "SDXL": 5, "SD1.5": 4}).to_numpy()
@@ -559,9 +552,7 @@ def test_scores_may_be_missing_by_half_altogether_or_all_equal(split: Gecko2kAns
         ),
     ],
 )
-def test_with_some_of_the_ratings_every_row_has_a_value_or_says_why_not(
-    tmp_path: Path, chosen: str
-) -> None:
+def test_some_of_the_ratings_give_values_or_reasons(tmp_path: Path, chosen: str) -> None:
     ratings = ratings_table().query(chosen)
     answers = gecko().answers(write_tree(tmp_path, ratings=ratings))
     rows = run(scores_of(answers), answers).rows

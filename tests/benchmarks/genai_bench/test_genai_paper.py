@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.genai_bench.load import GenAiAnswers
+from benchmarks.genai_bench.load import GenAiAnswers as Answers
 from benchmarks.genai_bench.measures import (
     ALL_PROMPTS,
     TAGGED_PROMPTS,
@@ -27,18 +27,16 @@ UNTAGGED = ("00719", "00721", "00730", "00733", "00739", "00743", "00951")
 
 
 @pytest.fixture(scope="module")
-def set_1600(assay_data: Path) -> GenAiAnswers:
+def set_1600(assay_data: Path) -> Answers:
     return GenAiBench(CARD_1600).answers(assay_data)
 
 
 @pytest.fixture(scope="module")
-def set_527(assay_data: Path) -> GenAiAnswers:
+def set_527(assay_data: Path) -> Answers:
     return GenAiBench(CARD_527).answers(assay_data)
 
 
-def test_the_released_files_hold_the_published_numbers_of_prompts(
-    set_527: GenAiAnswers, set_1600: GenAiAnswers
-) -> None:
+def test_published_numbers_of_prompts(set_527: Answers, set_1600: Answers) -> None:
     """Tag counts of the released genai_skills.json; untagged prompts of the 1,600 set."""
     large = {skill: len(prompts) for skill, prompts in set_1600.skills.items()}
     assert large == {
@@ -57,9 +55,7 @@ def test_the_released_files_hold_the_published_numbers_of_prompts(
     assert (set_527.n_outside, set_1600.n_outside) == (2, 2)
 
 
-def test_tags_go_by_the_number_of_the_id_in_both_sets(
-    assay_data: Path, set_527: GenAiAnswers, set_1600: GenAiAnswers
-) -> None:
+def test_tags_go_by_number(assay_data: Path, set_527: Answers, set_1600: Answers) -> None:
     """The sets share prompts under ids that differ by one, and tag most of them alike."""
     small = GenAiBench(CARD_527).prompts(assay_data).set_index("prompt")
     large = GenAiBench(CARD_1600).prompts(assay_data).set_index("prompt")
@@ -71,7 +67,7 @@ def test_tags_go_by_the_number_of_the_id_in_both_sets(
     assert "counting" in of_kites
 
 
-def test_mean_ratings_of_the_models(set_527: GenAiAnswers, set_1600: GenAiAnswers) -> None:
+def test_mean_ratings_of_the_models(set_527: Answers, set_1600: Answers) -> None:
     """GenAI-Bench, human ratings of the six models by skill, recomputed from the release."""
     large = model_means(set_1600).loc[list(ORDER)]
     everything = [3.0227, 3.1981, 3.2602, 3.3588, 3.6383, 3.8196]
@@ -97,9 +93,7 @@ def test_mean_ratings_of_the_models(set_527: GenAiAnswers, set_1600: GenAiAnswer
         ("DALLE_3", "Midjourney_6", (6.5978, 5.659e-11, 243906.0, 6.364e-13, 0.4281, 0.2825)),
     ],
 )  # fmt: skip
-def test_paired_tests_of_two_models(
-    set_1600: GenAiAnswers, a: str, b: str, expected: tuple[float, ...]
-) -> None:
+def test_paired_tests(set_1600: Answers, a: str, b: str, expected: tuple[float, ...]) -> None:
     """Mean ratings of the 1,600 set, recomputed with scipy; the sign goes by the order."""
     tests = {(row[0], row[1]): row[2:] for row in model_tests(set_1600).itertuples(index=False)}
     t, t_p, w, w_p, wins, losses = map(float, tests[a, b])
@@ -108,7 +102,7 @@ def test_paired_tests_of_two_models(
     assert (wins, losses) == pytest.approx(expected[4:], abs=5.1e-5)
 
 
-def test_agreement_of_the_raters(set_527: GenAiAnswers, set_1600: GenAiAnswers) -> None:
+def test_agreement_of_the_raters(set_527: Answers, set_1600: Answers) -> None:
     """Krippendorff's alpha; GenAI-Bench reports 0.72 for images."""
     small, large = rater_agreement(set_527).round(4), rater_agreement(set_1600).round(4)
     assert list(small.loc["raw"]) == [0.3537, 0.7145, 0.6220]
@@ -116,7 +110,7 @@ def test_agreement_of_the_raters(set_527: GenAiAnswers, set_1600: GenAiAnswers) 
     assert list(large.loc["cleaned"]) == [0.3648, 0.7148, 0.7137]
 
 
-def test_the_protocol_gives_the_figures_of_one_rater_as_a_metric(set_1600: GenAiAnswers) -> None:
+def test_the_protocol_gives_the_figures_of_one_rater_as_a_metric(set_1600: Answers) -> None:
     """The first rating as metric, the mean of the other two as label: the large-scale check."""
     skills = {skill: set_1600.skills[skill] for skill in ("basic", "advanced")}
     one_left_out = replace(set_1600, ratings=set_1600.ratings[:, 1:], skills=skills)

@@ -17,7 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.genai_bench.load import SKILLS
-from benchmarks.genai_ranking.load import MODELS, RankingAnswers
+from benchmarks.genai_ranking.load import MODELS
+from benchmarks.genai_ranking.load import RankingAnswers as Answers
 from benchmarks.genai_ranking.protocol import CARD, GenAiRanking, chance, choose, random_choice
 from benchmarks.registry import load_registry
 from benchmarks.rows import Measured
@@ -57,13 +58,11 @@ def write(root: Path, change: Change = lambda prompts, tags: None) -> Path:
 
 
 @pytest.fixture
-def answers(tmp_path: Path) -> RankingAnswers:
+def answers(tmp_path: Path) -> Answers:
     return small().answers(write(tmp_path))
 
 
-def test_every_image_is_named_by_prompt_model_and_number(
-    answers: RankingAnswers, tmp_path: Path
-) -> None:
+def test_images_are_named_by_prompt_model_and_number(answers: Answers, tmp_path: Path) -> None:
     assert answers.pair_ids[:2] == ("7/DALLE_3/1", "7/DALLE_3/2")
     assert answers.pair_ids[9] == "7/SDXL_Base/1"
     assert (answers.clusters, answers.models) == (PROMPTS, MODELS)
@@ -106,16 +105,14 @@ def test_images_may_have_different_numbers_of_ratings(tmp_path: Path) -> None:
         (lambda p, t: t.pop("negation"), ["genai_skills.json"]),
     ],
 )
-def test_files_that_are_not_as_released_are_refused(
-    tmp_path: Path, change: Change, says: list[str]
-) -> None:
+def test_files_of_another_form_are_refused(tmp_path: Path, change: Change, says: list[str]) -> None:
     with refused("data_missing", "genai_ranking/human_rating.json"):
         small().answers(tmp_path)
     with refused("data_malformed", *says):
         small().answers(write(tmp_path, change))
 
 
-def test_images_come_from_two_archives(answers: RankingAnswers, tmp_path: Path) -> None:
+def test_images_come_from_two_archives(answers: Answers, tmp_path: Path) -> None:
     assert not small().has_questions(tmp_path)
     for model in MODELS:
         with zipfile.ZipFile(tmp_path / "genai_ranking" / f"{model}.zip", "w") as archive:
@@ -136,9 +133,7 @@ CELLS = st.one_of(st.integers(0, 3).map(float), st.just(math.nan))
     st.lists(st.tuples(CELLS, st.integers(1, 5).map(float)), min_size=9, max_size=9),
     st.sampled_from([3, 9]),
 )
-def test_a_choice_is_one_of_the_best_scored_images(
-    images: list[tuple[float, float]], size: int
-) -> None:
+def test_a_choice_is_one_of_the_best_scored(images: list[Any], size: int) -> None:
     scores, labels = np.array(images).T
     for variant in ("paper", "assay"):  # the first of the best, or their mean
         agreed, ratings = [], []
@@ -164,12 +159,12 @@ def test_a_random_choice_is_right_as_often_as_images_are_best() -> None:
 DALLE = {"split": "DALLE_3", "facet": "best_of_9"}
 
 
-def evaluate(answers: RankingAnswers, scores: Any) -> Measured:
+def evaluate(answers: Answers, scores: Any) -> Measured:
     table = ScoreTable(pd.DataFrame({"m": scores}, index=list(answers.pair_ids)))
     return small().evaluate(table, answers, n_resamples=30)
 
 
-def test_a_perfect_metric_always_chooses_one_of_the_best(answers: RankingAnswers) -> None:
+def test_a_perfect_metric_always_chooses_one_of_the_best(answers: Answers) -> None:
     rows, best = evaluate(answers, answers.labels), chance(answers)
     for split, facet, variant in product(MODELS, ("best_of_9", "best_of_3"), ("paper", "assay")):
         where = {"split": split, "facet": facet, "variant": variant}
@@ -182,7 +177,7 @@ def test_a_perfect_metric_always_chooses_one_of_the_best(answers: RankingAnswers
     assert (tagged.n_items, tagged.n_clusters) == (2, 2)
 
 
-def test_equal_scores_take_the_first_image_or_the_average(answers: RankingAnswers) -> None:
+def test_equal_scores_take_the_first_image_or_the_average(answers: Answers) -> None:
     rows = evaluate(answers, np.zeros(54))
     paper = row_of(rows, measure="rating_of_best", **DALLE)
     assert paper.value == pytest.approx(answers.labels[answers.rows_of("DALLE_3")][:, 0].mean())
@@ -191,7 +186,7 @@ def test_equal_scores_take_the_first_image_or_the_average(answers: RankingAnswer
     assert even.value == pytest.approx(chance(answers)["DALLE_3", "best_of_3"]["top1_agreement"])
 
 
-def test_each_model_has_a_pool_of_its_own(answers: RankingAnswers) -> None:
+def test_each_model_has_a_pool_of_its_own(answers: Answers) -> None:
     scores = np.random.default_rng(0).normal(size=54)
     where = {"facet": None, "measure": "pairwise_accuracy", "split": "SDXL_Base"}
     row = row_of(evaluate(answers, scores), **where)
@@ -200,7 +195,7 @@ def test_each_model_has_a_pool_of_its_own(answers: RankingAnswers) -> None:
     assert row.n_items == 27
 
 
-def test_images_without_a_score_are_never_chosen(answers: RankingAnswers) -> None:
+def test_images_without_a_score_are_never_chosen(answers: Answers) -> None:
     scores = np.array(answers.labels)
     scores[answers.rows_of("DALLE_3")[0]] = math.nan
     row = row_of(evaluate(answers, scores), measure="top1_agreement", **DALLE)

@@ -21,6 +21,7 @@ from benchmarks.commands.common import Listing, packed, print_blocks, table_or_l
 from benchmarks.rethinking.__main__ import main
 from tests.benchmarks.called import Command
 
+Capture = pytest.CaptureFixture[str]
 HEADER = "metric,model,seed,prompt_id,score,perturbed_score\n"
 
 
@@ -43,9 +44,7 @@ class Rethinking(Command):
 
 
 @pytest.fixture
-def run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Rethinking:
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> Rethinking:
     command = Rethinking(main, monkeypatch, capsys)
     command.folder = tmp_path
     return command
@@ -116,9 +115,7 @@ def test_names_are_shown_as_they_are_whatever_they_contain(run: Rethinking) -> N
         (["m,A,1,p,,", "m,B,1,p,,"], "m: no score"),
     ],
 )
-def test_where_little_can_be_said_the_command_says_so_and_gives_the_rest(
-    lines: list[str], said: str, run: Rethinking
-) -> None:
+def test_what_cannot_be_said_is_noted(lines: list[str], said: str, run: Rethinking) -> None:
     assert any(note.startswith(said) for note in run.json(lines)["notes"])
     assert run(lines) == 0
     assert said in run.out
@@ -189,8 +186,8 @@ LONG = ("long-" * 20, "name-" * 20)
 @pytest.mark.parametrize(
     ("width", "models"), [*((width, ("A", "B", "C")) for width in (60, 80, 120, 300)), (60, LONG)]
 )
-def test_every_number_of_the_json_is_whole_in_the_text_and_no_line_is_too_long(
-    width: int, models: tuple[str, ...], run: Rethinking
+def test_every_number_of_the_json_is_whole_in_the_text(
+    width: int, models: list[str], run: Rethinking
 ) -> None:
     expected = Counter(numbers(run.json(noisy(models=models))))
     assert sum(expected.values()) > 150
@@ -204,9 +201,7 @@ def test_every_number_of_the_json_is_whole_in_the_text_and_no_line_is_too_long(
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1e40])
-def test_very_small_and_very_large_scores_keep_their_leading_digits(
-    scale: float, run: Rethinking
-) -> None:
+def test_tiny_and_huge_scores_keep_their_leading_digits(scale: float, run: Rethinking) -> None:
     difference = run.json(noisy(scale))["comparisons"][0]["difference"]
     assert run(noisy(scale), width=60) == 0
     assert f"difference x 100 {100 * difference:.2g}" in run.out
@@ -226,23 +221,19 @@ def test_a_reader_who_closes_the_pipe_is_no_error(
     assert run.err == ""
 
 
-def printed(listing: Listing, width: int, capsys: pytest.CaptureFixture[str]) -> str:
+def printed(listing: Listing, width: int, capsys: Capture) -> str:
     print_blocks(table_or_lines(listing, width), Console(width=width))
     return capsys.readouterr().out
 
 
-def test_a_listing_is_a_table_where_it_fits_and_else_a_block_for_each_entry(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_listing_is_a_table_or_a_block_each(capsys: Capture) -> None:
     listing = Listing("T", ("who", "how", "p"), [("a", "", "0.25"), ("b", "[well]", "1")], 1)
     assert "│ b   │ [well] │ 1    │" in printed(listing, 26, capsys)
     assert printed(listing, 20, capsys) == "T\nwho a\n  p 0.25\nwho b\n  how [well], p 1\n\n"
 
 
 @given(st.lists(st.text("ab 1", min_size=1, max_size=30)), st.integers(1, 40))
-def test_packed_facts_are_all_there_in_their_order_and_none_is_broken(
-    facts: list[str], width: int
-) -> None:
+def test_packed_facts_are_in_order_and_none_is_broken(facts: list[str], width: int) -> None:
     lines = packed(facts, width).split("\n") if facts else []
     assert ", ".join(line.removesuffix(",") for line in lines) == ", ".join(facts)
     assert all(len(line) <= width or line.removesuffix(",") in facts for line in lines)

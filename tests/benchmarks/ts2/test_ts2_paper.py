@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -92,8 +93,8 @@ def test_every_figure_of_a_column_is_reproduced(column: str, rows: Rows, assay_d
         ("25", (0.9191662300, 0.9729729730, 0.1577635135, 0.8465595904, 0.9444444444, 0.1573055556)),
     ],
 )  # fmt: skip
-def test_clipscore_of_single_graphs_is_reproduced(
-    graph: str, expected: tuple[float, ...], answers: Ts2Answers, scores: ScoreTable
+def test_clipscore_of_one_graph(
+    graph: str, expected: Any, answers: Ts2Answers, scores: ScoreTable
 ) -> None:
     values = graph_values(ScoreTable(scores.overall[["clipscore"]]), answers)
     position = values.graphs.index(graph)
@@ -101,9 +102,7 @@ def test_clipscore_of_single_graphs_is_reproduced(
     assert found == pytest.approx(expected, rel=0, abs=1e-10)
 
 
-def test_six_llmscore_cells_are_mended_and_left_out_of_sigma(
-    answers: Ts2Answers, scores: ScoreTable
-) -> None:
+def test_six_mended_cells_are_left_out_of_sigma(answers: Ts2Answers, scores: ScoreTable) -> None:
     assert {name: len(pairs) for name, pairs in scores.repaired.items()} == {"llmscore_over": 6}
     values = graph_values(scores, answers)
     column = values.metrics.index("llmscore_over")
@@ -151,9 +150,7 @@ def test_only_released_metrics_have_printed_deltas(answers: Ts2Answers, scores: 
     assert all(math.isnan(row.value) and row.note for row in undefined)
 
 
-def test_a_repeated_evaluation_gives_the_same_rows(
-    answers: Ts2Answers, scores: ScoreTable, rows: Rows
-) -> None:
+def test_evaluation_repeats(answers: Ts2Answers, scores: ScoreTable, rows: Rows) -> None:
     assert Ts2().evaluate(scores, answers).rows == tuple(rows.values())
 
 
@@ -219,7 +216,7 @@ def test_dsg_answers_are_correct_where_they_contain_yes(data: Path, blip1: pd.Da
 
 
 @pytest.mark.slow
-def test_tifa_answers_follow_the_rules_for_two_and_for_more_choices(
+def test_tifa_of_two_and_of_more_choices(
     data: Path, pairs: pd.DataFrame, scores: ScoreTable
 ) -> None:
     """InstructBLIP: 0 of 21,466 differ, and their means are its column of the released scores."""

@@ -1,8 +1,9 @@
-"""From answers to scores: the three rules, when an answer is correct, and what is refused."""
+"""From answers to scores: the rules, when an answer is correct, what is refused, the command."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.accumulation import question_scores
+from benchmarks.accumulation.__main__ import main
 from benchmarks.accumulation.question_scores import (
     AnsweredQuestions,
     Notation,
@@ -21,6 +23,7 @@ from benchmarks.accumulation.question_scores import (
     pairs_of,
     parse_parents,
 )
+from tests.benchmarks.called import Command
 from tests.benchmarks.checks import refused
 
 RULES: tuple[Rule, ...] = ("mean", "dsg", "recursive")
@@ -69,9 +72,7 @@ CHILDREN_FIRST = questions(("t", "7", "3"), ("t", "3", "5"), ("t", "5", "0"))
         (questions(("t", "1", "0"), ("t", "2", "1,2")), ["t yy"], ("yy", "yy", "yy")),
     ],
 )  # fmt: skip
-def test_what_counts_under_each_rule(
-    asked: pd.DataFrame, replies: list[str], expected: tuple[str, ...]
-) -> None:
+def test_what_counts_by_rule(asked: pd.DataFrame, replies: list[str], expected: list[str]) -> None:
     found = answered(asked, **{f"image{i}": reply for i, reply in enumerate(replies)})
     for rule, letters in zip(RULES, expected, strict=True):
         counts = counted(found, rule)
@@ -121,23 +122,6 @@ def test_every_rule_agrees_with_a_question_by_question_walk(data: st.DataObject)
         assert image_scores(found, rule, "zero").tolist() == pytest.approx(expected, abs=1e-15)
 
 
-def test_a_hundred_thousand_answers_take_no_time() -> None:
-    prompts, questions_, images = range(500), range(1, 11), range(20)
-    graph = QuestionGraph.of(
-        questions(*((f"t{t}", str(q), str(q - 1)) for t in prompts for q in questions_))
-    )
-    pairs = pd.DataFrame(
-        [(f"t{t}-{i}", f"t{t}") for t in prompts for i in images], columns=["pair_id", "text_id"]
-    )
-    pair_ids = np.repeat(pairs["pair_id"].to_numpy(), 10)
-    table = pd.DataFrame({"pair_id": pair_ids, "question_id": [*map(str, questions_)] * len(pairs)})
-    correct = np.random.default_rng(0).random(len(table)) < 0.9
-    found = AnsweredQuestions.of(table, correct, graph, pairs)
-    # In a chain, what counts is the run of correct answers at its start.
-    runs = np.cumprod(correct.reshape(-1, 10), axis=1).mean(axis=1)
-    assert image_scores(found, "recursive", "empty").to_numpy() == pytest.approx(runs)
-
-
 @pytest.mark.parametrize(
     ("notation", "cell", "expected"),
     [
@@ -149,9 +133,7 @@ def test_a_hundred_thousand_answers_take_no_time() -> None:
         ("ts2", "1-0", ((1, 0), True)), ("ts2", "1,0", ((), False)),
     ],
 )  # fmt: skip
-def test_parents_are_read_in_either_notation(
-    notation: Notation, cell: str, expected: tuple[tuple[int, ...], bool]
-) -> None:
+def test_parents_in_either_notation(notation: Notation, cell: str, expected: object) -> None:
     assert parse_parents(cell, notation) == expected
 
 
@@ -249,3 +231,148 @@ def test_correctness_by_tifa(
             question_scores.tifa(*columns)
     else:
         assert question_scores.tifa(*columns).tolist() == [correct]
+
+
+QUESTIONS = """text_id,question_id,parents,choices,expected
+dog,1,0,yes|no,yes
+dog,2,1,brown|white|red,brown
+dog,3,2,yes|no,yes
+"""
+ANSWERS = """pair_id,text_id,question_id,answer,mc_answer,correct
+a,dog,1,no,no,0
+a,dog,2,yes,brown,1
+a,dog,3,yes,yes,1
+b,dog,1,yes,yes,1
+b,dog,2,"Yes, it is",white,1
+b,dog,3,yes,yes,1
+"""
+
+
+class Accumulation(Command):
+    """The command with the files of the folder."""
+
+    def __call__(self, *options: object) -> int:
+        files = ("answers.csv", "--questions", "questions.csv", "--out", "scores.csv")
+        return super().__call__(*files, *options)
+
+
+@pytest.fixture
+def call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Accumulation:
+    Path(tmp_path / "questions.csv").write_text(QUESTIONS)
+    Path(tmp_path / "answers.csv").write_text(ANSWERS)
+    Path(tmp_path / "pairs.csv").write_text("pair_id,text_id\nb,dog\na,dog\nc,cat\n")
+    monkeypatch.chdir(tmp_path)
+    return Accumulation(main, monkeypatch, capsys)
+
+
+def change(file: str, *replaced: str) -> None:
+    content = Path(file).read_text()
+    assert replaced[0] in content
+    Path(file).write_text(content.replace(*replaced, 1))  # type: ignore[arg-type]
+
+
+def scores() -> dict[str, float]:
+    table = pd.read_csv("scores.csv")
+    assert list(table.columns) == ["pair_id", "score"]
+    return dict(zip(table["pair_id"], table["score"], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("options", "a", "b"),
+    [
+        ("dsg", 1 / 3, 1 / 3),  # only exactly yes; direct parents
+        ("dsg --correct=contains_yes", 1 / 3, 1.0),
+        ("dsg --correct=given", 1 / 3, 1.0),
+        ("dsg --correct=tifa", 1 / 3, 1 / 3),
+        ("mean", 2 / 3, 2 / 3),  # tifa unless said otherwise
+        ("recursive --parents=dsg", 0.0, 1.0),
+    ],
+)
+def test_rules_and_what_is_correct(call: Accumulation, options: str, a: float, b: float) -> None:
+    if options == "mean":  # needs no parents
+        table = pd.read_csv("questions.csv", dtype=str).drop(columns="parents")
+        table.to_csv("questions.csv", index=False)
+    assert call("--rule", *options.split()) == 0
+    assert scores() == pytest.approx({"a": a, "b": b})
+
+
+def test_pairs_give_order_prompts_and_images_without_answers(call: Accumulation) -> None:
+    table = pd.read_csv("answers.csv", dtype=str).drop(columns="text_id")
+    table.to_csv("answers.csv", index=False)
+    assert call("--rule", "dsg", "--pairs", "pairs.csv") == 0
+    assert list(scores()) == ["b", "a", "c"]
+    assert list(scores().values()) == pytest.approx([1 / 3, 1 / 3, 0.0])
+    for told in ("3 images", "6 answers", "4 of them", "without answers: 1"):
+        assert told in call.err
+    options = ("--pairs", "pairs.csv", "--unanswered", "empty", "--force")
+    assert call("--rule", "dsg", *options) == 0
+    assert Path("scores.csv").read_text().splitlines()[-1] == "c,"
+
+
+def test_prompts_whose_parents_cannot_be_read_are_named(call: Accumulation) -> None:
+    change("questions.csv", "dog,2,1,", 'dog,2,"1, a dog",')
+    for options, score in (((), 2 / 3), (("--unparsable", "repair"), 1 / 3)):
+        assert call("--rule", "dsg", "--force", *options) == 0
+        assert scores() == pytest.approx({"a": score, "b": score})
+        assert ": dog" in call.err
+    assert call("--rule", "dsg", "--unparsable", "refuse", "--force") == 1
+    assert "[bad_parents]" in call.err
+
+
+@pytest.mark.parametrize(
+    ("file", "before", "after", "code", "says"),
+    [
+        ("answers.csv", "text_id", "prompt", "missing_columns", "text_id"),
+        ("answers.csv", "answer,", "reply,", "missing_columns", "column answer"),
+        ("questions.csv", "parents", "above", "missing_columns", "column parents"),
+        ("answers.csv", "a,dog,2", "a,dog,1", "duplicate_answers", ""),
+        ("questions.csv", "dog,1,0", "dog,1,3", "cyclic_questions", ""),
+        ("answers.csv", ANSWERS, "", "unreadable_file", ""),
+    ],
+)
+def test_wrong_files_end_with_one_message_and_code_1(
+    call: Accumulation, *, file: str, before: str, after: str, code: str, says: str
+) -> None:
+    change(file, before, after)
+    assert call("--rule", "recursive", "--parents", "dsg", "--correct", "contains_yes") == 1
+    assert f"[{code}]: {'' if code == 'cyclic_questions' else file}" in call.err
+    assert says in call.err
+    assert "Traceback" not in call.err
+    assert not Path("scores.csv").exists()
+
+
+def test_an_absent_file_and_a_bad_place_end_with_code_1(call: Accumulation) -> None:
+    Path("scores.csv").mkdir()
+    assert call("--rule", "dsg") == 1
+    assert "[cannot_write]" in call.err
+    Path("answers.csv").unlink()
+    Path("scores.csv").rmdir()
+    assert call("--rule", "dsg") == 1
+    assert "answers.csv" in call.err
+
+
+def test_a_file_that_is_there_is_replaced_only_when_told(call: Accumulation) -> None:
+    Path("scores.csv").write_text("mine")
+    assert call("--rule", "dsg") == 1
+    assert "[file_exists]: scores.csv" in call.err
+    assert "--force" in call.err
+    assert Path("scores.csv").read_text() == "mine"
+    assert call("--rule", "dsg", "--force") == 0
+    assert set(scores()) == {"a", "b"}
+
+
+@pytest.mark.parametrize("given", ["answers.csv", "questions.csv", "pairs.csv"])
+def test_an_input_is_never_replaced(call: Accumulation, tmp_path: Path, given: str) -> None:
+    before = Path(given).read_bytes()
+    Path("link.csv").symlink_to(given)
+    for out in (given, f"../{tmp_path.name}/{given}", "link.csv"):
+        assert call("--rule", "dsg", "--pairs", "pairs.csv", "--force", "--out", out) == 1
+        assert "[output_is_input]" in call.err
+    assert Path(given).read_bytes() == before
+
+
+@pytest.mark.parametrize("options", [(), ("--rule", "median"), ("--rule", "dsg", "--nonsense")])
+def test_wrong_usage_ends_with_code_2(call: Accumulation, options: tuple[str, ...]) -> None:
+    assert call(*options) == 2
