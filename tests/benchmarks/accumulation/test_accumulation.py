@@ -267,10 +267,10 @@ def call(
     return Accumulation(main, monkeypatch, capsys)
 
 
-def change(file: str, *replaced: str) -> None:
+def change(file: str, before: str, after: str) -> None:
     content = Path(file).read_text()
-    assert replaced[0] in content
-    Path(file).write_text(content.replace(*replaced, 1))  # type: ignore[arg-type]
+    assert before in content
+    Path(file).write_text(content.replace(before, after, 1))
 
 
 def scores() -> dict[str, float]:

@@ -51,7 +51,7 @@ ALONE = image("negation_1", "alt_contrast", 1)
 
 def metadata() -> Table:
     """Three prompt pairs as the authors' table has them."""
-    hands = ["A hand with only its index finger red.", "A hand with only its ring finger red."]
+    hands = ['A "hand" with only its index finger red.', "A hand with only its ring finger red."]
     pets = ["A dog and a cat.", "A dog and no cat."]
     of_hands = (
         image("body_parts_1", "prompt", 4, SD),
@@ -97,7 +97,7 @@ def test_a_released_table_becomes_prompt_pairs_with_images_of_both_sides(tmp_pat
     hand, negation, spatial = answers.prompt_pairs
     assert answers.clusters == ("body_parts_1", "negation_1", "spacial_relation_7")
     assert (hand.category, spatial.category) == ("body_parts", "spacial_relation")
-    assert hand.prompt.startswith("A hand with")
+    assert hand.prompt.startswith('A "hand" with')
     stems = (f"body_parts_1___prompt___{SD}___image4", "body_parts_1___prompt___gpt4___image1")
     assert hand.original_images == stems
     alone = tuple(f"negation_1___alt_contrast___FLUX_1_schnell___image{k}" for k in (1, 2))
@@ -255,7 +255,7 @@ def test_images_are_beside_the_table_or_in_one_folder_below(tmp_path: Path, belo
     assert questions.images[first.image_id]() == path.encode()
     assert first.image_id == second.image_id
     texts = [questions.texts[pair.text_id] for pair in (first, second)]
-    assert texts == metadata().loc[0, ["prompt", "contrast"]].tolist()
+    assert texts == [metadata()[side].iloc[0] for side in ("prompt", "contrast")]
     next((data / "croc_hum" / below / "negation" / "alt_contrast").iterdir()).unlink()
     with refused("images_missing", "1 of the 7"):
         benchmark().questions(data)

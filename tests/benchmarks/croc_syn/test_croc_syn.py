@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import count, product, takewhile
+from itertools import count, product
 from pathlib import Path
 from typing import Any
 
@@ -280,7 +279,7 @@ SCALED = {"measure": "scaled_accuracy"}
 TOTAL = SCALED | {"variant": "assay", "facet": None, "split": None}
 Key = tuple[str, str, str, str]
 """Image model, text model, prompt id, original text."""
-Images = list[tuple[str, float, float]]
+Images = list[tuple[Any, ...]]
 """Side of each image of a group, and its scores for the original and the contrast."""
 
 
@@ -294,10 +293,10 @@ def slow_groups(scores: pd.Series, folder: Path) -> dict[Key, Images]:
             for number, (prompt, contrast) in enumerate(texts):
                 for word, side in (("prompt", "prompts"), ("contrast", "contrast_prompts")):
                     stem = f"{'/'.join(models)}/{side}/{name}_{word}_{number}_image_"
-                    numbers = takewhile(lambda k, stem=stem: f"{stem}{k}|orig" in scores, count())
+                    n_images = next(k for k in count() if f"{stem}{k}|orig" not in scores)
                     images = [
                         (word, scores[f"{stem}{k}|orig"], scores[f"{stem}{k}|contrast"])
-                        for k in (numbers if prompt and contrast else ())
+                        for k in range(n_images if prompt and contrast else 0)
                     ]
                     if images:
                         groups.setdefault((*models, record["prompt_id"], prompt), []).extend(images)
@@ -317,14 +316,11 @@ def slow_outcome(images: Images, direction: str) -> float | None:
     return float(bool(theirs) and best[text] > max(theirs))
 
 
-def slow_accuracy(
-    groups: dict[Key, Images], direction: str, chosen: Callable[[Key], bool]
-) -> float:
-    """Of the chosen groups: the mean over text models."""
+def slow_accuracy(groups: dict[Key, Images], direction: str) -> float:
+    """The mean over text models."""
     means = []
     for model in TEXT_MODELS:
-        of_model = [i for key, i in groups.items() if key[1] == model and chosen(key)]
-        outcomes = [slow_outcome(images, direction) for images in of_model]
+        outcomes = [slow_outcome(i, direction) for key, i in groups.items() if key[1] == model]
         means.append(np.mean([o for o in outcomes if o is not None]))
     return float(np.mean(means))
 
@@ -424,7 +420,8 @@ def test_cells_equal_the_slow_rules_and_summaries_are_their_means(case: Case, me
     for direction, mode in product(DIRECTIONS, MODES):
         where = {"facet": direction, "measure": "accuracy"}
         by_model = [value(**where, split=f"{mode}:{model}") for model in TEXT_MODELS]
-        slow = slow_accuracy(groups, direction, lambda key, m=mode: key[2].startswith(m))
+        of_mode = {key: images for key, images in groups.items() if key[2].startswith(mode)}
+        slow = slow_accuracy(of_mode, direction)
         accuracy = value(**where, split=mode)
         assert accuracy == pytest.approx(np.mean(by_model)) == pytest.approx(slow)
         cells[direction, mode] = scale(accuracy, chance_of(direction))
@@ -475,12 +472,13 @@ def test_properties_and_lengths_are_means_of_forward_and_inverse(case: Case) -> 
         ("Color", "Red", ":up_to_280", "image", "paper"),
     ):
         low, high = lengths[length]
-
-        def chosen(key: Key, name: str = name, low: int = low, high: int = high) -> bool:
-            of_property = key[2].startswith("subject_property") and name in key[2]
-            return of_property and low <= len(key[3]) <= high
-
-        slow = [slow_accuracy(groups, f"{way}_{facet}", chosen) for way in ("forward", "inverse")]
+        chosen = {
+            key: images
+            for key, images in groups.items()
+            if key[2].startswith("subject_property") and name in key[2]
+            if low <= len(key[3]) <= high
+        }
+        slow = [slow_accuracy(chosen, f"{way}_{facet}") for way in ("forward", "inverse")]
         split = f"subject_property{length}"
         found = row_of(case.measured, skill=skill, facet=facet, variant=variant, split=split, **one)
         assert found.value == pytest.approx(np.mean([scale(a, chance_of(facet)) for a in slow]))

@@ -342,7 +342,7 @@ NODES = st.tuples(
 def test_transforms_orders_and_ranges(graph: list[tuple[str, float]], random: Random) -> None:
     labels, scores = zip(*graph, strict=True)
     before = values_of(labels, scores)
-    shuffled = values_of(*zip(*random.sample(graph, len(graph)), strict=True))  # type: ignore[arg-type]
+    shuffled = values_of(*zip(*random.sample(graph, len(graph)), strict=True))
     risen = values_of(labels, [math.exp(s) for s in scores])
     negated = values_of(labels, [-s for s in scores])
 
