@@ -106,7 +106,7 @@ GOOD, ONE = line(PV, ["a fox"]), line(EV, ["a"])
         (GOOD, "prompt_id"),
         ('{"mode": "subject_property"}', "prompt_id"),
         (ONE.replace('["a"]', '"a"', 1), "a str as"),
-        (ONE.replace('["a"]', "[1]", 1), "text in prompts"),
+        (ONE.replace('["a"]', "[1]", 1), "in prompts"),
         (line(EV, ["a"], ["b", "c"]), "2 contrast_prompts"),
         (line("unheard_of|||x", ["a"]), "'unheard_of'"),
         (ONE.replace(EV, EP), "expected entity_variation"),

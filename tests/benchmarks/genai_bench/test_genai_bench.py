@@ -114,7 +114,7 @@ def tag(numbers: Json) -> Change:
         (record([]), "record under '00002'"),
         (record({"prompt": " "}), "prompt under '00002'"),
         (record({"prompt": "a"}), "None under '00002'"),
-        (record({"prompt": "a", "models": {"DALLE_3": []}}), "models DALLE_3 under"),
+        (record({"prompt": "a", "models": {"DALLE_3": []}}), "DALLE_3 under"),
         (ratings([1, 2]), "'[1, 2]' for 00002/SDXL_Base"),
         (ratings([1, 2, 3.5]), "'[1, 2, 3.5]' for 00002/SDXL_Base"),
         (ratings([1, 2, True]), "'[1, 2, True]' for 00002/SDXL_Base"),

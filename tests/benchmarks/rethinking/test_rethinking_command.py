@@ -110,7 +110,7 @@ def test_names_are_shown_as_they_are_whatever_they_contain(run: Rethinking) -> N
         (board(models=1), "m: one model"),
         (board(seeds=1), "m: one seed"),
         (board(prompts=1), "m: one prompt"),
-        (board(score="0.5"), "m: every score is the same"),
+        (board(score="0.5"), "m: every"),
         (["m,A,1,p,,"], "m: no score"),
         (["m,A,1,p,,", "m,B,1,p,,"], "m: no score"),
     ],
