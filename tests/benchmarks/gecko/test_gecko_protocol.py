@@ -1,10 +1,11 @@
-"""The Gecko protocol against scipy on random data, and its rules for what is undefined."""
+"""The Gecko protocol against slow rules: correlations, comparisons, words, orders of models."""
 
 from __future__ import annotations
 
-import dataclasses
-import math
-from itertools import combinations
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import combinations, product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,96 +13,114 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from scipy import stats
 
-from benchmarks.errors import SubmitterError
-from benchmarks.gecko.load import GeckoAnswers, preferences, template_scores
-from benchmarks.gecko.measures import FACETS, MEASURES, p_values
+from benchmarks.gecko.load import (
+    COLUMNS,
+    MODELS,
+    Gecko2kAnswers,
+    GeckoAnswers,
+    preferences,
+    template_scores,
+)
+from benchmarks.gecko.measures import (
+    FACETS,
+    MEASURES,
+    agreed_words,
+    model_pairs_right,
+    model_relations,
+    p_values,
+    rater_agreement,
+    template_means,
+    template_pairwise_accuracy,
+)
 from benchmarks.gecko.protocol import measure
 from benchmarks.rows import Measured, Row
 from benchmarks.schema import ScoreTable
+from benchmarks.statistics.ordering import direction, majority_relation, relation
+from benchmarks.statistics.raters import krippendorff_alpha
 from benchmarks.statistics.resampling import ResamplingPlan
+from tests.benchmarks import checks
+from tests.benchmarks.gecko.gecko_tree import gecko, prompts_table, ratings_table, write_tree
 
 NAN = float("nan")
-MODELS = ("muse", "sd15", "sdxl")
-VALUES = {
-    "Likert": ["1", "2", "3", "4", "5", "unsure"],
-    "WL": ["aligned", "not_aligned", "unsure"],
-    "DSGH": ["yes", "no", "invalid", "unsure"],
-    "SxS": ["a", "b", "unsure"],
-}
-UNITS = {"Likert": 1, "WL": 4, "DSGH": 3, "SxS": 1}
+Plain = GeckoAnswers
+ABSOLUTE = ("WL", "Likert", "DSGH")
+SPLITS = {"all", "s", "r", "rel", "s_rel", "r_rel"}
 SCIPY = {"srcc": stats.spearmanr, "pearson": stats.pearsonr}
 B = 10
 
 
-def make_answers(n_prompts: int = 18, seed: int = 0) -> GeckoAnswers:
-    rng = np.random.default_rng(seed)
-    ids = [f"p{i}" for i in range(n_prompts)]
-    prompts = pd.DataFrame(
-        {
-            "prompt_id": ids,
-            "prompt": "t",
-            "skill": ["count" if i % 2 else "color" for i in range(n_prompts)],
-            "sub_skill": [f"sub{i // 2 % 2}" for i in range(n_prompts)],
-        }
+def answers_of(prompts: list[str], ratings: pd.DataFrame, **columns: Any) -> GeckoAnswers:
+    """Images by all models of prompts without splits; `columns` of their table."""
+    table = pd.DataFrame({"prompt_id": prompts, "prompt": "t", "skill": "x", "sub_skill": "y"})
+    pairs = [(f"{p}/{m}", p, m) for p in prompts for m in MODELS]
+    return GeckoAnswers(
+        tuple(pair for pair, _, _ in pairs),
+        tuple(prompts),
+        table.assign(**columns),
+        pd.DataFrame(pairs, columns=["pair_id", "prompt_id", "model"]),
+        ratings.astype({"unit_index": int}),
     )
-    pairs = pd.DataFrame(
-        [(f"{p}/{m}", p, m) for p in ids for m in MODELS],
-        columns=["pair_id", "prompt_id", "model"],
-    )
-    items = [(t, p, m, "") for t in ("WL", "Likert", "DSGH") for p in ids for m in MODELS]
-    items += [("SxS", p, a, b) for p in ids for a, b in combinations(MODELS, 2)]
-    rows = [
-        (*item, f"r{r}", u, "", str(rng.choice(VALUES[item[0]])))
-        for item in items
-        for r in range(3)
-        for u in range(UNITS[item[0]])
-    ]
-    ratings = pd.DataFrame(
-        rows,
-        columns=[
-            "template", "prompt_id", "model", "model_b", "rater_id", "unit_index", "unit_text",
-            "value",
-        ],
-    )  # fmt: skip
-    return GeckoAnswers(tuple(pairs["pair_id"]), tuple(ids), prompts, pairs, ratings)
 
 
-def make_scores(answers: GeckoAnswers, seed: int = 1) -> ScoreTable:
-    rng = np.random.default_rng(seed)
+@pytest.fixture(scope="module")
+def plain() -> GeckoAnswers:
+    """Thirty prompts of two skills with two sub-skills each, rated at random."""
+    prompts = [str(i) for i in range(30)]
+    return answers_of(
+        prompts,
+        ratings_table(30),
+        skill=["count" if i % 2 else "color" for i in range(30)],
+        sub_skill=[f"sub{i // 2 % 2}" for i in range(30)],
+    )
+
+
+@pytest.fixture(scope="module")
+def split(tmp_path_factory: pytest.TempPathFactory) -> Gecko2kAnswers:
+    """A small Gecko2K: SD1.5 is rated at random, the other models so that relations exist."""
+    ratings = ratings_table(40)
+    for model, value in {"Imagen": "1", "Muse": "5", "SDXL": "3"}.items():
+        rated = (ratings["template"] == "Likert") & (ratings["model"] == model)
+        ratings.loc[rated, "value"] = value
+    root = write_tree(tmp_path_factory.mktemp("data"), prompts_table(40), ratings)
+    return gecko(40).answers(root)
+
+
+def scores_of(answers: GeckoAnswers, **columns: Any) -> ScoreTable:
+    """A fine and a coarse metric, and the given ones."""
+    rng = np.random.default_rng(1)
     n = len(answers.pair_ids)
-    frame = pd.DataFrame(
-        {"fine": rng.normal(size=n), "coarse": rng.integers(0, 4, n).astype(float)},
-        index=pd.Index(answers.pair_ids, name="pair_id"),
-    )
-    return ScoreTable(frame)
+    both = {"fine": rng.normal(size=n), "coarse": rng.integers(0, 4, n).astype(float)}
+    return ScoreTable(pd.DataFrame(both | columns, pd.Index(answers.pair_ids, name="pair_id")))
 
 
-def run(scores: ScoreTable, answers: GeckoAnswers) -> Measured:
-    return measure(scores, answers, ResamplingPlan(answers.clusters, 3, B), "gecko", "r")
+def run(scores: ScoreTable, answers: GeckoAnswers, n_resamples: int = B) -> Measured:
+    plan = ResamplingPlan(answers.clusters, 3, n_resamples)
+    return measure(scores, answers, plan, "gecko", "r")
 
 
-def row_of(measured: Measured, **wanted: Any) -> Row:
-    wanted = {"metric": "fine", "skill": None} | wanted
-    found = [r for r in measured.rows if all(getattr(r, k) == v for k, v in wanted.items())]
-    assert len(found) == 1, found
-    return found[0]
+def row_of(measured: Measured, name: str, **wanted: Any) -> Row:
+    return checks.row_of(measured, **{"metric": "fine", "measure": name} | wanted)
 
 
-def resamples_of(measured: Measured, row: Row) -> NDArray[np.float32]:
-    found: NDArray[np.float32] = measured.resamples[measured.rows.index(row)]
-    return found
+def resamples_of(measured: Measured, row: Row) -> np.ndarray:
+    return np.asarray(measured.resamples[measured.rows.index(row)])
 
 
-def human_table(answers: GeckoAnswers, template: str, skill: str | None) -> pd.DataFrame:
+def in_skill(answers: GeckoAnswers, skill: str | None) -> list[str]:
+    table = answers.prompts
+    sub_skill = table["skill"] + ":" + table["sub_skill"]
+    chosen = table if skill is None else table[(table["skill"] == skill) | (sub_skill == skill)]
+    return chosen["prompt_id"].tolist()
+
+
+def human_table(answers: GeckoAnswers, template: str, skill: str | None = None) -> pd.DataFrame:
     """Rated images of a slice with a finite human score, by pair id."""
     scores = template_scores(answers.ratings)
-    table = answers.pairs.merge(scores[scores["template"] == template]).merge(answers.prompts)
-    table = table[table["score"].notna()].set_index("pair_id")
-    sub_skill = table["skill"] + ":" + table["sub_skill"]
-    return table if skill is None else table[(table["skill"] == skill) | (sub_skill == skill)]
+    table = answers.pairs.merge(scores[scores["template"] == template])
+    kept = table["score"].notna() & table["prompt_id"].isin(in_skill(answers, skill))
+    return table[kept].set_index("pair_id")
 
 
 def slow_mean_over_models(name: str, scores: pd.Series, human: pd.DataFrame) -> float:
@@ -115,33 +134,20 @@ def slow_mean_over_models(name: str, scores: pd.Series, human: pd.DataFrame) -> 
     return float(np.mean(values)) if values else NAN
 
 
-@pytest.mark.parametrize("metric", ["fine", "coarse"])
-@pytest.mark.parametrize("skill", [None, "count", "color:sub1"])
-@pytest.mark.parametrize("template", ["WL", "Likert", "DSGH"])
-@pytest.mark.parametrize("name", list(SCIPY))
-def test_correlation_is_over_the_images_of_a_model_then_over_models(
-    name: str, template: str, skill: str | None, metric: str
-) -> None:
-    answers = make_answers()
-    scores = make_scores(answers)
-    row = row_of(
-        run(scores, answers),
-        measure=name, facet=template, skill=skill, metric=metric, variant="paper",
-    )  # fmt: skip
-    human = human_table(answers, template, skill)
-    assert row.value == pytest.approx(slow_mean_over_models(name, scores.overall[metric], human))
-    assert row.n_items == len(human)
-    assert row.n_clusters == human["prompt_id"].nunique()
-
-
-@pytest.mark.parametrize("name", list(SCIPY))
-def test_resamples_repeat_the_drawn_prompts(name: str) -> None:
-    answers = make_answers()
-    scores = make_scores(answers)
-    measured = run(scores, answers)
-    row = row_of(measured, measure=name, facet="Likert", metric="coarse")
-    human = human_table(answers, "Likert", None)
-    plan = ResamplingPlan(answers.clusters, 3, B)
+@pytest.mark.parametrize("name", SCIPY)
+def test_correlations_are_means_over_models(plain: GeckoAnswers, name: str) -> None:
+    scores = scores_of(plain)
+    measured = run(scores, plain)
+    slices = product(ABSOLUTE, [None, "count", "color:sub1"], ["fine", "coarse"])
+    for template, skill, metric in slices:
+        row = row_of(measured, name, facet=template, skill=skill, metric=metric)
+        human = human_table(plain, template, skill)
+        expected = slow_mean_over_models(name, scores.overall[metric], human)
+        assert row.value == pytest.approx(expected)
+        assert (row.n_items, row.n_clusters) == (len(human), human["prompt_id"].nunique())
+    row = row_of(measured, name, facet="Likert", metric="coarse")
+    human = human_table(plain, "Likert")
+    plan = ResamplingPlan(plain.clusters, 3, B)
     weights = plan.counts_of(human["prompt_id"].tolist()).astype(int)
     for b, found in enumerate(resamples_of(measured, row)):
         drawn = human.loc[np.repeat(human.index, weights[b])]
@@ -149,100 +155,67 @@ def test_resamples_repeat_the_drawn_prompts(name: str) -> None:
         assert found == pytest.approx(expected, abs=1e-6)
 
 
-def test_the_summary_is_the_mean_of_the_three_templates() -> None:
-    answers = make_answers()
-    measured = run(make_scores(answers), answers)
+def test_the_summary_is_the_mean_of_the_templates_that_were_rated(plain: GeckoAnswers) -> None:
+    measured = run(scores_of(plain), plain)
     for skill in (None, "count", "color"):
-        parts = [
-            row_of(measured, measure="srcc", facet=template, skill=skill)
-            for template in ("WL", "Likert", "DSGH")
-        ]
-        summary = row_of(measured, measure="srcc", facet=None, skill=skill)
-        assert summary.variant == "assay"
+        parts = [row_of(measured, "srcc", facet=t, skill=skill) for t in ABSOLUTE]
+        summary = row_of(measured, "srcc", facet=None, skill=skill, variant="assay")
         assert summary.value == pytest.approx(np.mean([part.value for part in parts]))
         expected = np.mean([resamples_of(measured, part) for part in parts], axis=0)
         np.testing.assert_allclose(resamples_of(measured, summary), expected, atol=1e-6)
-
-
-def test_the_summary_names_a_template_that_was_not_rated() -> None:
-    full = make_answers()
-    ratings = full.ratings[full.ratings["template"] != "WL"]
-    answers = GeckoAnswers(full.pair_ids, full.clusters, full.prompts, full.pairs, ratings)
-    row = row_of(run(make_scores(answers), answers), measure="srcc", facet=None)
+    few = replace(plain, ratings=plain.ratings[plain.ratings["template"] != "WL"])
+    row = row_of(run(scores_of(few), few), "srcc", facet=None, variant="assay")
     assert np.isfinite(row.value)
-    assert row.note == "no ratings for WL"
+    assert "WL" in row.note
 
 
-def test_a_model_with_constant_scores_is_left_out_and_named() -> None:
-    answers = make_answers()
-    scores = make_scores(answers)
-    scores.overall.loc[scores.overall.index.str.endswith("/muse"), "fine"] = 1.0
-    row = row_of(run(scores, answers), measure="srcc", facet="Likert")
-    human = human_table(answers, "Likert", None)
-    expected = slow_mean_over_models("srcc", scores.overall["fine"], human)
-    assert row.value == pytest.approx(expected)
-    assert row.note.startswith("models left out: muse (all scores or all ratings are equal)")
-    assert row.n_items == (human["model"] != "muse").sum()
+Places = Callable[[pd.Index], pd.Index]
 
 
-def test_where_every_model_is_left_out_the_value_is_nan_and_has_no_interval() -> None:
-    answers = make_answers()
-    scores = make_scores(answers)
-    scores.overall["fine"] = 0.0
-    measured = run(scores, answers)
-    for facet in ("WL", None):
-        row = row_of(measured, measure="srcc", facet=facet)
-        assert np.isnan(row.value)
-        assert np.isnan(row.ci_low)
-        assert row.note
-    assert np.isfinite(row_of(measured, measure="srcc", facet="WL", metric="coarse").value)
+@pytest.mark.parametrize(
+    ("places", "score", "said", "left"),
+    [
+        (lambda rated: rated[rated.str.endswith("/Muse")], 1.0, "Muse (all", "Muse"),
+        (lambda rated: rated[rated.str.endswith("/SD1.5")][2:], NAN, "SD1.5 (fewer", "SD1.5"),
+        (lambda rated: rated[[0, 5, 9]], NAN, "score: 3", ""),
+    ],
+)
+def test_what_a_correlation_leaves_out(
+    plain: Plain, places: Places, score: float, said: str, left: str
+) -> None:
+    human = human_table(plain, "Likert")
+    values = scores_of(plain).overall["fine"].copy()
+    values[places(human.index)] = score
+    row = row_of(run(scores_of(plain, fine=values), plain), "srcc", facet="Likert")
+    assert row.value == pytest.approx(slow_mean_over_models("srcc", values, human))
+    assert said in row.note
+    assert row.n_missing == values[human.index].isna().sum()
+    assert row.n_items == values[human.index[human["model"] != left]].notna().sum()
 
 
-def test_fewer_than_three_images_of_a_model_make_no_correlation() -> None:
-    answers = make_answers()
-    scores = make_scores(answers)
-    of_model = scores.overall.index[scores.overall.index.str.endswith("/sd15")]
-    scores.overall.loc[of_model[2:], "fine"] = NAN
-    row = row_of(run(scores, answers), measure="pearson", facet="WL")
-    assert "sd15 (fewer than 3 images)" in row.note
-
-
-def test_images_without_a_score_are_left_out_of_correlations_and_counted() -> None:
-    answers = make_answers()
-    scores = make_scores(answers)
-    human = human_table(answers, "Likert", None)
-    scores.overall.loc[human.index[[0, 5, 9]], "fine"] = NAN
-    row = row_of(run(scores, answers), measure="srcc", facet="Likert")
-    expected = slow_mean_over_models("srcc", scores.overall["fine"], human)
-    assert row.value == pytest.approx(expected)
-    assert (row.n_items, row.n_missing) == (len(human) - 3, 3)
-    assert row.note.startswith("images left out for want of a score: 3")
-
-
-@pytest.mark.parametrize("name", list(SCIPY))
-@pytest.mark.parametrize("metric", ["fine", "good"])
-def test_models_whose_correlation_is_not_significant_are_named(name: str, metric: str) -> None:
-    answers = make_answers()
-    scores = make_scores(answers)
-    human = human_table(answers, "Likert", None)
+@pytest.mark.parametrize("name", SCIPY)
+def test_models_whose_correlation_is_weak_are_named(plain: GeckoAnswers, name: str) -> None:
+    human = human_table(plain, "Likert")
     noise = np.random.default_rng(5).normal(size=len(human))
-    scores.overall["good"] = 0.0
+    scores = scores_of(plain, good=0.0)
     scores.overall.loc[human.index, "good"] = human["score"].to_numpy() + noise * 0.3
-    row = row_of(run(scores, answers), measure=name, facet="Likert", metric=metric)
-    weak = [
-        str(model)
-        for model, rows in human.groupby("model")
-        if SCIPY[name](scores.overall.loc[rows.index, metric], rows["score"]).pvalue > 0.05
-    ]
-    assert row.note == (f"p > 0.05 for {', '.join(weak)}" if weak else "")
+    measured = run(scores, plain)
+    for metric in ("fine", "good"):
+        weak = [
+            str(model)
+            for model, rows in human.groupby("model")
+            if SCIPY[name](scores.overall.loc[rows.index, metric], rows["score"]).pvalue > 0.05
+        ]
+        note = row_of(measured, name, facet="Likert", metric=metric).note
+        assert note == (f"p > 0.05 for {', '.join(weak)}" if weak else "")
 
 
 @given(st.floats(-0.99, 0.99), st.integers(3, 40))
 def test_the_p_value_is_scipys(r: float, n: int) -> None:
-    x = np.arange(n, dtype=float)
     noise = np.random.default_rng(n).normal(size=n)
+    x = np.arange(n, dtype=float)
     y = r * stats.zscore(x) + np.sqrt(1 - r * r) * noise
-    for test in (stats.pearsonr, stats.spearmanr):
+    for test in SCIPY.values():
         found = test(x, y)
         assert p_values(np.array(found[0]), np.array(n)) == pytest.approx(found[1], abs=1e-6)
 
@@ -259,109 +232,364 @@ def slow_pairwise(scores: pd.Series, answers: GeckoAnswers, prompts: list[str]) 
 
 
 @pytest.mark.parametrize("skill", [None, "color", "count:sub0"])
-@pytest.mark.parametrize("metric", ["fine", "coarse"])
-def test_pairwise_accuracy_counts_ties_as_wrong_and_drops_unsure_humans(
-    metric: str, skill: str | None
+def test_ties_and_gaps_are_wrong_where_people_prefer(
+    plain: GeckoAnswers, skill: str | None
 ) -> None:
-    answers = make_answers()
-    scores = make_scores(answers)
-    measured = run(scores, answers)
-    row = row_of(measured, measure="pairwise_accuracy", facet="SxS", metric=metric, skill=skill)
-    table = answers.prompts
-    key = table["skill"] + ":" + table["sub_skill"]
-    chosen = table if skill is None else table[(table["skill"] == skill) | (key == skill)]
-    prompts = chosen["prompt_id"].tolist()
-    right = slow_pairwise(scores.overall[metric], answers, prompts)
-    assert row.value == pytest.approx(np.mean(right))
-    assert row.n_items == len(right)
-    plan = ResamplingPlan(answers.clusters, 3, B)
-    for b, found in enumerate(resamples_of(measured, row)):
-        drawn = [p for p in prompts for _ in range(int(plan.counts[b, plan.index[p]]))]
-        expected = np.mean(slow_pairwise(scores.overall[metric], answers, drawn))
-        assert found == pytest.approx(expected, abs=1e-6)
+    gaps = np.where(np.arange(len(plain.pair_ids)) % 7, 1.0, NAN)
+    scores = scores_of(plain)
+    scores = scores_of(plain, gaps=gaps * scores.overall["fine"].to_numpy())
+    measured, prompts = run(scores, plain), in_skill(plain, skill)
+    plan = ResamplingPlan(plain.clusters, 3, B)
+    for metric in scores.metrics:
+        row = row_of(measured, "pairwise_accuracy", facet="SxS", metric=metric, skill=skill)
+        right = slow_pairwise(scores.overall[metric], plain, prompts)
+        assert row.value == pytest.approx(np.mean(right))
+        assert row.n_items == len(right)
+        assert (row.n_missing > 0) == (f"wrong: {row.n_missing}" in row.note) == (metric == "gaps")
+    drawn = [p for p in prompts for _ in range(int(plan.counts[0, plan.index[p]]))]
+    expected = np.mean(slow_pairwise(scores.overall["gaps"], plain, drawn))
+    assert resamples_of(measured, row)[0] == pytest.approx(expected, abs=1e-6)
 
 
-def test_a_comparison_with_a_missing_score_is_wrong() -> None:
-    answers = make_answers()
-    scores = make_scores(answers)
-    voted = preferences(answers.ratings)
-    decided = voted[voted["preference"] != 0].iloc[0]
-    scores.overall.loc[f"{decided['prompt_id']}/{decided['model']}", "fine"] = NAN
-    row = row_of(run(scores, answers), measure="pairwise_accuracy")
-    right = slow_pairwise(scores.overall["fine"], answers, list(answers.clusters))
-    assert row.value == pytest.approx(np.mean(right))
-    assert row.n_missing == 1
-    assert "whose comparisons are wrong: 1" in row.note
+def test_where_nobody_prefers_there_is_no_accuracy(plain: GeckoAnswers) -> None:
+    side_by_side = plain.ratings["template"] == "SxS"
+    of_colour = plain.ratings["prompt_id"].isin(in_skill(plain, "color"))
+
+    def rows(unsure: pd.Series) -> dict[str | None, Row]:
+        values = plain.ratings["value"].mask(unsure, "unsure")
+        answers = replace(plain, ratings=plain.ratings.assign(value=values))
+        found = run(scores_of(answers), answers).rows
+        assert found
+        kept = [r for r in found if (r.measure, r.metric) == ("pairwise_accuracy", "fine")]
+        return {row.skill: row for row in kept}
+
+    found = rows(side_by_side & of_colour)
+    for skill in ("color", "color:sub0", "color:sub1"):
+        row = found[skill]
+        assert np.isnan(row.value)
+        assert (row.n_items, row.n_clusters) == (0, 0)
+        assert "preference" in row.note
+    assert found[None].value == found["count"].value
+    assert found[None].n_items == found["count"].n_items
+    assert rows(side_by_side) == {}
 
 
-def test_a_lower_is_better_metric_is_turned_round() -> None:
-    answers = make_answers()
-    scores = make_scores(answers)
+def test_a_lower_is_better_metric_is_turned_round(plain: GeckoAnswers) -> None:
+    scores = scores_of(plain)
     turned = ScoreTable(-scores.overall, directions={"fine": -1, "coarse": -1})
-    for straight, back in zip(run(scores, answers).rows, run(turned, answers).rows, strict=True):
-        assert back.value == pytest.approx(straight.value, nan_ok=True)
+    expected = [row.value for row in run(scores, plain).rows]
+    assert [r.value for r in run(turned, plain).rows] == pytest.approx(expected, nan_ok=True)
 
 
-def test_skills_and_sub_skills_have_rows_and_only_skills_a_summary() -> None:
-    answers = make_answers()
-    measured = run(make_scores(answers), answers)
-    skills = {row.skill for row in measured.rows}
+def test_skills_and_sub_skills_have_rows_and_only_skills_a_summary(plain: GeckoAnswers) -> None:
+    rows = run(scores_of(plain), plain).rows
+    skills = {None, "count", "color"}
     sub_skills = {f"{s}:sub{i}" for s in ("count", "color") for i in (0, 1)}
-    assert skills == {None, "count", "color"} | sub_skills
-    summarised = {row.skill for row in measured.rows if row.variant == "assay"}
-    assert summarised == {None, "count", "color"}
+    assert {row.skill for row in rows} == skills | sub_skills
+    assert {row.skill for row in rows if row.variant == "assay"} == skills
+    assert {row.split for row in rows} == {None}
 
 
-def test_a_rated_image_that_is_not_in_the_benchmark_is_refused() -> None:
-    full = make_answers()
-    ratings = full.ratings.replace({"model": {"muse": "unknown"}})
-    answers = GeckoAnswers(full.pair_ids, full.clusters, full.prompts, full.pairs, ratings)
-    with pytest.raises(SubmitterError, match="unknown"):
-        run(make_scores(full), answers)
+@pytest.mark.parametrize(("template", "column"), [("Likert", "model"), ("SxS", "model_b")])
+def test_a_rating_of_another_image_is_refused(
+    plain: GeckoAnswers, template: str, column: str
+) -> None:
+    ratings = plain.ratings.copy()
+    ratings.loc[ratings.index[ratings["template"] == template][0], column] = "unknown"
+    with checks.refused("rating_without_image", "unknown"):
+        run(scores_of(plain), replace(plain, ratings=ratings))
 
 
-def test_a_comparison_with_an_image_that_is_not_in_the_benchmark_is_refused() -> None:
-    full = make_answers()
-    ratings = full.ratings.copy()
-    ratings.loc[ratings.index[ratings["template"] == "SxS"][0], "model_b"] = "unknown"
-    answers = GeckoAnswers(full.pair_ids, full.clusters, full.prompts, full.pairs, ratings)
-    with pytest.raises(SubmitterError, match="'unknown'") as caught:
-        run(make_scores(full), answers)
-    assert caught.value.code == "rating_without_image"
+def part(answers: GeckoAnswers, kept: pd.Series) -> GeckoAnswers:
+    """The same with some prompts only, and without splits."""
+    prompts = answers.prompts[kept].drop(columns=["split", "source", "reliable"])
+    ids = set(prompts["prompt_id"])
+    pairs = answers.pairs[answers.pairs["prompt_id"].isin(ids)]
+    return GeckoAnswers(
+        tuple(pairs["pair_id"]),
+        tuple(c for c in answers.clusters if c in ids),
+        prompts,
+        pairs,
+        answers.ratings[answers.ratings["prompt_id"].isin(ids)],
+    )
 
 
-def test_every_row_is_explained() -> None:
-    answers = make_answers()
-    for row in run(make_scores(answers), answers).rows:
+@pytest.mark.parametrize("name", sorted(SPLITS))
+def test_a_split_is_measured_as_if_it_were_alone(split: Gecko2kAnswers, name: str) -> None:
+    scores, prompts = scores_of(split), split.prompts
+    kept = prompts["reliable"] | (not name.endswith("rel"))
+    if name[0] in "sr" and name != "rel":
+        kept &= prompts["split"] == name[0]
+    alone = part(split, kept)
+    few = ScoreTable(scores.overall.loc[list(alone.pair_ids)])
+
+    def told(rows: tuple[Row, ...], of: str | None) -> dict[Any, float]:
+        return {
+            (r.metric, r.measure, r.variant, r.facet, r.n_items, r.n_clusters, r.note): r.value
+            for r in rows
+            if (r.skill, r.split) == (None, of)
+            if name.endswith("rel") or r.measure != "model_pairs_right"
+        }
+
+    expected = told(run(few, alone).rows, None)
+    assert told(run(scores, split).rows, name) == pytest.approx(expected, nan_ok=True)
+
+
+def test_skills_stand_below_the_two_whole_sets(split: Gecko2kAnswers) -> None:
+    rows = run(scores_of(split), split).rows
+    skills = {name: {r.skill for r in rows if r.split == name} for name in SPLITS}
+    of_rel = {None, "color", "action", "named_entity"}
+    sub_skills = {"color:stroop", "action:action_rev/2", "named_entity:landmarks"}
+    expected = {name: {None} for name in SPLITS} | {"rel": of_rel, "all": of_rel | sub_skills}
+    assert skills == expected
+    assert {row.split for row in rows} == SPLITS
+    for row in rows:
         assert row.measure in MEASURES
         assert row.facet is None or row.facet in FACETS
-        assert row.split is None
+    assert not [row for row in rows if row.measure == "word_accuracy"], "no metric marks words"
 
 
-def test_a_skill_without_any_preference_has_no_accuracy_and_says_why() -> None:
-    answers = make_answers()
-    colour = answers.prompts.loc[answers.prompts["skill"] == "color", "prompt_id"]
-    nobody = (answers.ratings["template"] == "SxS") & answers.ratings["prompt_id"].isin(colour)
-    unsure = answers.ratings["value"].mask(nobody, "unsure")
-    answers = dataclasses.replace(answers, ratings=answers.ratings.assign(value=unsure))
-    rows = [r for r in run(make_scores(answers), answers).rows if r.measure == "pairwise_accuracy"]
-    lacking = [row for row in rows if (row.skill or "").startswith("color")]
-    assert {(row.metric, row.skill) for row in lacking} >= {("fine", "color"), ("coarse", "color")}
-    for row in lacking:
-        assert math.isnan(row.value)
-        assert row.note == "no comparison with a preference"
-        assert (row.n_items, row.n_clusters) == (0, 0)
-    whole, count = (
-        next(row for row in rows if (row.metric, row.skill) == ("fine", skill))
-        for skill in (None, "count")
+def matrix(frame: pd.DataFrame, value: str, prompts: list[str]) -> dict[str, np.ndarray]:
+    table = frame.pivot_table(index="prompt_id", columns="model", values=value, dropna=False)
+    return {str(model): table[model].reindex(prompts).to_numpy() for model in table}
+
+
+def slow_votes(
+    answers: GeckoAnswers, prompts: list[str], templates: list[str], test: Any
+) -> dict[Any, int]:
+    found: dict[tuple[str, str], list[int]] = {p: [] for p in combinations(sorted(MODELS), 2)}
+    scores = template_scores(answers.ratings)
+    for template in templates:
+        if template == "SxS":
+            voted = preferences(answers.ratings)
+            voted = voted[voted["prompt_id"].isin(prompts)]
+            for (a, b), rows in voted.groupby(["model", "model_b"]):
+                values = rows["preference"].to_numpy(float)
+                found[str(a), str(b)].append(test(values, 0 * values))
+            continue
+        columns = matrix(scores[scores["template"] == template], "score", prompts)
+        for (a, b), votes in found.items():
+            votes.append(test(np.round(columns[a] - columns[b], 9), np.zeros(len(prompts))))
+    return {pair: majority_relation(votes) for pair, votes in found.items()}
+
+
+@pytest.mark.parametrize(
+    ("variant", "templates", "test"),
+    [
+        ("paper", [*ABSOLUTE], relation),
+        ("paper_v2", [*ABSOLUTE, "SxS"], relation),
+        ("direction_only", [*ABSOLUTE], direction),
+    ],
+)
+def test_model_pairs_right_go_by_the_majority(
+    split: Gecko2kAnswers, variant: str, templates: list[str], test: Any
+) -> None:
+    oracle = split.pairs["model"].map({"Imagen": 0, "Muse": 9, "SDXL": 5, "SD1.5": 4}).to_numpy()
+    n = len(oracle)
+    scores = scores_of(split, oracle=oracle + np.linspace(0, 0.5, n), flat=np.ones(n))
+    prompts = split.prompts.loc[split.prompts["reliable"], "prompt_id"].tolist()
+    truth = slow_votes(split, prompts, templates, test)
+    measured = run(scores, split)
+    for metric in scores.metrics:
+        columns = matrix(
+            split.pairs.assign(value=scores.overall[metric].to_numpy()), "value", prompts
+        )
+        expected = sum(test(columns[a], columns[b]) == sign for (a, b), sign in truth.items())
+        row = row_of(measured, "model_pairs_right", variant=variant, split="rel", metric=metric)
+        assert (row.value, row.n_items, row.n_clusters) == (expected, 6, len(prompts))
+        assert "of 6" in row.note
+        assert np.isfinite(resamples_of(measured, row)).all()
+
+
+LETTERS = {"A": "aligned", "N": "not_aligned", "U": "unsure"}
+
+
+def wl(prompt: str, *by_rater: str) -> pd.DataFrame:
+    """One image of Muse: each rater's words as letters A, N, U."""
+    rows = [
+        ("WL", prompt, "Muse", "", f"r{r}", i, "", LETTERS[letter])
+        for r, word in enumerate(by_rater)
+        for i, letter in enumerate(word)
+    ]
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def word_rows(
+    ratings: pd.DataFrame,
+    labels: dict[str, list[float]],
+    facet: str = "WL",
+    *,
+    falling: bool = False,
+) -> tuple[Row, Row]:
+    """Accuracy and error consistency of a metric that labels the words of these images."""
+    rows = [(f"{p}/Muse", str(i), x) for p, values in labels.items() for i, x in enumerate(values)]
+    words = pd.DataFrame(rows, columns=["pair_id", "element_id", "score"])
+    answers = answers_of(sorted(set(ratings["prompt_id"])), ratings)
+    fine = scores_of(answers).overall[["fine"]]
+    table = ScoreTable(fine, {"fine": words}, {"fine": -1 if falling else 1})
+    found = run(table, answers)
+    return row_of(found, "word_accuracy", facet=facet), row_of(
+        found, "error_consistency", facet=facet
     )
-    assert (whole.value, whole.n_items) == (count.value, count.n_items)
 
 
-def test_without_any_preference_at_all_there_are_no_rows_of_comparisons() -> None:
-    answers = make_answers()
-    unsure = answers.ratings["value"].mask(answers.ratings["template"] == "SxS", "unsure")
-    answers = dataclasses.replace(answers, ratings=answers.ratings.assign(value=unsure))
-    rows = run(make_scores(answers), answers).rows
-    assert rows
-    assert not [row for row in rows if row.measure == "pairwise_accuracy"]
+def test_words_count_where_all_raters_agree() -> None:
+    found = agreed_words(pd.concat([wl("p", "AANUA", "ANNUU", "AANUA"), wl("q", "N")]))
+    assert found.to_numpy().tolist() == [
+        ["p", "Muse", 0, True], ["p", "Muse", 2, False], ["q", "Muse", 0, False],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("falling", [False, True])
+def test_word_level_of_the_worked_example(*, falling: bool) -> None:
+    """Specification of the protocols, 4.5: c_obs 0.8, c_exp 0.68, kappa 0.375."""
+    labels = [0.5, 0.9, 1, 1, 1, 1, 1, 1, 0.49, 0, 1]
+    labels = [1 - x for x in labels] if falling else labels
+    for facet in ("WL", "WL:Muse"):
+        ratings = wl("p", "AAAAAAANANU", "AAAAAAANANA")
+        accuracy, kappa = word_rows(ratings, {"p": labels}, facet, falling=falling)
+        assert (accuracy.value, kappa.value) == pytest.approx((0.8, 0.375))
+        assert accuracy.n_items == kappa.n_items == 10
+        assert "10 of 10" in kappa.note
+
+
+def test_words_without_a_label_are_left_out_and_without_two_labels_there_is_no_kappa() -> None:
+    ratings = pd.concat([wl("p", "AAN"), wl("q", "AN")])
+    row, _ = word_rows(ratings, {"p": [1.0, NAN, 1.0]})
+    assert (row.value, row.n_items, row.n_clusters, row.n_missing) == (0.5, 2, 1, 1)
+    assert "2 of 5" in row.note
+    for row in word_rows(ratings, {"p": [NAN]}):
+        assert np.isnan(row.value)
+        assert "no word" in row.note
+    _, kappa = word_rows(wl("p", "AA"), {"p": [1, 1]})
+    assert np.isnan(kappa.value)
+    assert "equal" in kappa.note
+
+
+def test_agreement_of_raters_means_and_relations_of_models(split: Gecko2kAnswers) -> None:
+    ratings, index = split.ratings, ["split", "template", "model"]
+    agreement: Any = rater_agreement(split).set_index(index).sort_index()
+    mine = ratings[(ratings["template"] == "WL") & (ratings["model"] == "Muse")]
+    wide = mine.pivot(index=["prompt_id", "unit_index"], columns="rater_id", values="value")
+    codes = wide.replace({"aligned": 0.0, "not_aligned": 1.0, "unsure": 2.0}).astype(float)
+    alpha = krippendorff_alpha(codes.to_numpy(), "nominal")  # unsure is a value
+    found = agreement.loc[("all", "WL", "Muse")]
+    assert (found["alpha"], found["units"]) == (pytest.approx(alpha), 80)
+    assert len(agreement.loc[("r_rel", "SxS")]) == 6
+    assert np.isnan(agreement.loc[("all", "Likert", "Muse"), "alpha"])  # all say 5
+    means: Any = template_means(split).set_index(index).sort_index()
+    assert means.loc[("all", "Likert", "Muse")].tolist() == [1.0, 40, 0.0, 120]
+    mine = ratings[(ratings["template"] == "DSGH") & (ratings["model"] == "SDXL")]
+    share = means.loc[("all", "DSGH", "SDXL"), "unsure_share"]
+    assert share == pytest.approx((mine["value"] == "unsure").mean())
+    table: Any = model_relations(split).set_index(["split", "model", "model_b"])
+    assert table.loc[("all", "Imagen", "Muse"), "Likert"] == "<"
+    assert table.loc[("all", "Muse", "SDXL"), "Likert"] == ">"
+    assert set(table.columns) == {*ABSOLUTE, "SxS", "majority", "majority_v2"}
+
+
+def test_agreement_on_comparisons_does_not_depend_on_the_order_shown() -> None:
+    a, b = "Muse", "SDXL"
+    shown = [
+        ("p", a, b, "1", "a"),
+        ("p", b, a, "2", "b"),
+        ("q", a, b, "1", "unsure"),
+        ("q", b, a, "2", "unsure"),
+    ]
+    rows = [("SxS", p, one, other, r, 0, "", v) for p, one, other, r, v in shown]
+    ratings = pd.DataFrame(rows, columns=list(COLUMNS))
+    as_shown = rater_agreement(answers_of(["p", "q"], ratings.assign(model=a, model_b=b)))
+    assert as_shown["alpha"].iloc[0] < 1  # the votes as such differ
+    found = rater_agreement(answers_of(["p", "q"], ratings))[["model", "alpha", "units"]]
+    assert found.to_numpy().tolist() == [["Muse-SDXL", 1.0, 2]]
+
+
+@pytest.mark.slow
+def test_templates_are_held_against_side_by_side_like_metrics(split: Gecko2kAnswers) -> None:
+    index = ["split", "template", "model", "model_b"]
+    table: Any = template_pairwise_accuracy(split).set_index(index).sort_index()
+    for template in ABSOLUTE:
+        human = human_table(split, template)["score"].reindex(list(split.pair_ids))
+        measured = run(scores_of(split, human=human), split, 2)
+        for name in SPLITS:
+            row = row_of(measured, "pairwise_accuracy", metric="human", split=name)
+            found = table.loc[(name, template, "", "")]
+            assert found["accuracy"] == pytest.approx(row.value)
+            assert found["comparisons"] == row.n_items
+    of_pairs = table.loc[("all", "WL")].drop(("", ""))
+    assert len(of_pairs) == 6
+    assert of_pairs["comparisons"].sum() == table.loc[("all", "WL", "", ""), "comparisons"]
+
+
+def test_scores_may_be_missing_by_half_altogether_or_all_equal(split: Gecko2kAnswers) -> None:
+    n = len(split.pair_ids)
+    absent = split.pairs["model"].isin(["Imagen", "SDXL"]).to_numpy()
+    half = np.where(absent, NAN, np.random.default_rng(2).normal(size=n))
+    none, flat = np.full(n, NAN), np.ones(n)
+    measured = run(scores_of(split, half=half, none=none, flat=flat), split)
+    order = row_of(measured, "model_pairs_right", split="rel", metric="half")
+    assert "Imagen–Muse, Imagen–SD1.5" in order.note
+    assert order.n_missing == 60
+    for row in measured.rows:
+        if row.metric in ("half", "none"):
+            assert row.note
+            assert row.n_missing > 0
+        if row.metric == "none" and row.measure != "pairwise_accuracy":
+            assert np.isnan(row.value)
+    constant = row_of(measured, "srcc", split="all", facet="WL", metric="flat")
+    assert np.isnan([constant.value, constant.ci_low]).all()
+    assert "equal" in constant.note
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        "model == 'Muse' and template != 'SxS'",
+        "prompt_id == '0'",
+        *(
+            pytest.param(f"template {equal} '{template}'", marks=pytest.mark.slow)
+            for equal in ("==", "!=")
+            for template in (*ABSOLUTE, "SxS")
+        ),
+    ],
+)
+def test_some_of_the_ratings_give_values_or_reasons(tmp_path: Path, chosen: str) -> None:
+    ratings = ratings_table().query(chosen)
+    answers = gecko().answers(write_tree(tmp_path, ratings=ratings))
+    rows = run(scores_of(answers), answers).rows
+    assert all(np.isfinite(row.value) or row.note for row in rows)
+    assert max(row.n_clusters for row in rows) == ratings["prompt_id"].nunique()
+    assert {row.facet for row in rows} - {None} == set(ratings["template"])
+    for facts in (rater_agreement, template_means, template_pairwise_accuracy, model_relations):
+        facts(answers)
+
+
+# The later version, Figures 13 and 28. Pair: WL, Likert, DSG(H), SxS on Gecko2K-rel; the printed
+# truth; the metrics.
+METRICS = {"Gecko": 5, "DSG": 4, "TIFA": 5, "CLIP": 3, "VNLI": 5, "VQAScore": 4}
+PRINTED = {
+    "Imagen-Muse": ("<<<<", "<", "<<<<<<"),
+    "Imagen-SDXL": ("=<==", "=", "<<=<=<"),
+    "Imagen-SD1.5": (">>>>", ">", ">>><>>"),
+    "Muse-SDXL": (">=>>", ">", ">==<=="),
+    "Muse-SD1.5": (">>>>", ">", ">>>>>>"),
+    "SDXL-SD1.5": (">=>>", ">", ">>>>>>"),
+}
+
+
+def signs(text: str) -> list[int]:
+    return ["<=>".index(sign) - 1 for sign in text]
+
+
+@pytest.mark.paper
+@pytest.mark.slow
+def test_printed_templates_give_the_printed_truth_and_model_pairs_right() -> None:
+    truth = signs("".join(printed for _, printed, _ in PRINTED.values()))
+    templates = [signs(of_templates) for of_templates, _, _ in PRINTED.values()]
+    assert [majority_relation(votes[:3]) for votes in templates] == truth  # two of three
+    assert [majority_relation(votes) for votes in templates] == truth  # more than half of four
+    found = np.array([signs(of_metrics) for _, _, of_metrics in PRINTED.values()]).T.tolist()
+    right = [model_pairs_right(of_metric, truth) for of_metric in found]
+    assert dict(zip(METRICS, right, strict=True)) == METRICS
+    clip = found[list(METRICS).index("CLIP")]
+    assert sum(one == -other != 0 for one, other in zip(clip, truth, strict=True)) == 2

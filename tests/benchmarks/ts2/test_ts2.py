@@ -1,9 +1,10 @@
-"""Protocol of TS2 on graphs small enough to compute by hand, and its erratum."""
+"""TS2: the released files, and the protocol on graphs small enough to compute by hand."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -12,20 +13,133 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.registry import load_registry
 from benchmarks.rows import Measured, Row
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
-from benchmarks.ts2.load import Ts2Answers
+from benchmarks.ts2.load import Ts2Answers, split_of
 from benchmarks.ts2.measures import KEYS, MEASURES, Graph, MeasureKey
-from benchmarks.ts2.protocol import graph_values, measure, printed_delta, printed_deltas
+from benchmarks.ts2.protocol import CARD, Ts2, graph_values, measure, printed_delta, printed_deltas
 from benchmarks_perf.ts2_protocol import plain_evaluation, random_answers, random_scores
+from tests.benchmarks.cards import trial_card
+from tests.benchmarks.checks import refused
+
+Change = Callable[[pd.DataFrame], pd.DataFrame | bytes]
+N_GRAPHS, N_IMAGES = CARD.counts["graphs"], CARD.counts["images"]
+
+
+def benchmark() -> Ts2:
+    """Without the pinned hash, which no made-up table has."""
+    return Ts2(trial_card(CARD, **CARD.counts))
+
+
+def metadata() -> pd.DataFrame:
+    """A made-up table of the released size: 165 graphs with 17 or 18 images each."""
+    graph = [k * N_GRAPHS // N_IMAGES for k in range(N_IMAGES)]
+    return pd.DataFrame(
+        {
+            "id": [str(g) for g in graph],
+            "target_prompt": "a prompt, with a comma",
+            "file_name": [f"images/{g:03d}-{k:04d}.jpg" for k, g in enumerate(graph)],
+            "image_source": "made up",
+            "rank": [("0", "1a", "1b", "12c")[k % 4] for k in range(N_IMAGES)],
+        }
+    )
+
+
+def write(folder: Path, table: pd.DataFrame | bytes) -> Path:
+    (folder / "ts2").mkdir()
+    content = table if isinstance(table, bytes) else table.to_csv(index=False).encode()
+    (folder / "ts2" / "metadata.csv").write_bytes(content)
+    return folder
+
+
+def test_a_released_table_becomes_graphs_with_nodes_levels_and_splits(tmp_path: Path) -> None:
+    answers = benchmark().answers(write(tmp_path, metadata()))
+    assert answers.clusters == tuple(str(g) for g in range(165))
+    assert answers.not_in_paper == {"164"}
+    assert answers.pair_ids[:2] == ("000-0000", "000-0001")
+    assert answers.nodes["label"].tolist()[:4] == ["0", "1a", "1b", "12c"]
+    assert answers.nodes["level"].tolist()[:4] == [0, 1, 1, 12]
+    assert set(answers.nodes["skill"]) == {""}
+    assert tuple(answers.nodes["pair_id"]) == answers.pair_ids
+    splits = [split_of(graph) for graph in (0, 110, 111, 135, 136, 164)]
+    assert splits == ["synth", "synth", "nat", "nat", "real", "real"]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda t: t.drop(columns=["rank", "id"]), "id, rank"),
+        (lambda t: t.iloc[:-1], "expected 2840"),
+        (lambda t: t.assign(id=t["id"].replace("164", "163")), "164 graphs"),
+        (lambda t: t.assign(id=t["id"].replace("164", "x")), "from 0 on"),
+        (lambda t: t.assign(rank=t["rank"].replace("12c", "c12")), "'c12' (data row 4)"),
+        (lambda t: t.assign(file_name="images/000-00.jpg"), "once"),
+        (lambda t: b"", " read"),
+        (lambda t: b"\xff\xfe\x00", " read"),
+        (lambda t: b'a,b\n"1,2\n3,4\n', " read"),
+    ],
+)
+def test_another_table_is_refused(tmp_path: Path, change: Change, says: str) -> None:
+    with refused("data_malformed", "metadata.csv", says):
+        benchmark().answers(write(tmp_path, change(metadata())))
+
+
+def test_an_absent_file_and_another_release_are_refused_with_what_to_do(tmp_path: Path) -> None:
+    with refused("data_missing", "ts2/metadata.csv") as caught:
+        benchmark().questions(None)
+    assert "--data" in caught.value.hint
+    assert "ASSAY_DATA" in caught.value.hint
+    with refused("data_missing", str(tmp_path / "ts2" / "metadata.csv")):
+        benchmark().questions(tmp_path)
+    with refused("data_malformed", "sha256") as caught:
+        Ts2().answers(write(tmp_path, metadata()))
+    assert "93ebf89" in caught.value.hint
+
+
+def test_only_a_number_after_one_stray_quote_in_llmscore_over_is_mended() -> None:
+    assert Ts2().repair_cell("llmscore_over", '"3') == 3.0
+    for cell in ("3", '3"', '"3"', '""3', '"', '" 3', '"x', '"-3', "'3", '"3\n'):
+        assert Ts2().repair_cell("llmscore_over", cell) is None
+    assert Ts2().repair_cell("llmscore_ec", '"3') is None
+
+
+def test_the_registry_finds_ts2_with_rank_over_all_graphs_as_headline() -> None:
+    card = load_registry()["ts2"].card
+    headline = card.headline
+    assert (headline.measure, headline.split, headline.variant) == ("rank", "all", "paper")
+    assert set(card.measures) == {"rank", "sep", "delta", "rank_midrank"}
+
+
+def test_every_image_is_asked_about_with_the_prompt_of_its_graph(tmp_path: Path) -> None:
+    folder = write(tmp_path, metadata())
+    assert not Ts2().has_questions(folder)
+    with refused("images_missing"):
+        benchmark().questions(folder)
+    (folder / "ts2" / "images").mkdir()
+    with refused("images_missing", "2840 of the 2840"):
+        benchmark().questions(folder)
+    for name in metadata()["file_name"]:
+        (folder / "ts2" / name).write_bytes(name.encode())
+    questions = benchmark().questions(folder)
+    assert [pair.pair_id for pair in questions.pairs] == list(benchmark().answers(folder).pair_ids)
+    first = questions.pairs[0]
+    assert questions.images[first.image_id]() == metadata()["file_name"].iloc[0].encode()
+    assert questions.texts[first.text_id] == metadata()["target_prompt"].iloc[0]
+
+
+def test_the_released_table_has_the_pinned_hash(assay_data: Path) -> None:
+    assert Ts2().answers(assay_data).sources == {"ts2/metadata.csv": CARD.files[0].sha256}
+
 
 NAN = math.nan
+Values = dict[MeasureKey, float]
 RANK, SEP, DELTA, EQ_RANK, EQ_SEP, EQ_DELTA, MIDRANK = KEYS
 RANKS, SEPS, DELTAS = (RANK, EQ_RANK, MIDRANK), (SEP, EQ_SEP), (DELTA, EQ_DELTA)
 
 
-def values_of(labels: Sequence[str], scores: Sequence[float]) -> dict[MeasureKey, float]:
+def values_of(labels: Sequence[str], scores: Sequence[float]) -> Values:
     """Every measure of one metric on one graph; the level is the label's number."""
     levels = np.array([int(label.rstrip("abcdef")) for label in labels])
     found = Graph(levels, labels).measures(np.array(scores, dtype=float)[:, None])
@@ -91,29 +205,21 @@ def rows_of(
         ("0 1 2", [NAN, 3, NAN], {RANK: NAN, SEP: 0.0, DELTA: 0.0, EQ_RANK: 0.0}),
     ],
 )
-def test_measures_of_one_graph(
-    labels: str, scores: list[float], expected: dict[MeasureKey, float]
-) -> None:
+def test_measures_of_one_graph(labels: str, scores: list[float], expected: Values) -> None:
     found = values_of(labels.split(), scores)
     assert {key: found[key] for key in expected} == pytest.approx(expected, nan_ok=True)
 
 
-def test_an_image_without_score_counts_as_if_it_were_not_in_the_graph() -> None:
+def test_an_image_without_score_is_as_if_it_were_not_there_for_this_metric_alone() -> None:
     labels = ["0", "0", "1a", "1b", "1b", "2"]
-    scores = [5.0, 4.0, 3.0, NAN, 4.5, 1.0]
-    kept = [i for i, score in enumerate(scores) if not math.isnan(score)]
-    without = values_of([labels[i] for i in kept], [scores[i] for i in kept])
-    assert values_of(labels, scores) == pytest.approx(without, abs=1e-15)
-
-
-def test_missing_scores_of_one_metric_do_not_touch_another() -> None:
-    labels, levels = ["0", "1a", "1b", "2"], np.array([0, 1, 1, 2])
-    complete = np.array([4.0, 3.0, 3.5, 1.0])
-    holed = np.where([False, True, False, False], NAN, complete)
-    both = Graph(levels, labels).measures(np.stack([holed, complete], axis=1))
+    complete = np.array([5.0, 4.0, 3.0, 2.0, 4.5, 1.0])
+    scored = np.arange(6) != 3
+    holed = np.where(scored, complete, NAN)
+    both = Graph(np.array([0, 0, 1, 1, 1, 2]), labels).measures(np.stack([holed, complete], axis=1))
+    without = values_of([labels[i] for i in np.flatnonzero(scored)], complete[scored].tolist())
+    whole = values_of(labels, complete.tolist())
     for key in KEYS:
-        assert both[key][1] == pytest.approx(values_of(labels, complete.tolist())[key])
-        assert both[key][0] == pytest.approx(values_of(labels, holed.tolist())[key])
+        assert both[key] == pytest.approx([without[key], whole[key]], abs=1e-15)
 
 
 TOY = {
@@ -145,7 +251,7 @@ def test_rows_are_plain_means_over_the_graphs_of_each_split_and_skill() -> None:
     assert rows["m", "hard", None, "delta", "equation"].value == pytest.approx(-1 / sigma)
     alone = rows["m", "hard", None, "rank", "paper"]
     assert (alone.value, math.isnan(alone.ci_low)) == (-1.0, True)
-    assert "no interval" in alone.note
+    assert alone.note
     assert rows_of(answers_of(TOY), {})[0].rows == ()
 
 
@@ -164,16 +270,16 @@ def test_graphs_the_paper_never_evaluates_count_in_the_equation_variant_only() -
     assert rows["m", "all", None, "rank", "equation"].n_clusters == 3
     hard = rows["m", "hard", None, "rank", "paper"]
     assert math.isnan(hard.value)
-    assert hard.n_clusters == 0
-    assert "none of these graphs" in hard.note
+    assert (hard.n_clusters, "these graphs" in hard.note) == (0, True)
 
 
 def test_a_metric_whose_lower_scores_are_better_is_turned_round() -> None:
-    negated = [-score for score in TOY_SCORES]
-    _, rows = rows_of(answers_of(TOY), {"up": TOY_SCORES, "down": negated}, directions={"down": -1})
-    for (metric, *rest), row in rows.items():
-        if metric == "up":
-            assert row.value == rows[("down", *rest)].value
+    answers, negated = answers_of(TOY), [-score for score in TOY_SCORES]
+    rows, turned = (
+        [row.value for row in rows_of(answers, {"m": scores}, directions={"m": sign})[0].rows]
+        for scores, sign in ((TOY_SCORES, 1), (negated, -1))
+    )
+    assert rows == turned
 
 
 def test_rows_count_items_graphs_and_missing_scores() -> None:
@@ -181,24 +287,20 @@ def test_rows_count_items_graphs_and_missing_scores() -> None:
     _, rows = rows_of(answers_of(TOY), {"m": scores})
     row = rows["m", "all", None, "rank", "paper"]
     assert (row.n_items, row.n_clusters, row.n_missing) == (4, 2, 3)
-    assert row.note == "1 of 3 graphs left out for want of scores."
+    assert row.note.startswith("1 of 3")
 
 
-def test_a_metric_without_scores_has_undefined_rows_that_say_so() -> None:
-    measured, rows = rows_of(answers_of(TOY), {"m": [NAN] * 7, "n": TOY_SCORES})
+def test_a_metric_without_scores_or_with_equal_ones_has_undefined_rows_that_say_so() -> None:
+    measured, rows = rows_of(answers_of(TOY), {"m": [NAN] * 7, "flat": [0.1] * 7})
     for key, row in rows.items():
         if key[0] == "m":
-            assert math.isnan(row.value)
-            assert math.isnan(row.ci_low)
-            assert row.note == "Undefined: the metric gave no score here."
-    assert all(measured.rows[int(index)].metric == "n" for index in measured.clusters["row"])
-
-
-def test_delta_of_constant_scores_is_undefined_and_says_so() -> None:
-    _, rows = rows_of(answers_of(TOY), {"m": [0.1] * 7})
-    assert math.isnan(rows["m", "all", None, "delta", "paper"].value)
-    assert "too few different scores" in rows["m", "all", None, "delta", "paper"].note
-    assert rows["m", "all", None, "rank", "paper"].value == 0.0
+            assert np.isnan([row.value, row.ci_low]).all()
+            assert row.note.startswith("Undefined")
+    assert not any(measured.rows[int(i)].metric == "m" for i in measured.clusters["row"])
+    flat = rows["flat", "all", None, "delta", "paper"]
+    assert math.isnan(flat.value)
+    assert "few different" in flat.note
+    assert rows["flat", "all", None, "rank", "paper"].value == 0.0
 
 
 def test_resamples_are_means_over_the_drawn_graphs_with_sigma_held_fixed() -> None:
@@ -230,54 +332,32 @@ def test_every_graph_agrees_with_a_walk_by_walk_evaluation(missing: float) -> No
             np.testing.assert_allclose(found.values[key][:, column], expected[key], atol=1e-12)
 
 
-LABELS = st.lists(
-    st.sampled_from(["0a", "0b", "1a", "1b", "2a", "2b", "3a"]), min_size=2, max_size=12
+NODES = st.tuples(
+    st.sampled_from(["0a", "0b", "1a", "1b", "2a", "2b", "3a"]), st.integers(-4, 4).map(float)
 )
 
 
-@st.composite
-def scored_graphs(draw: st.DrawFn) -> tuple[list[str], list[float]]:
-    labels = draw(LABELS)
-    scores = draw(
-        st.lists(st.integers(-4, 4).map(float), min_size=len(labels), max_size=len(labels))
-    )
-    return labels, scores
-
-
-def approx_equal(left: float, right: float) -> bool:
-    return left == pytest.approx(right, abs=1e-12, nan_ok=True)
-
-
 @settings(deadline=None)
-@given(scored_graphs())
-def test_transforms_of_scores_and_ranges_of_values(graph: tuple[list[str], list[float]]) -> None:
-    labels, scores = graph
+@given(st.lists(NODES, min_size=2, max_size=12), st.randoms(use_true_random=False))
+def test_transforms_orders_and_ranges(graph: list[tuple[str, float]], random: Random) -> None:
+    labels, scores = zip(*graph, strict=True)
     before = values_of(labels, scores)
-    risen, negated = (
-        values_of(labels, moved) for moved in ([math.exp(s) for s in scores], [-s for s in scores])
-    )
-    for key in KEYS:
-        assert key[0] == "delta" or approx_equal(before[key], risen[key])
-    for key in (RANK, MIDRANK, DELTA):
-        assert approx_equal(before[key], -negated[key])
-    for key in SEPS:
-        assert approx_equal(before[key], negated[key])
+    shuffled = values_of(*zip(*random.sample(graph, len(graph)), strict=True))
+    risen = values_of(labels, [math.exp(s) for s in scores])
+    negated = values_of(labels, [-s for s in scores])
+
+    def equal(after: Values, keys: Iterable[MeasureKey], sign: int = 1) -> None:
+        for key in keys:
+            assert sign * after[key] == pytest.approx(before[key], abs=1e-12, nan_ok=True), key
+
+    equal(shuffled, KEYS)
+    equal(risen, [key for key in KEYS if key[0] != "delta"])
+    equal(negated, (RANK, MIDRANK, DELTA), -1)
+    equal(negated, SEPS)
     for (name, _), value in before.items():
         info = MEASURES[name]
         assert info.low is None or value >= info.low - 1e-12
         assert info.high is None or value <= info.high + 1e-12
-
-
-@settings(deadline=None)
-@given(scored_graphs(), st.randoms(use_true_random=False))
-def test_the_order_of_the_images_does_not_matter(
-    graph: tuple[list[str], list[float]], random: Random
-) -> None:
-    order = list(range(len(graph[0])))
-    random.shuffle(order)
-    before = values_of(*graph)
-    after = values_of([graph[0][i] for i in order], [graph[1][i] for i in order])
-    assert all(approx_equal(before[key], after[key]) for key in KEYS)
 
 
 def test_images_and_graphs_are_counted_in_all_and_by_split() -> None:
@@ -286,13 +366,9 @@ def test_images_and_graphs_are_counted_in_all_and_by_split() -> None:
          "3": ("synth", "", ["0", "1", "1"])}
     )  # fmt: skip
     assert answers.counts() == {
-        "images": 8,
-        "graphs": 3,
-        "synth: graphs": 2,
-        "synth: images": 5,
-        "real: graphs": 1,
-        "real: images": 3,
-    }
+        "images": 8, "graphs": 3, "synth: graphs": 2, "synth: images": 5,
+        "real: graphs": 1, "real: images": 3,
+    }  # fmt: skip
 
 
 def test_each_cell_slides_one_row_down_over_sigma_and_the_cells_above() -> None:
@@ -307,17 +383,8 @@ def test_each_cell_slides_one_row_down_over_sigma_and_the_cells_above() -> None:
 
 
 def test_the_columns_of_the_two_llmscores_change_places() -> None:
-    one, two, three = (np.full(164, value) for value in (1.0, 2.0, 3.0))
-    cells = printed_deltas(
-        {"llmscore_ec": one, "llmscore_over": two, "clipscore": three},
-        {"llmscore_ec": -1.0, "llmscore_over": -1.0, "clipscore": 1.0},
-    )
-    assert [cells[name]["all"] for name in ("llmscore_ec", "llmscore_over", "clipscore")] == [
-        -2.0,
-        -1.0,
-        3.0,
-    ]
-
-
-def test_one_llmscore_alone_has_no_printed_cells() -> None:
+    names = ("llmscore_ec", "llmscore_over", "clipscore")
+    deltas = {name: np.full(164, value) for name, value in zip(names, (1.0, 2.0, 3.0), strict=True)}
+    cells = printed_deltas(deltas, dict(zip(names, (-1.0, -1.0, 1.0), strict=True)))
+    assert [cells[name]["all"] for name in names] == [-2.0, -1.0, 3.0]
     assert printed_deltas({"llmscore_ec": np.ones(164)}, {"llmscore_ec": -1.0}) == {}

@@ -1,0 +1,337 @@
+"""GenAI-Bench: the released files, and the protocol on small pools of images."""
+
+from __future__ import annotations
+
+import json
+import math
+import zipfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
+from benchmarks.genai_bench.load import MODELS, SKILLS, GenAiAnswers
+from benchmarks.genai_bench.protocol import CARD_527, CARD_1600, GenAiBench, measure
+from benchmarks.registry import load_registry
+from benchmarks.rows import ONE_CLUSTER, Measured
+from benchmarks.schema import ScoreTable
+from benchmarks.statistics.pairwise_accuracy import (
+    accuracy_ignoring_ties,
+    pairwise_accuracy,
+    tie_calibrated,
+)
+from benchmarks.statistics.resampling import ResamplingPlan
+from tests.benchmarks.cards import trial_card
+from tests.benchmarks.checks import refused, row_of
+from tests.benchmarks.pool_rows import check_pools
+
+N_PROMPTS = 4
+Json = Any
+Change = Callable[[Json, Json], object]
+
+
+def write(root: Path, first: int = 0, change: Change = lambda prompts, tags: None) -> Path:
+    """Made-up content in the released layout; ids start at `first`."""
+    prompts = {
+        f"{first + k:05d}": {
+            "id": str(first + k),
+            "prompt": f"prompt {k}",
+            "prompt in Chinese": "提示",
+            "models": {model: [1 + k, 5, (k + n) % 5 + 1] for n, model in enumerate(MODELS)},
+        }
+        for k in range(N_PROMPTS)
+    }
+    tags = {skill: [first, first + 1] if skill == "basic" else [first + 1] for skill in SKILLS}
+    change(prompts, tags)
+    folder = root / "genai_1600"
+    folder.mkdir()
+    (folder / "genai_image.json").write_text(json.dumps(prompts), encoding="utf-8")
+    (folder / "genai_skills.json").write_text(json.dumps(tags), encoding="utf-8")
+    return root
+
+
+def small() -> GenAiBench:
+    return GenAiBench(trial_card(CARD_1600, prompts=N_PROMPTS, images=6 * N_PROMPTS))
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_images_have_ratings_and_prompts_the_tags_of_their_number(
+    tmp_path: Path, first: int
+) -> None:
+    answers = small().answers(write(tmp_path, first))
+    ids = tuple(f"{first + k:05d}" for k in range(N_PROMPTS))
+    assert answers.pair_ids[:2] == (f"{ids[0]}/DALLE_3", f"{ids[0]}/SDXL_Turbo")
+    assert answers.clusters == ids
+    assert answers.ratings[0].tolist() == [1, 5, 1]
+    assert answers.labels[0] == 7 / 3
+    assert answers.skills["basic"] == {ids[0], ids[1]}
+    assert answers.skills["counting"] == {ids[1]}
+    assert set(answers.sources) == {"genai_1600/genai_image.json", "genai_1600/genai_skills.json"}
+    counts = {"images": 24, "prompts": 4, "ratings": 72, "untagged prompts": 2, "basic: prompts": 2}
+    assert counts.items() <= answers.counts().items()
+    prompts = small().prompts(tmp_path)
+    assert prompts["prompt_id"].tolist() == list(ids)
+    assert prompts["prompt"][3] == "prompt 3"
+    assert prompts["skills"].tolist() == ["basic", ";".join(SKILLS), "", ""]
+
+
+def test_ratings_outside_the_scale_are_kept_and_can_be_left_out(tmp_path: Path) -> None:
+    def slip(prompts: Json, tags: Json) -> None:
+        prompts["00001"]["models"]["DALLE_3"] = [5, 41, 4]
+        prompts["00002"]["models"]["DALLE_3"] = [0, 6, 33]
+
+    answers = small().answers(write(tmp_path, change=slip))
+    one, other = (answers.pair_ids.index(f"0000{k}/DALLE_3") for k in (1, 2))
+    assert answers.n_outside == 4
+    assert (answers.labels[one], answers.cleaned_labels[one]) == (50 / 3, 4.5)
+    assert np.isnan(answers.cleaned_labels[other])  # nothing is left
+
+
+def record(value: Json) -> Change:
+    return lambda prompts, tags: prompts.update({"00002": value})
+
+
+def ratings(value: Json) -> Change:
+    return lambda prompts, tags: prompts["00002"]["models"].update(SDXL_Base=value)
+
+
+def tag(numbers: Json) -> Change:
+    return lambda prompts, tags: tags.update(negation=numbers)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda p, t: p.pop("00003"), "expected 4"),
+        (lambda p, t: p.update(x={}), "id 'x'"),
+        (lambda p, t: p.clear(), "object of"),
+        (record([]), "record under '00002'"),
+        (record({"prompt": " "}), "prompt under '00002'"),
+        (record({"prompt": "a"}), "None under '00002'"),
+        (record({"prompt": "a", "models": {"DALLE_3": []}}), "DALLE_3 under"),
+        (ratings([1, 2]), "'[1, 2]' for 00002/SDXL_Base"),
+        (ratings([1, 2, 3.5]), "'[1, 2, 3.5]' for 00002/SDXL_Base"),
+        (ratings([1, 2, True]), "'[1, 2, True]' for 00002/SDXL_Base"),
+        (ratings("123"), "'123' for 00002/SDXL_Base"),
+        (lambda p, t: t.pop("scene"), "genai_skills.json"),
+        (lambda p, t: t.update(other=[]), "genai_skills.json"),
+        (tag(["1"]), "under 'negation'"),
+        (tag([4]), "4 as 'negation'"),
+        (tag([1, 1]), "twice under 'negation'"),
+    ],
+)
+def test_files_of_another_form_are_refused(tmp_path: Path, change: Change, says: str) -> None:
+    with refused("data_malformed", says):
+        small().answers(write(tmp_path, change=change))
+
+
+def test_absent_files_what_is_no_json_and_another_release_are_refused(tmp_path: Path) -> None:
+    for data in (None, tmp_path):
+        with refused("data_missing", "genai_1600/genai_image.json"):
+            small().prompts(data)
+        assert not small().has_questions(data)
+    place = write(tmp_path) / "genai_1600" / "genai_image.json"
+    with refused("data_malformed", "sha256"):
+        GenAiBench(CARD_1600.model_copy(update={"counts": {}})).answers(tmp_path)
+    place.write_text("{", encoding="utf-8")
+    with refused("data_malformed", "JSON"):
+        small().answers(tmp_path)
+
+
+def pack(folder: Path, without: str = "") -> None:
+    for model in MODELS:
+        with zipfile.ZipFile(folder / f"{model}.zip", "w") as archive:
+            for k in range(N_PROMPTS):
+                name = f"{model}/{k:05d}.jpeg"
+                if name != without:
+                    archive.writestr(name, name)
+
+
+def test_images_are_read_from_the_archives_of_the_models_or_unpacked(tmp_path: Path) -> None:
+    folder = write(tmp_path) / "genai_1600"
+    assert not small().has_questions(tmp_path)
+    with refused("images_missing"):
+        small().questions(tmp_path)
+    pack(folder, without="SDXL_Base/00002.jpeg")
+    with refused("images_missing", "1 of the 4", "SDXL_Base/00002"):
+        small().questions(tmp_path)
+    pack(folder)
+    assert small().has_questions(tmp_path)
+    questions = small().questions(tmp_path)
+    assert [pair.pair_id for pair in questions.pairs] == list(small().answers(tmp_path).pair_ids)
+    pair = questions.pairs[7]
+    assert questions.images[pair.image_id]() == b"SDXL_Turbo/00001.jpeg"
+    assert questions.texts[pair.text_id] == "prompt 1"
+    for path in folder.glob("*.zip"):
+        with zipfile.ZipFile(path) as archive:
+            archive.extractall(folder)
+        path.unlink()
+    assert small().has_questions(tmp_path)
+    assert small().questions(tmp_path).images["00003/SDXL_Base"]() == b"SDXL_Base/00003.jpeg"
+
+
+@pytest.mark.parametrize("card", [CARD_527, CARD_1600], ids=lambda card: card.name)
+def test_both_sets_are_registered_with_calibrated_accuracy_as_headline(card: Any) -> None:
+    assert load_registry()[card.name].card == card
+    assert (card.headline.measure, card.headline.variant) == ("pairwise_accuracy", "paper")
+    assert tuple(card.skills) == SKILLS
+
+
+FloatArray = NDArray[np.float64]
+RNG = np.random.default_rng(5)
+
+
+def made_up(n_prompts: int = 12, n_models: int = 3) -> GenAiAnswers:
+    prompts = [f"{k:05d}" for k in range(n_prompts)]
+    rows = [(f"{p}/m{m}", p, f"m{m}") for p in prompts for m in range(n_models)]
+    return GenAiAnswers(
+        pair_ids=tuple(row[0] for row in rows),
+        clusters=tuple(prompts),
+        images=pd.DataFrame(rows, columns=["pair_id", "prompt_id", "model"]),
+        ratings=RNG.integers(1, 6, (len(rows), 3)).astype(np.float64),
+        skills={"basic": frozenset(prompts[::2]), "advanced": frozenset(prompts[1:2])},
+    )
+
+
+def run(
+    answers: GenAiAnswers, scores: FloatArray, n_resamples: int = 40, *, falling: bool = False
+) -> Measured:
+    frame = pd.DataFrame({"m": scores}, index=list(answers.pair_ids))
+    table = ScoreTable(frame, directions={"m": -1} if falling else {})
+    plan = ResamplingPlan.for_revision("genai", "test", answers.clusters, n_resamples)
+    return measure(table, answers, plan, "genai", "test")
+
+
+Estimate = Callable[[FloatArray, FloatArray, float], float]
+ESTIMATES: dict[tuple[str, str], Estimate] = {
+    ("pairwise_accuracy", "paper"): pairwise_accuracy,
+    ("pairwise_accuracy", "no_calibration"): lambda x, y, _: pairwise_accuracy(x, y),
+    ("pairwise_accuracy", "ignore_tie"): lambda x, y, _: accuracy_ignoring_ties(x, y),
+    ("krcc", "paper"): lambda x, y, _: float(stats.kendalltau(x, y).statistic),
+    ("pearson", "paper"): lambda x, y, _: float(stats.pearsonr(x, y).statistic),
+    ("srcc", "paper"): lambda x, y, _: float(stats.spearmanr(x, y).statistic),
+}
+"""Measure and variant to its value, given scores, ratings and the threshold of ties."""
+
+
+def noisy(answers: GenAiAnswers) -> FloatArray:
+    noise: FloatArray = np.round(answers.labels + RNG.normal(size=len(answers.labels)), 1)
+    return noise
+
+
+def test_all_images_of_the_chosen_prompts_are_in_one_pool() -> None:
+    answers = made_up()
+    scores = noisy(answers)
+    found = run(answers, scores)
+    for skill in (None, "basic", "advanced"):
+        prompts = answers.skills[skill] if skill else frozenset(answers.clusters)
+        inside = answers.images["prompt_id"].isin(prompts).to_numpy()
+        x, y = scores[inside], answers.labels[inside]
+        threshold = tie_calibrated(x, y).threshold
+        for (name, variant), estimate in ESTIMATES.items():
+            row = row_of(found, measure=name, variant=variant, skill=skill)
+            assert row.value == pytest.approx(estimate(x, y, threshold), abs=1e-12)
+            assert (row.n_items, row.n_clusters, row.n_missing) == (x.size, len(prompts), 0)
+        note = row_of(found, measure="pairwise_accuracy", skill=skill).note
+        assert f"difference of {threshold:.6g}" in note
+    assert {row.variant for row in found.rows} == {variant for _, variant in ESTIMATES}
+
+
+def test_intervals_come_from_repeating_whole_prompts_at_the_samples_threshold() -> None:
+    answers = made_up()
+    scores = noisy(answers)
+    found = run(answers, scores, n_resamples=5)
+    plan = ResamplingPlan.for_revision("genai", "test", answers.clusters, 5)
+    threshold = tie_calibrated(scores, answers.labels).threshold
+    position = answers.images["prompt_id"].map(plan.index).to_numpy()
+    for k in range(5):
+        drawn = np.repeat(np.arange(scores.size), plan.counts[k][position].astype(int))
+        x, y = scores[drawn], answers.labels[drawn]
+        for row, values in zip(found.rows, found.resamples, strict=True):
+            if row.skill is None:
+                expected = ESTIMATES[row.measure, str(row.variant)](x, y, threshold)
+                assert values[k] == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_lower_is_better_metric_is_turned_round() -> None:
+    answers = made_up()
+    found = run(answers, -answers.labels, 10, falling=True)
+    assert row_of(found, measure="pairwise_accuracy").value == 1.0
+    assert row_of(found, measure="krcc").value == pytest.approx(1.0)
+
+
+def test_images_without_a_score_are_left_out_and_counted() -> None:
+    answers = made_up()
+    scores = noisy(answers)
+    scores[::2] = math.nan
+    found = run(answers, scores)
+    row = row_of(found, measure="pairwise_accuracy")
+    assert (row.n_items, row.n_missing) == (18, 18)
+    assert "score: 18" in row.note
+    assert row.value == tie_calibrated(scores[1::2], answers.labels[1::2]).accuracy
+    assert math.isfinite(row.ci_low)
+    check_pools(found)
+    for row in run(answers, np.full(36, math.nan)).rows:
+        assert math.isnan(row.value)
+        assert "fewer than" in row.note
+
+
+WITHOUT_TIES = [("pairwise_accuracy", "ignore_tie"), ("krcc", "paper")]
+CORRELATIONS = [(name, "paper") for name in ("krcc", "pearson", "srcc")]
+
+
+@pytest.mark.parametrize(
+    ("level", "said", "undefined", "accuracies"),
+    [  # Constant scores order nothing; of equal ratings one wide threshold ties everything.
+        ("scores", "same score", CORRELATIONS, {"ignore_tie": 0.0}),
+        ("ratings", "same rating", WITHOUT_TIES, {"paper": 1.0, "no_calibration": 0.0}),
+    ],
+)
+def test_equal_values_leave_ties(
+    level: str, said: str, undefined: list[Any], accuracies: dict[str, float]
+) -> None:
+    answers, scores = made_up(), np.full(36, 2.0)
+    if level == "ratings":
+        answers, scores = replace(answers, ratings=np.full((36, 3), 4.0)), np.arange(36.0)
+    found = run(answers, scores)
+    check_pools(found)
+    for name, variant in undefined:
+        row = row_of(found, measure=name, variant=variant)
+        assert math.isnan(row.value)
+        assert said in row.note
+    for variant, value in accuracies.items():
+        assert row_of(found, measure="pairwise_accuracy", variant=variant).value == value
+    calibrated = row_of(found, measure="pairwise_accuracy")
+    assert calibrated.value == pairwise_accuracy(np.zeros(36), answers.labels)
+    assert ("same score" in calibrated.note) == (level == "scores")
+
+
+def test_one_prompt_has_values_and_no_interval() -> None:
+    answers = made_up(n_prompts=1, n_models=6)
+    row = row_of(
+        run(answers, np.array([1.0, 2.0, 2.0, 4.0, 3.0, 0.0])), measure="pairwise_accuracy"
+    )
+    assert (row.n_items, row.n_clusters) == (6, 1)
+    assert (math.isfinite(row.value), math.isnan(row.ci_low)) == (True, True)
+    assert ONE_CLUSTER in row.note
+
+
+def test_ratings_outside_the_scale_make_a_second_set_of_overall_rows() -> None:
+    answers = made_up()
+    answers.ratings[4, 1] = 41.0
+    answers.ratings[7] = [0.0, 33.0, 9.0]
+    scores = noisy(answers)
+    found = run(answers, scores)
+    kept = np.isfinite(answers.cleaned_labels)
+    row = row_of(found, measure="pearson", variant="cleaned")
+    expected = stats.pearsonr(scores[kept], answers.cleaned_labels[kept]).statistic
+    assert row.value == pytest.approx(expected)
+    assert (row.n_items, row.n_missing) == (35, 0)
+    cleaned = {r.measure for r in found.rows if r.variant == "cleaned"}
+    assert cleaned == {"pairwise_accuracy", "krcc", "pearson", "srcc"}
