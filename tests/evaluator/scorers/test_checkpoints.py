@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from benchmarks.errors import SubmitterError, TransientError
+from benchmarks.errors import TransientError
 from evaluator.scorers.checkpoints import Source, cached, check_class, resolve
 from evaluator.scorers.model_hub import ModelHub
 from evaluator.scorers.runtime import Runtime
-from tests.evaluator.scorers.later import hf, later, safetensors, torch
+from tests.evaluator.scorers.common import hf, later, refusal, safetensors, torch
 from tests.evaluator.scorers.model_repositories import REPO, hub_of_models, row_of, store
 from tests.evaluator.scorers.tiny_dual import here, save_clip
 from tests.hub.server import HubServer
@@ -53,15 +53,6 @@ def fetched(cache: ModelHub, runtime: Runtime | None = None, **checkpoint: objec
 def names(source: Source) -> set[str]:
     files = [each for each in source.place.rglob("*") if each.is_file()]
     return {each.relative_to(source.place).as_posix() for each in files}
-
-
-def refusal(code: str, named: str = "") -> Any:
-    """A SubmitterError of a code whose message or hint names something."""
-
-    def fits(error: SubmitterError) -> bool:
-        return error.code == code and named in f"{error.message} {error.hint}"
-
-    return pytest.raises(SubmitterError, check=fits)
 
 
 def test_safetensors_and_settings_are_fetched_once_and_nothing_else(

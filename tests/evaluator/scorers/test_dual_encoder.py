@@ -18,7 +18,7 @@ from PIL import Image
 from benchmarks.errors import SubmitterError
 from evaluator.scorers.registry import load_rows, load_scorer
 from evaluator.scorers.runtime import Runtime
-from tests.evaluator.scorers.later import hf, later, torch
+from tests.evaluator.scorers.common import hf, later, torch
 from tests.evaluator.scorers.tiny_dual import (
     LONG,
     LONG_FROM_THE_START,

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.errors import PlatformError, SubmitterError
-from tests.evaluator.scorers.later import later, safetensors, torch
+from benchmarks.errors import PlatformError
+from tests.evaluator.scorers.common import later, refusal, safetensors, torch
 from tests.evaluator.scorers.tiny_dual import (
     LONG_FROM_THE_START,
     PROMPTS,
@@ -68,11 +68,6 @@ def by_hand(folder: Path, prompts: Sequence[str] = PROMPTS, pixels: Sequence[Any
         seen = model.eval().encode_image(stacked, normalize=True)
         said = model.encode_text(tokenizer(list(prompts)), normalize=True)
     return (seen * said).sum(1).numpy()
-
-
-def refusal(code: str, named: str) -> Any:
-    """A SubmitterError of a code whose text names something."""
-    return pytest.raises(SubmitterError, match=named, check=lambda error: error.code == code)
 
 
 def test_cosines_equal_open_clips_own_and_padding_after_the_end_does_not_count(

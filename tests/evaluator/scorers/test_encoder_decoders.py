@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from benchmarks.errors import SubmitterError
 from evaluator.scorers.answering import Candidate
 from evaluator.scorers.models.vlm_reading import Reading, padded_square
 from evaluator.scorers.reduce import p_yes_norm
 from evaluator.scorers.row import Checkpoint, ScorerRow
 from evaluator.scorers.runtime import Runtime
-from tests.evaluator.scorers.later import hf, later, torch
+from tests.evaluator.scorers.common import hf, later, refusal, torch
 from tests.evaluator.scorers.tiny_blip import blip2_t5, blip_vqa, clip_flant5_folders
 from tests.evaluator.scorers.tiny_dual import here, picture, row, saved
 
@@ -192,12 +191,10 @@ def test_clip_flant5_tells_images_and_questions_apart_and_scores_pairs_alone(fla
 def test_clip_flant5_without_one_of_its_parts_is_refused(
     folders: dict[str, Path], tmp_path: Path
 ) -> None:
-    with pytest.raises(SubmitterError, match="vision") as failure:
+    with refusal("checkpoint_missing", "vision"):
         loading.load_answer_model(row(), here(folders["model"]))
-    assert failure.value.code == "checkpoint_missing"
     for path in folders["model"].iterdir():
         if path.name != "projector.safetensors":
             (tmp_path / path.name).write_bytes(path.read_bytes())
-    with pytest.raises(SubmitterError) as failure:
+    with refusal("checkpoint_wrong_class"):
         loading.load_answer_model(composite(), Runtime(folders={**folders, "model": tmp_path}))
-    assert failure.value.code == "checkpoint_wrong_class"

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from benchmarks.errors import SubmitterError
 from evaluator.scorers.checkpoints import Source
 from evaluator.scorers.registry import find_row, load_rows, load_scorer
 from evaluator.scorers.runtime import Runtime
-from tests.evaluator.scorers.later import later, torch
+from tests.evaluator.scorers.common import later, refusal, torch
 from tests.evaluator.scorers.tiny_blip import (
     check_cut_after,
     reward_model,
@@ -136,17 +135,15 @@ def test_unknown_and_missing_weights_are_refused_by_name(
     if state.pop(name, None) is None:
         state[name] = torch.ones(1)
     heads = building.Heads(4, 4)
-    with pytest.raises(SubmitterError, match=named) as refusal:
+    with refusal(code, named):
         building.build_image_reward(state, Source(Path(), "x", ""), heads, torch.float32)
-    assert refusal.value.code == code
 
 
 def test_a_pickle_is_refused_and_a_converted_file_scores_the_same(
     folders: Folders, scorer: Any, tmp_path: Path
 ) -> None:
-    with pytest.raises(SubmitterError) as refusal:
+    with refusal("checkpoint_unsafe"):
         load(folders, allow_pickle=False)
-    assert refusal.value.code == "checkpoint_unsafe"
     target = tmp_path / "ImageReward.safetensors"
     left_out = converting.convert("imagereward", folders["model"], target)
     assert "blip.vision_proj.weight" in left_out

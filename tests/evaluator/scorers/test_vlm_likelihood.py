@@ -18,7 +18,7 @@ from evaluator.scorers import reduce
 from evaluator.scorers.registry import ROWS, load_rows, load_scorer
 from evaluator.scorers.runtime import Runtime
 from evaluator.scoring.contract import Verdict
-from tests.evaluator.scorers.later import later, torch
+from tests.evaluator.scorers.common import later, torch
 from tests.evaluator.scorers.questions.fakes import FakeAnswers
 from tests.evaluator.scorers.tiny_blip import blip2_t5, clip_flant5_folders
 from tests.evaluator.scorers.tiny_dual import here, picture, saved

@@ -10,7 +10,7 @@ from typing import Any
 
 from PIL import Image
 
-from tests.evaluator.scorers.later import hf, safetensors, torch
+from tests.evaluator.scorers.common import hf, safetensors, torch
 from tests.evaluator.scorers.tiny_dual import SIDE, SMALL, VISION, bert_tokenizer, picture, saved
 from tests.evaluator.scorers.tiny_qwen import Tiny
 

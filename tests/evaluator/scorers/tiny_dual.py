@@ -14,7 +14,7 @@ from PIL import Image
 
 from evaluator.scorers.row import Checkpoint, ScorerRow
 from evaluator.scorers.runtime import Runtime
-from tests.evaluator.scorers.later import hf, later, safetensors, torch
+from tests.evaluator.scorers.common import hf, later, safetensors, torch
 
 SIDE = 32
 PROMPTS = (

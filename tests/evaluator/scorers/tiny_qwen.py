@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.evaluator.scorers.later import hf, later, torch
+from tests.evaluator.scorers.common import hf, later, torch
 from tests.evaluator.scorers.tiny_dual import SMALL
 
 _SPECIALS = (

@@ -6,7 +6,7 @@ from typing import Any
 
 from PIL import Image
 
-from tests.evaluator.scorers.later import hf, torch
+from tests.evaluator.scorers.common import hf, torch
 from tests.evaluator.scorers.tiny_dual import SMALL
 from tests.evaluator.scorers.tiny_qwen import (
     Tiny,

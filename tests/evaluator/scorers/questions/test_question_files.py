@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.errors import SubmitterError
 from evaluator.scorers.questions.check import check_lines
 from evaluator.scorers.questions.file import load_questions
 from evaluator.scorers.questions.lines import (
@@ -17,6 +16,7 @@ from evaluator.scorers.questions.lines import (
     write_records,
 )
 from evaluator.scorers.questions.question import NoQuestions, Provenance, Record
+from tests.evaluator.scorers.common import refusal
 from tests.evaluator.scorers.questions.fakes import yes_no
 
 P = "a white cat"
@@ -63,15 +63,13 @@ def test_a_line_that_is_no_question_is_named_with_its_field(
     assert [line.record for line in lines] == [CAT]
     assert [(problem.line, problem.code) for problem in problems] == [(3, "bad_line")]
     assert named in problems[0].message
-    with pytest.raises(SubmitterError, match="line 3") as caught:
+    with refusal("bad_questions", "line 3"):
         load_questions(path)
-    assert caught.value.code == "bad_questions"
 
 
 def test_a_missing_file_says_how_to_get_one(path: Path) -> None:
-    with pytest.raises(SubmitterError, match="questions write") as caught:
+    with refusal("questions_missing", "questions write"):
         load_questions(path)
-    assert caught.value.code == "questions_missing"
 
 
 def test_a_killed_run_leaves_only_whole_prompts(path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.errors import PlatformError, SubmitterError
+from benchmarks.errors import PlatformError
 from evaluator.scorers.answering import Candidate
 from evaluator.scorers.questions.accumulation import Gate, gated_mean, mean_of_valid, product
 from evaluator.scorers.questions.answers import (
@@ -29,7 +29,7 @@ from evaluator.scorers.questions.scorer import QuestionScorer
 from evaluator.scorers.registry import load_rows, load_scorer
 from evaluator.scorers.runtime import Runtime
 from evaluator.scoring.contract import Verdict
-from tests.evaluator.scorers.later import later
+from tests.evaluator.scorers.common import later, refusal
 from tests.evaluator.scorers.questions.fakes import (
     FakeAnswers,
     FakeEntailment,
@@ -330,9 +330,8 @@ def test_the_template_tells_question_and_choices() -> None:
     ("row", "writer"), [("tifa-blip", "tifa"), ("dsg-blip", "dsg"), ("bvqa", "bvqa")]
 )
 def test_without_a_question_file_the_row_says_who_writes_one(row: str, writer: str) -> None:
-    with pytest.raises(SubmitterError, match=f"--writer {writer}") as caught:
+    with refusal("questions_missing", f"--writer {writer}"):
         load_scorer(load_rows()[row], Runtime())
-    assert caught.value.code == "questions_missing"
 
 
 # BVQA, VQ2, PN-VQA
@@ -482,6 +481,5 @@ def test_questions_that_a_metric_cannot_ask_are_refused_before_scoring(
         "gecko": lambda: gecko.Gecko(gecko.Options()),
         "pn": lambda: pn_vqa.PositiveNegative(pn_vqa.Options()),
     }
-    with pytest.raises(SubmitterError, match=why) as caught:
+    with refusal("questions_unfit", why):
         loaded(kinds[family](), FakeAnswers(), file_of(asked))
-    assert caught.value.code == "questions_unfit"

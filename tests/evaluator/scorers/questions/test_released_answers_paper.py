@@ -30,7 +30,7 @@ from evaluator.scorers.questions.readers.ts2 import read_ts2
 from evaluator.scorers.questions.scorer import QuestionScorer
 from evaluator.scorers.questions.table import TableAnswers
 from evaluator.scorers.registry import load_rows
-from tests.evaluator.scorers.later import later
+from tests.evaluator.scorers.common import later
 
 answering = later("evaluator.scorers.families.question_answering")
 pytestmark = [pytest.mark.paper, pytest.mark.slow]
