@@ -111,16 +111,6 @@ def test_long_prompts_are_cut_at_35_tokens_and_said_to_be(scorer: Any) -> None:
     check_cut_after(scorer, 33)
 
 
-def test_weights_survive_the_way_through_the_authors_names(model: Any) -> None:
-    wanted = {
-        name.replace("layers.", "head.", 1) if name.startswith("layers.") else name: value
-        for name, value in model.state_dict().items()
-    }
-    back = building.from_authors(reward_state(model))
-    assert back.keys() == wanted.keys()
-    assert all(torch.equal(back[name], wanted[name]) for name in wanted)
-
-
 @pytest.mark.parametrize(
     ("name", "named", "code"),
     [

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,113 +12,57 @@ from evaluator.scorers.checkpoints import Source
 from evaluator.scorers.questions.lines import write_records
 from evaluator.scorers.questions.question import Record
 from evaluator.scorers.registry import load_rows, load_scorer
-from evaluator.scorers.row import ScorerRow
 from evaluator.scorers.runtime import Runtime
 from tests.evaluator.scorers.common import hf, later, refusal, torch
 from tests.evaluator.scorers.questions.fakes import yes_no
 from tests.evaluator.scorers.tiny_blip import blip_vqa, t5_config, t5_tokenizer
 from tests.evaluator.scorers.tiny_dual import SMALL, bert_tokenizer, picture, row, saved
-from tests.evaluator.scorers.tiny_qwen import Tiny, qwen2_vl
-from tests.evaluator.scorers.tiny_vlm import independent_logprobs
+from tests.evaluator.scorers.tiny_qwen import qwen2_vl
 
 entailing = later("evaluator.scorers.models.entailment")
 similar = later("evaluator.scorers.models.sentence_similarity")
 
 P, OTHER = "a red car", "two dogs and a cat near the water"
 QUESTIONS: list[Record] = [
-    yes_no(P, "1", "a car?", element="a car"),
-    yes_no(P, "2", "red?", "1", element="red"),
-    yes_no(OTHER, "1", "two dogs?", element="two dogs"),
-    yes_no(OTHER, "2", "a cat?", expected="no", element="a cat"),
-    yes_no(OTHER, "3", "the water?", "1", element="the water"),
+    yes_no(P, "1", "a car?", element="a car", entailment=0.9),
+    yes_no(P, "2", "red?", "1", element="red", entailment=0.9),
+    yes_no(OTHER, "1", "two dogs?", element="two dogs", entailment=0.9),
+    yes_no(OTHER, "2", "a cat?", expected="no", element="a cat", entailment=0.9),
+    yes_no(OTHER, "3", "the water?", "1", element="the water", entailment=0.9),
 ]
 ROWS = load_rows()
-Kept = tuple[Tiny, Path]
 
 
 @pytest.fixture(scope="module")
-def qwen(tmp_path_factory: pytest.TempPathFactory) -> Kept:
-    tiny = qwen2_vl()
-    return tiny, saved(tmp_path_factory.mktemp("qwen"), *tiny)
+def qwen(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return saved(tmp_path_factory.mktemp("qwen"), *qwen2_vl())
 
 
 @pytest.fixture(scope="module")
-def blip(tmp_path_factory: pytest.TempPathFactory) -> Kept:
-    tiny = blip_vqa()
-    return tiny, saved(tmp_path_factory.mktemp("blip"), *tiny)
+def blip(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return saved(tmp_path_factory.mktemp("blip"), *blip_vqa())
 
 
-def load(row: ScorerRow, model: Path, folder: Path, questions: Sequence[Record] = QUESTIONS) -> Any:
-    path = folder / "q.jsonl"
-    write_records(path, questions)
-    runtime = Runtime(dtype="float32", folders={"model": model}, questions=path, offline=True)
-    return load_scorer(row, runtime)
-
-
-def test_pn_vqa_with_a_chat_model(qwen: Kept, tmp_path: Path) -> None:
-    tiny, place = qwen
-    scorer = load(ROWS["pn-vqa-qwen2vl"], place, tmp_path).scorer
-    image = picture(3)
-
-    def share(question: str, answer: str) -> float:
-        put = f"This image is generated from {OTHER}. Is the answer to {question} in this image"
-        ids = [tiny[1].tokenizer.encode(word) for word in ("Yes", "No")]
-        yes, no = (float(independent_logprobs(tiny, image, f"{put} {answer}?", i)[0]) for i in ids)
-        return 1 / (1 + math.exp(no - yes))
-
-    wanted = [("two dogs?", "yes", "no"), ("a cat?", "no", "yes"), ("the water?", "yes", "no")]
-    expected = [(share(question, a) + 1 - share(question, b)) / 2 for question, a, b in wanted]
-    found = scorer.score_texts([scorer.prepare(image)], [[P, OTHER]])[0][1]
-    assert [answer.value for answer in found.answers] == pytest.approx(expected, abs=2e-6)
-    assert found.score == pytest.approx(sum(expected) / 3, abs=2e-6)
-
-
-def test_gecko_with_a_chat_model(qwen: Kept, tmp_path: Path) -> None:
-    tiny, place = qwen
-    choices = ("red", "dark blue", "green")
-    about: Any = {"choices": choices, "expected": choices[1], "entailment": 0.9}
-    loaded = load(ROWS["gecko-qwen25vl"], place, tmp_path, [yes_no(P, "1", "Color?", **about)])
-    image = picture(4)
-    ask = ROWS["gecko-qwen25vl"].options["template"].replace("{question}", "Color?")
-    encode = tiny[1].tokenizer.encode
-    totals = [float(independent_logprobs(tiny, image, ask, encode(c)).sum()) for c in choices]
-    found = loaded.scorer.score([loaded.scorer.prepare(image)], [P])
-    assert found[0] == pytest.approx(float(torch.tensor(totals).softmax(0)[1]), abs=2e-6)
-    assert loaded.environment["hypothesis"] == "{question} {answer}"
-
-
-def test_bvqa_with_blip(blip: Kept, tmp_path: Path) -> None:
-    row = ROWS["bvqa"].model_copy(update={"options": {}})  # at the tiny model's own size
-    scorer = load(row, blip[1], tmp_path).scorer
-    model, processor = blip[0]
-    vocab = processor.tokenizer.get_vocab()
-    pixels = scorer.prepare(picture(5))
-    values = []
-    for question in ("two dogs?", "a cat?", "the water?"):
-        ids = processor.tokenizer(question, return_tensors="pt").input_ids
-        ids[0, 0] = vocab["[ENC]"]
-        with torch.no_grad():
-            seen = model.vision_model(pixels).last_hidden_state
-            read = model.text_encoder(ids, encoder_hidden_states=seen).last_hidden_state
-            start = torch.tensor([[vocab["[DEC]"]]])
-            logits = model.text_decoder(start, encoder_hidden_states=read).logits[0, 0]
-        values.append(round(float(torch.sigmoid(logits[vocab["yes"]] - logits[vocab["no"]])), 4))
-    found = scorer.score_texts([pixels], [[OTHER]])[0][0]
-    assert [answer.value for answer in found.answers] == pytest.approx(values, abs=1.01e-4)
-    assert found.score == pytest.approx(math.prod(values), abs=3e-4)
-
-
-def test_dsg_with_blip_gives_the_same_alone_and_together(blip: Kept, tmp_path: Path) -> None:
-    loaded = load(ROWS["dsg-blip"], blip[1], tmp_path)
-    first, second = (loaded.scorer.prepare(picture(seed)) for seed in (6, 7))
-    together = loaded.scorer.score_texts([first, second], [[P, OTHER], [OTHER]])
-    alone = [
-        loaded.scorer.score_texts([image], [[prompt]])[0][0]
-        for image, prompt in ((first, P), (first, OTHER), (second, OTHER))
-    ]
-    assert [*together[0], *together[1]] == alone
+@pytest.mark.parametrize("name", ["pn-vqa-qwen2vl", "gecko-qwen25vl", "bvqa", "dsg-blip"])
+def test_a_row_over_a_model_scores_the_same_alone_and_together(
+    qwen: Path, blip: Path, tmp_path: Path, name: str
+) -> None:
+    path, place = tmp_path / "q.jsonl", qwen if "qwen" in name else blip
+    write_records(path, QUESTIONS)
+    runtime = Runtime(dtype="float32", folders={"model": place}, questions=path, offline=True)
+    row = ROWS[name]
+    if name == "bvqa":
+        row = row.model_copy(update={"options": {}})  # at the tiny model's own size
+    loaded = load_scorer(row, runtime)
+    scorer: Any = loaded.scorer
+    first, second = (scorer.prepare(picture(seed)) for seed in (6, 7))
+    pairs = [(first, P), (first, OTHER), (second, OTHER)]
+    (a, b), (c,) = scorer.score_texts([first, second], [[P, OTHER], [OTHER]])
+    alone = [scorer.score_texts([image], [[prompt]])[0][0] for image, prompt in pairs]
+    assert [one.score for one in (a, b, c)] == pytest.approx([one.score for one in alone], abs=2e-6)
+    assert [len(one.answers) for one in (a, b, c)] == [2, 3, 3]
     assert loaded.environment["questions"].startswith("q.jsonl sha256:")
-    assert loaded.environment["checkpoint"] == str(blip[1])
+    assert loaded.environment["checkpoint"] == str(place)
     assert json.dumps(loaded.environment)
 
 
