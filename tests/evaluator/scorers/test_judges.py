@@ -213,7 +213,7 @@ def test_what_cannot_be_judged_has_no_score_and_the_reason(
     reply: Any, limit: int, sees: Any, reason: str
 ) -> None:
     scorer = comparison("errors", CannedText(reply, limit=limit), FakeAnswers(sees))
-    (verdict,) = scorer.score_texts([RED], [["a cat"]])[0]
+    (verdict,) = scorer.score_texts([scorer.prepare(RED)], [["a cat"]])[0]
     assert math.isnan(verdict.score)
     assert verdict.problem and reason in verdict.problem
 

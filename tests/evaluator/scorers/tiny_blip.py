@@ -229,11 +229,3 @@ def _renamed(name: str, *steps: tuple[str, str]) -> str:
 def wide_pictures(count: int) -> list[Image.Image]:
     """Coloured noise, wider than high."""
     return [picture(seed, 60, 40) for seed in range(count)]
-
-
-def check_cut_after(scorer: Any, n_words: int) -> None:
-    """Prompts of so many words are read whole; one more is not read, and that is said."""
-    whole = " ".join(["cat"] * n_words)
-    assert scorer.truncated([whole, f"{whole} dog"]) == [False, True]
-    image = [scorer.prepare(picture(0))]
-    assert scorer.score(image, [whole]) == scorer.score(image, [f"{whole} dog"])
