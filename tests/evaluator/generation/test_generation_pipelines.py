@@ -117,13 +117,11 @@ def test_weights_that_can_run_code_are_read_only_if_told(saved: Saved, tmp_path:
     [
         ("StableDiffusionUpscalePipeline", "not_text_to_image"),
         ("StableDiffusionXLImg2ImgPipeline", "not_text_to_image"),
-        ("TextToVideoSDPipeline", "not_text_to_image"),
-        ("NoSuchPipeline", "checkpoint_malformed"),
+        ("TextToVideoSDPipeline", "not_text_to_image"), ("NoSuchPipeline", "checkpoint_malformed"),
         ("UNet2DConditionModel", "checkpoint_malformed"),
-        (["own", "OwnPipeline"], "checkpoint_malformed"),
-        (None, "checkpoint_malformed"),
+        (["own", "OwnPipeline"], "checkpoint_malformed"), (None, "checkpoint_malformed"),
     ],
-)
+)  # fmt: skip
 def test_a_model_of_another_kind_is_refused_before_it_is_loaded(
     name: Any, code: str, tmp_path: Path
 ) -> None:

@@ -63,13 +63,11 @@ def test_a_file_of_prompts_is_read_as_text_and_skills_splits_and_a_limit_choose(
 @pytest.mark.parametrize(
     ("content", "named"),
     [
-        ("id,prompt\n1,a", "column prompt_id"),
-        ("prompt_id,prompt\n1,a\n1,b\n", "twice: '1'"),
+        ("id,prompt\n1,a", "column prompt_id"), ("prompt_id,prompt\n1,a\n1,b\n", "twice: '1'"),
         ("prompt_id,prompt\n1,\n2,  \n", "word: '1', '2'"),
-        ("prompt_id,prompt\n,a\n", "prompt_id: 'a'"),
-        ("", "CSV"),
+        ("prompt_id,prompt\n,a\n", "prompt_id: 'a'"), ("", "CSV"),
     ],
-)
+)  # fmt: skip
 def test_a_bad_file_says_what_is_wrong(path: Path, content: str, named: str) -> None:
     path.write_text(content, encoding="utf-8")
     with refusal("bad_prompts", named):
@@ -123,12 +121,10 @@ def call_of(pipeline: str, recipe: Any = None, size: Any = None, **overrides: An
 @pytest.mark.parametrize(
     ("pipeline", "steps", "guidance"),
     [
-        ("StableDiffusion3Pipeline", 28, 7.0),
-        ("StableDiffusionXLPipeline", 50, 5.0),
-        ("StableDiffusionPipeline", 50, 7.5),
-        ("PixArtSigmaPipeline", 20, 4.5),
+        ("StableDiffusion3Pipeline", 28, 7.0), ("StableDiffusionXLPipeline", 50, 5.0),
+        ("StableDiffusionPipeline", 50, 7.5), ("PixArtSigmaPipeline", 20, 4.5),
     ],
-)
+)  # fmt: skip
 def test_the_four_models_of_re_thinking_are_run_as_in_its_appendix(
     pipeline: str, steps: int, guidance: float
 ) -> None:
@@ -233,17 +229,13 @@ def test_steps_and_guidance_come_from_the_settings_where_they_are_not_given(
 @pytest.mark.parametrize(
     ("keys", "key"),
     [
-        ('selection = "best_of"', "selection: "),
-        ("best_of = 4", "best_of: "),
+        ('selection = "best_of"', "selection: "), ("best_of = 4", "best_of: "),
         ('selection = "best_of"\nbest_of = 1', "best_of: Input"),
-        ('drawn_on = "2026-02-30"', "drawn_on: "),
-        ("drawn_on = 2026-01-01T00:00:00", "drawn_on"),
-        ("steps = 0", "steps: "),
-        ("guidance = nan", "guidance: "),
-        ("seeds = [-1]", "seeds.0: "),
+        ('drawn_on = "2026-02-30"', "drawn_on: "), ("drawn_on = 2026-01-01T00:00:00", "drawn_on"),
+        ("steps = 0", "steps: "), ("guidance = nan", "guidance: "), ("seeds = [-1]", "seeds.0: "),
         (f"seeds = [{2**64}]", "seeds.0: "),
     ],
-)
+)  # fmt: skip
 def test_what_is_wrong_is_told_with_its_key_beside_other_mistakes(keys: str, key: str) -> None:
     alone = problems(f'name = "a"\n{keys}\n')
     assert any(told.startswith(key) for told in alone)

@@ -42,12 +42,10 @@ def small_row(name: str) -> Any:
     [
         ('{"score": [8], "reasoning": "fine"}', 8.0),
         ('Sure!\n```json\n{"score": [7.5]}\n```\nBye {}', 7.5),
-        ('{"reasoning": "a {cat} \\"x\\"", "score": [3]}', 3.0),
-        ('{"score": [0]}', 0.0),
-        ('{"score": [10]}', 10.0),
-        ('{"score": [4]} again: {"score": [4]}', 4.0),
+        ('{"reasoning": "a {cat} \\"x\\"", "score": [3]}', 3.0), ('{"score": [0]}', 0.0),
+        ('{"score": [10]}', 10.0), ('{"score": [4]} again: {"score": [4]}', 4.0),
     ],
-)
+)  # fmt: skip
 def test_a_readable_rating_is_read(reply: str, wanted: float) -> None:
     assert read_list(reply, "score", 1, 0, 10).numbers == (wanted,)
 
@@ -55,23 +53,15 @@ def test_a_readable_rating_is_read(reply: str, wanted: float) -> None:
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
-        ('{"score": [8, "reasoning": "x"', "JSON"),
-        ("[8]", "JSON"),
-        ("8", "JSON"),
-        ('{"score": 8}', "list"),
-        ("I'm sorry.", "JSON"),
-        ("", "JSON"),
-        ('{"rating": [8]}', "'score'"),
-        ('{"score": [8, 9]}', "2 numbers"),
-        ('{"score": []}', "0 numbers"),
-        ('{"score": [11]}', "0 to 10"),
-        ('{"score": [-1]}', "0 to 10"),
-        ('{"score": [NaN]}', "0 to 10"),
-        ('{"score": ["eight"]}', "else"),
-        ('{"score": [true]}', "else"),
+        ('{"score": [8, "reasoning": "x"', "JSON"), ("[8]", "JSON"), ("8", "JSON"),
+        ('{"score": 8}', "list"), ("I'm sorry.", "JSON"), ("", "JSON"),
+        ('{"rating": [8]}', "'score'"), ('{"score": [8, 9]}', "2 numbers"),
+        ('{"score": []}', "0 numbers"), ('{"score": [11]}', "0 to 10"),
+        ('{"score": [-1]}', "0 to 10"), ('{"score": [NaN]}', "0 to 10"),
+        ('{"score": ["eight"]}', "else"), ('{"score": [true]}', "else"),
         ('{"score": [4]} or {"score": [5]}', "once"),
     ],
-)
+)  # fmt: skip
 def test_an_unreadable_rating_is_no_score_with_the_reason_and_the_reply(
     reply: str, reason: str
 ) -> None:
@@ -85,17 +75,12 @@ def test_an_unreadable_rating_is_no_score_with_the_reason_and_the_reply(
     ("reply", "wanted"),
     [
         ('{"reasoning": "x", "overall": 85, "errors": 2}', 85.0),
-        ("Overall: 85/100\nbecause", 85.0),
-        ("**Overall score**: 85", 85.0),
-        ('{"overall": 85.0}', 85.0),
-        ('{"overall": 8.5}', None),
-        ('{"overall": 101}', None),
-        ("Overall: -5", None),
-        ("Overall: 85\nOverall: 80", None),
-        ("so overall 85", None),
+        ("Overall: 85/100\nbecause", 85.0), ("**Overall score**: 85", 85.0),
+        ('{"overall": 85.0}', 85.0), ('{"overall": 8.5}', None), ('{"overall": 101}', None),
+        ("Overall: -5", None), ("Overall: 85\nOverall: 80", None), ("so overall 85", None),
         ("Good.", None),
     ],
-)
+)  # fmt: skip
 def test_whole_numbers_are_read_from_objects_or_lines(reply: str, wanted: float | None) -> None:
     found = read_integer(reply, "overall", 1, 100)
     assert found.numbers == (() if wanted is None else (wanted,))
@@ -203,12 +188,10 @@ def test_an_image_is_described_once_for_all_its_prompts() -> None:
     [
         (lambda prompt: "Four errors.", 5000, see, "'errors'"),
         (lambda prompt: '{"errors": 12}', 5000, see, "0 to 9"),
-        (lambda prompt: "  ", 5000, see, "paragraph"),
-        (judge, 100, see, "longer"),
-        (judge, 600, see, "exceed"),
-        (judge, 5000, lambda *_: " ", ""),
+        (lambda prompt: "  ", 5000, see, "paragraph"), (judge, 100, see, "longer"),
+        (judge, 600, see, "exceed"), (judge, 5000, lambda *_: " ", ""),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_judged_has_no_score_and_the_reason(
     reply: Any, limit: int, sees: Any, reason: str
 ) -> None:
@@ -216,6 +199,7 @@ def test_what_cannot_be_judged_has_no_score_and_the_reason(
     (verdict,) = scorer.score_texts([scorer.prepare(RED)], [["a cat"]])[0]
     assert math.isnan(verdict.score)
     assert verdict.problem and reason in verdict.problem
+    assert math.isnan(scorer.score([scorer.prepare(RED)], ["a cat"])[0])
 
 
 def test_captions_come_from_a_file_by_the_pixels_of_an_image(tmp_path: Path) -> None:

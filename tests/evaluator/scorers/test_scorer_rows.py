@@ -73,11 +73,9 @@ ROW = '[[scorer]]\nfamily = "f"\ntitle = "t"\nsummary = "s"\nformula = "f"\nsour
     ("text", "named"),
     [
         (f'{ROW}name = "a"\n{ROW}name = "b"\n', "b is"),
-        (f'{ROW}name = "c"\nformulla = 1\n', "formulla"),
-        ("not toml", ""),
-        ("scorer = 1", ""),
+        (f'{ROW}name = "c"\nformulla = 1\n', "formulla"), ("not toml", ""), ("scorer = 1", ""),
     ],
-)
+)  # fmt: skip
 def test_a_row_that_is_there_twice_or_has_a_typo_is_a_defect(
     tmp_path: Path, text: str, named: str
 ) -> None:

@@ -148,12 +148,10 @@ CROC = "Does this image show the following content:'{}'? Answer with Yes or No."
     [
         ("vqascore-any", "qwen2", SHOW + "Yes or No."),
         ("vqascore-any", "qwen3", SHOW + "Yes or No."),
-        ("vqascore-llava15", "llava", SHOW + "yes or no."),
-        ("crocscore", "qwen2", CROC),
-        ("vqascore-instructblip", "instructblip", ""),
-        ("vnli-zeroshot", "blip2", ""),
+        ("vqascore-llava15", "llava", SHOW + "yes or no."), ("crocscore", "qwen2", CROC),
+        ("vqascore-instructblip", "instructblip", ""), ("vnli-zeroshot", "blip2", ""),
     ],
-)
+)  # fmt: skip
 def test_a_row_equals_its_formula(
     folders: dict[str, Path], name: str, model: str, question: str
 ) -> None:

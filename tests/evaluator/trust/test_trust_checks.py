@@ -119,13 +119,11 @@ def test_a_missing_score_that_comes_or_goes_fails_whatever_the_others_do() -> No
 @pytest.mark.parametrize(
     ("judge", "fails"),
     [
-        (lambda batch: [float(i) for i in range(len(batch))], "order"),
-        (counting(float), "repeat"),
-        (lambda batch: [math.nan] * len(batch), ""),
-        (lambda batch: [0.5] * len(batch), ""),
+        (lambda batch: [float(i) for i in range(len(batch))], "order"), (counting(float), "repeat"),
+        (lambda batch: [math.nan] * len(batch), ""), (lambda batch: [0.5] * len(batch), ""),
     ],
     ids=["by place", "with a memory", "always missing", "constant"],
-)
+)  # fmt: skip
 def test_order_and_memory_are_caught_and_nothing_to_see_is_no_failure(
     judge: Judge, fails: str
 ) -> None:
