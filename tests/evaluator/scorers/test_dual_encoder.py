@@ -41,7 +41,7 @@ clip_like = later("evaluator.scorers.models.clip_like")
 open_clip = later("open_clip")
 
 IMAGES = pictures(3)
-FULL = {"padding": "max_length", "truncation": True, "max_length": 77}
+FULL: dict[str, Any] = {"padding": "max_length", "truncation": True, "max_length": 77}
 HALF = {**FULL, "max_length": 64}
 close = np.testing.assert_allclose
 same = np.testing.assert_array_equal

@@ -147,6 +147,7 @@ def test_order_and_batch_do_not_matter_and_long_prompts_are_cut_and_said_to_be(
         alone = [scorer.score([image], [text])[0] for text in texts]
         assert ours == pytest.approx(alone, abs=1e-6)
         assert theirs == pytest.approx(alone, abs=1e-6)
+    assert abs(together[0][1] - together[2][0]) > 1e-3  # one text, two images
     assert scorer.score(images, TEXTS[:3]) == scorer.score(images, TEXTS[:3])
     whole = " ".join(["cat"] * 33)
     assert scorer.truncated([whole, f"{whole} dog"]) == [False, True]
@@ -400,9 +401,9 @@ def test_which_tokens_are_an_elements(
 
 
 def test_captions_are_cleaned_as_by_lavis_and_cut_at_word_50(fga: Any) -> None:
-    cleaned = "a cat red runs\nfast 1"
-    assert clean_caption('  A "Cat" (red):  runs\nfast; #1!\n', 50) == cleaned
-    assert clean_caption("one two three", 2).split() == ["one", "two"]
+    caption, cleaned = '  A "Cat" (red):  runs\nfast; #1!\n', "a cat red runs\nfast 1"
+    assert clean_caption(caption, 50) == cleaned
+    assert clean_caption("one two more", 2).split() == ["one", "two"]
     assert fga.truncated([LONG, LONG.rsplit(" ", 1)[0], "a cat."]) == [True, False, False]
     image = [fga.prepare(FIRST)]
     assert fga.score(image, [LONG]) == fga.score(image, [LONG.replace("dog", "cat")])
@@ -493,7 +494,7 @@ def formula(reward_net: Any, image: Image.Image, prompt: str) -> float:
 
 
 def test_score_is_the_standardised_reward_of_the_first_token(reward: Any, reward_net: Any) -> None:
-    images = wide_pictures(3)
+    images = IMAGES
     prepared = [reward.prepare(image) for image in images]
     found = reward.score(prepared, TEXTS)
     wanted = [formula(reward_net, *pair) for pair in zip(images, TEXTS, strict=True)]

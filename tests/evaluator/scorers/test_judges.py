@@ -41,7 +41,7 @@ def small_row(name: str) -> Any:
     ("reply", "wanted"),
     [
         ('{"score": [8], "reasoning": "fine"}', 8.0),
-        ('Sure!\n```json\n{"score": [7.5]}\n```\nBye {}', 7.5),
+        ('```json\n{"score": [7.5]}\n```\n{}', 7.5),
         ('{"reasoning": "a {cat} \\"x\\"", "score": [3]}', 3.0), ('{"score": [0]}', 0.0),
         ('{"score": [10]}', 10.0), ('{"score": [4]} again: {"score": [4]}', 4.0),
     ],

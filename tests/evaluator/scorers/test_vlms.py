@@ -639,7 +639,7 @@ def test_a_loaded_checkpoint_answers_as_the_merged_weights_do(folder: Path, nati
     found = vlm.answer_logprobs([seen], [prompts], [[answers, answers]])[0]
     model = hf.Phi4MultimodalForCausalLM(phi4.native_config(saved_config())).eval()
     model.load_state_dict(as_theirs(native)[1], strict=False)
-    assert vlm.environment["shared_by_prompts"].startswith("image and text")
+    assert vlm.environment["shared_by_prompts"] == PREFIX
     for prompt, values in zip(prompts, found, strict=True):
         asked = vlm._text.asked(seen, prompt)
         ids = [vlm._text.answer(one)[0] for one in answers]

@@ -62,13 +62,13 @@ CHAIN = (
 )
 FILE = file_of(
     yes_no(CAT, "1", "Cat?", element="cat"),
-    yes_no(CAT, "2", "Is it alive?", element="cat"),
+    yes_no(CAT, "2", "Alive?", element="cat"),
     yes_no(DOG, "1", "Dog?", element="dog"),
-    yes_no(DOG, "2", "Is it alive?"),
+    yes_no(DOG, "2", "Alive?"),
 )
 WORDS = {
-    ("x", "Cat?"): "yes", ("x", "Is it alive?"): "no", ("x", "Dog?"): "no",
-    ("y", "Cat?"): "no", ("y", "Is it alive?"): "yes", ("y", "Dog?"): "yes",
+    ("x", "Cat?"): "yes", ("x", "Alive?"): "no", ("x", "Dog?"): "no",
+    ("y", "Cat?"): "no", ("y", "Alive?"): "yes", ("y", "Dog?"): "yes",
 }  # fmt: skip
 
 
@@ -83,8 +83,8 @@ def one(metric: Any, model: FakeAnswers, *records: Record, prompt: str = P) -> V
 @pytest.mark.parametrize(
     ("answer", "expected", "word", "substring", "exact"),
     [
-        ("yes", "yes", True, True, True), ("Yes, it is", "yes", True, True, False),
-        ("No, the bear's eyes", "yes", False, True, False), ("no", "no", True, False, False),
+        ("yes", "yes", True, True, True), ("Yes, sure", "yes", True, True, False),
+        ("No, eyes", "yes", False, True, False), ("no", "no", True, False, False),
         ("yes", "no", False, True, True), ("No.", "no", True, False, False),
         ("I know", "no", False, False, False), ("", "yes", False, False, False),
         ("unanswerable", "no", False, False, False),
@@ -197,7 +197,7 @@ def test_all_questions_of_an_image_go_to_the_model_in_one_call_each_once() -> No
     model = FakeAnswers(WORDS)
     verdicts = scorer(model).score_texts(["x", "y"], [[CAT, DOG], [DOG]])
     assert [[verdict.score for verdict in row] for row in verdicts] == [[0.5, 0.0], [1.0]]
-    assert model.calls == [[["Cat?", "Is it alive?", "Dog?"], ["Dog?", "Is it alive?"]]]
+    assert model.calls == [[["Cat?", "Alive?", "Dog?"], ["Dog?", "Alive?"]]]
     assert [
         (a.question_id, a.expected, a.raw, a.value, a.valid) for a in verdicts[0][0].answers
     ] == [("1", "yes", "yes", 1.0, True), ("2", "yes", "no", 0.0, True)]
@@ -229,14 +229,14 @@ def test_a_prompt_without_questions_has_no_score_and_takes_nothing_from_others()
 def test_no_number_from_the_model_is_no_score_and_names_the_question() -> None:
     logprobs = {
         ("x", f'is "yes" true for "{question}" in this image?', answer): [value]
-        for question, value in (("Cat?", math.nan), ("Is it alive?", -1.0))
+        for question, value in (("Cat?", math.nan), ("Alive?", -1.0))
         for answer in ("yes", "no")
     }
     verdict = one(
         vq2.AnswersHold(vq2.Options()),
         FakeAnswers(logprobs=logprobs),
         yes_no(P, "1", "Cat?"),
-        yes_no(P, "2", "Is it alive?"),
+        yes_no(P, "2", "Alive?"),
     )
     assert math.isnan(verdict.score)
     assert "question 1" in verdict.problem
@@ -251,8 +251,8 @@ def test_an_element_scores_the_mean_of_the_questions_about_it() -> None:
 
 
 def test_a_prompt_is_truncated_where_any_of_its_questions_is() -> None:
-    assert scorer(FakeAnswers(WORDS, longest=11)).truncated([CAT, "abc"]) == [True, False]
-    assert scorer(FakeAnswers(WORDS, longest=12)).truncated([DOG, CAT]) == [False, False]
+    assert scorer(FakeAnswers(WORDS, longest=5)).truncated([CAT, "abc"]) == [True, False]
+    assert scorer(FakeAnswers(WORDS, longest=6)).truncated([DOG, CAT]) == [False, False]
 
 
 class Mixed(QuestionMetric):
@@ -375,8 +375,8 @@ def test_bvqa_of_a_prompt_without_phrases_is_1_and_of_an_unknown_one_missing() -
 
 
 def test_bvqa_puts_questions_as_blip_was_trained() -> None:
-    put = "the big red car 1?"
-    assert bvqa.plain('The "Big" (red) car.: #1?') == put
+    question, put = 'The "Big" (red) car.: #1?', "the big red car 1?"
+    assert bvqa.plain(question) == put
 
 
 @pytest.mark.parametrize("value", ["p_first", "p_yes_norm"])
@@ -472,7 +472,7 @@ def test_entailment_that_the_file_lacks_is_asked_once_per_prompt() -> None:
     ("family", "asked", "why"),
     [
         ("gecko", yes_no(P, "1", "Color?", choices=("red",), expected="red"), "two choices"),
-        ("gecko", yes_no(P, "1", "Red?", expected="maybe"), "none of its"),
+        ("gecko", yes_no(P, "1", "Red?", expected="maybe"), "none of"),
         ("pn", yes_no(P, "3", "who?", choices=(), expected="a nun"), "neither yes"),
     ],
 )

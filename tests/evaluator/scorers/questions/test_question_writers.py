@@ -36,6 +36,7 @@ Q: how many?
 Choices: 1, 2, 3, 5
 A: 2.
 """
+UNANSWERED = "About shelf (object):\nQ: is there a shelf?\nChoices: yes, no\n"
 TUPLES = (
     "1 | entity - whole (cups)\n2 | attribute - color (cups, red)\n3 | other - count (cups, ==2)\n"
 )
@@ -65,7 +66,7 @@ def test_tifa_lines_become_questions_with_element_and_type() -> None:
     ("text", "fault"),
     [
         ("Sure!\n" + TIFA, "'Sure!'"),
-        (TIFA + "About shelf (object):\nQ: is there a shelf?\nChoices: yes, no\n", "lacks a"),
+        (TIFA + UNANSWERED, "lacks a"),
         (TIFA + "Q: what color?\nChoices: red, blue\nA: green\n", "answer among"),
         (TIFA + "Q: what color?\nChoices: red\nA: red\n", "answer among"),
         (TIFA + "Q: what color?\nQ: how many?\nChoices: a, b\nA: a\n", "lacks choices"),
