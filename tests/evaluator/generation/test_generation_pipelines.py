@@ -32,13 +32,13 @@ Saved = dict[str, Path]
 
 
 def loaded(folder: Path, **options: Any) -> Any:
-    given = {"device": "cpu", "dtype": "float32", **options}
+    given: dict[str, Any] = {"device": "cpu", "dtype": "float32", **options}
     allow_pickle = given.get("allow_pickle", False)
     return pipelines.load_pipeline(locate(str(folder), allow_pickle=allow_pickle), **given)
 
 
 def arguments(pipe: Any) -> CallArguments:
-    binning = {"use_resolution_binning": False} if "PixArt" in type(pipe).__name__ else {}
+    binning: Any = {"use_resolution_binning": False} if "PixArt" in type(pipe).__name__ else {}
     return call_arguments(type(pipe).__call__, None, Overrides(steps=2, call=binning), (16, 16))
 
 

@@ -18,7 +18,7 @@ class _Later:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
-        if attribute.startswith("__"):
+        if attribute.startswith(("_", "pytest")):
             raise AttributeError(attribute)
         return getattr(import_module(self._name), attribute)
 

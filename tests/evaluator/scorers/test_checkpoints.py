@@ -46,8 +46,8 @@ def cache(hub: HubServer, tmp_path: Path) -> ModelHub:
     return store(hub, tmp_path)
 
 
-def fetched(cache: ModelHub, runtime: Runtime | None = None, **checkpoint: object) -> Source:
-    return resolve(row_of(**checkpoint), runtime or Runtime(), hub=cache)  # type: ignore[arg-type]
+def fetched(cache: ModelHub, runtime: Runtime | None = None, **checkpoint: Any) -> Source:
+    return resolve(row_of(**checkpoint), runtime or Runtime(), hub=cache)
 
 
 def names(source: Source) -> set[str]:
@@ -139,11 +139,12 @@ def test_what_the_hub_does_not_have_is_said(hub: HubServer, cache: ModelHub) -> 
     with refusal("checkpoint_missing", "--checkpoint"):
         fetched(cache, Runtime(offline=True))
     assert hub.served == []
-    for checkpoint, named in (
+    unknown: list[tuple[dict[str, Any], str]] = [
         ({"repository": "authors/unknown"}, "authors/unknown"),
         ({"revision": "f" * 40}, repr("f" * 40)),
         ({"repository": "not a name"}, ""),
-    ):
+    ]
+    for checkpoint, named in unknown:
         with refusal("checkpoint_missing", named):
             fetched(cache, **checkpoint)
 

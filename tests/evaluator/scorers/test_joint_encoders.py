@@ -155,29 +155,30 @@ def test_order_and_batch_do_not_matter_and_long_prompts_are_cut_and_said_to_be(
 
 
 @pytest.mark.parametrize(
-    ("name", "weight", "length", "code"),
+    ("name", "weight", "change"),
     [
-        ("fga-blip2", "t5_proj.weight", 1, "checkpoint_wrong_class"),
-        ("fga-blip2", "itm_head.bias", None, "checkpoint_incomplete"),
-        ("fga-blip2", "visual_encoder.blocks.1.attn.v_bias", None, "checkpoint_incomplete"),
-        ("fga-blip2", "query_tokens", None, "checkpoint_incomplete"),
-        ("fga-blip2", "ln_vision.bias", 3, "checkpoint_damaged"),
-        ("imagereward", "blip.text_decoder.weight", 1, "checkpoint_wrong_class"),
-        ("imagereward", "mlp.layers.6.bias", None, "checkpoint_incomplete"),
+        ("fga-blip2", "t5_proj.weight", (1, "checkpoint_wrong_class")),
+        ("fga-blip2", "itm_head.bias", (None, "checkpoint_incomplete")),
+        ("fga-blip2", "visual_encoder.blocks.1.attn.v_bias", (None, "checkpoint_incomplete")),
+        ("fga-blip2", "query_tokens", (None, "checkpoint_incomplete")),
+        ("fga-blip2", "ln_vision.bias", (3, "checkpoint_damaged")),
+        ("imagereward", "blip.text_decoder.weight", (1, "checkpoint_wrong_class")),
+        ("imagereward", "mlp.layers.6.bias", (None, "checkpoint_incomplete")),
     ],
 )
 def test_unknown_missing_and_misshapen_weights_are_refused_by_name(
-    folders: Folders, name: str, weight: str, length: int | None, code: str
+    folders: Folders, tmp_path: Path, name: str, weight: str, change: tuple[int | None, str]
 ) -> None:
+    length, code = change
     place = folders[name]["model"]
     state = torch.load(place)
     state = state.get("model", state)
     state.pop(weight, None)
     if length:
         state[weight] = torch.ones(length)
-    torch.save(state, place.with_name("spoilt.pt"))
+    torch.save(state, tmp_path / place.name)
     with refusal(code, "" if code == "checkpoint_damaged" else weight.rsplit(".", 1)[-1]):
-        load(folders, name, place.with_name("spoilt.pt"))
+        load(folders, name, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -300,6 +301,7 @@ def test_an_image_is_one_row_of_all_its_vectors(contrast: Any) -> None:
     every = np.einsum("nqd,nd->nq", seen.reshape(4, 4, 16), said)
     np.testing.assert_allclose(contrast.similarity(seen, said), every.max(axis=1), atol=1e-6)
     assert np.ptp(every, axis=1).min() > 0
+    assert contrast.truncated(["cat " * 30, "cat " * 31]) == [False, True]
 
 
 # FGA-BLIP2: mean of softmaxes, element spans, LAVIS' weights

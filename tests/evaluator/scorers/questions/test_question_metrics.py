@@ -26,7 +26,6 @@ from evaluator.scorers.questions.answers import (
 )
 from evaluator.scorers.questions.asked import AskedQuestions
 from evaluator.scorers.questions.lines import write_records
-from evaluator.scorers.questions.loading import loaded
 from evaluator.scorers.questions.metric import Query, QuestionMetric, Reply, filled
 from evaluator.scorers.questions.question import NoQuestions, Question, Record
 from evaluator.scorers.questions.scorer import QuestionScorer
@@ -47,6 +46,7 @@ from tests.evaluator.scorers.tiny_qwen import qwen2_vl
 
 answering = later("evaluator.scorers.families.question_answering")
 bvqa = later("evaluator.scorers.families.bvqa")
+loading = later("evaluator.scorers.questions.loading")
 gecko = later("evaluator.scorers.families.gecko_qa")
 pn_vqa = later("evaluator.scorers.families.pn_vqa")
 vq2 = later("evaluator.scorers.families.vq2")
@@ -382,7 +382,7 @@ def test_bvqa_puts_questions_as_blip_was_trained() -> None:
 @pytest.mark.parametrize("value", ["p_first", "p_yes_norm"])
 def test_vq2_is_the_mean_of_p_yes_over_questions_and_answers(value: str) -> None:
     told = {("Who?", "a dog"): (-0.2, -2.0), ("Where?", "the sofa"): (-3.0, -0.4)}
-    logprobs = {}
+    logprobs: dict[tuple[Any, str, str], list[float]] = {}
     for (question, answer), (yes, no) in told.items():
         put = f'is "{answer}" true for "{question}" in this image?'
         logprobs |= {("x", put, "yes"): [yes, -5.0], ("x", put, "no"): [no]}
@@ -401,7 +401,7 @@ def test_pn_vqa_is_the_mean_of_the_expected_and_of_what_is_not_the_opposite() ->
     prompt = "a nun {0}"
     numbers = {("nun?", "yes"): (-0.3, -1.7), ("nun?", "no"): (-2.0, -0.2)}
     numbers |= {("wall?", "no"): (-0.1, -3.0), ("wall?", "yes"): (-1.0, -1.0)}
-    logprobs = {}
+    logprobs: dict[tuple[Any, str, str], list[float]] = {}
     for (question, answer), (yes, no) in numbers.items():
         put = f"This image is generated from {prompt}. Is the answer to {question} in this image"
         logprobs |= {("x", f"{put} {answer}?", "Yes"): [yes, -9.0]}
@@ -484,7 +484,7 @@ def test_questions_that_a_metric_cannot_ask_are_refused_before_scoring(
         "pn": lambda: pn_vqa.PositiveNegative(pn_vqa.Options()),
     }
     with refusal("questions_unfit", why):
-        loaded(kinds[family](), FakeAnswers(), file_of(asked))
+        loading.loaded(kinds[family](), FakeAnswers(), file_of(asked))
 
 
 # Over real models
