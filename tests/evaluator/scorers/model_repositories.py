@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from evaluator.scorers.model_hub import ModelHub
-from evaluator.scorers.row import Checkpoint, ScorerRow
+from evaluator.scorers.row import ScorerRow
+from tests.evaluator.scorers.tiny_dual import row
 from tests.hub.routes import Reply, Request, hub
 from tests.hub.server import HubServer, running_hub
 
@@ -40,13 +41,4 @@ def store(state: HubServer, folder: Path, token: str | None = None) -> ModelHub:
 
 def row_of(repository: str = REPO, **checkpoint: object) -> ScorerRow:
     """A row of one checkpoint."""
-    given = Checkpoint.model_validate({"id": repository, **checkpoint})
-    return ScorerRow(
-        name="tiny",
-        family="dual_encoder",
-        title="Tiny",
-        summary="For tests.",
-        formula="cos",
-        source="tests",
-        checkpoints={"model": given},
-    )
+    return row(checkpoint={"id": repository, **checkpoint})

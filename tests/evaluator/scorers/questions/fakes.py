@@ -1,8 +1,8 @@
-"""Models whose answers are known, for tests of metrics that ask questions."""
+"""Models whose answers are known, for tests of metrics that ask a model."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,25 +16,30 @@ from evaluator.scorers.questions.question import Question, Record
 
 
 class FakeAnswers:
-    """Gives known words, and known log-probabilities per candidate; counts calls.
+    """Gives known words, and known log-probabilities per candidate; keeps what it was asked.
 
     Args:
-        words: (image, prompt) to answer; images are whatever the test passes.
+        words: (image, prompt) to answer, as a table or a function; images are whatever is passed.
         logprobs: (image, prompt, candidate) to log p of each token.
         longest: characters of a prompt that are read.
     """
 
     def __init__(
         self,
-        words: Mapping[tuple[Any, str], str] | None = None,
+        words: Mapping[tuple[Any, str], str] | Callable[[Any, str], str] | None = None,
         logprobs: Mapping[tuple[Any, str, str], Sequence[float]] | None = None,
-        longest: int = 1000,
+        longest: int = 2000,
     ) -> None:
-        self.words = words or {}
+        self.words = words if callable(words) else lambda *asked: (words or {})[asked]
         self.logprobs = logprobs or {}
         self.longest = longest
         self.calls: list[list[list[str]]] = []
         self.environment = {"device": "none"}
+
+    @property
+    def asked(self) -> list[str]:
+        """Every prompt in turn."""
+        return [prompt for call in self.calls for of_image in call for prompt in of_image]
 
     def prepare(self, image: Image.Image) -> Any:
         return image
@@ -44,7 +49,7 @@ class FakeAnswers:
     ) -> list[list[str]]:
         self.calls.append([list(of_image) for of_image in prompts])
         return [
-            [self.words[image, prompt] for prompt in of_image]
+            [self.words(image, prompt) for prompt in of_image]
             for image, of_image in zip(images, prompts, strict=True)
         ]
 
@@ -68,15 +73,31 @@ class FakeAnswers:
 
 
 class CannedText:
-    """A language model that answers from a list, in turn; keeps what it was told."""
+    """A language model that answers from a list, in turn, or by a function; keeps what it was told.
 
-    def __init__(self, *answers: str) -> None:
+    Args:
+        answers: the answers, or one function of the prompt.
+        limit: characters of a prompt that fit.
+    """
+
+    def __init__(self, *answers: str | Callable[[str], str], limit: int = 5000) -> None:
         self.answers = list(answers)
+        self.limit = limit
         self.told: list[str] = []
 
     def generate(self, prompts: Sequence[str], max_new_tokens: int) -> list[str]:
         self.told += prompts
-        return [self.answers.pop(0) for _ in prompts]
+        return [self._next(prompt) for prompt in prompts]
+
+    def fits(self, prompt: str, max_new_tokens: int) -> bool:
+        return len(prompt) <= self.limit
+
+    def _next(self, prompt: str) -> str:
+        first = self.answers[0]
+        if not isinstance(first, str):
+            return first(prompt)
+        self.answers.pop(0)
+        return first
 
 
 class FakeSimilarity:
@@ -89,26 +110,26 @@ class FakeSimilarity:
         return np.array([float(other == self.nearest[text]) for other in others])
 
 
+class FakeEntailment:
+    """Gives known probabilities; keeps the pairs it was asked about."""
+
+    def __init__(self, *values: float) -> None:
+        self.values = values
+        self.asked: list[tuple[str, str]] = []
+
+    def probabilities(self, premises: Sequence[str], hypotheses: Sequence[str]) -> Any:
+        self.asked += zip(premises, hypotheses, strict=True)
+        return np.array(self.values[: len(premises)])
+
+
 def file_of(*records: Record) -> QuestionFile:
     """A question file in memory."""
     return QuestionFile([Line(n, record) for n, record in enumerate(records, start=1)], "test")
 
 
-def yes_no(
-    prompt: str,
-    question_id: str,
-    question: str,
-    *parents: str,
-    expected: str = "yes",
-    element: str = "",
-) -> Question:
-    """A yes/no question."""
+def yes_no(prompt: str, question_id: str, question: str, *parents: str, **more: Any) -> Question:
+    """A question, by default one that expects a yes."""
+    given = {"choices": ("yes", "no"), "expected": "yes", **more}
     return Question(
-        prompt=prompt,
-        question_id=question_id,
-        question=question,
-        choices=("yes", "no"),
-        expected=expected,
-        parents=parents,
-        element=element,
+        prompt=prompt, question_id=question_id, question=question, parents=parents, **given
     )

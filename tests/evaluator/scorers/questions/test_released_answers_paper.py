@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -30,10 +30,9 @@ from evaluator.scorers.questions.readers.ts2 import read_ts2
 from evaluator.scorers.questions.scorer import QuestionScorer
 from evaluator.scorers.questions.table import TableAnswers
 from evaluator.scorers.registry import load_rows
+from tests.evaluator.scorers.common import later
 
-if TYPE_CHECKING:
-    from evaluator.scorers.families.question_answering import Options, QuestionAnswering
-
+answering = later("evaluator.scorers.families.question_answering")
 pytestmark = [pytest.mark.paper, pytest.mark.slow]
 
 PRINTED = {"mplug": (0.463, 0.380), "instructblip": (0.442, 0.364), "pali17b": (0.571, 0.458)}
@@ -44,11 +43,10 @@ def read(path: Path, **more: Any) -> pd.DataFrame:
     return table
 
 
-def options_of(row: str) -> Options:
-    from evaluator.scorers.families.question_answering import Options
-
-    found = Options.model_validate(load_rows()[row].options)
-    return found.model_copy(update={"template": "{question}"})
+def metric_of(row: str, similarity: Any = None, **options: Any) -> Any:
+    found = answering.Options.model_validate(load_rows()[row].options)
+    asked = found.model_copy(update={"template": "{question}", **options})
+    return answering.QuestionAnswering(asked, similarity)
 
 
 @pytest.fixture(scope="module")
@@ -77,11 +75,7 @@ def ts2_questions(ts2: Path, name: str) -> Released:
 
 
 def score(
-    metric: QuestionAnswering,
-    questions: Released,
-    answers: pd.DataFrame,
-    images: Iterable[str],
-    prompts: Iterable[str],
+    metric: Any, questions: Released, answers: Any, images: Iterable[str], prompts: Iterable[str]
 ) -> pd.Series:
     """The scores of all images in one batch.
 
@@ -129,8 +123,6 @@ class ReleasedChoices:
 def test_tifa_with_instructblip_gives_all_2840_released_scores(
     ts2: Path, pairs: pd.DataFrame, scores: pd.DataFrame
 ) -> None:
-    from evaluator.scorers.families.question_answering import QuestionAnswering
-
     questions = ts2_questions(ts2, "TS2_TIFA_Q.csv")
     table = per_question(ts2 / "per_question_tifa_instruct_blip.csv", pairs)
     choices = {
@@ -138,7 +130,7 @@ def test_tifa_with_instructblip_gives_all_2840_released_scores(
         for line in questions.lines
         if isinstance(line.record, Question)
     }
-    metric = QuestionAnswering(options_of("tifa-ts2-instructblip"), ReleasedChoices(table, choices))
+    metric = metric_of("tifa-ts2-instructblip", ReleasedChoices(table, choices))
     found = score(metric, questions, table, pairs["pair_id"], pairs["prompt"])
     released = scores["instruct_blip_tifa"].astype(float)
     assert len(found) == 2840
@@ -148,61 +140,47 @@ def test_tifa_with_instructblip_gives_all_2840_released_scores(
 def test_dsg_with_blip1_gives_2835_released_scores_and_all_with_the_older_graph(
     ts2: Path, pairs: pd.DataFrame, scores: pd.DataFrame
 ) -> None:
-    from evaluator.scorers.families.question_answering import QuestionAnswering
-
     questions = ts2_questions(ts2, "T2S_DSG_Q_dependency.csv")
-    raw = read(
-        ts2 / "raw_answers_dsg_blip1.csv",
-        header=None,
-        names=["id", "file", "question_id", "answer"],
-    )
+    columns = ["id", "file", "question_id", "answer"]
+    raw = read(ts2 / "raw_answers_dsg_blip1.csv", header=None, names=columns)
     raw["pair_id"] = raw["file"].str.removesuffix(".jpg")
-    metric = QuestionAnswering(options_of("dsg-ts2-blip"))
+    metric = metric_of("dsg-ts2-blip")
     released = scores["blip1_dsg"].astype(float)
     found = score(metric, questions, raw, pairs["pair_id"], pairs["prompt"])
     off = (found - released).abs() > 5.1e-10
     assert int((~off).sum()) == 2835
     assert {pair.split("-")[0] for pair in off.index[off]} == {"065"}
-    older = {"2": ("0",), "3": ()}
-    lines = tuple(
-        Line(
-            line.number,
-            line.record.model_copy(update={"parents": older[line.record.question_id]}),
-        )
-        if isinstance(line.record, Question)
-        and line.record.prompt_id == "65"
-        and line.record.question_id in older
-        else line
-        for line in questions.lines
-    )
-    mended = score(metric, Released(lines), raw, pairs["pair_id"], pairs["prompt"])
+    older = {("65", "2"): ("0",), ("65", "3"): ()}
+    lines = []
+    for line in questions.lines:
+        record = line.record
+        key = (record.prompt_id or "", getattr(record, "question_id", ""))
+        if key in older:
+            record = record.model_copy(update={"parents": older[key]})
+        lines.append(Line(line.number, record))
+    mended = score(metric, Released(tuple(lines)), raw, pairs["pair_id"], pairs["prompt"])
     assert int((mended - released).abs().lt(5.1e-10).sum()) == 2840
-
-
-@pytest.fixture(scope="module")
-def dsg_questions(assay_data: Path) -> Released:
-    return checked(read_dsg(assay_data / "dsg_tifa160" / "dsg-1k-anns.csv"))
 
 
 @pytest.mark.parametrize("model", PRINTED)
 def test_official_dsg_on_tifa160_gives_the_printed_correlations(
-    assay_data: Path, dsg_questions: Released, model: str
+    assay_data: Path, model: str
 ) -> None:
     """800 images; the prompt that lacks its first question has no score, which was printed as 0."""
-    from evaluator.scorers.families.question_answering import QuestionAnswering
-
+    folder = assay_data / "dsg_tifa160"
     likert = Tifa160().answers(assay_data).images.set_index("pair_id")["dsg_likert"]
     names = read(assay_data / LIKERT)[["source_id", "item_id", "t2i_model"]].drop_duplicates()
     images = names["item_id"] + " " + names["t2i_model"]
     gold = likert[names["source_id"] + "_" + names["t2i_model"].map(MODEL_NAMES)].to_numpy()
-    texts = read(assay_data / "dsg_tifa160" / "dsg-1k-anns.csv")
+    texts = read(folder / "dsg-1k-anns.csv")
     text = texts.drop_duplicates("item_id").set_index("item_id")["text"]
-    answers = read(assay_data / "dsg_tifa160" / "vqa_answers" / f"{model}_dsg.csv")
+    answers = read(folder / "vqa_answers" / f"{model}_dsg.csv")
     answers = answers[answers["dsg_prompt_split"] == "tifa160"]
     answers = answers.assign(pair_id=answers["item_id"] + " " + answers["t2i_model"])
-    official = options_of("dsg-blip").model_copy(update={"parse": "exact"})
     prompts = text[names["item_id"]].tolist()
-    found = score(QuestionAnswering(official), dsg_questions, answers, images.tolist(), prompts)
+    official = metric_of("dsg-blip", parse="exact")
+    questions = checked(read_dsg(folder / "dsg-1k-anns.csv"))
+    found = score(official, questions, answers, images.tolist(), prompts)
     assert len(found) == 800
     unscored = found.index[found.isna()]
     assert {name.split(" ")[0] for name in unscored} == {"tifa160_134"}

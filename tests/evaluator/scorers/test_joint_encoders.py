@@ -1,0 +1,510 @@
+"""Joint encoders: BLIP-2's matcher and contrast, FGA-BLIP2 and ImageReward, as their authors compute."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from benchmarks.schema import Element
+from evaluator.scorers.models.blip2_elements import ElementFinder, clean_caption
+from evaluator.scorers.questions.lines import write_records
+from evaluator.scorers.registry import find_row, load_rows, load_scorer
+from evaluator.scorers.row import ScorerRow
+from evaluator.scorers.runtime import Runtime
+from evaluator.scoring.asking import Asked, Item
+from evaluator.scoring.images.canonical import as_png
+from evaluator.scoring.in_process.asker import ModelSource
+from tests.evaluator.scorers.common import hf, later, refusal, safetensors, torch
+from tests.evaluator.scorers.questions.fakes import yes_no
+from tests.evaluator.scorers.tiny_blip import (
+    blip2_matching,
+    reward_model,
+    reward_state,
+    square,
+    to_lavis,
+    wide_pictures,
+    without_key_biases,
+    word_tokenizer,
+)
+from tests.evaluator.scorers.tiny_dual import here, picture, row, saved
+
+matching = later("evaluator.scorers.models.blip2_matching")
+itc = later("evaluator.scorers.families.blip2_itc")
+lavis = later("evaluator.scorers.models.blip2_lavis")
+converting = later("evaluator.scorers.models.convert")
+transforms = later("torchvision.transforms")
+building = later("evaluator.scorers.models.image_reward")
+
+TEXTS = ["a red cat on the mat", "two dogs", "a woman in a big blue hat and a man", ""]
+IMAGES = wide_pictures(4)
+FIRST, SECOND = IMAGES[:2]
+SIDE = 48
+"""Of FGA-BLIP2's images."""
+HEADS = {
+    "fga_blip2": {"vision_heads": 4, "qformer_heads": 4},
+    "image_reward": {"vision_heads": 4, "text_heads": 4},
+}
+Folders = dict[str, dict[str, Path]]
+Scorers = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def model(folders: Folders) -> Any:
+    return hf.Blip2ForImageTextRetrieval.from_pretrained(folders["blip2-itm"]["model"]).eval()
+
+
+@pytest.fixture(scope="module")
+def fga_model() -> Any:
+    made = without_key_biases(blip2_matching(word_tokenizer(), SIDE))
+    made.vision_model.post_layernorm.eps = lavis.LAVIS_NORM_EPSILON
+    return made
+
+
+@pytest.fixture(scope="module")
+def reward_net() -> Any:
+    return reward_model(len(word_tokenizer()) + 2)
+
+
+@pytest.fixture(scope="module")
+def folders(fga_model: Any, reward_net: Any, tmp_path_factory: pytest.TempPathFactory) -> Folders:
+    """The checkpoints of each metric, laid out as their authors'."""
+    place, tokenizer = tmp_path_factory.mktemp("joint"), word_tokenizer()
+    saved(place / "blip2", blip2_matching(tokenizer), tokenizer, square())
+    torch.save({"model": to_lavis(fga_model), "epoch": 3}, place / "fga_blip2.pth")
+    torch.save(reward_state(reward_net), place / "ImageReward.pt")
+    words = saved(place / "words", tokenizer)
+    return {
+        "blip2-itm": {"model": place / "blip2"},
+        "fga-blip2": {"model": place / "fga_blip2.pth", "tokenizer": words},
+        "imagereward": {"model": place / "ImageReward.pt", "tokenizer": words},
+    }
+
+
+def row_of(name: str) -> ScorerRow:
+    found = find_row(name, load_rows())
+    options = {**found.options, **HEADS.get(found.family, {})}
+    return found.model_copy(update={"options": options})
+
+
+def load(folders: Folders, name: str, model: Path | None = None, **more: Any) -> Any:
+    """A metric; its checkpoint from another place, if one is given."""
+    which = folders["fga-blip2" if name.startswith("fga") else name]
+    runtime = Runtime(
+        folders={**which, "model": model or which["model"]}, **{"allow_pickle": True, **more}
+    )
+    return load_scorer(row_of(name), runtime).scorer
+
+
+@pytest.fixture(scope="module")
+def scorers(folders: Folders) -> Scorers:
+    return {name: load(folders, name) for name in folders}
+
+
+@pytest.fixture(scope="module")
+def itm(scorers: Scorers) -> Any:
+    return scorers["blip2-itm"]
+
+
+@pytest.fixture(scope="module")
+def fga(scorers: Scorers) -> Any:
+    return scorers["fga-blip2"]
+
+
+@pytest.fixture(scope="module")
+def reward(scorers: Scorers) -> Any:
+    return scorers["imagereward"]
+
+
+# All of them
+
+
+@pytest.mark.parametrize(
+    ("name", "off"), [("blip2-itm", 0.03), ("fga-blip2", 0.1), ("imagereward", 0.05)]
+)
+def test_half_precision_stays_close(
+    folders: Folders, scorers: Scorers, name: str, off: float
+) -> None:
+    exact, half = scorers[name], load(folders, name, dtype="bfloat16")
+    images = [exact.prepare(image) for image in IMAGES[:3]]
+    found = half.score(images, TEXTS[:3])
+    assert found == pytest.approx(exact.score(images, TEXTS[:3]), abs=off)
+
+
+@pytest.mark.parametrize("name", ["blip2-itm", "imagereward"])
+def test_order_and_batch_do_not_matter_and_long_prompts_are_cut_and_said_to_be(
+    folders: Folders, scorers: Scorers, name: str
+) -> None:
+    scorer, small = scorers[name], load(folders, name, batch_texts=2)
+    images, asked = [scorer.prepare(image) for image in IMAGES[:3]], [TEXTS, [], TEXTS[1:3]]
+    together = scorer.score_texts(images, asked)
+    batched = small.score_texts(images[::-1], asked[::-1])[::-1]
+    for image, texts, ours, theirs in zip(images, asked, together, batched, strict=True):
+        alone = [scorer.score([image], [text])[0] for text in texts]
+        assert ours == pytest.approx(alone, abs=1e-6)
+        assert theirs == pytest.approx(alone, abs=1e-6)
+    assert abs(together[0][1] - together[2][0]) > 1e-3  # one text, two images
+    assert scorer.score(images, TEXTS[:3]) == scorer.score(images, TEXTS[:3])
+    whole = " ".join(["cat"] * 33)
+    assert scorer.truncated([whole, f"{whole} dog"]) == [False, True]
+    assert scorer.score(images[:1], [whole]) == scorer.score(images[:1], [f"{whole} dog"])
+
+
+@pytest.mark.parametrize(
+    ("name", "weight", "change"),
+    [
+        ("fga-blip2", "t5_proj.weight", (1, "checkpoint_wrong_class")),
+        ("fga-blip2", "itm_head.bias", (None, "checkpoint_incomplete")),
+        ("fga-blip2", "visual_encoder.blocks.1.attn.v_bias", (None, "checkpoint_incomplete")),
+        ("fga-blip2", "query_tokens", (None, "checkpoint_incomplete")),
+        ("fga-blip2", "ln_vision.bias", (3, "checkpoint_damaged")),
+        ("imagereward", "blip.text_decoder.weight", (1, "checkpoint_wrong_class")),
+        ("imagereward", "mlp.layers.6.bias", (None, "checkpoint_incomplete")),
+    ],
+)
+def test_unknown_missing_and_misshapen_weights_are_refused_by_name(
+    folders: Folders, tmp_path: Path, name: str, weight: str, change: tuple[int | None, str]
+) -> None:
+    length, code = change
+    place = folders[name]["model"]
+    state = torch.load(place)
+    state = state.get("model", state)
+    state.pop(weight, None)
+    if length:
+        state[weight] = torch.ones(length)
+    torch.save(state, tmp_path / place.name)
+    with refusal(code, "" if code == "checkpoint_damaged" else weight.rsplit(".", 1)[-1]):
+        load(folders, name, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "left_out"),
+    [
+        ("fga-blip2", "Qformer.cls.predictions.decoder.weight"),
+        ("imagereward", "blip.vision_proj.weight"),
+    ],
+)
+def test_a_pickle_is_refused_and_a_converted_file_scores_the_same(
+    folders: Folders, scorers: Scorers, tmp_path: Path, name: str, left_out: str
+) -> None:
+    with refusal("checkpoint_unsafe"):
+        load(folders, name, allow_pickle=False)
+    target = tmp_path / "converted.safetensors"
+    assert left_out in converting.convert(name, folders[name]["model"], target)
+    assert left_out not in safetensors.load_file(target)
+    other = load(folders, name, target, allow_pickle=False)
+    image = [other.prepare(FIRST)]
+    assert other.score(image, TEXTS[:1]) == scorers[name].score(image, TEXTS[:1])
+
+
+# BLIP-2: the library's own numbers, each image once
+
+
+@pytest.fixture(scope="module")
+def contrast(folders: Folders) -> Any:
+    tiny = row("blip2_itc")
+    return itc.FAMILY.load(tiny, itc.FAMILY.check(tiny), here(folders["blip2-itm"]["model"])).scorer
+
+
+def by_library(model: Any, image: Any, prompt: str, length: int, head: bool) -> Any:
+    """The library's own forward pass of one pair."""
+    text = word_tokenizer()([prompt], truncation=True, max_length=length, return_tensors="pt")
+    text.pop("token_type_ids", None)
+    pixels = square()(images=image, return_tensors="pt")
+    with torch.no_grad():
+        return model(**pixels, **text, use_image_text_matching_head=head).logits_per_image
+
+
+def test_matching_is_softmax_of_the_mean_of_logits(itm: Any, model: Any) -> None:
+    found = itm.score([itm.prepare(image) for image in IMAGES], TEXTS)
+    wanted = [
+        float(by_library(model, image, prompt, 35, head=True).softmax(dim=1)[0, 1])
+        for image, prompt in zip(IMAGES, TEXTS, strict=True)
+    ]
+    assert found == pytest.approx(wanted, abs=1e-6)
+    assert max(wanted) - min(wanted) > 0.02
+
+
+def test_softmax_of_the_mean_is_not_the_mean_of_softmaxes() -> None:
+    logits = torch.tensor([[0.0, 6.0], [0.0, -2.0]])
+    odds = torch.sigmoid(torch.tensor([6.0, -2.0, 2.0], dtype=torch.float64))
+    assert matching.softmax_of_mean(logits) == pytest.approx(float(odds[2]), abs=1e-12)
+    assert matching.mean_of_softmax(logits) == pytest.approx(float(odds[:2].mean()), abs=1e-12)
+
+
+def test_vision_tower_and_cross_attention_keys_run_once_per_image(
+    folders: Folders,
+) -> None:
+    itm = load(folders, "blip2-itm")
+    parts = itm._matcher._model
+    rows = {"vision": 0, "keys": 0}
+
+    def count(name: str) -> Any:
+        def hook(_: Any, __: Any, out: Any) -> None:
+            rows[name] += len(getattr(out, "last_hidden_state", out))
+
+        return hook
+
+    parts.vision_model.register_forward_hook(count("vision"))
+    cross = parts.qformer.encoder.layer[0].crossattention.attention
+    cross.key.register_forward_hook(count("keys"))
+    itm.score_texts([itm.prepare(image) for image in IMAGES[:2]], [TEXTS, TEXTS])
+    assert rows == {"vision": 2, "keys": 2}
+
+
+def test_words_are_kept_where_the_configuration_names_an_image_token(
+    folders: Folders, itm: Any, tmp_path: Path
+) -> None:
+    """The library then takes the first tokens for places of the image and drops them."""
+    tokenizer = word_tokenizer()
+    named = saved(tmp_path, blip2_matching(tokenizer, image_token_index=5), tokenizer, square())
+    image = [itm.prepare(IMAGES[0])]
+    assert load(folders, "blip2-itm", named).score(image, TEXTS[:1]) == itm.score(image, TEXTS[:1])
+
+
+def test_images_are_squeezed_to_a_square_without_a_crop(itm: Any) -> None:
+    image, edge = IMAGES[0], IMAGES[0].copy()
+    assert itm.prepare(image).shape == (3, 32, 32)
+    edge.paste((255, 0, 0), (0, 0, 8, 40))
+    assert not torch.equal(itm.prepare(image)[:, :, :2], itm.prepare(edge)[:, :, :2])
+
+
+def test_a_checkpoint_of_another_class_is_refused(folders: Folders, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "clip"}')
+    with refusal("checkpoint_wrong_class"):
+        load(folders, "blip2-itm", tmp_path)
+
+
+def test_contrast_is_the_librarys_largest_query_cosine_in_any_batch(
+    model: Any, contrast: Any
+) -> None:
+    grid = [(image, text) for image in IMAGES[:3] for text in TEXTS[:3]]
+    wanted = [float(by_library(model, *pair, 32, head=False)[0, 0]) for pair in grid]
+    prepared = [contrast.prepare(image) for image, _ in grid]
+    texts = [text for _, text in grid]
+    found = contrast.score(prepared, texts)
+    np.testing.assert_allclose(found, wanted, atol=1e-6)
+    assert np.ptp(wanted) > 0.01
+    alone = [contrast.score([one], [text])[0] for one, text in zip(prepared, texts, strict=True)]
+    np.testing.assert_allclose(found, alone, atol=1e-6)
+
+
+def test_an_image_is_one_row_of_all_its_vectors(contrast: Any) -> None:
+    seen = contrast.encode_images([contrast.prepare(image) for image in IMAGES])
+    said = contrast.encode_texts(TEXTS)
+    assert seen.shape == (4, 4 * 16)
+    np.testing.assert_allclose(np.linalg.norm(seen.reshape(16, 16), axis=1), 1, atol=1e-6)
+    every = np.einsum("nqd,nd->nq", seen.reshape(4, 4, 16), said)
+    np.testing.assert_allclose(contrast.similarity(seen, said), every.max(axis=1), atol=1e-6)
+    assert np.ptp(every, axis=1).min() > 0
+    assert contrast.truncated(["cat " * 30, "cat " * 31]) == [False, True]
+
+
+# FGA-BLIP2: mean of softmaxes, element spans, LAVIS' weights
+
+PROMPT = "A red cat, two dogs and a man in a RED hat."
+
+
+@pytest.fixture(scope="module")
+def probabilities(fga_model: Any) -> tuple[list[float], list[float]]:
+    """p(match) at the query tokens and at [CLS] a red cat , two ..., by the library's fga_model."""
+    text = word_tokenizer()(["a red cat, two dogs and a man in a red hat"], return_tensors="pt")
+    text.pop("token_type_ids", None)
+    pixels = square(SIDE)(images=FIRST, return_tensors="pt")
+    with torch.no_grad():
+        out = fga_model(**pixels, **text, use_image_text_matching_head=True)
+        hidden = out.text_model_output.last_hidden_state
+        matched = fga_model.itm_head(hidden).softmax(dim=2)[0, :, 1].tolist()
+    return matched[:4], matched[4:]
+
+
+def test_overall_is_the_mean_of_softmaxes_from_1_to_5_and_elements_that_over_their_tokens(
+    fga: Any, probabilities: tuple[list[float], list[float]]
+) -> None:
+    queries, tokens = probabilities  # [CLS] a red cat , two dog ##s and a man in a red hat [SEP]
+    image = [fga.prepare(FIRST)]
+    assert fga.score(image, [PROMPT]) == [pytest.approx(1 + sum(queries), abs=1e-6)]
+    elements = ["red cat (attribute)", "dogs (object)", "man (human)", "red (color)", "hat"]
+    spans = [(2, 4), (6, 8), (10, 11), (2, 3), (14, 15)]
+    wanted = [sum(tokens[a:b]) / (b - a) for a, b in spans]
+    (found,) = fga.score_elements(image, [PROMPT], [elements])
+    assert found == pytest.approx(wanted, abs=1e-6)
+    assert fga.element_problems([PROMPT], [elements]) == [[""] * 5]
+
+
+def test_overall_and_element_scores_of_an_image_run_the_vision_tower_once(
+    folders: Folders, fga: Any
+) -> None:
+    counted = load(folders, "fga-blip2")
+    encoded: list[int] = []
+    counted._matcher._model.vision_model.register_forward_hook(
+        lambda _, __, out: encoded.append(len(out.last_hidden_state))
+    )
+    first, second = counted.prepare(FIRST), counted.prepare(SECOND)
+    counted.score_texts([first, second], [[PROMPT, "a dog"], [PROMPT]])
+    pairs = [(first, PROMPT, ["hat"]), (first, "a dog", ["dog"]), (second, PROMPT, ["cat"])]
+    found = counted.score_elements(*zip(*pairs, strict=True))
+    assert encoded == [2]
+    apart = [fga.score_elements([image], [text], [names])[0] for image, text, names in pairs]
+    assert [one for (one,) in found] == pytest.approx([one for (one,) in apart], abs=1e-6)
+
+
+def test_the_engine_gets_overall_and_element_scores(folders: Folders, fga: Any) -> None:
+    source = ModelSource(
+        row_of("fga-blip2"), Runtime(folders=folders["fga-blip2"], allow_pickle=True)
+    )
+    elements = (Element("1", "red cat (attribute)"), Element("2", "house (object)"))
+    with source.open() as asker:
+        ready = asker.ready(as_png(FIRST))
+        reply = asker.ask([Item("image", ready, (Asked("pair", "text", PROMPT, elements),))])
+    prepared = [fga.prepare(FIRST)]
+    assert reply.verdicts[0][0].score == pytest.approx(fga.score(prepared, [PROMPT])[0])
+    assert reply.elements is not None
+    found, missing = reply.elements[0][0]
+    assert [found] == pytest.approx(fga.score_elements(prepared, [PROMPT], [["red cat"]])[0])
+    assert math.isnan(missing)
+
+
+LONG = " ".join(["mat"] * 49 + ["cat", "dog"])
+
+
+@pytest.mark.parametrize(
+    ("prompt", "element", "span", "problem"),
+    [
+        ("a red cat and a red hat", "red (color)", (1, 2), ""),
+        ("a red cat", "red cat (object)", (1, 3), ""),
+        ("a red cat", "red (cat) (color)", None, "word for"),  # cut at the last bracket
+        ("a red cat", "cat", (2, 3), ""),
+        ("A Red CAT", "Cat (animal)", (2, 3), ""),
+        ("a red cat", "dog (animal)", None, "word for"),
+        ("a red cat", "ca (animal)", None, "word for"),
+        ("a cat: red", "cat: red (x)", None, "punctuation"),  # taken out of prompts
+        ("a cat, red", "cat, red (x)", (1, 4), ""),  # stays
+        (LONG, "cat (animal)", (49, 50), ""),
+        (LONG, "dog (animal)", None, "word 50"),
+        ("a red cat", "(color)", None, "nothing"),
+        ("cat on the mat", "cat (animal)", (0, 1), ""),
+    ],
+)
+def test_which_tokens_are_an_elements(
+    prompt: str, element: str, span: tuple[int, int] | None, problem: str
+) -> None:
+    tokenizer = word_tokenizer()
+    found = ElementFinder(lambda text: tokenizer(text)["input_ids"][1:-1], 50).find(prompt, element)
+    if span is None:
+        assert found.start == found.stop
+        assert problem in found.problem
+    else:
+        assert (found.start, found.stop, found.problem) == (*span, "")
+
+
+def test_captions_are_cleaned_as_by_lavis_and_cut_at_word_50(fga: Any) -> None:
+    caption, cleaned = '  A "Cat" (red):  runs\nfast; #1!\n', "a cat red runs\nfast 1"
+    assert clean_caption(caption, 50) == cleaned
+    assert clean_caption("one two more", 2).split() == ["one", "two"]
+    assert fga.truncated([LONG, LONG.rsplit(" ", 1)[0], "a cat."]) == [True, False, False]
+    image = [fga.prepare(FIRST)]
+    assert fga.score(image, [LONG]) == fga.score(image, [LONG.replace("dog", "cat")])
+
+
+def test_an_element_that_is_not_found_has_no_score_but_0_by_the_reference(
+    fga: Any, folders: Folders
+) -> None:
+    reference = load(folders, "fga-blip2-reference")
+    image = [fga.prepare(FIRST)]
+    wanted = [["house (object)", "cat", "cat (animal)"]]
+    ours = fga.score_elements(image, [PROMPT], wanted)[0]
+    theirs = reference.score_elements(image, [PROMPT], wanted)[0]
+    assert math.isnan(ours[0])
+    assert fga.element_problems([PROMPT], wanted)[0][0]
+    # Their code cuts at the bracket that is not there, and finds nothing.
+    assert theirs[:2] == [0.0, 0.0]
+    assert theirs[2] == ours[1] == ours[2]
+
+
+def test_the_mean_of_elements_reads_them_from_a_question_file(
+    fga: Any, folders: Folders, tmp_path: Path
+) -> None:
+    prompt, path = "a red cat", tmp_path / "elements.jsonl"
+    elements = ["red (color)", "cat (animal)", "dog (animal)"]
+    write_records(path, [yes_no(prompt, name, f"{name}?", element=name) for name in elements])
+    mean = load(folders, "fga-blip2-es-avg", questions=path)
+    image = fga.prepare(FIRST)
+    ((red, cat),) = fga.score_elements([image], [prompt], [["red", "cat"]])
+    found, unknown = mean.score_texts([image], [[prompt, "a dog"]])[0]
+    assert found.score == pytest.approx((red + cat) / 2)
+    assert [answer.valid for answer in found.answers] == [True, True, False]
+    assert found.answers[2].raw
+    assert math.isnan(unknown.score) and unknown.problem
+    with refusal("questions_missing"):
+        load(folders, "fga-blip2-es-avg")
+
+
+def test_converting_from_the_command_line_refuses_the_checkpoint_of_another_metric(
+    folders: Folders,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    target = tmp_path / "fga.safetensors"
+    for metric, code in (("fga-blip2", 0), ("imagereward", 1)):
+        monkeypatch.setattr(
+            "sys.argv", ["convert", metric, str(folders["fga-blip2"]["model"]), str(target)]
+        )
+        assert converting.main() == code
+    said = capsys.readouterr()
+    assert target.name in said.out and "4 weights" in said.out
+    assert said.err
+    with refusal("checkpoint_wrong_class"):
+        converting.convert("imagereward", folders["fga-blip2"]["model"], target)
+
+
+# ImageReward: the written formula, cut as the authors cut
+
+MEAN, STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
+
+
+def look(image: Image.Image) -> Any:
+    """The authors' transform."""
+    steps = [
+        transforms.Resize(32, interpolation=transforms.InterpolationMode.BICUBIC),
+        transforms.CenterCrop(32),
+        transforms.ToTensor(),
+        transforms.Normalize(MEAN, STD),
+    ]
+    return transforms.Compose(steps)(image)
+
+
+def formula(reward_net: Any, image: Image.Image, prompt: str) -> float:
+    """The authors' steps with the library's modules: padded to 35 tokens, one pair at a time."""
+    cut = {"padding": "max_length", "truncation": True, "max_length": 35}
+    text = word_tokenizer()(prompt, return_tensors="pt", **cut)
+    with torch.no_grad():
+        states = reward_net.vision(look(image)[None]).last_hidden_state
+        hidden = reward_net.text(
+            text["input_ids"],
+            attention_mask=text["attention_mask"],
+            encoder_hidden_states=states,
+            encoder_attention_mask=torch.ones(states.shape[:2], dtype=torch.long),
+        ).last_hidden_state
+        reward = reward_net.layers(hidden[:, 0])
+    return (float(reward) - 0.16717362830052426) / 1.0333394966054072
+
+
+def test_score_is_the_standardised_reward_of_the_first_token(reward: Any, reward_net: Any) -> None:
+    images = IMAGES
+    prepared = [reward.prepare(image) for image in images]
+    found = reward.score(prepared, TEXTS)
+    wanted = [formula(reward_net, *pair) for pair in zip(images, TEXTS, strict=True)]
+    assert found == pytest.approx(wanted, abs=2e-6)
+    assert max(wanted) - min(wanted) > 0.02
+
+
+def test_images_are_cut_as_the_authors_cut_them_where_an_odd_rest_is_left(reward: Any) -> None:
+    image = picture(5, 64, 43)
+    torch.testing.assert_close(reward.prepare(image), look(image), rtol=0, atol=1e-6)
+    assert (transforms.Resize(32)(image).width - 32) % 2 == 1

@@ -1,0 +1,656 @@
+"""Models that read images give the answers' probabilities that plain calls of the library give."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from PIL import Image
+
+from benchmarks.errors import SubmitterError
+from evaluator.scorers.answering import Candidate
+from evaluator.scorers.checkpoints import Source
+from evaluator.scorers.models.vlm_reading import CLIP_MEAN_COLOUR, Reading, padded_square
+from evaluator.scorers.reduce import p_yes_norm
+from evaluator.scorers.row import Checkpoint, ScorerRow
+from evaluator.scorers.runtime import Runtime
+from tests.evaluator.scorers.common import hf, later, refusal, safetensors, torch
+from tests.evaluator.scorers.tiny_blip import blip2_t5, blip_vqa, clip_flant5_folders
+from tests.evaluator.scorers.tiny_dual import SMALL, here, picture, row, saved
+from tests.evaluator.scorers.tiny_qwen import Tiny, qwen2_vl, qwen_tokenizer, text_settings
+from tests.evaluator.scorers.tiny_vlm import (
+    MAKERS,
+    chat_inputs,
+    independent_logprobs,
+    llava,
+    paligemma,
+)
+
+texts = later("evaluator.scorers.models.chat_text")
+vlms = later("evaluator.scorers.models.chat_vlm")
+loading = later("evaluator.scorers.models.vlm_loading")
+cache = later("evaluator.scorers.models.prefix_cache")
+parts = later("evaluator.scorers.models.prefix_parts")
+clip_flant5 = later("evaluator.scorers.models.clip_flant5")
+phi4 = later("evaluator.scorers.models.phi4")
+
+# Decoders: what one did for an image is shared by prompts, and never changed by them
+
+PROMPTS = ["Is it red?", "Does this figure show a small dog beside two trees?", "Is it red? Yes?"]
+ANSWERS = [Candidate("Yes"), Candidate("No", with_end=True), Candidate("a b")]
+YES = [Candidate("Yes")]
+PREFIX = "image and text before it"
+
+
+@pytest.fixture(scope="module", params=MAKERS)
+def tiny(request: pytest.FixtureRequest) -> Tiny:
+    return MAKERS[request.param]()
+
+
+@pytest.fixture(scope="module", params=["qwen3_vl", "gemma3"])
+def some(request: pytest.FixtureRequest) -> Tiny:
+    return MAKERS[request.param]()
+
+
+@pytest.fixture(scope="module")
+def qwen() -> Tiny:
+    return qwen2_vl()
+
+
+def vlm_of(tiny: Tiny, **more: Any) -> Any:
+    return vlms.ChatVLM(tiny[0], texts.ChatText(tiny[1], Reading()), {}, **more)
+
+
+def read(vlm: Any, images: list[Image.Image], prompts: list[list[str]]) -> list[Any]:
+    candidates = [[ANSWERS for _ in its] for its in prompts]
+    found = vlm.answer_logprobs([vlm.prepare(one) for one in images], prompts, candidates)
+    return [np.concatenate(of_prompt) for of_image in found for of_prompt in of_image]
+
+
+def same(first: list[Any], second: list[Any]) -> None:
+    for a, b in zip(first, second, strict=True):
+        assert_allclose(a, b, atol=2e-6)
+
+
+def test_shared_prefix_gives_what_independent_calls_give(tiny: Tiny) -> None:
+    images = [picture(1, 90, 60), picture(2, 56, 112)]
+    found = read(vlm_of(tiny), images, [PROMPTS, PROMPTS])
+    ids = [texts.answer_ids(tiny[1].tokenizer, one.text, one.with_end) for one in ANSWERS]
+    for ours, (image, prompt) in zip(
+        found, [(image, prompt) for image in images for prompt in PROMPTS], strict=True
+    ):
+        plain = np.concatenate([independent_logprobs(tiny, image, prompt, i) for i in ids])
+        assert_allclose(np.exp(ours), np.exp(plain), atol=1e-5, rtol=0)
+        assert_allclose(ours, plain, atol=1e-4, rtol=0)
+
+
+def test_images_batched_with_left_padding_score_as_alone(tiny: Tiny) -> None:
+    images = [picture(1, 90, 60), picture(2, 56, 56), picture(3, 112, 56)]
+    prompts = [PROMPTS, PROMPTS[:1], PROMPTS[1:]]
+    batched = read(vlm_of(tiny, images_together=4), images, prompts)
+    alone = vlm_of(tiny)
+    same(batched, [v for i in range(3) for v in read(alone, [images[i]], [prompts[i]])])
+
+
+def test_prompts_do_not_see_each_other_nor_their_order(some: Tiny) -> None:
+    vlm, image = vlm_of(some), picture(1)
+    forwards = read(vlm, [image], [PROMPTS])
+    same(forwards, read(vlm, [image], [PROMPTS[::-1]])[::-1])
+    same(forwards, [read(vlm, [image], [[prompt]])[0] for prompt in PROMPTS])
+    other = read(vlm, [picture(2)], [PROMPTS])
+    assert min(np.abs(a - b).max() for a, b in zip(forwards, other, strict=True)) > 1e-4
+
+
+def test_sharing_only_the_vision_tower_or_nothing_changes_nothing(some: Tiny) -> None:
+    images = [picture(1), picture(2, 90, 60)]
+    prefix, vision, nothing = (
+        read(vlm_of(some, sharing=kind), images, [PROMPTS, PROMPTS])
+        for kind in ("prefix", "vision", "nothing")
+    )
+    same(prefix, vision)
+    same(prefix, nothing)
+
+
+def test_greedy_answers_are_those_of_the_library_in_any_batch(some: Tiny) -> None:
+    model, processor = some
+    images = [picture(1, 90, 60), picture(2)]
+    for together in (1, 2):
+        vlm = vlm_of(some, images_together=together)
+        seen = [vlm.prepare(one) for one in images]
+        found = vlm.generate(seen, [PROMPTS, PROMPTS], 5)
+        assert vlm.generate(seen[:1], [PROMPTS[:1]], 5) == [found[0][:1]]
+        for image, words in zip(images, found, strict=True):
+            for prompt, word in zip(PROMPTS, words, strict=True):
+                inputs = chat_inputs(processor, image, prompt)
+                ids = model.generate(**inputs, max_new_tokens=5, do_sample=False)
+                new = ids[0, inputs["input_ids"].shape[1] :]
+                assert word == processor.tokenizer.decode(new, skip_special_tokens=True).strip()
+
+
+def test_repetition_penalty_does_not_move_probabilities(qwen: Tiny) -> None:
+    before = read(vlm_of(qwen), [picture(1)], [PROMPTS])
+    qwen[0].generation_config.repetition_penalty = 5.0
+    after = read(vlm_of(qwen), [picture(1)], [PROMPTS])
+    qwen[0].generation_config.repetition_penalty = 1.0
+    same(before, after)
+
+
+def test_loader_tries_sharing_and_says_so(tmp_path: Path, qwen: Tiny) -> None:
+    model = loading.load_answer_model(row(), here(saved(tmp_path, *qwen)))
+    assert model.environment["shared_by_prompts"] == PREFIX
+    assert model.environment["dtype"] == "float32"
+    assert model.environment["image_processor"].endswith("Pil")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_model_that_looks_ahead_shares_its_vision_tower_only(dtype: str) -> None:
+    model, processor = paligemma()
+    source = Source(Path("made up"), "made up", "")
+    reading = Reading(text_format="{image}{prompt}")
+    setting = later("evaluator.scorers.models.vlm_setting").Setting(
+        source, "paligemma", Runtime(), dtype, reading
+    )
+    image = picture(1)
+    vlm = later("evaluator.scorers.models.chat_loading").chat_vlm(
+        model.to(setting.torch_dtype), processor, setting
+    )
+    assert vlm.environment["shared_by_prompts"].startswith("vision tower")
+    text = texts.ChatText(processor, reading)
+    found = vlm.answer_logprobs([vlm.prepare(image)], [PROMPTS], [[YES] * 3])[0]
+    for prompt, (values,) in zip(PROMPTS, found, strict=True):
+        one = text.asked(text.prepare(image), prompt)
+        pixels = {name: v.to(setting.torch_dtype) for name, v in one.pixels.items()}
+        with torch.no_grad():
+            logits = model(input_ids=one.ids[None], **one.per_token, **pixels).logits[0, -1]
+        wanted = torch.log_softmax(logits.float(), dim=-1)[text.answer(YES[0])[0]]
+        assert_allclose(values[0], wanted, atol=1e-5 if dtype == "float32" else 0.05)
+
+
+def test_prompts_beyond_the_context_are_named(qwen: Tiny) -> None:
+    vlm = vlm_of(qwen)
+    vlm.prepare(picture(1))
+    assert vlm.truncated(["short", "long " * 120]) == [False, True]
+
+
+def test_images_may_be_prepared_by_several_threads(qwen: Tiny) -> None:
+    vlm, images = vlm_of(qwen), [picture(i, 90, 60) for i in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        made = list(pool.map(vlm.prepare, images))
+    found = vlm.answer_logprobs(made, [["Red?"]] * 4, [[YES]] * 4)
+    for image, ours in zip(images, found, strict=True):
+        alone = vlm.answer_logprobs([vlm.prepare(image)], [["Red?"]], [[YES]])
+        assert_allclose(ours[0][0], alone[0][0][0], atol=2e-6)
+
+
+def test_control_tokens_in_a_prompt_are_read_as_text(qwen: Tiny) -> None:
+    found = read(vlm_of(qwen), [picture(1)], [["<|image_pad|> or <|im_end|>?", "Is it red?"]])
+    assert all(np.isfinite(values).all() for values in found)
+
+
+def test_answers_that_begin_alike_are_read_in_one_pass() -> None:
+    assert vlms.stems([[5], [5, 6], [5, 6, 7], [8, 9]]) == [(5, 6), (8,)]
+    assert vlms.stems([[5], [6]]) == [()]
+
+
+def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
+    with refusal("checkpoint_wrong_class"):
+        loading.load_answer_model(row(), here(tmp_path))
+
+
+# Prompts and answers as tokens
+
+
+def test_a_format_of_the_metric_replaces_the_template() -> None:
+    processor = llava()[1]
+    text = texts.ChatText(processor, Reading(text_format="Look: {image}\n{prompt} {} Answer:"))
+    asked = text.asked(text.prepare(picture(1)), "a {b} c")
+    words = processor.tokenizer.decode(asked.ids, skip_special_tokens=True)
+    assert words.replace(" ", "") == "Look:\na{b}c{}Answer:"
+
+
+def test_an_answer_is_its_own_tokens_with_its_space_and_end() -> None:
+    tokenizer = qwen_tokenizer()
+    assert texts.answer_ids(tokenizer, "Yes", False) != texts.answer_ids(tokenizer, " Yes", False)
+    assert texts.answer_ids(tokenizer, "Yes", True)[-1] == tokenizer.eos_token_id
+    starting = SimpleNamespace(
+        bos_token_id=1, unk_token_id=0, eos_token_id=2, encode=lambda *_, **__: [1, 5]
+    )
+    with refusal("answer_not_encodable"):
+        texts.answer_ids(starting, "Yes", with_end=False)
+
+
+def test_padding_to_a_square_keeps_the_image_in_the_middle() -> None:
+    image = picture(1, 20, 10)
+    square = padded_square(image)
+    assert (square.size, square.getpixel((0, 0))) == ((20, 20), CLIP_MEAN_COLOUR)
+    assert_allclose(np.asarray(square)[5:15], np.asarray(image))
+
+
+# The cache behind it
+
+
+@pytest.fixture(scope="module")
+def decoder() -> Any:
+    torch.manual_seed(0)
+    config = hf.LlamaConfig(**SMALL, num_key_value_heads=2, vocab_size=50, initializer_range=0.2)
+    return cache.CachingDecoder(hf.LlamaForCausalLM(config).eval(), 0)
+
+
+def ids(*values: int) -> Any:
+    return torch.tensor(values)
+
+
+def rest(beginning: int, *tokens: int, keep: int = 1) -> Any:
+    return parts.Rest(beginning, ids(*tokens), None, keep)
+
+
+def begun(decoder: Any, *starts: Any) -> Any:
+    return decoder.start([parts.Beginning(one) for one in starts])
+
+
+def test_parts_together_equal_the_whole(decoder: Any) -> None:
+    def plain(tokens: Any, keep: int) -> Any:
+        with torch.no_grad():
+            return decoder._model(input_ids=tokens[None]).logits[0, -keep:]
+
+    starts = [ids(3, 4, 5, 6), ids(7, 8)]
+    rests = [rest(0, 9), rest(0, 10, 11, 12, keep=2), rest(1, 9)]
+    cached = begun(decoder, *starts)
+    found = decoder.go_on(cached, rests)
+    for i, one in enumerate(starts):
+        assert_allclose(cached.logits[i : i + 1], plain(one, 1), atol=5e-6)
+    for one, logits in zip(rests, found, strict=True):
+        whole = torch.cat([starts[one.beginning], one.ids])
+        assert_allclose(logits, plain(whole, one.keep), atol=5e-6)
+
+
+def test_a_cache_is_as_it_was_after_it_was_read(decoder: Any) -> None:
+    cached = begun(decoder, ids(3, 4, 5))
+    before = [layer.keys.clone() for layer in cached.cache.layers]
+    first = decoder.go_on(cached, [rest(0, 9, 10)])[0]
+    decoder.write(cached, [rest(0, 9, 10)], set(), 5)
+    assert torch.equal(first, decoder.go_on(cached, [rest(0, 9, 10)])[0])
+    for layer, keys in zip(cached.cache.layers, before, strict=True):
+        assert torch.equal(layer.keys, keys)
+
+
+def test_greedy_tokens_stop_before_an_end_whatever_is_beside_them(decoder: Any) -> None:
+    cached = begun(decoder, ids(3, 4, 5, 6), ids(7, 8))
+    rests = [rest(0, 9), rest(1, 10, 11, 12)]
+    together = decoder.write(cached, rests, set(), 6)
+    assert together == [decoder.write(cached, [one], set(), 6)[0] for one in rests]
+    free = together[0]
+    assert decoder.write(cached, rests[:1], {free[2]}, 6)[0] == free[: free.index(free[2])]
+
+
+def test_layers_of_unknown_kinds_are_copied_whole() -> None:
+    sliding = later("transformers.cache_utils").DynamicSlidingWindowLayer
+    layer = type("Writing", (sliding,), {})(sliding_window=8)
+    whole = hf.DynamicCache()
+    whole.layers = [layer]
+    values = torch.ones(1, 1, 3, 2)
+    layer.update(values, values)
+    other = parts.copied(whole, [0, 0]).layers[0]
+    other.keys.zero_()
+    assert other.keys.shape[0] == 2
+    assert torch.equal(layer.keys, values)
+
+
+def test_shared_length_leaves_every_sequence_a_token() -> None:
+    for first, second, shared in (
+        ((1, 2, 3), (1, 2, 4, 5), 2), ((1, 2), (1, 2, 3), 1), ((1, 2), (1, 2), 1),
+        ((1, 2), (3, 2), 0),
+    ):  # fmt: skip
+        assert parts.shared_length([ids(*first), ids(*second)]) == shared
+
+
+def test_an_image_goes_through_tower_and_decoder_once(qwen: Tiny) -> None:
+    vlm, inner = vlm_of(qwen), qwen[0].model
+    images = [vlm.prepare(picture(i)) for i in (1, 2)]
+    tower: list[int] = []
+    passes: list[int] = []
+    hooks = [
+        inner.visual.register_forward_hook(lambda *_: tower.append(1)),
+        inner.language_model.register_forward_hook(lambda *_: passes.append(1)),
+    ]
+    prompts = ["a red ball?", "a dog?", "two cats?"]
+    vlm.answer_logprobs(images, [prompts] * 2, [[YES] * 3] * 2)
+    for hook in hooks:
+        hook.remove()
+    assert (len(tower), len(passes)) == (2, 2 * 2)
+
+
+def test_offsets_of_an_earlier_image_are_forgotten(qwen: Tiny) -> None:
+    vlm, asked = vlm_of(qwen), [["a?", "b c?"]]
+    square = [picture(1)]
+    first = read(vlm, square, asked)
+    read(vlm, [picture(2, 112, 56)], asked)
+    qwen[0].model.rope_deltas = torch.tensor([[123]])
+    same(first, read(vlm, square, asked))
+
+
+# Encoder-decoders: probabilities as the library's own labels say
+
+TEXTS = ["is it red?", 'Question: Does this show "two dogs"?', "no."]
+LABELS = [Candidate("Yes", with_end=True), Candidate("no"), Candidate("abc", with_end=True)]
+YES_NO = [Candidate("yes"), Candidate("no")]
+Made = tuple[Any, Any, Any]
+
+
+def flat(of_image: Any) -> Any:
+    return np.concatenate([np.concatenate(of_prompt) for of_prompt in of_image])
+
+
+# BLIP-2 and InstructBLIP
+
+
+@pytest.fixture(scope="module", params=["blip-2", "instructblip"])
+def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Made:
+    tiny = blip2_t5(instruct=request.param == "instructblip")
+    folder = saved(tmp_path_factory.mktemp("seq2seq"), *tiny)
+    return (*tiny, loading.load_answer_model(row(), here(folder)))
+
+
+def test_answers_are_those_of_teacher_forced_labels(made: Made) -> None:
+    model, processor, vlm = made
+    image = picture(1, 60, 40)
+    found = vlm.answer_logprobs([vlm.prepare(image)], [TEXTS], [[LABELS] * 3])[0]
+    for prompt, ours in zip(TEXTS, found, strict=True):
+        inputs = processor(images=image, text=prompt, return_tensors="pt")
+        for answer, values in zip(LABELS, ours, strict=True):
+            ids = processor.tokenizer.encode(answer.text, add_special_tokens=False)
+            labels = torch.tensor([[*ids, *([1] if answer.with_end else [])]])
+            with torch.no_grad():
+                out = model(**inputs, labels=labels)
+            plain = torch.log_softmax(out.logits[0].float(), dim=-1)
+            wanted = plain[torch.arange(labels.shape[1]), labels[0]]
+            assert_allclose(values, wanted, atol=2e-6)
+            assert_allclose(np.exp(values.mean()), np.exp(-out.loss.item()), atol=1e-6)
+    language = vlm._model.language_model
+    assert not torch.equal(language.lm_head.weight, language.shared.weight)
+
+
+def test_a_batch_reads_each_image_once_and_scores_as_alone(made: Made) -> None:
+    vlm = made[2]
+    calls: list[int] = []
+    handle = vlm._model.vision_model.register_forward_hook(lambda *_: calls.append(1))
+    images = [vlm.prepare(picture(i)) for i in (1, 2)]
+    together = vlm.answer_logprobs(images, [TEXTS, TEXTS], [[LABELS] * 3] * 2)
+    handle.remove()
+    assert len(calls) == 2
+    for image, of_image in zip(images, together, strict=True):
+        alone = [vlm.answer_logprobs([image], [[one]], [[LABELS]])[0][0] for one in TEXTS]
+        assert_allclose(flat(of_image), flat(alone), atol=2e-6)
+    assert np.abs(flat(together[0]) - flat(together[1])).max() > 1e-5
+
+
+def test_greedy_answers_are_those_of_the_library(made: Made) -> None:
+    model, processor, vlm = made
+    image = picture(3)
+    found = vlm.generate([vlm.prepare(image)], [TEXTS], 6)[0]
+    for prompt, words in zip(TEXTS, found, strict=True):
+        inputs = processor(images=image, text=prompt, return_tensors="pt")
+        ids = model.generate(**inputs, max_new_tokens=6, do_sample=False, num_beams=1)
+        assert words == processor.tokenizer.decode(ids[0], skip_special_tokens=True).strip()
+
+
+def test_prompts_that_the_q_former_cannot_hold_are_named(made: Made) -> None:
+    reads_all = made[2].environment["model_type"] == "blip-2"
+    assert made[2].truncated(["short", "a " * 300]) == [False, not reads_all]
+
+
+# BLIP-VQA: its three parts by hand, with [ENC] first and no padding seen
+
+QUESTIONS = ["a dog?", "two red cats?", "x?"]
+
+
+@pytest.fixture(scope="module")
+def vqa(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    tiny = blip_vqa()
+    return (*tiny, saved(tmp_path_factory.mktemp("blip_vqa"), *tiny))
+
+
+@pytest.mark.parametrize(("reading", "side"), [(Reading(), 32), (Reading(side=48), 48)])
+def test_blip_vqa_equals_its_parts_called_by_hand(vqa: Made, reading: Reading, side: int) -> None:
+    model, processor, folder = vqa
+    vlm = loading.load_answer_model(row(), here(folder), reading=reading)
+    pixels = vlm.prepare(picture(1, 60, 40))
+    assert pixels.shape[-1] == side
+    vocab = processor.tokenizer.get_vocab()
+    yes_no = [vocab["yes"], vocab["no"]]
+    found = vlm.answer_logprobs([pixels], [QUESTIONS], [[YES_NO] * 3])[0]
+    for question, values in zip(QUESTIONS, found, strict=True):
+        ids = processor.tokenizer(question, return_tensors="pt").input_ids
+        ids[0, 0] = vocab["[ENC]"]
+        with torch.no_grad():
+            image = model.vision_model(pixels, interpolate_pos_encoding=True).last_hidden_state
+            asked = model.text_encoder(ids, encoder_hidden_states=image).last_hidden_state
+            start = torch.tensor([[vocab["[DEC]"]]])
+            logits = model.text_decoder(start, encoder_hidden_states=asked).logits[0, 0]
+        assert_allclose(np.concatenate(values), torch.log_softmax(logits, -1)[yes_no], atol=2e-6)
+        ahead = float(logits[yes_no[0]] - logits[yes_no[1]])
+        assert_allclose(p_yes_norm(*values), 1 / (1 + np.exp(-ahead)), atol=1e-6)
+
+
+def test_blip_vqa_reads_35_tokens_and_answers_alone_as_with_others(vqa: Made) -> None:
+    vlm = loading.load_answer_model(row(), here(vqa[2]))
+    seen = vlm.prepare(picture(1))
+    long, longer = "a " * 60, "a " * 60 + "dog"
+    first, second = vlm.answer_logprobs([seen], [[long, longer]], [[YES_NO] * 2])[0]
+    assert vlm.truncated(["a dog?", long]) == [False, True]
+    assert_allclose(np.concatenate(first), np.concatenate(second), atol=2e-6)
+    together = vlm.generate([seen], [QUESTIONS], 4)[0]
+    assert together == [vlm.generate([seen], [[one]], 4)[0][0] for one in QUESTIONS]
+
+
+# CLIP-FlanT5: three checkpoints, put together
+
+SHOWN = ['Does this figure show "a dog"?', "red?"]
+WHOLE = Candidate("Yes", with_end=True)
+
+
+def composite() -> ScorerRow:
+    roles = ("model", "vision", "tokenizer")
+    parts = {role: Checkpoint(id=f"made/{role}") for role in roles}
+    return row("vlm_likelihood").model_copy(update={"checkpoints": parts})
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return clip_flant5_folders(tmp_path_factory.mktemp("clip_flant5"))
+
+
+@pytest.fixture(scope="module")
+def flant5(folders: dict[str, Path]) -> Any:
+    return loading.load_answer_model(composite(), Runtime(folders=folders))
+
+
+def test_clip_flant5_equals_the_written_formula(folders: dict[str, Path], flant5: Any) -> None:
+    config = hf.T5Config.from_pretrained(folders["model"])
+    config.tie_word_embeddings = False
+    t5 = hf.T5ForConditionalGeneration.from_pretrained(folders["model"], config=config).eval()
+    clip = hf.CLIPVisionModel.from_pretrained(folders["vision"]).eval()
+    images = hf.AutoImageProcessor.from_pretrained(folders["vision"], backend="pil")
+    tokenizer = hf.AutoTokenizer.from_pretrained(folders["tokenizer"])
+    image = picture(1, 60, 40)
+    pixels = images(padded_square(image), return_tensors="pt")["pixel_values"]
+    label = torch.tensor([[tokenizer.convert_tokens_to_ids("▁Yes"), 1]])
+    found = flant5.answer_logprobs([flant5.prepare(image)], [SHOWN], [[[WHOLE], [WHOLE]]])[0]
+    for question, (values,) in zip(SHOWN, found, strict=True):
+        before, after = clip_flant5.FORMAT.replace("{prompt}", question).split("{image}")
+        with torch.no_grad():
+            patches = clip(pixels, output_hidden_states=True).hidden_states[-2][:, 1:]
+            around = [tokenizer(one, return_tensors="pt").input_ids for one in (before, after)]
+            assert all(ids[0, -1] == tokenizer.eos_token_id for ids in around)
+            parts = [t5.shared(around[0]), flant5._projector(patches), t5.shared(around[1])]
+            loss = t5(inputs_embeds=torch.cat(parts, dim=1), labels=label).loss
+        assert len(values) == 2
+        assert_allclose(np.exp(values.mean()), float(torch.exp(-loss)), atol=1e-6)
+    language = flant5._language
+    assert not torch.equal(language.lm_head.weight, language.shared.weight)
+
+
+def test_clip_flant5_tells_images_and_questions_apart_and_scores_pairs_alone(flant5: Any) -> None:
+    images = [flant5.prepare(picture(i)) for i in (1, 2)]
+    found = flant5.answer_logprobs(images, [SHOWN] * 2, [[[WHOLE], [WHOLE]]] * 2)
+    assert len({float(one[0].mean()) for of_image in found for one in of_image}) == 4
+    alone = [flant5.answer_logprobs(images[:1], [[one]], [[[WHOLE]]])[0][0] for one in SHOWN]
+    assert_allclose(flat(found[0]), flat(alone), atol=2e-6)
+
+
+def test_clip_flant5_without_one_of_its_parts_is_refused(
+    folders: dict[str, Path], tmp_path: Path
+) -> None:
+    with refusal("checkpoint_missing", "vision"):
+        loading.load_answer_model(row(), here(folders["model"]))
+    for path in folders["model"].iterdir():
+        if path.name != "projector.safetensors":
+            (tmp_path / path.name).write_bytes(path.read_bytes())
+    with refusal("checkpoint_wrong_class"):
+        loading.load_answer_model(composite(), Runtime(folders={**folders, "model": tmp_path}))
+
+
+# Phi-4-multimodal's own checkpoint becomes the library's model with its LoRA merged
+
+PART = "model.embed_tokens_extend.image_embed."
+THEIRS = {
+    f"{PART}img_projection_up": f"{PART}img_projection.0",
+    f"{PART}img_projection_down": f"{PART}img_projection.2",
+    f"{PART}global_img_feature_extensor": f"{PART}glb_GN",
+    f"{PART}sub_img_feature_extensor": f"{PART}sub_GN",
+}
+RANK, ALPHA = 4, 8
+FORMAT = "<|user|>{image}{prompt}<|end|><|assistant|>"
+State = dict[str, Any]
+
+
+def tokenizer() -> Any:
+    return qwen_tokenizer(
+        phi4.IMAGE_TOKEN, phi4.AUDIO_TOKEN, "<|user|>", "<|end|>", "<|assistant|>"
+    )
+
+
+def saved_config() -> State:
+    text = tokenizer()
+    lora = {"r": RANK, "lora_alpha": ALPHA, "layer": "unused"}
+    image = text.convert_tokens_to_ids(phi4.IMAGE_TOKEN)
+    tower = {**SMALL, "num_hidden_layers": 3, "image_size": 448, "image_token_id": image}
+    return {
+        **text_settings(text, max_position_embeddings=2048),
+        "model_type": "phi4mm",
+        "original_max_position_embeddings": 1024,
+        "pad_token_id": text.pad_token_id,
+        "tie_word_embeddings": True,
+        "partial_rotary_factor": 0.75,
+        "rope_theta": 1e4,
+        "rope_scaling": {
+            "type": "longrope", "short_factor": [1.0] * 3, "long_factor": [2.0] * 3
+        },
+        "embd_layer": {"image_embd_layer": {"crop_size": 448}},
+        "vision_config": tower,
+        "vision_lora": lora,
+        "speech_lora": lora,
+    }  # fmt: skip
+
+
+def as_theirs(native: State) -> tuple[State, State]:
+    """A checkpoint as their code saves it, and by hand what it stands for."""
+    generator = torch.Generator().manual_seed(1)
+    theirs: State = {}
+    sums: State = {}
+    for name, values in native.items():
+        if ".audio_embed." in name:
+            theirs[name] = torch.ones(3)
+            continue
+        kept = next((name.replace(a, b) for a, b in THEIRS.items() if a in name), name)
+        sums[name] = values
+        if ".layers." not in name or "_proj.weight" not in name or PART in name:
+            theirs[kept] = values.clone()
+            continue
+        layer = name.removesuffix(".weight")
+        theirs[f"{layer}.base_layer.weight"] = values.clone()
+        for adapter in ("vision", "speech"):
+            down = 0.3 * torch.randn(RANK, values.shape[1], generator=generator)
+            up = 0.3 * torch.randn(values.shape[0], RANK, generator=generator)
+            theirs[f"{layer}.lora_A.{adapter}.weight"] = down
+            theirs[f"{layer}.lora_B.{adapter}.weight"] = up
+            if adapter == "vision":
+                sums[name] = values + ALPHA / RANK * up @ down
+    return theirs, sums
+
+
+@pytest.fixture(scope="module")
+def native() -> State:
+    torch.manual_seed(0)
+    model = hf.Phi4MultimodalForCausalLM(phi4.native_config(saved_config()))
+    for values in model.parameters():
+        torch.nn.init.normal_(values, std=0.2)
+    state = {name: values.detach().clone() for name, values in model.state_dict().items()}
+    state["lm_head.weight"] = state["model.embed_tokens.weight"]
+    return state
+
+
+@pytest.fixture(scope="module")
+def folder(native: State, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("phi4mm")
+    theirs, _ = as_theirs(native)
+    theirs.pop("lm_head.weight")
+    state = {name: v.contiguous() for name, v in theirs.items()}
+    safetensors.save_file(state, place / "model.safetensors")
+    (place / "config.json").write_text(json.dumps(saved_config()))
+    return saved(place, tokenizer(), hf.Phi4MultimodalImageProcessor())
+
+
+def test_the_vision_lora_is_added_and_all_else_is_as_it_was(native: State) -> None:
+    theirs, sums = as_theirs(native)
+    found = phi4.merged(theirs, ALPHA / RANK)
+    assert set(found) == set(sums)
+    for name, values in sums.items():
+        torch.testing.assert_close(found[name], values, atol=1e-6, rtol=0)
+    assert sum(not torch.equal(found[name], native[name]) for name in sums) == 2 * 4
+    base = phi4.merged(theirs, 0.0)
+    assert all(torch.equal(values, native[name]) for name, values in base.items())
+
+
+def test_sums_keep_the_precision_of_their_layer_and_half_a_lora_is_refused() -> None:
+    half = {
+        "a.base_layer.weight": torch.ones(2, 2, dtype=torch.bfloat16),
+        "a.lora_A.vision.weight": torch.ones(1, 2, dtype=torch.bfloat16),
+    }
+    whole = {**half, "a.lora_B.vision.weight": torch.ones(2, 1, dtype=torch.bfloat16)}
+    found = phi4.merged(whole, 2.0)["a.weight"]
+    assert (found.dtype, found.tolist()) == (torch.bfloat16, [[3.0, 3.0], [3.0, 3.0]])
+    with refusal("checkpoint_wrong_class"):
+        phi4.merged(half, 1.0)
+
+
+def test_a_loaded_checkpoint_answers_as_the_merged_weights_do(folder: Path, native: State) -> None:
+    reading = Reading(text_format=FORMAT, square="squash", side=448)
+    vlm = loading.load_answer_model(row(), here(folder), reading=reading)
+    prompts = ["Is it red?", "Does it show two dogs?"]
+    answers = [Candidate("Yes"), Candidate("No")]
+    seen = vlm.prepare(picture(1, 90, 60))
+    found = vlm.answer_logprobs([seen], [prompts], [[answers, answers]])[0]
+    model = hf.Phi4MultimodalForCausalLM(phi4.native_config(saved_config())).eval()
+    model.load_state_dict(as_theirs(native)[1], strict=False)
+    assert vlm.environment["shared_by_prompts"] == PREFIX
+    for prompt, values in zip(prompts, found, strict=True):
+        asked = vlm._text.asked(seen, prompt)
+        ids = [vlm._text.answer(one)[0] for one in answers]
+        with torch.no_grad():
+            logits = model(input_ids=asked.ids[None], **asked.pixels).logits[0, -1]
+        assert_allclose(np.concatenate(values), torch.log_softmax(logits, -1)[ids], atol=1e-4)
+
+
+def test_a_checkpoint_without_lora_settings_is_refused(tmp_path: Path) -> None:
+    config = saved_config()
+    config.pop("vision_lora")
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(SubmitterError, match="vision_lora"):
+        loading.load_answer_model(row(), here(tmp_path))
