@@ -20,7 +20,6 @@ from PIL import Image
 import benchmarks.demo
 from tools.demo_split import __main__ as command
 from tools.demo_split import ratings
-from tools.demo_split.outlines import FINE
 from tools.demo_split.language import element, prompt, question, words
 from tools.demo_split.models import (
     ERROR_RATES,
@@ -30,6 +29,7 @@ from tools.demo_split.models import (
     contradictions_of,
     depict,
 )
+from tools.demo_split.outlines import FINE
 from tools.demo_split.pictures import SIDE, arrange, encode
 from tools.demo_split.ratings import RATERS
 from tools.demo_split.scenes import (

@@ -204,9 +204,9 @@ def test_what_is_correct_by_yes_by_choice_or_as_given() -> None:
     assert question_scores.equals_yes(answers).tolist() == [True] + [False] * 6
     contains = question_scores.contains_yes(answers)  # eyes too
     assert contains.tolist() == [True, True, True, True, False, False, True]
-    assert question_scores.given(pd.Series(["1", "0"])).tolist() == [True, False]
+    assert question_scores.stated_correctness(pd.Series(["1", "0"])).tolist() == [True, False]
     with refused("bad_correct", "''", "line 3"):
-        question_scores.given(pd.Series(["1", "", "yes"]))
+        question_scores.stated_correctness(pd.Series(["1", "", "yes"]))
 
 
 @pytest.mark.parametrize(

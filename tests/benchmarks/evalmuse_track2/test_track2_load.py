@@ -78,7 +78,7 @@ def npy_header(descr: str, shape: str) -> bytes:
     return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
 
 
-def zipped(compression: int = zipfile.ZIP_DEFLATED, **members: bytes) -> bytes:
+def zipped(compression: int = zipfile.ZIP_DEFLATED, /, **members: bytes) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", compression) as archive:
         for name, content in members.items():

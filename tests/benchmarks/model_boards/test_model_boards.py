@@ -21,11 +21,11 @@ from benchmarks.evalmuse.load import EvalMuseAnswers
 from benchmarks.model_boards.estimates import (
     Consensus,
     Tests,
+    combine_tests,
     compared,
     consensus,
     estimates,
     holm_over_metrics,
-    joined,
     ordering_record,
     tiers_down,
 )
@@ -50,7 +50,7 @@ of_prompts = SliceScores.of_prompts
 
 def between(metrics: list[SliceScores]) -> Tests:
     n_models = metrics[0].sums.shape[1] if metrics else 0
-    return joined([t_statistics(one.by_prompt) for one in metrics], n_models)
+    return combine_tests([t_statistics(one.by_prompt) for one in metrics], n_models)
 
 
 def counts_of(n: int, seed: int = 1, draws: int = 1000) -> np.ndarray:

@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from benchmarks.__main__ import main
+from benchmarks.prompt_sets.folder_template import MANIFEST, TABLE, FolderTemplate, template_files
 from benchmarks.prompt_sets.prompt_set import Drawing
 from benchmarks.prompt_sets.registry import load_prompt_sets
-from benchmarks.prompt_sets.folder_template import MANIFEST, TABLE, FolderTemplate, template_files
 from evaluator.generation.manifest import parse_generations
 from evaluator.generation.rows import parse_rows
 from leaderboard.models.model_card import ModelCard

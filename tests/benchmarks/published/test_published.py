@@ -167,8 +167,7 @@ def test_tables_of_evalmuse_repeat_and_enclose_each_other() -> None:
     # Overall accuracies lie between real and synthetic but for one, which is an erratum.
     outside = set()
     for metric in in_3:
-        fields = {"metric": metric, "measure": "element_accuracy"}
-        a = values("evalmuse", "Table 3", "split", **fields)
+        a = values("evalmuse", "Table 3", "split", metric=metric, measure="element_accuracy")
         if not min(a["real"], a["synth"]) <= a["all"] <= max(a["real"], a["synth"]):
             outside.add(metric)
     assert outside == {"vq2_qwen2-vl"}
@@ -230,8 +229,10 @@ def test_gecko_repeats_the_dsg_table_and_prints_possible_kappas() -> None:
             assert cell.agrees_with(value("dsg", "TIFA160 correlations", **fields))
     # kappa = (a - e) / (1 - e) with e in 0..1, so that it is never above the accuracy.
     for cell in cells("gecko", "Table 18", measure="error_consistency"):
-        fields = {"measure": "word_accuracy", "split": cell.split, "model": cell.model}
-        assert cell.value <= value("gecko", "Table 18", **fields)
+        accuracy = value(
+            "gecko", "Table 18", measure="word_accuracy", split=cell.split, model=cell.model
+        )
+        assert cell.value <= accuracy
     assert error_consistency([1] * 8 + [0] * 2, [1] * 7 + [0, 1, 0]) == pytest.approx(0.375)
 
 

@@ -196,7 +196,7 @@ def scores_of_blip1(
         of_65 = (questions["text_id"] == "65") & (questions["question_id"] == question)
         questions.loc[of_65, "parents"] = parent
     graph = QuestionGraph.of(questions, notation="ts2", unparsable="refuse")
-    found = AnsweredQuestions.of(blip1, given(blip1["correct"]), graph, pairs)
+    found = AnsweredQuestions.of(blip1, stated_correctness(blip1["correct"]), graph, pairs)
     return image_scores(found, rule, "empty")
 
 
@@ -212,7 +212,7 @@ def test_dsg_answers_are_correct_where_they_contain_yes(data: Path, blip1: pd.Da
     assert len(blip1) == 17114
     assert (raw["file"].str.removesuffix(".jpg") == blip1["pair_id"]).all()
     assert (raw["question_id"] == blip1["question_id"]).all()
-    assert (contains_yes(raw["answer"]) == given(blip1["correct"])).all()
+    assert (contains_yes(raw["answer"]) == stated_correctness(blip1["correct"])).all()
 
 
 @pytest.mark.slow
@@ -231,7 +231,7 @@ def test_tifa_of_two_and_of_more_choices(
     bars = asked["choices"].str.count(r"\|")
     assert (int((bars == 1).sum()), int((bars > 1).sum())) == (13068, 8398)
     correct = tifa(asked["vqa_answer"], asked["mc_answer"], asked["choices"], asked["expected"])
-    assert (correct == given(table["correct"])).all()
+    assert (correct == stated_correctness(table["correct"])).all()
     graph = QuestionGraph.of(questions[["text_id", "question_id"]])
     found = image_scores(AnsweredQuestions.of(table, correct, graph, pairs), "mean", "empty")
     released = scores.overall["instruct_blip_tifa"]

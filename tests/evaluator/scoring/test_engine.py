@@ -43,11 +43,10 @@ def run(
     engine: Engine | None = None,
     heard: list[Progress] | None = None,
 ) -> ScoreColumn:
-    in_a_box = isinstance(asker, FakeSession)
     return run_plan(
         ScoringPlan.of(questions, seed),
         questions,
-        BoxSource(asker, "fake") if in_a_box else FakeSource(asker),
+        BoxSource(asker, "fake") if isinstance(asker, FakeSession) else FakeSource(asker),
         ShardFolder(folder, "fingerprint"),
         None if heard is None else heard.append,
         engine=engine,
@@ -379,6 +378,7 @@ def test_elements_are_asked_where_a_text_has_them(tmp_path: Path) -> None:
         if t in {0, 2}
     ]
     resumed = run(questions, FakeSession(elements=True, fails_after=0), tmp_path)
+    assert resumed.elements is not None
     assert column.elements.equals(resumed.elements)
 
 
@@ -391,4 +391,5 @@ def test_without_elements_there_is_no_table_of_them(tmp_path: Path, can: bool, h
 def test_a_benchmark_without_pairs_has_an_empty_column(tmp_path: Path) -> None:
     column = run(questions_of([]), FakeSession(), tmp_path)
     assert column.overall.empty
-    assert (column.overall.dtype, column.cost.pairs_per_s) == ("float64", 0.0)
+    assert column.overall.dtype == "float64"
+    assert column.cost.pairs_per_s == 0.0
