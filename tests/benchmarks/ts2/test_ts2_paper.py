@@ -18,7 +18,7 @@ from benchmarks.accumulation.question_scores import (
     QuestionGraph,
     Rule,
     contains_yes,
-    given,
+    stated_correctness,
     image_scores,
     tifa,
 )
