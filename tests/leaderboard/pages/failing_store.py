@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, cast
+from dataclasses import replace
+from pathlib import Path
 
 from benchmarks.errors import TransientError
-from leaderboard.store.interface import Repository, Store
+from leaderboard.store.interface import Changes, Repository, Store
 
 
 class Switch:
     """Whether the medium answers."""
 
-    out = False
+    def __init__(self) -> None:
+        self.out = False
 
     def check(self) -> None:
         """Raises while it does not."""
@@ -20,24 +21,39 @@ class Switch:
             raise TransientError("hub_unavailable", "The Hub answers 503.", "Try again later.")
 
 
-@dataclass
 class Failing:
-    """A repository that fails with its medium, whatever is asked of it."""
+    """A repository that fails with its medium."""
 
-    inner: Repository
-    switch: Switch
+    def __init__(self, inner: Repository, switch: Switch) -> None:
+        self._inner, self._switch = inner, switch
 
-    def __getattr__(self, name: str) -> Any:
-        def asked(*given: Any, **more: Any) -> Any:
-            self.switch.check()
-            return getattr(self.inner, name)(*given, **more)
+    def head(self) -> str:
+        self._switch.check()
+        return self._inner.head()
 
-        return asked
+    def read(self, path: str) -> bytes:
+        self._switch.check()
+        return self._inner.read(path)
+
+    def fetch(self, path: str, target: Path) -> None:
+        self._switch.check()
+        self._inner.fetch(path, target)
+
+    def has(self, path: str) -> bool:
+        self._switch.check()
+        return self._inner.has(path)
+
+    def list(self, prefix: str = "") -> tuple[str, ...]:
+        self._switch.check()
+        return self._inner.list(prefix)
+
+    def commit(self, changes: Changes, *, parent: str, message: str) -> str:
+        self._switch.check()
+        return self._inner.commit(changes, parent=parent, message=message)
 
 
 def failing(store: Store, switch: Switch) -> Store:
     """The store, over a medium that the switch puts out."""
-    public, private = (
-        cast(Repository, Failing(one, switch)) for one in (store.public, store.private)
+    return replace(
+        store, public=Failing(store.public, switch), private=Failing(store.private, switch)
     )
-    return replace(store, public=public, private=private)
