@@ -132,6 +132,7 @@ NO_MIRROR = {
     "house": "of the project itself", "hub": "a Hub for tests",
     "leaderboard/golden": "records and stores of earlier versions",
     "leaderboard/pages/metric/golden": "a page as it was", "deploy": "of what is deployed",
+    "leaderboard/pages/browser": "of all pages in a browser",
 }  # fmt: skip
 
 

@@ -27,7 +27,7 @@ HEADER = (
 
 _MOST_NAMED = 20
 _FORMULA = """
-<p class="as-formula">r<sub>k</sub> = (value − chance<sub>k</sub>) / (ceiling<sub>k</sub> −
+<p class="as-formula" tabindex="0">r<sub>k</sub> = (value − chance<sub>k</sub>) / (ceiling<sub>k</sub> −
 chance<sub>k</sub>) &emsp; index = Σ w<sub>k</sub> r<sub>k</sub> / Σ w<sub>k</sub></p>
 <p>The sums go over the benchmarks a metric has; one that it lacks is in neither sum and never
 counts as zero. <b>Values are not clipped</b>: below 0 is worse than a guess, above 1 beyond the

@@ -141,6 +141,20 @@ def test_few_clusters_expand_the_quantiles_as_hesterberg_does() -> None:
         assert found.low[0] == pytest.approx(-found.high[0], abs=1e-12)
 
 
+@pytest.mark.parametrize("transform", [np.exp, np.log, np.sqrt, lambda x: 3 * x - 1, np.negative])
+def test_bca_ends_follow_a_monotone_transform_of_the_measure(
+    transform: Callable[[FloatArray], FloatArray],
+) -> None:
+    """But for the straight line between two neighbouring resamples."""
+    sign = -1 if transform is np.negative else 1
+    plain = ends(bca(VALUES, SKEWED, ACCELERATION))
+    moved = ends(bca(transform(VALUES), transform(SKEWED), sign * ACCELERATION))[:, ::sign]
+    for draws, own, other in zip(np.sort(SKEWED), plain, moved, strict=True):
+        right = np.searchsorted(draws, own)
+        bounds = np.sort([transform(draws[right - 1]), transform(draws[right])], axis=0)
+        assert ((bounds[0] <= other) & (other <= bounds[1])).all()
+
+
 def test_intervals_of_fewer_clusters_hold_those_of_more() -> None:
     numbers = (2, 5, 10, 30, 100, 1000, 10**7)
     of_n = [ends(bca(VALUES, SKEWED, ACCELERATION, n_clusters=np.full(3, n))) for n in numbers]

@@ -415,3 +415,22 @@ def test_resamples_of_single_precision_are_not_parted_from_the_value_they_equal(
     found = differences(a, b, SEED)
     assert found.interval.low[0] == pytest.approx(0.03, abs=1e-7)
     assert found.interval.high[0] == pytest.approx(0.03, abs=1e-7)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("skewed", [False, True])
+def test_intervals_of_paired_models_hold_the_truth_about_as_often_as_they_say(
+    skewed: bool,
+) -> None:
+    held, trials = np.zeros(2), 600
+    rng = np.random.default_rng(11)
+    weights = counts(120, 1000)
+    for _ in range(trials // 30):
+        d = rng.exponential(1.0, (120, 30)) - 0.6 if skewed else rng.normal(0.4, 1.0, (120, 30))
+        # One common opponent at zero: the pairs in the last column are independent.
+        found = paired_many(np.column_stack([d, np.zeros(120)]), weights)
+        for which, interval in enumerate((found.difference_interval, found.effect_interval)):
+            low, high = interval.low[:-1, -1], interval.high[:-1, -1]
+            held[which] += ((low < 0.4) & (high > 0.4)).sum()
+    # Three standard errors of 95 % in 600 trials are 0.027.
+    assert (np.abs(held / trials - 0.95) < 0.03).all(), held / trials

@@ -53,6 +53,24 @@ def exact_by_counting(d: FloatArray) -> float:
 
 
 # The p-value of a pair
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_for_a_mean_it_is_scipys_permutation_test_of_paired_samples(ties: bool) -> None:
+    rng = np.random.default_rng(8)
+    a, b = (rng.integers(0, 4, (2, 11)) / 4.0) if ties else rng.normal(size=(2, 11))
+
+    def difference(x: FloatArray, y: FloatArray, axis: int = -1) -> FloatArray:
+        return np.asarray(x.mean(axis=axis) - y.mean(axis=axis))
+
+    expected = stats.permutation_test(
+        (a, b), difference, permutation_type="samples", vectorized=True, n_resamples=np.inf
+    )
+    found = of_differences((a - b) / 11)
+    assert found["difference"] == pytest.approx(expected.statistic, abs=1e-12)
+    assert found["p_value"] == pytest.approx(expected.pvalue, abs=1e-12)
+
+
 @given(st.lists(st.integers(-4, 4), min_size=1, max_size=9), st.floats(1e-6, 1e6))
 @settings(deadline=None, max_examples=60)
 def test_all_patterns_are_counted_and_p_has_no_unit(levels: list[int], unit: float) -> None:

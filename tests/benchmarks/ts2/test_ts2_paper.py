@@ -18,8 +18,8 @@ from benchmarks.accumulation.question_scores import (
     QuestionGraph,
     Rule,
     contains_yes,
-    stated_correctness,
     image_scores,
+    stated_correctness,
     tifa,
 )
 from benchmarks.released.bundle import FOLDER

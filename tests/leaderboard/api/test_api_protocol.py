@@ -76,6 +76,13 @@ def test_who_has_an_answer_is_told_that_it_still_holds_and_head_has_no_content(a
             assert again.headers["Cache-Control"] == "public, no-cache"
 
 
+def test_other_queries_formats_and_encodings_have_other_tags(api: Asking) -> None:
+    queries = ("", "?format=csv", "?format=parquet", "?skill=colour", "/pairs")
+    asked = [(f"{BOARD}{query}", PLAIN) for query in queries] + [(BOARD, PACKED)]
+    tags = [api.client.get(address, headers=form).headers["ETag"] for address, form in asked]
+    assert len(set(tags)) == len(tags)
+
+
 def test_a_publication_changes_the_tag_and_another_event_does_not() -> None:
     store = fill(memory_store())
     api = asking(store)

@@ -324,3 +324,34 @@ def test_bad_weather_loses_and_doubles_nothing(
     hub.faults.clear()
     names = [f"{worker}-{turn}" for worker in range(3) for turn in range(4)]
     assert_each_landed_once(parts_of(hub, tmp_path / "reader"), names)
+
+
+@pytest.mark.slow
+def test_of_eight_writers_each_lands_once_and_no_reader_sees_half_a_commit(
+    hub: HubServer, parts: HubParts, tmp_path: Path
+) -> None:
+    def write(worker: int) -> None:
+        public = parts_of(hub, tmp_path / str(worker)).public
+        for turn in range(3):
+            add(public, f"{worker}-{turn}")
+
+    stop, seen = threading.Event(), set()
+
+    def watch() -> None:
+        reader = parts_of(hub, tmp_path / "watching")
+        requests, results = (reader.repositories[part] for part in (Part.REQUESTS, Part.RESULTS))
+        while not stop.is_set():
+            version = reader.public.version(reader.public.fresh_head())
+            listed = results.list_at("results/", version.of(Part.RESULTS))
+            lines = requests.read_at("log", version.sha).decode().split() if listed else []
+            assert {path.split("/")[1] for path in listed} == set(lines)
+            seen.add(len(lines))
+
+    with ThreadPoolExecutor(1) as watching:
+        watched = watching.submit(watch)
+        together(write, 8)
+        stop.set()
+        watched.result()
+    assert len(seen) > 3
+    names = [f"{worker}-{turn}" for worker in range(8) for turn in range(3)]
+    assert_each_landed_once(parts_of(hub, tmp_path / "reader"), names)
