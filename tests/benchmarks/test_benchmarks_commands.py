@@ -91,7 +91,7 @@ def call(
     monkeypatch.setattr("benchmarks.commands.common.load_registry", lambda: registry)
     monkeypatch.setattr("benchmarks.commands.common.load_prompt_sets", dict)
     monkeypatch.setattr(
-        "benchmarks.commands.fetch.Hub", lambda: Hub(hub.endpoint, sleep=lambda seconds: None)
+        "benchmarks.commands.files.Hub", lambda: Hub(hub.endpoint, sleep=lambda seconds: None)
     )
     monkeypatch.delenv("ASSAY_DATA", raising=False)
 
