@@ -26,6 +26,7 @@ from evaluator.commands.common import (
     stopped_in_words,
     store_words,
 )
+from evaluator.commands.following import watched
 from evaluator.commands.isolation_option import IsolationOption
 from evaluator.commands.person import this_person
 from evaluator.commands.source import download_bar, fetched_images
@@ -42,6 +43,7 @@ from leaderboard.governance.accounts import Account
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Kind, Status, Submission
 from leaderboard.states import State
+from leaderboard.store.interface import Store
 
 _TABLES = (".csv", ".parquet", ".npz")
 _GOES_ON = "It is queued: a worker takes it up, or send the same again to go on here."
@@ -78,7 +80,10 @@ def submit(
     ] = None,
     isolation: IsolationOption = IsolationChoice.AUTO,
     wait: Annotated[
-        bool, typer.Option(help="Process the submission here and now, unless a worker has it.")
+        bool,
+        typer.Option(
+            help="Process the submission here and now, or wait for the worker that has it."
+        ),
     ] = True,
     store: StoreOption = DEFAULT_STORE,
     data: DataOption = None,
@@ -118,11 +123,19 @@ def submit(
     if wait and status.unfinished:
         with stopped_in_words(_GOES_ON), run_bars() as listener:
             worker = make_worker(opened, store, registry, data, listener, isolation=isolation)
-            worker.run(status.submission.submission_id)
+            if not worker.run(status.submission.submission_id):
+                _wait_for_worker(opened, status.submission.submission_id)
         status = Ledger(opened).whole_status(status.submission.submission_id)
     _report(status, as_json, store_words(store))
     if code := exit_code_of(status):
         raise typer.Exit(code)
+
+
+def _wait_for_worker(store: Store, submission_id: str) -> None:
+    """Return when the worker that holds the submission is done with it, or none holds it."""
+    for status in watched(store, submission_id, follow=True):
+        if status.lease_until is None or status.expired(store.clock()):
+            return
 
 
 def _check_usage(path: str, kind: Kind, benchmark: str) -> None:

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from benchmarks.schema import Benchmark
+from evaluator.commands import following, submit
 from evaluator.commands import source as sources
 from evaluator.commands.person import os_user, this_person
 from evaluator.hub.source import HubSource
+from evaluator.worker.worker import Worker
 from leaderboard.governance.policy import Allowance, Policy
-from leaderboard.records import Kind
+from leaderboard.ledger.ledger import Ledger
+from leaderboard.records import Event, Kind, Status
+from leaderboard.states import State
 from leaderboard.store.folder import folder_store
-from leaderboard.store.interface import transact
+from leaderboard.store.interface import Store, transact
 from tests.benchmarks.toy import Toy
 from tests.evaluator.commands.submitting import SCORES, Run, id_of, sent, submit_words
 from tests.evaluator.scorers.model_repositories import hub_of_models
@@ -88,6 +95,31 @@ def test_a_quota_is_visible_counted_and_holds(run: Run, tmp_path: Path) -> None:
     refused = run(*submit_words(tmp_path, text=SCORES.replace("1", "9"), name="t"))
     assert refused.code == 1 and "quota_exceeded" in refused.err
     assert len(run("status", "--json").json) == 1
+
+
+def test_a_submission_that_a_worker_took_first_is_waited_for(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, polls = folder_store(tmp_path / "store"), []
+
+    def happens(own_id: str, state: State, **more: Any) -> None:
+        Ledger(store).append(own_id, [Event(at=store.clock(), state=state, by="w2", **more)])
+
+    def taken(_: Worker, own_id: str) -> bool:
+        happens(own_id, State.CLAIMED, lease_until=store.clock() + timedelta(minutes=5))
+        return False
+
+    def watched(opened: Store, own_id: str, *, follow: bool) -> Iterator[Status]:
+        for status in following.watched(opened, own_id, follow=follow, sleep=lambda _: None):
+            polls.append(status.state)
+            yield status
+            happens(own_id, State.FAILED, reason="It stopped.", fault="submitter")
+
+    monkeypatch.setattr(Worker, "run", taken)
+    monkeypatch.setattr(submit, "watched", watched)
+    ended = run(*submit_words(tmp_path), "--json")
+    assert polls == [State.CLAIMED, State.FAILED]
+    assert (ended.code, ended.json["state"], ended.json["by"]) == (1, "failed", "w2")
 
 
 @pytest.mark.slow
