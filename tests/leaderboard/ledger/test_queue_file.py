@@ -82,9 +82,9 @@ def test_anyone_can_load_it_and_sees_what_a_person_asks_for(house: House) -> Non
     schema = pq.read_schema(BytesIO(content))
     assert schema.field("received_at").type == pa.timestamp("us", tz="UTC")
     held = house.ledger.whole(frame["submission_id"][1])
-    told = str(pq.read_table(BytesIO(content)).to_pylist())
+    published, private, _ = map(str, pq.read_table(BytesIO(content)).to_pylist())
     secrets = (held.name, held.content_sha256, held.archive, held.version)
-    assert not [secret for secret in secrets if f"{secret}'" in told]
+    assert not [secret for secret in secrets if secret in published or secret in private]
 
 
 def test_a_queue_that_cannot_be_read_is_never_taken_for_an_empty_one(house: House) -> None:
