@@ -104,10 +104,11 @@ def test_failures_of_the_day_before_are_forgotten() -> None:
 @pytest.mark.parametrize("private", [True, False])
 def test_no_submission_and_no_author_is_named(*, private: bool) -> None:
     house = House()
-    sent = house.send(name="secret-metric", private=private)
+    waits = house.send(name="secret-metric", private=private)
+    done = house.done(name="secret-metric", private=private)
     told = seen(house).model_dump_json()
     assert '"queue_length":1' in told
-    assert not [name for name in (sent, "secret-metric", "ada") if name in told]
+    assert not [name for name in (waits, done, "secret-metric", "ada") if name in told]
 
 
 # What is wrong
@@ -163,6 +164,9 @@ def test_what_is_wrong_is_told_with_a_remedy(code: str) -> None:
     assert codes(health) == {code}
     assert health.status is (Level.DOWN if code == "boards_damaged" else Level.DEGRADED)
     assert sum(health.submissions.values()) == len(house.ledger.statuses())
+    if code == "boards_behind":
+        assert health.snapshot is not None
+        assert health.snapshot.behind_s > 3000
     told = {"no_worker": "evaluator worker", "boards_show_too_much": "--repair"}.get(code, "")
     assert health.problems[0].remedy and told in health.problems[0].remedy
 
