@@ -100,6 +100,8 @@ def test_entries_of_what_is_not_public_are_not_there(asked: tuple[Asking, Ids]) 
         assert api.refused(f"/v1/compare?benchmark=open&a={entry}", 400) == "bad_query"
     for address in ("/v1/entries", "/v1/queue"):
         assert {row["submission_id"] for row in api.rows(address)} == {ids["public"]}
+        told = text_of(api, address)
+        assert not [name for name in ids if name != "public" and ids[name] in told]
 
 
 def test_what_its_author_publishes_is_answered_from_then_on() -> None:
