@@ -355,3 +355,4 @@ def test_of_eight_writers_each_lands_once_and_no_reader_sees_half_a_commit(
     assert len(seen) > 3
     names = [f"{worker}-{turn}" for worker in range(8) for turn in range(3)]
     assert_each_landed_once(parts_of(hub, tmp_path / "reader"), names)
+    assert hub.tally.commits(f"{NAME}-requests") == 1 + len(names)
