@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.schema import Scale
-from benchmarks.statistics.sign_flips import flip_bound
+from benchmarks.statistics.sign_flips import flip_bound, flip_tests, squared_differences
 from leaderboard.ranking.borda import borda_points
 from leaderboard.ranking.index import Comparison, Headlines, Standing
 from leaderboard.ranking.rank_ranges import tiers
@@ -329,6 +329,16 @@ def test_whoever_leads_in_every_resample_is_best_for_certain_whatever_noise_all_
     assert (a.rank, a.p_best) == ((1, 1, 1), 1.0)
 
 
+def test_borda_counts_places_and_not_distances() -> None:
+    others = {"outlier": 0.49, "steady": 0.5, "last": 0.1}
+    one, two, three = board("one", {**others, "outlier": 1.0}), *(board(b, others) for b in "xy")
+    found = standings([one, two, three])
+    outlier, steady = found["outlier"], found["steady"]
+    assert outlier.rank and steady.borda_rank
+    assert outlier.rank.rank == steady.borda_rank.rank == 1
+    assert (steady.borda.value, outlier.borda.value) == pytest.approx((5 / 6, 4 / 6))
+
+
 # Tiers: a paired test over the blocks of all benchmarks, never too bold
 @given(boards(gaps=False))
 @settings(max_examples=40, deadline=None)
@@ -356,6 +366,17 @@ def test_the_p_value_is_never_below_the_share_of_all_patterns_of_signs(d: list[f
     sums = np.array([np.dot(signs, of) for signs in product((-1, 1), repeat=of.size)])
     exact = float((np.abs(sums) >= abs(of.sum()) - 1e-12).mean())
     assert exact - 1e-12 <= float(flip_bound(of.sum(), np.square(of).sum())) <= 1.0
+
+
+def test_over_one_benchmark_it_is_the_board_test_within_its_factor() -> None:
+    rng = np.random.default_rng(3)
+    shares = 0.002 * rng.normal(size=(12, 250)) + np.linspace(0.0, 0.0006, 12)[:, None]
+    drawn, totals = flip_tests(shares, 7).p_value, shares.sum(axis=1)
+    bound = flip_bound(np.subtract.outer(totals, totals), squared_differences(shares))
+    told = ~np.eye(12, dtype=bool) & (drawn > 1e-3) & (bound < 1.0)
+    assert told.sum() > 20
+    ratio = bound[told] / drawn[told]
+    assert 1.5 < ratio.min() <= ratio.max() < 5.0
 
 
 @pytest.mark.slow

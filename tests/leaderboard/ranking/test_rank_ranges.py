@@ -58,6 +58,18 @@ def test_a_range_holds_the_ranks_of_all_resamples(
     assert falling == ranges
 
 
+_UNIT = st.floats(-1, 1)
+
+
+@given(arrays(np.float64, 6, elements=_UNIT), arrays(np.float64, (6, 20), elements=_UNIT))
+def test_every_range_holds_its_rank_and_lies_on_the_board(
+    values: FloatArray, noise: FloatArray
+) -> None:
+    for place in rank_ranges(values, values[:, None] + noise):
+        assert place is not None
+        assert 1 <= place.low <= place.rank <= place.high <= 6
+
+
 _GRID = st.sampled_from([-np.inf, -1.0, -0.0, 0.0, 0.5, 0.75, np.inf])
 _ANY = st.floats(allow_nan=False)
 
