@@ -97,7 +97,10 @@ def test_what_was_never_begun_was_no_attempt_and_handing_back_undoes_only_its_ow
     claims: list[Step] = [("claimed", f"w{n}", {"code": NOT_BEGUN} if n else {}) for n in range(5)]
     (only,) = attempts_of(events(*claims))
     assert (only.number, only.by) == (1, "w4")
-    back: list[Step] = [("claimed", "w2", {"reason": "silent"}), ("queued", "w2")]
+    back: list[Step] = [
+        ("claimed", "w2", {"reason": "silent"}),
+        ("queued", "w2", {"reason": "stopped"}),
+    ]
     (first,) = attempts_of(events(*BEGUN, *back))
     assert (first.by, first.why) == ("w1", "silent")
 
