@@ -222,8 +222,8 @@ def test_a_withdrawn_metric_says_what_became_of_it_and_a_hidden_one_is_not_named
 ) -> None:
     page = page_of(context, WITHDRAWN)
     assert all(words in page for words in ("Withdrawn-1", "withdrawn", "a mistake."))
-    page = page_of(context, "made-up-0041/Rude name")
-    assert "hidden" in page and "Rude name" not in page
+    hidden = html_of(context, "made-up-0041/Rude name")
+    assert "hidden" in read(hidden) and "Rude name" not in hidden
 
 
 def test_a_private_submission_is_as_if_it_did_not_exist(context: Context) -> None:

@@ -66,14 +66,14 @@ def table(statuses: list[Status], *pulses: Any, **more: Any) -> Node:
 
 
 def test_every_submission_is_shown_with_progress_reason_fault_and_flags(site: Context) -> None:
-    page = shown(queue(site, ""))
+    page = shown(html := queue(site, ""))
     for words in ("CLIPScore", "BLIP2-ITM", "VQAScore", "HPSv2", "on pair 12", "in `score`",
                   "by the submitter", "310 of 960 · 38.4/s · about 17 s"):  # fmt: skip
         assert words in page, words
     (bar,) = page.all("progress[max=960]")
     assert bar["value"] == "310"
     assert page.all("a[href=./queue?submission=made-up-0000] .as-warn")  # The same content.
-    assert "private submission" in page and "secret-metric" not in page
+    assert "private submission" in page and "secret-metric" not in html
     assert any(HELD in link for link in page.links())
     history = shown(one_submission(site, "made-up-0003"))
     assert "Traceback (most recent call last):" in history and "in `score`" in history
