@@ -331,8 +331,7 @@ def test_whoever_leads_in_every_resample_is_best_for_certain_whatever_noise_all_
 
 def test_borda_counts_places_and_not_distances() -> None:
     others = {"outlier": 0.49, "steady": 0.5, "last": 0.1}
-    one, two, three = board("one", {**others, "outlier": 1.0}), *(board(b, others) for b in "xy")
-    found = standings([one, two, three])
+    found = standings([board("one", {**others, "outlier": 1.0}), *(board(b, others) for b in "xy")])
     outlier, steady = found["outlier"], found["steady"]
     assert outlier.rank and steady.borda_rank
     assert outlier.rank.rank == steady.borda_rank.rank == 1
