@@ -1,4 +1,4 @@
-"""Commits are few within any hour, nobody waits long for one, and a spike needs few of them."""
+"""Commits are few within any hour, and nobody waits long for one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 
@@ -25,8 +24,6 @@ from leaderboard.store.interface import ConflictError, Store, transact
 from tests.hub.server import HubServer
 from tests.leaderboard.refusing import refused
 from tests.leaderboard.store.hub_rig import NAME, PRIVATE, Purse, parts_of, put
-
-_T = TypeVar("_T")
 
 
 class Seconds:
