@@ -58,7 +58,7 @@ class Meddled:
 
 
 def die() -> None:
-    raise PlatformError("crash", "The process died here.")
+    raise PlatformError("store_damaged", "The process died here.")
 
 
 def commits_of(house: House, act: Callable[[], object]) -> int:
@@ -208,7 +208,7 @@ def test_a_crash_while_publishing_is_repaired_later(
     name, store = house.done(private=True), house.store
     private: Any = Meddled(store.private, die, step, after=after)
     public: Any = Meddled(store.public, die, step, after=after)
-    with refused("crash"):
+    with refused("store_damaged"):
         dying = replace(store, public=public, private=private)
         Acts(dying, CARDS, house.clock).publish(name, ADA)
     assert public.met or private.met
@@ -228,7 +228,7 @@ def test_what_is_held_for_nobody_is_removed_and_nothing_else(house: House) -> No
     house.acts.withdraw(other, ADA)
     assert held_results(house) == {held, gone}
     private: Any = Meddled(house.store.private, die, "tidy")
-    with refused("crash"):
+    with refused("store_damaged"):
         dying = replace(house.store, private=private)
         Acts(dying, CARDS, house.clock).withdraw(gone, ADA)
     tidy_all(house.store)

@@ -1,4 +1,4 @@
-"""One browser for all tests that open pages, and each made-up site served once."""
+"""A browser for the tests that open pages, and each made-up site served once."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def sites(serve: Serve) -> Callable[[str], str]:
     return address
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser(chromium: str) -> Iterator[Browser]:
-    """A browser without a window."""
+    """A browser without a window; its event loop would be in the way of later modules' own."""
     expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         found = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])

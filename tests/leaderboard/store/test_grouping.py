@@ -42,7 +42,7 @@ def stop() -> Any:
 
 
 def refuse() -> Changes:
-    raise SubmitterError("no", "Not this one.")
+    raise SubmitterError("not_yours", "Not this one.")
 
 
 class Gate:
@@ -223,7 +223,7 @@ def test_a_transaction_inside_a_change_is_made_by_itself(room: Room) -> None:
 @pytest.mark.parametrize(
     ("change", "error", "code"),
     [
-        (refuse, SubmitterError, "no"),
+        (refuse, SubmitterError, "not_yours"),
         (lambda: {"first/inside": b"1"}, PlatformError, "path_clash"),  # the medium alone knows
         (lambda: {"b": Path("/nowhere/missing")}, FileNotFoundError, ""),
         (lambda: {"../b": b"1"}, PlatformError, "bad_path"),
@@ -259,10 +259,10 @@ def test_a_refusal_over_what_was_never_committed_does_not_count(room: Room) -> N
         return refuse() if room.store.has("taken") else {"taken": b"second"}
 
     def fail() -> None:
-        raise TransientError("hub_down", "The medium failed.")
+        raise TransientError("store_silent", "The medium failed.")
 
     one, other = room.together(lambda: {"taken": b"first"}, only_one, before=fail)
-    with refused("hub_down"):
+    with refused("store_silent"):
         one.result(60)
     other.result(60)
     assert room.store.read("taken") == b"second"
@@ -329,10 +329,10 @@ def test_who_is_gone_or_has_ended_is_not_waited_for(room: Room, how: dict[str, o
 def test_a_medium_that_cannot_say_its_version_fails_each_who_waits() -> None:
     class Down(MemoryRepository):
         def head(self) -> str:
-            raise TransientError("hub_down", "No answer.")
+            raise TransientError("store_silent", "No answer.")
 
     store = Grouping(Down())
-    with refused("hub_down"):
+    with refused("store_silent"):
         transact(store, lambda: {"a": b"1"}, "m")
     assert store._turns.waiting() == ()
 
@@ -371,7 +371,7 @@ def test_whatever_comes_while_the_budget_lets_none_through_is_one_commit() -> No
 def test_nobody_waits_for_the_budget_to_be_told_that_there_is_nothing_to_do() -> None:
     store = Grouping(MemoryRepository(), Budgeted())
     assert transact(store, dict, "nothing") == "0"
-    with refused("no"):
+    with refused("not_yours"):
         transact(store, refuse, "refused")
 
 
@@ -451,12 +451,12 @@ class Trouble:
         if fate < self._often:
             self.under.commit({"foreign": b"x"}, parent=self.under.head(), message="another's")
         elif fate < 2 * self._often:
-            raise TransientError("hub_down", "It failed before it was made.")
+            raise TransientError("store_silent", "It failed before it was made.")
         version = self.under.commit(changes, parent=parent, message=message)
         lines = message.splitlines()
         self.committed.append(lines[2:] if len(lines) > 1 else lines)
         if fate > 1 - self._often:
-            raise TransientError("hub_down", "Its answer was lost.")
+            raise TransientError("store_silent", "Its answer was lost.")
         return version
 
 
