@@ -73,6 +73,11 @@ def test_what_the_same_account_sends_again_is_recognised(rig: Rig, private: bool
     assert (first.recognised, second.recognised) == (False, True)
     assert second.status == first.status
     assert rig.store.public.head() == head
+    rig.worker().run_all()
+    head = rig.store.public.head()
+    ended = State.HELD if private else State.PUBLISHED
+    assert again(rig, private=private).status.state is ended, "it is not run again"
+    assert rig.store.public.head() == head
     assert sent(rig) == sent(rig) != sent(rig, version="2")
 
 
@@ -154,6 +159,14 @@ def test_what_cannot_be_seen_is_taken_out_of_descriptions(rig: Rig) -> None:
     assert submission.description == "good metric"
 
 
+def test_everything_that_is_wrong_with_a_module_is_told_before_it_is_sent(rig: Rig) -> None:
+    path = rig.module({"assay.toml": b'name = "a b"\nentry_point = "nothing:Here"'})
+    problems = rig.desk.examine_metric(path).problems
+    assert [(p.code, p.line) for p in problems] == [("bad_manifest", 1), ("no_entry_point", 2)]
+    with refusing("several_problems"):
+        rig.desk.submit_metric(path, account=ADA)
+
+
 def test_a_version_has_one_content_for_an_account_until_it_is_withdrawn(rig: Rig) -> None:
     first = rig.send(module(more=b"1")).submission.submission_id
     with refusing("version_taken"):
@@ -228,7 +241,10 @@ def test_only_what_was_not_asked_for_is_left_out_where_images_are_missing(rig: R
     assert accepted.status.submission.benchmarks == ("toy",)
     for benchmark in ("toy", "elsewhere"):  # The same version of scores may come for each.
         scores = rig.scores(SCORES)
-        assert not desk.submit_scores(scores, benchmark=benchmark, account=ADA).recognised
+        accepted = desk.submit_scores(
+            scores, benchmark=benchmark, account=ADA, name="clip", version="1"
+        )
+        assert not accepted.recognised
 
 
 @pytest.fixture

@@ -365,6 +365,9 @@ def test_a_receipt_is_compared_with_the_content_and_the_environment() -> None:
     pillow, timm, torch = differences(one, "a" * 64, ours)
     assert "pillow 12.0" in pillow and "timm 1.0" in timm
     assert "torch 2.15.0" in torch and "2.16.0" in torch
+    same = receipt(versions=environment_versions())
+    assert read_receipt(written(same)) == same
+    assert differences(same, "a" * 64, environment_versions()) == ()
     many = receipt(versions={f"p{i:02}": "1" for i in range(40)})
     *_, last = said = differences(many, "a" * 64, {})
     assert len(said) == 13 and "28" in last

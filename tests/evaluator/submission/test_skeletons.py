@@ -29,7 +29,7 @@ from leaderboard.models.ranked_metrics import ranked_metrics
 from leaderboard.publication.snapshot import read_snapshot
 from tests.benchmarks.toy import Toy
 from tests.evaluator.isolation.boxes import png
-from tests.evaluator.rig import Rig
+from tests.evaluator.rig import ADA, Rig
 from tests.evaluator.scorers.tiny_qwen import qwen2_vl
 from tests.evaluator.submission.archives import folder_of
 
@@ -101,7 +101,8 @@ def test_check_door_record_and_boards_say_it_and_no_model_is_judged_by_a_templat
     with validated_source(folder, {"toy": Toy()}) as module:
         assert module.template == template
     rig = Rig(tmp_path)
-    rig.send(files)
+    accepted = rig.desk.submit_metric(rig.module(files), account=ADA)
+    assert accepted.notes == template_notes(template)
     rig.worker().run_all()
     (status,) = Ledger(rig.store).statuses()
     assert status.on_boards and status.submission.template == template

@@ -45,6 +45,7 @@ def told(source: Path) -> tuple[Problem, ...]:
         raise AssertionError
     code = problems[0].code if len(problems) == 1 else "several_problems"
     assert caught.value.code == code
+    assert all(problem.message in caught.value.message for problem in problems)
     return problems
 
 
@@ -120,7 +121,9 @@ def test_weights_must_be_there_and_be_safetensors(module: Module) -> None:
 
 HUB_MODEL = f"openai/clip-vit-base-patch32@{COMMIT}"
 TAKEN: dict[str, dict[str, Any]] = {
-    'description = "Größe, 文, עברית, 👩‍🔬 and lines\\nof text"\nauthors = ["Ō"]': {"authors": ("Ō",)},
+    'description = "Größe, 文, עברית, 👩‍🔬 and lines\\nof text"\nauthors = ["Ō"]': {
+        "authors": ("Ō",), "description": "Größe, 文, עברית, 👩‍🔬 and lines\nof text",
+    },
     "": {"name": "m", "version": "1", "entry_point": "scorer:Scorer", "flops_of_metrics": {}},
     'trained_on = ["toy"]': {"trained_on": ("toy",)},
     "flops_per_pair = 9.9e10": {"flops_of_metrics": {"m": 9.9e10}},
@@ -193,6 +196,7 @@ def test_odd_files_are_no_manifest(tmp_path: Path) -> None:
     refused(manifest(b'name = "\xff"'), "bad_manifest")
     assert "'name'" in refused(manifest(b'version = "1"'), "bad_manifest")
     assert "64 kB" in refused(manifest(b'name = "m"' + b" " * (64 << 10)), "bad_manifest")
+    refused(manifest(b'name = "<b>"'), "bad_manifest", 1)
     for name in ("pair_id", "element_id", "element_score", "score"):
         assert "name a metric" in refused(manifest(f'name = "{name}"'.encode()), "bad_manifest", 1)
     for broken in ('description = "\\ud800"', "links = " + "[" * 20_000, "links = " + "{a=" * 5_000,

@@ -18,6 +18,7 @@ from benchmarks.stored_scores import read_overall
 from leaderboard.publication.results import read_results, with_draws
 from leaderboard.publication.snapshot import Snapshot
 from leaderboard.publication.updating import Update
+from leaderboard.records import RunResult
 from leaderboard.states import State
 from leaderboard.store.interface import Changes
 from tests.benchmarks.toy import Toy
@@ -113,6 +114,15 @@ def test_what_a_run_cost_and_what_it_found_is_published(rig: Rig, toy: Toy) -> N
     assert examples == ([("no_score", "pair", "b")] if toy.card.answers_public else [])
 
 
+def test_results_older_than_findings_are_still_read(rig: Rig) -> None:
+    record = rig.result(rig.ran()).model_dump(mode="json")
+    del record["findings"]
+    for name in ("calls", "images_decoded", "images_encoded", "texts_encoded"):
+        del record["cost"][name]
+    read = RunResult.model_validate(record)
+    assert (read.findings, read.cost and read.cost.calls) == (None, 0)
+
+
 def test_losing_a_race_to_a_newcomer_builds_the_boards_only_once(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,6 +148,7 @@ def test_a_metric_that_raises_fails_with_its_reason_and_the_boards_stay(rig: Rig
     rig.send_scores(SCORES)
     rig.worker().run_next()
     boards = rig.store.public.read("snapshot.parquet")
+    rig.clock.move(minutes=1)
     rig.backend = raising(SCORER_RAISED)
     name = rig.ran()
     status = rig.status(name)

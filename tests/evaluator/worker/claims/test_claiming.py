@@ -337,8 +337,19 @@ def by_turns(n: int) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "jobs"), [("memory", 8), ("folder", 1), ("folder", 4)])
-def test_eight_workers_publish_each_submission_once(tmp_path: Path, kind: str, jobs: int) -> None:
+@pytest.mark.parametrize(
+    ("kind", "jobs", "role"),
+    [
+        ("memory", 8, WorkerRole.BOTH),
+        ("memory", 8, WorkerRole.SCORE),
+        ("folder", 1, WorkerRole.BOTH),
+        ("folder", 4, WorkerRole.BOTH),
+    ],
+)
+def test_eight_workers_publish_each_submission_once(
+    tmp_path: Path, kind: str, jobs: int, role: WorkerRole
+) -> None:
+    """Or hand each over once, for a judge."""
     shared = replace(memory_store(), jobs_per_commit=jobs)
 
     def view() -> Store:
@@ -351,7 +362,11 @@ def test_eight_workers_publish_each_submission_once(tmp_path: Path, kind: str, j
         rig.clock.move(days=300)
     ids = stock(rigs[0].store, by_turns(16))
     with ThreadPoolExecutor(WORKERS) as pool:
-        list(pool.map(lambda n: rigs[n].worker(f"w{n}").run_all(), range(WORKERS), timeout=300))
+        workers = [rig.worker(f"w{n}", role=role) for n, rig in enumerate(rigs)]
+        list(pool.map(Worker.run_all, workers, timeout=300))
+    if role is WorkerRole.SCORE:
+        assert rigs[0].in_state(State.SCORED) == set(ids)
+        rigs[0].worker("j1", role=WorkerRole.JUDGE).run_all()
     assert all_published(rigs[0], ids)
     assert {rigs[0].states(name).count(State.CLAIMED) for name in ids} == {1}
     assert verify(rigs[0].store.public) == ()

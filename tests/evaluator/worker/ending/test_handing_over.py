@@ -6,6 +6,7 @@ import hashlib
 import io
 import random
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -286,6 +287,8 @@ def test_whoever_dies_at_a_commit_of_the_hand_over_is_followed_by_another(
             worker = made(rig)
             worker.heart.beat()
             worker.run_next()
+    if rig.state(name) is State.JUDGING:
+        assert not judge(rig, "j2").run_next(), "the first one may live"
     handed = word not in ("scores of", "scored") or (word, after) == ("scored", True)
     rig.clock.move(minutes=2)
     assert scorer(rig, "s2").run_next() is not handed, "what is handed over is not scored again"
@@ -325,15 +328,17 @@ def test_what_kills_its_judges_is_given_up(rig: Rig, monkeypatch: pytest.MonkeyP
     assert rig.ended(name)[:2] == (State.FAILED, "worker_lost")
 
 
-def test_a_judge_that_is_stopped_leaves_the_scores_to_the_next(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), TransientError("busy", "It is busy.")])
+def test_a_judge_that_is_interrupted_leaves_the_scores_to_the_next(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
-    name = scored(rig)
+    name, failed = scored(rig), isinstance(error, TransientError)
     with monkeypatch.context() as patch:
-        failing_judgement(patch, KeyboardInterrupt())
-        with pytest.raises(KeyboardInterrupt):
+        failing_judgement(patch, error)
+        with nullcontext() if failed else pytest.raises(KeyboardInterrupt):
             judge(rig).run_next()
-    assert (rig.status(name).to_judge, rig.status(name).attempts) == (True, 0)
+    assert (rig.status(name).to_judge, rig.status(name).attempts) == (True, int(failed))
+    rig.clock.move(minutes=2 * failed)
     assert judge(rig, "j2").run_next()
     assert rig.states(name).count(State.CLAIMED) == 1, "it was scored once"
     assert rig.state(name) is State.PUBLISHED

@@ -44,6 +44,7 @@ from tests.evaluator.rig import (
     Killed,
     Rig,
     named,
+    on_commit,
     raising,
     wait_for,
 )
@@ -280,6 +281,22 @@ def test_an_end_that_was_not_recorded_survives_a_restart(rig: Rig, outage: Outag
     assert rig.ended(name) == (State.FAILED, "incident", "platform")
     assert (rig.status(name).by, rig.backend.asked) == ("w2", [])
     assert not list((rig.folder / "scratch" / "owed").iterdir())
+
+
+def test_a_commit_whose_answer_is_lost_is_not_made_again(rig: Rig) -> None:
+    (name,) = stock(rig.store, ["hub:ada"])
+    lost: list[str] = []
+
+    def losing(_: Changes, message: str) -> None:
+        if message not in lost:
+            lost.append(message)
+            raise TransientError("no_answer", "The answer was lost.")
+
+    on_commit(rig.store.public, after=losing)
+    until_quiet(rig, rig.worker())
+    assert len(lost) == 2, "the claim's and the publication's"
+    assert published_once(rig.store, name)
+    assert len(rig.backend.asked) == ASKED
 
 
 def test_a_defect_at_sending_is_borne_ten_times_with_its_reason_and_nothing_is_scored_twice(

@@ -207,7 +207,7 @@ def test_without_a_metric_a_model_is_published_unscored_until_it_is_withdrawn(
     rig: ModelRig,
 ) -> None:
     """A metric that was withdrawn scores no further model."""
-    rig.acts.withdraw(rig.sent(), ADA)
+    rig.acts.withdraw(rig.ran(), ADA)
     name = rig.received("painter", drawn(10))
     rig.worker().run_all()
     assert rig.state(name) is State.PUBLISHED
@@ -236,7 +236,7 @@ def test_a_metric_that_came_later_scores_what_is_there_and_nothing_twice(
     assert painter in rig.entries()
     new = rig.received("sketcher", drawn(40), account=BOB)
     worker.run_next()
-    assert (rig.state(new), rig.state(painter)) != (State.QUEUED, State.PUBLISHED)
+    assert rig.state(new) is not State.QUEUED
     assert rig.state(painter) is State.QUEUED
     worker.run_all()
     after = rig.given(painter)
