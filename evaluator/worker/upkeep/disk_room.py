@@ -22,8 +22,12 @@ class DiskWatch(Protocol):
         """
 
 
-def is_full(error: BaseException) -> bool:
-    """Whether an error says that a disk of this machine can take no more."""
-    if isinstance(error, TransientError):
-        return error.code in _CODES
-    return isinstance(error, OSError) and error.errno in _FULL
+def is_full(error: BaseException | None) -> bool:
+    """Whether an error, or what it was raised from, says that a disk can take no more."""
+    while error is not None:
+        if isinstance(error, TransientError) and error.code in _CODES:
+            return True
+        if isinstance(error, OSError) and error.errno in _FULL:
+            return True
+        error = error.__cause__
+    return False

@@ -151,13 +151,15 @@ def test_work_goes_on_while_the_store_is_away_and_its_results_wait(
     assert State.FAILED not in rig.states(first)
 
 
-def does_not_come(rig: Rig, archive: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def does_not_come(
+    rig: Rig, archive: str, monkeypatch: pytest.MonkeyPatch, cause: OSError | None = None
+) -> None:
     """One upload cannot be had, while the store answers."""
     fetch = rig.store.private.fetch
 
     def fails(path: str, target: Path) -> None:
         if path == archive:
-            raise TransientError("hub_down", f"{path} does not come.")
+            raise TransientError("hub_down", f"{path} does not come.") from cause
         fetch(path, target)
 
     monkeypatch.setattr(rig.store.private, "fetch", fails)
@@ -181,6 +183,23 @@ def test_one_upload_that_cannot_be_had_rests_with_its_reason_while_others_go(
     rig.clock.move(minutes=1)
     worker.run_all()
     assert published_once(rig.store, away.submission_id)
+
+
+def test_an_upload_that_does_not_fit_on_the_workers_disk_waits_for_room_and_loses_no_attempt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig = Rig(tmp_path)
+    sent = rig.send_scores(SCORES).submission
+    does_not_come(rig, sent.archive, monkeypatch, OSError(errno.ENOSPC, "No space left on device"))
+    worker = rig.worker()
+    for _ in range(3):
+        with pytest.raises(TransientError):
+            worker.run_next()
+        rig.clock.move(minutes=1)
+    monkeypatch.undo()
+    worker.run_all()
+    assert published_once(rig.store, sent.submission_id)
+    assert rig.states(sent.submission_id).count(State.CLAIMED) == 1
 
 
 def test_an_upload_that_never_comes_ends_its_submission_by_our_fault(
