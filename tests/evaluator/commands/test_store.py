@@ -166,6 +166,10 @@ def test_a_store_is_copied_to_the_hub_and_back_also_by_its_backup(
     assert checked.code == 0 and "whole; 3 files" in checked.out
     assert store("restore", "b.tar", "put-back").code == 0
     assert kept(tmp_path / "put-back") == everything
+    for words in (("create", "hub:lab/again"), ("restore", "b.tar", "hub:lab/again")):
+        assert store(*words).code == 0
+    assert store("copy", "hub:lab/again", "from-the-hub").code == 0
+    assert kept(tmp_path / "from-the-hub") == everything
     refused(store("backup", "source", "b.tar"), "[file_exists]")
     damaged = (tmp_path / "b.tar").read_bytes().replace(b"zip", b"ZIP", 1)
     (tmp_path / "damaged.tar").write_bytes(damaged)
