@@ -19,8 +19,9 @@ GRACE_S = 20.0
 """How long a process may take to end when it is asked; then it is killed."""
 PATIENCE_S = 240.0
 """How long a server may take to give its first answer, on a machine that has other work."""
-_PORTS = range(10_000, 32_000)
-"""Below those that the kernel hands out itself: nobody is given one by chance meanwhile."""
+_PORTS = range(20_000, 32_000)
+"""Above the ports of Ray's workers, 10002 to 19999, and below those that the kernel hands out itself:
+nobody is given one by chance meanwhile."""
 _NEXT_PORT = itertools.cycle(random.SystemRandom().sample(_PORTS, len(_PORTS)))
 
 
