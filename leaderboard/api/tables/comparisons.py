@@ -95,7 +95,7 @@ def index(source: Source, asked: Asked) -> Table:
     query = IndexQuery.from_params(asked.params)
     view = source.reader.view().group(simulated=query.simulated)
     with source.turn():
-        base, _ = source.prepared.of(view)
+        base = source.prepared.of(view)
         choice = resolve_index(query, base.boards, base.left_out)
         refuse(choice.remarks)
         about = _about_index(view, choice.weights, base.left_out)

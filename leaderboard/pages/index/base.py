@@ -37,7 +37,7 @@ class Ranked:
     standing: Standing
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class IndexBase:
     """Everything the page needs but weights and order.
 

@@ -9,7 +9,7 @@ import gradio as gr
 
 from benchmarks.schema import Card
 from leaderboard.pages.index.base import IndexBase
-from leaderboard.pages.index.marks import Strips
+from leaderboard.pages.index.marks import Strips, strips_of
 from leaderboard.pages.index.query import (
     BY_INDEX,
     HEAVIEST,
@@ -68,7 +68,8 @@ def _build(context: Context) -> None:
     made = html()
 
     def of_group(query: IndexQuery) -> tuple[IndexBase, Strips]:
-        return prepared.of(context.reader.view().group(simulated=query.simulated))
+        base = prepared.of(context.reader.view().group(simulated=query.simulated))
+        return base, strips_of(base)
 
     def everything(query: IndexQuery) -> tuple[Any, ...]:
         base, strips = of_group(query)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from leaderboard.pages.index.base import IndexBase
@@ -68,6 +69,12 @@ class Strips:
             f'<path class="as-ceiling" d="M0 {self.one:g}H{width}"/>{slots}'
             f'<path class="as-zero" d="M0 {self.zero:g}H{width}"/></svg>'
         )
+
+
+@lru_cache(maxsize=2)
+def strips_of(base: IndexBase) -> Strips:
+    """The bars of an index; those of real and of simulated boards are kept."""
+    return Strips.of(base)
 
 
 class _Height(NamedTuple):

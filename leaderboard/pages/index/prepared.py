@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 
 from leaderboard.pages.index.base import IndexBase, index_base
-from leaderboard.pages.index.marks import Strips
 from leaderboard.pages.reading import View
 
 _KEPT = 2
@@ -17,15 +16,14 @@ class Prepared:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._made: list[tuple[View, IndexBase, Strips]] = []
+        self._made: list[tuple[View, IndexBase]] = []
 
-    def of(self, view: View) -> tuple[IndexBase, Strips]:
-        """Benchmarks with their resamples, and the bars of all metrics; made at the first use."""
+    def of(self, view: View) -> IndexBase:
+        """Benchmarks with their resamples; made at the first use."""
         # Made inside the lock: whoever comes meanwhile would only do the same work.
         with self._lock:
             found = next((one for one in self._made if one[0] is view), None)
             if found is None:
-                base = index_base(view)
-                found = view, base, Strips.of(base)
+                found = view, index_base(view)
             self._made = [found, *(one for one in self._made if one is not found)][:_KEPT]
-            return found[1:]
+            return found[1]

@@ -152,7 +152,7 @@ def _build(context: Context) -> None:
         )
 
     def weighed() -> str:
-        base, _ = prepared.of(context.reader.view().group())
+        base = prepared.of(context.reader.view().group())
         return index_first(base)
 
     outputs = [top, index, below]

@@ -229,7 +229,7 @@ def test_of_four_metrics_each_two_are_compared(api: Asking) -> None:
 def test_the_index_is_the_one_of_the_page_under_the_same_weights(query: str) -> None:
     api = asking(index_fixture.fill(memory_store()), index_fixture.cards())
     view = api.source.reader.view()
-    base, _ = api.source.prepared.of(view)
+    base = api.source.prepared.of(view)
     first, second = list(base.boards)[:2]
     query = query.replace("rated", first).replace("scaled", second)
     params = dict(part.split("=") for part in query.split("&") if part)

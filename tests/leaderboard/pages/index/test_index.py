@@ -331,9 +331,9 @@ def test_the_controls_give_the_choice_they_show_and_an_emptied_field_is_zero(
 
 def test_what_no_weight_changes_is_made_once_per_view(view: View) -> None:
     prepared = Prepared()
-    assert prepared.of(view)[0] is prepared.of(view)[0]
+    assert prepared.of(view) is prepared.of(view)
     other = View(view.entries, view.boards, view.orders)
-    assert prepared.of(other)[0] is not prepared.of(view)[0]
+    assert prepared.of(other) is not prepared.of(view)
 
 
 # The download.
