@@ -42,8 +42,8 @@ from leaderboard.desk import Gate
 from leaderboard.governance.signing_in import SignIn, read_sign_in
 from leaderboard.models.pictures import ModelPictures
 from leaderboard.models.reading import ModelReader
-from leaderboard.pages.reading import Reader
 from leaderboard.pages.site import create_app, launch_options
+from leaderboard.publication.reader import Reader
 from leaderboard.service.address import listens_at
 from leaderboard.service.health_routes import routes as health_routes
 from leaderboard.service.live_routes import routes as live_routes

@@ -23,19 +23,14 @@ from benchmarks_perf.made_up_store import NOW, Size, cards_of_size, fill, plan_o
 from benchmarks_perf.measuring import Figure, interleaved, seconds
 from leaderboard.models.board import model_board
 from leaderboard.models.board_types import BoardQuery as ModelQuery
-from leaderboard.models.entries import PATH, ModelEntry, ModelTrack, track_bytes
-from leaderboard.models.model_card import ImagesSeen
 from leaderboard.models.reading import ModelReader
 from leaderboard.models.scores import scores_path
-from leaderboard.pages.boards.arrangement import Arrangement
-from leaderboard.pages.boards.columns import every_key
-from leaderboard.pages.boards.filters import Filters
-from leaderboard.pages.boards.query import BoardQuery, resolve
 from leaderboard.pages.boards.view import board_body
-from leaderboard.pages.reading import View, view_of
 from leaderboard.publication.boards import Board, Snapshot
 from leaderboard.publication.entries import Entry
+from leaderboard.publication.model_entries import PATH, ModelEntry, ModelTrack, track_bytes
 from leaderboard.publication.publisher import Publisher
+from leaderboard.publication.reader import View, view_of
 from leaderboard.publication.snapshot import (
     build_snapshot,
     parse_snapshot,
@@ -45,10 +40,11 @@ from leaderboard.publication.snapshot import (
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.index import Comparison, Headlines
 from leaderboard.ranking.orders import Orders
-from leaderboard.records import JudgeRun, Kind
+from leaderboard.records import ImagesSeen, JudgeRun, Kind
 from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import transact
 from leaderboard.store.memory import memory_store
+from leaderboard.views.boards import Arrangement, BoardQuery, Filters, every_key, resolve
 
 N_MODELS, N_SKILLS = 50, 12
 JUDGES = ("vqa/vqa", "clip/clip", "dsg/dsg")

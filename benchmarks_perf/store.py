@@ -31,8 +31,8 @@ from leaderboard.ledger.batch import Batch
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.queue_file import QUEUE
 from leaderboard.ledger.submission_files import submission_file
-from leaderboard.pages.reading import Reader
 from leaderboard.publication.publisher import Publisher
+from leaderboard.publication.reader import Reader
 from leaderboard.publication.snapshot_file import PATH
 from leaderboard.records import Status
 from leaderboard.store.folder import folder_store

@@ -13,12 +13,12 @@ from evaluator.isolation.gate import isolation_gate
 from evaluator.submission.archives.archive import content_hash
 from evaluator.submission.manifest import parse_manifest
 from evaluator.submission.receiving.desk import SubmissionDesk
-from leaderboard.governance.accounts import ASSAY
-from leaderboard.governance.policy import read_policy
+from leaderboard.accounts import ASSAY
 from leaderboard.ledger.ledger import Ledger
+from leaderboard.ledger.policy import read_policy
 from leaderboard.publication.publisher import cards_of
+from leaderboard.publication.requeue import Reevaluation, requeue
 from leaderboard.records import Status
-from leaderboard.reevaluation.requeue import Reevaluation, requeue
 from leaderboard.store.interface import Store
 
 MANIFEST = "assay.toml"

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from leaderboard.governance.accounts import Account
-from leaderboard.models.model_card import ImagesSeen
-from leaderboard.records import Status
+from leaderboard.accounts import Account
+from leaderboard.records import ImagesSeen, Status
 
 UNNAMED = "content that somebody else sent earlier"
 """Stands in `Submission.same_content_as` for private submissions, which are named to nobody."""

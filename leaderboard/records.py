@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from benchmarks.rows import Row
-from leaderboard.models.model_card import ImagesSeen, ModelCard
 from leaderboard.states import FINISHED, IN_WORK, TO_JUDGE, State
 from leaderboard.trust import TrustReport
 
@@ -17,8 +16,6 @@ RETRY_AFTER = timedelta(seconds=15)
 """Rest after a first fault of the world; twice as long after each further one."""
 LONGEST_REST = timedelta(minutes=30)
 """What may be tried ten times thus outlives an outage of an hour."""
-
-
 Flops = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -75,7 +72,7 @@ class Submission(_Record):
     lower_is_better: tuple[str, ...] = ()
     trained_on: tuple[str, ...] = ()
     account: str = ""
-    """Key of the account that sent it (`leaderboard.governance.accounts`) and owns it; empty in records older
+    """Key of the account that sent it (`leaderboard.accounts`) and owns it; empty in records older
     than accounts, which only operators may change."""
     private: bool = False
     """Whether it stays with its author until they publish it. The public record of a private
@@ -333,3 +330,62 @@ class RunResult(_Record):
             plan=first.get("plan") or "",
             versions=first.get("versions") or "",
         )
+
+
+Selection = Literal["first", "best_of"]
+"""How the image of a prompt and seed came about: the first one drawn, or the best of several."""
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ModelCard(_Frozen):
+    """How the images were made, as the model's developer declares it; None and empty: not said."""
+
+    model: str = ""
+    """Hub id of the model."""
+    revision: str = ""
+    """Its commit."""
+    parameters: int | None = Field(default=None, ge=1)
+    """Number of weights."""
+    steps: int | None = Field(default=None, ge=1)
+    """Denoising steps."""
+    guidance: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """Guidance scale."""
+    drawn_on: str = Field(default="", pattern=r"^(\d{4}-\d{2}-\d{2})?$")
+    """Date, as YYYY-MM-DD: a service behind an address changes under one name."""
+    selection: Selection = "first"
+    best_of: int | None = Field(default=None, ge=2)
+    """Of how many images the best was taken, where `selection` is `best_of`."""
+    selected_by: str = Field(default="", max_length=200)
+    """What took the best: a person, or the metric by its name."""
+
+
+class SharedImages(_Frozen):
+    """Images that are, to the eye, those of another submission: a flag, not a verdict."""
+
+    submission_id: str
+    n_images: int = Field(ge=1)
+    examples: tuple[tuple[str, int], ...] = ()
+    """Prompt id and seed of a few, here."""
+
+
+class ImagesSeen(_Frozen):
+    """What the images of a submission are.
+
+    Counts are of (prompt, seed) combinations of its prompt set.
+    """
+
+    prompt_set: str
+    revision: str
+    """Of the prompt set."""
+    seeds: tuple[int, ...]
+    wanted: int
+    present: int
+    withheld: dict[str, int] = Field(default_factory=dict)
+    """Reason to the number of images its maker withheld, e.g. `nsfw`."""
+    n_bytes: int = 0
+    sizes: dict[str, int] = Field(default_factory=dict)
+    """`512x512` to the number of images of that size."""
+    shared: tuple[SharedImages, ...] = ()

@@ -19,7 +19,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from leaderboard.pages.shown.markup import clean
+from leaderboard.text import clean
 
 Value = str | float | int | bool | None
 ABOUT = b"assay"

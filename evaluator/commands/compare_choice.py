@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from benchmarks.errors import SubmitterError
 from benchmarks.schema import Card, Selector
 from evaluator.commands.compare_files import SliceKey
-from leaderboard.pages.shown.measures import in_order, nearest, token
+from leaderboard.publication.measure_names import in_order, nearest, token
 from leaderboard.ranking.slices import Slice, mean_over_skills
 
 

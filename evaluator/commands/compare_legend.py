@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.comparison import Compared, plural, units_of
 from benchmarks.schema import Card
-from leaderboard.pages.shown.measures import info
+from leaderboard.publication.measure_names import info
 
 
 def about_table(rows: Sequence[Compared], card: Card) -> str:

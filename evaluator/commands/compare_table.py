@@ -28,7 +28,7 @@ from benchmarks.schema import Card
 from evaluator.commands.compare_layout import fits, plain_table, table_or_lines
 from evaluator.commands.compare_legend import about_table, legend
 from evaluator.commands.compare_permuted import Permuted, column_words, permuted_words
-from leaderboard.pages.shown.measures import skill_title
+from leaderboard.publication.measure_names import skill_title
 
 _DASH = "–"
 

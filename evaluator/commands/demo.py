@@ -32,11 +32,11 @@ from evaluator.demo.simulated_models import DESCRIPTIONS, write_generations
 from evaluator.isolation.gate import isolation_gate
 from evaluator.reevaluating import reevaluate_at_start
 from evaluator.submission.receiving.desk import SubmissionDesk
-from leaderboard.governance.accounts import ASSAY
+from leaderboard.accounts import ASSAY
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.models.grid import images_to_score
-from leaderboard.pages.shown.recommending import leading_cells, nobody_leads
 from leaderboard.publication.publisher import Publisher, cards_of
+from leaderboard.publication.recommending import leading_cells, nobody_leads
 from leaderboard.publication.snapshot import Board, Snapshot, read_snapshot
 from leaderboard.records import Kind
 from leaderboard.service.address import listens_at

@@ -15,13 +15,13 @@ from evaluator.commands.visible import visible_events, visible_status
 from leaderboard.governance.own import Own
 from leaderboard.governance.rights import owns
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.outlook import Outlook, measured_s, outlooks, worker_of
 from leaderboard.publication.snapshot import read_snapshot
 from leaderboard.records import Event, Status
 from leaderboard.states import WAITING
 from leaderboard.store.interface import Store
 from leaderboard.store.live.interface import Pulse
 from leaderboard.store.live.text import new_lines, readable_text
+from leaderboard.views.queue import Outlook, measured_s, outlooks, worker_of
 
 POLL_S = 1.0
 OUTAGE_S = 300.0

@@ -17,9 +17,9 @@ from evaluator.commands.common import DEFAULT_STORE, DataOption, JsonOption, Sto
 from evaluator.commands.person import this_person
 
 if TYPE_CHECKING:
+    from leaderboard.ledger.judge_pins import Pin
     from leaderboard.models.board_types import Evidence, Judge
     from leaderboard.models.judges import Judging
-    from leaderboard.models.pins import Pin
     from leaderboard.models.reading import ModelReader
 
 PromptSetName = Annotated[str, typer.Argument(help="Prompt set.", metavar="SET")]
@@ -90,7 +90,7 @@ def pin(
     Example: python -m evaluator pin my-metric distrust --skill text --reason "trained on it"
     """
     from benchmarks.prompt_sets.registry import load_prompt_sets  # noqa: PLC0415
-    from leaderboard.models import pins_acts  # noqa: PLC0415
+    from leaderboard.governance import judge_pins as pins_acts  # noqa: PLC0415
 
     if verdict not in ("trust", "distrust"):
         raise SubmitterError(
@@ -113,7 +113,7 @@ def unpin(
 
     Example: python -m evaluator unpin my-metric --skill text --reason "a mistake"
     """
-    from leaderboard.models import pins_acts  # noqa: PLC0415
+    from leaderboard.governance import judge_pins as pins_acts  # noqa: PLC0415
 
     about = _about(metric, prompt_set, skill, verdict="trust", reason="-")
     pins_acts.unpin(store.existing(), about, this_person(operator=True), reason)
@@ -123,7 +123,7 @@ def unpin(
 def _about(metric: str, prompt_set: str, skill: str, *, verdict: str, reason: str) -> Pin:
     from pydantic import ValidationError  # noqa: PLC0415
 
-    from leaderboard.models.pins import Pin  # noqa: PLC0415
+    from leaderboard.ledger.judge_pins import Pin  # noqa: PLC0415
 
     try:
         return Pin.model_validate(
@@ -171,11 +171,11 @@ def _judging(prompt_set: str, store: StoreOption, data: Path | None) -> tuple[Ju
         load_prompt_sets,
     )
     from benchmarks.registry import load_registry  # noqa: PLC0415
+    from leaderboard.ledger.judge_pins import read_pins  # noqa: PLC0415
     from leaderboard.models.board_memory import BoardMemory  # noqa: PLC0415
     from leaderboard.models.judges import Judging  # noqa: PLC0415
-    from leaderboard.models.pins import read_pins  # noqa: PLC0415
     from leaderboard.models.reading import ModelReader  # noqa: PLC0415
-    from leaderboard.pages.reading import Reader  # noqa: PLC0415
+    from leaderboard.publication.reader import Reader  # noqa: PLC0415
 
     known = load_prompt_sets()
     card = find_prompt_set(known, prompt_set).card
@@ -195,7 +195,7 @@ def _able(judging: Judging) -> list[str]:
 
 
 def _skills(judging: Judging, wanted: str) -> list[str | None]:
-    from leaderboard.models.pins import OVERALL  # noqa: PLC0415
+    from leaderboard.ledger.judge_pins import OVERALL  # noqa: PLC0415
 
     known = judging.card.skills
     if not wanted:

@@ -13,9 +13,9 @@ from benchmarks.registry import load_registry
 from evaluator.commands.common import DEFAULT_STORE, JsonOption, StoreOption, console
 from evaluator.commands.person import this_person
 from leaderboard.governance.acts import Acts
-from leaderboard.governance.policy import read_policy
 from leaderboard.governance.quota import standings
 from leaderboard.ledger.ledger import Ledger
+from leaderboard.ledger.policy import read_policy
 from leaderboard.records import Status
 from leaderboard.store.interface import Store
 

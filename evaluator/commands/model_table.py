@@ -12,7 +12,7 @@ from benchmarks.schema import Card
 from leaderboard.models.board import model_board
 from leaderboard.models.board_types import BoardQuery, SkillBoard, Standing
 from leaderboard.models.reading import ModelReader
-from leaderboard.pages.reading import Reader
+from leaderboard.publication.reader import Reader
 from leaderboard.store.interface import Store
 
 

@@ -17,8 +17,8 @@ from benchmarks.errors import SubmitterError
 from evaluator.commands.common import DEFAULT_STORE, JsonOption, StoreOption, console
 from evaluator.commands.mine import Submission, acts_on, say
 from evaluator.commands.person import this_person
-from leaderboard.governance.policy import Allowance, Policy, read_policy
 from leaderboard.ledger.chronicle import read_lines, verify
+from leaderboard.ledger.policy import Allowance, Policy, read_policy
 from leaderboard.records import Kind
 
 Reason = Annotated[str, typer.Option(help="Why; everybody can read it.")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 
-from leaderboard.governance.accounts import Account, Origin
+from leaderboard.accounts import Account, Origin
 from leaderboard.governance.signing_in import local_name
 
 

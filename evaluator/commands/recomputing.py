@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from benchmarks.rows import Row
 from benchmarks.schema import Benchmark
 from benchmarks.scores import parse_scores
+from leaderboard.ledger.editions import Edition
 from leaderboard.ledger.held import results_folder
 from leaderboard.records import Kind, RunResult, Status, Submission
-from leaderboard.reevaluation.editions import Edition
 from leaderboard.store.interface import NotFoundError, Store
 
 TOLERANCE = 1e-9

@@ -15,11 +15,9 @@ from evaluator.commands.common import DEFAULT_STORE, JsonOption, StoreOption, co
 from evaluator.commands.person import this_person
 from leaderboard.governance.reasons import checked_reason
 from leaderboard.governance.rights import require_operator
+from leaderboard.publication.changes import Compared, Moved, Standing, compared
 from leaderboard.publication.publisher import cards_of
-from leaderboard.reevaluation.comparing import Compared, compared
-from leaderboard.reevaluation.moved import Moved, Standing
-from leaderboard.reevaluation.outdated import Outdated
-from leaderboard.reevaluation.requeue import Wanted, plan, requeue
+from leaderboard.publication.requeue import Outdated, Wanted, plan, requeue
 
 Reason = Annotated[str, typer.Option(help="Why; everybody can read it.")]
 BenchmarkOption = Annotated[str, typer.Option(help="What is outdated on this benchmark.")]

@@ -25,9 +25,9 @@ from evaluator.commands.recomputing import Recomputed, recomputed
 from evaluator.commands.report_words import about_run, standing_lines
 from evaluator.commands.shown import status_table
 from evaluator.commands.visible import visible_old_results, visible_results, visible_status
+from leaderboard.ledger.editions import is_current
 from leaderboard.publication.snapshot import read_snapshot
 from leaderboard.records import RunResult, Status
-from leaderboard.reevaluation.editions import is_current
 from leaderboard.store.interface import Store
 
 

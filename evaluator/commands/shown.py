@@ -13,11 +13,11 @@ from rich.table import Table
 from rich.text import Text
 
 from leaderboard.folding import attempts_of
-from leaderboard.outlook import MOST_ATTEMPTS, Outlook, worker_of
 from leaderboard.records import Event, Status
 from leaderboard.states import IN_WORK, WAITING, State
 from leaderboard.store.live.interface import Pulse
 from leaderboard.store.live.text import readable_text
+from leaderboard.views.queue import MOST_ATTEMPTS, Outlook, worker_of
 
 _STYLES = {
     State.PUBLISHED: "green",

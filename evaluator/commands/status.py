@@ -24,10 +24,10 @@ from evaluator.commands.shown import earlier_attempts, plain, progress_line, sta
 from evaluator.commands.visible import visible_events, visible_status
 from leaderboard.governance.own import Own
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.outlook import Outlook
 from leaderboard.records import Status
 from leaderboard.states import State
 from leaderboard.store.interface import Store
+from leaderboard.views.queue import Outlook
 
 FollowOption = Annotated[
     bool, typer.Option("--follow", help="Go on until the submission is finished.")

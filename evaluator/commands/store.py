@@ -240,9 +240,9 @@ def page(
 
     Example: python -m evaluator store page .assay/store --to index.html
     """
-    from leaderboard.pages.index.base import index_base  # noqa: PLC0415 (starts light)
     from leaderboard.pages.overview.still import still_page  # noqa: PLC0415
-    from leaderboard.pages.reading import view_of  # noqa: PLC0415
+    from leaderboard.publication.index import index_base  # noqa: PLC0415
+    from leaderboard.publication.reader import view_of  # noqa: PLC0415
     from leaderboard.publication.snapshot import read_snapshot  # noqa: PLC0415
     from leaderboard.ranking.orders import Orders  # noqa: PLC0415
 

@@ -38,8 +38,8 @@ from evaluator.submission.archives.limits import ArchiveLimits
 from evaluator.submission.generations.opening import says_generations
 from evaluator.submission.receipts import MAX_BYTES
 from evaluator.submission.receiving.desk import SubmissionDesk
+from leaderboard.accounts import Account
 from leaderboard.desk import Accepted, SaidOfImages
-from leaderboard.governance.accounts import Account
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Kind, Status, Submission
 from leaderboard.states import State

@@ -9,9 +9,9 @@ from benchmarks.errors import SubmitterError
 from evaluator.commands.person import this_person
 from leaderboard.governance.rights import owns
 from leaderboard.ledger.ledger import Ledger
+from leaderboard.publication.archive import old_results, old_tags
 from leaderboard.publication.results import read_results
 from leaderboard.records import Event, RunResult, Status
-from leaderboard.reevaluation.archive import old_results, old_tags
 from leaderboard.store.interface import Store
 
 

@@ -15,7 +15,7 @@ from benchmarks.prompt_sets.prompt_set import MAX_SEED
 from evaluator.generation.rows import TABLE
 from evaluator.generation.settings import Settings
 from evaluator.manifest import NamedManifest, Text, read_manifest
-from leaderboard.models.model_card import ModelCard, Selection
+from leaderboard.records import ModelCard, Selection
 
 Seed = Annotated[int, Field(ge=0, le=MAX_SEED)]
 

@@ -9,9 +9,9 @@ from datetime import datetime
 
 from benchmarks.errors import TransientError
 from evaluator.launching.outcomes import events_of_failure
-from leaderboard.governance.versions import Further, superseding
 from leaderboard.ledger.batch import Batch
 from leaderboard.ledger.ledger import Ledger
+from leaderboard.ledger.versions import Further, superseding
 from leaderboard.records import Event, Status
 from leaderboard.states import State
 

@@ -17,14 +17,14 @@ from benchmarks.errors import TransientError
 from benchmarks.schema import Card
 from leaderboard.api.problems import BusyError
 from leaderboard.models.reading import ModelReader
-from leaderboard.pages.index.prepared import Prepared
-from leaderboard.pages.items.reading import ItemReader
-from leaderboard.pages.ledger.reading import ChronicleReader, Known
-from leaderboard.pages.moved.reading import EarlierBoards
-from leaderboard.pages.reading import Reader
-from leaderboard.pages.skills.found import Prepared as PreparedSkills
+from leaderboard.publication.earlier_boards import EarlierBoards
+from leaderboard.publication.index import Prepared
+from leaderboard.publication.item_scores import ItemReader
+from leaderboard.publication.reader import Reader
 from leaderboard.service.still_copy import StillCopy
 from leaderboard.store.interface import Store
+from leaderboard.views.audit_log import ChronicleReader, Known
+from leaderboard.views.skill_choice import Prepared as PreparedSkills
 
 _Answer = TypeVar("_Answer")
 AT_ONCE = 2

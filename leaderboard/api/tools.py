@@ -14,12 +14,12 @@ from leaderboard.api.operations import Asked
 from leaderboard.api.source import Source
 from leaderboard.api.tables import boards, catalogue, comparisons, models
 from leaderboard.api.tables.heat import heat_table
-from leaderboard.pages.index.query import SIMULATED
-from leaderboard.pages.reading import View
-from leaderboard.pages.shown.markup import clean
-from leaderboard.pages.shown.measures import skill_title
-from leaderboard.pages.shown.recommending import leading_cells, nobody
+from leaderboard.publication.measure_names import skill_title
+from leaderboard.publication.reader import View
+from leaderboard.publication.recommending import leading_cells, nobody
 from leaderboard.tables import Table
+from leaderboard.text import clean
+from leaderboard.views.index import SIMULATED
 
 MOST_ROWS = 100
 _LONGEST_WORDS = 100

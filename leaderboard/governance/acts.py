@@ -11,19 +11,19 @@ from datetime import datetime
 
 from benchmarks.errors import SubmitterError
 from benchmarks.schema import Card
-from leaderboard.governance.accounts import ASSAY, Account, is_key
-from leaderboard.governance.bans import Ban, bans_file, read_bans
-from leaderboard.governance.policy import PATH as POLICY_PATH
-from leaderboard.governance.policy import Policy
+from leaderboard.accounts import ASSAY, Account, is_key
 from leaderboard.governance.reasons import checked_reason
 from leaderboard.governance.rights import Action, Role, require, require_operator, roles
-from leaderboard.governance.versions import Further, restoring, superseding
+from leaderboard.ledger.bans import Ban, bans_file, read_bans
 from leaderboard.ledger.batch import Batch, nothing_further
 from leaderboard.ledger.chronicle import BAN, POLICY, UNBAN
 from leaderboard.ledger.chronicle_writing import Deed
 from leaderboard.ledger.ledger import Ledger
+from leaderboard.ledger.policy import PATH as POLICY_PATH
+from leaderboard.ledger.policy import Policy
 from leaderboard.ledger.redaction import BANNED
 from leaderboard.ledger.tidying import tidy
+from leaderboard.ledger.versions import Further, restoring, superseding
 from leaderboard.publication.of_private import Publication, publication
 from leaderboard.publication.publisher import Publisher
 from leaderboard.records import Event, Status

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.errors import SubmitterError
-from leaderboard.governance.accounts import Account
+from leaderboard.accounts import Account
 from leaderboard.governance.rights import roles
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.publication.results import read_results

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict
 
-from leaderboard.governance.policy import Policy
+from leaderboard.ledger.policy import Policy
 from leaderboard.records import Kind, Status
 
 

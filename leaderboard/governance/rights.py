@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from benchmarks.errors import SubmitterError
-from leaderboard.governance.accounts import Account
+from leaderboard.accounts import Account
 from leaderboard.records import Status
 from leaderboard.states import LEGEND, State
 

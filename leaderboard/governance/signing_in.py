@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from pydantic import ValidationError
 
 from benchmarks.errors import PlatformError, SubmitterError
-from leaderboard.governance.accounts import Account, Origin, is_key
+from leaderboard.accounts import Account, Origin, is_key
 
 SCOPES = frozenset({"openid", "profile"})
 """All that is asked of the Hub: who it is. No e-mail address, no repository, no inference."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from leaderboard.governance.versions import Further
 from leaderboard.ledger.chronicle_writing import Deed
+from leaderboard.ledger.versions import Further
 from leaderboard.records import Event, Status, Submission
 from leaderboard.store.interface import Changes
 

@@ -14,10 +14,9 @@ from typing import Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 
-from leaderboard.governance import bans, policy
-from leaderboard.models import pins
+from leaderboard.ledger import bans, history, policy
+from leaderboard.ledger import judge_pins as pins
 from leaderboard.records import Event
-from leaderboard.reevaluation import history
 from leaderboard.states import State
 from leaderboard.store.interface import NotFoundError, Repository
 

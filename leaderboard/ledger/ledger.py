@@ -13,13 +13,13 @@ from pathlib import Path
 
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
 from leaderboard.folding import fold
-from leaderboard.governance.versions import Further
 from leaderboard.ledger.batch import Batch, no_files, nothing_further
 from leaderboard.ledger.drafting import Drafting
 from leaderboard.ledger.held import HeldRecords
 from leaderboard.ledger.queue_file import Queue, read_queue
 from leaderboard.ledger.redaction import PRIVATE_ID, public_record, whole_events
 from leaderboard.ledger.submission_files import events_path, readable, submission_file
+from leaderboard.ledger.versions import Further
 from leaderboard.records import Event, Status, Submission
 from leaderboard.store.interface import Changes, NotFoundError, Store, transact
 
@@ -201,7 +201,7 @@ class Ledger:
             also: from all submissions as they are afterwards (in public form), computes further
                 public files for the same commit: results, the snapshot.
             others: from the same, computes events of further submissions for the same commit
-                (`leaderboard.governance.versions.superseding`).
+                (`leaderboard.ledger.versions.superseding`).
 
         Returns:
             Its status with the whole record.

@@ -10,7 +10,7 @@ import re
 import secrets
 from collections.abc import Callable, Sequence
 
-from leaderboard.governance.accounts import is_key
+from leaderboard.accounts import is_key
 from leaderboard.records import Event, Submission
 from leaderboard.states import IN_WORK
 

@@ -25,7 +25,7 @@ from leaderboard.models.board_types import (
 from leaderboard.models.figures import ranked_means
 from leaderboard.models.judges import RULE, why_unheard
 from leaderboard.models.reading import ModelReader
-from leaderboard.pages.reading import View
+from leaderboard.publication.reader import View
 from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
 
 NOBODY = "No metric earned trust on this skill, so no model is ranked on it."

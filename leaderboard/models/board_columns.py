@@ -14,8 +14,8 @@ from benchmarks.arrays import BoolArray, FloatArray, IntArray
 from benchmarks.model_boards.rated_models import SliceScores
 from benchmarks.prompt_sets.means import over_seeds
 from benchmarks.prompt_sets.prompt_set import SetPrompt, skills_of
-from leaderboard.models.entries import ModelEntry
 from leaderboard.models.reading import ModelReader
+from leaderboard.publication.model_entries import ModelEntry
 
 
 class SetSlices:

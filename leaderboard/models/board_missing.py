@@ -6,7 +6,7 @@ import math
 
 from benchmarks.arrays import IntArray
 from leaderboard.models.board_columns import JudgeColumns
-from leaderboard.models.entries import ModelEntry
+from leaderboard.publication.model_entries import ModelEntry
 
 MAX_MISSING = 0.01
 """Of the images of a whole set: with more missing a model could choose the prompts it is ranked by."""

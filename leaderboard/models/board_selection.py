@@ -14,6 +14,7 @@ from benchmarks.prompt_sets.prompt_set import PromptSet, SetPrompt
 from benchmarks.prompt_sets.registry import find_prompt_set
 from benchmarks.schema import Answers
 from benchmarks.statistics.resampling import ResamplingPlan
+from leaderboard.ledger.judge_pins import Pins
 from leaderboard.models.board_columns import (
     JudgeColumns,
     SetSlices,
@@ -22,12 +23,11 @@ from leaderboard.models.board_columns import (
     state_of,
 )
 from leaderboard.models.board_types import BoardQuery, Judge
-from leaderboard.models.entries import ModelEntry
 from leaderboard.models.judges import Judging
-from leaderboard.models.pins import Pins
 from leaderboard.models.reading import ModelReader
-from leaderboard.pages.reading import View
-from leaderboard.pages.shown.measures import skill_title
+from leaderboard.publication.measure_names import skill_title
+from leaderboard.publication.model_entries import ModelEntry
+from leaderboard.publication.reader import View
 
 ALL_PROMPTS = "All prompts"
 BLIND = "It gives all models the same score on every prompt, so it says nothing of what they drew."

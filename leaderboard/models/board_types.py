@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from benchmarks.arrays import FloatArray
-from leaderboard.models.entries import ModelEntry
+from leaderboard.publication.model_entries import ModelEntry
 
 
 @dataclass(frozen=True)

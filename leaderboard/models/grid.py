@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from leaderboard.models.entries import ModelEntry, ModelTrack
-from leaderboard.models.model_card import ImagesSeen
 from leaderboard.models.ranked_metrics import RankedMetric
-from leaderboard.records import JudgeRun
+from leaderboard.publication.model_entries import ModelEntry, ModelTrack
+from leaderboard.records import ImagesSeen, JudgeRun
 
 PERTURBED = 200
 """Images of a set that are scored again after the one-pixel change, at most."""

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.schema import Card
+from leaderboard.ledger.judge_pins import Pins
 from leaderboard.models.board_memory import BoardMemory
 from leaderboard.models.board_types import Evidence, Judge
 from leaderboard.models.judges_evidence import AGAINST, FOR, evidence_of, parts_for
-from leaderboard.models.pins import Pins
-from leaderboard.pages.reading import View
-from leaderboard.pages.shown.measures import skill_title
-from leaderboard.pages.skills.names import Part
+from leaderboard.publication.measure_names import skill_title
+from leaderboard.publication.reader import View
+from leaderboard.publication.skill_names import Part
 from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
 
 RULE = (

@@ -6,13 +6,12 @@ from collections.abc import Mapping
 
 from benchmarks.schema import Card
 from leaderboard.models.board_types import Evidence
-from leaderboard.pages.overview.over_boards import headline_cells
-from leaderboard.pages.reading import BoardIndex, View
-from leaderboard.pages.shown.measures import nearest
-from leaderboard.pages.shown.tiers import in_tiers
-from leaderboard.pages.skills.names import Part, common_key
+from leaderboard.publication.measure_names import nearest
+from leaderboard.publication.reader import BoardIndex, View, headline_cells
+from leaderboard.publication.skill_names import Part, common_key
 from leaderboard.ranking.cells import Cell, too_few
 from leaderboard.ranking.chance import beats_chance, chance_of, is_at_or_below_chance
+from leaderboard.ranking.tiers import in_tiers
 
 FOR, AGAINST, UNDECIDED = "for", "against", "undecided"
 

@@ -13,9 +13,8 @@ from benchmarks.schema import Selector
 from leaderboard.models.board_selection import Selection, selection
 from leaderboard.models.board_types import BoardQuery
 from leaderboard.models.reading import ModelReader
-from leaderboard.pages.items.reading import scores_of
-from leaderboard.pages.overview.over_boards import headline_cells
-from leaderboard.pages.reading import View
+from leaderboard.publication.item_scores import scores_of
+from leaderboard.publication.reader import View, headline_cells
 from leaderboard.store.interface import NotFoundError
 
 ON_BOARD = "model_pairs_right"

@@ -21,7 +21,7 @@ from leaderboard.models.board_types import (
 )
 from leaderboard.models.figures import pair_test
 from leaderboard.models.reading import ModelReader
-from leaderboard.pages.reading import View
+from leaderboard.publication.reader import View
 from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
 
 

@@ -21,11 +21,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from leaderboard.models.entries import ModelEntry
 from leaderboard.models.image_table import drawn_images, images_path
 from leaderboard.models.reading import ModelReader
-from leaderboard.service.thumbnails import thumbnail
+from leaderboard.publication.model_entries import ModelEntry
 from leaderboard.store.interface import NotFoundError, Repository
+from leaderboard.thumbnails import thumbnail
 
 LONGEST_SIDE = 512
 PER_FILE = 256

@@ -10,11 +10,11 @@ from typing import Generic, TypeVar
 
 from benchmarks.errors import SubmitterError, TransientError
 from benchmarks.prompt_sets.prompt_set import PromptSet, SetPrompt
+from leaderboard.ledger.judge_pins import PATH as PINS_PATH
+from leaderboard.ledger.judge_pins import Pins
 from leaderboard.models.board_memory import BoardMemory
-from leaderboard.models.entries import PATH, ModelTrack, parse_track
-from leaderboard.models.pins import PATH as PINS_PATH
-from leaderboard.models.pins import Pins
 from leaderboard.models.scores import ScoresReader
+from leaderboard.publication.model_entries import PATH, ModelTrack, parse_track
 from leaderboard.store.interface import NotFoundError, Repository, Store
 
 Value = TypeVar("Value")

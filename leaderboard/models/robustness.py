@@ -15,7 +15,7 @@ from leaderboard.models.board import model_board
 from leaderboard.models.board_selection import Selection, selection
 from leaderboard.models.board_types import BoardQuery, Judge, SkillBoard
 from leaderboard.models.reading import ModelReader
-from leaderboard.pages.reading import View
+from leaderboard.publication.reader import View
 
 
 @dataclass(frozen=True)

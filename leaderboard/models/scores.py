@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from benchmarks.arrays import FloatArray
 from benchmarks.prompt_sets.means import by_seed
 from benchmarks.stored_scores import SCHEMA
-from leaderboard.models.entries import ModelEntry
+from leaderboard.publication.model_entries import ModelEntry
 from leaderboard.store.interface import NotFoundError, Repository
 
 KEPT_BYTES = 48 << 20

@@ -15,11 +15,11 @@ from benchmarks.rethinking.measures import MetricScores, model_scores, stability
 from benchmarks.statistics.resampling import mean_of_defined
 from leaderboard.models.board_selection import Selection, selection
 from leaderboard.models.board_types import BoardQuery, Judge
-from leaderboard.models.entries import ModelEntry
 from leaderboard.models.reading import ModelReader
 from leaderboard.models.scores import ImageScores
 from leaderboard.models.seeds_types import JudgeSeeds, SeedReport, SeedVariation
-from leaderboard.pages.reading import View
+from leaderboard.publication.model_entries import ModelEntry
+from leaderboard.publication.reader import View
 
 
 def seed_report(reader: ModelReader, view: View, query: BoardQuery) -> SeedReport:

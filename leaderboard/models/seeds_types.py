@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from benchmarks.rethinking.measures import MetricStability, ModelScore
 from leaderboard.models.board_types import Judge
-from leaderboard.models.entries import ModelEntry
+from leaderboard.publication.model_entries import ModelEntry
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from benchmarks.errors import AssayError
 from leaderboard.api.operations import Asked
 from leaderboard.api.source import Source
 from leaderboard.api.tables import boards, catalogue
-from leaderboard.pages.boards.filters import YES
 from leaderboard.tables import Table, to_json
+from leaderboard.views.boards import YES
 
 _AT_ONCE = 4
 _LONGEST = 2000

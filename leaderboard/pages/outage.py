@@ -10,8 +10,8 @@ from typing import Any
 import gradio as gr
 
 from benchmarks.errors import TransientError
-from leaderboard.pages.reading import Reader
 from leaderboard.pages.shown.markup import notice, page, text
+from leaderboard.publication.reader import Reader
 
 LOOKED_AT_EVERY_S = 5.0
 

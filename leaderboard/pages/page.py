@@ -11,20 +11,20 @@ from functools import cached_property, lru_cache
 
 from benchmarks.errors import PlatformError
 from benchmarks.schema import Card
+from leaderboard.accounts import Account
 from leaderboard.desk import Desk
-from leaderboard.governance.accounts import Account
 from leaderboard.governance.own import Own
 from leaderboard.governance.signing_in import SignIn
 from leaderboard.models.reading import ModelReader
-from leaderboard.pages.index.prepared import Prepared
-from leaderboard.pages.items.reading import ItemReader
-from leaderboard.pages.moved.reading import EarlierBoards
-from leaderboard.pages.reading import Reader
-from leaderboard.pages.skills.found import Prepared as PreparedSkills
+from leaderboard.publication.earlier_boards import EarlierBoards
+from leaderboard.publication.index import Prepared
+from leaderboard.publication.item_scores import ItemReader
+from leaderboard.publication.reader import Reader
 from leaderboard.service.looking import HealthWatch
 from leaderboard.service.pictures import Pictures
 from leaderboard.store.interface import Store
 from leaderboard.store.live.interface import Live
+from leaderboard.views.skill_choice import Prepared as PreparedSkills
 
 MOST_VISITORS = 64
 """Whose submissions are kept in memory between two looks."""

@@ -22,7 +22,6 @@ from leaderboard.pages.heads.serving import Described, share_route
 from leaderboard.pages.navigation import navigation_script
 from leaderboard.pages.outage import LOOKED_AT_EVERY_S, band, or_as_before
 from leaderboard.pages.page import Context, Page, all_pages
-from leaderboard.pages.reading import Reader
 from leaderboard.pages.shown.widgets import (
     KEEP_OPEN,
     QUIET,
@@ -33,6 +32,7 @@ from leaderboard.pages.shown.widgets import (
 )
 from leaderboard.pages.submit.uploads import OnlyKnownUpload
 from leaderboard.pages.theme import theme
+from leaderboard.publication.reader import Reader
 from leaderboard.service.looking import HealthWatch
 from leaderboard.service.pictures import Pictures
 from leaderboard.service.still_copy import StillCopy, still_address, still_route

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import gradio as gr
 
-from leaderboard.governance.accounts import Account
+from leaderboard.accounts import Account
 from leaderboard.governance.signing_in import SignIn, Visit, Way, not_signed_in
 from leaderboard.pages.page import Context
 from leaderboard.pages.shown.markup import badge, notice, submitted, text

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from benchmarks.schema import Card
 from leaderboard.ledger.submission_files import submission_file
+from leaderboard.publication.archive import held_archive
 from leaderboard.publication.published import Published
 from leaderboard.publication.results import held_results, with_draws
 from leaderboard.records import RunResult, Submission
-from leaderboard.reevaluation.archive import held_archive
 from leaderboard.store.interface import Store, transact
 from leaderboard.store.overlay import Overlay
 

@@ -7,8 +7,8 @@ import hashlib
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from benchmarks.schema import Card
+from leaderboard.ledger.editions import Edition
 from leaderboard.records import RunResult
-from leaderboard.reevaluation.editions import Edition
 
 RANKED_BY = 1
 """Version of the code between results and boards. Raise it where equal results would get another

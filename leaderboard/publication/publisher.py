@@ -8,11 +8,12 @@ from datetime import datetime
 
 from benchmarks.schema import Benchmark, Card
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.models.entries import PATH as MODELS
-from leaderboard.models.entries import track_bytes
 from leaderboard.pages.overview.still import STILL_PATH, still_page
 from leaderboard.publication.boards import Snapshot
 from leaderboard.publication.draws_shelf import DrawsShelf
+from leaderboard.publication.earlier_boards import archived, cards_to_show
+from leaderboard.publication.model_entries import PATH as MODELS
+from leaderboard.publication.model_entries import track_bytes
 from leaderboard.publication.origins import Origin
 from leaderboard.publication.published import Published
 from leaderboard.publication.snapshot_file import (
@@ -24,7 +25,6 @@ from leaderboard.publication.snapshot_file import (
 from leaderboard.publication.updating import Update
 from leaderboard.ranking.pairs import pairs_file, pairs_path
 from leaderboard.records import Status
-from leaderboard.reevaluation.earlier_boards import archived, cards_to_show
 from leaderboard.store.interface import NotFoundError, Repository, Store, transact
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from benchmarks.schema import Card
+from leaderboard.ledger.editions import is_current
 from leaderboard.publication.boards import Board, Snapshot
 from leaderboard.publication.entries import EXAMPLES_SHOWN, Entry, entries_of
 from leaderboard.publication.published import Published, RowOfRun
@@ -22,7 +23,6 @@ from leaderboard.publication.snapshot_file import (
     snapshot_bytes,
 )
 from leaderboard.records import RunResult
-from leaderboard.reevaluation.editions import is_current
 
 __all__ = [
     "EXAMPLES_SHOWN",

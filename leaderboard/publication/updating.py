@@ -8,10 +8,11 @@ from datetime import datetime
 from functools import partial
 
 from benchmarks.schema import Card
-from leaderboard.models.entries import ModelEntry, ModelTrack, entry_of, readable_track
+from leaderboard.ledger.editions import Edition
 from leaderboard.publication.boards import Board, Snapshot
 from leaderboard.publication.draws_shelf import DrawsShelf
 from leaderboard.publication.entries import StoredEntries, entries_of, stored
+from leaderboard.publication.model_entries import ModelEntry, ModelTrack, entry_of, readable_track
 from leaderboard.publication.origins import Origin, RunOrigin, origin_of
 from leaderboard.publication.published import Published
 from leaderboard.publication.ranked_boards import BoardRun, RunDraws, ranked_board
@@ -19,7 +20,6 @@ from leaderboard.publication.results import read_result
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.pairs import Pairs, read_pairs
 from leaderboard.records import RunResult, Status, Submission
-from leaderboard.reevaluation.editions import Edition
 from leaderboard.store.interface import Store
 
 

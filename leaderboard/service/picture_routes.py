@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from benchmarks.errors import AssayError
 from leaderboard.api.replies import SHARED, matches
-from leaderboard.service.thumbnails import MEDIA_TYPE, WIDTHS, thumbnail, width_for
+from leaderboard.thumbnails import MEDIA_TYPE, WIDTHS, thumbnail, width_for
 
 PATH = "/v1/images"
 DRAWN = "/v1/generations"

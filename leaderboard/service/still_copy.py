@@ -17,7 +17,7 @@ from starlette.routing import Route
 from benchmarks.errors import TransientError
 from leaderboard.api.replies import Body, response_of
 from leaderboard.pages.overview.still import STILL_PATH
-from leaderboard.pages.reading import Reader
+from leaderboard.publication.reader import Reader
 from leaderboard.store.hub.layout import HubName, Part
 from leaderboard.store.interface import NotFoundError, Repository
 

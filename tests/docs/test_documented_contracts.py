@@ -21,9 +21,9 @@ from leaderboard.api.source import AT_ONCE, IN_LINE, WAIT_S
 from leaderboard.pages.api_tools import add_endpoints
 from leaderboard.pages.page import all_pages
 from leaderboard.service import picture_routes
-from leaderboard.service.thumbnails import WIDTHS
 from leaderboard.store.hub.layout import part_of
 from leaderboard.store.paths import CONTROL
+from leaderboard.thumbnails import WIDTHS
 from tests.docs.markdown_text import REPOSITORY
 from tests.docs.running_documents import Supplies
 from tests.leaderboard.api.asking import asking

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leaderboard.pages.boards.query import BoardQuery, resolve
-from leaderboard.pages.compare.rows import shown
-from leaderboard.pages.reading import Reader
+from leaderboard.publication.reader import Reader
 from leaderboard.publication.snapshot import read_snapshot
 from leaderboard.store.folder import folder_store
+from leaderboard.views.boards import BoardQuery, resolve
+from leaderboard.views.comparison import shown
 from tests.end_to_end.commands import evaluator
 
 pytestmark = pytest.mark.slow

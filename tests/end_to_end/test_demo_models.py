@@ -14,10 +14,10 @@ from benchmarks.registry import load_registry
 from evaluator.demo.simulated_models import PROMPT_SET, write_generations
 from leaderboard.models.board import model_board
 from leaderboard.models.board_types import BoardQuery, ModelBoard, SkillBoard
-from leaderboard.models.entries import ModelTrack, read_track
 from leaderboard.models.reading import ModelReader
-from leaderboard.pages.reading import Reader
+from leaderboard.publication.model_entries import ModelTrack, read_track
 from leaderboard.publication.publisher import cards_of
+from leaderboard.publication.reader import Reader
 from leaderboard.store.folder import folder_store
 from tools.demo_split.gecko import prompts
 from tools.demo_split.models import MODELS, depict

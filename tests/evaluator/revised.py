@@ -10,7 +10,7 @@ from benchmarks.schema import ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
 from evaluator.reevaluating import reevaluate_at_start
 from leaderboard.publication.publisher import Publisher
-from leaderboard.reevaluation.requeue import Reevaluation
+from leaderboard.publication.requeue import Reevaluation
 from tests.benchmarks.toy import Toy
 from tests.evaluator.rig import Rig, named
 

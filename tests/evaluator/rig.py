@@ -23,8 +23,8 @@ from evaluator.submission.receiving.desk import SubmissionDesk
 from evaluator.worker.claims.pace import Pace
 from evaluator.worker.running.scorer_role import ScorerRole
 from evaluator.worker.worker import Worker
+from leaderboard.accounts import Account, Origin
 from leaderboard.desk import Gate
-from leaderboard.governance.accounts import Account, Origin
 from leaderboard.governance.acts import Acts
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.publication.snapshot import Snapshot, read_snapshot

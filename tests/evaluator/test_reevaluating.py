@@ -17,18 +17,17 @@ from evaluator.scoring.plan import PLAN_VERSION
 from evaluator.submission.receiving.desk import SubmissionDesk
 from evaluator.worker.roles import WorkerRole
 from evaluator.worker.worker import Worker
-from leaderboard.governance.accounts import ASSAY
+from leaderboard.accounts import ASSAY
 from leaderboard.governance.acts import Acts
-from leaderboard.governance.policy import Policy
 from leaderboard.ledger.chronicle import read_lines, verify
+from leaderboard.ledger.editions import CONTRACT, OTHER_REVISION
+from leaderboard.ledger.policy import Policy
+from leaderboard.publication.archive import old_results, old_tags
+from leaderboard.publication.changes import compared
+from leaderboard.publication.earlier_boards import EarlierBoard, progress, read_board
 from leaderboard.publication.publisher import Publisher, cards_of
+from leaderboard.publication.requeue import Act, Wanted, plan, requeue
 from leaderboard.records import Status
-from leaderboard.reevaluation.archive import old_results, old_tags
-from leaderboard.reevaluation.comparing import compared
-from leaderboard.reevaluation.earlier_boards import EarlierBoard, progress, read_board
-from leaderboard.reevaluation.editions import CONTRACT
-from leaderboard.reevaluation.outdated import OTHER_REVISION, Act
-from leaderboard.reevaluation.requeue import Wanted, plan, requeue
 from leaderboard.states import State
 from tests.benchmarks.toy import Toy
 from tests.evaluator.revised import Revised, publish, start

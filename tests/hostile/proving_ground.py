@@ -27,7 +27,7 @@ from evaluator.isolation.supervising.session import ScorerSession
 from evaluator.submission.receiving.desk import SubmissionDesk
 from evaluator.worker.running.scorer_role import ScorerRole
 from evaluator.worker.worker import Worker
-from leaderboard.governance.accounts import Account, Origin
+from leaderboard.accounts import Account, Origin
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.publication.snapshot import Snapshot, read_snapshot
 from leaderboard.records import Event, Status

@@ -13,12 +13,12 @@ from typer.testing import CliRunner
 
 from benchmarks.errors import SubmitterError
 from evaluator.__main__ import command_line
-from leaderboard.pages.boards.query import BoardQuery, resolve
 from leaderboard.pages.boards.view import board_view
 from leaderboard.pages.queue.table import queue_table
-from leaderboard.pages.reading import Reader
-from leaderboard.pages.shown.csv_export import board_csv
 from leaderboard.pages.shown.history import history
+from leaderboard.publication.reader import Reader
+from leaderboard.views.board_tables import board_csv
+from leaderboard.views.boards import BoardQuery, resolve
 from tests.hostile.proving_ground import BENCHMARK, Ground, Marked
 
 _NOW = datetime(2026, 1, 2, tzinfo=UTC)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import SubmitterError
-from leaderboard.governance.accounts import Account, Origin
+from leaderboard.accounts import Account, Origin
 from tests.hostile.case import Case, Category
 from tests.hostile.corpus import of
 from tests.hostile.corpus.injection import (

@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 
 from benchmarks.rows import Row
 from benchmarks.schema import Card
-from leaderboard.governance.accounts import Account, Origin
+from leaderboard.accounts import Account, Origin
 from leaderboard.governance.acts import Acts
-from leaderboard.governance.versions import superseding
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.redaction import private_id
+from leaderboard.ledger.versions import superseding
 from leaderboard.publication.publisher import Publisher
 from leaderboard.publication.results import ResultFiles
 from leaderboard.publication.snapshot import Published, read_snapshot

@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaderboard.pages.shown.markup import clean
 from leaderboard.tables import (
     ABOUT,
     Column,
@@ -26,6 +25,7 @@ from leaderboard.tables import (
     to_json,
     to_parquet,
 )  # fmt: skip
+from leaderboard.text import clean
 
 COLUMNS = (
     Column("text", Type.TEXT, "Words."),

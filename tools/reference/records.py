@@ -18,16 +18,16 @@ from pydantic import BaseModel
 from benchmarks.cases import SCHEMA as CASES
 from benchmarks.rows import Row
 from benchmarks.stored_scores import SCHEMA as SCORES
-from leaderboard.governance.bans import Ban
-from leaderboard.governance.policy import Policy
+from leaderboard.ledger.bans import Ban
 from leaderboard.ledger.chronicle import Line
+from leaderboard.ledger.history import Announced
+from leaderboard.ledger.judge_pins import Pins
+from leaderboard.ledger.policy import Policy
 from leaderboard.ledger.queue_file import Queue, queue_bytes
-from leaderboard.models.entries import ModelEntry
-from leaderboard.models.pins import Pins
 from leaderboard.publication.cell_columns import SCHEMA as CELLS
+from leaderboard.publication.model_entries import ModelEntry
 from leaderboard.ranking.pairs import SCHEMA as PAIRS
 from leaderboard.records import Event, RunResult, Submission
-from leaderboard.reevaluation.history import Announced
 from leaderboard.store.backup.manifest import Manifest
 from leaderboard.store.hub import card_texts
 from tools.reference.markdown import code, page, table, text

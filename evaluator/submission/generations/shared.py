@@ -20,7 +20,7 @@ from evaluator.submission.generations.checking import Hashes
 from evaluator.submission.generations.perceptual import ALIKE, NAME
 from evaluator.submission.generations.wanted import Key, Wanted
 from leaderboard.ledger.held import HASHES
-from leaderboard.models.model_card import SharedImages
+from leaderboard.records import SharedImages
 
 LEAST_SHARE = 0.05
 LEAST_IMAGES = 3

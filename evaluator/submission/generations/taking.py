@@ -24,7 +24,7 @@ from evaluator.submission.generations.wanted import Wanted
 from evaluator.submission.generations_archive import write
 from evaluator.submission.problems import as_problem
 from leaderboard.desk import Problem, SaidOfImages
-from leaderboard.models.model_card import ImagesSeen
+from leaderboard.records import ImagesSeen
 
 MOST_SIZES = 50
 """Sizes that are told one by one."""

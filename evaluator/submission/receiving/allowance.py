@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from benchmarks.errors import SubmitterError
-from leaderboard.governance.accounts import ASSAY, Account
-from leaderboard.governance.bans import read_bans
-from leaderboard.governance.policy import Policy, read_policy
+from leaderboard.accounts import ASSAY, Account
 from leaderboard.governance.quota import Standing, standings
+from leaderboard.ledger.bans import read_bans
+from leaderboard.ledger.policy import Policy, read_policy
 from leaderboard.records import Kind, Status
 from leaderboard.store.interface import Repository
 

@@ -47,8 +47,8 @@ from evaluator.submission.receiving.labels import (
 from evaluator.submission.receiving.reception import Reception
 from evaluator.submission.validate import examine_source, validated_source
 from evaluator.worker.ending.sameness import same_content
+from leaderboard.accounts import ASSAY, Account
 from leaderboard.desk import Accepted, Examination, Gate, SaidOfImages, Tell
-from leaderboard.governance.accounts import ASSAY, Account
 from leaderboard.ledger.redaction import private_id
 from leaderboard.records import Kind, Receipt
 from leaderboard.store.interface import Store

@@ -16,8 +16,7 @@ from evaluator.submission.manifest import Manifest
 from evaluator.submission.receiving.identity import Identity
 from evaluator.submission.validate import ScoringModule
 from leaderboard.ledger.redaction import private_id
-from leaderboard.models.model_card import ImagesSeen
-from leaderboard.records import Receipt, Submission
+from leaderboard.records import ImagesSeen, Receipt, Submission
 
 
 @dataclass(frozen=True)

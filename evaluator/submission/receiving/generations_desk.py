@@ -30,10 +30,9 @@ from evaluator.submission.generations.wanted import Wanted
 from evaluator.submission.problems import as_problem, one_error
 from evaluator.submission.receiving.identity import Identity
 from evaluator.submission.receiving.labels import owner_of
+from leaderboard.accounts import ASSAY
 from leaderboard.desk import UNNAMED, Advance, Examination, SaidOfImages, Tell
-from leaderboard.governance.accounts import ASSAY
-from leaderboard.models.model_card import ImagesSeen, SharedImages
-from leaderboard.records import Kind, Status
+from leaderboard.records import ImagesSeen, Kind, SharedImages, Status
 from leaderboard.states import State
 from leaderboard.store.interface import NotFoundError, Repository
 

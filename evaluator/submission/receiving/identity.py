@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from leaderboard.governance.accounts import ASSAY
+from leaderboard.accounts import ASSAY
 from leaderboard.ledger.redaction import PRIVATE_ID
 from leaderboard.records import Kind, Status, Submission
 

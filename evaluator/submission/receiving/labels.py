@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks.errors import SubmitterError
 from benchmarks.scores import RESERVED_NAMES
 from evaluator.isolation.supervising.text import plain_text
-from leaderboard.governance.accounts import ASSAY, Account
+from leaderboard.accounts import ASSAY, Account
 from leaderboard.records import Submission
 
 MAX_SUBMITTER = 80

@@ -15,8 +15,8 @@ from pathlib import Path
 from benchmarks.errors import SubmitterError
 from evaluator.submission.receiving.allowance import check_allowance, check_not_banned
 from evaluator.submission.receiving.identity import Identity
+from leaderboard.accounts import ASSAY, Account
 from leaderboard.desk import Accepted
-from leaderboard.governance.accounts import ASSAY, Account
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.redaction import BANNED
 from leaderboard.records import Event, Kind, Status, Submission

@@ -29,7 +29,7 @@ from evaluator.worker.ending.handing_over import HandingOver
 from evaluator.worker.ending.outbox import Outbox
 from evaluator.worker.running.code_slot import CodeSlot
 from leaderboard.folding import asked_at
-from leaderboard.governance.bans import Ban, read_bans
+from leaderboard.ledger.bans import Ban, read_bans
 from leaderboard.ledger.batch import Batch
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.redaction import BANNED

@@ -10,9 +10,9 @@ from benchmarks.errors import AssayError, PlatformError, TransientError
 from evaluator.worker.claims.tasks import Task, about
 from evaluator.worker.ending.owed import Owed, OwedEvents
 from leaderboard.folding import attempts_of
-from leaderboard.governance.versions import superseding
 from leaderboard.ledger.batch import Batch
 from leaderboard.ledger.ledger import Ledger
+from leaderboard.ledger.versions import superseding
 from leaderboard.records import Event, Status
 from leaderboard.states import TO_JUDGE, State
 from leaderboard.store.interface import Changes

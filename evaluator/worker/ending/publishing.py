@@ -19,15 +19,15 @@ from evaluator.worker.ending.judging_generations import (
     with_pictures,
 )
 from evaluator.worker.ending.sameness import PublishedHashes, same_among, same_scores, score_hashes
-from leaderboard.governance.versions import Further, superseding
 from leaderboard.ledger.batch import Batch
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.tidying import tidy
+from leaderboard.ledger.versions import Further, superseding
+from leaderboard.publication.archive import Displaced, displaced
 from leaderboard.publication.case_files import CaseFiles
 from leaderboard.publication.publisher import Publisher
 from leaderboard.publication.results import ResultFiles, read_result
 from leaderboard.records import Event, Kind, RunResult, Status, Submission
-from leaderboard.reevaluation.archive import Displaced, displaced
 from leaderboard.states import State
 from leaderboard.store.interface import Changes, Store, transact
 

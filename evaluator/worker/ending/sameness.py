@@ -13,8 +13,8 @@ import pyarrow as pa
 from benchmarks.schema import ScoreTable
 from benchmarks.stored_scores import read_overall
 from evaluator.submission.receiving.labels import owner_of
+from leaderboard.accounts import ASSAY
 from leaderboard.desk import UNNAMED
-from leaderboard.governance.accounts import ASSAY
 from leaderboard.publication.origins import Origin
 from leaderboard.publication.score_hash import scores_sha256
 from leaderboard.records import Kind, RunResult, Status, Submission

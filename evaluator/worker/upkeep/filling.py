@@ -10,12 +10,12 @@ from benchmarks.errors import PlatformError
 from benchmarks.schema import Benchmark
 from evaluator.worker.claims.tasks import about
 from evaluator.worker.running.jury import Jury
-from leaderboard.governance.accounts import ASSAY
+from leaderboard.accounts import ASSAY
 from leaderboard.ledger.batch import Batch
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.models.entries import ModelTrack, readable_track
 from leaderboard.models.grid import images_to_score, missing
 from leaderboard.models.ranked_metrics import RankedMetric
+from leaderboard.publication.model_entries import ModelTrack, readable_track
 from leaderboard.publication.results import read_result
 from leaderboard.records import Event, JudgeRun, Kind, Status
 from leaderboard.states import NEW_METRIC, State

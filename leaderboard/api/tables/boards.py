@@ -12,18 +12,15 @@ from leaderboard.api.problems import RefusedError, bad_query, not_found
 from leaderboard.api.source import Source
 from leaderboard.api.tables.heat import heat_table
 from leaderboard.api.tables.stored_pairs import stored_pairs
-from leaderboard.pages.boards.filters import KINDS
-from leaderboard.pages.boards.layout import in_shown_order
-from leaderboard.pages.boards.pair_matrix import Pair, pairs
-from leaderboard.pages.boards.query import BoardQuery, Choice, resolve
-from leaderboard.pages.boards.view import layout_of
-from leaderboard.pages.reading import View
-from leaderboard.pages.shown.csv_export import board_table, pairs_table, table_name
-from leaderboard.pages.shown.measures import title, token
-from leaderboard.pages.shown.tiers import in_tiers, kept_in_tiers
+from leaderboard.publication.measure_names import title, token
+from leaderboard.publication.reader import View
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.slices import Ranked
+from leaderboard.ranking.tiers import in_tiers, kept_in_tiers
 from leaderboard.tables import Table
+from leaderboard.views.board_tables import board_table, pairs_table, table_name
+from leaderboard.views.boards import KINDS, BoardQuery, Choice, in_shown_order, layout_of, resolve
+from leaderboard.views.pairs import Pair, pairs
 
 MOST_RANKED = 300
 """Entries that are ranked and tested for a request; more only as they stand in the snapshot."""

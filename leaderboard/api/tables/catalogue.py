@@ -10,15 +10,14 @@ from leaderboard.api.operations import PAGING, Asked, Operation, Parameter
 from leaderboard.api.problems import bad_query, not_found
 from leaderboard.api.source import Source
 from leaderboard.api.tables.boards import BENCHMARK, as_of
-from leaderboard.pages.boards.filters import YES
-from leaderboard.pages.metric.query import Shown, others_of
-from leaderboard.pages.metric.results import on_boards
-from leaderboard.pages.reading import BoardIndex, View
-from leaderboard.pages.shown.addresses import metric_address
-from leaderboard.pages.shown.measures import in_order, info, skill_title, title, token
 from leaderboard.publication.entries import Entry
+from leaderboard.publication.measure_names import in_order, info, skill_title, title, token
+from leaderboard.publication.reader import BoardIndex, View
 from leaderboard.ranking.cells import Cell
 from leaderboard.tables import Table, Type, Value, columns_of
+from leaderboard.views.addresses import metric_address
+from leaderboard.views.boards import YES
+from leaderboard.views.metric import Shown, on_boards, others_of
 
 _BENCHMARKS = (
     "name", "title", "family", "summary", "revision", "protocol", "simulated", "answers_public",

@@ -11,17 +11,13 @@ from leaderboard.api.operations import RATINGS, Asked, Operation, Parameter
 from leaderboard.api.problems import bad_query, not_found
 from leaderboard.api.source import Source
 from leaderboard.api.tables.boards import SLICE, as_of, bounded, refuse
-from leaderboard.pages.boards.query import Choice
-from leaderboard.pages.compare.query import CompareQuery, opponents
-from leaderboard.pages.compare.rows import COLUMNS, Shown, shown
-from leaderboard.pages.index.csv import index_table
-from leaderboard.pages.index.query import IndexQuery, resolve_index
-from leaderboard.pages.moved.moved_page import comparison
-from leaderboard.pages.moved.query import MovedQuery
-from leaderboard.pages.moved.view import moved_table
-from leaderboard.pages.reading import View
 from leaderboard.publication.entries import Entry
+from leaderboard.publication.reader import View
 from leaderboard.tables import Table, Type, Value, columns_of
+from leaderboard.views.boards import Choice
+from leaderboard.views.changes import MovedQuery, comparison, moved_table
+from leaderboard.views.comparison import COLUMNS, CompareQuery, Shown, opponents, shown
+from leaderboard.views.index import IndexQuery, index_table, resolve_index
 
 _FURTHER = ("c", "d")
 _TYPES = {

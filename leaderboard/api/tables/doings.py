@@ -5,11 +5,11 @@ from __future__ import annotations
 from leaderboard.api.operations import PAGING, Asked, Operation, Parameter
 from leaderboard.api.problems import bad_query
 from leaderboard.api.source import Source
-from leaderboard.outlook import Outlook, measured_s, outlooks
-from leaderboard.pages.ledger.query import PER_PAGE, LedgerQuery
 from leaderboard.records import Status
 from leaderboard.states import IN_WORK, WAITING, State
 from leaderboard.tables import Table, Type, Value, columns_of
+from leaderboard.views.audit_log import PER_PAGE, LedgerQuery
+from leaderboard.views.queue import Outlook, measured_s, outlooks
 
 NOT_LISTED = frozenset({State.HIDDEN, State.HELD})
 """What an operator took away, and what waits for its author alone."""

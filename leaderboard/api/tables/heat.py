@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from leaderboard.pages.boards.query import Choice
-from leaderboard.pages.boards.skill_tests import TestedColumn
-from leaderboard.pages.reading import View
-from leaderboard.pages.shown.measures import nearest, skill_title
+from leaderboard.publication.measure_names import nearest, skill_title
+from leaderboard.publication.reader import View
 from leaderboard.ranking.cells import Cell
+from leaderboard.ranking.skill_tests import TestedColumn
 from leaderboard.tables import Table, Type, Value, columns_of
+from leaderboard.views.boards import Choice
 
 COLUMNS = (
     "metric", "version", "entry_id", "skill", "skill_title", "measure", "variant", "split", "facet",

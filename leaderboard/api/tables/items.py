@@ -8,12 +8,20 @@ from leaderboard.api.operations import Asked, Operation, Parameter
 from leaderboard.api.problems import bad_query, not_found
 from leaderboard.api.source import Source
 from leaderboard.api.tables.boards import as_of, refuse
-from leaderboard.pages.items.cases import CaseSet
-from leaderboard.pages.items.looking import answers_are_public, look, lower_is_better
-from leaderboard.pages.items.query import Choice, ItemsQuery, Show, board_of, resolve
-from leaderboard.pages.items.table import table_of
-from leaderboard.pages.reading import BoardIndex, View
+from leaderboard.publication.item_scores import CaseSet
+from leaderboard.publication.reader import BoardIndex, View
 from leaderboard.tables import Table
+from leaderboard.views.examples import (
+    Choice,
+    ItemsQuery,
+    Show,
+    answers_are_public,
+    board_of,
+    look,
+    lower_is_better,
+    resolve,
+    table_of,
+)
 
 
 def items(source: Source, asked: Asked) -> Table:

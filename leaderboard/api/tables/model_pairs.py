@@ -9,14 +9,13 @@ from leaderboard.api.problems import bad_query
 from leaderboard.api.source import Source
 from leaderboard.api.tables.models import FILTERS, PROMPT_SET, SKILL, about_of, chosen
 from leaderboard.models.board_types import Judge, PairMatrix, PairReport
-from leaderboard.models.entries import ModelEntry
 from leaderboard.models.pair import pair_matrix, pair_report
 from leaderboard.models.reading import ModelReader
-from leaderboard.pages.models.looking import board_of, judge_of
-from leaderboard.pages.models.query import Choice
-from leaderboard.pages.reading import View
-from leaderboard.pages.shown.measures import skill_title
+from leaderboard.publication.measure_names import skill_title
+from leaderboard.publication.model_entries import ModelEntry
+from leaderboard.publication.reader import View
 from leaderboard.tables import Table, Type, Value, columns_of
+from leaderboard.views.models import Choice, board_of, judge_of
 
 MOST_MODELS = 300
 """Whose pairs are one answer."""

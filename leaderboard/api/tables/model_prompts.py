@@ -9,11 +9,10 @@ from leaderboard.api.operations import Asked, Operation, Parameter
 from leaderboard.api.problems import not_found
 from leaderboard.api.source import Source
 from leaderboard.api.tables.models import FILTERS, PROMPT_SET, about_of, chosen, named
-from leaderboard.models.entries import ModelEntry
-from leaderboard.pages.models.looking import judge_of
-from leaderboard.pages.models.tiles import Drawn, drawn_of
-from leaderboard.pages.shown.addresses import picture_address
+from leaderboard.publication.model_entries import ModelEntry
 from leaderboard.tables import Table, Type, Value, columns_of
+from leaderboard.views.addresses import picture_address
+from leaderboard.views.models import Drawn, drawn_of, judge_of
 
 _COLUMNS = (
     "prompt_id", "prompt", "model", "version", "submission_id", "seed", "metric", "score", "image",

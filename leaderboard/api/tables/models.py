@@ -11,11 +11,11 @@ from leaderboard.api.source import Source
 from leaderboard.api.tables.boards import as_of
 from leaderboard.models.board import model_board
 from leaderboard.models.board_types import ModelBoard, SkillBoard, Standing
-from leaderboard.models.entries import ModelEntry
 from leaderboard.models.reading import ModelReader
-from leaderboard.pages.models.query import Choice, ModelsQuery, judges_of, resolve
-from leaderboard.pages.reading import View
+from leaderboard.publication.model_entries import ModelEntry
+from leaderboard.publication.reader import View
 from leaderboard.tables import Table, Type, Value, columns_of
+from leaderboard.views.models import Choice, ModelsQuery, judges_of, resolve
 
 _MODELS = (
     "prompt_set", "submission_id", "model", "version", "submitter", "account", "description",

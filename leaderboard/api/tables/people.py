@@ -11,9 +11,9 @@ from leaderboard.api.problems import not_found
 from leaderboard.api.source import Source
 from leaderboard.api.tables.models import PROMPT_SET, reader_of
 from leaderboard.models.people import PeopleBoard, people_boards
-from leaderboard.pages.models.people import IDENT
-from leaderboard.pages.shown.addresses import models_address
 from leaderboard.tables import Table, Type, Value, columns_of
+from leaderboard.views.addresses import models_address
+from leaderboard.views.models import PEOPLE_IDENT
 
 _RATINGS = (
     "model", "model_title", "skill", "skill_title", "facet", "mean", "ci_low", "ci_high",
@@ -88,7 +88,7 @@ def _table(
     except SubmitterError as error:
         missing = str(error)
     card = reader.prompt_sets[name].card
-    about = {"prompt_set": name, "title": card.title, "page": f"{models_address(name)}#{IDENT}",
+    about = {"prompt_set": name, "title": card.title, "page": f"{models_address(name)}#{PEOPLE_IDENT}",
              **(_about(boards) if boards else {"missing": missing})}  # fmt: skip
     rows = [row for board in boards for row in rows_of(board)]
     return Table(f"{name}-{part}", columns_of(columns, _TYPES, _MEANINGS), rows, about)

@@ -7,8 +7,8 @@ from benchmarks.published import PublishedCell, papers
 from leaderboard.api.operations import Asked, Operation
 from leaderboard.api.source import Source
 from leaderboard.api.tables.boards import BENCHMARK, SLICE, chosen
-from leaderboard.pages.boards.as_published import all_printed, printed_of
 from leaderboard.tables import Table, Type, Value, columns_of
+from leaderboard.views.printed import all_printed, printed_of
 
 KIND = "as published"
 COLUMNS = (

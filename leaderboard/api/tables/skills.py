@@ -5,10 +5,8 @@ from __future__ import annotations
 from leaderboard.api.operations import RATINGS, Asked, Operation, Parameter
 from leaderboard.api.source import Source
 from leaderboard.api.tables.boards import as_of, refuse
-from leaderboard.pages.skills.found import found_for
-from leaderboard.pages.skills.query import COSTS, SkillsQuery, resolve
-from leaderboard.pages.skills.rows import skills_table
 from leaderboard.tables import Table
+from leaderboard.views.skill_choice import COSTS, SkillsQuery, found_for, resolve, skills_table
 
 
 def skills(source: Source, asked: Asked) -> Table:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.statistics.multiplicity import holm_of_pairs
-from leaderboard.pages.boards.pair_matrix import Pair
-from leaderboard.pages.boards.query import Choice
-from leaderboard.pages.shown.tiers import kept_in_tiers
 from leaderboard.ranking.pairs import read_pairs
+from leaderboard.ranking.tiers import kept_in_tiers
 from leaderboard.store.interface import Store
+from leaderboard.views.boards import Choice
+from leaderboard.views.pairs import Pair
 
 
 def stored_pairs(store: Store, choice: Choice) -> tuple[Pair, ...]:

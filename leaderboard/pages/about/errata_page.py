@@ -8,18 +8,9 @@ from benchmarks.errata import Erratum, ErratumCell, errata
 from benchmarks.errata.entries import KINDS
 from benchmarks.published import papers
 from leaderboard.pages.page import Context, Page
-from leaderboard.pages.shown.markup import (
-    MISSING,
-    Tone,
-    badge,
-    count,
-    link,
-    page,
-    scroll_box,
-    section,
-    text,
-)
+from leaderboard.pages.shown.markup import Tone, badge, link, page, scroll_box, section, text
 from leaderboard.pages.shown.widgets import html, run_on_load
+from leaderboard.text import MISSING, count
 
 _LEAD = (
     "Where a printed figure does not follow from the data its authors released, where a paper "

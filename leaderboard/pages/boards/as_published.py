@@ -9,10 +9,12 @@ from benchmarks.published import PublishedCell, papers, published
 from benchmarks.published.cells import printed_digits
 from benchmarks.schema import Card, Selector
 from leaderboard.pages.boards.table import direction
-from leaderboard.pages.shown.addresses import address
 from leaderboard.pages.shown.downloads import download_links
-from leaderboard.pages.shown.markup import MISSING, count, link, number, section, text
-from leaderboard.pages.shown.measures import info, skill_title, title, token
+from leaderboard.pages.shown.markup import link, section, text
+from leaderboard.publication.measure_names import info, skill_title, title, token
+from leaderboard.text import MISSING, count, number
+from leaderboard.views.addresses import address
+from leaderboard.views.printed import all_printed, printed_of
 
 MOST_DIGITS = 4
 """Digits of a figure in a table of many; on hover it stands as printed."""
@@ -42,32 +44,6 @@ def as_published(card: Card, selector: Selector, skill: str | None) -> str:
     )
     asked = {"measure": token(selector), "skill": skill or ""}
     return _section(_table(f"{measure.title} as published", head, rows), sources, card, asked)
-
-
-def printed_of(card: Card, selector: Selector, skill: str | None) -> tuple[PublishedCell, ...]:
-    """The printed figures of one ranking, the best first.
-
-    Args:
-        card: the benchmark.
-        selector: the measure.
-        skill: the skill; None means all.
-    """
-    cells = _once(
-        cell
-        for cell in published(card.name)
-        if cell.matches(selector.measure, selector.split, skill, selector.variant, selector.facet)
-    )
-    sign = -1.0 if info(card, selector.measure).higher_is_better else 1.0
-    return tuple(sorted(cells, key=lambda cell: (sign * cell.value, cell.metric)))
-
-
-def all_printed(card: Card) -> tuple[PublishedCell, ...]:
-    """All printed figures over all skills, as the papers have them."""
-    return tuple(
-        cell
-        for cell in published(card.name)
-        if cell.model is None and cell.skill is None and cell.measure in card.measures
-    )
 
 
 def everything_published(card: Card) -> str:
@@ -188,14 +164,6 @@ def _printed(cell: PublishedCell) -> str:
 
 def _selector(cell: PublishedCell) -> Selector:
     return Selector(measure=cell.measure, split=cell.split, variant=cell.variant, facet=cell.facet)
-
-
-def _once(cells: Iterable[PublishedCell]) -> tuple[PublishedCell, ...]:
-    """Papers repeat figures from table to table: one line for each metric and figure."""
-    first: dict[tuple[str, str, str], PublishedCell] = {}
-    for cell in cells:
-        first.setdefault((cell.paper, cell.metric, cell.printed), cell)
-    return tuple(first.values())
 
 
 def _numbered(cells: Iterable[PublishedCell]) -> dict[str, int]:

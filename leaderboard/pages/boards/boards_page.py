@@ -8,10 +8,6 @@ from typing import Any
 
 import gradio as gr
 
-from leaderboard.pages.boards.arrangement import MOST_COLUMNS, Arrangement
-from leaderboard.pages.boards.columns import columns_of, every_key
-from leaderboard.pages.boards.filters import KINDS, MOST_SEARCHED, YES, Filters
-from leaderboard.pages.boards.query import BETWEEN_SKILLS, BoardQuery, Choice, resolve
 from leaderboard.pages.boards.view import (
     board_body,
     board_head,
@@ -21,11 +17,25 @@ from leaderboard.pages.boards.view import (
 from leaderboard.pages.moved.moved_page import banner
 from leaderboard.pages.outage import or_unread
 from leaderboard.pages.page import Context, Page
-from leaderboard.pages.reading import View
 from leaderboard.pages.shown.copying import COPY_AND_GO, root_of
 from leaderboard.pages.shown.following import followable, followed_to
-from leaderboard.pages.shown.measures import skill_title, title, token
 from leaderboard.pages.shown.widgets import COPY_LINK, QUIET, SHOW_LINK, folded, html, run_on_load
+from leaderboard.publication.measure_names import skill_title, title, token
+from leaderboard.publication.reader import View
+from leaderboard.views.boards import (
+    BETWEEN_SKILLS,
+    KINDS,
+    MOST_COLUMNS,
+    MOST_SEARCHED,
+    YES,
+    Arrangement,
+    BoardQuery,
+    Choice,
+    Filters,
+    columns_of,
+    every_key,
+    resolve,
+)
 
 
 def benchmark_options(view: View) -> list[tuple[str, str]]:

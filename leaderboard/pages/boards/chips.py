@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from leaderboard.pages.boards.filters import KINDS, Filters
-from leaderboard.pages.boards.query import BoardQuery, Choice
 from leaderboard.pages.boards.rows_shown import chip
-from leaderboard.pages.shown.markup import count, text
-
-
-def view_address(query: BoardQuery) -> str:
-    """The address of a state of the boards page; not escaped for HTML."""
-    return f"./boards{query.to_query()}"
+from leaderboard.pages.shown.markup import text
+from leaderboard.text import count
+from leaderboard.views.boards import KINDS, BoardQuery, Choice, Filters, view_address
 
 
 def without(filters: Filters) -> tuple[tuple[str, Filters], ...]:

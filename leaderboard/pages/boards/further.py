@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from leaderboard.pages.boards.columns import Column, Values
-from leaderboard.pages.boards.layout import Layout
-from leaderboard.pages.shown.markup import MISSING, interval, number, rate, text
+from leaderboard.pages.shown.markup import text
+from leaderboard.text import MISSING, interval, number, rate
+from leaderboard.views.boards import Column, Layout, Values
 
 
 def better(higher_is_better: bool) -> str:
@@ -61,7 +61,7 @@ class FurtherCells:
     def _address(self, column: Column) -> str:
         if self._items is None or column.selector is None:
             return ""
-        return self._items.column(column.skill, column.selector.split)
+        return text(self._items.column(column.skill, column.selector.split))
 
     def _cell(self, values: Values, address: str, entry_id: str, linked: str) -> str:
         cell = values.cells.get(entry_id)

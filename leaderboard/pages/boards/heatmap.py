@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from benchmarks.schema import Card, Selector
 from leaderboard.pages.boards.pair_matrix import p_stated
-from leaderboard.pages.boards.skill_tests import TestedColumn
-from leaderboard.pages.reading import BoardIndex, View
 from leaderboard.pages.shown.marks import rank_text
-from leaderboard.pages.shown.markup import MISSING, count, interval, number, text
-from leaderboard.pages.shown.measures import info, nearest, skill_title, title
+from leaderboard.pages.shown.markup import text
 from leaderboard.pages.shown.metric_names import metric_name
+from leaderboard.publication.measure_names import info, nearest, skill_title, title
+from leaderboard.publication.reader import BoardIndex, View
 from leaderboard.ranking.cells import Cell
+from leaderboard.ranking.skill_tests import TestedColumn
+from leaderboard.text import MISSING, count, interval, number
 
 MOST_METRICS = 60
 """More rows than this help nobody's eyes; the rest is in the CSV."""

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from benchmarks.schema import Card
 from leaderboard.pages.shown.marks import Axis
-from leaderboard.pages.shown.markup import count, notice, number, text
-from leaderboard.pages.shown.tiers import Basis
+from leaderboard.pages.shown.markup import notice, text
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
+from leaderboard.ranking.tiers import Basis
+from leaderboard.text import count, number
 
 
 def order_notice(cells: Sequence[Cell], card: Card) -> str:

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from benchmarks.schema import Card
-from leaderboard.pages.boards.arrangement import MOST_PINS, pin_in_query
-from leaderboard.pages.boards.layout import Layout, Window
-from leaderboard.pages.shown.addresses import compare_address
-from leaderboard.pages.shown.markup import clean, count, submitted, text
+from leaderboard.pages.shown.markup import submitted, text
 from leaderboard.publication.snapshot import Entry
+from leaderboard.text import clean, count
+from leaderboard.views.addresses import compare_address
+from leaderboard.views.boards import MOST_PINS, Layout, Window, pin_in_query
 
 _LONGEST_NAME = 60
 _ENTRY = "0ENTRY0"

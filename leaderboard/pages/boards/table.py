@@ -7,30 +7,22 @@ from dataclasses import dataclass
 
 from benchmarks.schema import Card, MeasureInfo
 from leaderboard.pages.boards.further import FurtherCells, better, head, meanings
-from leaderboard.pages.boards.layout import Layout, Part, window
 from leaderboard.pages.boards.legend import legend, order_notice
 from leaderboard.pages.boards.rows_shown import PinLinks, pager, pinned_bar, rank_by_link
-from leaderboard.pages.shown.flags import flag_badges, flags_legend, flags_of, origin_badge
+from leaderboard.pages.shown.flags import flag_badges, flags_legend, origin_badge
 from leaderboard.pages.shown.marks import Axis, axis_for, axis_header, rank_bar, rank_text, whisker
-from leaderboard.pages.shown.markup import (
-    MISSING,
-    badge,
-    count,
-    interval,
-    number,
-    rate,
-    scroll_box,
-    text,
-)
+from leaderboard.pages.shown.markup import badge, scroll_box, text
 from leaderboard.pages.shown.metric_names import metric_name
 from leaderboard.pages.shown.signatures import signed_by
-from leaderboard.pages.shown.tiers import Basis
+from leaderboard.publication.flags import flags_of, is_trained_on
 from leaderboard.publication.snapshot import Entry
 from leaderboard.ranking.cells import Cell
+from leaderboard.ranking.tiers import Basis
+from leaderboard.text import MISSING, count, interval, number, rate
+from leaderboard.views.boards import Layout, Part, window
 
 _BUNDLED = ("not isolated", "our own code")
 """How the layers of a run begin in which code of this project ran without walls."""
-
 _HEAD = (
     '<thead role="rowgroup"><tr role="row">'
     '<th scope="col" role="columnheader" class="as-c-rank">Rank range</th>'
@@ -43,8 +35,6 @@ _HEAD = (
     '<th scope="col" role="columnheader" class="as-c-cost">Pairs/s</th>{further}'
     "</tr></thead>"
 )
-
-
 _COLUMNS = 7
 _METHODS = {"bca": "BCa (bias-corrected and accelerated)", "percentile": "percentile"}
 
@@ -96,11 +86,6 @@ def board_table(
 def direction(info: MeasureInfo) -> str:
     """An arrow that says which way is better."""
     return better(info.higher_is_better)
-
-
-def is_trained_on(entry: Entry, card: Card) -> bool:
-    """Whether the author declared this benchmark, or the one it is modelled on."""
-    return bool({name.casefold() for name in entry.trained_on} & {card.name, card.family})
 
 
 def badges(entry: Entry, cell: Cell, card: Card) -> str:
@@ -156,7 +141,7 @@ class _Board:
         # The items of a mean over skills are those of all skills.
         one = cells[0] if cells else None
         skill = one.skill if one and one.row >= 0 else None
-        items = layout.items.column(skill, one.split) if layout.items and one else ""
+        items = text(layout.items.column(skill, one.split)) if layout.items and one else ""
         ranked = sum(cell.rank is not None for cell in cells)
         further, pins = FurtherCells(layout), PinLinks(layout)
         return cls(entries, card, axis, ranked, layout, further, pins, items)

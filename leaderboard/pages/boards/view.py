@@ -7,24 +7,28 @@ from dataclasses import replace
 
 from benchmarks.released.bundle import is_bundled
 from benchmarks.schema import Card
-from leaderboard.pages.boards.arrangement import Arrangement
 from leaderboard.pages.boards.as_published import as_published, everything_published
-from leaderboard.pages.boards.chips import filter_chips, view_address
-from leaderboard.pages.boards.columns import columns_of, values_of
-from leaderboard.pages.boards.filters import Filters
+from leaderboard.pages.boards.chips import filter_chips
 from leaderboard.pages.boards.heatmap import has_skills, heatmap
-from leaderboard.pages.boards.layout import ItemLinks, Layout
-from leaderboard.pages.boards.pair_matrix import pair_matrix, pairs
-from leaderboard.pages.boards.query import Choice
+from leaderboard.pages.boards.pair_matrix import pair_matrix
 from leaderboard.pages.boards.table import board_table, direction
-from leaderboard.pages.reading import View
 from leaderboard.pages.shown.downloads import board_data, download_links
-from leaderboard.pages.shown.markup import count, notice, number, page, section, text
-from leaderboard.pages.shown.measures import info, title
+from leaderboard.pages.shown.markup import notice, page, section, text
 from leaderboard.pages.shown.snippets import use_from_python
-from leaderboard.pages.shown.tiers import Basis, in_tiers, kept_in_tiers
+from leaderboard.publication.measure_names import info, title
+from leaderboard.publication.reader import View
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.slices import Ranked
+from leaderboard.ranking.tiers import Basis, in_tiers, kept_in_tiers
+from leaderboard.text import count, number
+from leaderboard.views.boards import (
+    Arrangement,
+    Choice,
+    Filters,
+    layout_of,
+    view_address,
+)
+from leaderboard.views.pairs import pairs
 
 KEPT_ABOVE = 60
 """Entries of a board above which its headline is shown at once from the snapshot."""
@@ -98,20 +102,6 @@ def kept_basis(cells: Sequence[Cell], view: View, card: Card) -> Basis:
     resamples = [one.n_resamples for one in stated if one is not None]
     tested = sum(cell.tier is not None for cell in cells)
     return Basis(max(resamples, default=0), tested * (tested - 1) // 2)
-
-
-def layout_of(choice: Choice, view: View) -> Layout:
-    """How the ranking of a choice is laid out, with its links."""
-    query, arranged = choice.query, choice.arranged
-    keys = dict.fromkeys((*arranged.columns, *filter(None, (arranged.sorted_by,))))
-    columns = columns_of(choice.board, keys)
-    return Layout(
-        arranged,
-        tuple(values_of(choice.board, column, view.entries) for column in columns),
-        lambda other: view_address(replace(query, arranged=other)),
-        {"skill": query.skill, "measure": query.measure},
-        ItemLinks.of(choice.board.card),
-    )
 
 
 def skills_view(choice: Choice, view: View, site: str = "", hub: str = "") -> str:

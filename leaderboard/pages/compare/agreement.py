@@ -11,25 +11,21 @@ import numpy as np
 from benchmarks.comparison import plural
 from benchmarks.schema import Card
 from leaderboard.pages.compare.cluster_marks import scatter
-from leaderboard.pages.compare.clusters import ClusterReader, ClusterValues
-from leaderboard.pages.compare.pair_scores import MOST_PAIRS, PairScoreReader
-from leaderboard.pages.compare.query import Opponents
-from leaderboard.pages.items.looking import answers_are_public
-from leaderboard.pages.items.reading import ItemReader
-from leaderboard.pages.reading import View
-from leaderboard.pages.shown.addresses import items_address
-from leaderboard.pages.shown.markup import (
-    MISSING,
-    count,
-    number,
-    page,
-    scroll_box,
-    section,
-    submitted,
-    text,
-)
+from leaderboard.pages.shown.markup import page, scroll_box, section, submitted, text
 from leaderboard.pages.shown.metric_names import metric_name
 from leaderboard.publication.entries import Entry
+from leaderboard.publication.item_scores import ItemReader
+from leaderboard.publication.reader import View
+from leaderboard.text import MISSING, count, number
+from leaderboard.views.addresses import items_address
+from leaderboard.views.comparison import (
+    MOST_PAIRS,
+    ClusterReader,
+    ClusterValues,
+    Opponents,
+    PairScoreReader,
+)
+from leaderboard.views.examples import answers_are_public
 
 MOST_ALIKE = 12
 """Metrics of the heatmap: those compared, then the best of the board."""

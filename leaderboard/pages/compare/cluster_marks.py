@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks.arrays import IntArray
-from leaderboard.pages.compare.clusters import ClusterValues
 from leaderboard.pages.shown.marks import ticks
+from leaderboard.views.comparison import ClusterValues
 
 _SIZE, _LEFT, _PAD = 360, 48, 10
 MOST_POINTS = 2000

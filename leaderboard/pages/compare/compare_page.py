@@ -9,19 +9,23 @@ from typing import Any
 import gradio as gr
 
 from leaderboard.pages.boards.boards_page import benchmark_options, measure_options, skill_options
-from leaderboard.pages.boards.query import BETWEEN_SKILLS, BoardQuery
 from leaderboard.pages.compare.agreement import Behind, agreement_view
-from leaderboard.pages.compare.clusters import ClusterReader
-from leaderboard.pages.compare.pair_scores import PairScoreReader
-from leaderboard.pages.compare.query import CompareQuery, Opponents, opponents
 from leaderboard.pages.compare.view import HEADER, compare_view
-from leaderboard.pages.items.looking import lower_is_better
-from leaderboard.pages.items.reading import ItemReader
 from leaderboard.pages.outage import or_unread
 from leaderboard.pages.page import Context, Page
-from leaderboard.pages.reading import View
-from leaderboard.pages.shown.markup import clean
 from leaderboard.pages.shown.widgets import QUIET, SHOW_LINK, folded, html
+from leaderboard.publication.item_scores import ItemReader
+from leaderboard.publication.reader import View
+from leaderboard.text import clean
+from leaderboard.views.boards import BETWEEN_SKILLS, BoardQuery
+from leaderboard.views.comparison import (
+    ClusterReader,
+    CompareQuery,
+    Opponents,
+    PairScoreReader,
+    opponents,
+)
+from leaderboard.views.examples import lower_is_better
 
 _LONGEST_OPTION = 60
 

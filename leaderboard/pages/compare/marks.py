@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 from benchmarks.comparison import Compared, plural
 from leaderboard.pages.shown.marks import Axis, ticks
-from leaderboard.pages.shown.markup import interval, number, text
+from leaderboard.pages.shown.markup import text
+from leaderboard.text import interval, number
 
 _MARGIN = 0.06
 _LEAST = 1e-6

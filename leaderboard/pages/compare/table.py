@@ -8,14 +8,14 @@ from dataclasses import replace
 
 from benchmarks.comparison import LEVEL, Compared, figures, p_words, units_of
 from benchmarks.schema import Selector
-from leaderboard.pages.boards.query import Choice
 from leaderboard.pages.boards.table import direction
 from leaderboard.pages.compare.marks import difference_axis, difference_mark, tally_bar
-from leaderboard.pages.compare.rows import Shown
-from leaderboard.pages.compare.several import Several
 from leaderboard.pages.shown.marks import Axis, axis_header
-from leaderboard.pages.shown.markup import MISSING, count, scroll_box, submitted, text
-from leaderboard.pages.shown.measures import info, skill_title, title
+from leaderboard.pages.shown.markup import scroll_box, submitted, text
+from leaderboard.publication.measure_names import info, skill_title, title
+from leaderboard.text import MISSING, count
+from leaderboard.views.boards import Choice
+from leaderboard.views.comparison import Several, Shown
 
 Names = tuple[str, str]
 _BH, _HOLM = "p (BH)", "p (Holm)"

@@ -18,23 +18,21 @@ from benchmarks.comparison import (
 )
 from benchmarks.schema import Card
 from benchmarks.statistics.resampling import seed_of
-from leaderboard.pages.boards.arrangement import Arrangement
-from leaderboard.pages.boards.query import Choice
 from leaderboard.pages.boards.table import badges
 from leaderboard.pages.boards.view import SIMULATED
 from leaderboard.pages.compare.marks import tally_bar
-from leaderboard.pages.compare.query import Opponents
-from leaderboard.pages.compare.rows import Shown, shown
-from leaderboard.pages.compare.several import several
 from leaderboard.pages.compare.table import forest, measure_table, pairs_table
-from leaderboard.pages.reading import View
 from leaderboard.pages.shown.downloads import download_links
 from leaderboard.pages.shown.flags import flags_legend
-from leaderboard.pages.shown.markup import count, notice, number, page, section, submitted, text
-from leaderboard.pages.shown.measures import title
+from leaderboard.pages.shown.markup import notice, page, section, submitted, text
 from leaderboard.pages.shown.metric_names import metric_name
 from leaderboard.pages.shown.signatures import signed_by
+from leaderboard.publication.measure_names import title
+from leaderboard.publication.reader import View
 from leaderboard.ranking.comparing import NO_CONTRIBUTIONS
+from leaderboard.text import count, number
+from leaderboard.views.boards import Arrangement, Choice
+from leaderboard.views.comparison import Opponents, Shown, several, shown
 
 _LONGEST_NAME = 60
 _UNPUBLISHED = (

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from leaderboard.pages.shown.markup import clean, text
+from leaderboard.pages.shown.markup import text
+from leaderboard.text import clean
 
 SITE = "Assay"
 LONGEST_TITLE = 110

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from benchmarks.schema import Card
-from leaderboard.pages.boards.query import BoardQuery, Choice, resolve
-from leaderboard.pages.compare.query import CompareQuery, opponents
 from leaderboard.pages.heads.head import Head, Line
-from leaderboard.pages.reading import View
-from leaderboard.pages.shown.markup import clean, count, interval, number
-from leaderboard.pages.shown.measures import title
-from leaderboard.pages.shown.recommending import leading_cells, nobody_leads
-from leaderboard.pages.shown.tiers import kept_in_tiers
+from leaderboard.publication.measure_names import title
+from leaderboard.publication.reader import View
+from leaderboard.publication.recommending import leading_cells, nobody_leads
 from leaderboard.ranking.cells import Cell
+from leaderboard.ranking.tiers import kept_in_tiers
 from leaderboard.records import Kind
+from leaderboard.text import clean, count, interval, number
+from leaderboard.views.boards import BoardQuery, Choice, resolve
+from leaderboard.views.comparison import CompareQuery, opponents
 
 MOST_LINES = 5
 _LONGEST_NAME = 60

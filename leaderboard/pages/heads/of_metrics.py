@@ -12,20 +12,19 @@ from leaderboard.api.source import Source
 from leaderboard.api.tables import comparisons, skills
 from leaderboard.pages.heads.head import Head, Line
 from leaderboard.pages.heads.of_boards import MOST_LINES, as_of, name_of
-from leaderboard.pages.index.csv import INDEX
-from leaderboard.pages.items.query import ItemsQuery
-from leaderboard.pages.metric.query import MetricQuery, Shown, resolve
-from leaderboard.pages.metric.results import OnBoard, on_boards
-from leaderboard.pages.moved.query import MovedQuery
-from leaderboard.pages.reading import View
-from leaderboard.pages.shown.flags import origin
-from leaderboard.pages.shown.markup import clean, count, interval, number
-from leaderboard.pages.shown.measures import info, skill_title
-from leaderboard.pages.shown.recommending import nobody
-from leaderboard.pages.skills.query import SkillsQuery
-from leaderboard.pages.skills.query import resolve as resolve_skills
+from leaderboard.publication.flags import origin
+from leaderboard.publication.measure_names import info, skill_title
+from leaderboard.publication.reader import View
+from leaderboard.publication.recommending import nobody
 from leaderboard.ranking.chance import beats_chance
 from leaderboard.records import Kind
+from leaderboard.text import clean, count, interval, number
+from leaderboard.views.changes import MovedQuery
+from leaderboard.views.examples import ItemsQuery
+from leaderboard.views.index import INDEX
+from leaderboard.views.metric import MetricQuery, OnBoard, Shown, on_boards, resolve
+from leaderboard.views.skill_choice import SkillsQuery
+from leaderboard.views.skill_choice import resolve as resolve_skills
 
 _LONGEST = 60
 _ENDS = {"mean": ("ci_low", "ci_high"), "rescaled": ("rescaled_low", "rescaled_high")}

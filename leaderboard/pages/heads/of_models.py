@@ -6,17 +6,16 @@ from collections.abc import Collection, Mapping
 
 from leaderboard.api.source import Source
 from leaderboard.models.board_types import SkillBoard, Standing
-from leaderboard.models.entries import ModelEntry
 from leaderboard.models.people import rated_sets
 from leaderboard.models.reading import ModelReader
 from leaderboard.pages.heads.head import Head, Line
 from leaderboard.pages.heads.of_boards import MOST_LINES
-from leaderboard.pages.models.looking import board_of
 from leaderboard.pages.models.names import plain_name
-from leaderboard.pages.models.query import Choice, ModelsQuery, judges_of, resolve
 from leaderboard.pages.models.table import lead_mean
-from leaderboard.pages.shown.markup import clean, count
-from leaderboard.pages.shown.measures import skill_title
+from leaderboard.publication.measure_names import skill_title
+from leaderboard.publication.model_entries import ModelEntry
+from leaderboard.text import clean, count
+from leaderboard.views.models import Choice, ModelsQuery, board_of, judges_of, resolve
 
 _SIMULATED = "The models are simulated."
 _LONGEST = 200

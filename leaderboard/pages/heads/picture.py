@@ -12,7 +12,7 @@ from typing import TypeGuard
 from PIL import Image, ImageDraw, ImageFont
 
 from leaderboard.pages.heads.head import HEIGHT, SITE, WIDTH, Head, Line
-from leaderboard.pages.shown.markup import clean, interval, number
+from leaderboard.text import clean, interval, number
 
 _PAPER, _INK, _MUTED, _BLUE, _RULE = "#ffffff", "#1a2733", "#55646f", "#0f5fa8", "#c9d3da"
 _LEFT, _RIGHT = 60, WIDTH - 60

@@ -8,9 +8,13 @@ from typing import Any
 import gradio as gr
 
 from benchmarks.schema import Card
-from leaderboard.pages.index.base import IndexBase
 from leaderboard.pages.index.marks import Strips, strips_of
-from leaderboard.pages.index.query import (
+from leaderboard.pages.index.view import HEADER, how_made, index_view
+from leaderboard.pages.page import Context, Page
+from leaderboard.pages.shown.markup import page
+from leaderboard.pages.shown.widgets import COPY_LINK, QUIET, SHOW_LINK, html, on_load
+from leaderboard.publication.index import IndexBase
+from leaderboard.views.index import (
     BY_INDEX,
     HEAVIEST,
     ORDERS,
@@ -18,10 +22,6 @@ from leaderboard.pages.index.query import (
     IndexQuery,
     resolve_index,
 )
-from leaderboard.pages.index.view import HEADER, how_made, index_view
-from leaderboard.pages.page import Context, Page
-from leaderboard.pages.shown.markup import page
-from leaderboard.pages.shown.widgets import COPY_LINK, QUIET, SHOW_LINK, html, on_load
 
 _STEP = 0.1
 _AT_ONCE: dict[str, Any] = {**QUIET, "trigger_mode": "always_last"}

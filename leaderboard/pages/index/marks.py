@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from leaderboard.pages.index.base import IndexBase
-from leaderboard.pages.shown.identities import Identity
 from leaderboard.pages.shown.marks import Axis, ticks
-from leaderboard.pages.shown.markup import MISSING, interval, number, text
-from leaderboard.pages.shown.measures import info
+from leaderboard.pages.shown.markup import text
+from leaderboard.publication.identities import Identity
+from leaderboard.publication.index import IndexBase
+from leaderboard.publication.measure_names import info
 from leaderboard.ranking.index import Interval
+from leaderboard.text import MISSING, interval, number
 
 SLOT = 20
 """Width of a benchmark in a strip, in pixels."""

@@ -5,38 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from leaderboard.pages.boards.table import is_trained_on
-from leaderboard.pages.index.base import IndexBase, Ranked
 from leaderboard.pages.index.marks import Strips, index_axis, index_whisker, strip_header
-from leaderboard.pages.index.query import BY_BORDA, BY_INDEX, BY_NAME, IndexChoice
 from leaderboard.pages.index.tiers_said import tier_cell
-from leaderboard.pages.shown.flags import flag_badges, flags_of, origin_badge
+from leaderboard.pages.shown.flags import flag_badges, origin_badge
 from leaderboard.pages.shown.marks import Axis, axis_header, rank_bar
-from leaderboard.pages.shown.markup import MISSING, badge, count, interval, number, text
+from leaderboard.pages.shown.markup import badge, text
 from leaderboard.pages.shown.metric_names import metric_name
 from leaderboard.pages.shown.signatures import signed_by
+from leaderboard.publication.flags import flags_of, is_trained_on
+from leaderboard.publication.index import IndexBase, Ranked
 from leaderboard.ranking.rank_ranges import RankRange
+from leaderboard.text import MISSING, count, interval, number
+from leaderboard.views.index import IndexChoice
 
 MOST_ROWS = 200
-
 _SCROLL = '<div class="as-scroll" tabindex="0" role="region" aria-label="{label}">'
-
-
-def in_order(found: Sequence[Ranked], choice: IndexChoice, base: IndexBase) -> tuple[Ranked, ...]:
-    """The metrics by what was chosen; those without a value there come last."""
-    if choice.order == BY_INDEX:
-        return tuple(found)
-    if choice.order == BY_NAME:
-        return tuple(sorted(found, key=lambda one: one.standing.metric))
-    of_board = base.values.get(choice.order, {})
-
-    def value(one: Ranked) -> float:
-        if choice.order == BY_BORDA:
-            return one.standing.borda.value
-        return of_board[one.who].value if one.who in of_board else math.nan
-
-    # A stable sort: equal values stay in the order of the index.
-    return tuple(sorted(found, key=lambda one: (math.isnan(value(one)), -_zero_if_nan(value(one)))))
 
 
 def ranked_table(
@@ -185,7 +168,3 @@ def _cut(rows: int) -> str:
         return ""
     left = count(rows, "metric")
     return f'<p class="as-legend">The first {MOST_ROWS} of {left}; the download has them all.</p>'
-
-
-def _zero_if_nan(value: float) -> float:
-    return 0.0 if math.isnan(value) else value

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from leaderboard.pages.index.base import Ranked
-from leaderboard.pages.shown.markup import MISSING, count
+from leaderboard.publication.index import Ranked
+from leaderboard.text import MISSING, count
 
 IN_SHORT = "Within a <b>tier</b> no two metrics differ significantly, all pairs allowed for."
 NOT_PUBLISHED = (

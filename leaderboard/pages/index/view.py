@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchmarks.schema import Card
-from leaderboard.pages.index.base import IndexBase, Ranked
-from leaderboard.pages.index.boards import NO_RESULTS, IndexBoard
 from leaderboard.pages.index.marks import Strips
-from leaderboard.pages.index.query import IndexChoice
-from leaderboard.pages.index.table import in_order, partial_table, ranked_table
+from leaderboard.pages.index.table import partial_table, ranked_table
 from leaderboard.pages.index.tiers_said import about_tiers
 from leaderboard.pages.shown.downloads import download_links
 from leaderboard.pages.shown.flags import flags_legend
-from leaderboard.pages.shown.markup import badge, count, notice, page, scroll_box, section, text
-from leaderboard.pages.shown.measures import info
+from leaderboard.pages.shown.markup import badge, notice, page, scroll_box, section, text
 from leaderboard.pages.shown.metric_names import metric_name
+from leaderboard.publication.index import NO_RESULTS, IndexBase, IndexBoard, Ranked
+from leaderboard.publication.measure_names import info
+from leaderboard.text import count
+from leaderboard.views.index import IndexChoice, in_order
 
 HEADER = (
     '<header class="as-hero"><h1>One index over benchmarks</h1>'

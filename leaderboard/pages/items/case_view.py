@@ -6,10 +6,19 @@ import math
 from collections.abc import Sequence
 from urllib.parse import quote
 
-from leaderboard.pages.items.query import Choice
-from leaderboard.pages.items.tiles import Came, CaseShown, Mistake, PairShown, Scored, Tile, Verdict
-from leaderboard.pages.shown.markup import count, number, submitted, text
-from leaderboard.pages.shown.measures import skill_title
+from leaderboard.pages.shown.markup import submitted, text
+from leaderboard.publication.measure_names import skill_title
+from leaderboard.text import count, number
+from leaderboard.views.examples import (
+    Came,
+    CaseShown,
+    Choice,
+    Mistake,
+    PairShown,
+    Scored,
+    Tile,
+    Verdict,
+)
 
 WIDTH = 320
 _NUMERALS = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from leaderboard.pages.items.query import Choice
-from leaderboard.pages.shown.markup import clean, text
-from leaderboard.pages.shown.measures import skill_title
+from leaderboard.pages.shown.markup import text
+from leaderboard.publication.measure_names import skill_title
+from leaderboard.text import clean
+from leaderboard.views.examples import Choice
 
 MOST_OPTIONS = 400
 _LONGEST = 60

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import gradio as gr
 
-from leaderboard.pages.items.cases import CaseSet
-from leaderboard.pages.items.choosing import difference, summary
-from leaderboard.pages.items.looking import answers_are_public, look, lower_is_better
-from leaderboard.pages.items.query import PER_PAGE, Choice, ItemsQuery, board_of, resolve
-from leaderboard.pages.items.reading import ItemReader
-from leaderboard.pages.items.tiles import MOST_TILES_ALONE, case_shown, verdict
 from leaderboard.pages.items.view import Everyone, Listed, Names, items_view
 from leaderboard.pages.page import Context, Page
-from leaderboard.pages.reading import View
 from leaderboard.pages.shown.markup import notice, page
 from leaderboard.pages.shown.widgets import html, on_load
+from leaderboard.publication.item_scores import CaseSet, ItemReader
+from leaderboard.publication.reader import View
+from leaderboard.views.examples import (
+    MOST_TILES_ALONE,
+    PER_PAGE,
+    Choice,
+    ItemsQuery,
+    answers_are_public,
+    board_of,
+    case_shown,
+    difference,
+    look,
+    lower_is_better,
+    resolve,
+    summary,
+    verdict,
+)
 
 MOST_ENTRIES = 40
 """Metrics whose scores are read to say who failed on one case, those that rank first."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from leaderboard.pages.items.choosing import BINS, Share, Summary
-from leaderboard.pages.shown.markup import count, interval, number, scroll_box, submitted, text
+from leaderboard.pages.shown.markup import scroll_box, submitted, text
+from leaderboard.text import count, interval, number
+from leaderboard.views.examples import BINS, Share, Summary
 
 _HEIGHT, _WIDTH = 56, 240
 

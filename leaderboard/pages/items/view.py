@@ -8,23 +8,13 @@ from dataclasses import dataclass, field
 from benchmarks.schema import Card
 from leaderboard.pages.boards.view import SIMULATED
 from leaderboard.pages.items.case_view import case_card, mark
-from leaderboard.pages.items.choosing import Share, Summary
 from leaderboard.pages.items.forms import chooser
-from leaderboard.pages.items.query import PER_PAGE, Choice
 from leaderboard.pages.items.summary_view import summary_table
-from leaderboard.pages.items.tiles import CaseShown, Verdict
-from leaderboard.pages.shown.addresses import board_address, compare_address, metric_address
 from leaderboard.pages.shown.downloads import download_links, items_data
-from leaderboard.pages.shown.markup import (
-    count,
-    notice,
-    number,
-    page,
-    scroll_box,
-    section,
-    submitted,
-    text,
-)
+from leaderboard.pages.shown.markup import notice, page, scroll_box, section, submitted, text
+from leaderboard.text import count, number
+from leaderboard.views.addresses import board_address, compare_address, metric_address
+from leaderboard.views.examples import PER_PAGE, CaseShown, Choice, Share, Summary, Verdict
 
 _TITLES = {
     "failures": "Where it fails, worst first",

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import gradio as gr
 
-from leaderboard.pages.ledger.query import LedgerQuery, page_of
-from leaderboard.pages.ledger.reading import ChronicleReader
 from leaderboard.pages.ledger.view import ledger_view
 from leaderboard.pages.page import Context, Page
 from leaderboard.pages.shown.widgets import html, on_load
+from leaderboard.views.audit_log import ChronicleReader, LedgerQuery, page_of
 
 
 def ledger(reader: ChronicleReader, query: LedgerQuery) -> str:

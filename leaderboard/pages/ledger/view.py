@@ -4,24 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from leaderboard.governance.accounts import is_key
+from leaderboard.accounts import is_key
 from leaderboard.ledger.chronicle import BAN, BEGAN, JUDGES, POLICY, UNBAN, Line
-from leaderboard.pages.ledger.query import LedgerPage, LedgerQuery
-from leaderboard.pages.ledger.reading import Known
 from leaderboard.pages.shown.downloads import download_links
 from leaderboard.pages.shown.history import moment
-from leaderboard.pages.shown.markup import (
-    badge,
-    count,
-    notice,
-    page,
-    scroll_box,
-    section,
-    submitted,
-    text,
-)
+from leaderboard.pages.shown.markup import badge, notice, page, scroll_box, section, submitted, text
 from leaderboard.pages.shown.states_shown import chip
 from leaderboard.states import State
+from leaderboard.text import count
+from leaderboard.views.audit_log import Known, LedgerPage, LedgerQuery
 
 _LEAD = (
     "Everything that was done here, in the order it was done: nothing is taken out, and each line "

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from leaderboard.pages.metric.query import MOST_FOUND, Gone, Unknown
 from leaderboard.pages.shown.history import moment, reason
-from leaderboard.pages.shown.markup import count, notice, page, submitted, text
+from leaderboard.pages.shown.markup import notice, page, submitted, text
 from leaderboard.pages.shown.metric_names import metric_name
 from leaderboard.pages.shown.signatures import signed_by
 from leaderboard.pages.shown.states_shown import chip
 from leaderboard.pages.shown.version_links import version_links
 from leaderboard.records import Status
 from leaderboard.states import LEGEND, State
+from leaderboard.text import count
+from leaderboard.views.metric import MOST_FOUND, Gone, Unknown
 
 _NAMELESS = frozenset({State.HIDDEN})
 """States in which an operator took it away: nothing its author wrote is shown."""

@@ -6,17 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.schema import Card
-from leaderboard.pages.metric.citation import benchmark_bibtex, entry_bibtex
-from leaderboard.pages.metric.commands import commands_for
 from leaderboard.pages.metric.hub_results import FILE, hub_results
-from leaderboard.pages.metric.query import Shown
-from leaderboard.pages.metric.results import OnBoard
 from leaderboard.pages.shown.copying import copyable
 from leaderboard.pages.shown.markup import (
     scroll_box,
     text,
 )
 from leaderboard.records import Status
+from leaderboard.views.metric import OnBoard, Shown, benchmark_bibtex, commands_for, entry_bibtex
 
 
 @dataclass(frozen=True)

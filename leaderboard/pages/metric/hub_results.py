@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from benchmarks.schema import Card
-from leaderboard.pages.shown.flags import origin
-from leaderboard.pages.shown.markup import clean, interval
-from leaderboard.pages.shown.measures import info, token
 from leaderboard.publication.entries import Entry
+from leaderboard.publication.flags import origin
+from leaderboard.publication.measure_names import info, token
 from leaderboard.ranking.cells import Cell
+from leaderboard.text import clean, interval
 
 FILE = ".eval_results/assay.yaml"
 NO_DATASET = "its data are not in a dataset of the Hub"

@@ -6,13 +6,13 @@ import gradio as gr
 
 from leaderboard.pages.metric.absent import gone_view, unknown_view
 from leaderboard.pages.metric.copied import Around
-from leaderboard.pages.metric.query import Gone, MetricQuery, Shown, resolve
 from leaderboard.pages.metric.view import metric_view
-from leaderboard.pages.moved.query import moved_address
 from leaderboard.pages.page import Context, Page
-from leaderboard.pages.shown.addresses import metric_address
 from leaderboard.pages.shown.copying import COPY_AND_GO, root_of
 from leaderboard.pages.shown.widgets import html, on_load, run_on_load
+from leaderboard.views.addresses import metric_address
+from leaderboard.views.changes import moved_address
+from leaderboard.views.metric import Gone, MetricQuery, Shown, resolve
 
 
 def shown_page(context: Context, query: MetricQuery, root: str = "") -> str:

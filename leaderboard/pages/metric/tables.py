@@ -7,22 +7,15 @@ from collections.abc import Mapping, Sequence
 
 from leaderboard.pages.boards.table import percent
 from leaderboard.pages.index.marks import index_axis
-from leaderboard.pages.metric.results import OnBoard, ProfileRow
-from leaderboard.pages.shown.addresses import board_address, compare_address, items_address
 from leaderboard.pages.shown.marks import Axis, axis_header, rank_bar, rank_text
-from leaderboard.pages.shown.markup import (
-    MISSING,
-    badge,
-    count,
-    interval,
-    number,
-    scroll_box,
-    text,
-)
-from leaderboard.pages.shown.measures import info, skill_title, title, token
+from leaderboard.pages.shown.markup import badge, scroll_box, text
 from leaderboard.publication.entries import Entry
+from leaderboard.publication.measure_names import info, skill_title, title, token
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.index import Interval
+from leaderboard.text import MISSING, count, interval, number
+from leaderboard.views.addresses import board_address, compare_address, items_address
+from leaderboard.views.metric import OnBoard, ProfileRow
 
 MOST_ROWS = 1200
 

@@ -5,39 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from benchmarks.schema import Card
-from leaderboard.pages.boards.table import is_trained_on
-from leaderboard.pages.index.query import SIMULATED
 from leaderboard.pages.metric.copied import Around, citation, hub, provenance
-from leaderboard.pages.metric.query import Shown
-from leaderboard.pages.metric.results import OnBoard, on_boards, profile
 from leaderboard.pages.metric.tables import (
     benchmark_table,
     measure_table,
     profile_table,
     skill_table,
 )
-from leaderboard.pages.reading import View
-from leaderboard.pages.shown.addresses import metric_address, skills_address
 from leaderboard.pages.shown.downloads import download_links, metric_data
-from leaderboard.pages.shown.flags import flag_badges, flags_legend, flags_of, origin, origin_badge
-from leaderboard.pages.shown.flops import DECLARED, GIGA, NOT_DECLARED, gigaflops_text
+from leaderboard.pages.shown.flags import flag_badges, flags_legend, origin_badge
 from leaderboard.pages.shown.history import moment
-from leaderboard.pages.shown.markup import (
-    badge,
-    count,
-    link,
-    page,
-    paragraphs,
-    section,
-    submitted,
-    text,
-)
+from leaderboard.pages.shown.markup import badge, link, page, paragraphs, section, submitted, text
 from leaderboard.pages.shown.signatures import signature
 from leaderboard.pages.shown.states_shown import chip, kind_of
 from leaderboard.pages.shown.version_links import version_links
-from leaderboard.pages.skills.names import skills_of
 from leaderboard.pages.trust.cards import checks_of, costs_of, findings_of
+from leaderboard.publication.flags import flags_of, is_trained_on, origin
+from leaderboard.publication.reader import View
+from leaderboard.publication.skill_names import skills_of
 from leaderboard.records import Kind
+from leaderboard.text import count
+from leaderboard.views.addresses import metric_address, skills_address
+from leaderboard.views.index import SIMULATED
+from leaderboard.views.metric import OnBoard, Shown, on_boards, profile
+from leaderboard.views.skill_choice import DECLARED, GIGA, NOT_DECLARED, gigaflops_text
 
 _LONGEST_DESCRIPTION = 4000
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from benchmarks.errors import SubmitterError
-from leaderboard.governance.accounts import Account
+from leaderboard.accounts import Account
 from leaderboard.governance.acts import Acts
-from leaderboard.governance.policy import Allowance, Policy
 from leaderboard.governance.rights import Action
+from leaderboard.ledger.policy import Allowance, Policy
 from leaderboard.pages.page import Context
 from leaderboard.pages.shown.markup import submitted, text
 from leaderboard.pages.shown.states_shown import chip

@@ -10,11 +10,10 @@ from typing import Any
 import gradio as gr
 
 from benchmarks.errors import AssayError, TransientError
-from leaderboard.governance.accounts import Account
+from leaderboard.accounts import Account
 from leaderboard.governance.acts import Acts
 from leaderboard.governance.own import Own
 from leaderboard.governance.rights import Action, actions
-from leaderboard.outlook import Outlook
 from leaderboard.pages.mine.acts import BUTTONS, Deed, act_on, ask_to_withdraw
 from leaderboard.pages.mine.operator_panel import OperatorPanel
 from leaderboard.pages.mine.view import Whole, one_of_mine, own_list, versions_of
@@ -29,6 +28,7 @@ from leaderboard.pages.submit.submitting import standing_of
 from leaderboard.pages.visitors import as_visitor, required, sign_in_row
 from leaderboard.records import Status
 from leaderboard.store.live.interface import Pulse
+from leaderboard.views.queue import Outlook
 
 REFRESH_S = 2.0
 _DOING: dict[str, Any] = {"api_visibility": "private", "show_progress": "minimal"}

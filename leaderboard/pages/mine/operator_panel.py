@@ -7,10 +7,10 @@ from typing import Any
 
 import gradio as gr
 
-from leaderboard.governance.accounts import Account
+from leaderboard.accounts import Account
 from leaderboard.governance.acts import Acts
-from leaderboard.governance.bans import Ban, read_bans
-from leaderboard.governance.policy import read_policy
+from leaderboard.ledger.bans import Ban, read_bans
+from leaderboard.ledger.policy import read_policy
 from leaderboard.pages.mine.acts import KINDS, PolicyForm, bar, set_policy
 from leaderboard.pages.page import Context
 from leaderboard.pages.shown.history import moment

@@ -6,23 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from leaderboard.outlook import Outlook
 from leaderboard.pages.queue.table import queue_table
 from leaderboard.pages.shown.history import history, reason
-from leaderboard.pages.shown.markup import (
-    interval,
-    notice,
-    number,
-    scroll_box,
-    section,
-    submitted,
-    text,
-)
+from leaderboard.pages.shown.markup import notice, scroll_box, section, submitted, text
 from leaderboard.pages.shown.states_shown import chip
 from leaderboard.pages.shown.version_links import version_line
 from leaderboard.records import Event, RunResult, Status
 from leaderboard.states import State
 from leaderboard.store.live.interface import Pulse
+from leaderboard.text import interval, number
+from leaderboard.views.queue import Outlook
 
 _MOST_ROWS = 400
 _HEADLINE_ROWS = 12

@@ -6,24 +6,15 @@ import re
 from collections.abc import Mapping
 
 from benchmarks.schema import Card
-from leaderboard.models.entries import ModelEntry
 from leaderboard.pages.models.facts import guidance, images_said, parameters, selection
 from leaderboard.pages.models.names import judge_name
-from leaderboard.pages.shown.addresses import model_address
 from leaderboard.pages.shown.copying import copyable
-from leaderboard.pages.shown.markup import (
-    MISSING,
-    count,
-    link,
-    notice,
-    number,
-    scroll_box,
-    section,
-    submitted,
-    text,
-)
+from leaderboard.pages.shown.markup import link, notice, scroll_box, section, submitted, text
 from leaderboard.pages.shown.signatures import signature
+from leaderboard.publication.model_entries import ModelEntry
 from leaderboard.records import JudgeRun
+from leaderboard.text import MISSING, count, number
+from leaderboard.views.addresses import model_address
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 _COMMIT = re.compile(r"[0-9a-f]{7,40}")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from leaderboard.models.entries import ModelEntry
-from leaderboard.pages.model.query import PER_PAGE, ModelQuery
 from leaderboard.pages.models.forms import (
     asking_form,
     judge_field,
@@ -16,11 +14,13 @@ from leaderboard.pages.models.forms import (
     words_field,
 )
 from leaderboard.pages.models.names import judge_name
-from leaderboard.pages.models.query import Choice
-from leaderboard.pages.models.tiles import Drawn, leaves, score_said, skill_badges, tiles
-from leaderboard.pages.shown.addresses import prompt_address
-from leaderboard.pages.shown.markup import count, section, text
-from leaderboard.pages.shown.measures import skill_title
+from leaderboard.pages.models.tiles import leaves, score_said, skill_badges, tiles
+from leaderboard.pages.shown.markup import section, text
+from leaderboard.publication.measure_names import skill_title
+from leaderboard.publication.model_entries import ModelEntry
+from leaderboard.text import count
+from leaderboard.views.addresses import prompt_address
+from leaderboard.views.models import PER_PAGE, Choice, Drawn, ModelQuery
 
 _ORDERS = [
     ("Lowest score first", "worst"),

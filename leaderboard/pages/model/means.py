@@ -7,17 +7,9 @@ from collections.abc import Sequence
 from leaderboard.models.board_types import Judge, Mean, ModelBoard, SkillBoard
 from leaderboard.pages.models.names import judge_name
 from leaderboard.pages.models.table import rank_range
-from leaderboard.pages.shown.addresses import model_address
-from leaderboard.pages.shown.markup import (
-    MISSING,
-    badge,
-    count,
-    interval,
-    number,
-    scroll_box,
-    section,
-    text,
-)
+from leaderboard.pages.shown.markup import badge, scroll_box, section, text
+from leaderboard.text import MISSING, count, interval, number
+from leaderboard.views.addresses import model_address
 
 MOST_METRICS = 8
 """Columns of metrics; those that are trusted on most skills come first."""

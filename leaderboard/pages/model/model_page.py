@@ -10,17 +10,14 @@ from leaderboard.models.robustness import robustness
 from leaderboard.models.seeds import seed_report
 from leaderboard.pages.model.facts import runs_section
 from leaderboard.pages.model.images import images_section
-from leaderboard.pages.model.query import ModelQuery
 from leaderboard.pages.model.seeds import seeds_section
 from leaderboard.pages.model.view import absent, model_view
-from leaderboard.pages.models.looking import board_of, judge_of
 from leaderboard.pages.models.models_page import reader_of
-from leaderboard.pages.models.query import resolve
 from leaderboard.pages.models.robust import change_said
-from leaderboard.pages.models.tiles import drawn_of
 from leaderboard.pages.page import Context, Page
 from leaderboard.pages.shown.copying import COPY_AND_GO
 from leaderboard.pages.shown.widgets import html, on_load, run_on_load
+from leaderboard.views.models import ModelQuery, board_of, drawn_of, judge_of, resolve
 
 
 def answer(context: Context, query: ModelQuery) -> str:

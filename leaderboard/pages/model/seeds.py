@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from leaderboard.models.entries import ModelEntry
 from leaderboard.models.seeds_types import SeedReport, SeedVariation
 from leaderboard.pages.models.names import judge_name
 from leaderboard.pages.seeds.variation import seed_means
 from leaderboard.pages.seeds.verdicts import verdict
-from leaderboard.pages.shown.addresses import seeds_address
-from leaderboard.pages.shown.markup import number, section, text
+from leaderboard.pages.shown.markup import section, text
+from leaderboard.publication.model_entries import ModelEntry
+from leaderboard.text import number
+from leaderboard.views.addresses import seeds_address
 
 
 def seeds_section(entry: ModelEntry, report: SeedReport) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from leaderboard.models.board_types import ModelBoard
-from leaderboard.models.entries import ModelEntry
 from leaderboard.pages.model.facts import again_section, card_section, shared_section
 from leaderboard.pages.model.means import means_section
 from leaderboard.pages.models.names import badges, model_name
-from leaderboard.pages.models.query import Choice
 from leaderboard.pages.models.view import SIMULATED
-from leaderboard.pages.shown.addresses import model_pair_address, models_address, seeds_address
 from leaderboard.pages.shown.markup import notice, page, paragraphs, submitted, text
+from leaderboard.publication.model_entries import ModelEntry
+from leaderboard.views.addresses import model_pair_address, models_address, seeds_address
+from leaderboard.views.models import Choice
 
 MOST_LISTED = 200
 

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 
 from benchmarks.prompt_sets.prompt_set import SetPrompt
 from leaderboard.models.board_types import PromptDifference
-from leaderboard.models.entries import ModelEntry
 from leaderboard.pages.model_pair.tests_table import signed
 from leaderboard.pages.models.names import model_name, plain_name
-from leaderboard.pages.models.query import Choice
-from leaderboard.pages.models.tiles import Drawn, score_said, tiles
-from leaderboard.pages.shown.addresses import prompt_address
+from leaderboard.pages.models.tiles import score_said, tiles
 from leaderboard.pages.shown.markup import section, text
+from leaderboard.publication.model_entries import ModelEntry
+from leaderboard.views.addresses import prompt_address
+from leaderboard.views.models import Choice, Drawn
 
 SHOWN = 4
 """Prompts that are shown for each of the two."""

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from leaderboard.models.board_types import PairMatrix
-from leaderboard.models.entries import ModelEntry
 from leaderboard.pages.model_pair.tests_table import LEVEL, p_shown, signed
 from leaderboard.pages.models.names import model_name, plain_name
-from leaderboard.pages.models.query import ModelsQuery
-from leaderboard.pages.shown.addresses import with_state
-from leaderboard.pages.shown.markup import MISSING, count, scroll_box, text
+from leaderboard.pages.shown.markup import scroll_box, text
+from leaderboard.publication.model_entries import ModelEntry
+from leaderboard.text import MISSING, count
+from leaderboard.views.addresses import with_state
+from leaderboard.views.models import ModelsQuery
 
 MOST_MODELS = 30
 """More rows and columns than this cannot be read; the rest is in the download."""

@@ -11,22 +11,27 @@ from leaderboard.models.pair import pair_matrix, pair_report
 from leaderboard.models.reading import ModelReader
 from leaderboard.pages.model_pair.deciding import deciding_section, telling
 from leaderboard.pages.model_pair.matrix import model_matrix
-from leaderboard.pages.model_pair.query import PairQuery, opponents
 from leaderboard.pages.model_pair.view import pair_view, tests_sections
-from leaderboard.pages.models.looking import board_of, judge_of
 from leaderboard.pages.models.models_page import reader_of
 from leaderboard.pages.models.names import judge_name
-from leaderboard.pages.models.query import Choice, resolve
 from leaderboard.pages.models.table import models_in_order
-from leaderboard.pages.models.tiles import drawn_of
 from leaderboard.pages.models.view import nothing_here
 from leaderboard.pages.page import Context, Page
-from leaderboard.pages.reading import View
 from leaderboard.pages.shown.copying import COPY_AND_GO
 from leaderboard.pages.shown.downloads import download_links
 from leaderboard.pages.shown.markup import notice, section, text
-from leaderboard.pages.shown.measures import skill_title
 from leaderboard.pages.shown.widgets import html, on_load, run_on_load
+from leaderboard.publication.measure_names import skill_title
+from leaderboard.publication.reader import View
+from leaderboard.views.models import (
+    Choice,
+    PairQuery,
+    board_of,
+    drawn_of,
+    judge_of,
+    opponents,
+    resolve,
+)
 
 
 def answer(context: Context, query: PairQuery) -> str:

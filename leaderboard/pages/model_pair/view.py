@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from leaderboard.models.board_types import PairReport
 from leaderboard.models.reading import ModelReader
-from leaderboard.pages.model_pair.query import PairQuery
 from leaderboard.pages.model_pair.tests_table import in_short, tests_table
 from leaderboard.pages.models.forms import (
     asking_form,
@@ -20,11 +19,11 @@ from leaderboard.pages.models.forms import (
     words_field,
 )
 from leaderboard.pages.models.names import badges, model_name
-from leaderboard.pages.models.query import Choice
 from leaderboard.pages.models.view import SIMULATED, empty
 from leaderboard.pages.shown.downloads import download_links
 from leaderboard.pages.shown.markup import notice, page, section, text
-from leaderboard.pages.shown.measures import skill_title
+from leaderboard.publication.measure_names import skill_title
+from leaderboard.views.models import Choice, PairQuery
 
 _ALL = "All prompts"
 

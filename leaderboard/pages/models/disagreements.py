@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from leaderboard.models.board_types import Disagreement, ModelBoard, SkillBoard
 from leaderboard.pages.models.names import in_words, model_name
-from leaderboard.pages.models.query import Choice
-from leaderboard.pages.shown.addresses import with_state
-from leaderboard.pages.shown.markup import count, section, submitted, text
+from leaderboard.pages.shown.markup import section, submitted, text
+from leaderboard.text import count
+from leaderboard.views.addresses import with_state
+from leaderboard.views.models import Choice
 
 MOST_OF_A_SKILL = 12
 """Pairs that are listed of a skill; the rest is in the download."""

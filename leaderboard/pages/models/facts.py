@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from leaderboard.models.entries import ModelEntry
-from leaderboard.models.model_card import ModelCard
 from leaderboard.pages.models.names import badges, model_name
-from leaderboard.pages.shown.markup import MISSING, count, scroll_box, submitted, text
+from leaderboard.pages.shown.markup import scroll_box, submitted, text
 from leaderboard.pages.shown.signatures import signature
+from leaderboard.publication.model_entries import ModelEntry
+from leaderboard.records import ModelCard
+from leaderboard.text import MISSING, count
 
 _SIZES = 3
 

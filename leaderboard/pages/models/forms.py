@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from leaderboard.models.entries import ModelEntry
 from leaderboard.models.reading import ModelReader
 from leaderboard.pages.models.names import plain_name
-from leaderboard.pages.models.query import Choice, sets_in_order
-from leaderboard.pages.shown.markup import clean, text
-from leaderboard.pages.shown.measures import skill_title
+from leaderboard.pages.shown.markup import text
+from leaderboard.publication.measure_names import skill_title
+from leaderboard.publication.model_entries import ModelEntry
+from leaderboard.text import clean
+from leaderboard.views.models import Choice, sets_in_order
 
 Option = tuple[str, str]
 """What is read, and the value behind it."""

@@ -7,19 +7,11 @@ from collections.abc import Mapping
 from benchmarks.schema import Card
 from leaderboard.models.board_types import Evidence, Judge, ModelBoard, SkillBoard
 from leaderboard.pages.models.names import judge_name, named_in_words
-from leaderboard.pages.models.query import Choice
-from leaderboard.pages.shown.addresses import board_address
-from leaderboard.pages.shown.markup import (
-    MISSING,
-    badge,
-    count,
-    interval,
-    number,
-    scroll_box,
-    section,
-    text,
-)
-from leaderboard.pages.shown.measures import info, skill_title
+from leaderboard.pages.shown.markup import badge, scroll_box, section, text
+from leaderboard.publication.measure_names import info, skill_title
+from leaderboard.text import MISSING, count, interval, number
+from leaderboard.views.addresses import board_address
+from leaderboard.views.models import Choice
 
 NOBODY = "No metric has earned trust here."
 _SPEAKS = {"for": "speaks for it", "against": "speaks against it", "undecided": "decides nothing"}

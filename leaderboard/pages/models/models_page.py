@@ -11,16 +11,15 @@ from leaderboard.models.orderings import model_orderings
 from leaderboard.models.people import people_boards, rated_sets
 from leaderboard.models.reading import ModelReader
 from leaderboard.models.robustness import robustness
-from leaderboard.pages.models.looking import board_of
 from leaderboard.pages.models.ordering_view import orderings_section
 from leaderboard.pages.models.people import people_section
 from leaderboard.pages.models.published import published_section
-from leaderboard.pages.models.query import ModelsQuery, resolve
 from leaderboard.pages.models.robust import robust_section
 from leaderboard.pages.models.view import models_view, nothing_here
 from leaderboard.pages.page import Context, Page
 from leaderboard.pages.shown.copying import COPY_AND_GO
 from leaderboard.pages.shown.widgets import html, on_load, run_on_load
+from leaderboard.views.models import ModelsQuery, board_of, resolve
 
 
 def reader_of(context: Context) -> ModelReader:

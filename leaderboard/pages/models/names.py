@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from leaderboard.models.board_types import Judge, ModelBoard
-from leaderboard.models.entries import ModelEntry
-from leaderboard.pages.shown.addresses import metric_address, model_address
-from leaderboard.pages.shown.markup import badge, clean, count, submitted, text
-from leaderboard.pages.shown.signatures import shown_account
+from leaderboard.pages.shown.markup import badge, submitted, text
+from leaderboard.publication.identities import shown_account
+from leaderboard.publication.model_entries import ModelEntry
+from leaderboard.text import clean, count
+from leaderboard.views.addresses import metric_address, model_address
 
 SHARED, BEST_OF, SAME_FILES = "shared images", "best of", "same content"
 

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from benchmarks.schema import Card
 from leaderboard.models.orderings import ModelOrdering, ModelOrderings
 from leaderboard.pages.models.names import judge_name
-from leaderboard.pages.shown.addresses import board_address
-from leaderboard.pages.shown.markup import MISSING, badge, scroll_box, section, text
+from leaderboard.pages.shown.markup import badge, scroll_box, section, text
+from leaderboard.text import MISSING
+from leaderboard.views.addresses import board_address
 
 LEAD = (
     "Where people rated images of several models, each two models are related by their ratings "

@@ -15,16 +15,10 @@ from leaderboard.pages.models.people_table import (
     people_verdict,
 )
 from leaderboard.pages.shown.downloads import download_links
-from leaderboard.pages.shown.markup import (
-    interval,
-    number,
-    paragraphs,
-    scroll_box,
-    section,
-    text,
-)
+from leaderboard.pages.shown.markup import paragraphs, scroll_box, section, text
+from leaderboard.text import interval, number
+from leaderboard.views.models import PEOPLE_IDENT
 
-IDENT = "people"
 TITLE = "Rated by people"
 _SMALLEST_P = 1e-4
 _COLUMNS = ("Models", "Difference", "t", "p (t)", "p (Holm)", "W", "p (W)", "First higher",
@@ -40,12 +34,12 @@ def people_section(boards: Sequence[PeopleBoard], missing: SubmitterError | None
     """
     if missing is not None:
         why = paragraphs(f"{missing.message}\n\n{missing.hint}")
-        return section(TITLE, f'<div class="as-empty">{why}</div>', ident=IDENT)
+        return section(TITLE, f'<div class="as-empty">{why}</div>', ident=PEOPLE_IDENT)
     if not boards:
         return ""
     data = f"./v1/models/{boards[0].prompt_set}/ratings"
     body = "".join(_of_gold(board) for board in boards)
-    return section(TITLE, body, aside=download_links(data, "ratings"), ident=IDENT)
+    return section(TITLE, body, aside=download_links(data, "ratings"), ident=PEOPLE_IDENT)
 
 
 def _of_gold(board: PeopleBoard) -> str:

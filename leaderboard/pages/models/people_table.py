@@ -8,15 +8,8 @@ from leaderboard.models.board_types import Mean
 from leaderboard.models.people import PeopleBoard, RatedSkill
 from leaderboard.pages.models.table import rank_range, strength, tier_row
 from leaderboard.pages.shown.marks import Axis, axis_for, axis_header, whisker
-from leaderboard.pages.shown.markup import (
-    MISSING,
-    count,
-    interval,
-    link,
-    number,
-    scroll_box,
-    text,
-)
+from leaderboard.pages.shown.markup import link, scroll_box, text
+from leaderboard.text import MISSING, count, interval, number
 
 DIGITS = 2
 """Of ratings."""

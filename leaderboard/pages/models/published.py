@@ -8,8 +8,9 @@ from benchmarks.errata import errata
 from benchmarks.prompt_sets.reference import ReferenceRow, ReferenceTable
 from benchmarks.published import papers
 from benchmarks.schema import Card
-from leaderboard.pages.shown.markup import MISSING, badge, count, link, scroll_box, section, text
-from leaderboard.pages.shown.measures import skill_title
+from leaderboard.pages.shown.markup import badge, link, scroll_box, section, text
+from leaderboard.publication.measure_names import skill_title
+from leaderboard.text import MISSING, count
 
 LEAD = (
     "Figures from papers, of other images, metrics and times. They are in no ranking here; the rank "

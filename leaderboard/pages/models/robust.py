@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from leaderboard.models.robustness import Robustness
 from leaderboard.pages.models.names import judge_name
-from leaderboard.pages.shown.markup import MISSING, badge, number, scroll_box, section
+from leaderboard.pages.shown.markup import badge, scroll_box, section
+from leaderboard.text import MISSING, number
 
 _HEADS = ("Metric", "Images", "Mean change", "Largest change", "Share of the spread",
           "Share of the smallest gap")  # fmt: skip

@@ -7,19 +7,12 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from leaderboard.models.board_types import Mean, ModelBoard, SkillBoard, Standing
-from leaderboard.models.entries import ModelEntry
 from leaderboard.pages.models.names import badges, model_name
-from leaderboard.pages.models.query import Choice
-from leaderboard.pages.shown.addresses import model_address
-from leaderboard.pages.shown.markup import (
-    MISSING,
-    count,
-    interval,
-    number,
-    scroll_box,
-    submitted,
-    text,
-)
+from leaderboard.pages.shown.markup import scroll_box, submitted, text
+from leaderboard.publication.model_entries import ModelEntry
+from leaderboard.text import MISSING, count, interval, number
+from leaderboard.views.addresses import model_address
+from leaderboard.views.models import Choice
 
 MOST_MODELS = 200
 """More rows than this help nobody's eyes; the rest is in the download."""

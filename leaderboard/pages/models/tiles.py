@@ -4,68 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-
-import numpy as np
 
 from benchmarks.prompt_sets.prompt_set import SetPrompt
-from leaderboard.models.entries import ModelEntry
-from leaderboard.models.reading import ModelReader
 from leaderboard.pages.models.names import plain_name
-from leaderboard.pages.shown.addresses import picture_address
-from leaderboard.pages.shown.markup import number, text
+from leaderboard.pages.shown.markup import text
+from leaderboard.publication.model_entries import ModelEntry
+from leaderboard.text import number
+from leaderboard.views.addresses import picture_address
+from leaderboard.views.models import Drawn
 
 MOST_SEEDS = 16
 """Images of one model and prompt that are shown."""
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """What one model drew of one prompt.
-
-    Attributes:
-        entry: the model.
-        seeds: ascending.
-        scores: one for each seed, higher is better; NaN where there is none.
-    """
-
-    entry: ModelEntry
-    seeds: tuple[int, ...]
-    scores: tuple[float, ...]
-
-    @property
-    def mean(self) -> float:
-        """Mean of the scores that there are; NaN where there is none."""
-        known = [one for one in self.scores if not math.isnan(one)]
-        return sum(known) / len(known) if known else math.nan
-
-
-def drawn_of(
-    reader: ModelReader,
-    entry: ModelEntry,
-    judge: str,
-    prompts: Sequence[SetPrompt],
-    places: Sequence[int],
-) -> tuple[Drawn, ...]:
-    """What a model drew of some prompts of its set.
-
-    Args:
-        reader: of the scores.
-        entry: the model.
-        judge: entry id of the metric; without its scores the images are shown all the same.
-        prompts: of the set, in its order.
-        places: of the prompts that are wanted.
-
-    Raises:
-        TransientError: the store cannot be read.
-    """
-    found = reader.scores.of(entry, judge, [one.prompt_id for one in prompts]) if judge else None
-    seeds = tuple(sorted(set(entry.images.seeds) | set(found.seeds if found else ())))
-    scores = np.full((len(seeds), len(places)), np.nan)
-    if found is not None:
-        rows = [seeds.index(seed) for seed in found.seeds]
-        scores[rows] = found.scores[:, np.asarray(places, np.intp)]
-    return tuple(Drawn(entry, seeds, tuple(column.tolist())) for column in scores.T)
 
 
 def tiles(drawn: Drawn, prompt: SetPrompt, *, heading: str = "") -> str:

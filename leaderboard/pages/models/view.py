@@ -20,21 +20,14 @@ from leaderboard.pages.models.forms import (
     words_field,
 )
 from leaderboard.pages.models.judges_view import judges_section
-from leaderboard.pages.models.query import Choice
 from leaderboard.pages.models.table import models_in_order, models_table
-from leaderboard.pages.shown.addresses import prompt_address, seeds_address, with_state
 from leaderboard.pages.shown.copying import copyable
 from leaderboard.pages.shown.downloads import download_links
-from leaderboard.pages.shown.markup import (
-    count,
-    link,
-    notice,
-    page,
-    paragraphs,
-    section,
-    text,
-)
-from leaderboard.pages.shown.measures import skill_title
+from leaderboard.pages.shown.markup import link, notice, page, paragraphs, section, text
+from leaderboard.publication.measure_names import skill_title
+from leaderboard.text import count
+from leaderboard.views.addresses import prompt_address, seeds_address, with_state
+from leaderboard.views.models import Choice
 
 SIMULATED = (
     "<b>The models of this board are simulated.</b> Their images are drawn by programs that make "

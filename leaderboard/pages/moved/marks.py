@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from leaderboard.pages.shown.marks import Axis, ticks
-from leaderboard.pages.shown.markup import interval, number, text
-from leaderboard.reevaluation.moved import Moved, Standing
+from leaderboard.pages.shown.markup import text
+from leaderboard.publication.changes import Moved, Standing
+from leaderboard.text import interval, number
 
 _PAD = 0.05
 _THEN, _NOW, _HEIGHT = 9, 21, 30

@@ -2,73 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import gradio as gr
 
 from benchmarks.errors import TransientError
-from benchmarks.schema import Card
-from leaderboard.pages.moved.query import (
-    Comparison,
-    MovedQuery,
-    compared,
-    moved_address,
-    with_earlier,
-)
-from leaderboard.pages.moved.reading import EarlierBoards
 from leaderboard.pages.moved.view import earlier_banner, moved_view
 from leaderboard.pages.page import Context, Page
-from leaderboard.pages.reading import Reader
 from leaderboard.pages.shown.markup import text
-from leaderboard.pages.shown.measures import skill_title, title, token
 from leaderboard.pages.shown.widgets import QUIET, SHOW_LINK, html, on_load, run_on_load
-from leaderboard.reevaluation.comparing import standing
-from leaderboard.reevaluation.earlier_boards import EarlierBoard, Progress, progress, without
-from leaderboard.states import State
+from leaderboard.publication.measure_names import skill_title, title, token
+from leaderboard.views.changes import (
+    Comparison,
+    MovedQuery,
+    comparison,
+    moved_address,
+    progress_of,
+    with_earlier,
+)
 
 _NOW = ""
 _GO_TO_PLACE = """() => setTimeout(() => {
   if (location.hash === '#earlier') document.getElementById('earlier')?.scrollIntoView();
 }, 600)"""
-
-
-class Boards(Protocol):
-    """Where the boards of now and the earlier ones are read; a `Context` is one."""
-
-    @property
-    def reader(self) -> Reader: ...  # noqa: D102
-    @property
-    def earlier(self) -> EarlierBoards: ...  # noqa: D102
-    @property
-    def cards(self) -> Mapping[str, Card]: ...  # noqa: D102
-
-
-def comparison(context: Boards, asked: MovedQuery) -> Comparison | None:
-    """What a query compares on this site."""
-    earlier, view, statuses = context.earlier, context.reader.view(), context.reader.statuses()
-    hidden = {s.submission.submission_id for s in statuses if s.state is State.HIDDEN}
-
-    def board_of(card: Card, tag: str) -> EarlierBoard | None:
-        found = earlier.board(card, tag)
-        # What an operator took away is shown nowhere; what was withdrawn did stand there.
-        return without(found, hidden) if found else None
-
-    on_boards = standing(statuses)
-    return compared(asked, view, context.cards, earlier.tags, board_of, standing=on_boards)
-
-
-def progress_of(context: Context, benchmark: str, tag: str) -> Progress | None:
-    """How much of an earlier board stands on the board of now; None where none is kept."""
-    board = context.earlier.board(context.cards[benchmark], tag)
-    if board is None:
-        return None
-    view = context.reader.view()
-    index = view.boards[benchmark]
-    current = {
-        cell.entry_id for selector in index.selectors(None) for cell in index.cells(selector, None)
-    }
-    return progress(board, current, context.reader.statuses())
 
 
 def banner(context: Context, benchmark: str) -> str:

@@ -2,51 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from leaderboard.pages.boards.table import board_table, direction
 from leaderboard.pages.moved.marks import dumbbell, moved_axis
-from leaderboard.pages.moved.query import Comparison, board_of_query, moved_address, moved_data
 from leaderboard.pages.shown.downloads import download_links
 from leaderboard.pages.shown.marks import Axis, axis_header
-from leaderboard.pages.shown.markup import (
-    MISSING,
-    badge,
-    count,
-    interval,
-    notice,
-    number,
-    page,
-    section,
-    text,
-)
-from leaderboard.pages.shown.measures import info, skill_title, title
+from leaderboard.pages.shown.markup import badge, notice, page, section, text
 from leaderboard.pages.shown.metric_names import metric_name
-from leaderboard.pages.shown.tiers import Basis, kept_in_tiers
+from leaderboard.publication.changes import Moved, Standing
+from leaderboard.publication.earlier_boards import Progress
 from leaderboard.publication.entries import Entry
-from leaderboard.reevaluation.earlier_boards import Progress
-from leaderboard.reevaluation.moved import Moved, Standing
-from leaderboard.tables import Table, Type, Value, columns_of, to_csv
+from leaderboard.publication.measure_names import info, skill_title, title
+from leaderboard.ranking.tiers import Basis, kept_in_tiers
+from leaderboard.text import MISSING, count, interval, number
+from leaderboard.views.changes import Comparison, board_of_query, moved_address, moved_data
 
 _LEAD = (
     "When a benchmark gets a new revision, every metric on its board is evaluated again, and the "
     "board of the earlier revision stays here. Values of two revisions are never on one board."
 )
 _MOST_NAMED = 40
-_SIDES = ("value", "ci_low", "ci_high", "rank", "rank_low", "rank_high")
-_MOVED = (
-    "metric", "from", "to", *(f"{name}_then" for name in _SIDES),
-    *(f"{name}_now" for name in _SIDES), "difference", "rank_ranges_overlap", "entry_then",
-    "entry_now",
-)  # fmt: skip
-_TYPES = {
-    Type.NUMBER: " ".join(f"{n}_{side}" for n in _SIDES[:3] for side in ("then", "now"))
-    + " difference",
-    Type.COUNT: " ".join(f"{n}_{side}" for n in _SIDES[3:] for side in ("then", "now")),
-    Type.FLAG: "rank_ranges_overlap",
-}
-_MEANINGS = {"difference": "Value now less value then; no test, since data or protocol differ."}
 
 
 def moved_view(found: Comparison | None, progress: Progress | None) -> str:
@@ -257,35 +233,6 @@ def _earlier(found: Comparison) -> str:
         aside=f"<span>{count(len(cells), 'metric')}</span>",
         ident="earlier",
     )
-
-
-def moved_table(found: Comparison, about: Mapping[str, Any] | None = None) -> Table:
-    """What is on screen, one row for each metric of both boards.
-
-    Args:
-        found: what is compared.
-        about: what the table is of.
-    """
-    rows: list[dict[str, Value]] = []
-    for row in found.movement.moved if found.movement else ():
-        then, now = row.then.to_json(), row.now.to_json()
-        rows.append(
-            {
-                "metric": row.after.metric, "from": found.then.tag, "to": found.now.tag,
-                **{f"{name}_then": then[name] for name in _SIDES},
-                **{f"{name}_now": now[name] for name in _SIDES},
-                "difference": row.difference, "rank_ranges_overlap": row.ranks_overlap,
-                "entry_then": row.before.entry_id, "entry_now": row.after.entry_id,
-            }
-        )  # fmt: skip
-    return Table(
-        f"{found.card.name}-moved", columns_of(_MOVED, _TYPES, _MEANINGS), rows, about or {}
-    )
-
-
-def moved_csv(found: Comparison) -> str:
-    """The same as CSV."""
-    return to_csv(moved_table(found))
 
 
 def _nothing() -> str:

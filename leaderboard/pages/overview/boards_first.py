@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from leaderboard.pages.boards.columns import Column, columns_of, key_of, values_of
-from leaderboard.pages.boards.layout import Layout
 from leaderboard.pages.boards.table import board_table
 from leaderboard.pages.boards.view import kept_basis
-from leaderboard.pages.overview.over_boards import headline_cells
-from leaderboard.pages.reading import BoardIndex, View
-from leaderboard.pages.shown.addresses import board_address
-from leaderboard.pages.shown.markup import count, section, text
-from leaderboard.pages.shown.measures import info, title
-from leaderboard.pages.shown.tiers import kept_in_tiers
+from leaderboard.pages.shown.markup import section, text
+from leaderboard.publication.measure_names import info, title
+from leaderboard.publication.reader import BoardIndex, View, headline_cells
+from leaderboard.ranking.tiers import kept_in_tiers
+from leaderboard.text import count
+from leaderboard.views.addresses import board_address
+from leaderboard.views.boards import Column, Layout, columns_of, key_of, values_of
 
 MOST_BOARDS = 3
 MOST_ROWS = 20

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from leaderboard.pages.index.base import IndexBase, Ranked
 from leaderboard.pages.index.marks import index_axis, index_whisker
 from leaderboard.pages.index.tiers_said import IN_SHORT, about_tiers, is_tested, tier_cell
 from leaderboard.pages.shown.flags import origin_badge
 from leaderboard.pages.shown.marks import Axis, axis_header, rank_bar
-from leaderboard.pages.shown.markup import count, interval, number, page, scroll_box, section
+from leaderboard.pages.shown.markup import page, scroll_box, section
 from leaderboard.pages.shown.metric_names import metric_name
 from leaderboard.pages.shown.signatures import signed_by
+from leaderboard.publication.index import IndexBase, Ranked
 from leaderboard.ranking.rank_ranges import RankRange
+from leaderboard.text import count, interval, number
 
 MOST_ROWS = 8
 _MEANS = (

@@ -6,17 +6,17 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from leaderboard.ledger.chronicle import Line
-from leaderboard.pages.ledger.query import LedgerQuery
-from leaderboard.pages.moved.query import moved_address
-from leaderboard.pages.overview.over_boards import headline_cells
-from leaderboard.pages.reading import View
-from leaderboard.pages.shown.addresses import board_address
-from leaderboard.pages.shown.markup import ago, count, text
+from leaderboard.ledger.history import ANNOUNCED
+from leaderboard.pages.shown.markup import ago, text
 from leaderboard.pages.shown.metric_names import metric_name
 from leaderboard.pages.shown.signatures import signature
+from leaderboard.publication.reader import View, headline_cells
 from leaderboard.publication.snapshot import Entry
-from leaderboard.reevaluation.history import ANNOUNCED
 from leaderboard.states import State
+from leaderboard.text import count
+from leaderboard.views.addresses import board_address
+from leaderboard.views.audit_log import LedgerQuery
+from leaderboard.views.changes import moved_address
 
 MOST_LINES = 6
 _MOST_BOARDS = 3

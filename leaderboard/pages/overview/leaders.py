@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from leaderboard.pages.boards.table import is_trained_on
-from leaderboard.pages.overview.over_boards import headline_cells
-from leaderboard.pages.reading import BoardIndex, View
-from leaderboard.pages.shown.flags import flag_badges, flags_of
+from leaderboard.pages.shown.flags import flag_badges
 from leaderboard.pages.shown.marks import axis_for, rank_text, whisker
-from leaderboard.pages.shown.markup import badge, count, interval, number, text
-from leaderboard.pages.shown.measures import info
+from leaderboard.pages.shown.markup import badge, text
 from leaderboard.pages.shown.metric_names import metric_name
-from leaderboard.pages.shown.recommending import leading_cells, nobody_leads
 from leaderboard.pages.shown.signatures import signed_by
+from leaderboard.publication.flags import flags_of, is_trained_on
+from leaderboard.publication.measure_names import info
+from leaderboard.publication.reader import BoardIndex, View, headline_cells
+from leaderboard.publication.recommending import leading_cells, nobody_leads
 from leaderboard.publication.snapshot import Entry
 from leaderboard.ranking.cells import Cell, too_few
+from leaderboard.text import count, interval, number
 
 
 def leader_cards(view: View, but: Collection[str] = ()) -> str:

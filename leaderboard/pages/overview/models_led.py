@@ -8,9 +8,10 @@ from benchmarks.errors import SubmitterError
 from leaderboard.models.board import model_board
 from leaderboard.models.board_types import BoardQuery, ModelBoard, SkillBoard, Standing
 from leaderboard.models.reading import ModelReader
-from leaderboard.pages.reading import View
-from leaderboard.pages.shown.addresses import model_address, models_address
-from leaderboard.pages.shown.markup import badge, count, interval, number, text
+from leaderboard.pages.shown.markup import badge, text
+from leaderboard.publication.reader import View
+from leaderboard.text import count, interval, number
+from leaderboard.views.addresses import model_address, models_address
 
 
 class ModelCards(NamedTuple):

@@ -9,9 +9,6 @@ import gradio as gr
 
 from benchmarks.errors import TransientError
 from leaderboard.ledger.chronicle import Line
-from leaderboard.pages.index.boards import index_boards
-from leaderboard.pages.ledger.reading import ChronicleReader
-from leaderboard.pages.moved.query import with_earlier
 from leaderboard.pages.outage import or_unread
 from leaderboard.pages.overview.boards_first import board_section, boards_first
 from leaderboard.pages.overview.index_first import index_first, waiting
@@ -20,10 +17,13 @@ from leaderboard.pages.overview.models_led import NO_MODELS, ModelCards, model_c
 from leaderboard.pages.overview.people import people_section
 from leaderboard.pages.overview.standings import leader_cards, matrix, standings
 from leaderboard.pages.page import Context, Page
-from leaderboard.pages.reading import View
 from leaderboard.pages.shown.markup import page, section
 from leaderboard.pages.shown.widgets import QUIET, html
 from leaderboard.pages.skills.view import skill_links
+from leaderboard.publication.index import index_boards
+from leaderboard.publication.reader import View
+from leaderboard.views.audit_log import ChronicleReader
+from leaderboard.views.changes import with_earlier
 
 _OPENING = """
 <header class="as-hero"><h1>Which text-to-image metrics can be trusted?</h1>

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from leaderboard.models.people import rated_sets
 from leaderboard.models.reading import ModelReader
-from leaderboard.pages.models.people import IDENT
 from leaderboard.pages.models.people_table import people_legend, people_table, people_verdict
-from leaderboard.pages.shown.addresses import models_address
 from leaderboard.pages.shown.markup import section, text
+from leaderboard.views.addresses import models_address
+from leaderboard.views.models import PEOPLE_IDENT
 
 
 def people_section(models: ModelReader | None) -> str:
@@ -21,6 +21,8 @@ def people_section(models: ModelReader | None) -> str:
         return ""
     name, (board, *_) = next(iter(rated.items()))
     title = f"Models, rated by people: {models.prompt_sets[name].card.title}"
-    aside = f'<a href="{text(models_address(name))}#{IDENT}">Tests and further prompt sets</a>'
+    aside = (
+        f'<a href="{text(models_address(name))}#{PEOPLE_IDENT}">Tests and further prompt sets</a>'
+    )
     body = f"{people_verdict(board)}{people_table(board)}{people_legend(board)}"
     return section(title, body, aside=aside, ident="rated-by-people")

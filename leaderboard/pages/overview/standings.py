@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from leaderboard.pages.index.boards import index_boards
 from leaderboard.pages.overview.leaders import board_address, leader_cards
-from leaderboard.pages.overview.over_boards import Standing, headline_cells, standings
-from leaderboard.pages.reading import View
-from leaderboard.pages.shown.flags import flag_badges, flags_legend, flags_of, origin_badge
-from leaderboard.pages.shown.identities import Identity
+from leaderboard.pages.shown.flags import flag_badges, flags_legend, origin_badge
 from leaderboard.pages.shown.marks import rank_text
-from leaderboard.pages.shown.markup import MISSING, count, interval, number, text
+from leaderboard.pages.shown.markup import text
 from leaderboard.pages.shown.metric_names import metric_name
+from leaderboard.publication.flags import flags_of
+from leaderboard.publication.identities import Identity
+from leaderboard.publication.index import index_boards
+from leaderboard.publication.reader import View, headline_cells
 from leaderboard.ranking.cells import Cell
+from leaderboard.text import MISSING, count, interval, number
+from leaderboard.views.standings import Standing, standings
 
 __all__ = ["Identity", "Standing", "headline_cells", "leader_cards", "matrix", "standings"]  # fmt: skip
 

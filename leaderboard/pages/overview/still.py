@@ -6,25 +6,18 @@ It is for the time when nobody answers. Equal snapshots make equal bytes.
 from __future__ import annotations
 
 from benchmarks.schema import Card
-from leaderboard.pages.boards.filters import KINDS
-from leaderboard.pages.index.base import IndexBase
 from leaderboard.pages.overview.still_index import still_index
-from leaderboard.pages.shown.flags import origin
-from leaderboard.pages.shown.markup import (
-    MISSING,
-    count,
-    interval,
-    number,
-    paragraphs,
-    submitted,
-    text,
-)
-from leaderboard.pages.shown.measures import info
-from leaderboard.pages.shown.recommending import leading_cells
-from leaderboard.pages.shown.tiers import kept_in_tiers
+from leaderboard.pages.shown.markup import paragraphs, submitted, text
 from leaderboard.publication.boards import Board, Snapshot
 from leaderboard.publication.entries import Entry
+from leaderboard.publication.flags import origin
+from leaderboard.publication.index import IndexBase
+from leaderboard.publication.measure_names import info
+from leaderboard.publication.recommending import leading_cells
 from leaderboard.ranking.cells import Cell
+from leaderboard.ranking.tiers import kept_in_tiers
+from leaderboard.text import MISSING, count, interval, number
+from leaderboard.views.boards import KINDS
 
 STILL_PATH = "index.html"
 """Where the page is, beside the snapshot it is made from."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from leaderboard.pages.index.base import IndexBase, Ranked
-from leaderboard.pages.index.boards import IndexBoard, index_boards, plain_index
 from leaderboard.pages.index.tiers_said import about_tiers
-from leaderboard.pages.reading import BoardIndex, comparable
-from leaderboard.pages.shown.identities import latest_entries
-from leaderboard.pages.shown.markup import MISSING, count, interval, number, submitted, text
+from leaderboard.pages.shown.markup import submitted, text
 from leaderboard.publication.boards import Snapshot
 from leaderboard.publication.entries import Entry
+from leaderboard.publication.identities import latest_entries
+from leaderboard.publication.index import IndexBase, IndexBoard, Ranked, index_boards, plain_index
+from leaderboard.publication.reader import BoardIndex, comparable
+from leaderboard.text import MISSING, count, interval, number
 
 MOST_ROWS = 20
 _MEANS = (

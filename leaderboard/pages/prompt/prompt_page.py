@@ -6,15 +6,13 @@ from collections.abc import Mapping
 
 import gradio as gr
 
-from leaderboard.pages.models.looking import judge_of
 from leaderboard.pages.models.models_page import reader_of
-from leaderboard.pages.models.query import Choice, ModelsQuery, resolve
-from leaderboard.pages.models.tiles import Drawn, drawn_of
 from leaderboard.pages.models.view import nothing_here
 from leaderboard.pages.page import Context, Page
 from leaderboard.pages.prompt.view import prompt_view
-from leaderboard.pages.shown.markup import clean
 from leaderboard.pages.shown.widgets import html, on_load
+from leaderboard.text import clean
+from leaderboard.views.models import Choice, Drawn, ModelsQuery, drawn_of, judge_of, resolve
 
 _LONGEST = 300
 

@@ -15,13 +15,14 @@ from leaderboard.pages.models.forms import (
     words_field,
 )
 from leaderboard.pages.models.names import badges, judge_name, model_name
-from leaderboard.pages.models.query import Choice
-from leaderboard.pages.models.tiles import Drawn, leaves, score_said, skill_badges, tiles
+from leaderboard.pages.models.tiles import leaves, score_said, skill_badges, tiles
 from leaderboard.pages.models.view import SIMULATED
-from leaderboard.pages.shown.addresses import with_state
 from leaderboard.pages.shown.downloads import download_links
-from leaderboard.pages.shown.markup import count, notice, page, section, text
-from leaderboard.pages.shown.measures import skill_title
+from leaderboard.pages.shown.markup import notice, page, section, text
+from leaderboard.publication.measure_names import skill_title
+from leaderboard.text import count
+from leaderboard.views.addresses import with_state
+from leaderboard.views.models import Choice, Drawn
 
 
 def prompt_view(

@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from leaderboard.folding import attempts_of
-from leaderboard.outlook import MOST_ATTEMPTS, Outlook, worker_of
 from leaderboard.pages.shown.history import moment
-from leaderboard.pages.shown.markup import ago, duration, rate, section, submitted, text
+from leaderboard.pages.shown.markup import ago, section, submitted, text
 from leaderboard.pages.shown.states_shown import chip
 from leaderboard.records import Event, Status
 from leaderboard.states import WAITING
 from leaderboard.store.live.interface import Pulse
 from leaderboard.store.live.text import readable_text
+from leaderboard.text import duration, rate
+from leaderboard.views.queue import MOST_ATTEMPTS, Outlook, worker_of
 
 MOST_LINE = 200
 

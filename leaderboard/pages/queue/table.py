@@ -7,15 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from leaderboard.outlook import Outlook, alive, outlooks
 from leaderboard.pages.queue.live_view import attempt_of, last_line, progress, turn
 from leaderboard.pages.shown.history import flags, reason
-from leaderboard.pages.shown.markup import ago, badge, count, notice, scroll_box, submitted, text
+from leaderboard.pages.shown.markup import ago, badge, notice, scroll_box, submitted, text
 from leaderboard.pages.shown.signatures import signature
 from leaderboard.pages.shown.states_shown import chip, kind_of
 from leaderboard.records import Kind, Status
 from leaderboard.states import IN_WORK, WAITING, State
 from leaderboard.store.live.interface import Pulse
+from leaderboard.text import count
+from leaderboard.views.queue import Outlook, alive, outlooks
 
 MOST_ROWS = 100
 """Of each group."""

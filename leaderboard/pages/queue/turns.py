@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from leaderboard.outlook import Outlook, measured_s, outlooks
 from leaderboard.pages.page import Context
 from leaderboard.records import Status
 from leaderboard.store.live.interface import Pulse
+from leaderboard.views.queue import Outlook, measured_s, outlooks
 
 
 def turns_of(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from leaderboard.pages.shown.charts import OKABE_ITO
-from leaderboard.pages.shown.markup import MISSING, number, scroll_box, text
+from leaderboard.pages.shown.markup import scroll_box, text
+from leaderboard.text import MISSING, number
 
 MOST_MODELS = 30
 """More lines than this cannot be followed."""

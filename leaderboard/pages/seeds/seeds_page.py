@@ -7,14 +7,13 @@ from dataclasses import replace
 import gradio as gr
 
 from leaderboard.models.seeds import seed_report
-from leaderboard.pages.models.looking import judge_of
 from leaderboard.pages.models.models_page import reader_of
-from leaderboard.pages.models.query import ModelsQuery, resolve
 from leaderboard.pages.models.view import nothing_here
 from leaderboard.pages.page import Context, Page
 from leaderboard.pages.seeds.view import seeds_view
 from leaderboard.pages.shown.copying import COPY_AND_GO
 from leaderboard.pages.shown.widgets import html, on_load, run_on_load
+from leaderboard.views.models import ModelsQuery, judge_of, resolve
 
 
 def answer(context: Context, query: ModelsQuery) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from leaderboard.models.entries import ModelEntry
 from leaderboard.models.seeds_types import SeedVariation
 from leaderboard.pages.models.names import model_name
-from leaderboard.pages.shown.markup import number, scroll_box, text
+from leaderboard.pages.shown.markup import scroll_box, text
+from leaderboard.publication.model_entries import ModelEntry
+from leaderboard.text import number
 
 MOST_SEEDS = 12
 _HEADS = (

@@ -8,16 +8,8 @@ from collections.abc import Mapping
 from benchmarks.rethinking.measures import Interval, MetricStability
 from leaderboard.models.seeds_types import JudgeSeeds
 from leaderboard.pages.models.names import judge_name
-from leaderboard.pages.shown.markup import (
-    MISSING,
-    badge,
-    count,
-    interval,
-    number,
-    scroll_box,
-    submitted,
-    text,
-)
+from leaderboard.pages.shown.markup import badge, scroll_box, submitted, text
+from leaderboard.text import MISSING, count, interval, number
 
 MOST_SWAPS = 20
 _HEADS = (

@@ -13,13 +13,14 @@ from leaderboard.pages.models.forms import (
     words_field,
 )
 from leaderboard.pages.models.names import judge_name, model_name, plain_name
-from leaderboard.pages.models.query import Choice
 from leaderboard.pages.models.view import SIMULATED, empty
 from leaderboard.pages.seeds.bump import Ranks, bump_chart, rank_table
 from leaderboard.pages.seeds.variation import variation_table
 from leaderboard.pages.seeds.verdicts import swaps_list, verdict, verdict_table
-from leaderboard.pages.shown.markup import count, notice, page, section, text
-from leaderboard.pages.shown.measures import skill_title
+from leaderboard.pages.shown.markup import notice, page, section, text
+from leaderboard.publication.measure_names import skill_title
+from leaderboard.text import count
+from leaderboard.views.models import Choice
 
 
 def seeds_view(choice: Choice, report: SeedReport | None, reader: ModelReader, judge: str) -> str:

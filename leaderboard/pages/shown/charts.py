@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leaderboard.pages.shown.markup import clean
+from leaderboard.text import clean
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -9,28 +9,18 @@ from collections.abc import Collection, Iterable, Sequence
 
 from leaderboard.desk import UNNAMED
 from leaderboard.pages.shown.markup import badge, text
+from leaderboard.publication.flags import (
+    AS_SUBMITTED,
+    MEANINGS,
+    RELEASED,
+    SAME_CONTENT,
+    SAME_SCORES,
+    flags_of,
+)
 from leaderboard.publication.snapshot import Entry
-from leaderboard.ranking.cells import UNSANDBOXED
 from leaderboard.records import Kind
 
-RELEASED, AS_SUBMITTED = "released by the authors", "scores as submitted, not re-run"
-SAME_CONTENT, SAME_SCORES = "same content", "same scores"
-TEMPLATE = "template"
-MEANINGS = {
-    SAME_CONTENT: "the very same files as in an earlier submission by somebody else; both stand.",
-    SAME_SCORES: "the very same scores as in a submission by somebody else, to six digits.",
-    TEMPLATE: "a template of Assay’s, unchanged; it is not recommended and judges no models.",
-    UNSANDBOXED: "the operator ran code of their own without isolation; it gets no rank.",
-}
-"""Flag to what it says."""
 _HOW = {SAME_CONTENT: "The very same files as in", SAME_SCORES: "The very same scores as"}
-
-
-def origin(entry: Entry) -> str:
-    """Where scores come from that were not made here, in words; empty where Assay ran the metric."""
-    if entry.released_with:
-        return RELEASED
-    return AS_SUBMITTED if entry.kind is Kind.SCORES else ""
 
 
 def origin_badge(entry: Entry) -> str:
@@ -38,34 +28,6 @@ def origin_badge(entry: Entry) -> str:
     if entry.released_with:
         return badge(RELEASED, "info", f"Released with: {entry.released_with}")
     return badge(AS_SUBMITTED, "plain") if entry.kind is Kind.SCORES else ""
-
-
-def flags_of(
-    entries: Iterable[Entry], benchmarks: Collection[str] | None = None
-) -> dict[str, tuple[str, ...]]:
-    """Flag to the submissions it is about; none where it is about no other.
-
-    Args:
-        entries: of one metric.
-        benchmarks: that are looked at; all if None.
-    """
-    content: list[str] = []
-    scores: list[str] = []
-    loose = template = False
-    for entry in entries:
-        template = template or bool(entry.template)
-        content += entry.same_content_as
-        for name, others in entry.same_scores_as.items():
-            scores += others if benchmarks is None or name in benchmarks else ()
-        loose = loose or any(
-            UNSANDBOXED in layers
-            for name, layers in entry.isolation.items()
-            if benchmarks is None or name in benchmarks
-        )
-    found = {SAME_CONTENT: tuple(dict.fromkeys(content)), SAME_SCORES: tuple(dict.fromkeys(scores))}
-    shown = {label: others for label, others in found.items() if others}
-    bare = ((TEMPLATE, template), (UNSANDBOXED, loose))
-    return {**shown, **{label: () for label, holds in bare if holds}}
 
 
 def flag_badges(found: dict[str, tuple[str, ...]]) -> str:

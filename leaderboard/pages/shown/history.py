@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from leaderboard.pages.shown.flags import SAME_CONTENT, SAME_SCORES, same
+from leaderboard.pages.shown.flags import same
 from leaderboard.pages.shown.markup import badge, submitted, text
 from leaderboard.pages.shown.signatures import signature
 from leaderboard.pages.shown.states_shown import FAULTS, chip, kind_of
+from leaderboard.publication.flags import SAME_CONTENT, SAME_SCORES
 from leaderboard.records import Event, RunResult, Status, Submission
 
 MOST_LAYERS = 24

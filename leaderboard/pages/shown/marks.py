@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from leaderboard.pages.shown.markup import interval, number, text
+from leaderboard.pages.shown.markup import text
 from leaderboard.ranking.cells import Cell
+from leaderboard.text import interval, number
 
 _MARGIN = 0.05
 

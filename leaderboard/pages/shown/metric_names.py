@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from leaderboard.pages.shown.addresses import metric_address
 from leaderboard.pages.shown.markup import submitted, text
-from leaderboard.pages.shown.signatures import signature_text
 from leaderboard.publication.entries import Entry
+from leaderboard.publication.identities import signature_text
+from leaderboard.views.addresses import metric_address
 
 
 def metric_name(entry: Entry) -> str:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from leaderboard.governance.accounts import ASSAY
 from leaderboard.pages.shown.markup import submitted, text
+from leaderboard.publication.identities import shown_account
 from leaderboard.publication.snapshot import Entry
 
 _LONGEST_KEY = 110
-
-
-def shown_account(key: str) -> str:
-    """The account as it is shown; empty for what is older than accounts, and for Assay's own."""
-    return "" if key == ASSAY.key else key
 
 
 def signature(signed: str, account: str, *, limit: int = 40) -> str:
@@ -35,9 +30,3 @@ def signed_by(entry: Entry) -> str:
     if not shown_account(entry.account):
         return ""
     return f' <span class="as-by">by {signature(entry.submitter, entry.account)}</span>'
-
-
-def signature_text(entry: Entry) -> str:
-    """As plain text: `A group (hub:ada)`; not escaped."""
-    key = shown_account(entry.account)
-    return f"{entry.submitter} ({key})" if key else entry.submitter

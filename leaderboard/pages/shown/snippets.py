@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from leaderboard.pages.boards.query import Choice
 from leaderboard.pages.shown.copying import copyable
 from leaderboard.pages.shown.downloads import data_address
 from leaderboard.pages.shown.markup import text
+from leaderboard.views.boards import Choice
 
 _HUB_COLUMNS = ("measure", "variant", "split", "facet")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from leaderboard.governance.versions import standing_over, superseded_versions
+from leaderboard.ledger.versions import standing_over, superseded_versions
 from leaderboard.pages.shown.markup import submitted, text
 from leaderboard.pages.shown.states_shown import chip
 from leaderboard.records import Status

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from leaderboard.pages.shown.addresses import metric_address
-from leaderboard.pages.shown.markup import (
-    count,
-    interval,
-    notice,
-    number,
-    page,
-    submitted,
-    text,
-)
+from leaderboard.pages.shown.markup import notice, page, submitted, text
 from leaderboard.pages.shown.metric_names import metric_name
-from leaderboard.pages.shown.recommending import nobody
-from leaderboard.pages.skills.base import Placed
-from leaderboard.pages.skills.costs import Point, for_less
-from leaderboard.pages.skills.found import Found
-from leaderboard.pages.skills.query import FLOPS, MEMORY, SECONDS, SkillsChoice
 from leaderboard.pages.skills.scatter import cost_text
 from leaderboard.pages.skills.table import (
     first_failures,
 )
+from leaderboard.publication.recommending import nobody
+from leaderboard.text import count, interval, number
+from leaderboard.views.addresses import metric_address
+from leaderboard.views.skill_choice import (
+    FLOPS,
+    MEMORY,
+    SECONDS,
+    Found,
+    Point,
+    SkillsChoice,
+    for_less,
+)
+from leaderboard.views.skills import Placed
 
 _MOST_EXAMPLES = 3
 _UNITS = {SECONDS: " per 1,000 pairs", FLOPS: " per pair (declared, not measured)", MEMORY: ""}

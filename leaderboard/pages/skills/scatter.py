@@ -7,10 +7,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from leaderboard.pages.shown.charts import GREY, OKABE_ITO, Series, said, scatter
-from leaderboard.pages.shown.flops import DECLARED, gigaflops_text
-from leaderboard.pages.shown.markup import interval, number
-from leaderboard.pages.skills.costs import Point
-from leaderboard.pages.skills.query import COSTS, FLOPS, MEMORY, SECONDS
+from leaderboard.text import interval, number
+from leaderboard.views.skill_choice import (
+    COSTS,
+    DECLARED,
+    FLOPS,
+    MEMORY,
+    SECONDS,
+    Point,
+    gigaflops_text,
+)
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

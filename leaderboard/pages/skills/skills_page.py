@@ -14,16 +14,6 @@ from leaderboard.pages.page import Context, Page
 from leaderboard.pages.shown.markup import page
 from leaderboard.pages.shown.widgets import COPY_LINK, QUIET, SHOW_LINK, html
 from leaderboard.pages.skills.answer import answer_view
-from leaderboard.pages.skills.found import Found, found_for
-from leaderboard.pages.skills.query import (
-    COSTS,
-    HEAVIEST,
-    MOST_SKILLS,
-    SECONDS,
-    SkillsChoice,
-    SkillsQuery,
-    resolve,
-)
 from leaderboard.pages.skills.scatter import cost_chart
 from leaderboard.pages.skills.view import (
     HEADER,
@@ -32,6 +22,17 @@ from leaderboard.pages.skills.view import (
     front_view,
     list_view,
     parts_view,
+)
+from leaderboard.views.skill_choice import (
+    COSTS,
+    HEAVIEST,
+    MOST_SKILLS,
+    SECONDS,
+    Found,
+    SkillsChoice,
+    SkillsQuery,
+    found_for,
+    resolve,
 )
 
 _AT_ONCE: dict[str, Any] = {**QUIET, "trigger_mode": "always_last"}

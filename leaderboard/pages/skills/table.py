@@ -5,32 +5,33 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from leaderboard.pages.boards.table import is_trained_on
 from leaderboard.pages.index.marks import index_axis, index_whisker
-from leaderboard.pages.reading import View
-from leaderboard.pages.shown.addresses import board_address, items_address
-from leaderboard.pages.shown.flags import flag_badges, flags_of, origin_badge
-from leaderboard.pages.shown.flops import DECLARED, NOT_DECLARED, gigaflops_text
+from leaderboard.pages.shown.flags import flag_badges, origin_badge
 from leaderboard.pages.shown.marks import Axis, axis_header, rank_bar, rank_text
-from leaderboard.pages.shown.markup import (
-    MISSING,
-    badge,
-    count,
-    interval,
-    number,
-    scroll_box,
-    text,
-)
-from leaderboard.pages.shown.measures import skill_title, token
+from leaderboard.pages.shown.markup import badge, scroll_box, text
 from leaderboard.pages.shown.metric_names import metric_name
 from leaderboard.pages.shown.signatures import signed_by
-from leaderboard.pages.shown.tiers import in_tiers
-from leaderboard.pages.skills.base import Measured, Placed
-from leaderboard.pages.skills.costs import Point, Spent
-from leaderboard.pages.skills.found import Found
-from leaderboard.pages.skills.query import COSTS, FLOPS, MEMORY, SECONDS
 from leaderboard.pages.skills.scatter import cost_text
+from leaderboard.publication.flags import flags_of, is_trained_on
+from leaderboard.publication.measure_names import skill_title, token
+from leaderboard.publication.reader import View
 from leaderboard.ranking.rank_ranges import RankRange
+from leaderboard.ranking.tiers import in_tiers
+from leaderboard.text import MISSING, count, interval, number
+from leaderboard.views.addresses import board_address, items_address
+from leaderboard.views.skill_choice import (
+    COSTS,
+    DECLARED,
+    FLOPS,
+    MEMORY,
+    NOT_DECLARED,
+    SECONDS,
+    Found,
+    Point,
+    Spent,
+    gigaflops_text,
+)
+from leaderboard.views.skills import Measured, Placed
 
 MOST_ROWS = 100
 MOST_OF_A_PART = 5

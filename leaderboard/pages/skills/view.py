@@ -5,34 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from leaderboard.pages.boards.query import BoardQuery
-from leaderboard.pages.reading import View
-from leaderboard.pages.shown.addresses import board_address, skills_address
 from leaderboard.pages.shown.downloads import download_links, skills_data
 from leaderboard.pages.shown.flags import flags_legend
-from leaderboard.pages.shown.markup import (
-    badge,
-    count,
-    notice,
-    number,
-    page,
-    scroll_box,
-    section,
-    text,
-)
-from leaderboard.pages.shown.measures import info, skill_title, title
+from leaderboard.pages.shown.markup import badge, notice, page, scroll_box, section, text
 from leaderboard.pages.shown.metric_names import metric_name
-from leaderboard.pages.shown.recommending import nobody
 from leaderboard.pages.skills.answer import remarks
-from leaderboard.pages.skills.base import Measured
-from leaderboard.pages.skills.found import Found
-from leaderboard.pages.skills.names import Skill, common_names, skills_of
-from leaderboard.pages.skills.query import FLOPS, SkillsChoice
 from leaderboard.pages.skills.table import (
     front_table,
     list_table,
     part_table,
 )
+from leaderboard.publication.measure_names import info, skill_title, title
+from leaderboard.publication.reader import View
+from leaderboard.publication.recommending import nobody
+from leaderboard.publication.skill_names import Skill, common_names, skills_of
+from leaderboard.text import count, number
+from leaderboard.views.addresses import board_address, skills_address
+from leaderboard.views.boards import BoardQuery
+from leaderboard.views.skill_choice import FLOPS, Found, SkillsChoice
+from leaderboard.views.skills import Measured
 
 HEADER = (
     '<header class="as-hero"><h1>Which metric for what?</h1><p>Benchmarks test skills under names '

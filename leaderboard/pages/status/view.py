@@ -9,17 +9,15 @@ from leaderboard.pages.shown.markup import (
     Tone,
     ago,
     badge,
-    count,
-    duration,
     notice,
     page,
-    rate,
     scroll_box,
     section,
     submitted,
     text,
 )
 from leaderboard.service.health import Health, Level, Problem, Worker
+from leaderboard.text import count, duration, rate
 
 MOST_WORKERS = 50
 _VERDICTS: dict[Level, tuple[str, Tone]] = {

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from leaderboard.governance.bans import Ban
-from leaderboard.governance.policy import Policy
 from leaderboard.governance.quota import Standing
-from leaderboard.pages.shown.markup import count, notice, text
+from leaderboard.ledger.bans import Ban
+from leaderboard.ledger.policy import Policy
+from leaderboard.pages.shown.markup import notice, text
 from leaderboard.records import Kind
+from leaderboard.text import count
 
 _KINDS = {
     Kind.METRIC: "Scoring modules",

@@ -7,12 +7,13 @@ from datetime import datetime
 
 from benchmarks.errors import AssayError, PlatformError, TransientError
 from leaderboard.desk import Accepted, Examination, Gate, Problem
-from leaderboard.models.model_card import ImagesSeen
-from leaderboard.outlook import alive
-from leaderboard.pages.shown.markup import ago, badge, count, notice, submitted, text
+from leaderboard.pages.shown.markup import ago, badge, notice, submitted, text
 from leaderboard.pages.shown.states_shown import chip
 from leaderboard.pages.submit.sizes import bytes_of
+from leaderboard.records import ImagesSeen
 from leaderboard.store.live.interface import Pulse
+from leaderboard.text import count
+from leaderboard.views.queue import alive
 
 _MOST_PROBLEMS = 200
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.errors import SubmitterError
+from leaderboard.accounts import Account
 from leaderboard.desk import SaidOfImages, Tell
-from leaderboard.governance.accounts import Account
 from leaderboard.pages.page import Context
 from leaderboard.pages.submit.answers import accepted, examined
 from leaderboard.pages.submit.submitting import answer, ban_of, chosen_source

@@ -6,8 +6,8 @@ from typing import Any
 
 import gradio as gr
 
+from leaderboard.accounts import Account
 from leaderboard.desk import Advance, Tell
-from leaderboard.governance.accounts import Account
 from leaderboard.pages.page import Context
 from leaderboard.pages.shown.markup import page
 from leaderboard.pages.shown.widgets import html

@@ -7,7 +7,7 @@ from typing import Any
 
 import gradio as gr
 
-from leaderboard.governance.accounts import Account
+from leaderboard.accounts import Account
 from leaderboard.pages.page import Context, Page
 from leaderboard.pages.shown.markup import page
 from leaderboard.pages.shown.widgets import html, on_load

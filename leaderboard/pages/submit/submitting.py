@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.errors import AssayError, SubmitterError
+from leaderboard.accounts import Account
 from leaderboard.desk import Accepted
-from leaderboard.governance.accounts import Account
-from leaderboard.governance.bans import Ban, read_bans
-from leaderboard.governance.policy import read_policy
 from leaderboard.governance.quota import standings
+from leaderboard.ledger.bans import Ban, read_bans
+from leaderboard.ledger.policy import read_policy
 from leaderboard.pages.page import Context
 from leaderboard.pages.submit.allowance import allowance, ban_notice
 from leaderboard.pages.submit.answers import accepted, examined, refused

@@ -5,22 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from benchmarks.schema import Card
-from leaderboard.pages.shown.flags import flag_badges, flags_legend, flags_of
-from leaderboard.pages.shown.identities import latest_entries
-from leaderboard.pages.shown.markup import (
-    MISSING,
-    badge,
-    count,
-    number,
-    page,
-    rate,
-    scroll_box,
-    section,
-    text,
-)
+from leaderboard.pages.shown.flags import flag_badges, flags_legend
+from leaderboard.pages.shown.markup import badge, page, scroll_box, section, text
 from leaderboard.pages.shown.signatures import signature
+from leaderboard.publication.flags import flags_of
+from leaderboard.publication.identities import latest_entries
 from leaderboard.publication.snapshot import Entry
 from leaderboard.records import Cost, Findings, Kind
+from leaderboard.text import MISSING, count, number, rate
 from leaderboard.trust import TITLES, Check, TrustReport
 
 _LEAD = (

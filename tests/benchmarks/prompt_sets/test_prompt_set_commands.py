@@ -16,7 +16,7 @@ from benchmarks.prompt_sets.prompt_set import Drawing
 from benchmarks.prompt_sets.registry import load_prompt_sets
 from evaluator.generation.manifest import parse_generations
 from evaluator.generation.rows import parse_rows
-from leaderboard.models.model_card import ModelCard
+from leaderboard.records import ModelCard
 from tests.benchmarks.called import Command
 
 SETS = load_prompt_sets()

@@ -13,7 +13,7 @@ from rich.console import Console
 from benchmarks.errors import SubmitterError, TransientError
 from evaluator.commands.following import OUTAGE_S, Telling, Turns, watched
 from evaluator.commands.shown import status_table
-from leaderboard.governance.accounts import Account, Origin
+from leaderboard.accounts import Account, Origin
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Event
 from leaderboard.states import State

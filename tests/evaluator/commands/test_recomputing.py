@@ -14,11 +14,11 @@ import pytest
 from benchmarks.rows import Measured
 from benchmarks.schema import Benchmark, ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
-from leaderboard.pages.metric.commands import commands_for
 from leaderboard.publication.snapshot import read_snapshot
 from leaderboard.records import Status
 from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import transact
+from leaderboard.views.metric import commands_for
 from tests.benchmarks.toy import PAIRS, Toy
 from tests.evaluator.commands.submitting import SCORES, Run, id_of, sent
 

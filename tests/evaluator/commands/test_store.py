@@ -11,9 +11,9 @@ import pytest
 
 from evaluator.commands.common import DEFAULT_STORE, store_words
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.pages.index.base import index_base
 from leaderboard.pages.overview.still import still_page
-from leaderboard.pages.reading import view_of
+from leaderboard.publication.index import index_base
+from leaderboard.publication.reader import view_of
 from leaderboard.publication.snapshot import read_snapshot
 from leaderboard.ranking.orders import Orders
 from leaderboard.records import Event, Kind, Submission

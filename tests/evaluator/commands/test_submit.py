@@ -19,8 +19,8 @@ from evaluator.commands import source as sources
 from evaluator.commands.person import os_user, this_person
 from evaluator.hub.source import HubSource
 from evaluator.worker.worker import Worker
-from leaderboard.governance.policy import Allowance, Policy
 from leaderboard.ledger.ledger import Ledger
+from leaderboard.ledger.policy import Allowance, Policy
 from leaderboard.records import Event, Kind, Status
 from leaderboard.states import State
 from leaderboard.store.folder import folder_store

@@ -22,8 +22,8 @@ from benchmarks.errors import TransientError
 from evaluator.commands.worker_making import name_of_worker
 from evaluator.commands.worker_options import poll_of
 from evaluator.submission.receiving.desk import SubmissionDesk
+from leaderboard.accounts import Account, Origin
 from leaderboard.desk import Gate
-from leaderboard.governance.accounts import Account, Origin
 from leaderboard.ledger.held import read_marks
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.states import State

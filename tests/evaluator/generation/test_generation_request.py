@@ -17,7 +17,7 @@ from evaluator.generation.prompts import Choice, Prompt, benchmark_prompts, file
 from evaluator.generation.recipes import Overrides, call_arguments, find_recipe, load_recipes
 from evaluator.generation.settings import Settings
 from evaluator.manifest import manifest_reading
-from leaderboard.models.model_card import ModelCard
+from leaderboard.records import ModelCard
 from tests.evaluator.scorers.common import later, refusal
 
 diffusers = later("diffusers")

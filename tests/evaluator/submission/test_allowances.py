@@ -8,10 +8,10 @@ import pytest
 
 from benchmarks.errors import SubmitterError
 from evaluator.submission.receiving.allowance import allowed
-from leaderboard.governance.accounts import ASSAY, Account
-from leaderboard.governance.policy import Allowance, Policy, read_policy
+from leaderboard.accounts import ASSAY, Account
 from leaderboard.governance.quota import standings
 from leaderboard.ledger.ledger import Ledger
+from leaderboard.ledger.policy import Allowance, Policy, read_policy
 from leaderboard.records import Kind, Status
 from leaderboard.states import State
 from tests.evaluator.rig import ADA, BOB, MODULE, ROOT, Files, Rig

@@ -19,8 +19,8 @@ from evaluator.submission.receiving import desk as desk_module
 from evaluator.submission.receiving.desk import SubmissionDesk
 from evaluator.submission.receiving.identity import Identity
 from evaluator.submission.receiving.labels import checked_signature
+from leaderboard.accounts import ASSAY, Account, Origin
 from leaderboard.desk import UNNAMED, Accepted, Gate
-from leaderboard.governance.accounts import ASSAY, Account, Origin
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Submission
 from leaderboard.states import State

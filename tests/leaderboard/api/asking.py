@@ -10,12 +10,12 @@ from starlette.testclient import TestClient
 
 from leaderboard.api.routes import routes
 from leaderboard.api.source import Source
-from leaderboard.pages.boards.query import BoardQuery, Choice, resolve
 from leaderboard.pages.items.items_page import Items
-from leaderboard.pages.items.query import ItemsQuery
 from leaderboard.pages.page import Context
-from leaderboard.pages.reading import Reader
+from leaderboard.publication.reader import Reader
 from leaderboard.store.interface import Store
+from leaderboard.views.boards import BoardQuery, Choice, resolve
+from leaderboard.views.examples import ItemsQuery
 from tests.leaderboard.pages.items.looked_at import filled
 from tests.leaderboard.pages.synthetic import NOW, StubDesk, cards
 

@@ -19,25 +19,20 @@ from leaderboard.api.operations import LONGEST_QUERY
 from leaderboard.api.routes import OPERATIONS
 from leaderboard.api.tables.boards import as_of
 from leaderboard.api.tables.stored_pairs import stored_pairs
-from leaderboard.pages.boards.arrangement import MOST_COLUMNS, Arrangement
-from leaderboard.pages.boards.columns import columns_of, values_of
 from leaderboard.pages.boards.heatmap import heatmap
-from leaderboard.pages.boards.pair_matrix import pairs
-from leaderboard.pages.boards.query import BoardQuery
 from leaderboard.pages.boards.view import board_body
-from leaderboard.pages.compare.query import CompareQuery, opponents
-from leaderboard.pages.compare.rows import COLUMNS, shown
-from leaderboard.pages.index.csv import index_csv
-from leaderboard.pages.index.query import IndexQuery, resolve_index
 from leaderboard.pages.queue.table import queue_table
-from leaderboard.pages.shown.addresses import metric_address
-from leaderboard.pages.shown.csv_export import board_csv, pairs_csv
 from leaderboard.pages.shown.markup import text
-from leaderboard.pages.shown.tiers import in_tiers
-from leaderboard.pages.skills.found import found_for
-from leaderboard.pages.skills.query import SkillsQuery, resolve
 from leaderboard.pages.skills.view import list_view
+from leaderboard.ranking.tiers import in_tiers
 from leaderboard.store.memory import memory_store
+from leaderboard.views.addresses import metric_address
+from leaderboard.views.board_tables import board_csv, pairs_csv
+from leaderboard.views.boards import MOST_COLUMNS, Arrangement, BoardQuery, columns_of, values_of
+from leaderboard.views.comparison import COLUMNS, CompareQuery, opponents, shown
+from leaderboard.views.index import IndexQuery, index_csv, resolve_index
+from leaderboard.views.pairs import pairs
+from leaderboard.views.skill_choice import SkillsQuery, found_for, resolve
 from tests.leaderboard.api.asking import Asking, asking
 from tests.leaderboard.house import CARDS, House
 from tests.leaderboard.pages.index import index_fixture

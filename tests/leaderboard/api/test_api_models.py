@@ -19,9 +19,9 @@ from leaderboard.models.pair import pair_report
 from leaderboard.models.people import PeopleBoard, people_boards
 from leaderboard.models.reading import ModelReader
 from leaderboard.pages.models.models_page import answer
-from leaderboard.pages.models.query import ModelsQuery
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store
+from leaderboard.views.models import ModelsQuery
 from tests.leaderboard.api.asking import Asking, asking_of
 from tests.leaderboard.models.made_up_ratings import (
     RATED,

@@ -19,15 +19,15 @@ from gradio_client.exceptions import AppError
 
 from leaderboard.api.routes import routes
 from leaderboard.api.source import Source
-from leaderboard.pages.boards.query import BoardQuery, resolve
 from leaderboard.pages.boards.view import data_of, skills_view
-from leaderboard.pages.reading import Reader
 from leaderboard.pages.shown.snippets import snippets
 from leaderboard.pages.site import create_app, launch_options
+from leaderboard.publication.reader import Reader
 from leaderboard.publication.snapshot import PATH
 from leaderboard.store.hub.cards import configs_of
 from leaderboard.store.hub.layout import Part
 from leaderboard.store.memory import memory_store
+from leaderboard.views.boards import BoardQuery, resolve
 from tests.leaderboard.pages.synthetic import NOW, StubDesk, cards, fill
 
 pytestmark = pytest.mark.slow

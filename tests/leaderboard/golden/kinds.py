@@ -15,18 +15,18 @@ from pydantic import BaseModel
 from evaluator.worker.ending.handed_over import HandedOver, read_record
 from evaluator.worker.ending.handed_over import record_path as handed_over_path
 from evaluator.worker.ending.owed import Owed
-from leaderboard.governance import bans, policy
-from leaderboard.governance.bans import Ban, bans_file, read_bans
-from leaderboard.governance.policy import Policy, read_policy
+from leaderboard.ledger import bans, policy
+from leaderboard.ledger import judge_pins as pins
+from leaderboard.ledger.bans import Ban, bans_file, read_bans
 from leaderboard.ledger.batch import event_line
 from leaderboard.ledger.chronicle import Line, read_lines, segment_path
+from leaderboard.ledger.history import EDITIONS, Announced, history_file, read_history
+from leaderboard.ledger.judge_pins import Pins, read_pins
+from leaderboard.ledger.policy import Policy, read_policy
 from leaderboard.ledger.queue_file import OLD_QUEUE, QUEUE, Queue, queue_bytes, read_queue
 from leaderboard.ledger.submission_files import record_bytes
-from leaderboard.models import pins
-from leaderboard.models.entries import ModelEntry, ModelTrack, parse_track, track_bytes
-from leaderboard.models.pins import Pins, read_pins
+from leaderboard.publication.model_entries import ModelEntry, ModelTrack, parse_track, track_bytes
 from leaderboard.records import Event, RunResult, Status, Submission
-from leaderboard.reevaluation.history import EDITIONS, Announced, history_file, read_history
 from leaderboard.store.memory import MemoryRepository
 from tests.leaderboard.golden import samples
 

@@ -11,11 +11,11 @@ import pytest
 from pydantic import BaseModel
 
 from benchmarks.errors import SubmitterError
-from leaderboard.governance.bans import read_bans
-from leaderboard.governance.policy import read_policy
+from leaderboard.ledger.bans import read_bans
 from leaderboard.ledger.chronicle import read_lines, verify
 from leaderboard.ledger.held import read_marks
 from leaderboard.ledger.ledger import Ledger
+from leaderboard.ledger.policy import read_policy
 from leaderboard.ledger.tidying import tidy_all
 from leaderboard.publication.results import read_results
 from leaderboard.states import State

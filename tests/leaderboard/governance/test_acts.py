@@ -11,13 +11,13 @@ import pytest
 from pydantic import ValidationError
 
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
-from leaderboard.governance.accounts import ASSAY
+from leaderboard.accounts import ASSAY
 from leaderboard.governance.acts import Acts
-from leaderboard.governance.bans import read_bans
-from leaderboard.governance.policy import Allowance, Policy, read_policy
-from leaderboard.governance.versions import superseded_by
+from leaderboard.ledger.bans import read_bans
 from leaderboard.ledger.chronicle import read_lines, verify
+from leaderboard.ledger.policy import Allowance, Policy, read_policy
 from leaderboard.ledger.tidying import tidy_all
+from leaderboard.ledger.versions import superseded_by
 from leaderboard.publication.publisher import Publisher
 from leaderboard.publication.results import read_results, with_draws
 from leaderboard.publication.snapshot import read_snapshot

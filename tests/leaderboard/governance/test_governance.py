@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from benchmarks.errors import SubmitterError
-from leaderboard.governance.accounts import Account
-from leaderboard.governance.bans import read_bans
+from leaderboard.accounts import Account
 from leaderboard.governance.own import Own
 from leaderboard.governance.rights import Action, actions
-from leaderboard.governance.versions import standing_over
+from leaderboard.ledger.bans import read_bans
 from leaderboard.ledger.chronicle import verify
 from leaderboard.ledger.ledger import Ledger
+from leaderboard.ledger.versions import standing_over
 from leaderboard.states import IN_WORK, State
 from tests.leaderboard.house import ADA, BOB, OLGA, House
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leaderboard.folding import fold
-from leaderboard.governance.policy import Allowance, Policy
 from leaderboard.governance.quota import Standing, standings
+from leaderboard.ledger.policy import Allowance, Policy
 from leaderboard.records import Kind, Status
 from leaderboard.states import TRANSITIONS, State
 from tests.leaderboard.house import ADA, BOB, OLGA, House

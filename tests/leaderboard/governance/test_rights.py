@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.errors import SubmitterError
-from leaderboard.governance.accounts import Account
+from leaderboard.accounts import Account
 from leaderboard.governance.own import Own
 from leaderboard.governance.reasons import MOST_CHARS, checked_reason
 from leaderboard.governance.rights import ACTIONS, Action, Role, actions, require

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from leaderboard.governance.bans import bans_file
-from leaderboard.governance.policy import Policy
 from leaderboard.ledger import chronicle, chronicle_writing
+from leaderboard.ledger.bans import bans_file
 from leaderboard.ledger.chronicle import last_hash, read_lines, segments, verify
+from leaderboard.ledger.policy import Policy
 from leaderboard.store.interface import Repository
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.house import ADA, BOB, OLGA, House

@@ -9,11 +9,11 @@ from itertools import product
 import pytest
 
 from benchmarks.errors import AssayError
-from leaderboard.governance.versions import standing_over
 from leaderboard.ledger.chronicle import verify
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.ledger.redaction import PRIVATE_ID
 from leaderboard.ledger.tidying import tidy
+from leaderboard.ledger.versions import standing_over
 from leaderboard.states import FINISHED, State
 from leaderboard.store.interface import Changes, Repository, Store
 from leaderboard.store.memory import memory_store

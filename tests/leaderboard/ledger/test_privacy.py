@@ -20,8 +20,7 @@ from leaderboard.ledger.redaction import (
     public_record,
     whole_events,
 )  # fmt: skip
-from leaderboard.models.model_card import ImagesSeen, ModelCard
-from leaderboard.records import Receipt, Submission
+from leaderboard.records import ImagesSeen, ModelCard, Receipt, Submission
 from leaderboard.states import State
 from leaderboard.store.interface import Changes, Repository
 from tests.leaderboard.house import ADA, OLGA, T0, House, everything

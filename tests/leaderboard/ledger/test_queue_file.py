@@ -15,10 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.errors import TransientError
-from leaderboard.governance.policy import Policy
 from leaderboard.ledger import chronicle, chronicle_writing
 from leaderboard.ledger.chronicle import verify
 from leaderboard.ledger.ledger import Ledger
+from leaderboard.ledger.policy import Policy
 from leaderboard.ledger.queue_file import (
     OLD_QUEUE,
     QUEUE,

@@ -22,16 +22,15 @@ from benchmarks.schema import Card, MeasureInfo, ScoreTable, Selector
 from benchmarks.stored_scores import write_stored
 from leaderboard.models.board import model_board
 from leaderboard.models.board_types import BoardQuery, ModelBoard, SkillBoard
-from leaderboard.models.entries import PATH, ModelEntry, ModelTrack, track_bytes
-from leaderboard.models.model_card import ImagesSeen
 from leaderboard.models.reading import ModelReader
 from leaderboard.models.scores import scores_path
-from leaderboard.pages.reading import View, view_of
 from leaderboard.publication.boards import Board, Snapshot
 from leaderboard.publication.entries import Entry
+from leaderboard.publication.model_entries import PATH, ModelEntry, ModelTrack, track_bytes
+from leaderboard.publication.reader import View, view_of
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.orders import Orders
-from leaderboard.records import JudgeRun, Kind
+from leaderboard.records import ImagesSeen, JudgeRun, Kind
 from leaderboard.store.interface import Store, transact
 from leaderboard.store.memory import memory_store
 

@@ -15,10 +15,8 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from benchmarks.errors import AssayError, PlatformError, TransientError
-from leaderboard.models.entries import PATH, ModelEntry, ModelTrack, parse_track, track_bytes
 from leaderboard.models.grid import PERTURBED, grid, images_to_score, missing
 from leaderboard.models.image_table import image_table, images_path
-from leaderboard.models.model_card import ImagesSeen
 from leaderboard.models.pictures import (
     LONGEST_SIDE,
     PER_FILE,
@@ -28,7 +26,14 @@ from leaderboard.models.pictures import (
 )
 from leaderboard.models.ranked_metrics import RankedMetric
 from leaderboard.models.reading import KeptFile, ModelReader
-from leaderboard.records import Kind, Submission
+from leaderboard.publication.model_entries import (
+    PATH,
+    ModelEntry,
+    ModelTrack,
+    parse_track,
+    track_bytes,
+)
+from leaderboard.records import ImagesSeen, Kind, Submission
 from leaderboard.service.picture_routes import routes
 from leaderboard.service.pictures import Pictures
 from leaderboard.store.interface import Store, transact

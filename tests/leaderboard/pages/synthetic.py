@@ -20,14 +20,14 @@ import pandas as pd
 from benchmarks.errors import SubmitterError
 from benchmarks.rows import Row
 from benchmarks.schema import Card, MeasureInfo, Selector
+from leaderboard.accounts import Account
 from leaderboard.api.source import Source
 from leaderboard.desk import Accepted, Advance, Examination, Gate, SaidOfImages, Tell
-from leaderboard.governance.accounts import Account
-from leaderboard.governance.bans import Ban, bans_file
 from leaderboard.governance.signing_in import SignIn, Way
+from leaderboard.ledger.bans import Ban, bans_file
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.pages.page import Context
-from leaderboard.pages.reading import Reader, View, view_of
+from leaderboard.publication.reader import Reader, View, view_of
 from leaderboard.publication.snapshot import (
     PATH,
     Published,

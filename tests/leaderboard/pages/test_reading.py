@@ -12,8 +12,8 @@ import pytest
 
 from benchmarks.errors import TransientError
 from leaderboard.ledger.queue_file import QUEUE
-from leaderboard.pages import reading
-from leaderboard.pages.reading import RETRY_AFTER_S, Reader
+from leaderboard.publication import reader as reading
+from leaderboard.publication.reader import RETRY_AFTER_S, Reader
 from leaderboard.publication.snapshot_file import OLD_PATH, PATH, old_bytes, read_snapshot
 from leaderboard.store.hub.creating import create
 from leaderboard.store.hub.hub_store import HubParts

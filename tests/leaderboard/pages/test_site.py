@@ -13,7 +13,7 @@ import pytest
 
 from app import patiently
 from benchmarks.errors import TransientError
-from leaderboard.governance.accounts import Account, Origin
+from leaderboard.accounts import Account, Origin
 from leaderboard.governance.acts import Acts
 from leaderboard.governance.rights import Action
 from leaderboard.governance.signing_in import SignIn, Way
@@ -22,7 +22,7 @@ from leaderboard.pages.mine.acts import Deed, act_on
 from leaderboard.pages.navigation import DIRECT, groups, navigation, navigation_script
 from leaderboard.pages.outage import band, or_as_before, or_unread
 from leaderboard.pages.page import Page, all_pages
-from leaderboard.pages.reading import RETRY_AFTER_S, Reader
+from leaderboard.publication.reader import RETRY_AFTER_S, Reader
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.pages.calling import Caller, endpoints
 from tests.leaderboard.pages.failing_store import Switch, failing

@@ -21,7 +21,7 @@ from benchmarks.schema import Answers, Benchmark, Questions
 from benchmarks.sources.client import httpx
 from leaderboard.service import picture_routes
 from leaderboard.service.pictures import Pictures
-from leaderboard.service.thumbnails import MOST_PIXELS, thumbnail, width_for
+from leaderboard.thumbnails import MOST_PIXELS, thumbnail, width_for
 from tests.leaderboard.pages.synthetic import cards
 
 SECRET = "taken at 48.2082 N"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import PlatformError, TransientError
-from leaderboard.pages.reading import Reader
+from leaderboard.publication.reader import Reader
 from leaderboard.store.hub.creating import create
 from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.interface import ConflictError, Store, transact

@@ -19,7 +19,7 @@ from evaluator.worker.claims.pace import AHEAD, UNTIMED_AT_ONCE, done_soon
 from evaluator.worker.ending.outgoing import SENT_AFTER
 from evaluator.worker.roles import WorkerRole
 from evaluator.worker.worker import Worker
-from leaderboard.governance.accounts import Account, Origin
+from leaderboard.accounts import Account, Origin
 from leaderboard.ledger.chronicle import verify
 from leaderboard.states import IN_WORK, State
 from leaderboard.store.folder import folder_store

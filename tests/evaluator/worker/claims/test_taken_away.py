@@ -12,7 +12,7 @@ from benchmarks.errors import SubmitterError, TransientError
 from evaluator.doctoring.queue import broken_record_rows
 from evaluator.worker.claims.tasks import Finished
 from evaluator.worker.roles import WorkerRole
-from leaderboard.governance.accounts import Account
+from leaderboard.accounts import Account
 from leaderboard.publication.snapshot import read_snapshot
 from leaderboard.records import Event
 from leaderboard.states import State

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.cases import cases_path, read_cases
 from evaluator.worker.ending.sameness import PublishedHashes
-from leaderboard.governance.accounts import ASSAY, Account
+from leaderboard.accounts import ASSAY, Account
 from leaderboard.publication.publisher import cards_of
 from leaderboard.publication.rebuilding import differences, rebuilt
 from leaderboard.publication.snapshot import read_snapshot

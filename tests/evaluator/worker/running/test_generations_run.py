@@ -24,16 +24,15 @@ from evaluator.submission.generations_archive import write
 from evaluator.worker.roles import WorkerRole
 from evaluator.worker.running.generations_asked import _changed
 from evaluator.worker.worker import Worker
-from leaderboard.governance.accounts import Account
-from leaderboard.models.entries import PATH, ModelEntry, read_track
+from leaderboard.accounts import Account
 from leaderboard.models.image_table import images_path
-from leaderboard.models.model_card import ImagesSeen, ModelCard
 from leaderboard.models.pictures import ModelPictures
 from leaderboard.models.reading import ModelReader
 from leaderboard.models.scores import scores_path
+from leaderboard.publication.model_entries import PATH, ModelEntry, read_track
 from leaderboard.publication.rebuilding import model_differences, repaired
 from leaderboard.publication.results import read_result
-from leaderboard.records import Event, Kind, RunResult
+from leaderboard.records import Event, ImagesSeen, Kind, ModelCard, RunResult
 from leaderboard.states import State
 from leaderboard.store.interface import transact
 from tests.evaluator.rig import ADA, BOB, ROOT, FakeBackend, Killed, Rig, raising, submission

@@ -14,14 +14,15 @@ from benchmarks.rows import Row
 from benchmarks.schema import Card, Selector
 from benchmarks.ts2.protocol import CARD
 from leaderboard.pages.about.errata_page import errata_view
-from leaderboard.pages.boards.as_published import all_printed, as_published, everything_published
-from leaderboard.pages.boards.query import BoardQuery, resolve
+from leaderboard.pages.boards.as_published import as_published, everything_published
 from leaderboard.pages.boards.view import board_view
-from leaderboard.pages.reading import view_of
+from leaderboard.publication.reader import view_of
 from leaderboard.publication.snapshot import Published
 from leaderboard.ranking.orders import Orders
 from leaderboard.records import RunResult
 from leaderboard.store.memory import memory_store
+from leaderboard.views.boards import BoardQuery, resolve
+from leaderboard.views.printed import all_printed
 from tests.leaderboard.api.asking import asking
 from tests.leaderboard.pages.parsed import Node, read
 from tests.leaderboard.pages.synthetic import NOW, publish, submission

@@ -14,24 +14,28 @@ from starlette.datastructures import QueryParams
 
 from benchmarks.errors import PlatformError
 from benchmarks.schema import Selector
-from leaderboard.pages.boards.arrangement import MOST_PINS, Arrangement
 from leaderboard.pages.boards.chips import without
-from leaderboard.pages.boards.columns import columns_of, every_key, values_of
-from leaderboard.pages.boards.filters import KINDS, MOST_SEARCHED, Filters
-from leaderboard.pages.boards.layout import window
-from leaderboard.pages.boards.query import BoardQuery, Choice, resolve
-from leaderboard.pages.boards.view import (
-    board_body,
-    board_view,
-    layout_of,
-    skills_placeholder,
-    skills_view,
-)
-from leaderboard.pages.reading import View
-from leaderboard.pages.shown.markup import clean
-from leaderboard.pages.shown.measures import nearest, token
-from leaderboard.pages.shown.tiers import in_tiers
+from leaderboard.pages.boards.view import board_body, board_view, skills_placeholder, skills_view
+from leaderboard.publication.measure_names import nearest, token
+from leaderboard.publication.reader import View
+from leaderboard.ranking.tiers import in_tiers
 from leaderboard.records import Kind
+from leaderboard.text import clean
+from leaderboard.views.boards import (
+    KINDS,
+    MOST_PINS,
+    MOST_SEARCHED,
+    Arrangement,
+    BoardQuery,
+    Choice,
+    Filters,
+    columns_of,
+    every_key,
+    layout_of,
+    resolve,
+    values_of,
+    window,
+)
 from tests.leaderboard.pages import synthetic
 from tests.leaderboard.pages.parsed import Node, harmless, read
 from tests.leaderboard.pages.synthetic import METRICS, NASTY, cards

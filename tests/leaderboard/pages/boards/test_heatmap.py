@@ -10,16 +10,15 @@ import pytest
 from scipy.stats import false_discovery_control
 
 from benchmarks.statistics.sign_flips import pair_tests
-from leaderboard.pages.boards import skill_tests
-from leaderboard.pages.boards.filters import Filters
 from leaderboard.pages.boards.heatmap import heatmap
-from leaderboard.pages.boards.query import BoardQuery, resolve
-from leaderboard.pages.boards.skill_tests import SkillTests
 from leaderboard.pages.boards.view import skills_placeholder, skills_view
-from leaderboard.pages.reading import View, view_of
+from leaderboard.publication.reader import View, view_of
+from leaderboard.ranking import skill_tests
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.orders import Orders
+from leaderboard.ranking.skill_tests import SkillTests
 from leaderboard.store.memory import memory_store
+from leaderboard.views.boards import BoardQuery, Filters, resolve
 from tests.leaderboard.pages import synthetic
 from tests.leaderboard.pages.parsed import named, read
 from tests.leaderboard.pages.synthetic import SKILLS, cards, fill, keep, snapshot

@@ -14,31 +14,24 @@ from benchmarks.statistics.multiplicity import holm
 from benchmarks.statistics.sign_flips import flip_tests
 from leaderboard.pages.boards.heatmap import heatmap
 from leaderboard.pages.boards.legend import legend
-from leaderboard.pages.boards.pair_matrix import (
-    Pair,
-    p_stated,
-    p_text,
-    pair_matrix,
-    pairs,
-    patterns,
-    signed,
-)
-from leaderboard.pages.boards.query import BoardQuery, Choice, resolve
+from leaderboard.pages.boards.pair_matrix import p_stated, p_text, pair_matrix, patterns, signed
 from leaderboard.pages.boards.table import board_table, percent
 from leaderboard.pages.boards.view import board_view, skills_view
-from leaderboard.pages.reading import View, view_of
-from leaderboard.pages.shown.csv_export import board_csv, pairs_csv
-from leaderboard.pages.shown.csv_export import harmless as text_cell
 from leaderboard.pages.shown.marks import axis_for
-from leaderboard.pages.shown.measures import info
-from leaderboard.pages.shown.tiers import Basis, groups, in_tiers
+from leaderboard.publication.measure_names import info
+from leaderboard.publication.reader import View, view_of
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.draws import Draws
 from leaderboard.ranking.orders import Orders
 from leaderboard.ranking.pairs import Pairs
 from leaderboard.ranking.pairs import tests_of as made_tests
 from leaderboard.ranking.slices import Ranked, Slice, ranked
+from leaderboard.ranking.tiers import Basis, groups, in_tiers
 from leaderboard.store.memory import memory_store
+from leaderboard.tables import harmless as text_cell
+from leaderboard.views.board_tables import board_csv, pairs_csv
+from leaderboard.views.boards import BoardQuery, Choice, resolve
+from leaderboard.views.pairs import Pair, pairs
 from tests.leaderboard.pages import synthetic
 from tests.leaderboard.pages.parsed import Node, harmless, named, read
 from tests.leaderboard.pages.synthetic import METRICS, cards, fill, keep, snapshot

@@ -11,7 +11,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from leaderboard.pages.page import all_pages
-from leaderboard.pages.shown.addresses import (
+from leaderboard.views.addresses import (
     compare_address,
     items_address,
     metric_address,

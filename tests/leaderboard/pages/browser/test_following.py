@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from evaluator.submission.receiving.desk import SubmissionDesk
+from leaderboard.accounts import Account, Origin
 from leaderboard.desk import Gate
-from leaderboard.governance.accounts import Account, Origin
 from leaderboard.governance.signing_in import SignIn, Way
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Event, Kind

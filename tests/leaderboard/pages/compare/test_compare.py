@@ -17,23 +17,29 @@ from benchmarks.comparison import figures
 from benchmarks.schema import Card, ScoreTable
 from benchmarks.statistics.correlation import kendall
 from benchmarks.stored_scores import write_stored
-from leaderboard.pages.boards.query import BoardQuery
-from leaderboard.pages.compare import pair_scores
 from leaderboard.pages.compare.agreement import MOST_CLUSTERS, Behind, agreement_view
-from leaderboard.pages.compare.clusters import ClusterReader, ClusterValues
 from leaderboard.pages.compare.compare_page import metric_options
-from leaderboard.pages.compare.pair_scores import PairScoreReader, sampled
-from leaderboard.pages.compare.query import CompareQuery, Opponents, opponents
-from leaderboard.pages.compare.rows import shown
-from leaderboard.pages.compare.several import several
 from leaderboard.pages.compare.view import compare_view
-from leaderboard.pages.items.reading import ItemReader
-from leaderboard.pages.reading import BoardIndex, View, view_of
+from leaderboard.publication.item_scores import ItemReader
+from leaderboard.publication.reader import BoardIndex, View, view_of
 from leaderboard.publication.snapshot import Board
 from leaderboard.ranking.comparing import NO_CONTRIBUTIONS, TOO_FEW
 from leaderboard.ranking.orders import Orders
 from leaderboard.store.interface import NotFoundError, Store
 from leaderboard.store.memory import memory_store
+from leaderboard.views import comparison as pair_scores
+from leaderboard.views.boards import BoardQuery
+from leaderboard.views.comparison import (
+    ClusterReader,
+    ClusterValues,
+    CompareQuery,
+    Opponents,
+    PairScoreReader,
+    opponents,
+    sampled,
+    several,
+    shown,
+)
 from tests.leaderboard.pages.items import looked_at
 from tests.leaderboard.pages.items.looked_at import LACKS, NOISY, RIGHT, TURNED, entry_id, filled
 from tests.leaderboard.pages.parsed import Node, harmless, named, read

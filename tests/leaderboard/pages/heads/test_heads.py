@@ -28,13 +28,13 @@ from leaderboard.pages.heads.own import DESCRIPTIONS, own_head
 from leaderboard.pages.heads.picture import drawable, picture
 from leaderboard.pages.heads.serving import LONGEST_QUERY, Described
 from leaderboard.pages.page import Page, all_pages
-from leaderboard.pages.reading import BoardIndex, View
-from leaderboard.pages.shown.markup import clean
 from leaderboard.publication.boards import Board
+from leaderboard.publication.reader import BoardIndex, View
 from leaderboard.records import Event
 from leaderboard.states import State
 from leaderboard.store.memory import memory_store
 from leaderboard.tables import Table, Value
+from leaderboard.text import clean
 from tests.leaderboard.pages.failing_store import Switch, failing
 from tests.leaderboard.pages.parsed import harmless, read
 from tests.leaderboard.pages.serving import app_of, served

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.schema import Card, MeasureInfo, Scale, Selector
-from leaderboard.pages.reading import View
+from leaderboard.publication.reader import View
 from leaderboard.publication.snapshot import Published
 from leaderboard.records import Submission
 from leaderboard.store.interface import Store

@@ -13,22 +13,34 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaderboard.pages.index.base import IndexBase, index_base
-from leaderboard.pages.index.boards import index_boards, plain_index, rescaled
-from leaderboard.pages.index.csv import INDEX, index_csv, index_table
 from leaderboard.pages.index.index_page import chosen, order_options
 from leaderboard.pages.index.marks import Strips
-from leaderboard.pages.index.prepared import Prepared
-from leaderboard.pages.index.query import HEAVIEST, IndexChoice, IndexQuery, resolve_index
 from leaderboard.pages.index.view import how_made, index_view
 from leaderboard.pages.overview.index_first import index_first
-from leaderboard.pages.reading import View, view_of
-from leaderboard.pages.shown.markup import clean
+from leaderboard.publication.index import (
+    IndexBase,
+    Prepared,
+    index_base,
+    index_boards,
+    plain_index,
+    rescaled,
+)
+from leaderboard.publication.reader import View, view_of
 from leaderboard.publication.snapshot import build_snapshot
 from leaderboard.ranking.draws import Draws
 from leaderboard.ranking.orders import Orders
 from leaderboard.ranking.slices import Slice
 from leaderboard.store.memory import memory_store
+from leaderboard.text import clean
+from leaderboard.views.index import (
+    HEAVIEST,
+    INDEX,
+    IndexChoice,
+    IndexQuery,
+    index_csv,
+    index_table,
+    resolve_index,
+)
 from tests.leaderboard.pages.index.index_fixture import (
     METRICS,
     NASTY,

@@ -19,17 +19,21 @@ from benchmarks.errors import TransientError
 from benchmarks.registry import load_registry
 from benchmarks.sources.folder import DataFile
 from leaderboard.pages.items.case_view import mark, picture_address
-from leaderboard.pages.items.cases import CaseSet, Standing
-from leaderboard.pages.items.choosing import difference, listed, summary
 from leaderboard.pages.items.items_page import Items
-from leaderboard.pages.items.query import ItemsQuery
-from leaderboard.pages.items.reading import ItemReader, Kept
-from leaderboard.pages.items.table import table_of
-from leaderboard.pages.items.tiles import Came, case_shown
 from leaderboard.pages.page import Context
-from leaderboard.pages.shown.addresses import items_address
+from leaderboard.publication.item_scores import CaseSet, ItemReader, Kept, Standing
 from leaderboard.service.pictures import Pictures
 from leaderboard.tables import to_csv
+from leaderboard.views.addresses import items_address
+from leaderboard.views.examples import (
+    Came,
+    ItemsQuery,
+    case_shown,
+    difference,
+    listed,
+    summary,
+    table_of,
+)
 from tests.benchmarks.checks import agreement
 from tests.leaderboard.api.asking import asking
 from tests.leaderboard.pages.items.looked_at import (

@@ -12,16 +12,21 @@ import pytest
 from leaderboard.ledger.chronicle import FIRST, last_hash, read_lines, segments, sha256, verify
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.pages.ledger.ledger_page import ledger
-from leaderboard.pages.ledger.query import PER_PAGE, LedgerQuery, page_of
-from leaderboard.pages.ledger.reading import VERIFY_EVERY, ChronicleReader
 from leaderboard.states import State
 from leaderboard.store.interface import Repository, Store
 from leaderboard.store.memory import memory_store
+from leaderboard.views.audit_log import (
+    PER_PAGE,
+    VERIFY_EVERY,
+    ChronicleReader,
+    LedgerQuery,
+    page_of,
+)
 from tests.leaderboard.pages.mine.own_submissions import ADA, HELD, NEW, QUEUED, give
 from tests.leaderboard.pages.parsed import Node, harmless, read
 from tests.leaderboard.pages.synthetic import NASTY, NOW, event, fill, keep
 
-VERIFY = "leaderboard.pages.ledger.reading.verify"
+VERIFY = "leaderboard.views.audit_log.verify"
 
 
 @pytest.fixture

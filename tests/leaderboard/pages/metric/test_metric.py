@@ -14,21 +14,28 @@ from pydantic import ValidationError
 
 from benchmarks.registry import load_registry
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.pages.boards.columns import FLOPS as FLOPS_COLUMN
-from leaderboard.pages.boards.columns import columns_of, values_of
-from leaderboard.pages.metric.citation import benchmark_bibtex, latex
 from leaderboard.pages.metric.hub_results import HubResults, dataset_of, hub_results
 from leaderboard.pages.metric.metric_page import shown_page
-from leaderboard.pages.metric.query import MetricQuery, Shown, Unknown, resolve
-from leaderboard.pages.metric.results import on_boards, profile
 from leaderboard.pages.page import Context
 from leaderboard.pages.shown.copying import root_of
 from leaderboard.pages.shown.downloads import metric_data
-from leaderboard.pages.shown.flops import gigaflops_text
 from leaderboard.publication.entries import Entry, entries_of
 from leaderboard.records import Event, Submission
 from leaderboard.states import State
 from leaderboard.store.memory import memory_store
+from leaderboard.views.boards import FLOPS as FLOPS_COLUMN
+from leaderboard.views.boards import columns_of, values_of
+from leaderboard.views.metric import (
+    MetricQuery,
+    Shown,
+    Unknown,
+    benchmark_bibtex,
+    latex,
+    on_boards,
+    profile,
+    resolve,
+)
+from leaderboard.views.skill_choice import gigaflops_text
 from tests.leaderboard.api.asking import asking
 from tests.leaderboard.pages import synthetic
 from tests.leaderboard.pages.parsed import Node, harmless, named, read

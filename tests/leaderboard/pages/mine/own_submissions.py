@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import numpy as np
 
-from leaderboard.governance.accounts import Account, Origin
+from leaderboard.accounts import Account, Origin
 from leaderboard.ledger.held import results_folder
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Event, RunResult, Submission

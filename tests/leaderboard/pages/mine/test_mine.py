@@ -7,12 +7,12 @@ from datetime import timedelta
 
 import pytest
 
-from leaderboard.governance.accounts import Account
+from leaderboard.accounts import Account
 from leaderboard.governance.acts import Acts
-from leaderboard.governance.bans import read_bans
-from leaderboard.governance.policy import Allowance, Policy, read_policy
 from leaderboard.governance.rights import Action, actions
+from leaderboard.ledger.bans import read_bans
 from leaderboard.ledger.chronicle import read_lines, verify
+from leaderboard.ledger.policy import Allowance, Policy, read_policy
 from leaderboard.pages.mine.acts import Deed, PolicyForm, act_on, bar, set_policy
 from leaderboard.pages.mine.mine_page import Asked, mine
 from leaderboard.pages.mine.operator_panel import bans_list

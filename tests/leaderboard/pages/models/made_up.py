@@ -27,14 +27,13 @@ from benchmarks.prompt_sets.prompt_set import (
 from benchmarks.schema import Card, Selector
 from benchmarks.stored_scores import SCHEMA
 from leaderboard.api.source import Source
-from leaderboard.models.entries import PATH, ModelEntry, ModelTrack, track_bytes
 from leaderboard.models.image_table import image_table, images_path
-from leaderboard.models.model_card import ImagesSeen, ModelCard, SharedImages
 from leaderboard.models.pictures import pictures_path, write_pictures
 from leaderboard.models.reading import ModelReader
 from leaderboard.models.scores import scores_path
 from leaderboard.pages.page import Context
-from leaderboard.records import Cost, JudgeRun
+from leaderboard.publication.model_entries import PATH, ModelEntry, ModelTrack, track_bytes
+from leaderboard.records import Cost, ImagesSeen, JudgeRun, ModelCard, SharedImages
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.pages.skills.skills_fixture import NASTY, NOW, cards, fill

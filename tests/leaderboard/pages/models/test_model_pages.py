@@ -15,23 +15,21 @@ from benchmarks.statistics.resampling import ResamplingPlan
 from leaderboard.api.operations import Asked
 from leaderboard.api.tables.models import models
 from leaderboard.models.board_types import PairMatrix, PairTest, PromptDifference
-from leaderboard.models.model_card import ModelCard
 from leaderboard.pages.heads.of_models import model_head
 from leaderboard.pages.model import model_page
 from leaderboard.pages.model.facts import again_section
-from leaderboard.pages.model.query import PER_PAGE, ModelQuery
 from leaderboard.pages.model_pair import model_pair_page
 from leaderboard.pages.model_pair.deciding import SHOWN, telling
 from leaderboard.pages.model_pair.matrix import MOST_MODELS, model_matrix
-from leaderboard.pages.model_pair.query import PairQuery
 from leaderboard.pages.model_pair.tests_table import dominance_bar, p_shown, signed, told_apart
-from leaderboard.pages.models.query import ModelsQuery
-from leaderboard.pages.models.tiles import MOST_SEEDS, Drawn, tiles
+from leaderboard.pages.models.tiles import MOST_SEEDS, tiles
 from leaderboard.pages.page import Context
 from leaderboard.pages.prompt import prompt_page
 from leaderboard.pages.prompt.view import by_score
 from leaderboard.pages.seeds import bump, seeds_page
 from leaderboard.pages.seeds.verdicts import verdict
+from leaderboard.records import ModelCard
+from leaderboard.views.models import PER_PAGE, Drawn, ModelQuery, ModelsQuery, PairQuery
 from tests.leaderboard.pages.models.made_up import (
     EMPTY,
     HOSTILE_ID,

@@ -23,7 +23,6 @@ from leaderboard.models.board_types import (
     SkillBoard,
     Standing,
 )
-from leaderboard.models.model_card import ModelCard
 from leaderboard.models.people import people_boards
 from leaderboard.models.reading import ModelReader
 from leaderboard.pages.models.disagreements import MOST_OF_A_SKILL, disagreements_section
@@ -32,11 +31,12 @@ from leaderboard.pages.models.judges_view import judges_section
 from leaderboard.pages.models.models_page import answer
 from leaderboard.pages.models.names import badges
 from leaderboard.pages.models.people import people_section
-from leaderboard.pages.models.query import MOST_NAMED, Choice, ModelsQuery, resolve, sets_in_order
 from leaderboard.pages.models.table import MOST_MODELS, models_table
 from leaderboard.pages.overview.people import people_section as first_page_section
 from leaderboard.pages.page import Context
+from leaderboard.records import ModelCard
 from leaderboard.store.memory import memory_store
+from leaderboard.views.models import MOST_NAMED, Choice, ModelsQuery, resolve, sets_in_order
 from tests.leaderboard.models.made_up_ratings import (
     RATED,
     RatedBenchmark,

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from leaderboard.ledger.editions import NEW_REVISION, OTHER_REVISION, Edition
+from leaderboard.ledger.history import Announced, history_file
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.pages.page import Context
+from leaderboard.publication.earlier_boards import board_path
 from leaderboard.publication.snapshot import Published, build_snapshot, snapshot_bytes
 from leaderboard.records import Submission
-from leaderboard.reevaluation.earlier_boards import board_path
-from leaderboard.reevaluation.editions import Edition
-from leaderboard.reevaluation.history import Announced, history_file
-from leaderboard.reevaluation.outdated import NEW_REVISION, OTHER_REVISION
 from leaderboard.states import State
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store

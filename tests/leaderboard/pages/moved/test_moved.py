@@ -8,13 +8,20 @@ import io
 import pytest
 
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.pages.moved.moved_page import banner, comparison, progress_of
-from leaderboard.pages.moved.query import Comparison, MovedQuery, moved_address
-from leaderboard.pages.moved.view import moved_csv, moved_view
+from leaderboard.pages.moved.moved_page import banner
+from leaderboard.pages.moved.view import moved_view
 from leaderboard.pages.page import Context, all_pages
 from leaderboard.pages.queue.queue_page import one_submission
-from leaderboard.reevaluation.moved import Movement
+from leaderboard.publication.changes import Movement
 from leaderboard.states import State
+from leaderboard.views.changes import (
+    Comparison,
+    MovedQuery,
+    comparison,
+    moved_address,
+    moved_csv,
+    progress_of,
+)
 from tests.leaderboard.pages.moved.moved_fixture import BEFORE, DONE, moved_site, own
 from tests.leaderboard.pages.parsed import Node, harmless, named, read
 from tests.leaderboard.pages.synthetic import METRICS, NASTY, NOW, event, keep

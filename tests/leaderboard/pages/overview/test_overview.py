@@ -18,27 +18,27 @@ from benchmarks.scores import read_scores
 from benchmarks.tifa160.protocol import Tifa160
 from benchmarks.ts2.protocol import Ts2
 from leaderboard.ledger.chronicle import FIRST, Line
-from leaderboard.models.entries import PATH, ModelTrack, track_bytes
+from leaderboard.ledger.history import ANNOUNCED
 from leaderboard.models.reading import ModelReader
-from leaderboard.pages.index.base import index_base
 from leaderboard.pages.overview.boards_first import MOST_BOARDS, board_section, boards_first
 from leaderboard.pages.overview.index_first import MOST_ROWS, index_first
 from leaderboard.pages.overview.lately import lately
 from leaderboard.pages.overview.leaders import tier_badge
 from leaderboard.pages.overview.models_led import NO_MODELS, model_cards
-from leaderboard.pages.overview.over_boards import standings
 from leaderboard.pages.overview.overview_page import opening, overview
 from leaderboard.pages.overview.standings import leader_cards, matrix
-from leaderboard.pages.reading import BoardIndex, View, view_of
-from leaderboard.pages.shown.markup import number
 from leaderboard.publication.boards import Board
+from leaderboard.publication.index import index_base
+from leaderboard.publication.model_entries import PATH, ModelTrack, track_bytes
+from leaderboard.publication.reader import BoardIndex, View, view_of
 from leaderboard.publication.snapshot import Published, build_snapshot
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.draws import Draws
 from leaderboard.ranking.orders import Orders
 from leaderboard.records import RunResult
-from leaderboard.reevaluation.history import ANNOUNCED
 from leaderboard.store.memory import memory_store
+from leaderboard.text import number
+from leaderboard.views.standings import standings
 from tests.leaderboard.models.made_up_models import World, prompt_set, prompts_of, trusting
 from tests.leaderboard.pages import synthetic
 from tests.leaderboard.pages.index.index_fixture import cards as index_cards

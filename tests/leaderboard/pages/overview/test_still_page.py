@@ -14,10 +14,10 @@ from starlette.testclient import TestClient
 
 from leaderboard.api.source import Source
 from leaderboard.pages.footer import footer
-from leaderboard.pages.index.base import index_base
 from leaderboard.pages.overview.still import MOST_ROWS, STILL_PATH, still_page
-from leaderboard.pages.reading import View
 from leaderboard.publication.boards import Board, Snapshot
+from leaderboard.publication.index import index_base
+from leaderboard.publication.reader import View
 from leaderboard.publication.snapshot import PATH, build_snapshot, snapshot_bytes
 from leaderboard.service.still_copy import still_address, still_route
 from leaderboard.store.interface import Store

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from leaderboard.governance.accounts import Account, Origin
+from leaderboard.accounts import Account, Origin
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.states import State
 from leaderboard.store.interface import Store

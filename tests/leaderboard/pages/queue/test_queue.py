@@ -11,8 +11,7 @@ import pytest
 from benchmarks.errors import TransientError
 from evaluator.worker.claims.liveness import SILENT_AFTER
 from evaluator.worker.ending.concluding import MAX_ATTEMPTS
-from leaderboard.governance.accounts import Account
-from leaderboard.outlook import MOST_ATTEMPTS, alive, measured_s, outlooks
+from leaderboard.accounts import Account
 from leaderboard.pages.mine.mine_page import Asked, mine
 from leaderboard.pages.page import Context
 from leaderboard.pages.queue.live_view import Moment, happening, ordinal
@@ -23,6 +22,7 @@ from leaderboard.records import Kind, Status
 from leaderboard.states import LEGEND, State
 from leaderboard.store.live.interface import MemoryLive
 from leaderboard.store.memory import memory_store
+from leaderboard.views.queue import MOST_ATTEMPTS, alive, measured_s, outlooks
 from tests.leaderboard.pages.mine.own_submissions import (
     ADA,
     GRACE,

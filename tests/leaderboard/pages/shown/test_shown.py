@@ -13,40 +13,33 @@ import pytest
 from benchmarks.registry import load_registry
 from benchmarks.schema import ScoreTable
 from leaderboard.desk import UNNAMED
-from leaderboard.pages.boards.filters import Filters
-from leaderboard.pages.boards.query import BoardQuery, resolve
 from leaderboard.pages.boards.view import board_view
-from leaderboard.pages.compare.query import CompareQuery, opponents
 from leaderboard.pages.compare.view import compare_view
-from leaderboard.pages.index.base import index_base
-from leaderboard.pages.index.csv import index_csv
 from leaderboard.pages.index.marks import Strips
-from leaderboard.pages.index.query import IndexQuery, resolve_index
 from leaderboard.pages.index.view import index_view
 from leaderboard.pages.overview.lately import lately
 from leaderboard.pages.overview.standings import leader_cards, matrix
 from leaderboard.pages.queue.table import queue_table
-from leaderboard.pages.reading import View
 from leaderboard.pages.shown.charts import Series, decade_ticks, said, scatter
-from leaderboard.pages.shown.csv_export import board_csv
-from leaderboard.pages.shown.flags import (
-    MEANINGS,
-    SAME_CONTENT,
-    SAME_SCORES,
-    TEMPLATE,
-    flags_of,
-    same,
-)
-from leaderboard.pages.shown.identities import Identity, latest_entries
+from leaderboard.pages.shown.flags import same
 from leaderboard.pages.shown.marks import axis_for, ticks, whisker
-from leaderboard.pages.shown.markup import clean, number, text
-from leaderboard.pages.shown.measures import VARIANTS
+from leaderboard.pages.shown.markup import text
 from leaderboard.pages.shown.signatures import signature
 from leaderboard.pages.trust.cards import trust_page
+from leaderboard.publication.flags import MEANINGS, SAME_CONTENT, SAME_SCORES, TEMPLATE, flags_of
+from leaderboard.publication.identities import Identity, latest_entries
+from leaderboard.publication.index import index_base
+from leaderboard.publication.measure_names import VARIANTS
+from leaderboard.publication.reader import View
 from leaderboard.publication.snapshot import Entry
 from leaderboard.ranking.cells import Cell
 from leaderboard.records import Status
 from leaderboard.states import State
+from leaderboard.text import clean, number
+from leaderboard.views.board_tables import board_csv
+from leaderboard.views.boards import BoardQuery, Filters, resolve
+from leaderboard.views.comparison import CompareQuery, opponents
+from leaderboard.views.index import IndexQuery, index_csv, resolve_index
 from tests.leaderboard.pages import synthetic
 from tests.leaderboard.pages.index.index_fixture import index_view_of
 from tests.leaderboard.pages.parsed import Node, harmless, read

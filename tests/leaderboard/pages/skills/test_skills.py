@@ -18,16 +18,7 @@ import pytest
 
 from benchmarks.prompt_sets.registry import load_prompt_sets, with_prompt_sets
 from benchmarks.registry import load_registry
-from leaderboard.pages.reading import View
-from leaderboard.pages.skills import found as found_module
 from leaderboard.pages.skills.answer import answer_view
-from leaderboard.pages.skills.base import NO_SCALE, Placed, SkillsBase, skills_base
-from leaderboard.pages.skills.costs import affordable, spent
-from leaderboard.pages.skills.disagreement import disagreement
-from leaderboard.pages.skills.found import Found, Prepared, found_for
-from leaderboard.pages.skills.names import common_key, common_names, found_by, skills_of
-from leaderboard.pages.skills.query import SkillsChoice, SkillsQuery, resolve
-from leaderboard.pages.skills.rows import skills_table
 from leaderboard.pages.skills.scatter import cost_chart
 from leaderboard.pages.skills.view import (
     chooser_view,
@@ -36,7 +27,22 @@ from leaderboard.pages.skills.view import (
     parts_view,
     skill_links,
 )
+from leaderboard.publication.reader import View
+from leaderboard.publication.skill_names import common_key, common_names, found_by, skills_of
 from leaderboard.tables import to_csv
+from leaderboard.views import skill_choice as found_module
+from leaderboard.views.skill_choice import (
+    Found,
+    Prepared,
+    SkillsChoice,
+    SkillsQuery,
+    affordable,
+    found_for,
+    resolve,
+    skills_table,
+    spent,
+)
+from leaderboard.views.skills import NO_SCALE, Placed, SkillsBase, disagreement, skills_base
 from tests.leaderboard.pages import synthetic
 from tests.leaderboard.pages.parsed import harmless, read
 from tests.leaderboard.pages.skills.skills_fixture import FLOPS, cards, skills_view_of

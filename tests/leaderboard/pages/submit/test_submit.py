@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from benchmarks.errors import AssayError, PlatformError, SubmitterError, TransientError
+from leaderboard.accounts import Account
 from leaderboard.desk import Examination, Gate, Problem, SaidOfImages
-from leaderboard.governance.accounts import Account
-from leaderboard.models.model_card import ImagesSeen
 from leaderboard.pages import site as site_module
 from leaderboard.pages.mine.mine_page import Asked, mine
 from leaderboard.pages.page import Context
@@ -32,6 +31,7 @@ from leaderboard.pages.submit.submitting import (
     standing_of,
 )
 from leaderboard.pages.visitors import who
+from leaderboard.records import ImagesSeen
 from leaderboard.store.live.interface import MemoryLive
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.pages.calling import Caller

@@ -1,0 +1,300 @@
+"""Index over benchmarks before its weights: benchmarks, metrics and joint resamples."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.schema import Card, Scale
+from leaderboard.publication.entries import Entry
+from leaderboard.publication.identities import (
+    Identity,
+    entries_of_each,
+    latest_cells,
+    latest_entries,
+)
+from leaderboard.publication.reader import BoardIndex, View
+from leaderboard.ranking.cells import Cell
+from leaderboard.ranking.draws import Draws
+from leaderboard.ranking.headlines import Headlines
+from leaderboard.ranking.index import Comparison, Interval, Standing
+
+INSIDE = {
+    "genai_527": "genai_1600",
+    "genai_ranking": "genai_1600",
+    "evalmuse_ntire": "evalmuse",
+}
+"""Benchmarks whose items are, but for a few, among those of another: both would count twice."""
+NO_RESULTS = "no metric published yet"
+NO_SCALE = "its card states no chance level and ceiling"
+NO_HEADLINE = "no metric has a value of its headline measure over all skills"
+NO_RANKS = "no metric has a rank on its headline measure: too few items, or values undefined"
+
+
+class BoardsShown(Protocol):
+    """What of a view the index looks at."""
+
+    @property
+    def boards(self) -> Mapping[str, BoardIndex]:
+        """The boards by benchmark."""
+
+    @property
+    def entries(self) -> Mapping[str, Entry]:
+        """The entries by id."""
+
+
+@dataclass(frozen=True)
+class IndexBoard:
+    """One benchmark of the index.
+
+    Attributes:
+        card: the benchmark.
+        scale: chance and ceiling of its headline.
+        cells: the headline cell of every metric that counts here: those with a rank on the board.
+        unfit: metrics that have a headline cell, but no rank on the board, with the reason. They
+            lack this benchmark: else a metric could choose the pairs it is compared by.
+        weight: to begin with.
+        why_weight: why that is not 1; empty where it is.
+    """
+
+    card: Card
+    scale: Scale
+    cells: Mapping[Identity, Cell]
+    unfit: Mapping[Identity, str]
+    weight: float = 1.0
+    why_weight: str = ""
+
+
+def rescaled(cell: Cell, scale: Scale) -> Interval:
+    """(value - chance) / (ceiling - chance) with its interval; not clipped; NaN where undefined."""
+    length = scale.ceiling - scale.chance
+    given = (cell.value, cell.ci_low, cell.ci_high)
+    value, one, other = (math.nan if n is None else (n - scale.chance) / length for n in given)
+    # Where lower is better, the lower end becomes the upper one.
+    return Interval(value, min(one, other), max(one, other))
+
+
+def index_boards(view: BoardsShown) -> tuple[dict[str, IndexBoard], dict[str, str]]:
+    """The benchmarks of the index, and those left out with the reason.
+
+    Args:
+        view: boards that may be compared; see `View.group`.
+    """
+    boards: dict[str, IndexBoard] = {}
+    left_out: dict[str, str] = {}
+    for name, board in view.boards.items():
+        found = _board(board, view)
+        if isinstance(found, str):
+            left_out[name] = found
+        else:
+            boards[name] = found
+    return _weighted(boards), left_out
+
+
+class PlainIndex(NamedTuple):
+    """The index of one metric under the starting weights."""
+
+    value: float
+    """As `leaderboard.ranking.index` gives it, without the resamples behind its interval."""
+    boards: tuple[str, ...]
+    """The benchmarks it rests on, in the order of display."""
+
+
+def plain_index(boards: Mapping[str, IndexBoard]) -> dict[Identity, PlainIndex]:
+    """The index of every metric that has a benchmark with a starting weight."""
+    values: dict[Identity, dict[str, float]] = {}
+    for name, board in boards.items():
+        if board.weight:  # it is 1 or 0, so the mean is a plain one
+            for who, cell in board.cells.items():
+                values.setdefault(who, {})[name] = rescaled(cell, board.scale).value
+    return {who: PlainIndex(fmean(own.values()), tuple(own)) for who, own in values.items()}
+
+
+def _board(board: BoardIndex, view: BoardsShown) -> IndexBoard | str:
+    """The benchmark, or why it is left out."""
+    if board.empty:
+        return NO_RESULTS
+    if board.card.headline_scale is None:
+        return NO_SCALE
+    cells = latest_cells(board.cells(board.card.headline, None), view.entries)
+    if not cells:
+        return NO_HEADLINE
+    able = {who: cell for who, cell in cells.items() if cell.rank is not None}
+    unfit = {who: c.note or c.why_unranked for who, c in cells.items() if who not in able}
+    return IndexBoard(board.card, board.card.headline_scale, able, unfit) if able else NO_RANKS
+
+
+def _weighted(boards: Mapping[str, IndexBoard]) -> dict[str, IndexBoard]:
+    found = {}
+    for name, board in boards.items():
+        whole = boards.get(INSIDE.get(name, ""))
+        why = ""
+        if whole is not None:
+            why = f"its prompts are inside {whole.card.title}, and would count twice"
+        found[name] = IndexBoard(
+            board.card, board.scale, board.cells, board.unfit, 0.0 if why else 1.0, why
+        )
+    return found
+
+
+OTHER_PLAN = "its resamples cannot be joined with those of the other benchmarks"
+NO_DRAWS = "its resamples are not at hand"
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """One metric of the index.
+
+    Attributes:
+        who: what tells it from others.
+        entry: the latest of its entries.
+        standing: under the chosen weights.
+    """
+
+    who: Identity
+    entry: Entry
+    standing: Standing
+
+
+@dataclass(frozen=True, eq=False)
+class IndexBase:
+    """Everything the page needs but weights and order.
+
+    Attributes:
+        boards: the benchmarks of the index.
+        left_out: benchmarks that are not, with the reason.
+        titles: of both.
+        comparison: weighs them; None where there is no benchmark.
+        entries: key of a metric in the comparison to the metric and its latest entry.
+        values: benchmark to metric to its rescaled headline and interval.
+        unjoined: benchmarks without joint resamples, with the reason; a metric that has one of
+            them has no interval.
+        sent: metric to all of its entries.
+    """
+
+    boards: Mapping[str, IndexBoard]
+    left_out: Mapping[str, str]
+    titles: Mapping[str, str]
+    comparison: Comparison | None
+    entries: Mapping[str, tuple[Identity, Entry]]
+    values: Mapping[str, Mapping[Identity, Interval]]
+    unjoined: Mapping[str, str]
+    sent: Mapping[Identity, tuple[Entry, ...]]
+
+    def standings(self, weights: Mapping[str, float]) -> tuple[Ranked, ...]:
+        """Every metric that has a benchmark of the index, in the order of `Comparison.standings`.
+
+        Args:
+            weights: see there; none is positive: nobody stands anywhere.
+        """
+        if self.comparison is None or not any(weights.values()):
+            return ()
+        found = self.comparison.standings(weights)
+        return tuple(Ranked(*self.entries[standing.metric], standing) for standing in found)
+
+
+def index_base(view: View) -> IndexBase:
+    """Read the headlines and their draws.
+
+    Args:
+        view: what is published; of real and simulated boards, only the former are weighed.
+    """
+    view = view.group()
+    boards, left_out = index_boards(view)
+    latest = latest_entries(view.entries.values())
+    keys = {who: _key(who) for board in boards.values() for who in board.cells}
+    draws = {name: _draws(board, view) for name, board in boards.items()}
+    length, unjoined = _joint({name: of.resamples for name, of in draws.items()})
+    headlines = [
+        _headlines(board, keys, draws[name], length, joined=name not in unjoined)
+        for name, board in boards.items()
+    ]
+    return IndexBase(
+        boards=boards,
+        left_out=left_out,
+        titles={name: board.card.title for name, board in view.boards.items()},
+        comparison=Comparison(headlines) if headlines else None,
+        entries={key: (who, latest[who]) for who, key in keys.items()},
+        values={
+            name: {who: rescaled(cell, board.scale) for who, cell in board.cells.items()}
+            for name, board in boards.items()
+        },
+        unjoined=unjoined,
+        sent=entries_of_each(view.entries.values()),
+    )
+
+
+def _key(who: Identity) -> str:
+    """A name in the comparison that is its own and sorts as people expect."""
+    parts = (
+        who.metric.casefold(),
+        who.metric,
+        who.version,
+        who.submitter,
+        who.kind.value,
+        who.account,
+    )
+    return "\x1f".join(parts)
+
+
+def _draws(board: IndexBoard, view: View) -> Draws:
+    """In the order of the cells of the board."""
+    return view.orders.slice(board.card, tuple(board.cells.values())).draws
+
+
+def _joint(resamples: Mapping[str, NDArray[np.floating]]) -> tuple[int, dict[str, str]]:
+    """How many resamples are joined, and the benchmarks that have another number of them."""
+    lengths = [of.shape[1] for of in resamples.values() if of.shape[1]]
+    length = Counter(lengths).most_common(1)[0][0] if lengths else 0
+    unjoined = {
+        name: OTHER_PLAN if of.shape[1] else NO_DRAWS
+        for name, of in resamples.items()
+        if of.shape[1] != length or not length
+    }
+    return length, unjoined
+
+
+def _headlines(
+    board: IndexBoard, keys: Mapping[Identity, str], draws: Draws, length: int, *, joined: bool
+) -> Headlines:
+    cells: Sequence[float | None] = [cell.value for cell in board.cells.values()]
+    missing = np.full((len(cells), max(length, 1)), np.nan)
+    drawn = draws.resamples
+    return Headlines(
+        benchmark=board.card.name,
+        scale=board.scale,
+        metrics=tuple(keys[who] for who in board.cells),
+        values=np.array([math.nan if value is None else value for value in cells]),
+        resamples=np.where(np.isfinite(drawn), drawn, np.nan) if joined else missing,
+        contributions=draws.contributions,
+    )
+
+
+_KEPT = 2
+"""Views: the boards of real data, and the simulated ones."""
+
+
+class Prepared:
+    """What no weight changes, kept for the latest views: new objects when the boards change."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._made: list[tuple[View, IndexBase]] = []
+
+    def of(self, view: View) -> IndexBase:
+        """Benchmarks with their resamples; made at the first use."""
+        # Made inside the lock: whoever comes meanwhile would only do the same work.
+        with self._lock:
+            found = next((one for one in self._made if one[0] is view), None)
+            if found is None:
+                found = view, index_base(view)
+            self._made = [found, *(one for one in self._made if one is not found)][:_KEPT]
+            return found[1]

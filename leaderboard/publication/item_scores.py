@@ -1,0 +1,322 @@
+"""Cases of a benchmark, and the published scores of its items."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.compute as pc
+
+from benchmarks.arrays import BoolArray, FloatArray, IntArray
+from benchmarks.cases import BETWEEN_SKILLS, Comparisons, cases_path, read_cases
+from benchmarks.parquet import parquet_file
+from benchmarks.schema import Card
+from benchmarks.statistics.resampling import ResamplingPlan
+from benchmarks.stored_scores import is_stored, read_overall
+from leaderboard.publication.entries import Entry
+from leaderboard.store.interface import NotFoundError, Repository
+from leaderboard.together import Together
+
+
+@dataclass(frozen=True)
+class CaseSet:
+    """All cases of one revision of a benchmark.
+
+    Attributes:
+        benchmark: registry name.
+        revision: of its data.
+        frame: one row for each pair of a case; see `benchmarks.cases.SCHEMA`.
+        comparisons: what a metric has to get right.
+    """
+
+    benchmark: str
+    revision: str
+    frame: pd.DataFrame
+    comparisons: Comparisons
+
+    @classmethod
+    def of(cls, benchmark: str, revision: str, frame: pd.DataFrame) -> CaseSet:
+        """Index the cases of a file."""
+        return cls(benchmark, revision, frame, Comparisons.of(frame))
+
+    @cached_property
+    def has_prompts(self) -> bool:
+        """Whether any prompt is known: released answers come without."""
+        return bool((self.frame["prompt"] != "").any())
+
+    @property
+    def size(self) -> int:
+        """How many cases there are."""
+        return len(self.comparisons.case_ids)
+
+    @property
+    def bytes(self) -> int:
+        """About how much memory it takes, with all that is worked out from it."""
+        own = int(self.frame.memory_usage(deep=True).sum())
+        return own + 16 * len(self.comparisons.better) + 8 * 1000 * len(self.clusters)
+
+    @cached_property
+    def case_of_comparison(self) -> IntArray:
+        """Shape (k,): case of each comparison."""
+        found: IntArray = self.comparisons.of_row[self.comparisons.better]
+        return found
+
+    @cached_property
+    def compared(self) -> IntArray:
+        """Shape (C,): comparisons of each case, scored or not."""
+        return np.bincount(self.case_of_comparison, minlength=self.size)
+
+    @cached_property
+    def _first(self) -> pd.DataFrame:
+        """The first row of each case, in their order."""
+        return self.frame.drop_duplicates("case_id")
+
+    @cached_property
+    def clusters(self) -> tuple[str, ...]:
+        """Every cluster, in the order of their first case."""
+        return tuple(dict.fromkeys(self._first["cluster"].astype(str)))
+
+    @cached_property
+    def cluster_of(self) -> IntArray:
+        """Shape (C,): cluster of each case, as its place in `clusters`."""
+        place = {name: k for k, name in enumerate(self.clusters)}
+        return np.array([place[name] for name in self._first["cluster"].astype(str)], np.intp)
+
+    @cached_property
+    def plan(self) -> ResamplingPlan:
+        """Resamples the clusters, the same for every metric."""
+        return ResamplingPlan.for_revision(self.benchmark, self.revision, self.clusters)
+
+    @cached_property
+    def skills(self) -> tuple[tuple[str, ...], ...]:
+        """Of each case."""
+        return tuple(map(_parts, self._first["skills"].astype(str)))
+
+    @cached_property
+    def splits(self) -> tuple[tuple[str, ...], ...]:
+        """Of each case."""
+        return tuple(map(_parts, self._first["split"].astype(str)))
+
+    @cached_property
+    def every_skill(self) -> tuple[str, ...]:
+        """The skills that some case has."""
+        return tuple(dict.fromkeys(skill for of in self.skills for skill in of))
+
+    @cached_property
+    def every_split(self) -> tuple[str, ...]:
+        """The splits that some case is in."""
+        return tuple(dict.fromkeys(split for of in self.splits for split in of))
+
+    def within(self, skill: str, split: str) -> BoolArray:
+        """Shape (C,): which cases have the skill and are in the split; empty means any."""
+        return np.array(
+            [
+                (not skill or skill in skills) and (not split or split in splits)
+                for skills, splits in zip(self.skills, self.splits, strict=True)
+            ],
+            bool,
+        )
+
+    def rows_of(self, case: int) -> IntArray:
+        """The rows of a case, in their order."""
+        return np.flatnonzero(self.comparisons.of_row == case)
+
+    def place(self, case_id: str) -> int:
+        """Position of a case that exists."""
+        return self.comparisons.case_ids.index(case_id)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How one metric does on every case.
+
+    Attributes:
+        entry_id: the metric.
+        score: shape (n,), of each row, larger for a better match; NaN is missing.
+        outcome: shape (k,), of each comparison: 1 right, 0 wrong, a half for equal scores.
+        n_compared: shape (C,).
+        n_right: shape (C,).
+        share: shape (C,), NaN where nothing is compared.
+        n_missing: shape (C,), pairs without a score.
+    """
+
+    entry_id: str
+    score: FloatArray
+    outcome: FloatArray
+    n_compared: IntArray
+    n_right: FloatArray
+    share: FloatArray
+    n_missing: IntArray
+
+    @classmethod
+    def of(cls, entry_id: str, cases: CaseSet, score: FloatArray) -> Standing:
+        """Compare the scores of a metric."""
+        found = cases.comparisons.agreement(score)
+        columns = {
+            name: found[name].to_numpy() for name in ("n_compared", "n_right", "share", "n_missing")
+        }
+        return cls(entry_id, score, cases.comparisons.right(score), **columns)
+
+
+def _parts(joined: str) -> tuple[str, ...]:
+    return tuple(part for part in joined.split(BETWEEN_SKILLS) if part)
+
+
+CASES_KEPT_BYTES = 192 << 20
+SCORES_KEPT_BYTES = 64 << 20
+READ_AT_ONCE = 4
+"""Files of scores read at the same time; on the Hub each is a download."""
+_COLUMNS = ["metric", "pair_id", "element_id", "score"]
+
+
+class Kept:
+    """What was asked for last, within so many bytes. Several threads may share one."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most = most_bytes
+        self._lock = threading.Lock()
+        self._held: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._together: Together[Any] = Together()
+        self._bytes = 0
+
+    def get(self, key: Hashable, make: Callable[[], Any], size: Callable[[Any], int]) -> Any:
+        """What is kept under a key, or is made and kept now; None is made again each time.
+
+        Of those who ask for the same at once one makes it, and the others wait for what it gets,
+        be that an error.
+        """
+
+        def kept_or_made() -> Any:
+            held = self._get(key)
+            if held is None:
+                held = make()
+                if held is not None:
+                    self._keep(key, held, size(held))
+            return held
+
+        found = self._get(key)
+        return self._together.of(key, kept_or_made) if found is None else found
+
+    def _get(self, key: Hashable) -> Any:
+        with self._lock:
+            if key not in self._held:
+                return None
+            self._held.move_to_end(key)
+            return self._held[key][0]
+
+    def _keep(self, key: Hashable, made: Any, size: int) -> None:
+        with self._lock:
+            self._bytes += size - self._held.pop(key, (None, 0))[1]
+            self._held[key] = made, size
+            # The newest stays, however large it is: it is being looked at.
+            while self._bytes > self._most and len(self._held) > 1:
+                _, (_, gone) = self._held.popitem(last=False)
+                self._bytes -= gone
+
+
+class ItemReader:
+    """Reads cases, and scores in the order of their rows.
+
+    Args:
+        public: the public repository.
+    """
+
+    def __init__(self, public: Repository) -> None:
+        self._public = public
+        self._cases = Kept(CASES_KEPT_BYTES)
+        self._scores = Kept(SCORES_KEPT_BYTES)
+
+    def cases(self, card: Card, texts: Mapping[str, str] | None = None) -> CaseSet | None:
+        """The cases of a benchmark; None where none are published or its answers are withheld.
+
+        Args:
+            card: the benchmark.
+            texts: cluster to its prompt, for cases that were published without prompts.
+        """
+        if not card.answers_public:
+            return None
+        key = (card.name, card.revision, frozenset((texts or {}).items()))
+        found: CaseSet | None = self._cases.get(
+            key, lambda: self._read_cases(card, texts or {}), lambda made: made.bytes
+        )
+        return found
+
+    def standing(self, entry: Entry, cases: CaseSet, lower_is_better: bool) -> Standing:
+        """How a metric does on the cases; where it has no scores, all are missing.
+
+        Args:
+            entry: the metric.
+            cases: of the benchmark.
+            lower_is_better: whether its smaller scores mean a better match.
+        """
+        # A result that is published again has another date, and scores of its own.
+        key = (entry.entry_id, entry.published_at, cases.benchmark, cases.revision)
+        score: FloatArray = self._scores.get(
+            key, lambda: self._read_scores(entry, cases), lambda made: made.nbytes
+        )
+        return Standing.of(entry.entry_id, cases, -score if lower_is_better else score)
+
+    def standings(
+        self, entries: Sequence[Entry], cases: CaseSet, lower: Mapping[str, Sequence[str]]
+    ) -> tuple[Standing, ...]:
+        """As `standing`, of several.
+
+        Args:
+            entries: the metrics.
+            cases: of the benchmark.
+            lower: submission to those of its metrics whose smaller scores are better.
+        """
+
+        def one(entry: Entry) -> Standing:
+            turned = entry.metric in lower.get(entry.submission_id, ())
+            return self.standing(entry, cases, turned)
+
+        if len(entries) < 2:
+            return tuple(map(one, entries))
+        with ThreadPoolExecutor(READ_AT_ONCE) as pool:
+            return tuple(pool.map(one, entries))
+
+    def _read_cases(self, card: Card, texts: Mapping[str, str]) -> CaseSet | None:
+        try:
+            content = self._public.read(cases_path(card.name, card.revision))
+        except NotFoundError:
+            return None
+        return CaseSet.of(card.name, card.revision, _with_prompts(read_cases(content), texts))
+
+    def _read_scores(self, entry: Entry, cases: CaseSet) -> FloatArray:
+        path = f"results/{entry.submission_id}/{cases.benchmark}.scores.parquet"
+        try:
+            found = scores_of(self._public.read(path), entry.metric)
+        except NotFoundError:
+            found = {}
+        pairs = cases.frame["pair_id"]
+        return np.array([found.get(pair, np.nan) for pair in pairs], np.float64)
+
+
+def _with_prompts(cases: pd.DataFrame, texts: Mapping[str, str]) -> pd.DataFrame:
+    """Cases with the prompts of their clusters, where they were published without any."""
+    if not texts or (cases["prompt"] != "").any():
+        return cases
+    # A cluster of such cases has one prompt, so nothing else is compared than before.
+    return cases.assign(prompt=cases["cluster"].astype(str).map(texts).fillna(""))
+
+
+def scores_of(content: bytes, metric: str) -> dict[str, float]:
+    """Pair id to the score of one metric in a stored file; those that are missing are left out."""
+    file = parquet_file(content)
+    if not is_stored(file.schema_arrow.names):
+        overall = read_overall(content)
+        if metric not in overall:
+            return {}
+        return {str(pair): float(score) for pair, score in overall[metric].dropna().items()}
+    table = file.read(columns=_COLUMNS, use_threads=False)
+    whole = pc.and_(pc.equal(table["metric"], metric), pc.is_null(table["element_id"]))
+    rows = table.filter(pc.and_(whole, pc.is_valid(table["score"])))
+    return dict(zip(rows["pair_id"].to_pylist(), rows["score"].to_pylist(), strict=True))

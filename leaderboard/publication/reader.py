@@ -1,0 +1,329 @@
+"""Reader of the published snapshot: once per change of the store, indexed by slice."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cached_property
+from types import MappingProxyType
+
+from benchmarks.errors import TransientError
+from benchmarks.schema import Card, Selector
+from leaderboard.ledger.ledger import Ledger
+from leaderboard.publication.boards import Board, Snapshot
+from leaderboard.publication.entries import Entry
+from leaderboard.publication.measure_names import nearest
+from leaderboard.publication.results import read_results
+from leaderboard.publication.snapshot_file import (
+    OLD_PATH,
+    PATH,
+    parse_old_snapshot,
+    parse_snapshot,
+)
+from leaderboard.ranking.cells import Cell
+from leaderboard.ranking.orders import Orders
+from leaderboard.ranking.skill_tests import SkillTests
+from leaderboard.records import Event, RunResult, Status
+from leaderboard.store.interface import NotFoundError, Store, utc_now
+
+REFRESH_WAIT_S = 2.0
+"""How long a page waits for a refresh that another began; then it shows what was read before."""
+RETRY_AFTER_S = 5.0
+"""Rest after the store could not be read, in which pages do not wait for it again."""
+_Selected = tuple[Selector, str | None]
+
+
+class BoardIndex:
+    """The cells of a board by slice; a slice is read when it is first looked at.
+
+    Args:
+        board: what is indexed.
+    """
+
+    def __init__(self, board: Board) -> None:
+        self.card = board.card
+        self._board = board
+        self._sorted: dict[_Selected, tuple[Cell, ...]] = {}
+
+    @cached_property
+    def _selectors(self) -> dict[str | None, tuple[Selector, ...]]:
+        """Skill to what is measured for it."""
+        found: dict[str | None, list[Selector]] = {}
+        for measure, variant, split, facet, skill in self._board.keys:
+            selector = Selector(measure=measure, variant=variant, split=split, facet=facet)
+            found.setdefault(skill, []).append(selector)
+        return {skill: tuple(selectors) for skill, selectors in found.items()}
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is published on this board."""
+        return not self._board.keys
+
+    def skills(self) -> tuple[str, ...]:
+        """Skills that have cells: in the card's order, further ones after it by name."""
+        found = {skill for skill in self._selectors if skill is not None}
+        listed = [skill for skill in self.card.skills if skill in found]
+        return (*listed, *sorted(found.difference(listed)))
+
+    def selectors(self, skill: str | None) -> tuple[Selector, ...]:
+        """What is measured for a skill (None: over all skills)."""
+        return self._selectors.get(skill, ())
+
+    def every_selector(self) -> tuple[Selector, ...]:
+        """Everything that is measured, for all skills or for any."""
+        return tuple(
+            dict.fromkeys(
+                Selector(measure=measure, variant=variant, split=split, facet=facet)
+                for measure, variant, split, facet, _ in self._board.keys
+            )
+        )
+
+    def cells(self, selector: Selector, skill: str | None) -> tuple[Cell, ...]:
+        """The cells of one ranking, best first; empty where there is no such slice."""
+        key = (selector, skill)
+        if key not in self._sorted:
+            self._sorted[key] = self._board.slice(selector, skill)
+        return self._sorted[key]
+
+    def of_entries(self, entry_ids: Collection[str]) -> tuple[Cell, ...]:
+        """The cells of some entries in all rankings, in the order of the board."""
+        return self._board.columns.of_entries(entry_ids)
+
+
+@dataclass(frozen=True)
+class View:
+    """What the pages show at one version of the store.
+
+    Attributes:
+        entries: entry id to entry.
+        boards: benchmark name to its indexed board; benchmarks without results have empty ones.
+        orders: ranks what is looked at.
+        skill_tests: tests metrics within skills, and remembers it.
+        version: hash of the snapshot; empty where nothing was published.
+        built_at: when the snapshot was made; None likewise.
+    """
+
+    entries: Mapping[str, Entry]
+    boards: Mapping[str, BoardIndex]
+    orders: Orders
+    skill_tests: SkillTests = field(default_factory=SkillTests, compare=False)
+    version: str = field(default="", compare=False)
+    built_at: datetime | None = field(default=None, compare=False)
+
+    def group(self, *, simulated: bool = False) -> View:
+        """The boards that may be compared with each other, and the metrics on them.
+
+        Simulated ratings say how Assay works, not how good a metric is: they are never weighed
+        beside real ones.
+
+        Args:
+            simulated: whether to see the boards of simulated ratings; else those of real data, or
+                the simulated ones where no others have results.
+        """
+        chosen = comparable(self.boards, simulated=simulated)
+        return next(of for of in (self._real, self._simulated) if of.boards.keys() == chosen.keys())
+
+    @property
+    def has_both(self) -> bool:
+        """Whether there are results on real boards, and on simulated ones too."""
+        groups = self._real, self._simulated
+        return all(any(not one.empty for one in of.boards.values()) for of in groups)
+
+    @cached_property
+    def _real(self) -> View:
+        return self._of(simulated=False)
+
+    @cached_property
+    def _simulated(self) -> View:
+        return self._of(simulated=True)
+
+    def _of(self, *, simulated: bool) -> View:
+        boards = {n: one for n, one in self.boards.items() if one.card.simulated is simulated}
+        if len(boards) == len(self.boards):
+            return self
+        entries = {
+            entry_id: entry
+            for entry_id, entry in self.entries.items()
+            if not boards.keys().isdisjoint(entry.isolation)
+        }
+        return replace(self, entries=entries, boards=boards)
+
+
+def comparable(
+    boards: Mapping[str, BoardIndex], *, simulated: bool = False
+) -> Mapping[str, BoardIndex]:
+    """The boards that may be compared with each other; see `View.group`."""
+    groups = {
+        kind: {name: one for name, one in boards.items() if one.card.simulated is kind}
+        for kind in (False, True)
+    }
+    filled = {kind: any(not one.empty for one in of.values()) for kind, of in groups.items()}
+    return groups[simulated or (filled[True] and not filled[False])]
+
+
+class Reader:
+    """Reads boards and queue again only when the store has changed.
+
+    While the store cannot be read, pages show what was read last; `as_of` and `trouble` say so.
+    What one version of the store costs: its head, the snapshot and the queue, however many
+    submissions there are.
+
+    Args:
+        store: where they are published.
+        cards: the benchmarks of this installation, in the order of display.
+        clock: the current time, for `as_of`; what is shown depends on no time.
+        steady: seconds that only go forward.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        cards: Mapping[str, Card],
+        *,
+        clock: Callable[[], datetime] = utc_now,
+        steady: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._store = store
+        self._clock, self._steady = clock, steady
+        self._public = store.public
+        self._ledger = Ledger(store)
+        self._cards = cards
+        self._lock = threading.Lock()
+        self._head: str | None = None
+        self._content: bytes | None = None
+        self._view = view_of(None, cards, Orders(store))
+        self._statuses: tuple[Status, ...] = ()
+        self._runs: dict[str, tuple[RunResult, ...]] = {}
+        self._as_of: datetime | None = None
+        self._trouble = ""
+        self._failed_at: float | None = None
+
+    @property
+    def as_of(self) -> datetime | None:
+        """When the store last confirmed what is shown; None: it never was read."""
+        return self._as_of
+
+    @property
+    def trouble(self) -> str:
+        """Why what is shown may be out of date, for visitors; empty where it is not."""
+        return self._trouble
+
+    def view(self) -> View:
+        """What is published now.
+
+        Raises:
+            TransientError: the store cannot be read, and never was.
+        """
+        self._refresh()
+        return self._view
+
+    def statuses(self) -> tuple[Status, ...]:
+        """All submissions, oldest first.
+
+        Raises:
+            TransientError: the store cannot be read, and never was.
+        """
+        self._refresh()
+        return self._statuses
+
+    def events(self, submission_id: str) -> tuple[Event, ...]:
+        """What happened to one submission, oldest first; none where it does not exist."""
+        return self._ledger.events(submission_id)
+
+    def runs(self, submission_id: str) -> tuple[RunResult, ...]:
+        """The public results of a submission that is on the boards, by benchmark."""
+        self._refresh()
+        runs = self._runs
+        if submission_id not in runs:
+            shown = [s.submission for s in self._statuses if s.on_boards]
+            own = next((s for s in shown if s.submission_id == submission_id), None)
+            runs[submission_id] = read_results(self._store, own) if own else ()
+        return runs[submission_id]
+
+    def isolation(self) -> dict[str, tuple[str, ...]]:
+        """Submission id to the layers in force while it was scored, of all that is published."""
+        found: dict[str, tuple[str, ...]] = {}
+        for entry in self.view().entries.values():
+            for layers in entry.isolation.values():
+                found.setdefault(entry.submission_id, layers)
+        return found
+
+    def _refresh(self) -> None:
+        """Read what has changed; while that fails or takes long, what was read stays."""
+        seen = self._as_of is not None
+        if not self._lock.acquire(timeout=REFRESH_WAIT_S if seen else -1):
+            return
+        try:
+            if seen and self._rests():
+                return
+            try:
+                self._read()
+            except TransientError as error:
+                if not seen:
+                    raise
+                self._trouble = f"The store cannot be read at the moment: {error.message}"
+                self._failed_at = self._steady()
+            else:
+                self._trouble, self._failed_at = "", None
+                self._as_of = self._clock()
+        finally:
+            self._lock.release()
+
+    def _rests(self) -> bool:
+        failed_at = self._failed_at
+        return failed_at is not None and self._steady() - failed_at < RETRY_AFTER_S
+
+    def _read(self) -> None:
+        # The head is read first: what is read after it can only be newer, and is read again then.
+        head = self._public.head()
+        if head == self._head:
+            return
+        content, parse = self._read_snapshot()
+        # Most commits are events of the queue and leave the snapshot as it was.
+        if content != self._content:
+            snapshot = parse(content) if content else None
+            version = hashlib.sha256(content).hexdigest() if content else ""
+            self._view = view_of(snapshot, self._cards, Orders(self._store), version)
+            self._content = content
+        self._statuses = self._ledger.statuses()
+        self._runs = {}
+        self._head = head
+
+    def _read_snapshot(self) -> tuple[bytes | None, Callable[[bytes], Snapshot]]:
+        """The file of the snapshot, of the form before where there is no other, and its parser."""
+        for path, parse in ((PATH, parse_snapshot), (OLD_PATH, parse_old_snapshot)):
+            with contextlib.suppress(NotFoundError):
+                return self._public.read(path), parse
+        return None, parse_snapshot
+
+
+def view_of(
+    snapshot: Snapshot | None, cards: Mapping[str, Card], orders: Orders, version: str = ""
+) -> View:
+    """The view of a snapshot; None is a store in which nothing was published."""
+    published = snapshot.boards if snapshot else {}
+    boards = {
+        name: BoardIndex(published.get(name) or Board(card=card, cells=()))
+        for name, card in cards.items()
+    }
+    entries = snapshot.entries if snapshot else {}
+    return View(
+        MappingProxyType(entries),
+        MappingProxyType(boards),
+        orders,
+        version=version,
+        built_at=snapshot.built_at if snapshot else None,
+    )
+
+
+def headline_cells(board: BoardIndex) -> tuple[Cell, ...]:
+    """The ranking a board is known by: its headline over all skills, or the nearest to it."""
+    available = board.selectors(None)
+    if not available:
+        return ()
+    return board.cells(nearest(board.card.headline, available, board.card), None)

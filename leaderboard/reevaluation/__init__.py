@@ -1,1 +1,0 @@
-"""New revisions and versions: what is run again, where old results stay, and what moved."""

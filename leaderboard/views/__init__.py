@@ -1,0 +1,1 @@
+"""Read model: what pages, the API and the terminal show, as plain objects."""

@@ -1,0 +1,103 @@
+"""Addresses of pages and pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import quote, urlencode
+
+_PLAIN = "~:,/"
+"""Characters that may stand in a query as they are."""
+
+
+def address(page: str, **state: str) -> str:
+    """A link to a page in a state; what is empty is left out. It is not escaped for HTML yet."""
+    given = {name: value for name, value in state.items() if value}
+    return f"./{page}?{urlencode(given, safe=_PLAIN)}" if given else f"./{page}"
+
+
+def with_state(link: str, **state: str) -> str:
+    """A link that says more; what is empty is left out."""
+    given = {name: value for name, value in state.items() if value}
+    if not given:
+        return link
+    return f"{link}{'&' if '?' in link else '?'}{urlencode(given, safe=_PLAIN)}"
+
+
+def metric_address(entry_id: str) -> str:
+    """The card of one metric of one submission."""
+    return address("metric", id=entry_id)
+
+
+def board_address(benchmark: str, *, skill: str = "", measure: str = "") -> str:
+    """One ranking of a benchmark."""
+    return address("boards", benchmark=benchmark, skill=skill, measure=measure)
+
+
+def items_address(
+    benchmark: str,
+    *,
+    skill: str = "",
+    split: str = "",
+    a: str = "",
+    b: str = "",
+    show: str = "",
+    case: str = "",
+) -> str:
+    """The cases behind a result; `a` and `b` are entry ids, `show` is what to begin with."""
+    return address(
+        "items", benchmark=benchmark, skill=skill, split=split, a=a, b=b, show=show, case=case
+    )
+
+
+def skills_address(
+    skill: str = "", weights: Mapping[str, float] | None = None, *, ratings: str = ""
+) -> str:
+    """The skill explorer, for one skill or with a visitor's weights."""
+    given = ",".join(f"{name}:{weight:g}" for name, weight in (weights or {}).items())
+    return address("skills", skill=skill, w=given, ratings=ratings)
+
+
+def compare_address(benchmark: str, *entries: str, skill: str = "", measure: str = "") -> str:
+    """Two to four entries side by side."""
+    named = dict(zip("abcd", entries, strict=False))
+    return address("compare", benchmark=benchmark, skill=skill, measure=measure, **named)
+
+
+def models_address(prompt_set: str = "", **state: str) -> str:
+    """The board of the models of a prompt set; `state` as `pages.models.query` reads it."""
+    return address("models", set=prompt_set, **state)
+
+
+def model_address(submission_id: str, *, skill: str = "", judge: str = "") -> str:
+    """The page of one model's images of a prompt set."""
+    return address("model", id=submission_id, skill=skill, judge=judge)
+
+
+def model_pair_address(
+    prompt_set: str, a: str = "", b: str = "", *, skill: str = "", judge: str = ""
+) -> str:
+    """Two models against each other; `a` and `b` are submission ids."""
+    return address("model-pair", set=prompt_set, a=a, b=b, skill=skill, judge=judge)
+
+
+def prompt_address(prompt_set: str, prompt_id: str, *, judge: str = "", skill: str = "") -> str:
+    """One prompt, and what every model drew of it."""
+    return address("prompt", set=prompt_set, id=prompt_id, judge=judge, skill=skill)
+
+
+def seeds_address(prompt_set: str, *, judge: str = "", skill: str = "") -> str:
+    """How the models of a prompt set vary over their seeds."""
+    return address("seeds", set=prompt_set, judge=judge, skill=skill)
+
+
+def picture_address(submission_id: str, prompt_id: str, seed: int, width: int = 320) -> str:
+    """Where the thumbnail of a generation is; not escaped for HTML yet.
+
+    Args:
+        submission_id: of the model.
+        prompt_id: of the prompt set; it may hold any character.
+        seed: the generator's.
+        width: most pixels of a side.
+    """
+    named = (quote(part, safe="") for part in (submission_id, prompt_id, str(seed)))
+    return f"./v1/generations/{'/'.join(named)}?w={width}"

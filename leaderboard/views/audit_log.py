@@ -1,0 +1,270 @@
+"""Audit log: its lines, filtered and by page."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from urllib.parse import urlencode
+
+from leaderboard.ledger.chronicle import FIRST, Line, broken_links, segments, sha256, verify
+from leaderboard.store.interface import Repository
+
+PER_PAGE = 50
+_LONGEST = 120
+_MOST_PAGES = 10**9
+
+
+@dataclass(frozen=True)
+class LedgerQuery:
+    """Which lines, and which page of them.
+
+    Attributes:
+        subject: submission or account that something was done to; empty for all.
+        account: who did it; empty for all.
+        action: what was done; empty for all.
+        page: from 1, newest lines first.
+    """
+
+    subject: str = ""
+    account: str = ""
+    action: str = ""
+    page: int = 1
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, str]) -> LedgerQuery:
+        """Read an address; what makes no sense in it is left out."""
+        page = str(params.get("page", "1"))
+        number = int(page) if page.isascii() and page.isdecimal() and len(page) < 10 else 1
+        return cls(
+            subject=_asked(params, "subject"),
+            account=_asked(params, "account"),
+            action=_asked(params, "action"),
+            page=min(max(number, 1), _MOST_PAGES),
+        )
+
+    def to_link(self) -> str:
+        """The address of this view."""
+        fields = {"subject": self.subject, "account": self.account, "action": self.action}
+        asked = {name: value for name, value in fields.items() if value}
+        if self.page > 1:
+            asked["page"] = str(self.page)
+        return f"./ledger?{urlencode(asked)}" if asked else "./ledger"
+
+    def to_data(self) -> str:
+        """The address of the same lines in the API."""
+        return f"./v1/{self.to_link().removeprefix('./')}"
+
+    @property
+    def filtered(self) -> bool:
+        """Whether some lines are left out."""
+        return bool(self.subject or self.account or self.action)
+
+    def at(self, page: int) -> LedgerQuery:
+        """The same lines on another page."""
+        return replace(self, page=page)
+
+    def matches(self, line: Line) -> bool:
+        """Whether a line is asked for."""
+        return all(
+            not wanted or wanted == found
+            for wanted, found in (
+                (self.subject, line.subject),
+                (self.account, line.by),
+                (self.action, line.action),
+            )
+        )
+
+
+@dataclass(frozen=True)
+class LedgerPage:
+    """Some of the lines, newest first.
+
+    Attributes:
+        lines: on this page.
+        found: how many are asked for, on all pages.
+        page: from 1.
+        pages: how many there are; at least one.
+    """
+
+    lines: tuple[Line, ...]
+    found: int
+    page: int
+    pages: int
+
+
+def page_of(lines: Sequence[Line], query: LedgerQuery) -> LedgerPage:
+    """The page that is asked for, or the last one where it lies beyond.
+
+    Args:
+        lines: the whole chronicle, oldest first.
+        query: what is asked for.
+    """
+    found = [line for line in reversed(lines) if query.matches(line)]
+    pages = max(1, -(-len(found) // PER_PAGE))
+    page = min(query.page, pages)
+    return LedgerPage(
+        tuple(found[(page - 1) * PER_PAGE : page * PER_PAGE]), len(found), page, pages
+    )
+
+
+def _asked(params: Mapping[str, str], name: str) -> str:
+    return str(params.get(name, "")).strip()[:_LONGEST]
+
+
+VERIFY_EVERY = timedelta(minutes=2)
+PATIENCE_S = 0.5
+"""A request waits so long for a verification that it began: small ledgers are done by then."""
+_CHANGED = "Lines that were read here before are gone or changed."
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What a verification of the whole chronicle found.
+
+    Attributes:
+        at: when it began.
+        n: how many lines there were at that time.
+        problems: what is wrong; empty where the chronicle holds.
+    """
+
+    at: datetime
+    n: int
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Known:
+    """The chronicle at one version of the store.
+
+    Attributes:
+        lines: oldest first; those that cannot be read are left out.
+        head: hash of the newest line.
+        verified: the latest verification; None before the first has ended.
+        broken: newer lines that do not follow from those before them, and that lines which were
+            read before are gone or changed. Remembered as long as the process runs: a chain that
+            was computed anew holds in itself.
+    """
+
+    lines: tuple[Line, ...] = ()
+    head: str = FIRST
+    verified: Verified | None = None
+    broken: tuple[str, ...] = ()
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """All that is known to be wrong."""
+        found = self.verified.problems if self.verified else ()
+        return (*found, *(problem for problem in self.broken if problem not in found))
+
+
+class ChronicleReader:
+    """Reads the chronicle once for each version of the store, and has it verified.
+
+    Args:
+        public: where it is.
+        clock: the current time, with a time zone.
+        patience_s: how long a request waits for a verification that it began.
+    """
+
+    def __init__(
+        self,
+        public: Repository,
+        clock: Callable[[], datetime],
+        *,
+        patience_s: float = PATIENCE_S,
+    ) -> None:
+        self._public = public
+        self._clock = clock
+        self._patience_s = patience_s
+        self._lock = threading.Lock()
+        self._version: str | None = None
+        self._raw: tuple[bytes, ...] = ()
+        self._lines: tuple[Line, ...] = ()
+        self._segments: dict[str, _Segment] = {}
+        self._broken: tuple[str, ...] = ()
+        self._verified: Verified | None = None
+        self._urgent = False
+        self._running: threading.Event | None = None
+
+    def read(self) -> Known:
+        """The chronicle as it is now, and up to when it was verified."""
+        with self._lock:
+            version, due = self._public.head(), self._due()
+            # Whoever writes to the files alone leaves the version as it was.
+            if version != self._version or due:
+                self._refresh()
+                self._version = version
+            running = self._running
+            if running is None and (due or self._urgent):
+                running = self._begin()
+        if running is not None:
+            running.wait(self._patience_s)
+        with self._lock:
+            head = sha256(self._raw[-1]) if self._raw else FIRST
+            return Known(self._lines, head, self._verified, self._broken)
+
+    def download(self) -> str:
+        """The lines as they are kept, byte for byte, so that anyone can verify the chain."""
+        return b"".join(self._public.read(path) for path in segments(self._public)).decode()
+
+    def _due(self) -> bool:
+        return self._verified is None or self._clock() - self._verified.at >= VERIFY_EVERY
+
+    def _refresh(self) -> None:
+        """Read all segments; most are known by their hash, since a full one never changes."""
+        contents = [self._public.read(path) for path in segments(self._public)]
+        digests = [sha256(content) for content in contents]
+        self._segments = {
+            digest: self._segments.get(digest) or _Segment.read(content)
+            for digest, content in zip(digests, contents, strict=True)
+        }
+        found = [self._segments[digest] for digest in digests]
+        before = self._raw
+        self._raw = tuple(line for segment in found for line in segment.raw)
+        self._lines = tuple(line for segment in found for line in segment.lines)
+        if self._raw[: len(before)] != before:
+            self._urgent = True
+            self._broken = (*self._broken, _CHANGED)
+        elif before:
+            self._broken = (*self._broken, *broken_links(self._raw, len(before)))
+
+    def _begin(self) -> threading.Event:
+        self._urgent = False
+        done = self._running = threading.Event()
+        begun = Verified(self._clock(), len(self._raw))
+        threading.Thread(target=self._verify, args=(begun, done), daemon=True).start()
+        return done
+
+    def _verify(self, begun: Verified, done: threading.Event) -> None:
+        try:
+            problems = verify(self._public)
+            with self._lock:
+                self._verified = replace(begun, problems=problems)
+        finally:
+            # An error is told by the thread; the next request has it tried again.
+            with self._lock:
+                self._running = None
+            done.set()
+
+
+@dataclass(frozen=True)
+class _Segment:
+    """A file of the chronicle: its lines as they are kept, and those of them that can be read."""
+
+    raw: tuple[bytes, ...]
+    lines: tuple[Line, ...]
+
+    @classmethod
+    def read(cls, content: bytes) -> _Segment:
+        """Verifying tells of the lines that are none."""
+        raw = tuple(content.splitlines())
+        return cls(raw, tuple(line for line in map(_line, raw) if line is not None))
+
+
+def _line(content: bytes) -> Line | None:
+    try:
+        return Line.model_validate_json(content)
+    except ValueError:
+        return None

@@ -1,0 +1,192 @@
+"""Boards and their tests as tables, and as CSV that is safe to open in a spreadsheet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from leaderboard.publication.measure_names import token
+from leaderboard.publication.reader import BoardIndex
+from leaderboard.publication.snapshot import Entry
+from leaderboard.ranking.cells import Cell
+from leaderboard.tables import Column, Table, Type, Value, columns_of, harmless, to_csv
+from leaderboard.views.boards import Values
+from leaderboard.views.pairs import Pair
+
+__all__ = [
+    "COLUMNS", "PAIR_COLUMNS", "board_csv", "board_table", "harmless", "pairs_csv", "pairs_table",
+    "table_name",
+]  # fmt: skip
+COLUMNS = (
+    "rank_low", "rank", "rank_high", "metric", "version", "submitter", "kind", "benchmark",
+    "revision", "measure", "variant", "split", "facet", "skill", "value", "ci_low", "ci_high",
+    "n_items", "n_clusters", "n_missing", "pairs_per_s", "note", "submission_id",
+    "p_best", "tier_holm_5_percent", "ci_method", "seed", "n_resamples", "plan", "versions",
+    "account", "entry_id",
+)  # fmt: skip
+PAIR_COLUMNS = (
+    "metric_a", "metric_b", "difference", "p_value", "p_holm", "n_units", "n_patterns", "exact",
+    "entry_a", "entry_b", "kind_a", "kind_b",
+)  # fmt: skip
+_ENDS = ("ci_low", "ci_high")
+_TYPES = {
+    Type.NUMBER: "value ci_low ci_high pairs_per_s p_best difference p_value p_holm",
+    Type.COUNT: "rank_low rank rank_high n_items n_clusters n_missing tier_holm_5_percent seed "
+    "n_resamples n_units n_patterns",
+    Type.FLAG: "exact",
+}
+_MEANINGS = {
+    "rank_low": "Best rank within the middle 95 % of the resampled ranks.",
+    "rank": "Rank among the entries of this table; missing where there is too little to order.",
+    "rank_high": "Worst rank within the middle 95 % of the resampled ranks.",
+    "kind": "metric: run by Assay; scores: as submitted, not re-run.",
+    "skill": "Missing: all skills; several joined by +: their unweighted mean.",
+    "value": "Of the measure.",
+    "ci_low": "Lower end of the 95 % interval.",
+    "ci_high": "Upper end of the 95 % interval.",
+    "n_clusters": "What is resampled and permuted.",
+    "n_missing": "Pairs without a score.",
+    "pairs_per_s": "Pairs scored per second; missing where no code was run.",
+    "p_best": "Share of the resamples in which it has the best value, from 0 to 1.",
+    "tier_holm_5_percent": "Tier: told apart at 5 % after Holm's correction.",
+    "seed": "Of resamples and tests.",
+    "plan": "Hash of the resampling plan.",
+    "difference": "Value of metric a less that of metric b.",
+    "p_value": "Paired permutation test, two-sided, before correction.",
+    "p_holm": "After Holm's correction over all pairs of this ranking.",
+    "n_units": "Clusters or blocks of them in which the two differ.",
+    "n_patterns": "Patterns of signs behind the p-value; 0 where it is an upper bound.",
+    "exact": "Whether those are all patterns.",
+    "kind_a": "metric: run by Assay; scores: as submitted, not re-run.",
+    "kind_b": "Likewise.",
+}
+
+
+def board_table(
+    cells: Iterable[Cell],
+    entries: Mapping[str, Entry],
+    board: BoardIndex,
+    about: Mapping[str, Any] | None = None,
+    further: Sequence[Values] = (),
+) -> Table:
+    """One row per entry of the slice, in the order of the cells.
+
+    Args:
+        cells: the ranking.
+        entries: entry id to entry.
+        board: what is ranked.
+        about: what the table is of.
+        further: columns that a visitor put beside the ranked one; they come last, each under the
+            key that a link names it by.
+    """
+    found = tuple(cells)
+    rows = [
+        _record(cell, entries[cell.entry_id], board) | _further(cell.entry_id, further)
+        for cell in found
+    ]
+    columns = columns_of(COLUMNS, _TYPES, _MEANINGS)
+    added = tuple(column for values in further for column in _further_columns(values))
+    return Table(table_name(found, board), (*columns, *added), rows, about or {})
+
+
+def pairs_table(
+    found: Iterable[Pair],
+    entries: Mapping[str, Entry],
+    name: str = "pairs",
+    about: Mapping[str, Any] | None = None,
+) -> Table:
+    """One row per test between two metrics: p-values as computed, and after Holm's correction.
+
+    Args:
+        found: the tests.
+        entries: entry id to entry.
+        name: of the table.
+        about: what it is of.
+    """
+    found = tuple(found)
+    ids = {entry_id for pair in found for entry_id in (pair.a, pair.b)}
+    names = {entry_id: entries[entry_id].metric for entry_id in ids}
+    kinds = {entry_id: entries[entry_id].kind.value for entry_id in ids}
+    rows: list[dict[str, Value]] = [
+        {
+            "metric_a": names[pair.a], "metric_b": names[pair.b], "difference": pair.difference,
+            "p_value": pair.p_value, "p_holm": pair.p_holm, "n_units": pair.n_units,
+            "n_patterns": pair.n_patterns, "exact": pair.exact,
+            "entry_a": pair.a, "entry_b": pair.b, "kind_a": kinds[pair.a],
+            "kind_b": kinds[pair.b],
+        }
+        for pair in found
+    ]  # fmt: skip
+    return Table(name, columns_of(PAIR_COLUMNS, _TYPES, _MEANINGS), rows, about or {})
+
+
+def board_csv(cells: Iterable[Cell], entries: Mapping[str, Entry], board: BoardIndex) -> str:
+    """One line per entry of the slice, in board order; empty fields where there is no value."""
+    return to_csv(board_table(cells, entries, board))
+
+
+def pairs_csv(found: Iterable[Pair], entries: Mapping[str, Entry]) -> str:
+    """One line per test between two metrics."""
+    return to_csv(pairs_table(found, entries))
+
+
+def table_name(cells: Sequence[Cell], board: BoardIndex, ending: str = "") -> str:
+    """A name of a file, without its ending, that says what is inside."""
+    if not cells:
+        return board.card.name
+    parts = (board.card.name, cells[0].skill, token(cells[0].selector), ending)
+    plain = "-".join(part for part in parts if part)
+    return "".join(c if c.isalnum() or c in "-_" else "-" for c in plain)
+
+
+def _record(cell: Cell, entry: Entry, board: BoardIndex) -> dict[str, Value]:
+    cost = entry.cost.get(board.card.name)
+    return {
+        **cell.model_dump(),
+        "metric": entry.metric,
+        "version": entry.version,
+        "submitter": entry.submitter,
+        "account": entry.account,
+        "kind": entry.kind.value,
+        "benchmark": board.card.name,
+        "revision": board.card.revision,
+        "pairs_per_s": cost.pairs_per_s if cost else None,
+        "submission_id": entry.submission_id,
+        "tier_holm_5_percent": cell.tier,
+        **_provenance(entry, board.card.name),
+    }
+
+
+def _further_columns(values: Values) -> tuple[Column, ...]:
+    """The value of a further column, and the ends of its interval where it is a measure."""
+    one = values.column
+    found = (Column(one.key, Type.NUMBER, f"{one.title}: {one.meaning}"),)
+    if one.selector is None:
+        return found
+    ends = zip(_ENDS, ("Lower", "Upper"), strict=True)
+    return found + tuple(
+        Column(f"{one.key}.{name}", Type.NUMBER, f"{end} end of the 95 % interval of {one.title}.")
+        for name, end in ends
+    )
+
+
+def _further(entry_id: str, further: Sequence[Values]) -> dict[str, Value]:
+    found: dict[str, Value] = {}
+    for values in further:
+        key, cell = values.column.key, values.cells.get(entry_id)
+        found[key] = values.of(entry_id)
+        if cell is not None:
+            found |= {f"{key}.{name}": getattr(cell, name) for name in _ENDS}
+    return found
+
+
+def _provenance(entry: Entry, benchmark: str) -> dict[str, Value]:
+    stated = entry.provenance.get(benchmark)
+    if stated is None:
+        return dict.fromkeys(("seed", "n_resamples", "plan", "versions"))
+    return {
+        "seed": stated.seed,
+        "n_resamples": stated.n_resamples,
+        "plan": stated.plan,
+        "versions": stated.versions,
+    }

@@ -1,0 +1,721 @@
+"""Board of one ranking: what is asked for, its filters, columns, rows and layout."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import ceil
+from urllib.parse import parse_qs, quote, quote_plus, unquote, urlencode
+
+from benchmarks.errors import PlatformError
+from benchmarks.schema import Card, Selector
+from leaderboard.publication.flags import is_trained_on
+from leaderboard.publication.identities import shown_account
+from leaderboard.publication.measure_names import in_order, info, nearest, skill_title, title, token
+from leaderboard.publication.reader import BoardIndex, View
+from leaderboard.publication.snapshot import Entry
+from leaderboard.ranking.cells import Cell
+from leaderboard.ranking.tiers import Group, groups
+from leaderboard.records import Cost, Kind
+from leaderboard.text import clean
+from leaderboard.views.addresses import items_address
+from leaderboard.views.skill_choice import GIGA
+
+MOST_PINS = 4
+"""As many as the page that compares takes."""
+MOST_COLUMNS = 60
+_LONGEST = 20_000
+"""Characters of a parameter that are looked at."""
+_BETWEEN = ","
+_SAFE = "~:@/ "
+_DOWN = "-"
+"""Before the key of a sorted column: the worst first."""
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """A layout; without arguments it is the plain ranking.
+
+    Attributes:
+        columns: keys of further columns (see `columns.Column`), in order.
+        pins: entry ids held on top.
+        sort: key of a column, after `-` where the worst come first; empty means by rank.
+        page: of the rows, from 1.
+    """
+
+    columns: tuple[str, ...] = ()
+    pins: tuple[str, ...] = ()
+    sort: str = ""
+    page: int = 1
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, str]) -> Arrangement:
+        """Read from the query parameters of a request; nothing in them is trusted."""
+        page = params.get("page", "")[:6]
+        return cls(
+            columns=_parted(params.get("columns", ""), MOST_COLUMNS),
+            pins=_parted(params.get("pin", ""), MOST_PINS),
+            sort=unquote(params.get("sort", "")[:_LONGEST]),
+            page=max(1, int(page)) if page.isascii() and page.isdigit() else 1,
+        )
+
+    def to_params(self) -> dict[str, str]:
+        """The query parameters that `from_params` reads this from; empty ones too."""
+        return {
+            "columns": _joined(self.columns),
+            "pin": _joined(self.pins),
+            "sort": quote(self.sort, safe=_SAFE),
+            "page": str(self.page) if self.page > 1 else "",
+        }
+
+    @property
+    def sorted_by(self) -> str:
+        """Key of the column that rows are sorted by; empty: by rank."""
+        return self.sort.removeprefix(_DOWN)
+
+    @property
+    def worst_first(self) -> bool:
+        """Whether the sorting is turned round."""
+        return self.sort.startswith(_DOWN)
+
+    def known(self, columns: Collection[str], entries: Collection[str]) -> Arrangement:
+        """The same without columns and entries that do not exist.
+
+        Args:
+            columns: keys that do.
+            entries: ids of entries of the board.
+        """
+        return replace(
+            self,
+            columns=tuple(key for key in self.columns if key in columns),
+            pins=tuple(entry for entry in self.pins if entry in entries),
+            sort=self.sort if self.sorted_by in columns else "",
+        )
+
+    def pinned(self, entry_id: str) -> Arrangement:
+        """With an entry pinned; the one that was pinned first gives way where there are enough."""
+        if entry_id in self.pins:
+            return self
+        return replace(self, pins=(*self.pins, entry_id)[-MOST_PINS:])
+
+    def unpinned(self, entry_id: str) -> Arrangement:
+        """Without the pin of an entry."""
+        return replace(self, pins=tuple(one for one in self.pins if one != entry_id))
+
+    def sorting(self, key: str) -> Arrangement:
+        """Sorted by a column, best first; turned round where it is so sorted already."""
+        turned = self.sort == key and key
+        return replace(self, sort=f"{_DOWN}{key}" if turned else key, page=1)
+
+
+def pin_in_query(entry_id: str) -> str:
+    """An entry id as it stands among the pins of a query string."""
+    return quote_plus(quote(entry_id, safe=_SAFE), safe="~:,")
+
+
+def _parted(given: str, most: int) -> tuple[str, ...]:
+    parts = (unquote(part) for part in given[:_LONGEST].split(_BETWEEN))
+    return tuple(dict.fromkeys(part for part in parts if part))[:most]
+
+
+def _joined(keys: Iterable[str]) -> str:
+    # A key may hold a comma itself.
+    return _BETWEEN.join(quote(key, safe=_SAFE) for key in keys)
+
+
+_OF_SKILL = "@"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column beside the ranked one.
+
+    Attributes:
+        key: in links.
+        title: measure, variant and skill, or the kind of cost.
+        meaning: its definition.
+        higher_is_better: which way is better.
+        selector: the measure; None for a cost.
+        skill: of the measure; None: all skills.
+    """
+
+    key: str
+    title: str
+    meaning: str
+    higher_is_better: bool
+    selector: Selector | None = None
+    skill: str | None = None
+
+
+FLOPS = "cost:gflops_declared"
+COSTS = {
+    "cost:pairs_per_s": Column(
+        "cost:pairs_per_s", "Pairs/s", "Pairs scored in a second of the run here.", True
+    ),
+    "cost:seconds": Column(
+        "cost:seconds", "Seconds", "Time spent in the scorer on this benchmark.", False
+    ),
+    FLOPS: Column(
+        FLOPS,
+        "GFLOPs/pair, declared",
+        "Floating-point operations of one pair as its author declares them, not measured.",
+        False,
+    ),
+    "cost:memory_gib": Column(
+        "cost:memory_gib", "Memory, GiB", "Most memory the scorer held at a time.", False
+    ),
+}
+"""Columns of what a run used, empty for scores that were not computed here; and what is declared."""
+
+
+def key_of(selector: Selector, skill: str | None) -> str:
+    """The key of a measure of a skill. It is compared, never taken apart again."""
+    return f"{token(selector)}{_OF_SKILL}{skill}" if skill is not None else token(selector)
+
+
+def every_key(board: BoardIndex) -> dict[str, tuple[Selector, str | None] | None]:
+    """All keys of a board with what they stand for; None: a cost. In the order of the chooser."""
+    found: dict[str, tuple[Selector, str | None] | None] = {}
+    for skill in (None, *board.skills()):
+        for selector in in_order(board.card, board.selectors(skill)):
+            found[key_of(selector, skill)] = (selector, skill)
+    return {**found, **dict.fromkeys(COSTS)} if found else {}
+
+
+def columns_of(board: BoardIndex, keys: Iterable[str]) -> tuple[Column, ...]:
+    """The columns of some keys, those that exist."""
+    known = every_key(board)
+    among = board.every_selector()
+    return tuple(_column(board.card, key, known[key], among) for key in keys if key in known)
+
+
+def _column(
+    card: Card, key: str, what: tuple[Selector, str | None] | None, among: tuple[Selector, ...]
+) -> Column:
+    if what is None:
+        return COSTS[key]
+    selector, skill = what
+    measure = info(card, selector.measure)
+    name = title(card, selector, among)
+    if skill is not None:
+        name = f"{name}, {skill_title(card, skill)}"
+    return Column(key, name, measure.meaning, measure.higher_is_better, selector, skill)
+
+
+@dataclass(frozen=True)
+class Values:
+    """The values of one column for every entry that has one.
+
+    Attributes:
+        column: whose.
+        cells: entry id to its cell; empty for a cost.
+        costs: entry id to its cost; empty for a measure.
+    """
+
+    column: Column
+    cells: Mapping[str, Cell]
+    costs: Mapping[str, float]
+
+    def of(self, entry_id: str) -> float | None:
+        """The value of an entry; None where it has none."""
+        cell = self.cells.get(entry_id)
+        return cell.value if cell is not None else self.costs.get(entry_id)
+
+
+def values_of(board: BoardIndex, column: Column, entries: Mapping[str, Entry]) -> Values:
+    """The values of a column.
+
+    Args:
+        board: the board.
+        column: one of its columns.
+        entries: those of whom costs are read.
+    """
+    if column.selector is not None:
+        cells = board.cells(column.selector, column.skill)
+        return Values(column, {cell.entry_id: cell for cell in cells}, {})
+    if column.key == FLOPS:
+        declared = ((entry_id, entry.flops_per_pair) for entry_id, entry in entries.items())
+        return Values(column, {}, {e: flops / GIGA for e, flops in declared if flops is not None})
+    known = ((entry_id, entry.cost.get(board.card.name)) for entry_id, entry in entries.items())
+    costs = {entry_id: _cost(cost, column.key) for entry_id, cost in known if cost is not None}
+    return Values(column, {}, {e: cost for e, cost in costs.items() if cost is not None})
+
+
+def _cost(cost: Cost, key: str) -> float | None:
+    if key == "cost:pairs_per_s":
+        return cost.pairs_per_s
+    if key == "cost:seconds":
+        return cost.seconds
+    return cost.peak_memory_bytes / 2**30 if cost.peak_memory_bytes else None
+
+
+MOST_SEARCHED = 200
+"""Characters of a search that are looked at."""
+KINDS = {Kind.METRIC.value: "run by Assay", Kind.SCORES.value: "scores as submitted"}
+"""What an entry may be, and its name in the chooser."""
+YES = "1"
+"""How a link says so; anything else is no."""
+
+
+@dataclass(frozen=True)
+class Filters:
+    """A choice among the entries of a board; without arguments it keeps all of them.
+
+    Attributes:
+        search: text in names of metrics, submitters or accounts; of several parted by commas, any.
+        kind: a key of `KINDS`; empty means all.
+        untrained: leave out entries whose author declares this benchmark as training data.
+    """
+
+    search: str = ""
+    kind: str = ""
+    untrained: bool = False
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, str]) -> Filters:
+        """Read from the query parameters of a request; nothing in them is trusted."""
+        return cls(
+            search=clean(params.get("search", "")[:MOST_SEARCHED]).strip(),
+            kind=params.get("kind", ""),
+            untrained=params.get("untrained", "") == YES,
+        )
+
+    def to_params(self) -> dict[str, str]:
+        """The query parameters that `from_params` reads this from; empty ones too."""
+        return {
+            "kind": self.kind,
+            "untrained": YES if self.untrained else "",
+            "search": self.search,
+        }
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """What is searched for, each without regard to case."""
+        found = (part.strip().casefold() for part in self.search.split(","))
+        return tuple(term for term in found if term)
+
+    @property
+    def active(self) -> bool:
+        """Whether anything may be left out."""
+        return bool(self.terms or self.kind or self.untrained)
+
+    def known(self) -> tuple[Filters, tuple[str, ...]]:
+        """The same without a kind that does not exist, and what to say about that."""
+        if not self.kind or self.kind in KINDS:
+            return self, ()
+        remark = f"There is no kind of entry “{clean(self.kind)[:40]}”; all kinds are shown."
+        return replace(self, kind=""), (remark,)
+
+    def keeps(self, entry: Entry, card: Card) -> bool:
+        """Whether an entry of a board is looked at."""
+        if self.kind and entry.kind.value != self.kind:
+            return False
+        if self.untrained and is_trained_on(entry, card):
+            return False
+        every = (entry.metric, entry.submitter, shown_account(entry.account))
+        names = [clean(name).casefold() for name in every]
+        terms = self.terms
+        return not terms or any(term in name for term in terms for name in names)
+
+    def kept(
+        self, entry_ids: Iterable[str], entries: Mapping[str, Entry], card: Card
+    ) -> Collection[str] | None:
+        """Those of some entries that are looked at; None where nothing is filtered."""
+        if not self.active:
+            return None
+        return frozenset(e for e in entry_ids if self.keeps(entries[e], card))
+
+
+BETWEEN_SKILLS = ","
+"""Joins the skills of a link; a parameter `skill` may come several times as well."""
+_MOST_NAMED = 3
+_LONGEST_NAMED = 60
+
+
+@dataclass(frozen=True)
+class BoardQuery:
+    """The state of the boards page. Everything is as asked for, and may not exist.
+
+    Attributes:
+        benchmark: registry name; empty means the first one with results.
+        skill: skill keys joined by commas; empty means all skills.
+        measure: `measures.token` of a selector, or the bare name of a measure; empty means the
+            headline.
+        filters: which entries are shown.
+        arranged: further columns, pinned rows, sorting and page.
+    """
+
+    benchmark: str = ""
+    skill: str = ""
+    measure: str = ""
+    filters: Filters = field(default_factory=Filters)
+    arranged: Arrangement = field(default_factory=Arrangement)
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, str]) -> BoardQuery:
+        """Read from the query parameters of a request; unknown parameters are left alone."""
+        several = getattr(params, "getlist", None)
+        skills = several("skill") if several else [params.get("skill", "")]
+        return cls(
+            benchmark=params.get("benchmark", ""),
+            skill=BETWEEN_SKILLS.join(skill for skill in skills if skill),
+            measure=params.get("measure", ""),
+            filters=Filters.from_params(params),
+            arranged=Arrangement.from_params(params),
+        )
+
+    @classmethod
+    def from_link(cls, query: str) -> BoardQuery:
+        """The inverse of `to_query`."""
+        return cls.from_params({k: v[-1] for k, v in parse_qs(query.removeprefix("?")).items()})
+
+    def to_query(self) -> str:
+        """The query string of the link to this state, with its question mark."""
+        given = {
+            "benchmark": self.benchmark,
+            "skill": self.skill,
+            "measure": self.measure,
+            **self.filters.to_params(),
+            **self.arranged.to_params(),
+        }
+        return "?" + urlencode({key: value for key, value in given.items() if value}, safe="~:,")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is shown: a query resolved against what exists.
+
+    Attributes:
+        board: the board.
+        skills: the skills whose mean is shown; none means all skills together.
+        selector: the measure; None where the board is empty.
+        options: the measures that exist for all of those skills, headline first.
+        filters: which entries are shown.
+        remarks: what was asked for and could not be shown, in sentences.
+        arranged: how rows and columns are laid out.
+    """
+
+    board: BoardIndex
+    skills: tuple[str, ...]
+    selector: Selector | None
+    options: tuple[Selector, ...]
+    filters: Filters = field(default_factory=Filters)
+    remarks: tuple[str, ...] = ()
+    arranged: Arrangement = field(default_factory=Arrangement)
+
+    @property
+    def skill(self) -> str | None:
+        """The one skill that is shown; None for all and for the mean of several."""
+        return self.skills[0] if len(self.skills) == 1 else None
+
+    @property
+    def query(self) -> BoardQuery:
+        """The exact state, for a link."""
+        return BoardQuery(
+            benchmark=self.board.card.name,
+            skill=BETWEEN_SKILLS.join(self.skills),
+            measure=token(self.selector) if self.selector else "",
+            filters=self.filters,
+            arranged=self.arranged,
+        )
+
+    @property
+    def title(self) -> str:
+        """What the measure is shown of: one skill, all, or the mean of several."""
+        return skills_title(self.board.card, self.skills)
+
+    def slices(self) -> list[tuple[Cell, ...]]:
+        """The cells of each skill that is shown."""
+        if self.selector is None:
+            return []
+        return [self.board.cells(self.selector, skill) for skill in self.skills or (None,)]
+
+    def entry_ids(self) -> tuple[str, ...]:
+        """Whoever has a value in any of the slices, filtered or not."""
+        return tuple(dict.fromkeys(cell.entry_id for of in self.slices() for cell in of))
+
+
+def skills_title(card: Card, skills: tuple[str, ...]) -> str:
+    """`All skills`, the skill, or `mean of Counting and Colour`; many are only counted."""
+    names = [skill_title(card, skill) for skill in skills]
+    if len(names) < 2:
+        return names[0] if names else skill_title(card, None)
+    if len(names) > 4:
+        return f"mean of {len(names)} skills"
+    return f"mean of {', '.join(names[:-1])} and {names[-1]}"
+
+
+def resolve(query: BoardQuery, boards: Mapping[str, BoardIndex]) -> Choice:
+    """Find what a query asks for, saying so wherever something else must be shown instead.
+
+    Raises:
+        PlatformError: `no_benchmarks` where the installation has none.
+    """
+    if not boards:
+        raise PlatformError("no_benchmarks", "This installation has no benchmarks.")
+    remarks: list[str] = []
+    first = next((n for n, b in boards.items() if not b.empty), next(iter(boards)))
+    name = query.benchmark or first
+    if name not in boards:
+        remarks.append(f"There is no benchmark “{_named(name)}” here.")
+        name = first
+    board = boards[name]
+    filters, about_filters = query.filters.known()
+    skills, about_skills = _skills(query.skill, board)
+    remarks += [*about_filters, *about_skills]
+    options = in_order(board.card, _common(board, skills))
+    if not options:
+        return Choice(board, skills, None, (), filters, tuple(remarks))
+    selector, remark = _selector(query.measure, board, skills, options)
+    choice = Choice(board, skills, selector, options, filters, (*remarks, *remark))
+    return _arranged(choice, query.arranged)
+
+
+def _arranged(choice: Choice, asked: Arrangement) -> Choice:
+    """With the columns and pins that exist; what is not there is said, but for rows gone since."""
+    if asked == Arrangement():
+        return choice
+    board = choice.board
+    found = asked.known(every_key(board), frozenset(choice.entry_ids()))
+    remarks = choice.remarks
+    if lost := [key for key in asked.columns if key not in found.columns]:
+        named = ", ".join(f"“{_named(key)}”" for key in lost[:_MOST_NAMED])
+        more = ", …" if len(lost) > _MOST_NAMED else ""
+        remarks += (f"No column {named}{more} on {board.card.title}.",)
+    if asked.sort and not found.sort:
+        named = _named(asked.sorted_by)
+        remarks += (f"No column “{named}” to sort by on {board.card.title}; sorted by rank.",)
+    if lost_pins := len(asked.pins) - len(found.pins):
+        gone = "A pinned metric is" if lost_pins == 1 else f"{lost_pins} pinned metrics are"
+        remarks += (f"{gone} not on this board.",)
+    return replace(choice, arranged=found, remarks=remarks)
+
+
+def _skills(asked: str, board: BoardIndex) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The skills that exist among those asked for, and that share a measure."""
+    known = board.skills()
+    # A key that holds a comma itself is one skill, not several.
+    parts = (asked,) if asked in known else dict.fromkeys(asked.split(BETWEEN_SKILLS))
+    wanted = [part for part in parts if part]
+    found = [part for part in wanted if part in known]
+    remarks: list[str] = []
+    unknown = [part for part in wanted if part not in known]
+    if unknown and not board.empty:
+        named = ", ".join(f"“{_named(part)}”" for part in unknown[:_MOST_NAMED])
+        more = ", …" if len(unknown) > _MOST_NAMED else ""
+        which = "skill" if len(unknown) == 1 else "skills"
+        remarks.append(f"No results by the {which} {named}{more} on {board.card.title}.")
+    if not found:
+        all_skills = bool(board.selectors(None)) or not known
+        return (() if all_skills else known[:1]), tuple(remarks)
+    kept = found[:1]
+    for skill in found[1:]:
+        if _common(board, (*kept, skill)):
+            kept.append(skill)
+            continue
+        remarks.append(
+            f"{skill_title(board.card, skill)} shares no measure with "
+            f"{skills_title(board.card, tuple(kept))} and is left out of the mean."
+        )
+    return tuple(kept), tuple(remarks)
+
+
+def _common(board: BoardIndex, skills: tuple[str, ...]) -> tuple[Selector, ...]:
+    """What is measured for each of the skills."""
+    first, *others = skills or (None,)
+    elsewhere = [frozenset(board.selectors(skill)) for skill in others]
+    return tuple(s for s in board.selectors(first) if all(s in of for of in elsewhere))
+
+
+def _selector(
+    wanted: str, board: BoardIndex, skills: tuple[str, ...], options: tuple[Selector, ...]
+) -> tuple[Selector, tuple[str, ...]]:
+    for option in options:
+        if wanted in {"", token(option)}:
+            return option, ()
+    named = [option for option in options if option.measure == wanted]
+    if named:
+        return named[0], ()
+    everywhere = board.every_selector()
+    asked = next((s for s in everywhere if token(s) == wanted), None)
+    if asked is None:
+        remark = f"There is no measure “{_named(wanted)}” on {board.card.title}."
+        return options[0], (remark,)
+    found = nearest(asked, options, board.card)
+    remark = (
+        f"“{title(board.card, asked, everywhere)}” is not reported for "
+        f"{skills_title(board.card, skills)}; shown instead: "
+        f"“{title(board.card, found, everywhere)}”."
+    )
+    return found, (remark,)
+
+
+def _named(asked: str) -> str:
+    """What a link asked for, no longer than needed to know it again."""
+    shown = clean(asked)
+    return shown if len(shown) <= _LONGEST_NAMED else f"{shown[:_LONGEST_NAMED]}…"
+
+
+PAGE_ROWS = 100
+"""Rows sent at a time; whatever is ranked, searched or sorted is all of them."""
+_ENTRY = "0ENTRY0"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a ranking is laid out; without arguments it is the plain ranking without links.
+
+    Attributes:
+        arranged: what was asked for.
+        columns: the further columns with their values.
+        address: of the same view laid out otherwise; None where it cannot be (a kept board).
+        compared: skill and measure of the view, for the page that compares.
+        items: address of the items behind a value of an entry, by skill and split; None
+            where a benchmark's answers are not public, so that there is nothing to look at.
+    """
+
+    arranged: Arrangement = field(default_factory=Arrangement)
+    columns: tuple[Values, ...] = ()
+    address: Callable[[Arrangement], str] | None = None
+    compared: Mapping[str, str] = field(default_factory=dict)
+    items: ItemLinks | None = None
+
+
+@dataclass(frozen=True)
+class ItemLinks:
+    """Addresses of the items behind values, made once for a column and filled in for each row."""
+
+    benchmark: str
+
+    @classmethod
+    def of(cls, card: Card) -> ItemLinks | None:
+        """Those of a benchmark; None where its items are not public."""
+        return cls(card.name) if card.answers_public else None
+
+    def column(self, skill: str | None, split: str | None) -> str:
+        """The address for one column, to be given to `of_entry`."""
+        return items_address(self.benchmark, skill=skill or "", split=split or "", a=_ENTRY)
+
+    def entry(self, entry_id: str) -> str:
+        """An entry as it stands in an address; made once for all columns of its row."""
+        return quote(entry_id, safe="~:/")
+
+    def of_entry(self, column: str, entry: str) -> str:
+        """The address for one row of a column, of the entry as `entry` gives it."""
+        return column.replace(_ENTRY, entry)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows under one label.
+
+    Attributes:
+        label: `Tier 1`, `Pinned`; empty for none.
+        cells: its rows.
+    """
+
+    label: str
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class Window:
+    """The rows that are sent.
+
+    Attributes:
+        parts: with their labels.
+        first: place of the first of them, from 1; 0 where there are none.
+        last: of the last.
+        total: rows of the ranking without those pinned.
+        page: which of
+        pages: so many.
+    """
+
+    parts: tuple[Part, ...]
+    first: int
+    last: int
+    total: int
+    page: int
+    pages: int
+
+
+def window(cells: Sequence[Cell], layout: Layout, rows: int = PAGE_ROWS) -> Window:
+    """The pinned rows, and one page of the others in tiers or sorted by a column.
+
+    Args:
+        cells: of the ranking, in the order of `tiers.in_tiers`.
+        layout: pins, sorting and page.
+        rows: most rows of a page; all of them where there could be no link to another.
+    """
+    rows = rows if layout.address is not None else max(1, len(cells))
+    by_id = {cell.entry_id: cell for cell in cells}
+    pins = tuple(by_id[entry] for entry in layout.arranged.pins if entry in by_id)
+    pinned = frozenset(layout.arranged.pins)
+    labelled = [
+        (label, cell) for label, cell in _in_order(cells, layout) if cell.entry_id not in pinned
+    ]
+    pages = max(1, ceil(len(labelled) / rows))
+    page = min(layout.arranged.page, pages)
+    start = (page - 1) * rows
+    shown = labelled[start : start + rows]
+    parts = [Part("Pinned", pins)] if pins else []
+    labels = dict.fromkeys(label for label, _ in shown)
+    parts += [Part(label, tuple(cell for of, cell in shown if of == label)) for label in labels]
+    if pins and len(parts) > 1 and not parts[1].label:
+        parts[1] = Part("Others", parts[1].cells)
+    first = start + 1 if shown else 0
+    return Window(tuple(parts), first, start + len(shown), len(labelled), page, pages)
+
+
+def in_shown_order(cells: Sequence[Cell], layout: Layout) -> tuple[Cell, ...]:
+    """All rows as they are shown where nothing is pinned.
+
+    Args:
+        cells: of the ranking, in the order of `tiers.in_tiers`.
+        layout: has what they are sorted by.
+    """
+    return tuple(cell for _, cell in _in_order(cells, layout))
+
+
+def _in_order(cells: Sequence[Cell], layout: Layout) -> list[tuple[str, Cell]]:
+    """Every row with its label, in the order in which rows are shown."""
+    column = next(
+        (one for one in layout.columns if one.column.key == layout.arranged.sorted_by), None
+    )
+    if column is None:
+        found = groups(cells)
+        tiered = any(group.tier is not None for group in found)
+        return [(_label(group) if tiered else "", cell) for group in found for cell in group.cells]
+    known: Mapping[str, float] = {
+        cell.entry_id: value for cell in cells if (value := column.of(cell.entry_id)) is not None
+    }
+    down = column.column.higher_is_better is not layout.arranged.worst_first
+    # Sorting is stable, so equal values keep the order of the board; those without come last.
+    best = sorted(
+        (cell for cell in cells if cell.entry_id in known),
+        key=lambda cell: -known[cell.entry_id] if down else known[cell.entry_id],
+    )
+    return [("", cell) for cell in (*best, *(c for c in cells if c.entry_id not in known))]
+
+
+def _label(group: Group) -> str:
+    return "Without a rank" if group.tier is None else f"Tier {group.tier}"
+
+
+def view_address(query: BoardQuery) -> str:
+    """The address of a state of the boards page; not escaped for HTML."""
+    return f"./boards{query.to_query()}"
+
+
+def layout_of(choice: Choice, view: View) -> Layout:
+    """How the ranking of a choice is laid out, with its links."""
+    query, arranged = choice.query, choice.arranged
+    keys = dict.fromkeys((*arranged.columns, *filter(None, (arranged.sorted_by,))))
+    columns = columns_of(choice.board, keys)
+    return Layout(
+        arranged,
+        tuple(values_of(choice.board, column, view.entries) for column in columns),
+        lambda other: view_address(replace(query, arranged=other)),
+        {"skill": query.skill, "measure": query.measure},
+        ItemLinks.of(choice.board.card),
+    )

@@ -1,0 +1,267 @@
+"""Changes of a board between two revisions, chosen by a query."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+from urllib.parse import urlencode
+
+from benchmarks.schema import Card, Selector
+from leaderboard.ledger.editions import Edition
+from leaderboard.publication.changes import Movement, Ranking, movement, standing
+from leaderboard.publication.earlier_boards import (
+    EarlierBoard,
+    EarlierBoards,
+    Progress,
+    progress,
+    without,
+)
+from leaderboard.publication.entries import Entry
+from leaderboard.publication.measure_names import in_order, nearest, token
+from leaderboard.publication.reader import BoardIndex, Reader, View
+from leaderboard.states import State
+from leaderboard.tables import Table, Type, Value, columns_of, to_csv
+from leaderboard.views.boards import BoardQuery
+
+Tags = Callable[[Card], tuple[str, ...]]
+BoardOf = Callable[[Card, str], EarlierBoard | None]
+
+
+@dataclass(frozen=True)
+class MovedQuery:
+    """The state of the page. Everything is as asked for, and may not exist.
+
+    Attributes:
+        benchmark: registry name; empty: the first with an earlier board.
+        since: tag of the earlier board; empty: the latest that is kept.
+        until: tag of the later one; empty: the current one.
+        skill: one skill; empty: all.
+        measure: `measures.token` of a selector; empty: the headline.
+    """
+
+    benchmark: str = ""
+    since: str = ""
+    until: str = ""
+    skill: str = ""
+    measure: str = ""
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, str]) -> MovedQuery:
+        """Read from the query parameters of a request."""
+        names = {"benchmark": "benchmark", "since": "from", "until": "to", "skill": "skill",
+                 "measure": "measure"}  # fmt: skip
+        return cls(**{field: params.get(name, "") for field, name in names.items()})
+
+    def to_query(self) -> str:
+        """The query string of the link to this state, with its question mark."""
+        given = {"benchmark": self.benchmark, "from": self.since, "to": self.until,
+                 "skill": self.skill, "measure": self.measure}  # fmt: skip
+        return "?" + urlencode({key: value for key, value in given.items() if value}, safe="~:,")
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two boards.
+
+    Attributes:
+        tag: of its edition.
+        board: its values, by slice.
+        entries: the metrics on it.
+    """
+
+    tag: str
+    board: BoardIndex
+    entries: Mapping[str, Entry]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What is compared.
+
+    Attributes:
+        query: the exact state.
+        card: the benchmark as it is now.
+        tags: the earlier boards there are, the latest first.
+        then: the earlier board.
+        now: the later one.
+        options: the measures that exist for the skill.
+        selector: the one to compare by; None where neither board has any.
+        movement: between the two; None likewise.
+    """
+
+    query: MovedQuery
+    card: Card
+    tags: tuple[str, ...]
+    then: Side
+    now: Side
+    options: tuple[Selector, ...] = ()
+    selector: Selector | None = None
+    movement: Movement | None = None
+
+    @property
+    def skills(self) -> tuple[str, ...]:
+        """The skills of either board."""
+        return tuple(dict.fromkeys((*self.now.board.skills(), *self.then.board.skills())))
+
+
+def with_earlier(view: View, cards: Mapping[str, Card], tags: Tags) -> list[str]:
+    """The benchmarks of which an earlier board is kept."""
+    return [name for name, card in cards.items() if name in view.boards and tags(card)]
+
+
+def compared(
+    asked: MovedQuery,
+    view: View,
+    cards: Mapping[str, Card],
+    tags: Tags,
+    board_of: BoardOf,
+    *,
+    standing: Container[str] = (),
+) -> Comparison | None:
+    """What a query compares; None where no earlier board of the benchmark is kept.
+
+    Args:
+        asked: the query.
+        view: what is published now.
+        cards: the benchmarks of this installation.
+        tags: of the earlier boards of a benchmark.
+        board_of: reads one of them.
+        standing: ids of the submissions that are on the boards now.
+    """
+    names = with_earlier(view, cards, tags)
+    if not names or (asked.benchmark and asked.benchmark not in names):
+        return None
+    card = cards[asked.benchmark or names[0]]
+    known = tags(card)
+    since = asked.since if asked.since in known else known[0]
+    earlier = board_of(card, since)
+    if earlier is None:
+        return None
+    then = Side(since, BoardIndex(earlier.board), earlier.entries)
+    later = board_of(card, asked.until) if asked.until in known else None
+    now = (
+        Side(asked.until, BoardIndex(later.board), later.entries)
+        if later is not None
+        else Side(Edition.of_card(card).tag, view.boards[card.name], view.entries)
+    )
+    query = MovedQuery(card.name, since, asked.until if later else "", asked.skill, asked.measure)
+    return _by_measure(Comparison(query, card, known, then, now), standing)
+
+
+def _by_measure(found: Comparison, standing: Container[str]) -> Comparison:
+    card, then, now, asked = found.card, found.then, found.now, found.query
+    skill = asked.skill if asked.skill in found.skills else None
+    either = (*now.board.selectors(skill), *then.board.selectors(skill))
+    options = in_order(card, tuple(dict.fromkeys(either)))
+    if not options:
+        return found
+    named = next((one for one in options if token(one) == asked.measure), None)
+    selector = named or nearest(card.headline, options, card)
+    moved = movement(
+        Ranking(then.board.cells(selector, skill), then.entries),
+        Ranking(now.board.cells(selector, skill), now.entries),
+        selector,
+        skill,
+        higher_is_better=card.higher_is_better(selector.measure),
+        standing=standing,
+    )
+    exact = MovedQuery(asked.benchmark, asked.since, asked.until, skill or "", token(selector))
+    return Comparison(exact, card, found.tags, then, now, options, selector, moved)
+
+
+def moved_address(benchmark: str, since: str = "") -> str:
+    """The address of what moved on a benchmark since an edition."""
+    return f"./moved{MovedQuery(benchmark, since).to_query()}"
+
+
+def moved_data(query: MovedQuery) -> str:
+    """The address of the data of what moved."""
+    return f"./v1/moved{query.to_query()}"
+
+
+def board_of_query(query: MovedQuery) -> str:
+    """The address of the board of now, by the same measure."""
+    return f"./boards{BoardQuery(query.benchmark, query.skill, query.measure).to_query()}"
+
+
+class Boards(Protocol):
+    """Where the boards of now and the earlier ones are read; a `Context` is one."""
+
+    @property
+    def reader(self) -> Reader: ...  # noqa: D102
+    @property
+    def earlier(self) -> EarlierBoards: ...  # noqa: D102
+    @property
+    def cards(self) -> Mapping[str, Card]: ...  # noqa: D102
+
+
+def comparison(context: Boards, asked: MovedQuery) -> Comparison | None:
+    """What a query compares on this site."""
+    earlier, view, statuses = context.earlier, context.reader.view(), context.reader.statuses()
+    hidden = {s.submission.submission_id for s in statuses if s.state is State.HIDDEN}
+
+    def board_of(card: Card, tag: str) -> EarlierBoard | None:
+        found = earlier.board(card, tag)
+        # What an operator took away is shown nowhere; what was withdrawn did stand there.
+        return without(found, hidden) if found else None
+
+    on_boards = standing(statuses)
+    return compared(asked, view, context.cards, earlier.tags, board_of, standing=on_boards)
+
+
+def progress_of(context: Boards, benchmark: str, tag: str) -> Progress | None:
+    """How much of an earlier board stands on the board of now; None where none is kept."""
+    board = context.earlier.board(context.cards[benchmark], tag)
+    if board is None:
+        return None
+    view = context.reader.view()
+    index = view.boards[benchmark]
+    current = {
+        cell.entry_id for selector in index.selectors(None) for cell in index.cells(selector, None)
+    }
+    return progress(board, current, context.reader.statuses())
+
+
+_SIDES = ("value", "ci_low", "ci_high", "rank", "rank_low", "rank_high")
+_MOVED = (
+    "metric", "from", "to", *(f"{name}_then" for name in _SIDES),
+    *(f"{name}_now" for name in _SIDES), "difference", "rank_ranges_overlap", "entry_then",
+    "entry_now",
+)  # fmt: skip
+_TYPES = {
+    Type.NUMBER: " ".join(f"{n}_{side}" for n in _SIDES[:3] for side in ("then", "now"))
+    + " difference",
+    Type.COUNT: " ".join(f"{n}_{side}" for n in _SIDES[3:] for side in ("then", "now")),
+    Type.FLAG: "rank_ranges_overlap",
+}
+_MEANINGS = {"difference": "Value now less value then; no test, since data or protocol differ."}
+
+
+def moved_table(found: Comparison, about: Mapping[str, Any] | None = None) -> Table:
+    """What is on screen, one row for each metric of both boards.
+
+    Args:
+        found: what is compared.
+        about: what the table is of.
+    """
+    rows: list[dict[str, Value]] = []
+    for row in found.movement.moved if found.movement else ():
+        then, now = row.then.to_json(), row.now.to_json()
+        rows.append(
+            {
+                "metric": row.after.metric, "from": found.then.tag, "to": found.now.tag,
+                **{f"{name}_then": then[name] for name in _SIDES},
+                **{f"{name}_now": now[name] for name in _SIDES},
+                "difference": row.difference, "rank_ranges_overlap": row.ranks_overlap,
+                "entry_then": row.before.entry_id, "entry_now": row.after.entry_id,
+            }
+        )  # fmt: skip
+    return Table(
+        f"{found.card.name}-moved", columns_of(_MOVED, _TYPES, _MEANINGS), rows, about or {}
+    )
+
+
+def moved_csv(found: Comparison) -> str:
+    """The same as CSV."""
+    return to_csv(moved_table(found))

@@ -1,0 +1,485 @@
+"""Comparison of two or more metrics on one benchmark."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+from urllib.parse import parse_qs, urlencode
+
+import numpy as np
+
+from benchmarks.arrays import FloatArray
+from benchmarks.comparison import Compared, corrected
+from benchmarks.parquet import parquet_file
+from benchmarks.schema import Card, Selector
+from benchmarks.statistics.correlation import kendall
+from leaderboard.publication.entries import Entry
+from leaderboard.publication.item_scores import Kept, scores_of
+from leaderboard.publication.measure_names import in_order, nearest
+from leaderboard.publication.reader import View
+from leaderboard.ranking.cells import Cell
+from leaderboard.ranking.comparing import Match, compare_cells
+from leaderboard.ranking.slices import Slice, mean_over_skills
+from leaderboard.store.interface import NotFoundError, Repository
+from leaderboard.text import clean
+from leaderboard.views.boards import Arrangement, BoardQuery, Choice, Filters, resolve
+
+_FURTHER = ("c", "d")
+_LONGEST_NAMED = 60
+
+
+@dataclass(frozen=True)
+class CompareQuery:
+    """The state of the page. Everything is as asked for, and may not exist.
+
+    Attributes:
+        board: benchmark, skill and measure.
+        a: entry id of the one metric; empty means the best that is not the other.
+        b: entry id of the other.
+        further: entry ids of a third and a fourth; none unless they are asked for.
+    """
+
+    board: BoardQuery
+    a: str = ""
+    b: str = ""
+    further: tuple[str, ...] = ()
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, str]) -> CompareQuery:
+        """Read from the query parameters of a request; unknown parameters are left alone."""
+        asked = BoardQuery.from_params(params)
+        board = BoardQuery(benchmark=asked.benchmark, skill=asked.skill, measure=asked.measure)
+        further = tuple(params[name] for name in _FURTHER if params.get(name))
+        return cls(board, params.get("a", ""), params.get("b", ""), further)
+
+    @classmethod
+    def from_link(cls, query: str) -> CompareQuery:
+        """The inverse of `to_query`."""
+        return cls.from_params({k: v[-1] for k, v in parse_qs(query.removeprefix("?")).items()})
+
+    def to_query(self) -> str:
+        """The query string of the link to this state, with its question mark."""
+        given = {
+            "benchmark": self.board.benchmark,
+            "a": self.a,
+            "b": self.b,
+            **dict(zip(_FURTHER, self.further, strict=False)),
+            "measure": self.board.measure,
+            "skill": self.board.skill,
+        }
+        return "?" + urlencode({key: value for key, value in given.items() if value}, safe="~:,")
+
+
+@dataclass(frozen=True)
+class Opponents:
+    """Two metrics on one board, and perhaps a third and a fourth.
+
+    Attributes:
+        choice: board, skill and measure.
+        a: entry id of the one; None where there is none to show.
+        b: of the other.
+        options: entry ids that can be chosen, best first: those with all of the skills shown.
+        remarks: what was asked for and could not be shown, in sentences.
+        further: entry ids of the third and the fourth, where they are there and no others again.
+    """
+
+    choice: Choice
+    a: str | None
+    b: str | None
+    options: tuple[str, ...]
+    remarks: tuple[str, ...] = ()
+    further: tuple[str, ...] = ()
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """All that are there, each once, in their order."""
+        named = (self.a, self.b, *self.further)
+        return tuple(dict.fromkeys(entry for entry in named if entry))
+
+    @property
+    def query(self) -> CompareQuery:
+        """The exact state, for a link."""
+        board = replace(self.choice.query, filters=Filters(), arranged=Arrangement())
+        return CompareQuery(board, self.a or "", self.b or "", self.further)
+
+
+def opponents(query: CompareQuery, view: View) -> Opponents:
+    """Find what a query asks for, saying so wherever it is not there.
+
+    Raises:
+        PlatformError: `no_benchmarks` where the installation has none.
+    """
+    choice = resolve(query.board, view.boards)
+    whose = [{cell.entry_id for cell in of} for of in choice.slices()]
+    options = tuple(entry for entry in choice.entry_ids() if all(entry in of for of in whose))
+    remarks = list(choice.remarks)
+    found: list[str | None] = []
+    for asked in (query.a, query.b):
+        if not asked or asked in options:
+            found.append(asked or None)
+            continue
+        remarks.append(_absent(asked, choice, view))
+        found.append(None)
+    a, b = found
+    if not query.a:
+        a = next((one for one in options if one != query.b), None)
+    if not query.b:
+        b = next((one for one in options if one != a), None)
+    further = []
+    for asked in dict.fromkeys(query.further):
+        if asked in {a, b}:
+            continue
+        if asked in options:
+            further.append(asked)
+        else:
+            remarks.append(_absent(asked, choice, view))
+    return Opponents(choice, a, b, options, tuple(remarks), tuple(further))
+
+
+def _absent(asked: str, choice: Choice, view: View) -> str:
+    entry = view.entries.get(asked)
+    shown = clean(entry.metric if entry else asked)
+    named = shown if len(shown) <= _LONGEST_NAMED else f"{shown[:_LONGEST_NAMED]}…"
+    if entry is None:
+        return f"There is no metric with the id “{named}” here."
+    title = choice.board.card.title
+    return f"“{named}” has no result by this measure on {title} ({choice.title})."
+
+
+COLUMNS = (
+    "shown_as", "metric_a", "metric_b", "entry_a", "entry_b", "benchmark", "revision", "measure",
+    "variant", "split", "facet", "skill", "higher_is_better", "value_a", "value_b", "difference",
+    "ci_low", "ci_high", "ci_method", "percentile_low", "percentile_high", "p_value",
+    "p_corrected", "correction", "n_tests", "n_patterns", "exact", "n_differing", "unit",
+    "n_units", "n_better_a", "n_tied", "n_better_b", "t", "t_p", "wilcoxon_w", "wilcoxon_p",
+    "effect", "effect_low", "effect_high", "seed", "n_resamples", "untested", "uncounted",
+    "kind_a", "kind_b",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Shown:
+    """All comparisons of two metrics on one page.
+
+    Attributes:
+        chosen: by the chosen measure and skill, corrected as on the board (Holm).
+        skills: the same measure by skill, corrected over them (Benjamini-Hochberg).
+        measures: everything else for the chosen skill, corrected over it likewise.
+        n_resamples: joint resamples behind the intervals; 0 where none are published.
+    """
+
+    chosen: Compared
+    skills: tuple[Compared, ...]
+    measures: tuple[Compared, ...]
+    n_resamples: int
+
+
+def shown(choice: Choice, a: str, b: str, view: View) -> Shown:
+    """Compare two entries of a board.
+
+    Args:
+        choice: board, skill and measure; the measure is there.
+        a: entry id of the one metric, which has cells of that slice.
+        b: entry id of the other.
+        view: gives the draws.
+
+    Raises:
+        ValueError: the choice has no measure.
+    """
+    if choice.selector is None:
+        raise ValueError("there is no measure to compare by")
+    by_skill = _by_skill(choice, choice.selector)
+    others = [s for s in in_order(choice.board.card, choice.options) if s != choice.selector]
+    wanted = [
+        (choice.selector, choice.skills or (None,)),
+        *((selector, (skill,)) for selector, skill in by_skill),
+        *((selector, choice.skills or (None,)) for selector in others),
+    ]
+    matches = _matches(choice, wanted, (a, b), view)
+    names = {entry: view.entries[entry].metric for entry in (a, b)}
+    found = compare_cells([m for m in matches if m is not None], choice.board.card, names)
+    rows = iter(found)
+    placed = [None if match is None else next(rows) for match in matches]
+    first = placed[0]
+    if first is None:
+        raise ValueError("the two metrics have no result by the chosen measure")
+    end = 1 + len(by_skill)
+    resamples = matches[0].of.draws.resamples.shape[1] if matches[0] else 0
+    return Shown(
+        chosen=as_on_the_board(first, choice, (a, b), view),
+        skills=corrected([row for row in placed[1:end] if row], "benjamini_hochberg"),
+        measures=corrected([row for row in placed[end:] if row], "benjamini_hochberg"),
+        n_resamples=resamples,
+    )
+
+
+def _by_skill(choice: Choice, wanted: Selector) -> list[tuple[Selector, str]]:
+    """The measure for each whole skill, by the variant that comes nearest."""
+    board = choice.board
+    known = board.skills()
+    found: list[tuple[Selector, str]] = []
+    for skill in [skill for skill in known if ":" not in skill] or known:
+        available = [s for s in board.selectors(skill) if s.measure == wanted.measure]
+        if available:
+            found.append((nearest(wanted, available, board.card), skill))
+    return found
+
+
+_Wanted = tuple[Selector, tuple[str | None, ...]]
+
+
+def _matches(
+    choice: Choice, wanted: Sequence[_Wanted], entries: tuple[str, str], view: View
+) -> list[Match | None]:
+    """The two cells of each slice with their draws; None where one of the two has no cell."""
+    cells = [
+        [of_entries(choice.board.cells(selector, skill), entries) for skill in skills]
+        for selector, skills in wanted
+    ]
+    # Read at once: the files of a run are then read once for all of them.
+    flat = [pair for of_slice in cells for pair in of_slice]
+    slices = iter(view.orders.slices(choice.board.card, flat))
+    found: list[Match | None] = []
+    for of_slice in cells:
+        parts = [next(slices) for _ in of_slice]
+        whole = all(len(part.cells) == len(entries) for part in parts)
+        found.append(_match(parts) if whole else None)
+    return found
+
+
+def _match(parts: Sequence[Slice]) -> Match:
+    return Match(mean_over_skills(parts), 0, 1)
+
+
+def of_entries(cells: Sequence[Cell], entries: Sequence[str]) -> tuple[Cell, ...]:
+    """The cells of some entries, in the order of these; shorter where one has none."""
+    of_entry = {cell.entry_id: cell for cell in cells}
+    return tuple(of_entry[entry] for entry in entries if entry in of_entry)
+
+
+def as_on_the_board(
+    row: Compared, choice: Choice, entries: tuple[str, str], view: View
+) -> Compared:
+    """With the p-value that the board corrects over all pairs of its ranking."""
+    if math.isnan(row.p_value):
+        return row
+    ranked = view.orders.ranked(choice.board.card, choice.slices())
+    places = {cell.entry_id: place for place, cell in enumerate(ranked.cells)}
+    matrix = ranked.ordering.corrected
+    p_corrected = float(matrix[places[entries[0]], places[entries[1]]])
+    if math.isnan(p_corrected):
+        return row
+    n_tests = int(np.isfinite(matrix).sum()) // 2
+    return replace(row, p_corrected=p_corrected, correction="holm", n_tests=n_tests)
+
+
+@dataclass(frozen=True)
+class Several:
+    """Each two of some metrics, compared by the chosen measure and skill.
+
+    Attributes:
+        pairs: entry ids of each two, in the order in which the metrics were chosen.
+        rows: their comparisons, corrected as on the board (Holm).
+        n_resamples: joint resamples behind the intervals; 0 where none are published.
+    """
+
+    pairs: tuple[tuple[str, str], ...]
+    rows: tuple[Compared, ...]
+    n_resamples: int
+
+
+def several(choice: Choice, entries: Sequence[str], view: View) -> Several:
+    """Compare each two of some entries of a board.
+
+    Args:
+        choice: board, skill and measure; the measure is there.
+        entries: ids of entries that have cells of that slice, each once.
+        view: gives the draws.
+
+    Raises:
+        ValueError: one of them has none.
+    """
+    card = choice.board.card
+    wanted = tuple(entries)
+    cells = [of_entries(of, wanted) for of in choice.slices()]
+    if not cells or any(len(of_skill) != len(wanted) for of_skill in cells):
+        raise ValueError("one of the metrics has no result by the chosen measure")
+    whole = mean_over_skills(view.orders.slices(card, cells))
+    place = {cell.entry_id: i for i, cell in enumerate(whole.cells)}
+    pairs = tuple(combinations(wanted, 2))
+    names = {entry: view.entries[entry].metric for entry in wanted}
+    found = compare_cells([Match(whole, place[a], place[b]) for a, b in pairs], card, names)
+    rows = tuple(
+        as_on_the_board(row, choice, pair, view) for row, pair in zip(found, pairs, strict=True)
+    )
+    return Several(pairs, rows, whole.draws.resamples.shape[1])
+
+
+_KEPT_CLUSTER_BYTES = 48 << 20
+
+
+@dataclass(frozen=True)
+class ClusterValues:
+    """The values of some metrics on the clusters of one slice.
+
+    Attributes:
+        entries: entry ids.
+        clusters: ids of every cluster that any of them has a value on.
+        values: shape (clusters, entries); NaN where a metric has none.
+    """
+
+    entries: tuple[str, ...]
+    clusters: tuple[str, ...]
+    values: FloatArray
+
+    def of(self, *entries: str) -> ClusterValues:
+        """Those of some of the entries, on clusters on which all of these have a value."""
+        columns = self.values[:, [self.entries.index(entry) for entry in entries]]
+        both = np.isfinite(columns).all(axis=1)
+        clusters = tuple(np.array(self.clusters, object)[both])
+        return ClusterValues(entries, clusters, columns[both])
+
+    def taus(self) -> FloatArray:
+        """Kendall's tau-b between each two metrics over the clusters that both have.
+
+        NaN where one of them is constant there.
+        """
+        found = np.eye(len(self.entries))
+        for i, j in combinations(range(len(self.entries)), 2):
+            both = np.isfinite(self.values[:, [i, j]]).all(axis=1)
+            tau = kendall(self.values[both, i], self.values[both, j])
+            found[i, j] = found[j, i] = tau
+        return found
+
+
+class ClusterReader:
+    """Reads the clusters of runs, and keeps what was read for the next look.
+
+    Args:
+        public: where runs are published.
+    """
+
+    def __init__(self, public: Repository) -> None:
+        self._public = public
+        self._kept = Kept(_KEPT_CLUSTER_BYTES)
+
+    def values(self, card: Card, cells: Sequence[Cell], version: str) -> ClusterValues | None:
+        """The clusters behind the cells of one slice.
+
+        Args:
+            card: the benchmark.
+            cells: of different entries.
+            version: of the snapshot they are from.
+
+        Returns:
+            The values of those that have any; None where fewer than two do: a measure that is no
+            mean over clusters has none, and where answers are not public none are published.
+        """
+        if not card.answers_public:
+            return None
+        found = {cell.entry_id: self._of(card, cell, version) for cell in cells if cell.row >= 0}
+        known = {entry: own for entry, own in found.items() if own}
+        if len(known) < 2:
+            return None
+        clusters = tuple(dict.fromkeys(name for own in known.values() for name in own))
+        values = np.array(
+            [[own.get(name, np.nan) for own in known.values()] for name in clusters], np.float64
+        )
+        return ClusterValues(tuple(known), clusters, values)
+
+    def _of(self, card: Card, cell: Cell, version: str) -> dict[str, float]:
+        submission = cell.entry_id.rpartition("/")[0]
+        path = f"results/{submission}/{card.name}.clusters.parquet"
+        found: dict[str, float] = self._kept.get(
+            (version, path, cell.row),
+            lambda: self._read(path, cell.row),
+            lambda own: 64 + sum(len(name) + 120 for name in own),
+        )
+        return found
+
+    def _read(self, path: str, row: int) -> dict[str, float]:
+        try:
+            file = parquet_file(self._public.read(path))
+        except NotFoundError:
+            return {}
+        if not {"row", "cluster", "value"} <= set(file.schema_arrow.names):
+            return {}
+        table: Any = file.read(columns=["row", "cluster", "value"], use_threads=False)
+        own = table.filter(table["row"].to_numpy() == row)
+        clusters = map(str, own["cluster"].to_pylist())
+        return dict(zip(clusters, own["value"].to_numpy().tolist(), strict=True))
+
+
+MOST_PAIRS = 4000
+"""Pairs of a benchmark that are compared: the same of every metric, however many it has."""
+_KEPT_SCORE_BYTES = 24 << 20
+_OF_ONE = 200
+"""Bytes that a pair id and its score take, about."""
+
+
+class PairScoreReader:
+    """Reads the scores of some pairs, and keeps what was read for the next look.
+
+    Args:
+        public: where scores are published.
+    """
+
+    def __init__(self, public: Repository) -> None:
+        self._public = public
+        self._kept = Kept(_KEPT_SCORE_BYTES)
+
+    def values(
+        self, card: Card, entries: Sequence[Entry], lower: Mapping[str, Sequence[str]]
+    ) -> ClusterValues | None:
+        """The scores of metrics on pairs, larger for a better match; a pair stands for a cluster.
+
+        Args:
+            card: the benchmark.
+            entries: different metrics on its board.
+            lower: submission to those of its metrics whose smaller scores are better.
+
+        Returns:
+            Those that have any; None where fewer than two do, or answers are not public.
+        """
+        if not card.answers_public:
+            return None
+        found: dict[str, dict[str, float]] = {}
+        for entry in entries:
+            if own := self._of(card, entry):
+                sign = -1.0 if entry.metric in lower.get(entry.submission_id, ()) else 1.0
+                found[entry.entry_id] = {pair: sign * score for pair, score in own.items()}
+        if len(found) < 2:
+            return None
+        # What a metric lacks makes room for other pairs in it, not in the rest.
+        pairs = sampled(dict.fromkeys(pair for own in found.values() for pair in own))
+        values = [[own.get(pair, np.nan) for own in found.values()] for pair in pairs]
+        return ClusterValues(tuple(found), pairs, np.array(values, np.float64))
+
+    def _of(self, card: Card, entry: Entry) -> dict[str, float]:
+        # A result that is published again has another date, and scores of its own.
+        key = (entry.entry_id, entry.published_at, card.name, card.revision)
+        found: dict[str, float] = self._kept.get(
+            key, lambda: self._read(card, entry), lambda own: 64 + _OF_ONE * len(own)
+        )
+        return found
+
+    def _read(self, card: Card, entry: Entry) -> dict[str, float]:
+        try:
+            content = self._public.read(f"results/{entry.submission_id}/{card.name}.scores.parquet")
+        except NotFoundError:
+            return {}
+        scores = scores_of(content, entry.metric)
+        return {pair: scores[pair] for pair in sampled(scores)}
+
+
+def sampled(pairs: Mapping[str, object]) -> tuple[str, ...]:
+    """At most `MOST_PAIRS` of some pairs, by a hash of their ids: no sample prefers any."""
+    if len(pairs) <= MOST_PAIRS:
+        return tuple(pairs)
+    return tuple(
+        sorted(pairs, key=lambda pair: hashlib.sha256(pair.encode()).digest())[:MOST_PAIRS]
+    )

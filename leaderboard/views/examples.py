@@ -1,0 +1,661 @@
+"""Examples of a benchmark: prompts with their images, ratings and scores, chosen and in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+from urllib.parse import urlencode
+
+import numpy as np
+
+from benchmarks.arrays import BoolArray, FloatArray, IntArray
+from benchmarks.cases import BETWEEN_SKILLS
+from benchmarks.schema import Card
+from leaderboard.publication.item_scores import CaseSet, ItemReader, Standing
+from leaderboard.publication.measure_names import in_order
+from leaderboard.publication.reader import BoardIndex, View
+from leaderboard.records import Status
+from leaderboard.tables import Column, Table, Type, Value
+from leaderboard.text import clean
+
+Show = Literal["failures", "disagreements", "all"]
+SHOWS: tuple[Show, ...] = get_args(Show)
+PER_PAGE = 12
+ALL_SPLITS = "all"
+"""In a link from a board; it means the same as none."""
+_LONGEST = 300
+_LONGEST_NAMED = 60
+
+
+@dataclass(frozen=True)
+class ItemsQuery:
+    """The state of the item browser. Everything is as asked for, and may not exist.
+
+    Attributes:
+        benchmark: registry name; empty means the first with results.
+        skill: key of a skill; empty for all.
+        split: key of a split; empty for all.
+        a: entry id; empty means the one that ranks first.
+        b: entry id to hold against it; empty for none.
+        show: one of `SHOWS`; empty means failures.
+        case: id of the one case that is looked at; empty for a list.
+        page: of the list, from 1.
+    """
+
+    benchmark: str = ""
+    skill: str = ""
+    split: str = ""
+    a: str = ""
+    b: str = ""
+    show: str = ""
+    case: str = ""
+    page: int = 1
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, str]) -> ItemsQuery:
+        """Read an address; unknown parameters are left alone."""
+        names = ("benchmark", "skill", "split", "a", "b", "show", "case")
+        given = {name: str(params.get(name, ""))[:_LONGEST] for name in names}
+        page = str(params.get("page", "1"))
+        usable = page.isascii() and page.isdecimal() and len(page) < 8
+        return cls(**given, page=max(1, int(page)) if usable else 1)
+
+    def to_link(self, **changes: str | int) -> str:
+        """The address of this view, or of one that differs from it; not escaped for HTML yet."""
+        after = replace(self, **changes)  # type: ignore[arg-type]
+        given = {name: str(value) for name, value in vars(after).items() if value}
+        if after.page == 1:
+            del given["page"]
+        return f"./items?{urlencode(given, safe='~:,/')}"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is shown: a query resolved against what exists.
+
+    Attributes:
+        card: the benchmark.
+        query: the exact state, for links.
+        entries: ids of all metrics on the board, best first.
+        a: the metric that is looked at; empty where the board has none.
+        b: the one it is held against; empty for none.
+        show: which cases are listed.
+        skills: the skills that cases have.
+        splits: the splits that cases are in.
+        remarks: what was asked for and could not be shown, in sentences.
+    """
+
+    card: Card
+    query: ItemsQuery
+    entries: tuple[str, ...]
+    a: str
+    b: str
+    show: Show
+    skills: tuple[str, ...]
+    splits: tuple[str, ...]
+    remarks: tuple[str, ...]
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Entry ids of those that are looked at: one or two."""
+        return tuple(entry for entry in (self.a, self.b) if entry)
+
+
+def board_of(query: ItemsQuery, view: View) -> tuple[BoardIndex | None, str]:
+    """The board that is asked for, or another and a remark; None where there is no benchmark."""
+    boards = view.boards
+    first = next((board for board in boards.values() if not board.empty), None)
+    first = first or next(iter(boards.values()), None)
+    if not query.benchmark or query.benchmark in boards:
+        return boards.get(query.benchmark, first), ""
+    return first, f"There is no benchmark “{_named(query.benchmark)}” here."
+
+
+def resolve(
+    query: ItemsQuery, board: BoardIndex, cases: CaseSet | None, remarks: Sequence[str] = ()
+) -> Choice:
+    """Find what a query asks for, saying so wherever something else is shown instead.
+
+    Args:
+        query: as asked for.
+        board: of the benchmark that is shown.
+        cases: of it; None where it has none.
+        remarks: what was said before.
+    """
+    said, entries = list(remarks), entries_on(board)
+    a = _entry(query.a, entries, said) or (entries[0] if entries else "")
+    b = _entry(query.b, entries, said)
+    if b and b == a:
+        said.append("A metric is not held against itself; choose another as B.")
+        b = ""
+    skills = _skills(board.card, cases)
+    splits = cases.every_split if cases else ()
+    skill = _known(query.skill, skills, "skill", said)
+    split = _known("" if query.split == ALL_SPLITS else query.split, splits, "split", said)
+    case = _known(query.case, cases.comparisons.case_ids if cases else (), "case", said)
+    show = _show(query.show, b, said)
+    exact = ItemsQuery(board.card.name, skill, split, a, b, show, case, query.page)
+    return Choice(board.card, exact, entries, a, b, show, skills, splits, tuple(said))
+
+
+def entries_on(board: BoardIndex) -> tuple[str, ...]:
+    """Entry ids of the metrics on a board, best first by what it is ordered by."""
+    every = board.every_selector()
+    if not every:
+        return ()
+    overall = in_order(board.card, board.selectors(None) or every)
+    cells = board.cells(overall[0], None if board.selectors(None) else board.skills()[0])
+    return tuple(dict.fromkeys(cell.entry_id for cell in cells))
+
+
+def _skills(card: Card, cases: CaseSet | None) -> tuple[str, ...]:
+    found = cases.every_skill if cases else ()
+    listed = [skill for skill in card.skills if skill in found]
+    return (*listed, *(skill for skill in found if skill not in card.skills))
+
+
+def _show(asked: str, b: str, remarks: list[str]) -> Show:
+    show = next((one for one in SHOWS if one == asked), None)
+    if asked and show is None:
+        remarks.append(f"There is nothing called “{_named(asked)}” to show.")
+    if show == "disagreements" and not b:
+        remarks.append("Disagreements need a second metric; choose one as B.")
+        return "failures"
+    return show or ("disagreements" if b else "failures")
+
+
+def _entry(asked: str, entries: Sequence[str], remarks: list[str]) -> str:
+    return _known(asked, entries, "metric", remarks)
+
+
+def _known(asked: str, known: Sequence[str], what: str, remarks: list[str]) -> str:
+    if not asked or asked in known:
+        return asked
+    remarks.append(f"There is no {what} “{_named(asked)}” on this benchmark.")
+    return ""
+
+
+def _named(asked: str) -> str:
+    shown = clean(asked)
+    return shown if len(shown) <= _LONGEST_NAMED else f"{shown[:_LONGEST_NAMED]}…"
+
+
+BINS = 10
+"""Of a histogram of shares."""
+_FEWEST_CLUSTERS = 8
+"""Below this an interval would say more than is known, as on the boards."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share with its 95 % interval over resampled clusters; NaN where there is none."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What one metric does on all the cases that are looked at.
+
+    Attributes:
+        entry_id: the metric.
+        right: share of comparisons that it orders as people do.
+        n_compared: comparisons, without those that lack a score.
+        n_cases: cases.
+        n_all_right: cases without a mistake.
+        n_missing: pairs without a score.
+        bins: shape (BINS,), cases by the share that is right in them.
+    """
+
+    entry_id: str
+    right: Share
+    n_compared: int
+    n_cases: int
+    n_all_right: int
+    n_missing: int
+    bins: IntArray
+
+
+def summary(cases: CaseSet, standing: Standing, chosen: BoolArray) -> Summary:
+    """Add up a metric over some cases (C,)."""
+    share = standing.share[chosen]
+    known = share[np.isfinite(share)]
+    places = np.minimum((known * BINS).astype(np.intp), BINS - 1)
+    return Summary(
+        entry_id=standing.entry_id,
+        right=_share(_resampled(cases, standing, chosen)),
+        n_compared=int(standing.n_compared[chosen].sum()),
+        n_cases=int(chosen.sum()),
+        n_all_right=int((known == 1.0).sum()),
+        n_missing=int(standing.n_missing[chosen].sum()),
+        bins=np.bincount(places, minlength=BINS),
+    )
+
+
+def difference(cases: CaseSet, a: Standing, b: Standing, chosen: BoolArray) -> Share:
+    """Share of a less that of b, both over the same resamples."""
+    return _share(_resampled(cases, a, chosen) - _resampled(cases, b, chosen))
+
+
+def listed(
+    show: Show, cases: CaseSet, standings: tuple[Standing, ...], chosen: BoolArray
+) -> IntArray:
+    """Positions of the cases to list, in their order.
+
+    `failures` are those in which the first metric is not all right or lacks a score, worst first;
+    `disagreements` those in which a comparison comes out otherwise for the second, the greatest
+    difference first (one of the two then disagrees with people); `all` are all, in the order of the
+    benchmark.
+
+    Args:
+        show: which.
+        cases: all of them.
+        standings: of the first metric, and of the second where there is one.
+        chosen: shape (C,), those with the skill and split that are looked at.
+    """
+    if show == "all" or not standings:
+        return np.flatnonzero(chosen)
+    a, size = standings[0], cases.size
+    if show == "disagreements" and len(standings) > 1:
+        b = standings[1]
+        differ = np.nan_to_num(np.abs(a.outcome - b.outcome)) > 0
+        n_differ = np.bincount(cases.case_of_comparison[differ], minlength=size)
+        gap = np.nan_to_num(np.abs(a.share - b.share))
+        kept = np.flatnonzero(chosen & (n_differ > 0))
+        return kept[np.lexsort((-n_differ[kept], -gap[kept]))]
+    missed = np.isnan(a.share) & (cases.compared > 0)
+    kept = np.flatnonzero(chosen & ((a.share < 1.0) | missed))
+    worst = np.nan_to_num(a.share[kept], nan=2.0)
+    return kept[np.lexsort((-a.n_compared[kept], worst))]
+
+
+def _resampled(cases: CaseSet, standing: Standing, chosen: BoolArray) -> FloatArray:
+    """The share over the chosen cases: as they are, then in each resample of the clusters."""
+    size = len(cases.clusters)
+    of, right = cases.cluster_of[chosen], standing.n_right[chosen]
+    per_cluster = np.stack(
+        [
+            np.bincount(of, weights=right, minlength=size),
+            np.bincount(of, weights=standing.n_compared[chosen], minlength=size),
+        ],
+        axis=1,
+    )
+    inside = np.bincount(of, minlength=size) > 0
+    sums = per_cluster.sum(axis=0)[None, :]
+    if inside.sum() >= _FEWEST_CLUSTERS:
+        sums = np.concatenate([sums, cases.plan.counts[:, inside] @ per_cluster[inside]])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        shares: FloatArray = sums[:, 0] / sums[:, 1]
+    return shares
+
+
+def _share(values: FloatArray) -> Share:
+    draws = values[1:][np.isfinite(values[1:])]
+    if not draws.size:
+        return Share(float(values[0]), float("nan"), float("nan"))
+    low, high = np.quantile(draws, [0.025, 0.975])
+    return Share(float(values[0]), float(low), float(high))
+
+
+@dataclass(frozen=True)
+class Looked:
+    """The cases that a choice lists.
+
+    Attributes:
+        standings: of metric A, and of metric B where there is one.
+        chosen: shape (C,), the cases with the skill and in the split.
+        order: positions of those that are listed, in their order.
+    """
+
+    standings: tuple[Standing, ...]
+    chosen: BoolArray
+    order: IntArray
+
+
+def answers_are_public(card: Card, here: Mapping[str, Card]) -> bool:
+    """Whether those of a benchmark are: by the card that is published, and by the one here."""
+    return card.answers_public and here.get(card.name, card).answers_public
+
+
+def lower_is_better(statuses: Iterable[Status]) -> dict[str, tuple[str, ...]]:
+    """Submission to those of its metrics whose smaller scores mean a better match."""
+    submissions = (status.submission for status in statuses)
+    return {one.submission_id: one.lower_is_better for one in submissions}
+
+
+def look(
+    choice: Choice,
+    cases: CaseSet,
+    view: View,
+    reader: ItemReader,
+    lower: Mapping[str, tuple[str, ...]],
+) -> Looked:
+    """List the cases of a choice.
+
+    Args:
+        choice: what is looked at.
+        cases: of its benchmark.
+        view: what is published.
+        reader: of the scores.
+        lower: as `lower_is_better` gives it.
+
+    Raises:
+        TransientError: the store cannot be read.
+    """
+    entries = [view.entries[entry] for entry in choice.metrics]
+    standings = reader.standings(entries, cases, lower)
+    chosen = cases.within(choice.query.skill, choice.query.split)
+    return Looked(standings, chosen, listed(choice.show, cases, standings, chosen))
+
+
+MOST_TILES = 6
+"""Images of a case in a list; the case by itself shows more."""
+MOST_TILES_ALONE = 60
+
+
+@dataclass(frozen=True)
+class Came:
+    """How comparisons came out.
+
+    Attributes:
+        right: as people have it.
+        wrong: the other way round.
+        tied: with equal scores, which count a half.
+    """
+
+    right: int
+    wrong: int
+    tied: int
+
+    @classmethod
+    def of(cls, outcome: FloatArray) -> Came:
+        """Count outcomes: 1 right, 0 wrong, a half for equal scores, NaN not compared."""
+        return cls(
+            int((outcome == 1).sum()), int((outcome == 0).sum()), int((outcome == 0.5).sum())
+        )
+
+    @property
+    def compared(self) -> int:
+        """All of them."""
+        return self.right + self.wrong + self.tied
+
+    @property
+    def share(self) -> float:
+        """Right among all, ties counting a half; NaN where there is none."""
+        return (self.right + self.tied / 2) / self.compared if self.compared else float("nan")
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What one metric made of one pair.
+
+    Attributes:
+        score: as the metric gave it, larger for a better match; NaN where it gave none.
+        came: how its comparisons came out.
+    """
+
+    score: float
+    came: Came
+
+
+@dataclass(frozen=True)
+class PairShown:
+    """One pair: which of the case's prompts, what people say, and each metric's score."""
+
+    prompt: int
+    said: str
+    scored: tuple[Scored, ...]
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One image of a case, with its pairs.
+
+    Attributes:
+        number: of the image within its case, from 1, in the order of what people say.
+        image_id: of the question side.
+        pairs: one for each prompt that it is scored with.
+    """
+
+    number: int
+    image_id: str
+    pairs: tuple[PairShown, ...]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How one metric does on a case.
+
+    Attributes:
+        came: how the comparisons came out of which it scored both pairs.
+        n_missing: pairs without a score.
+    """
+
+    came: Came
+    n_missing: int
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A comparison that a metric gets wrong: it scores `above` over `below`.
+
+    Attributes:
+        above: number of the image, prompt, what people say and the score of what it prefers.
+        below: the same of what people prefer.
+    """
+
+    above: tuple[int, int, str, float]
+    below: tuple[int, int, str, float]
+
+
+@dataclass(frozen=True)
+class CaseShown:
+    """All that is shown of a case.
+
+    Attributes:
+        case_id: its id.
+        prompts: its prompts; most cases have one.
+        skills: keys of its skills.
+        tiles: its images, as many as are shown.
+        n_images: how many it has.
+        verdicts: of each metric.
+        mistake: the gravest of the first metric; None where it makes none.
+    """
+
+    case_id: str
+    prompts: tuple[str, ...]
+    skills: tuple[str, ...]
+    tiles: tuple[Tile, ...]
+    n_images: int
+    verdicts: tuple[Verdict, ...]
+    mistake: Mistake | None
+
+
+def case_shown(
+    cases: CaseSet, case: int, standings: Sequence[Standing], most: int = MOST_TILES
+) -> CaseShown:
+    """Gather what is shown of a case.
+
+    Args:
+        cases: all of them.
+        case: position of the one.
+        standings: of the metrics that are looked at.
+        most: images to show. Of more, those are shown that the first metric misjudges most.
+    """
+    rows = cases.rows_of(case)
+    frame = cases.frame.iloc[rows]
+    prompts = tuple(dict.fromkeys(frame["prompt"].astype(str)))
+    inside = np.flatnonzero(cases.case_of_comparison == case)
+    images = _by_expectation([str(i) for i in frame["image_id"]], frame["expected"].to_numpy(float))
+    tallies = [_tallies(cases, standing, rows, inside) for standing in standings]
+    tiles = tuple(
+        Tile(
+            number,
+            image,
+            tuple(
+                PairShown(
+                    prompts.index(str(frame["prompt"].iloc[k])),
+                    str(frame["said"].iloc[k]),
+                    tuple(tally[k] for tally in tallies),
+                )
+                for k in places
+            ),
+        )
+        for number, (image, places) in enumerate(images.items(), start=1)
+    )
+    pair_at = {
+        int(rows[place]): (tile.number, pair)
+        for tile, places in zip(tiles, images.values(), strict=True)
+        for place, pair in zip(places, tile.pairs, strict=True)
+    }
+    mistake = _gravest(cases, standings[0], inside, pair_at) if standings else None
+    return CaseShown(
+        case_id=cases.comparisons.case_ids[case],
+        prompts=prompts,
+        skills=cases.skills[case],
+        tiles=_worst(tiles, most, mistake),
+        n_images=len(tiles),
+        verdicts=tuple(verdict(cases, case, standing) for standing in standings),
+        mistake=mistake,
+    )
+
+
+def verdict(cases: CaseSet, case: int, standing: Standing) -> Verdict:
+    """How a metric does on one case."""
+    outcome = standing.outcome[cases.case_of_comparison == case]
+    return Verdict(Came.of(outcome), int(standing.n_missing[case]))
+
+
+def _by_expectation(image_ids: Sequence[str], expected: np.ndarray) -> dict[str, list[int]]:
+    """Image to the places of its pairs: what people find best first, else as it comes."""
+    places: dict[str, list[int]] = {}
+    for place, image in enumerate(image_ids):
+        places.setdefault(image, []).append(place)
+    # By the first prompt alone: the sum over both sides of a contrast is the same for all images.
+    best = np.nan_to_num(expected, nan=-np.inf)
+    return dict(sorted(places.items(), key=lambda item: -best[item[1][0]]))
+
+
+def _tallies(
+    cases: CaseSet, standing: Standing, rows: IntArray, inside: IntArray
+) -> tuple[Scored, ...]:
+    """What the metric made of each row of a case."""
+    outcome = standing.outcome[inside]
+    start, size = int(rows.min()), int(rows.max() - rows.min() + 1)
+    counts = np.zeros((3, size), np.intp)
+    for side in (cases.comparisons.better, cases.comparisons.worse):
+        of = side[inside] - start
+        for k, value in enumerate((1.0, 0.0, 0.5)):
+            counts[k] += np.bincount(of[outcome == value], minlength=size)
+    return tuple(
+        Scored(float(standing.score[row]), Came(*map(int, counts[:, row - start]))) for row in rows
+    )
+
+
+def _gravest(
+    cases: CaseSet, standing: Standing, inside: IntArray, pair_at: dict[int, tuple[int, PairShown]]
+) -> Mistake | None:
+    """Where people are most sure and the metric is most wrong.
+
+    Args:
+        cases: all of them.
+        standing: of the metric.
+        inside: the comparisons of the case.
+        pair_at: row of the case to the number of its image, and its pair.
+    """
+    wrong = inside[standing.outcome[inside] == 0.0]
+    if not wrong.size:
+        return None
+    better, worse = cases.comparisons.better[wrong], cases.comparisons.worse[wrong]
+    expected = cases.frame["expected"].to_numpy(float)
+    sure, off = expected[better] - expected[worse], standing.score[worse] - standing.score[better]
+    gravest = np.lexsort((-off, -sure))[0]
+
+    def told(row: int) -> tuple[int, int, str, float]:
+        number, pair = pair_at[row]
+        return number, pair.prompt, pair.said, float(standing.score[row])
+
+    return Mistake(told(int(worse[gravest])), told(int(better[gravest])))
+
+
+def _worst(tiles: tuple[Tile, ...], most: int, mistake: Mistake | None) -> tuple[Tile, ...]:
+    """As many as are shown, in the order of all: those of the mistake, and the most misjudged."""
+    if len(tiles) <= most:
+        return tiles
+    named = {mistake.above[0], mistake.below[0]} if mistake else set()
+
+    def wrong(tile: Tile) -> float:
+        of = [pair.scored[0] for pair in tile.pairs if pair.scored]
+        return sum(one.came.wrong + one.came.tied / 2 for one in of)
+
+    ranked = sorted(tiles, key=lambda tile: (tile.number not in named, -wrong(tile), tile.number))
+    return tuple(sorted(ranked[:most], key=lambda tile: tile.number))
+
+
+_OF_CASE = (
+    Column("case_id", Type.TEXT, "what is looked at together; see the file of cases"),
+    Column("cluster", Type.TEXT, "what is resampled, of which the case is a part"),
+    Column("split", Type.TEXT, "parts of the benchmark that it is in, joined by ;"),
+    Column("skills", Type.TEXT, "what it is about, joined by ;"),
+    Column("n_comparisons", Type.COUNT, "comparisons that people decide"),
+)
+_SIDES = ("a", "b")
+
+
+def table_of(
+    cases: CaseSet,
+    standings: Sequence[Standing],
+    order: Iterable[int],
+    about: Mapping[str, Any] | None = None,
+) -> Table:
+    """What the item browser lists, with all of its pages.
+
+    Args:
+        cases: of the benchmark.
+        standings: of metric A, and of metric B where there is one.
+        order: positions of the cases that are listed.
+        about: what the table says of itself beside benchmark and metrics.
+    """
+    sides = list(zip(_SIDES, standings, strict=False))
+    return Table(
+        name=f"{cases.benchmark}-items",
+        columns=(*_OF_CASE, *(column for side, _ in sides for column in _of_metric(side))),
+        rows=[_row(cases, sides, int(case)) for case in order],
+        about={
+            **(about or {}),
+            "benchmark": cases.benchmark,
+            "revision": cases.revision,
+            **{side: standing.entry_id for side, standing in sides},
+        },
+    )
+
+
+def _of_metric(side: str) -> tuple[Column, ...]:
+    name = f"metric {side.upper()}"
+    return (
+        Column(f"{side}_n_compared", Type.COUNT, f"comparisons of which {name} scored both pairs"),
+        Column(f"{side}_n_right", Type.NUMBER, "as people have them; equal scores count a half"),
+        Column(f"{side}_share", Type.NUMBER, "right among those compared"),
+        Column(f"{side}_n_missing", Type.COUNT, f"pairs without a score by {name}"),
+    )
+
+
+def _row(cases: CaseSet, sides: Sequence[tuple[str, Standing]], case: int) -> dict[str, Value]:
+    row: dict[str, Value] = {
+        "case_id": cases.comparisons.case_ids[case],
+        "cluster": cases.clusters[cases.cluster_of[case]],
+        "split": BETWEEN_SKILLS.join(cases.splits[case]),
+        "skills": BETWEEN_SKILLS.join(cases.skills[case]),
+        "n_comparisons": int(cases.compared[case]),
+    }
+    for side, standing in sides:
+        row |= {
+            f"{side}_n_compared": int(standing.n_compared[case]),
+            f"{side}_n_right": float(standing.n_right[case]),
+            f"{side}_share": float(standing.share[case]),
+            f"{side}_n_missing": int(standing.n_missing[case]),
+        }
+    return row

@@ -1,0 +1,296 @@
+"""Index over benchmarks under chosen weights, and its table."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from leaderboard.publication.index import IndexBase, IndexBoard, Ranked
+from leaderboard.publication.recommending import is_recommended
+from leaderboard.publication.snapshot import Entry
+from leaderboard.ranking.index import Interval
+from leaderboard.ranking.rank_ranges import RankRange
+from leaderboard.tables import Table, Type, Value, columns_of, to_csv
+
+HEAVIEST = 5.0
+"""Only ratios of weights matter, so a small range says everything."""
+BY_INDEX, BY_BORDA, BY_NAME = "index", "borda", "name"
+ORDERS = {BY_INDEX: "Index", BY_BORDA: "Borda", BY_NAME: "Name"}
+SIMULATED = "simulated"
+"""In a link: the boards of simulated ratings, which stand apart."""
+_WEIGHT = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,6})?", re.ASCII)
+_MOST_PARTS = 200
+_MOST_REMARKS = 6
+
+
+@dataclass(frozen=True)
+class IndexQuery:
+    """The state of the index page. Everything is as asked for, and may not exist.
+
+    Attributes:
+        weights: as in a link, `ts2:1,gecko:2`; empty means those to begin with.
+        order: one of `ORDERS` or a benchmark, by whose value is ordered; empty means the index.
+        ratings: `simulated` for the boards of simulated ratings.
+    """
+
+    weights: str = ""
+    order: str = ""
+    ratings: str = ""
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, str]) -> IndexQuery:
+        """Read from the query parameters of a request; unknown parameters are left alone."""
+        return cls(params.get("w", ""), params.get("order", ""), params.get("ratings", ""))
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the boards of simulated ratings are asked for."""
+        return self.ratings == SIMULATED
+
+
+@dataclass(frozen=True)
+class IndexChoice:
+    """What is shown: a query resolved against what exists.
+
+    Attributes:
+        weights: every benchmark of the index to its weight, in their order.
+        order: one of `ORDERS`, or a benchmark of the index.
+        remarks: what was asked for and could not be done, in sentences.
+        simulated: whether the boards of simulated ratings were asked for.
+    """
+
+    weights: Mapping[str, float]
+    order: str
+    remarks: tuple[str, ...] = ()
+    simulated: bool = False
+
+    def to_query(self, boards: Mapping[str, IndexBoard]) -> str:
+        """The query string of the link to this state, with its question mark; empty at the start.
+
+        All weights are named as soon as one differs from those to begin with: what those are may
+        change with the next publication, and the link is to show the same.
+        """
+        parts = [f"ratings={SIMULATED}"] if self.simulated else []
+        if any(weight != boards[name].weight for name, weight in self.weights.items()):
+            parts.append("w=" + ",".join(f"{n}:{_plain(w)}" for n, w in self.weights.items()))
+        if self.order != BY_INDEX:
+            parts.append(f"order={self.order}")
+        return "?" + "&".join(parts) if parts else ""
+
+
+def resolve_index(
+    query: IndexQuery, boards: Mapping[str, IndexBoard], left_out: Mapping[str, str]
+) -> IndexChoice:
+    """Find what a query asks for, saying so wherever something could not be done.
+
+    Args:
+        query: what was asked for, by anybody.
+        boards: the benchmarks of the index.
+        left_out: benchmarks that are not in it, with the reason.
+    """
+    weights = {name: board.weight for name, board in boards.items()}
+    remarks: list[str] = []
+    named: set[str] = set()
+    parts = [part for part in query.weights.split(",") if part.strip()]
+    for part in parts[:_MOST_PARTS]:
+        name, _, given = part.strip().partition(":")
+        if name in named:
+            remarks.append(f"“{name}” has several weights; the first one counts.")
+        elif name in left_out:
+            remarks.append(f"{name} is not in the index: {left_out[name]}.")
+        elif name not in boards:
+            remarks.append(f"There is no benchmark “{name}” here, so it has no weight.")
+        else:
+            named.add(name)
+            weights[name], remark = _weight(given, weights[name], boards[name].card.title)
+            remarks += remark
+    if len(parts) > _MOST_PARTS:
+        remarks.append(f"Only the first {_MOST_PARTS} weights were read.")
+    order = query.order or BY_INDEX
+    if order not in ORDERS and order not in boards:
+        remarks.append(f"There is no order by “{order}”.")
+        order = BY_INDEX
+    return IndexChoice(weights, order, _few(remarks), query.simulated)
+
+
+def _plain(weight: float) -> str:
+    """The weight without needless zeros, as `_WEIGHT` reads it: never `1e-06`."""
+    return f"{weight:.6f}".rstrip("0").rstrip(".")
+
+
+def _weight(given: str, before: float, title: str) -> tuple[float, tuple[str, ...]]:
+    if not _WEIGHT.fullmatch(given):
+        shown = f"“{given}” is no weight for {title}"
+        return before, (f"{shown}: it takes a number from 0 to {HEAVIEST:g}.",)
+    weight = float(given)
+    if weight > HEAVIEST:
+        return HEAVIEST, (f"Weights go up to {HEAVIEST:g}, so {title} has that.",)
+    return weight, ()
+
+
+def _few(remarks: list[str]) -> tuple[str, ...]:
+    """Not more than anybody reads: a link may hold hundreds of mistakes."""
+    if len(remarks) <= _MOST_REMARKS:
+        return tuple(remarks)
+    more = len(remarks) - _MOST_REMARKS + 1
+    return (*remarks[: _MOST_REMARKS - 1], f"{more} more parts of the link could not be used.")
+
+
+def in_order(found: Sequence[Ranked], choice: IndexChoice, base: IndexBase) -> tuple[Ranked, ...]:
+    """The metrics by what was chosen; those without a value there come last."""
+    if choice.order == BY_INDEX:
+        return tuple(found)
+    if choice.order == BY_NAME:
+        return tuple(sorted(found, key=lambda one: one.standing.metric))
+    of_board = base.values.get(choice.order, {})
+
+    def value(one: Ranked) -> float:
+        if choice.order == BY_BORDA:
+            return one.standing.borda.value
+        return of_board[one.who].value if one.who in of_board else math.nan
+
+    # A stable sort: equal values stay in the order of the index.
+    return tuple(sorted(found, key=lambda one: (math.isnan(value(one)), -_zero_if_nan(value(one)))))
+
+
+def _zero_if_nan(value: float) -> float:
+    return 0.0 if math.isnan(value) else value
+
+
+INDEX = "index"
+"""In the column `benchmark`: the line of the index itself."""
+COLUMNS = (
+    "metric", "version", "submitter", "kind", "benchmark", "revision", "measure", "weight",
+    "chance", "ceiling", "value", "ci_low", "ci_high", "rescaled", "rescaled_low", "rescaled_high",
+    "rank_low", "rank", "rank_high", "tier", "p_best", "borda", "borda_low", "borda_high",
+    "borda_rank_low", "borda_rank", "borda_rank_high", "common", "common_low", "common_high",
+    "n_present", "n_missing_benchmarks", "note", "seed", "n_resamples", "plan", "versions",
+    "submission_id", "account", "recommended", "released_with",
+)  # fmt: skip
+_TYPES = {
+    Type.NUMBER: "weight chance ceiling value ci_low ci_high rescaled rescaled_low rescaled_high "
+    "p_best borda borda_low borda_high common common_low common_high",
+    Type.COUNT: "rank_low rank rank_high tier borda_rank_low borda_rank borda_rank_high n_present "
+    "n_missing_benchmarks seed n_resamples",
+    Type.FLAG: "recommended",
+}
+_MEANINGS = {
+    "benchmark": "index: the row of the index itself.",
+    "rescaled": "(value - chance) / (ceiling - chance); of the index: their weighted mean.",
+    "rank": "Of the index: among metrics on every benchmark with a weight.",
+    "tier": "1 is the best; within one no two differ significantly. Empty: not tested.",
+    "p_best": "Share of the resamples in which it is the best, from 0 to 1.",
+    "borda": "Share of the weighted comparisons that it wins.",
+    "common": "Over the benchmarks that all have.",
+    "recommended": "Of the index: whether it may be: ranked, its interval, corrected for the "
+    "number of metrics, wholly above 0, and no unchanged template.",
+    "n_missing_benchmarks": "With a weight, and without a result of this metric.",
+}
+
+
+def index_table(
+    base: IndexBase,
+    choice: IndexChoice,
+    entries: Mapping[str, Entry],
+    about: Mapping[str, Any] | None = None,
+) -> Table:
+    """Every metric under the chosen weights, in the order of the page.
+
+    Args:
+        base: the benchmarks and metrics.
+        choice: weights and order.
+        entries: all entries by id, for what each figure is computed again from.
+        about: what the table is of.
+    """
+    ordered = in_order(base.standings(choice.weights), choice, base)
+    among = sum(row.standing.rank is not None for row in ordered)
+    rows = [
+        record
+        for row in ordered
+        for record in (_index_line(row, among), *_board_lines(row, choice, base, entries))
+    ]
+    return Table(INDEX, columns_of(COLUMNS, _TYPES, _MEANINGS), rows, about or {})
+
+
+def index_csv(base: IndexBase, choice: IndexChoice, entries: Mapping[str, Entry]) -> str:
+    """The same as CSV; empty fields where there is no value."""
+    return to_csv(index_table(base, choice, entries))
+
+
+def _index_line(row: Ranked, among: int) -> dict[str, Value]:
+    standing = row.standing
+    return {
+        **_who(row),
+        "benchmark": INDEX,
+        **_span("rescaled", standing.index),
+        **_ranks("rank", standing.rank),
+        "tier": standing.tier,
+        "p_best": standing.p_best,
+        **_span("borda", standing.borda),
+        **_ranks("borda_rank", standing.borda_rank),
+        **_span("common", standing.common),
+        "n_present": len(standing.present),
+        "n_missing_benchmarks": len(standing.missing),
+        "note": standing.note,
+        "recommended": is_recommended(row.entry, standing, among),
+    }
+
+
+def _board_lines(
+    row: Ranked, choice: IndexChoice, base: IndexBase, entries: Mapping[str, Entry]
+) -> Sequence[dict[str, Value]]:
+    lines = []
+    for name, weight in choice.weights.items():
+        board = base.boards[name]
+        line: dict[str, Value] = {
+            **_who(row),
+            "benchmark": name,
+            "revision": board.card.revision,
+            "measure": board.card.headline.measure,
+            "weight": weight,
+            "chance": board.scale.chance,
+            "ceiling": board.scale.ceiling,
+        }
+        cell = board.cells.get(row.who)
+        if cell is None:
+            line["note"] = board.unfit.get(row.who) or "not run on this benchmark"
+        else:
+            line |= _span("rescaled", base.values[name][row.who])
+            line |= {"value": cell.value, "ci_low": cell.ci_low, "ci_high": cell.ci_high}
+            line |= {"rank_low": cell.rank_low, "rank": cell.rank, "rank_high": cell.rank_high}
+            line |= {"tier": cell.tier, "p_best": cell.p_best, "note": cell.note}
+            line |= _provenance(entries[cell.entry_id], name)
+        lines.append(line)
+    return lines
+
+
+def _who(row: Ranked) -> dict[str, Value]:
+    who = row.who
+    return {
+        "metric": who.metric,
+        "version": who.version,
+        "submitter": who.submitter,
+        "account": row.entry.account,
+        "kind": who.kind.value,
+        "released_with": row.entry.released_with,
+    }
+
+
+def _provenance(entry: Entry, benchmark: str) -> dict[str, Value]:
+    """What the figure is computed again from; empty for results older than the statements."""
+    known = entry.provenance.get(benchmark)
+    found: dict[str, Value] = {"submission_id": entry.submission_id}
+    return found if known is None else {**found, **known.model_dump()}
+
+
+def _span(name: str, value: Interval) -> dict[str, Value]:
+    return {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
+
+
+def _ranks(name: str, rank: RankRange | None) -> dict[str, Value]:
+    if rank is None:
+        return {}
+    return {f"{name}_low": rank.low, name: rank.rank, f"{name}_high": rank.high}

@@ -1,0 +1,385 @@
+"""One metric: its results, citation and commands."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from benchmarks.schema import Card, Selector
+from leaderboard.publication.entries import Entry
+from leaderboard.publication.identities import Identity, latest_cells
+from leaderboard.publication.index import rescaled
+from leaderboard.publication.measure_names import in_order, nearest, skill_title
+from leaderboard.publication.reader import BoardIndex, View, headline_cells
+from leaderboard.publication.skill_names import common_key, common_names
+from leaderboard.ranking.cells import Cell
+from leaderboard.ranking.index import Interval
+from leaderboard.records import Kind, Status
+from leaderboard.text import clean
+from leaderboard.views.skills import scale_of
+
+MOST_FOUND = 60
+_LONGEST_QUERY = 400
+
+
+@dataclass(frozen=True)
+class MetricQuery:
+    """The state of the page. Everything is as asked for, and may not exist.
+
+    Attributes:
+        entry_id: `<submission_id>/<metric>`, or a submission alone.
+        search: words of a name or a submitter.
+    """
+
+    entry_id: str = ""
+    search: str = ""
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, str]) -> MetricQuery:
+        """Read from the query parameters of a request; unknown parameters are left alone."""
+        return cls(params.get("id", "")[:_LONGEST_QUERY], params.get("q", "")[:_LONGEST_QUERY])
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A metric that stands on a board.
+
+    Attributes:
+        entry: what was asked for.
+        status: of its submission; None where the queue does not hold it.
+        others: the other published entries of the same metric, on other benchmarks as a rule.
+    """
+
+    entry: Entry
+    status: Status | None
+    others: tuple[Entry, ...] = ()
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """What was asked for, then the others."""
+        return (self.entry, *self.others)
+
+
+@dataclass(frozen=True)
+class Gone:
+    """A submission that is known and stands on no board.
+
+    Attributes:
+        metric: the name that was asked for.
+        status: what became of it.
+    """
+
+    metric: str
+    status: Status
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """Nothing is known under that id.
+
+    Attributes:
+        asked: what was asked for.
+        matches: entries that fit the search, by name.
+        n_matches: how many there are.
+    """
+
+    asked: str = ""
+    search: str = ""
+    matches: tuple[Entry, ...] = field(default=())
+    n_matches: int = 0
+
+
+def resolve(query: MetricQuery, view: View, statuses: Sequence[Status]) -> Shown | Gone | Unknown:
+    """What a query finds. A private submission is as if it did not exist.
+
+    Args:
+        query: what was asked for, by anybody.
+        view: what is published.
+        statuses: all submissions.
+    """
+    asked = query.entry_id
+    ident, _, metric = asked.partition("/")
+    known = {s.submission.submission_id: s for s in statuses if not s.submission.private}
+    entry_id = asked if asked in view.entries else _only(ident, view) if not metric else ""
+    if entry_id:
+        entry = view.entries[entry_id]
+        return Shown(entry, known.get(entry.submission_id), others_of(entry, view))
+    status = known.get(ident)
+    if status is not None and (not metric or metric in status.submission.metrics):
+        return Gone(metric or status.submission.name, status)
+    matches = _matching(query.search or clean(metric or ident), view)
+    if asked and not query.search and not matches:
+        matches = _matching("", view)
+    return Unknown(asked, query.search, matches[:MOST_FOUND], len(matches))
+
+
+def others_of(entry: Entry, view: View) -> tuple[Entry, ...]:
+    """The other published entries of the same metric."""
+    who = Identity.of(entry)
+    return tuple(
+        other for other in view.entries.values()
+        if Identity.of(other) == who and other.entry_id != entry.entry_id
+    )  # fmt: skip
+
+
+def _only(ident: str, view: View) -> str:
+    """The entry of a submission that has one."""
+    found = [name for name in view.entries if name.startswith(f"{ident}/")] if ident else []
+    return found[0] if len(found) == 1 else ""
+
+
+def _matching(search: str, view: View) -> tuple[Entry, ...]:
+    words = clean(search).casefold().split()
+    found = [
+        entry for entry in view.entries.values()
+        if all(
+            word in f"{entry.metric} {entry.version} {entry.submitter} {entry.account}".casefold()
+            for word in words
+        )
+    ]  # fmt: skip
+    return tuple(sorted(found, key=lambda entry: (entry.metric.casefold(), entry.entry_id)))
+
+
+@dataclass(frozen=True)
+class OnBoard:
+    """A metric on one benchmark.
+
+    Attributes:
+        board: the benchmark.
+        entry_id: whose cells these are: of the entry that was asked for, or of another of the same
+            metric where that has none here.
+        headline: the cell the board ranks by; None where there is none.
+        ranked: metrics with a rank beside it.
+        skills: one cell for each skill, by the measure nearest to the headline.
+        cells: all, headline and whole before skills, in the card's order.
+    """
+
+    board: BoardIndex
+    entry_id: str
+    headline: Cell | None
+    ranked: int
+    skills: tuple[Cell, ...]
+    cells: tuple[Cell, ...]
+
+    @property
+    def card(self) -> Card:
+        """The benchmark."""
+        return self.board.card
+
+
+@dataclass(frozen=True)
+class ProfileRow:
+    """One skill of one benchmark, rescaled: 0 a guess, 1 the ceiling.
+
+    Attributes:
+        skill: the common name, or the benchmark's own.
+        on: the benchmark.
+        cell: of the metric.
+        own: its value and interval.
+        median: of all metrics with a rank there.
+        best: the highest of them.
+        n_metrics: how many they are.
+        own_scale: whether the scale is of the headline; else of this measure.
+    """
+
+    skill: str
+    on: Card
+    cell: Cell
+    own: Interval
+    median: float
+    best: float
+    n_metrics: int
+    own_scale: bool
+
+
+def on_boards(shown: Shown, view: View) -> tuple[OnBoard, ...]:
+    """The benchmarks on which a metric stands, in the order of the site."""
+    wanted = [entry.entry_id for entry in shown.entries]
+    found = []
+    for board in view.boards.values():
+        cells = () if board.empty else board.of_entries(wanted)
+        # Its own before those of its siblings, of which the latest counts.
+        order = sorted(shown.others, key=lambda entry: entry.published_at, reverse=True)
+        there = {cell.entry_id for cell in cells}
+        whose = next((e.entry_id for e in (shown.entry, *order) if e.entry_id in there), None)
+        if whose is not None:
+            found.append(_on_board(board, whose, [c for c in cells if c.entry_id == whose]))
+    return tuple(found)
+
+
+def profile(found: Iterable[OnBoard], view: View) -> tuple[ProfileRow, ...]:
+    """Skills across benchmarks, those under one name together; what has no scale is left out."""
+    rows: list[tuple[int, ProfileRow]] = []
+    order = list(common_names())
+    for one in found:
+        for cell in one.skills:
+            row = _profile_row(one, cell, view)
+            if row is not None:
+                key = common_key(one.card, cell.skill or "")
+                rows.append((order.index(key) if key else len(order), row))
+    return tuple(row for _, row in sorted(rows, key=lambda pair: (pair[0], pair[1].skill)))
+
+
+def _on_board(board: BoardIndex, entry_id: str, cells: Sequence[Cell]) -> OnBoard:
+    ranking = headline_cells(board)
+    headline = next((cell for cell in ranking if cell.entry_id == entry_id), None)
+    by_key = {(cell.selector, cell.skill): cell for cell in cells}
+    skills = []
+    for skill in board.skills():
+        selectors = [selector for selector, of in by_key if of == skill]
+        if selectors:
+            skills.append(by_key[nearest(board.card.headline, selectors, board.card), skill])
+    return OnBoard(
+        board,
+        entry_id,
+        headline,
+        sum(cell.rank is not None for cell in ranking),
+        tuple(skills),
+        _in_order(board, cells),
+    )
+
+
+def _in_order(board: BoardIndex, cells: Sequence[Cell]) -> tuple[Cell, ...]:
+    skills: dict[str | None, int] = {s: place for place, s in enumerate(board.skills())}
+    skills[None] = -1
+    measures: dict[Selector, int] = {
+        selector: place
+        for place, selector in enumerate(
+            in_order(board.card, tuple(dict.fromkeys(cell.selector for cell in cells)))
+        )
+    }
+    return tuple(sorted(cells, key=lambda c: (skills.get(c.skill, 0), measures[c.selector])))
+
+
+def _profile_row(one: OnBoard, cell: Cell, view: View) -> ProfileRow | None:
+    key = common_key(one.card, cell.skill or "")
+    scale, own_scale = scale_of(one.card, cell.measure)
+    if scale is None or cell.value is None or (key is None and ":" in (cell.skill or "")):
+        return None
+    ranking = latest_cells(one.board.cells(cell.selector, cell.skill), view.entries).values()
+    values = [rescaled(c, scale).value for c in ranking if c.rank is not None]
+    if not values:
+        return None
+    title = common_names()[key].title if key else skill_title(one.card, cell.skill)
+    return ProfileRow(
+        skill=title,
+        on=one.card,
+        cell=cell,
+        own=rescaled(cell, scale),
+        median=statistics.median(values),
+        best=max(values),
+        n_metrics=len(values),
+        own_scale=own_scale,
+    )
+
+
+_CITATION = re.compile(r"(?P<authors>[^:.\d]+(?: et al\.)?): (?P<title>.+?)\. (?P<rest>.*)")
+_ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
+_YEAR = re.compile(r"\b(20\d\d)\b")
+_SPECIAL = {
+    "\\": r"\textbackslash{}", "{": r"\textbraceleft{}", "}": r"\textbraceright{}", "&": r"\&",
+    "%": r"\%", "$": r"\$",
+    "#": r"\#", "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+}  # fmt: skip
+"""Braces by name: BibTeX counts those with a backslash too, and a lone one would end the field."""
+_LONGEST_CITED = 300
+
+
+def benchmark_bibtex(card: Card) -> str:
+    """The work behind a benchmark; the citation as a note where it cannot be taken apart."""
+    found = _CITATION.match(card.citation)
+    fields: dict[str, str] = {}
+    if found and not card.simulated:
+        names = found["authors"].removesuffix(" et al.").split(", ")
+        more = ["others"] if found["authors"].endswith(" et al.") else []
+        fields["author"] = " and ".join([*map(latex, names), *more])
+        fields["title"] = f"{{{latex(found['title'])}}}"
+    else:
+        fields["title"] = f"{{{latex(card.title)}}}"
+        fields["note"] = latex(card.citation)
+    year = _YEAR.search(card.citation)
+    fields["year"] = year[1] if year else ""
+    arxiv = _ARXIV.search(card.citation)
+    if arxiv:
+        fields |= {"eprint": arxiv[1], "archiveprefix": "arXiv"}
+    fields["url"] = card.links.get("paper") or card.links.get("Paper", "")
+    return _entry(f"{card.name}{fields['year']}", fields)
+
+
+def entry_bibtex(entry: Entry, cards: Iterable[Card], authors: Iterable[str], url: str) -> str:
+    """The results of a metric on this board.
+
+    Args:
+        entry: the metric.
+        cards: benchmarks it was tested on.
+        authors: as its author states them; the submitter where nobody is named.
+        url: address of its page; empty where that is not known.
+    """
+    names = [name for name in map(latex, authors) if name] or [latex(entry.submitter)]
+    tested = ", ".join(f"{card.title} {card.revision}" for card in cards)
+    name = f"{entry.metric} {entry.version}".strip()
+    fields = {
+        "author": " and ".join(f"{{{name}}}" for name in names if name),
+        "title": f"{{{latex(name)}: results of a text-to-image metric on Assay}}",
+        "year": f"{entry.published_at:%Y}",
+        "month": f"{entry.published_at:%b}".lower(),
+        "note": latex(f"Entry {entry.submission_id}, on {tested}"),
+        "url": url,
+    }
+    return _entry(f"assay-{entry.submission_id}", fields)
+
+
+def latex(value: str) -> str:
+    """A submitted text that BibTeX takes for nothing but text."""
+    return "".join(_SPECIAL.get(char, char) for char in clean(value)[:_LONGEST_CITED]).strip()
+
+
+def _entry(key: str, fields: Mapping[str, str]) -> str:
+    lines = "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items() if value)
+    return f"@misc{{{key},\n{lines}}}"
+
+
+_PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
+
+
+@dataclass(frozen=True)
+class Commands:
+    """How the rows of one run are computed again.
+
+    Attributes:
+        from_store: reads rows and scores from the store and says where they differ.
+        from_file: needs the published scores file alone; empty where that does not do: scores are
+            not public, or the benchmark's own format holds more than a table.
+        scores: path of that file in the public store.
+    """
+
+    from_store: str
+    from_file: str = ""
+    scores: str = ""
+
+
+def commands_for(entry: Entry, card: Card, status: Status | None) -> Commands:
+    """The commands of a run.
+
+    Args:
+        entry: whose run it is; its id is checked by the store.
+        card: the benchmark.
+        status: of the submission, which says which way its scores go; None where it is not held.
+    """
+    from_store = (
+        f"python -m evaluator report {entry.submission_id} --benchmark {card.name} --recompute"
+    )
+    if not card.answers_public or (entry.kind is Kind.SCORES and status is None):
+        return Commands(from_store)
+    lower = status.submission.lower_is_better if status else ()
+    if any(not _PLAIN.fullmatch(name) for name in lower):
+        return Commands(from_store)  # A name fit for a shell is not to be made here.
+    file = f"{card.name}.scores.parquet"
+    turned = "".join(f" --lower-is-better {name}" for name in lower)
+    return Commands(
+        from_store,
+        f"python -m evaluator meta {card.name} --scores {file} --skills{turned}",
+        f"results/{entry.submission_id}/{file}",
+    )

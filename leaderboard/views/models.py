@@ -1,0 +1,433 @@
+"""Boards of models: what is asked for, and the images that are shown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+from urllib.parse import urlencode
+
+import numpy as np
+
+from benchmarks.prompt_sets.prompt_set import SetPrompt
+from benchmarks.schema import Card
+from leaderboard.models.board import model_board
+from leaderboard.models.board_columns import slices_of
+from leaderboard.models.board_selection import selection
+from leaderboard.models.board_types import BoardQuery, ModelBoard
+from leaderboard.models.reading import ModelReader
+from leaderboard.publication.model_entries import ModelEntry
+from leaderboard.publication.reader import View
+from leaderboard.text import clean
+from leaderboard.views.addresses import with_state
+
+MOST_NAMED = 60
+"""Models that a link may name."""
+_LONGEST_QUERY = 300
+_LONGEST_NAMED = 60
+_TEXTS = ("skill", "split", "words", "judge", "seed")
+
+
+@dataclass(frozen=True)
+class ModelsQuery:
+    """The state of a view of a prompt set. Everything is as asked for, and may not exist.
+
+    Attributes:
+        prompt_set: its name; empty: the first of `sets_in_order`.
+        skill: key of the one skill whose sub-skills are shown; empty: all skills.
+        split: only prompts of this split.
+        words: only prompts that hold all these words.
+        judge: entry id of the one metric to judge by; empty: those that earned it.
+        seed: place, from 1, of the one seed of each model that counts; empty: the mean of all.
+        models: submission ids of the only models that are compared; none: all.
+    """
+
+    prompt_set: str = ""
+    skill: str = ""
+    split: str = ""
+    words: str = ""
+    judge: str = ""
+    seed: str = ""
+    models: tuple[str, ...] = ()
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, str]) -> ModelsQuery:
+        """Read an address; unknown parameters are left alone."""
+        given = {name: str(params.get(name, ""))[:_LONGEST_QUERY].strip() for name in _TEXTS}
+        # A form names each model in a parameter of its own, a link all of them in one.
+        listed = getattr(params, "getlist", None)
+        models = listed("models") if listed else [params.get("models", "")]
+        named = (one.strip()[:_LONGEST_QUERY] for part in models for one in str(part).split(","))
+        kept = tuple(dict.fromkeys(one for one in named if one))[:MOST_NAMED]
+        return cls(str(params.get("set", ""))[:_LONGEST_QUERY].strip(), models=kept, **given)
+
+    def to_params(self) -> dict[str, str]:
+        """The parameters of its address; what says nothing is left out."""
+        given = {"set": self.prompt_set, **{name: getattr(self, name) for name in _TEXTS},
+                 "models": ",".join(self.models)}  # fmt: skip
+        return {name: value for name, value in given.items() if value}
+
+    def to_link(self, page: str = "models", **changes: Any) -> str:
+        """The address of this view, or of one that differs from it; not escaped for HTML yet."""
+        given = replace(self, **changes).to_params()
+        return f"./{page}?{urlencode(given, safe='~:,/')}" if given else f"./{page}"
+
+    def to_data(self, part: str = "", **changes: Any) -> str:
+        """The address of the table of this view in the API."""
+        given = replace(self, **changes).to_params()
+        name = given.pop("set", "")
+        query = f"?{urlencode(given, safe='~:,/')}" if given else ""
+        return f"./v1/models/{name}{f'/{part}' if part else ''}{query}"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A query resolved against what exists.
+
+    Attributes:
+        query: the exact state, for links.
+        card: of the prompt set.
+        prompts: of it; empty where its files are not here.
+        places: of the prompts that the filters keep, also by the skill of the query.
+        entries: the models that drew its prompts as they are now, oldest first.
+        skills: every skill and sub-skill of its prompts.
+        splits: of its prompts.
+        judges: entry id of every metric that scored at least one of them, to its name.
+        n_seeds: most seeds that a model has.
+        remarks: what was asked for and could not be shown, in sentences.
+    """
+
+    query: ModelsQuery
+    card: Card
+    prompts: tuple[SetPrompt, ...]
+    places: tuple[int, ...]
+    entries: tuple[ModelEntry, ...]
+    skills: tuple[str, ...]
+    splits: tuple[str, ...]
+    judges: Mapping[str, str]
+    n_seeds: int
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def wanted(self) -> BoardQuery:
+        """The same as the board is asked for."""
+        query = self.query
+        return BoardQuery(
+            prompt_set=self.card.name,
+            split=query.split,
+            words=query.words,
+            judge=query.judge,
+            models=query.models,
+            seed=int(query.seed) - 1 if query.seed else None,
+            skills=self.with_parts(query.skill) if query.skill else (),
+        )
+
+    def with_parts(self, skill: str) -> tuple[str, ...]:
+        """A skill and its sub-skills."""
+        return (skill, *(one for one in self.skills if one.startswith(f"{skill}:")))
+
+    def entry(self, submission_id: str) -> ModelEntry | None:
+        """One of the models."""
+        return next((one for one in self.entries if one.submission_id == submission_id), None)
+
+
+def resolve(
+    query: ModelsQuery, reader: ModelReader, view: View, rated: Collection[str] = ()
+) -> Choice | None:
+    """Find what a query asks for, saying so wherever something else is shown instead.
+
+    Args:
+        query: as asked for.
+        reader: of the models.
+        view: what is published of the metrics.
+        rated: prompt sets on which people rated models.
+
+    Returns:
+        None where there is no prompt set.
+
+    Raises:
+        TransientError: the store cannot be read.
+    """
+    track, sets, said = reader.track(), reader.prompt_sets, list[str]()
+    name = _known(query.prompt_set, sets, "prompt set", said)
+    name = name or next(iter(sets_in_order(reader, rated)), "")
+    if not name:
+        return None
+    card = sets[name].card
+    prompts = reader.prompts(name) or ()
+    revisions = {card.revision, *card.same_questions_as}
+    entries = tuple(one for one in track.of(name) if one.images.revision in revisions)
+    skills = in_card_order(card, slices_of(reader, prompts).skills) if prompts else ()
+    splits = tuple(dict.fromkeys(one.split for one in prompts if one.split))
+    n_seeds = max((len(one.images.seeds) for one in entries), default=0)
+    ids = [one.submission_id for one in entries]
+    models = tuple(one for one in query.models if _known(one, ids, "model", said))
+    judges = judges_of([one for one in entries if not models or one.submission_id in models], view)
+    exact = ModelsQuery(
+        name,
+        _known(query.skill, skills, "skill", said),
+        _known(query.split, splits, "split", said),
+        query.words,
+        _known(query.judge, judges, "metric", said),
+        _seed(query.seed, n_seeds, said),
+        models,
+    )
+    choice = Choice(exact, card, prompts, (), entries, skills, splits, judges, n_seeds, tuple(said))
+    if not prompts:
+        return choice
+    kept = selection(reader, view, choice.wanted).testing(exact.skill or None)
+    return replace(choice, places=tuple(kept.tolist()))
+
+
+def sets_in_order(reader: ModelReader, rated: Collection[str] = ()) -> tuple[str, ...]:
+    """The prompt sets: those with models to compare first, of these the simulated ones last.
+
+    Args:
+        reader: of the models.
+        rated: prompt sets on which people rated models.
+
+    Raises:
+        TransientError: the store cannot be read.
+    """
+    track, sets = reader.track(), reader.prompt_sets
+
+    def place(name: str) -> tuple[bool, bool]:
+        return not track.of(name) and name not in rated, sets[name].card.simulated
+
+    return tuple(sorted(sets, key=place))
+
+
+def judges_of(entries: Sequence[ModelEntry], view: View) -> dict[str, str]:
+    """Every metric on the boards that scored one of some models, to its name and version."""
+    scored = (
+        entry_id for entry in entries for entry_id, run in entry.judges.items() if not run.failed
+    )
+    return {
+        entry_id: f"{view.entries[entry_id].metric} {view.entries[entry_id].version}".strip()
+        for entry_id in dict.fromkeys(scored)
+        if entry_id in view.entries
+    }
+
+
+def in_card_order(card: Card, skills: Sequence[str]) -> tuple[str, ...]:
+    """Skills as the card orders them, then the others."""
+    listed = [skill for skill in card.skills if skill in skills]
+    return (*listed, *(skill for skill in skills if skill not in card.skills))
+
+
+def _seed(asked: str, n_seeds: int, remarks: list[str]) -> str:
+    if not asked:
+        return ""
+    usable = asked.isascii() and asked.isdecimal() and len(asked) < 4
+    if usable and 1 <= int(asked) <= max(n_seeds, 1):
+        return str(int(asked))
+    remarks.append(f"No model has a seed number “{_named(asked)}”; shown is the mean of all seeds.")
+    return ""
+
+
+def _known(asked: str, known: Any, what: str, remarks: list[str]) -> str:
+    if not asked or asked in known:
+        return asked
+    remarks.append(f"There is no {what} “{_named(asked)}” here.")
+    return ""
+
+
+def _named(asked: str) -> str:
+    shown = clean(asked)
+    return shown if len(shown) <= _LONGEST_NAMED else f"{shown[:_LONGEST_NAMED]}…"
+
+
+def board_of(
+    choice: Choice, reader: ModelReader, view: View, *skills: str | None, whole: bool = False
+) -> ModelBoard | None:
+    """The board of a choice; None where there is nothing to compare.
+
+    Args:
+        choice: what is looked at.
+        reader: of the models.
+        view: what is published of the metrics.
+        skills: the only ones; none: those of the choice.
+        whole: without any of the filters.
+
+    Raises:
+        TransientError: the store cannot be read.
+    """
+    if not (choice.prompts and choice.entries and choice.judges):
+        return None
+    wanted = choice.wanted
+    if whole:
+        wanted = replace(wanted, split="", words="", judge="", models=(), seed=None, skills=())
+    elif not choice.places:
+        return None
+    if skills:
+        wanted = replace(wanted, skills=skills)
+    return model_board(reader, view, wanted)
+
+
+def judge_of(choice: Choice, reader: ModelReader, view: View) -> str:
+    """Entry id of the metric whose scores are shown: the chosen one, or the one that leads.
+
+    Returns:
+        Empty where no metric has scored these models.
+
+    Raises:
+        TransientError: the store cannot be read.
+    """
+    if choice.query.judge or not choice.judges:
+        return choice.query.judge
+    skill = choice.query.skill or None
+    board = board_of(choice, reader, view, skill, whole=True)
+    lead = board.skills[skill].lead if board and skill in board.skills else None
+    return lead if lead in choice.judges and lead else next(iter(choice.judges))
+
+
+Order = Literal["worst", "best", "set"]
+ORDERS: tuple[Order, ...] = get_args(Order)
+PER_PAGE = 12
+_LONGEST_ENTRY = 100
+
+
+@dataclass(frozen=True)
+class ModelQuery:
+    """The state of the page of a model.
+
+    Attributes:
+        submission_id: whose images; may not exist.
+        of: which of its prompts, and the metric whose scores are shown.
+        order: of the prompts: by score, or as the set has them.
+        page: of the prompts, from 1.
+    """
+
+    submission_id: str
+    of: ModelsQuery
+    order: Order = "worst"
+    page: int = 1
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, str]) -> ModelQuery:
+        """Read an address; unknown parameters are left alone."""
+        page, order = str(params.get("page", "1")), str(params.get("order", ""))
+        usable = page.isascii() and page.isdecimal() and len(page) < 7
+        return cls(
+            str(params.get("id", "")).strip()[:_LONGEST_ENTRY],
+            ModelsQuery.from_params(params),
+            next((one for one in ORDERS if one == order), ORDERS[0]),
+            max(1, int(page)) if usable else 1,
+        )
+
+    def to_link(self, *, page: int = 1, **changes: str) -> str:
+        """The address of this view, or of one that differs from it; not escaped for HTML yet."""
+        of = replace(self.of, prompt_set="", models=(), **changes)
+        order = "" if self.order == ORDERS[0] else self.order
+        shown = str(page) if page > 1 else ""
+        link = with_state("./model", id=self.submission_id)
+        return with_state(link, **of.to_params(), order=order, page=shown)
+
+
+_LONGEST_PAIR = 100
+
+
+@dataclass(frozen=True)
+class PairQuery:
+    """The state of the page; the models may not exist.
+
+    Attributes:
+        a: submission id of the first; empty: the first of the board.
+        b: of the second; empty: the one after it.
+        of: prompt set, skill, filters, metric.
+    """
+
+    a: str
+    b: str
+    of: ModelsQuery
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, str]) -> PairQuery:
+        """Read an address; unknown parameters are left alone."""
+        a, b = (str(params.get(name, "")).strip()[:_LONGEST_PAIR] for name in ("a", "b"))
+        return cls(a, b, ModelsQuery.from_params(params))
+
+    def to_link(self, a: str, b: str) -> str:
+        """The address of two models within the same view; not escaped for HTML yet."""
+        return with_state(self.of.to_link("model-pair"), a=a, b=b)
+
+
+def opponents(
+    query: PairQuery, choice: Choice, order: tuple[str, ...]
+) -> tuple[ModelEntry, ModelEntry, list[str]] | None:
+    """The two models, and what was asked for and is not there; None where there are no two.
+
+    Args:
+        query: as asked for.
+        choice: the prompt set.
+        order: submission ids in the order of the board.
+    """
+    by_id = {one.submission_id: one for one in choice.entries}
+    known = [one for one in order if one in by_id]
+    if len(known) < 2:
+        return None
+    said = [
+        f"There is no model “{clean(one)[:60]}” on this board."
+        for one in (query.a, query.b)
+        if one and one not in known
+    ]
+    a = query.a if query.a in known else next(one for one in known if one != query.b)
+    b = query.b if query.b in known else ""
+    if b == a:
+        said.append("A model is not held against itself; shown is another.")
+        b = ""
+    b = b or next(one for one in known if one != a)
+    return by_id[a], by_id[b], said
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What one model drew of one prompt.
+
+    Attributes:
+        entry: the model.
+        seeds: ascending.
+        scores: one for each seed, higher is better; NaN where there is none.
+    """
+
+    entry: ModelEntry
+    seeds: tuple[int, ...]
+    scores: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """Mean of the scores that there are; NaN where there is none."""
+        known = [one for one in self.scores if not math.isnan(one)]
+        return sum(known) / len(known) if known else math.nan
+
+
+def drawn_of(
+    reader: ModelReader,
+    entry: ModelEntry,
+    judge: str,
+    prompts: Sequence[SetPrompt],
+    places: Sequence[int],
+) -> tuple[Drawn, ...]:
+    """What a model drew of some prompts of its set.
+
+    Args:
+        reader: of the scores.
+        entry: the model.
+        judge: entry id of the metric; without its scores the images are shown all the same.
+        prompts: of the set, in its order.
+        places: of the prompts that are wanted.
+
+    Raises:
+        TransientError: the store cannot be read.
+    """
+    found = reader.scores.of(entry, judge, [one.prompt_id for one in prompts]) if judge else None
+    seeds = tuple(sorted(set(entry.images.seeds) | set(found.seeds if found else ())))
+    scores = np.full((len(seeds), len(places)), np.nan)
+    if found is not None:
+        rows = [seeds.index(seed) for seed in found.seeds]
+        scores[rows] = found.scores[:, np.asarray(places, np.intp)]
+    return tuple(Drawn(entry, seeds, tuple(column.tolist())) for column in scores.T)
+
+
+PEOPLE_IDENT = "people"
