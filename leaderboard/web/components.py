@@ -1,0 +1,428 @@
+"""Values that the macros of the templates draw: cells, columns, rows, tabs, cases and charts.
+
+They hold data only. Positions are computed by a `Scale`, so that a macro has no arithmetic to get
+wrong; every drawing has a fixed view box, so that its space is known before its data are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Sorted = Literal["", "ascending", "descending"]
+TagKind = Literal["", "trained", "sim", "good", "bad", "info", "warn"]
+PairState = Literal["self", "better", "worse", "none", "missing"]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Values to places along an axis.
+
+    Attributes:
+        low: value at `start`.
+        high: value at `end`.
+        start: place of the lowest value, in units of the view box.
+        end: place of the highest.
+        log: whether equal ratios have equal lengths; both ends are above zero then.
+        chance: value that guessing reaches; None where there is none.
+    """
+
+    low: float
+    high: float
+    start: float = 3.0
+    end: float = 81.0
+    log: bool = False
+    chance: float | None = None
+
+    def at(self, value: float) -> float:
+        """The place of a value; one outside the scale is at its end."""
+        low, high, here = (self._position(one) for one in (self.low, self.high, value))
+        share = 0.5 if high == low else min(1.0, max(0.0, (here - low) / (high - low)))
+        return round(self.start + share * (self.end - self.start), 1)
+
+    def ticks(self, about: int = 5) -> tuple[float, ...]:
+        """Round values on the scale: powers of ten on a logarithmic one."""
+        if self.log:
+            first, last = math.ceil(math.log10(self.low)), math.floor(math.log10(self.high))
+            step = max(1, math.ceil((last - first) / about))
+            return tuple(10.0**power for power in range(first, last + 1, step))
+        span = self.high - self.low
+        if span <= 0:
+            return (self.low,)
+        rough = span / about
+        size = 10.0 ** math.floor(math.log10(rough))
+        step_of = min((s for s in (1, 2, 5, 10) if s * size >= rough), default=10) * size
+        first = math.ceil(self.low / step_of - 1e-9)
+        last = math.floor(self.high / step_of + 1e-9)
+        return tuple(round(n * step_of, 12) for n in range(first, last + 1))
+
+    def _position(self, value: float) -> float:
+        return math.log10(max(value, self.low)) if self.log else value
+
+
+@dataclass(frozen=True)
+class ValueCell:
+    """One value of a board with what is known of its uncertainty.
+
+    Attributes:
+        value: None where there is none; it is then sorted last.
+        low: lower end of its 95% interval.
+        high: upper end.
+        digits: after the point.
+        n: items it was computed from.
+        p: against chance.
+        scale: of its column; None: no drawing.
+        rank: rank range beside it.
+        best: whether it is the best of its column.
+        published: as its paper prints it; it carries †.
+        trained: whether the metric was trained on the benchmark.
+        below: whether it is significantly below chance.
+        not_significant: whether it is not significantly above chance.
+        withheld: whether a value exists that may not be shown.
+        reason: why there is none, on hover.
+        href: where it leads.
+    """
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    digits: int = 3
+    n: int | None = None
+    p: float | None = None
+    scale: Scale | None = None
+    rank: str = ""
+    best: bool = False
+    published: bool = False
+    trained: bool = False
+    below: bool = False
+    not_significant: bool = False
+    withheld: bool = False
+    reason: str = ""
+    href: str = ""
+
+
+@dataclass(frozen=True)
+class TextCell:
+    """A cell of words: `sort` is its key where that is not the text itself."""
+
+    text: str
+    sort: str = ""
+    right: bool = False
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a board.
+
+    Attributes:
+        key: names it in the address.
+        title: its heading.
+        note: a second line: the measure and the number of items.
+        sorted: how the board is sorted by it.
+        right: whether its values stand at the right.
+        first: whether it is the column of names, which stays in view.
+        gap: whether a gap follows it.
+        hint: on hover.
+        sortable: whether its heading is a button.
+    """
+
+    key: str
+    title: str
+    note: str = ""
+    sorted: Sorted = ""
+    right: bool = False
+    first: bool = False
+    gap: bool = False
+    hint: str = ""
+    sortable: bool = True
+
+
+@dataclass(frozen=True)
+class Tag:
+    """A short word beside a name."""
+
+    label: str
+    kind: TagKind = ""
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link with its words. `go` names it where a script follows it without loading the page."""
+
+    label: str
+    href: str
+    go: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a board and what unfolds below it.
+
+    Attributes:
+        ident: of the row on its page; letters, digits, `-` and `_`.
+        name: of the metric or model.
+        sub: what tells it from others of the same name.
+        rank: its rank range.
+        order: its place in the order of the board; the sort key of the column of names.
+        cells: one for each column but the first.
+        tags: beside the name.
+        facts: lists of label and value, in the unfolded row.
+        links: in the unfolded row.
+        open: whether it is unfolded.
+        href: of its own page.
+    """
+
+    ident: str
+    name: str
+    sub: str = ""
+    rank: str = ""
+    order: int = 0
+    cells: Sequence[ValueCell | TextCell] = ()
+    tags: Sequence[Tag] = ()
+    facts: Sequence[Sequence[tuple[str, str]]] = ()
+    links: Sequence[Link] = ()
+    open: bool = False
+    href: str = ""
+
+
+@dataclass(frozen=True)
+class Tier:
+    """A heading between rows: no two metrics of a tier differ significantly."""
+
+    label: str
+    text: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Tab:
+    """A tab. `group` is said before the first of each group."""
+
+    title: str
+    href: str
+    current: bool = False
+    note: str = ""
+    group: str = ""
+    go: str = ""
+
+
+@dataclass(frozen=True)
+class Pick:
+    """An answer to a common question: what was asked, who it is, and the figure."""
+
+    question: str
+    name: str
+    figure: str
+    href: str = ""
+
+
+@dataclass(frozen=True)
+class HeatCell:
+    """A cell of a heat table.
+
+    Attributes:
+        value: None where there is none.
+        share: its place in the scale of colours, from 0 to 1.
+        digits: after the point.
+        small: a second line, as the rank range.
+        hint: on hover.
+        best: whether it is the best of its column.
+        gap: whether a gap follows it.
+        unordered: why no order can be given; empty where one can.
+        href: where it leads.
+    """
+
+    value: float | None
+    share: float = 0.0
+    digits: int = 2
+    small: str = ""
+    hint: str = ""
+    best: bool = False
+    gap: bool = False
+    unordered: str = ""
+    href: str = ""
+
+
+@dataclass(frozen=True)
+class PairCell:
+    """Row minus column. `state` says whether that is significant, and in whose favour."""
+
+    state: PairState
+    value: float | None = None
+    digits: int = 3
+    hint: str = ""
+    href: str = ""
+
+
+@dataclass(frozen=True)
+class PairMatrix:
+    """Differences of all pairs, by row and column in the order of `names`."""
+
+    caption: str
+    names: Sequence[str]
+    cells: Sequence[Sequence[PairCell]]
+
+
+@dataclass(frozen=True)
+class Tile:
+    """An image of a case.
+
+    Attributes:
+        model: that generated it.
+        prompt: it was generated for.
+        src: its address; empty where it is not available.
+        figures: label and value below it.
+        href: where it leads.
+    """
+
+    model: str
+    prompt: str
+    src: str = ""
+    figures: Sequence[tuple[str, str]] = ()
+    href: str = ""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of a scatter plot.
+
+    Attributes:
+        name: on hover, and beside it where `labelled`.
+        y: its value.
+        x: its place along; None: not known, so it stands in the gutter.
+        low: lower end of the interval of `y`.
+        high: upper end.
+        kind: `front` is drawn as a diamond, `hollow` is not significant.
+        labelled: whether its name is written.
+    """
+
+    name: str
+    y: float
+    x: float | None = None
+    low: float | None = None
+    high: float | None = None
+    kind: Literal["plain", "front", "other", "hollow", "below"] = "plain"
+    labelled: bool = False
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A value that an axis names."""
+
+    value: float
+    label: str
+
+
+@dataclass(frozen=True)
+class ScatterChart:
+    """Points over two axes, in a view box of 760 by 250.
+
+    Attributes:
+        title: what is shown, for those who hear it.
+        summary: a sentence that says what is to be seen.
+        points: in the order of the table.
+        x: scale along, without its places.
+        y: scale upward, likewise.
+        x_title: what is along.
+        y_title: what is upward.
+        x_ticks: on the axis along.
+        y_ticks: on the other.
+        gutter: what points without `x` lack; empty: there is no gutter.
+        empty: why there are no points.
+    """
+
+    title: str
+    summary: str
+    points: Sequence[Point]
+    x: Scale
+    y: Scale
+    x_title: str
+    y_title: str
+    x_ticks: Sequence[Tick] = ()
+    y_ticks: Sequence[Tick] = ()
+    gutter: str = ""
+    empty: str = ""
+
+    @property
+    def along(self) -> Scale:
+        """The scale along, at its place."""
+        return Scale(self.x.low, self.x.high, 52.0, 594.0 if self.gutter else 748.0, self.x.log)
+
+    @property
+    def upward(self) -> Scale:
+        """The scale upward, at its place."""
+        return Scale(self.y.low, self.y.high, 216.0, 20.0, self.y.log, self.y.chance)
+
+    def place(self, point: Point) -> float:
+        """Where a point stands along; those without are side by side in the gutter."""
+        if point.x is not None:
+            return self.along.at(point.x)
+        unknown = [one for one in self.points if one.x is None]
+        return round(614.0 + 144.0 * (unknown.index(point) + 1) / (len(unknown) + 1), 1)
+
+    @property
+    def front(self) -> str:
+        """The Pareto front as a path of steps; empty where no point is on it."""
+        known = sorted(
+            ((self.place(one), self.upward.at(one.y)) for one in self.points
+             if one.kind == "front" and one.x is not None),
+        )  # fmt: skip
+        if not known:
+            return ""
+        steps = "".join(f"H{x:g}V{y:g}" for x, y in known[1:])
+        return f"M{known[0][0]:g} {known[0][1]:g}{steps}H{self.along.end:g}"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a bump or a parallel chart: a value at each stop, None where there is none."""
+
+    name: str
+    values: Sequence[float | None]
+    emphasis: Literal["", "a", "b", "l1", "l2", "l3", "l4"] = ""
+
+
+@dataclass(frozen=True)
+class LineChart:
+    """Lines over stops: ranks (a bump chart) or values (parallel coordinates).
+
+    Attributes:
+        title: what is shown.
+        summary: what is to be seen.
+        stops: along.
+        lines: each with a value at every stop.
+        scale: of the values, without its places; for ranks the best is at the top.
+        empty: why there are no lines.
+    """
+
+    title: str
+    summary: str
+    stops: Sequence[str]
+    lines: Sequence[Line]
+    scale: Scale
+    empty: str = ""
+
+    def along(self, stop: int) -> float:
+        """Where a stop is."""
+        return Scale(0, max(1, len(self.stops) - 1), 120.0, 620.0).at(stop)
+
+    def upward(self, value: float, *, ranks: bool) -> float:
+        """Where a value is; of ranks the lowest is at the top."""
+        ends = (26.0, 224.0) if ranks else (224.0, 26.0)
+        return Scale(self.scale.low, self.scale.high, *ends).at(value)
+
+    def paths(self, line: Line, *, ranks: bool) -> str:
+        """The line as a path, broken where a value is missing."""
+        drawn = ""
+        values = [*line.values]
+        for stop, value in enumerate(values):
+            if value is None:
+                continue
+            broken = stop == 0 or values[stop - 1] is None
+            drawn += f"{'M' if broken else 'L'}{self.along(stop):g} "
+            drawn += f"{self.upward(value, ranks=ranks):g}"
+        return drawn

@@ -1,0 +1,104 @@
+"""Jinja2 environment of the website.
+
+Names, descriptions, reasons, logs and file names come from untrusted users. Every value that a
+template prints is cleaned of control and direction characters and escaped, braces included, unless
+it is markup that this environment made itself.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from functools import cache
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from leaderboard.pages.shown import markup
+
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff]"
+)
+_BRACES = str.maketrans({"{": "&#123;", "}": "&#125;"})
+
+
+def render(template: str, **values: object) -> str:
+    """Render a template to HTML.
+
+    Args:
+        template: path below `templates`.
+        values: what it prints.
+
+    Raises:
+        jinja2.UndefinedError: the template uses a value that was not given.
+        TypeError: it prints None; `number` and its like are for values that may be missing.
+    """
+    return environment().get_template(template).render(**values)
+
+
+@cache
+def environment() -> Environment:
+    """The one environment, with the filters of figures and names."""
+    made = Environment(
+        loader=PackageLoader("leaderboard.web", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_printed,
+        auto_reload=False,
+    )
+    made.filters |= {
+        "ago": _ago,
+        "count": markup.count,
+        "duration": markup.duration,
+        "e": _escaped,
+        "escape": _escaped,
+        "integer": "{:,}".format,
+        "interval": markup.interval,
+        "limited": _limited,
+        "lines": _lines,
+        "number": markup.number,
+        "percent": percent,
+        "rate": markup.rate,
+        "submitted": _submitted,
+    }
+    return made
+
+
+def percent(share: float | None, digits: int = 0) -> str:
+    """A share as per cent, without a space and with a true minus; a dash where there is none."""
+    if share is None:
+        return markup.MISSING
+    return f"{markup.number(100 * share, digits)}%"
+
+
+def _printed(value: object) -> Markup:
+    if value is None:
+        raise TypeError("A template prints None.")
+    if isinstance(value, Markup):
+        # Markup that strings were joined to holds them escaped, but not cleaned.
+        return Markup(_UNSEEN.sub("", value).translate(_BRACES))  # noqa: S704
+    return _escaped(value)
+
+
+def _escaped(value: object) -> Markup:
+    if isinstance(value, Markup):
+        return value
+    return Markup(markup.text(value))  # noqa: S704
+
+
+def _limited(value: object, limit: int) -> Markup:
+    return Markup(markup.text(value, limit=limit))  # noqa: S704
+
+
+def _lines(value: object) -> Markup:
+    return Markup(markup.text(value, lines=True))  # noqa: S704
+
+
+def _submitted(value: object, limit: int = 80) -> Markup:
+    return Markup(markup.submitted(value, limit=limit))  # noqa: S704
+
+
+def _ago(at: datetime, now: datetime) -> Markup:
+    return Markup(markup.ago(at, now))  # noqa: S704
