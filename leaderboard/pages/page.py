@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property, lru_cache
@@ -99,19 +99,22 @@ class Page:
     in_navigation: bool = True
 
 
-def all_pages(package: str = "leaderboard.pages") -> tuple[Page, ...]:
-    """Every page: the `PAGE` of each module below the package whose name ends in `_page`.
+def all_pages(
+    packages: Sequence[str] = ("leaderboard.pages", "leaderboard.web.pages"),
+) -> tuple[Page, ...]:
+    """Every page: the `PAGE` of each module below the packages whose name ends in `_page`.
 
     Raises:
         PlatformError: `invalid_page` where such a module defines none.
     """
-    home = importlib.import_module(package)
     found: list[Page] = []
-    for module in pkgutil.walk_packages(home.__path__, f"{package}."):
-        if not module.name.endswith(_SUFFIX):
-            continue
-        page = getattr(importlib.import_module(module.name), "PAGE", None)
-        if not isinstance(page, Page):
-            raise PlatformError("invalid_page", f"{module.name} does not define PAGE.")
-        found.append(page)
+    for package in packages:
+        home = importlib.import_module(package)
+        for module in pkgutil.walk_packages(home.__path__, f"{package}."):
+            if not module.name.endswith(_SUFFIX):
+                continue
+            page = getattr(importlib.import_module(module.name), "PAGE", None)
+            if not isinstance(page, Page):
+                raise PlatformError("invalid_page", f"{module.name} does not define PAGE.")
+            found.append(page)
     return tuple(sorted(found, key=lambda page: page.order))

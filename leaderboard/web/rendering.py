@@ -14,6 +14,7 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from leaderboard import text
 from leaderboard.pages.shown import markup
 
 _UNSEEN = re.compile(
@@ -50,17 +51,17 @@ def environment() -> Environment:
     )
     made.filters |= {
         "ago": _ago,
-        "count": markup.count,
-        "duration": markup.duration,
+        "count": text.count,
+        "duration": text.duration,
         "e": _escaped,
         "escape": _escaped,
         "integer": "{:,}".format,
-        "interval": markup.interval,
+        "interval": text.interval,
         "limited": _limited,
         "lines": _lines,
-        "number": markup.number,
+        "number": text.number,
         "percent": percent,
-        "rate": markup.rate,
+        "rate": text.rate,
         "submitted": _submitted,
     }
     return made
@@ -69,8 +70,8 @@ def environment() -> Environment:
 def percent(share: float | None, digits: int = 0) -> str:
     """A share as per cent, without a space and with a true minus; a dash where there is none."""
     if share is None:
-        return markup.MISSING
-    return f"{markup.number(100 * share, digits)}%"
+        return text.MISSING
+    return f"{text.number(100 * share, digits)}%"
 
 
 def _printed(value: object) -> Markup:
