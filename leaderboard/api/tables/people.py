@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
+
+from fastapi import Query
 
 from benchmarks.errors import SubmitterError
-from leaderboard.api.operations import Asked, Operation
 from leaderboard.api.problems import not_found
+from leaderboard.api.schemas import Parameters
+from leaderboard.api.serving import TableRouter
 from leaderboard.api.source import Source
-from leaderboard.api.tables.models import PROMPT_SET, reader_of
+from leaderboard.api.tables.models import PromptSet, reader_of
 from leaderboard.models.people import PeopleBoard, people_boards
 from leaderboard.pages.models.people import IDENT
 from leaderboard.pages.shown.addresses import models_address
@@ -50,32 +53,54 @@ _MEANINGS = {
 }
 
 
-def ratings(source: Source, asked: Asked) -> Table:
+router = TableRouter()
+
+
+@router.table(
+    "/models/{prompt_set}/ratings",
+    "People's mean ratings of models on the prompts of a set, by skill, with intervals, ranks "
+    "and tiers; no metric takes part.",
+    of_snapshot=False,
+)
+def model_ratings(
+    source: Source,
+    prompt_set: PromptSet,
+    query: Annotated[Parameters, Query()],  # noqa: ARG001
+) -> Table:
     """Mean ratings of models by skill; no rows where nobody rated, or the ratings are not here.
 
     Raises:
         RefusedError: `unknown_prompt_set`.
     """
-    return _table(source, asked, "ratings", _RATINGS, _means)
+    return _table(source, prompt_set, "ratings", _RATINGS, _means)
 
 
-def pairs(source: Source, asked: Asked) -> Table:
+@router.table(
+    "/models/{prompt_set}/ratings/pairs",
+    "Paired tests of each two models on people's ratings, on each skill.",
+    of_snapshot=False,
+)
+def model_ratings_pairs(
+    source: Source,
+    prompt_set: PromptSet,
+    query: Annotated[Parameters, Query()],  # noqa: ARG001
+) -> Table:
     """Tests of each two models on each skill; no rows likewise.
 
     Raises:
         RefusedError: `unknown_prompt_set`.
     """
-    return _table(source, asked, "ratings-pairs", _PAIRS, _tests)
+    return _table(source, prompt_set, "ratings-pairs", _PAIRS, _tests)
 
 
 def _table(
     source: Source,
-    asked: Asked,
+    name: str,
     part: str,
     columns: tuple[str, ...],
     rows_of: Callable[[PeopleBoard], list[dict[str, Value]]],
 ) -> Table:
-    reader, name = reader_of(source), asked.path["prompt_set"]
+    reader = reader_of(source)
     if name not in reader.prompt_sets:
         raise not_found(
             "unknown_prompt_set", "There is no such prompt set here.", "See /v1/models."
@@ -135,18 +160,3 @@ def _tests(board: PeopleBoard) -> list[dict[str, Value]]:
         for of in board.skills.values()
         for (a, b), test in of.pairs.items()
     ]  # fmt: skip
-
-
-OPERATIONS = (
-    Operation(
-        "/models/{prompt_set}/ratings", "model_ratings",
-        "People's mean ratings of models on the prompts of a set, by skill, with intervals, ranks "
-        "and tiers; no metric takes part.",
-        ratings, (), (PROMPT_SET,), of_snapshot=False,
-    ),
-    Operation(
-        "/models/{prompt_set}/ratings/pairs", "model_ratings_pairs",
-        "Paired tests of each two models on people's ratings, on each skill.",
-        pairs, (), (PROMPT_SET,), of_snapshot=False,
-    ),
-)  # fmt: skip
