@@ -16,13 +16,13 @@ from functools import cached_property, partial, wraps
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Message, Receive, Scope, Send
 
 from benchmarks.errors import AssayError, SubmitterError
 from benchmarks.schema import Selector
 from leaderboard.api.problems import refusal
-from leaderboard.api.schemas import Parameters
 from leaderboard.api.source import Source
 from leaderboard.api.tables import boards, catalogue, comparisons, models
 from leaderboard.pages.index.query import SIMULATED
@@ -89,27 +89,11 @@ class McpApp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        request = Request(scope, receive)
-        if request.method != "POST":
-            headers = HANG_UP | {"Allow": "POST"}
-            told = "method_not_allowed", "No stream is kept open here.", "Use POST."
-            await refusal(405, *told, headers)(scope, receive, send)
-            return
-        try:
-            content = await body_of(request, MOST_BYTES)
-        except TimeoutError:
-            told = "too_slow", "The request did not come in time.", ""
-            await refusal(408, *told, HANG_UP)(scope, receive, send)
-            return
-        if len(content) > MOST_BYTES:
-            told = "too_large", f"A request has at most {MOST_BYTES:,} bytes.", ""
-            await refusal(413, *told, HANG_UP)(scope, receive, send)
-            return
-        if not _is_json(content):
-            told = "not_json", "This is no JSON.", "Send it in UTF-8 and uncompressed."
-            await refusal(400, *told, {})(scope, receive, send)
-            return
-        await self._answer(scope, _again(content), send)
+        content = await _content_of(Request(scope, receive))
+        if isinstance(content, Response):
+            await content(scope, receive, send)
+        else:
+            await self._answer(scope, _again(content), send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         from mcp.server.streamable_http_manager import (  # noqa: PLC0415
@@ -119,6 +103,24 @@ class McpApp:
         manager = StreamableHTTPSessionManager(self._server, json_response=True, stateless=True)
         async with manager.run():
             await manager.handle_request(scope, receive, send)
+
+
+async def _content_of(request: Request) -> bytes | Response:
+    """What is asked, or the answer to who asks otherwise than by this protocol."""
+    if request.method != "POST":
+        told = "No stream is kept open here.", "Use POST.", HANG_UP | {"Allow": "POST"}
+        return refusal(405, "method_not_allowed", *told)
+    try:
+        content = await body_of(request, MOST_BYTES)
+    except TimeoutError:
+        return refusal(408, "too_slow", "The request did not come in time.", "", HANG_UP)
+    if len(content) > MOST_BYTES:
+        told = f"A request has at most {MOST_BYTES:,} bytes.", "", HANG_UP
+        return refusal(413, "too_large", *told)
+    if not _is_json(content):
+        told = "This is no JSON.", "Send it in UTF-8 and uncompressed.", {}
+        return refusal(400, "not_json", *told)
+    return content
 
 
 def _is_json(content: bytes) -> bool:
@@ -195,7 +197,7 @@ class Tools:
 
         `simulated` marks those whose ratings do not come from people.
         """
-        answer = _answer(catalogue.benchmarks(self.source, Parameters()), MOST_ROWS)
+        answer = _answer(catalogue.benchmarks(self.source), MOST_ROWS)
         for row in answer["rows"]:
             board = self.source.reader.view().boards[row["name"]]
             row["skills"] = {s: skill_title(board.card, s) for s in board.skills() if ":" not in s}

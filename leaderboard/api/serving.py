@@ -6,20 +6,20 @@ import asyncio
 import hashlib
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial, wraps
 from http import HTTPStatus
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_type_hints
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
 from leaderboard.api import schemas
 from leaderboard.api.problems import RefusedError, unknown_parameters
 from leaderboard.api.replies import JSON, Body, Kept, response_of
-from leaderboard.api.schemas import LONGEST_QUERY, Format
+from leaderboard.api.schemas import LONGEST_QUERY, Format, Parameters
 from leaderboard.api.source import Source
 from leaderboard.tables import Table, to_csv, to_json, to_parquet
 
@@ -64,7 +64,10 @@ class TableRouter(APIRouter):
     def table(
         self, path: str, summary: str, *, of_snapshot: bool = True
     ) -> Callable[[_Answer], _Answer]:
-        """Serves a function, whose first argument is the source, at a path.
+        """Serves a function at a path.
+
+        Its first argument is the source, the last may be the query, and the others are parts of the
+        path.
 
         Args:
             path: below `/v1`, with its parts in braces.
@@ -124,27 +127,23 @@ class TableServer:
             self._under_way.pop(key, None)
             done.set_result(None)
 
-    def body(self, answer: Callable[..., Table], given: Mapping[str, Any]) -> Body:
-        """The answer of a function.
+    def keep(self, named: object, make: Callable[[], Body]) -> Body:
+        """An answer that is made once for each version of the snapshot.
 
-        Raises:
-            AssayError: there is none.
-        """
-        return _body_of(answer(self.source, **given), given["query"].format)
-
-    def kept_body(self, answer: Callable[..., Table], given: Mapping[str, Any]) -> Body:
-        """The same, made once for each version of the snapshot.
+        Args:
+            named: what is asked for.
+            make: makes the answer.
 
         Raises:
             AssayError: there is none.
         """
         version = self.source.reader.view().version
         # A query of a thousand parts takes more memory than its answer.
-        said = repr((version, answer.__qualname__, sorted(given.items())))
-        key = hashlib.sha256(said.encode(errors="backslashreplace")).digest()
+        said = repr((version, named)).encode(errors="backslashreplace")
+        key = hashlib.sha256(said).digest()
         found = self._kept.get(key)
         if found is None:
-            found = self.body(answer, given)
+            found = make()
             # Another version may have come meanwhile: then nobody asks for this one again.
             if self.source.reader.view().version == version:
                 self._kept.put(key, found)
@@ -163,21 +162,28 @@ def json_body(content: object) -> Body:
 
 
 def _endpoint(answer: Callable[..., Table], *, of_snapshot: bool) -> Callable[..., Any]:
-    """The function with the request in place of the source, and a response in that of the table."""
+    """The function as FastAPI calls it: with the request for the source, and with a query."""
+    hints = get_type_hints(answer, include_extras=True)
+    _, *asked = [name for name in inspect.signature(answer).parameters if name != "query"]
 
     @wraps(answer)
-    async def served(request: Request, **given: Any) -> Response:
+    async def served(request: Request, query: Parameters, **path: str) -> Response:
         server = server_of(request)
+        given = {**path, "query": query} if "query" in hints else path
+        make = partial(_body_of, partial(answer, server.source, **given), query.format)
         if of_snapshot:
-            return await server.reply_once(request, partial(server.kept_body, answer, given))
-        return await server.reply(request, partial(server.body, answer, given))
+            named = answer.__qualname__, path, query
+            return await server.reply_once(request, partial(server.keep, named, make))
+        return await server.reply(request, make)
 
-    _, *asked = inspect.signature(answer).parameters.values()
-    request = inspect.Parameter(
-        "request", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Request
-    )
+    read = {"request": Request, **{name: hints[name] for name in asked}}
+    read["query"] = Annotated[hints.get("query", Parameters), Query()]
     served.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [request, *asked], return_annotation=Response
+        [
+            inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, annotation=of)
+            for n, of in read.items()
+        ],
+        return_annotation=Response,
     )
     return served
 
@@ -198,8 +204,9 @@ async def _check_query(request: Request) -> None:
         raise unknown_parameters(unknown, known)
 
 
-def _body_of(table: Table, format_: Format) -> Body:
-    """A table in a format."""
+def _body_of(answer: Callable[[], Table], format_: Format) -> Body:
+    """The table that a function answers, in a format."""
+    table = answer()
     name = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "-" for c in table.name)
     file_name = f"{name[:100]}.{format_}"
     if format_ is Format.CSV:

@@ -12,7 +12,6 @@ from typing import Any
 import gradio as gr
 
 from benchmarks.errors import AssayError
-from leaderboard.api.schemas import Parameters
 from leaderboard.api.source import Source
 from leaderboard.api.tables import boards, catalogue
 from leaderboard.pages.boards.filters import YES
@@ -31,7 +30,7 @@ def add_endpoints(source: Source) -> None:
     """
 
     def benchmarks() -> dict[str, Any]:
-        return _told(lambda: catalogue.benchmarks(source, Parameters()))
+        return _told(lambda: catalogue.benchmarks(source))
 
     def board(  # noqa: PLR0917 (clients name them as they like)
         benchmark: str,

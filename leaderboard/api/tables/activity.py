@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fastapi import Query
 from pydantic import Field, WithJsonSchema
 
 from leaderboard.api.schemas import MOST_PER_PAGE, Paged, text
@@ -65,7 +64,7 @@ class LedgerParameters(Paged):
     "Submissions: in work, waiting with their place, done. Private and hidden ones are not listed.",
     of_snapshot=False,
 )
-def queue(source: Source, query: Annotated[QueueParameters, Query()]) -> Table:
+def queue(source: Source, query: QueueParameters) -> Table:
     """Submissions in the order of the page: in work, waiting, done.
 
     Private submissions are left out, and so is what is hidden or held for its author.
@@ -111,7 +110,7 @@ def _queued(status: Status, turn: Outlook | None) -> dict[str, Value]:
 
 
 @router.table("/ledger", "Lines of the public ledger, newest first.", of_snapshot=False)
-def ledger(source: Source, query: Annotated[LedgerParameters, Query()]) -> Table:
+def ledger(source: Source, query: LedgerParameters) -> Table:
     """Lines of the public ledger, newest first, each with the hash of the line before it."""
     known = source.chronicle.known()
     of_page = LedgerQuery.from_params(query.to_params())

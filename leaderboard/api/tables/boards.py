@@ -8,7 +8,7 @@ from http import HTTPStatus
 from typing import Annotated, Any
 
 import numpy as np
-from fastapi import Path, Query
+from fastapi import Path
 from pydantic import Field, WithJsonSchema
 
 from benchmarks.errata import errata
@@ -25,7 +25,7 @@ from leaderboard.pages.boards.pair_matrix import Pair, pairs
 from leaderboard.pages.boards.query import BoardQuery, Choice, resolve
 from leaderboard.pages.boards.skill_tests import TestedColumn
 from leaderboard.pages.boards.view import layout_of
-from leaderboard.pages.reading import View
+from leaderboard.pages.reading import BoardIndex, View
 from leaderboard.pages.shown.csv_export import board_table, pairs_table, table_name
 from leaderboard.pages.shown.measures import nearest, skill_title, title, token
 from leaderboard.pages.shown.tiers import in_tiers, kept_in_tiers
@@ -167,6 +167,19 @@ def as_of(view: View) -> str | None:
     return view.built_at.isoformat() if view.built_at else None
 
 
+def of_benchmark(view: View, name: str) -> BoardIndex:
+    """The board of a benchmark.
+
+    Raises:
+        RefusedError: `unknown_benchmark`.
+    """
+    if name not in view.boards:
+        raise not_found(
+            "unknown_benchmark", "There is no such benchmark here.", "See /v1/benchmarks."
+        )
+    return view.boards[name]
+
+
 def chosen(source: Source, benchmark: str, query: BoardSlice) -> Chosen:
     """What a request asks for: all of it, or an error.
 
@@ -174,10 +187,7 @@ def chosen(source: Source, benchmark: str, query: BoardSlice) -> Chosen:
         RefusedError: `unknown_benchmark`, or `bad_query` for whatever a page would remark on.
     """
     view = source.reader.view()
-    if benchmark not in view.boards:
-        raise not_found(
-            "unknown_benchmark", "There is no such benchmark here.", "See /v1/benchmarks."
-        )
+    of_benchmark(view, benchmark)
     if query.benchmark not in {"", benchmark}:
         raise bad_query("The query names another benchmark than the address.")
     of_page = BoardQuery.from_params(query.to_params())
@@ -201,9 +211,7 @@ def refuse(remarks: Collection[str]) -> None:
     "/boards/{benchmark}",
     "The ranking of a benchmark by one measure, best first, with intervals and rank ranges.",
 )
-def board(
-    source: Source, benchmark: Benchmark, query: Annotated[BoardParameters, Query()]
-) -> Table:
+def board(source: Source, benchmark: Benchmark, query: BoardParameters) -> Table:
     """The ranking that the boards page shows for the same query."""
     found = chosen(source, benchmark, query)
     layout = layout_of(found.choice, found.view)
@@ -219,9 +227,7 @@ def board(
     "/boards/{benchmark}/pairs",
     "Every test between two metrics of a ranking, with corrected p-values.",
 )
-def board_pairs(
-    source: Source, benchmark: Benchmark, query: Annotated[RankingParameters, Query()]
-) -> Table:
+def board_pairs(source: Source, benchmark: Benchmark, query: RankingParameters) -> Table:
     """All tests of the ranking that the boards page shows for the same query."""
     found = chosen(source, benchmark, query)
     tests = _pairs(source, found)
@@ -235,9 +241,7 @@ def board_pairs(
     "/boards/{benchmark}/skills",
     "One measure of every metric by skill, and which may be the best of a skill.",
 )
-def board_skills(
-    source: Source, benchmark: Benchmark, query: Annotated[RankingParameters, Query()]
-) -> Table:
+def board_skills(source: Source, benchmark: Benchmark, query: RankingParameters) -> Table:
     """The heatmap of the boards page as one row for each value."""
     found = chosen(source, benchmark, query)
     choice, view = found.choice, found.view
@@ -253,9 +257,7 @@ def board_skills(
     "/boards/{benchmark}/published",
     "What papers print for a ranking; not computed here and in no ranking.",
 )
-def board_published(
-    source: Source, benchmark: Benchmark, query: Annotated[BoardSlice, Query()]
-) -> Table:
+def board_published(source: Source, benchmark: Benchmark, query: BoardSlice) -> Table:
     """The printed figures that the boards page shows beside the ranking of the same query.
 
     Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Annotated, Literal
 
-from fastapi import Path, Query
+from fastapi import Path
 from pydantic import Field, WithJsonSchema
 
 from benchmarks.schema import Selector
@@ -14,7 +14,7 @@ from leaderboard.api.problems import bad_query, not_found
 from leaderboard.api.schemas import Paged, Parameters, text
 from leaderboard.api.serving import TableRouter
 from leaderboard.api.source import Source
-from leaderboard.api.tables.boards import Benchmark, as_of
+from leaderboard.api.tables.boards import Benchmark, as_of, of_benchmark
 from leaderboard.pages.metric.query import Shown, others_of
 from leaderboard.pages.metric.results import on_boards
 from leaderboard.pages.reading import BoardIndex, View
@@ -90,7 +90,7 @@ class EntryParameters(Parameters):
 
 
 @router.table("/benchmarks", "All benchmarks of this installation.")
-def benchmarks(source: Source, query: Annotated[Parameters, Query()]) -> Table:  # noqa: ARG001
+def benchmarks(source: Source) -> Table:
     """All benchmarks, in the order of the pages."""
     view = source.reader.view()
     on = Counter(name for entry in view.entries.values() for name in entry.provenance)
@@ -103,22 +103,14 @@ def benchmarks(source: Source, query: Annotated[Parameters, Query()]) -> Table: 
     "/benchmarks/{benchmark}",
     "What is measured on a benchmark, for all skills and each; `about.card` says what it is.",
 )
-def benchmark(
-    source: Source,
-    benchmark: Benchmark,
-    query: Annotated[Parameters, Query()],  # noqa: ARG001
-) -> Table:
+def benchmark(source: Source, benchmark: Benchmark) -> Table:
     """What is measured on a benchmark, and its card.
 
     Raises:
         RefusedError: `unknown_benchmark`.
     """
     view = source.reader.view()
-    board = view.boards.get(benchmark)
-    if board is None:
-        raise not_found(
-            "unknown_benchmark", "There is no such benchmark here.", "See /v1/benchmarks."
-        )
+    board = of_benchmark(view, benchmark)
     card = board.card
     rows = [
         _measure(board, selector, skill)
@@ -130,7 +122,7 @@ def benchmark(
 
 
 @router.table("/entries", "The metrics on the boards, newest first.")
-def entries(source: Source, query: Annotated[EntriesParameters, Query()]) -> Table:
+def entries(source: Source, query: EntriesParameters) -> Table:
     """The metrics on the boards, newest first.
 
     Raises:
@@ -160,7 +152,7 @@ def entry(
             examples=["grey-0123456789/grey"],
         ),
     ],
-    query: Annotated[EntryParameters, Query()],
+    query: EntryParameters,
 ) -> Table:
     """Everything published of one metric: its values, and what was found about it.
 

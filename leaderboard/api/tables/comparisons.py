@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import combinations
-from typing import Annotated, Any
-
-from fastapi import Query
+from typing import Any
 
 from benchmarks.statistics.resampling import seed_of
 from leaderboard.api.problems import bad_query, not_found
@@ -91,7 +89,7 @@ class SkillsParameters(Rated):
     "/compare",
     "Two to four metrics of a board against each other: overall, by skill, by other measures.",
 )
-def compare(source: Source, query: Annotated[CompareParameters, Query()]) -> Table:
+def compare(source: Source, query: CompareParameters) -> Table:
     """Two to four metrics of a board, each two as the page that compares them shows them.
 
     Raises:
@@ -136,7 +134,7 @@ def _rows(found: Shown, choice: Choice, entries: tuple[Entry, Entry]) -> list[Ma
 
 
 @router.table("/index", "The index over benchmarks: its row of every metric, then one for each.")
-def index(source: Source, query: Annotated[IndexParameters, Query()]) -> Table:
+def index(source: Source, query: IndexParameters) -> Table:
     """The index over benchmarks under the weights of the query.
 
     Raises:
@@ -159,7 +157,7 @@ def _about_index(
 
 
 @router.table("/moved", "What moved between two revisions of a benchmark.", of_snapshot=False)
-def moved(source: Source, query: Annotated[MovedParameters, Query()]) -> Table:
+def moved(source: Source, query: MovedParameters) -> Table:
     """What moved between two editions of a benchmark.
 
     Raises:
@@ -189,7 +187,7 @@ def moved(source: Source, query: Annotated[MovedParameters, Query()]) -> Table:
     "Metrics for one skill or several, best first, and whether each may be recommended; without a "
     "skill, which there are.",
 )
-def skills(source: Source, query: Annotated[SkillsParameters, Query()]) -> Table:
+def skills(source: Source, query: SkillsParameters) -> Table:
     """The list that the skill explorer shows for the same query.
 
     Raises:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, get_args
-
-from fastapi import Query
+from typing import Any, get_args
 
 from leaderboard.api.problems import bad_query, not_found
 from leaderboard.api.schemas import Parameters, text
@@ -38,7 +36,7 @@ class ItemsParameters(Parameters):
     "The cases of a benchmark whose answers are public, and how one or two metrics order them.",
     of_snapshot=False,
 )
-def items(source: Source, query: Annotated[ItemsParameters, Query()]) -> Table:
+def items(source: Source, query: ItemsParameters) -> Table:
     """The cases that the item browser lists for the same query, all of its pages at once.
 
     Raises:

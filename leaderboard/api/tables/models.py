@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from itertools import combinations
 from typing import Annotated, Any
 
-from fastapi import Path, Query
+from fastapi import Path
 
 from benchmarks.prompt_sets.prompt_set import SetPrompt
 from leaderboard.api.problems import bad_query, not_found
@@ -149,9 +149,22 @@ class ModelPairsParameters(ModelBoardParameters):
     b: str = text("Submission id of the other.")
 
 
-def reader_of(source: Source) -> ModelReader:
-    """What reads the models; without prompt sets where the installation has none."""
-    return source.models or ModelReader(source.store, {}, None)
+def reader_of(source: Source, prompt_set: str = "") -> ModelReader:
+    """What reads the models; without prompt sets where the installation has none.
+
+    Args:
+        source: where everything is read.
+        prompt_set: one that there must be; empty: none.
+
+    Raises:
+        RefusedError: `unknown_prompt_set`.
+    """
+    reader = source.models or ModelReader(source.store, {}, None)
+    if prompt_set and prompt_set not in reader.prompt_sets:
+        raise not_found(
+            "unknown_prompt_set", "There is no such prompt set here.", "See /v1/models."
+        )
+    return reader
 
 
 @router.table(
@@ -159,7 +172,7 @@ def reader_of(source: Source) -> ModelReader:
     "Text-to-image models on the boards; `about.prompt_sets` lists what they drew.",
     of_snapshot=False,
 )
-def models(source: Source, query: Annotated[ModelsParameters, Query()]) -> Table:
+def models(source: Source, query: ModelsParameters) -> Table:
     """The models on the boards, oldest first.
 
     Raises:
@@ -187,9 +200,7 @@ def models(source: Source, query: Annotated[ModelsParameters, Query()]) -> Table
     "`about.disagreements` has the models that trusted metrics order in opposite ways.",
     of_snapshot=False,
 )
-def model_board(
-    source: Source, prompt_set: PromptSet, query: Annotated[ModelBoardParameters, Query()]
-) -> Table:
+def model_board(source: Source, prompt_set: PromptSet, query: ModelBoardParameters) -> Table:
     """The board of models that the page shows for the same query.
 
     Raises:
@@ -212,9 +223,7 @@ def model_board(
     "Two models by every metric on every skill; without them each two models on one skill.",
     of_snapshot=False,
 )
-def model_pairs(
-    source: Source, prompt_set: PromptSet, query: Annotated[ModelPairsParameters, Query()]
-) -> Table:
+def model_pairs(source: Source, prompt_set: PromptSet, query: ModelPairsParameters) -> Table:
     """Tests between two models on all skills, or between each two on one.
 
     Raises:
@@ -248,7 +257,7 @@ def model_prompt(
         str,
         Path(description="Of a prompt; a slash may stand as it is.", examples=["color_simple_1"]),
     ],
-    query: Annotated[PromptParameters, Query()],
+    query: PromptParameters,
 ) -> Table:
     """What every model drew of a prompt, and what a metric says of each image.
 
@@ -292,11 +301,7 @@ def chosen(
     Raises:
         RefusedError: `unknown_prompt_set`, `bad_query`.
     """
-    view, reader = source.reader.view(), reader_of(source)
-    if prompt_set not in reader.prompt_sets:
-        raise not_found(
-            "unknown_prompt_set", "There is no such prompt set here.", "See /v1/models."
-        )
+    view, reader = source.reader.view(), reader_of(source, prompt_set)
     of_page = ModelsQuery.from_params(query.to_params() | {"set": prompt_set})
     choice = resolve(of_page, reader, view)
     assert choice is not None  # It has a prompt set.

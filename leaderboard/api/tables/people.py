@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any
-
-from fastapi import Query
+from typing import Any
 
 from benchmarks.errors import SubmitterError
-from leaderboard.api.problems import not_found
-from leaderboard.api.schemas import Parameters
 from leaderboard.api.serving import TableRouter
 from leaderboard.api.source import Source
 from leaderboard.api.tables.models import PromptSet, reader_of
@@ -62,11 +58,7 @@ router = TableRouter()
     "and tiers; no metric takes part.",
     of_snapshot=False,
 )
-def model_ratings(
-    source: Source,
-    prompt_set: PromptSet,
-    query: Annotated[Parameters, Query()],  # noqa: ARG001
-) -> Table:
+def model_ratings(source: Source, prompt_set: PromptSet) -> Table:
     """Mean ratings of models by skill; no rows where nobody rated, or the ratings are not here.
 
     Raises:
@@ -80,11 +72,7 @@ def model_ratings(
     "Paired tests of each two models on people's ratings, on each skill.",
     of_snapshot=False,
 )
-def model_ratings_pairs(
-    source: Source,
-    prompt_set: PromptSet,
-    query: Annotated[Parameters, Query()],  # noqa: ARG001
-) -> Table:
+def model_ratings_pairs(source: Source, prompt_set: PromptSet) -> Table:
     """Tests of each two models on each skill; no rows likewise.
 
     Raises:
@@ -100,11 +88,7 @@ def _table(
     columns: tuple[str, ...],
     rows_of: Callable[[PeopleBoard], list[dict[str, Value]]],
 ) -> Table:
-    reader = reader_of(source)
-    if name not in reader.prompt_sets:
-        raise not_found(
-            "unknown_prompt_set", "There is no such prompt set here.", "See /v1/models."
-        )
+    reader = reader_of(source, name)
     boards: tuple[PeopleBoard, ...] = ()
     missing = "People rated no models on these prompts."
     try:

@@ -7,13 +7,12 @@ import gzip
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any
+from typing import Any
 
 import anyio
 import anyio.to_thread
 import httpx
 import pytest
-from fastapi import Query
 from fastapi.openapi.models import OpenAPI
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,7 +24,6 @@ from starlette.testclient import TestClient
 from benchmarks.errors import TransientError
 from leaderboard.api.replies import Body, Kept, matches, takes_gzip
 from leaderboard.api.routes import DOCUMENTS, application, routes
-from leaderboard.api.schemas import Parameters
 from leaderboard.api.serving import TableRouter, TableServer
 from leaderboard.api.source import AT_ONCE, IN_LINE, THREADS, Source
 from leaderboard.publication.snapshot import PATH
@@ -292,7 +290,7 @@ def test_however_much_is_asked_for_the_rest_of_the_site_answers() -> None:
     assert set(answered) == {200}
 
 
-def light(source: Source, query: Annotated[Parameters, Query()]) -> Table:
+def light(source: Source) -> Table:
     return Table("light", ())
 
 
@@ -305,7 +303,7 @@ class Heavy:
     times: int = 0
     fails: bool = False
 
-    def heavy(self, source: Source, query: Annotated[Parameters, Query()]) -> Table:
+    def heavy(self, source: Source) -> Table:
         with source.turn():
             self.times += 1
             self.begun.set()
