@@ -56,6 +56,11 @@ class Parameters(BaseModel):
         default=Format.JSON, description="In which the table comes.", examples=["csv"]
     )
 
+    @classmethod
+    def names(cls) -> list[str]:
+        """All that a query may say."""
+        return [field.alias or name for name, field in cls.model_fields.items()]
+
     def to_params(self) -> dict[str, str]:
         """The same as a page's address has it: a name that came several times is joined once."""
         given = self.model_dump(by_alias=True, exclude={"format"})

@@ -58,9 +58,6 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
 class TableRouter(APIRouter):
     """Routes of tables."""
 
-    def __init__(self) -> None:
-        super().__init__(dependencies=[Depends(_check_query)])
-
     def table(
         self, path: str, summary: str, *, of_snapshot: bool = True
     ) -> Callable[[_Answer], _Answer]:
@@ -76,9 +73,11 @@ class TableRouter(APIRouter):
         """
 
         def add(answer: _Answer) -> _Answer:
+            hints = get_type_hints(answer, include_extras=True)
+            check = _check_of(hints.get("query", Parameters).names())
             self.add_api_route(
-                path, _endpoint(answer, of_snapshot=of_snapshot), methods=["GET"],
-                operation_id=answer.__name__, summary=summary,
+                path, _endpoint(answer, hints, of_snapshot=of_snapshot), methods=["GET"],
+                dependencies=[Depends(check)], operation_id=answer.__name__, summary=summary,
                 description=inspect.cleandoc(answer.__doc__ or "").partition("\n\n")[0],
                 response_model=schemas.Table, response_description=summary, responses=_RESPONSES,
             )  # fmt: skip
@@ -161,10 +160,10 @@ def json_body(content: object) -> Body:
     return Body(json.dumps(content).encode())
 
 
-def _endpoint(answer: Callable[..., Table], *, of_snapshot: bool) -> Callable[..., Any]:
+def _endpoint(
+    answer: Callable[..., Table], hints: dict[str, Any], *, of_snapshot: bool
+) -> Callable[..., Any]:
     """The function as FastAPI calls it: with the request for the source, and with a query."""
-    hints = get_type_hints(answer, include_extras=True)
-    _, *asked = [name for name in inspect.signature(answer).parameters if name != "query"]
 
     @wraps(answer)
     async def served(request: Request, query: Parameters, **path: str) -> Response:
@@ -176,6 +175,7 @@ def _endpoint(answer: Callable[..., Table], *, of_snapshot: bool) -> Callable[..
             return await server.reply_once(request, partial(server.keep, named, make))
         return await server.reply(request, make)
 
+    _, *asked = inspect.signature(answer).parameters
     read = {"request": Request, **{name: hints[name] for name in asked}}
     read["query"] = Annotated[hints.get("query", Parameters), Query()]
     served.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
@@ -188,20 +188,24 @@ def _endpoint(answer: Callable[..., Table], *, of_snapshot: bool) -> Callable[..
     return served
 
 
-async def _check_query(request: Request) -> None:
-    """Refuses a query that is too long, or has parameters that its route does not have."""
-    if len(request.url.query) > LONGEST_QUERY:
-        raise RefusedError(
-            HTTPStatus.REQUEST_URI_TOO_LONG,
-            "query_too_long",
-            f"The query has more than {LONGEST_QUERY:,} characters.",
-        )
-    # Here, since FastAPI takes the square of their number to gather thousands of unknown ones.
-    route = request.app.openapi()["paths"][request.scope["route"].path_format]["get"]
-    known = [one["name"] for one in route["parameters"] if one["in"] == "query"]
-    unknown = [name for name in request.query_params if name not in known]
-    if unknown:
-        raise unknown_parameters(unknown, known)
+def _check_of(known: list[str]) -> Callable[..., Any]:
+    """What refuses a query that is too long, or has other parameters than those known.
+
+    FastAPI would take the square of their number to gather thousands of others.
+    """
+
+    async def check(request: Request) -> None:
+        if len(request.url.query) > LONGEST_QUERY:
+            raise RefusedError(
+                HTTPStatus.REQUEST_URI_TOO_LONG,
+                "query_too_long",
+                f"The query has more than {LONGEST_QUERY:,} characters.",
+            )
+        unknown = [name for name in request.query_params if name not in known]
+        if unknown:
+            raise unknown_parameters(unknown, known)
+
+    return check
 
 
 def _body_of(answer: Callable[[], Table], format_: Format) -> Body:
