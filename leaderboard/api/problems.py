@@ -104,7 +104,7 @@ async def _on_http(_: Request, error: HTTPException) -> Response:
 
 async def _on_invalid(request: Request, error: RequestValidationError) -> Response:
     wrong = [
-        f"“{one['loc'][-1]}”: {one['msg'][:1].lower()}{one['msg'][1:]}" for one in error.errors()
+        f"“{one['loc'][1]}”: {one['msg'][:1].lower()}{one['msg'][1:]}" for one in error.errors()
     ]
     return await _on_ours(request, bad_query(f"{_listed(wrong)}.", "See /v1/openapi.json."))
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
-from pydantic import Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from leaderboard.api.schemas import MOST_PER_PAGE, Paged, text
 from leaderboard.api.serving import TableRouter
@@ -42,9 +42,10 @@ class QueueParameters(Paged):
     """Parameters of the queue."""
 
     state: Annotated[
-        State | Literal[""],
+        State | None,
+        BeforeValidator(lambda given: given or None),
         WithJsonSchema({"type": "string", "enum": list(State), "examples": ["queued"]}),
-    ] = Field(default="", description="Only those in it.")
+    ] = Field(default=None, description="Only those in it.")
 
 
 class LedgerParameters(Paged):
@@ -74,7 +75,7 @@ def queue(source: Source, query: QueueParameters) -> Table:
     each_s = measured_s(source.reader.view().entries.values())
     turns = outlooks(statuses, pulses, source.clock(), each_s)
     public = [s for s in statuses if not s.submission.private and s.state not in NOT_LISTED]
-    found = [s for s in _in_order(public, turns) if s.state == (query.state or s.state)]
+    found = [s for s in _in_order(public, turns) if query.state in {None, s.state}]
     rows = [_queued(s, turns.get(s.submission.submission_id)) for s in query.of(found)]
     latest = max((s.since for s in public), default=None)
     about = {"as_of": latest.isoformat() if latest else None, **query.about(len(found))}

@@ -40,7 +40,8 @@ from tests.leaderboard.api.asking import OPERATIONS, Asking, asking
 from tests.leaderboard.house import CARDS, House
 from tests.leaderboard.pages.index import index_fixture
 from tests.leaderboard.pages.items.looked_at import LACKS, NOISY, RIGHT, entry_id
-from tests.leaderboard.pages.synthetic import METRICS, NOW, fill
+from tests.leaderboard.pages.moved.moved_fixture import BEFORE, fill_moved
+from tests.leaderboard.pages.synthetic import METRICS, NOW, cards, fill
 
 BOARD = "/v1/boards/ratings"
 FURTHER = "plcc~paper,srcc~assay@counting,cost:seconds"
@@ -236,6 +237,17 @@ def test_the_index_is_the_one_of_the_page_under_the_same_weights(query: str) -> 
     of_api = csv_of(api, f"/v1/index?{query}")
     assert of_api == index_csv(base, choice, view.entries)
     assert of_api.count("\n") > 5
+
+
+def test_what_moved_is_told_from_one_edition_to_another() -> None:
+    api = asking(fill_moved(memory_store()), cards())
+    found = api.table(f"/v1/moved?from={BEFORE}&skill=counting")
+    assert [found["about"][name] for name in ("from", "skill", "earlier")] == [
+        BEFORE, "counting", [BEFORE],
+    ]  # fmt: skip
+    assert found["rows"]
+    assert api.refused("/v1/moved?from=nothing", 400) == "bad_query"
+    assert api.refused("/v1/moved?since=nothing", 400) == "unknown_parameter"
 
 
 def test_benchmarks_and_entries_lead_to_everything_that_is_published(api: Asking) -> None:

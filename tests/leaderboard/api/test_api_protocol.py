@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import re
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
+from urllib.parse import quote
 
 import anyio
 import anyio.to_thread
@@ -24,6 +26,7 @@ from starlette.testclient import TestClient
 from benchmarks.errors import TransientError
 from leaderboard.api.replies import Body, Kept, matches, takes_gzip
 from leaderboard.api.routes import DOCUMENTS, application, routes
+from leaderboard.api.schemas import LONGEST_QUERY
 from leaderboard.api.serving import TableRouter, TableServer
 from leaderboard.api.source import AT_ONCE, IN_LINE, THREADS, Source
 from leaderboard.publication.snapshot import PATH
@@ -173,15 +176,44 @@ def test_nothing_can_be_written_at_any_address(api: Asking, method: str) -> None
         ("/v1/compare?benchmark=ratings&c=nothing", 400, "bad_query"),
         ("/v1/index?w=nothing:1", 400, "bad_query"),
         ("/v1/queue?state=nothing", 400, "bad_query"),
-        ("/v1/queue?page=0", 400, "bad_query"),
-        ("/v1/queue?per_page=1001", 400, "bad_query"),
-        ("/v1/ledger?page=nine", 400, "bad_query"),
         ("/v1/entries?benchmark=nothing", 400, "bad_query"),
         (f"{BOARD}?search={'x' * 9000}", 414, "query_too_long"),
     ],
 )
 def test_what_has_no_answer_is_refused(api: Asking, address: str, status: int, code: str) -> None:
     assert api.refused(address, status) == code
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "1001", "9" * 5000, "nine", "+5", "1_0", "1.0", "٣"])
+def test_what_is_no_number_or_out_of_bounds_is_refused(api: Asking, number: str) -> None:
+    assert api.refused(f"/v1/queue?per_page={quote(number)}", 400) == "bad_query"
+
+
+def test_a_parameter_that_says_nothing_is_as_one_that_is_not_there(api: Asking) -> None:
+    for address, empty in (("/v1/queue", "state=&page=&per_page="), (BOARD, "kind=&sort=&skill=")):
+        assert api.table(f"{address}?{empty}") == api.table(address)
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "names"),
+    [
+        ("mesure=srcc&format=xml&x=1", "unknown_parameter", ["mesure", "x"]),
+        ("format=xml&page=0&state=nothing", "bad_query", ["format", "page", "state"]),
+    ],
+)
+def test_all_that_is_wrong_with_a_query_is_told_at_once(
+    api: Asking, query: str, code: str, names: list[str]
+) -> None:
+    error = api.client.get(f"/v1/queue?{query}").json()["error"]
+    assert (error["code"], re.findall("“(.*?)”", error["message"])) == (code, names)
+
+
+def test_of_a_thousand_parameters_that_are_not_there_few_are_named(api: Asking) -> None:
+    query = "&".join(f"p{number}=" for number in range(1200))
+    assert len(query) < LONGEST_QUERY
+    answer = api.client.get(f"{BOARD}?{query}")
+    assert answer.json()["error"]["code"] == "unknown_parameter"
+    assert len(answer.content) < 500
 
 
 def test_a_defect_says_nothing_of_the_machine(api: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
