@@ -58,27 +58,24 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
 class TableRouter(APIRouter):
     """Routes of tables."""
 
-    def table(
-        self, path: str, summary: str, *, of_snapshot: bool = True
-    ) -> Callable[[_Answer], _Answer]:
+    def table(self, path: str, *, of_snapshot: bool = True) -> Callable[[_Answer], _Answer]:
         """Serves a function at a path.
 
         Its first argument is the source, the last may be the query, and the others are parts of the
-        path.
+        path. Its docstring says in the document what it answers.
 
         Args:
             path: below `/v1`, with its parts in braces.
-            summary: what it answers, in a sentence.
             of_snapshot: whether the snapshot alone decides the answer, so that it can be kept.
         """
 
         def add(answer: _Answer) -> _Answer:
             hints = get_type_hints(answer, include_extras=True)
+            summary = " ".join((answer.__doc__ or "").partition("Raises:")[0].split())
             check = _check_of(hints.get("query", Parameters).names())
             self.add_api_route(
                 path, _endpoint(answer, hints, of_snapshot=of_snapshot), methods=["GET"],
                 dependencies=[Depends(check)], operation_id=answer.__name__, summary=summary,
-                description=inspect.cleandoc(answer.__doc__ or "").partition("\n\n")[0],
                 response_model=schemas.Table, response_description=summary, responses=_RESPONSES,
             )  # fmt: skip
             return answer
@@ -175,6 +172,7 @@ def _endpoint(
             return await server.reply_once(request, partial(server.keep, named, make))
         return await server.reply(request, make)
 
+    served.__doc__ = None  # FastAPI would take it for a description beside the summary.
     _, *asked = inspect.signature(answer).parameters
     read = {"request": Request, **{name: hints[name] for name in asked}}
     read["query"] = Annotated[hints.get("query", Parameters), Query()]

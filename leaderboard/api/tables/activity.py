@@ -60,15 +60,11 @@ class LedgerParameters(Paged):
     action: str = text("What was done.", "published")
 
 
-@router.table(
-    "/queue",
-    "Submissions: in work, waiting with their place, done. Private and hidden ones are not listed.",
-    of_snapshot=False,
-)
+@router.table("/queue", of_snapshot=False)
 def queue(source: Source, query: QueueParameters) -> Table:
-    """Submissions in the order of the page: in work, waiting, done.
+    """Submissions: in work, waiting with their place, done.
 
-    Private submissions are left out, and so is what is hidden or held for its author.
+    Private and hidden ones are not listed, nor is what is held for its author.
     """
     statuses = source.reader.statuses()
     pulses = source.store.live.pulses()
@@ -110,9 +106,9 @@ def _queued(status: Status, turn: Outlook | None) -> dict[str, Value]:
     }
 
 
-@router.table("/ledger", "Lines of the public ledger, newest first.", of_snapshot=False)
+@router.table("/ledger", of_snapshot=False)
 def ledger(source: Source, query: LedgerParameters) -> Table:
-    """Lines of the public ledger, newest first, each with the hash of the line before it."""
+    """Lines of the public ledger, newest first."""
     known = source.chronicle.known()
     of_page = LedgerQuery.from_params(query.to_params())
     found = [line for line in reversed(known.lines) if of_page.matches(line)]

@@ -207,12 +207,9 @@ def refuse(remarks: Collection[str]) -> None:
         raise bad_query(" ".join(remarks), "See /v1/benchmarks/{benchmark} for what there is.")
 
 
-@router.table(
-    "/boards/{benchmark}",
-    "The ranking of a benchmark by one measure, best first, with intervals and rank ranges.",
-)
+@router.table("/boards/{benchmark}")
 def board(source: Source, benchmark: Benchmark, query: BoardParameters) -> Table:
-    """The ranking that the boards page shows for the same query."""
+    """The ranking of a benchmark by one measure, best first, with intervals and rank ranges."""
     found = chosen(source, benchmark, query)
     layout = layout_of(found.choice, found.view)
     cells = in_shown_order(_cells(source, found), layout)
@@ -223,12 +220,9 @@ def board(source: Source, benchmark: Benchmark, query: BoardParameters) -> Table
     return board_table(cells, found.view.entries, found.choice.board, about, further)
 
 
-@router.table(
-    "/boards/{benchmark}/pairs",
-    "Every test between two metrics of a ranking, with corrected p-values.",
-)
+@router.table("/boards/{benchmark}/pairs")
 def board_pairs(source: Source, benchmark: Benchmark, query: RankingParameters) -> Table:
-    """All tests of the ranking that the boards page shows for the same query."""
+    """Every test between two metrics of a ranking, with corrected p-values."""
     found = chosen(source, benchmark, query)
     tests = _pairs(source, found)
     of = [cells[0] for cells in found.choice.slices()[:1] if cells]
@@ -237,12 +231,9 @@ def board_pairs(source: Source, benchmark: Benchmark, query: RankingParameters) 
     return pairs_table(tests, found.view.entries, name, about)
 
 
-@router.table(
-    "/boards/{benchmark}/skills",
-    "One measure of every metric by skill, and which may be the best of a skill.",
-)
+@router.table("/boards/{benchmark}/skills")
 def board_skills(source: Source, benchmark: Benchmark, query: RankingParameters) -> Table:
-    """The heatmap of the boards page as one row for each value."""
+    """One measure of every metric by skill, and which may be the best of a skill."""
     found = chosen(source, benchmark, query)
     choice, view = found.choice, found.view
     if choice.selector is None:
@@ -253,12 +244,9 @@ def board_skills(source: Source, benchmark: Benchmark, query: RankingParameters)
         return heat_table(choice, view, shown, found.about())
 
 
-@router.table(
-    "/boards/{benchmark}/published",
-    "What papers print for a ranking; not computed here and in no ranking.",
-)
+@router.table("/boards/{benchmark}/published")
 def board_published(source: Source, benchmark: Benchmark, query: BoardSlice) -> Table:
-    """The printed figures that the boards page shows beside the ranking of the same query.
+    """What papers print for a ranking; not computed here and in no ranking.
 
     Raises:
         RefusedError: `unknown_benchmark`, `bad_query`.

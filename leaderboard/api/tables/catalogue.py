@@ -89,9 +89,9 @@ class EntryParameters(Parameters):
     )
 
 
-@router.table("/benchmarks", "All benchmarks of this installation.")
+@router.table("/benchmarks")
 def benchmarks(source: Source) -> Table:
-    """All benchmarks, in the order of the pages."""
+    """All benchmarks of this installation."""
     view = source.reader.view()
     on = Counter(name for entry in view.entries.values() for name in entry.provenance)
     rows = [_benchmark(board, on[name]) for name, board in view.boards.items()]
@@ -99,12 +99,9 @@ def benchmarks(source: Source) -> Table:
     return Table("benchmarks", columns, rows, {"as_of": as_of(view)})
 
 
-@router.table(
-    "/benchmarks/{benchmark}",
-    "What is measured on a benchmark, for all skills and each; `about.card` says what it is.",
-)
+@router.table("/benchmarks/{benchmark}")
 def benchmark(source: Source, benchmark: Benchmark) -> Table:
-    """What is measured on a benchmark, and its card.
+    """What is measured on a benchmark, for all skills and each; `about.card` says what it is.
 
     Raises:
         RefusedError: `unknown_benchmark`.
@@ -121,7 +118,7 @@ def benchmark(source: Source, benchmark: Benchmark) -> Table:
     return Table(card.name, columns_of(_MEASURES, _TYPES, _MEANINGS), rows, about)
 
 
-@router.table("/entries", "The metrics on the boards, newest first.")
+@router.table("/entries")
 def entries(source: Source, query: EntriesParameters) -> Table:
     """The metrics on the boards, newest first.
 
@@ -139,10 +136,7 @@ def entries(source: Source, query: EntriesParameters) -> Table:
     return Table("entries", columns_of(_ENTRIES, _TYPES, _MEANINGS), rows, about)
 
 
-@router.table(
-    "/entries/{entry_id:path}",
-    "Every published value of one metric; `about.entry` has cost, findings and trust checks.",
-)
+@router.table("/entries/{entry_id:path}")
 def entry(
     source: Source,
     entry_id: Annotated[
@@ -154,7 +148,7 @@ def entry(
     ],
     query: EntryParameters,
 ) -> Table:
-    """Everything published of one metric: its values, and what was found about it.
+    """Every published value of one metric; `about.entry` has cost, findings and trust checks.
 
     Raises:
         RefusedError: `unknown_entry`.

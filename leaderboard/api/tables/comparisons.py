@@ -85,12 +85,9 @@ class SkillsParameters(Rated):
     budget: str = text("Most that may be spent; it changes no row.")
 
 
-@router.table(
-    "/compare",
-    "Two to four metrics of a board against each other: overall, by skill, by other measures.",
-)
+@router.table("/compare")
 def compare(source: Source, query: CompareParameters) -> Table:
-    """Two to four metrics of a board, each two as the page that compares them shows them.
+    """Two to four metrics of a board against each other: overall, by skill, by other measures.
 
     Raises:
         RefusedError: `unknown_benchmark`, `bad_query`.
@@ -133,9 +130,9 @@ def _rows(found: Shown, choice: Choice, entries: tuple[Entry, Entry]) -> list[Ma
     return [{"shown_as": part, **facts, **row.to_json()} for part, of in parts for row in of]
 
 
-@router.table("/index", "The index over benchmarks: its row of every metric, then one for each.")
+@router.table("/index")
 def index(source: Source, query: IndexParameters) -> Table:
-    """The index over benchmarks under the weights of the query.
+    """The index over benchmarks: its row of every metric, then one for each.
 
     Raises:
         RefusedError: `bad_query`.
@@ -156,9 +153,9 @@ def _about_index(
     return {"as_of": as_of(view), "weights": dict(weights), "left_out": dict(left_out)}
 
 
-@router.table("/moved", "What moved between two revisions of a benchmark.", of_snapshot=False)
+@router.table("/moved", of_snapshot=False)
 def moved(source: Source, query: MovedParameters) -> Table:
-    """What moved between two editions of a benchmark.
+    """What moved between two revisions of a benchmark.
 
     Raises:
         RefusedError: `no_earlier_board`, `bad_query`.
@@ -182,13 +179,11 @@ def moved(source: Source, query: MovedParameters) -> Table:
     return moved_table(found, about)
 
 
-@router.table(
-    "/skills",
-    "Metrics for one skill or several, best first, and whether each may be recommended; without a "
-    "skill, which there are.",
-)
+@router.table("/skills")
 def skills(source: Source, query: SkillsParameters) -> Table:
-    """The list that the skill explorer shows for the same query.
+    """Metrics for one skill or several, best first, and whether each may be recommended.
+
+    Without a skill, which there are.
 
     Raises:
         RefusedError: `bad_query`.

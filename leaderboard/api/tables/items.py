@@ -31,13 +31,9 @@ class ItemsParameters(Parameters):
     case: str = text("Id of the one case to list.")
 
 
-@router.table(
-    "/items",
-    "The cases of a benchmark whose answers are public, and how one or two metrics order them.",
-    of_snapshot=False,
-)
+@router.table("/items", of_snapshot=False)
 def items(source: Source, query: ItemsParameters) -> Table:
-    """The cases that the item browser lists for the same query, all of its pages at once.
+    """The cases of a benchmark whose answers are public, and how one or two metrics order them.
 
     Raises:
         RefusedError: `answers_withheld`, `no_cases`, `bad_query`.

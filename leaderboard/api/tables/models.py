@@ -167,13 +167,9 @@ def reader_of(source: Source, prompt_set: str = "") -> ModelReader:
     return reader
 
 
-@router.table(
-    "/models",
-    "Text-to-image models on the boards; `about.prompt_sets` lists what they drew.",
-    of_snapshot=False,
-)
+@router.table("/models", of_snapshot=False)
 def models(source: Source, query: ModelsParameters) -> Table:
-    """The models on the boards, oldest first.
+    """Text-to-image models on the boards; `about.prompt_sets` lists what they drew.
 
     Raises:
         RefusedError: `bad_query`.
@@ -194,14 +190,11 @@ def models(source: Source, query: ModelsParameters) -> Table:
     return Table("models", columns_of(_MODELS, _TYPES, _MEANINGS), rows, about)
 
 
-@router.table(
-    "/models/{prompt_set}",
-    "The board of the models of a prompt set: means by skill and metric, with ranks; "
-    "`about.disagreements` has the models that trusted metrics order in opposite ways.",
-    of_snapshot=False,
-)
+@router.table("/models/{prompt_set}", of_snapshot=False)
 def model_board(source: Source, prompt_set: PromptSet, query: ModelBoardParameters) -> Table:
-    """The board of models that the page shows for the same query.
+    """The board of the models of a prompt set: means by skill and metric, with ranks.
+
+    `about.disagreements` has the models that trusted metrics order in opposite ways.
 
     Raises:
         RefusedError: `unknown_prompt_set`, `bad_query`.
@@ -218,13 +211,9 @@ def model_board(source: Source, prompt_set: PromptSet, query: ModelBoardParamete
     return Table(name, columns_of(_BOARD, _TYPES, _MEANINGS), rows, about)
 
 
-@router.table(
-    "/models/{prompt_set}/pairs",
-    "Two models by every metric on every skill; without them each two models on one skill.",
-    of_snapshot=False,
-)
+@router.table("/models/{prompt_set}/pairs", of_snapshot=False)
 def model_pairs(source: Source, prompt_set: PromptSet, query: ModelPairsParameters) -> Table:
-    """Tests between two models on all skills, or between each two on one.
+    """Two models by every metric on every skill; without them each two models on one skill.
 
     Raises:
         RefusedError: `unknown_prompt_set`, `bad_query`.
@@ -245,11 +234,7 @@ def model_pairs(source: Source, prompt_set: PromptSet, query: ModelPairsParamete
         return Table(name, columns, _of_all(choice, reader, view), about)
 
 
-@router.table(
-    "/models/{prompt_set}/prompts/{prompt_id:path}",
-    "What every model drew of a prompt, with the scores of one metric.",
-    of_snapshot=False,
-)
+@router.table("/models/{prompt_set}/prompts/{prompt_id:path}", of_snapshot=False)
 def model_prompt(
     source: Source,
     prompt_set: PromptSet,
@@ -259,7 +244,7 @@ def model_prompt(
     ],
     query: PromptParameters,
 ) -> Table:
-    """What every model drew of a prompt, and what a metric says of each image.
+    """What every model drew of a prompt, with the scores of one metric.
 
     Raises:
         RefusedError: `unknown_prompt_set`, `unknown_prompt`, `bad_query`.

@@ -52,14 +52,11 @@ _MEANINGS = {
 router = TableRouter()
 
 
-@router.table(
-    "/models/{prompt_set}/ratings",
-    "People's mean ratings of models on the prompts of a set, by skill, with intervals, ranks "
-    "and tiers; no metric takes part.",
-    of_snapshot=False,
-)
+@router.table("/models/{prompt_set}/ratings", of_snapshot=False)
 def model_ratings(source: Source, prompt_set: PromptSet) -> Table:
-    """Mean ratings of models by skill; no rows where nobody rated, or the ratings are not here.
+    """People's mean ratings of models by skill, with intervals, ranks and tiers.
+
+    On the prompts of a set; no metric takes part. No rows where nobody rated them.
 
     Raises:
         RefusedError: `unknown_prompt_set`.
@@ -67,13 +64,9 @@ def model_ratings(source: Source, prompt_set: PromptSet) -> Table:
     return _table(source, prompt_set, "ratings", _RATINGS, _means)
 
 
-@router.table(
-    "/models/{prompt_set}/ratings/pairs",
-    "Paired tests of each two models on people's ratings, on each skill.",
-    of_snapshot=False,
-)
+@router.table("/models/{prompt_set}/ratings/pairs", of_snapshot=False)
 def model_ratings_pairs(source: Source, prompt_set: PromptSet) -> Table:
-    """Tests of each two models on each skill; no rows likewise.
+    """Paired tests of each two models on people's ratings, on each skill.
 
     Raises:
         RefusedError: `unknown_prompt_set`.

@@ -352,8 +352,8 @@ class Heavy:
         """Ask `n` times at once, and do something when the first is being computed."""
         app, router = application(), TableRouter()
         app.state.server = TableServer(replace(asking().source, wait_s=5.0))
-        router.table("/heavy", "x")(self.heavy)
-        router.table("/light", "x")(light)
+        router.table("/heavy")(self.heavy)
+        router.table("/light")(light)
         app.include_router(router)
 
         async def run() -> Any:
@@ -468,6 +468,7 @@ def test_the_document_is_an_openapi_one_of_the_routes_that_are_served(api: Askin
         jsonschema.Draft202012Validator.check_schema(schema)
     listed = {route["path"] for route in api.client.get("/v1/").json()["routes"]}
     assert {path.removeprefix("/") for path in (*document["paths"], *DOCUMENTS)} == listed
+    assert all(one["summary"].endswith(".") for one in OPERATIONS.values())
     names = [path["get"]["operationId"] for path in document["paths"].values()]
     assert len(set(names)) == len(names)
     documents = {f"/v1{path}" for path in DOCUMENTS}
