@@ -70,7 +70,7 @@ def made(call: str, **values: object) -> Node:
     return page
 
 
-ALL = {
+ALL: dict[str, dict[str, object]] = {
     "page.verdict(x, x, picks)": {"picks": [Pick(HOSTILE, HOSTILE, HOSTILE, "./metric?id=x")]},
     "page.tag(tag)": {"tag": Tag(HOSTILE, "bad", HOSTILE)},
     "page.tabs(items, x)": {"items": [Tab(HOSTILE, "./?a", True, HOSTILE, HOSTILE, HOSTILE)]},
