@@ -39,7 +39,7 @@ PAGES: dict[str, dict[str, str]] = {
         "skills?skill=spatial&ratings=simulated": "#as-cost-chart .js-plotly-plot .main-svg",
         "boards?benchmark=ratings&columns=plcc~paper&search=s":
             "td.as-c-more[data-label='Pearson r']",
-        metric_address(entry_id(NOISY)): ".as-m-boards",
+        metric_address(entry_id(NOISY)): "#results table",
         items_address("ratings", a=entry_id(NOISY), b=entry_id(RIGHT)): ".as-case",
         items_address("ratings", a=entry_id(LACKS), case="p3"): ".as-case",
         compare_address("ratings", *map(entry_id, (RIGHT, NOISY, TURNED))):
