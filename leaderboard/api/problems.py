@@ -88,7 +88,7 @@ def refusal(
         hint: what to do about it.
         headers: of the answer; None: those of every answer, and that nobody keeps it.
     """
-    told = Problem(error=Error(code=code, message=message, hint=hint))
+    told = Problem.model_validate({"error": {"code": code, "message": message, "hint": hint}})
     headers = SHARED | NO_STORE if headers is None else dict(headers)
     if status == HTTPStatus.SERVICE_UNAVAILABLE:
         headers["Retry-After"] = str(RETRY_AFTER_S)

@@ -124,4 +124,4 @@ def _build(context: Context) -> None:
     on_load(open_page, shown)
 
 
-PAGE = Page("Items", "items", 16, _build)
+PAGE = Page("Examples", "items", 16, _build)

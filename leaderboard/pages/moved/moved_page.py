@@ -120,4 +120,4 @@ def _build(context: Context) -> None:
     run_on_load(_GO_TO_PLACE)
 
 
-PAGE = Page("What moved", "moved", 55, _build, in_navigation=False)
+PAGE = Page("Changes", "moved", 55, _build, in_navigation=False)
