@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, Response
 
 from benchmarks.errors import AssayError, SubmitterError, TransientError
 from leaderboard.api.replies import SHARED
-from leaderboard.api.schemas import Error, Problem
+from leaderboard.api.schemas import Problem
 
 _log = logging.getLogger(__name__)
 RETRY_AFTER_S = 5
