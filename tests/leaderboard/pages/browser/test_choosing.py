@@ -129,7 +129,7 @@ def test_choosing_another_metric_and_swapping_change_view_and_address(
     page.get_by_role("button", name="Swap").click()
     page.wait_for_url(re.compile(r"a=made-up-0009%2FDSG&b=made-up-0000%2FCLIPScore"))
     expect(page.locator(".as-sides li").first).to_contain_text("DSG")
-    page.get_by_label("Benchmark").click()
+    page.get_by_label("Benchmark", exact=True).click()
     page.get_by_role("option", name="Error graphs").click()
     expect(page.locator("#verdict h2")).to_contain_text("Error graphs")
     with page.expect_download() as download:
