@@ -74,18 +74,23 @@ class SkillsView:
     elsewhere: tuple[ReferenceTable, ...]
 
 
-def skills_view(choice: Choice, reader: ModelReader, view: View) -> SkillsView:
+def skills_view(choice: Choice, query: PlaceQuery, reader: ModelReader, view: View) -> SkillsView:
     """The board of a choice, with people's ratings and published figures beside it.
 
     Raises:
         TransientError: the store cannot be read.
     """
-    board = board_of(choice, reader, view)
+    board = board_of(_tested(choice, query), reader, view)
     shown = board if board is not None and board.skills and board.entries else None
     name = choice.card.name
     return SkillsView(
         shown, people_of(choice, reader), tuple(references_of(name)), tuple(other_references())
     )
+
+
+def _tested(choice: Choice, query: PlaceQuery) -> Choice:
+    """The models that are tested against each other: all, unless the chosen ones alone are asked."""
+    return choice if query.alone else choice.of_all_models()
 
 
 @dataclass(frozen=True)
@@ -130,7 +135,8 @@ def gallery_view(choice: Choice, query: PlaceQuery, reader: ModelReader, view: V
     Raises:
         TransientError: the store cannot be read.
     """
-    entries, judge = _shown(choice, reader, view), judge_of(choice, reader, view)
+    judge = judge_of(choice, reader, view)
+    entries = _shown(choice, reader, view)
     if not (entries and choice.places):
         return GalleryView(judge, ())
     spread = _spread(_means(choice, entries, judge, reader))
@@ -193,11 +199,10 @@ def _spread(means: FloatArray) -> FloatArray:
 
 def _shown(choice: Choice, reader: ModelReader, view: View) -> tuple[ModelEntry, ...]:
     """The models that are compared, in the order of the board where there is one."""
-    board = board_of(choice, reader, view, choice.query.skill or None)
-    if board is not None:
-        return tuple(board.entries[one] for one in models_in_order(board))
+    board = board_of(choice.of_all_models(), reader, view, choice.query.skill or None)
+    order = [board.entries[one] for one in models_in_order(board)] if board else choice.entries
     wanted = choice.query.models
-    return tuple(one for one in choice.entries if not wanted or one.submission_id in wanted)
+    return tuple(one for one in order if not wanted or one.submission_id in wanted)
 
 
 @dataclass(frozen=True)
@@ -257,6 +262,7 @@ def two_view(choice: Choice, query: PlaceQuery, reader: ModelReader, view: View)
         TransientError: the store cannot be read.
     """
     skill = choice.query.skill or None
+    choice = _tested(choice, query)
     board = board_of(choice, reader, view, skill)
     found = opponents(query, choice, models_in_order(board)) if board else None
     if board is None or found is None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from benchmarks.model_boards.estimates import LEVEL
 from leaderboard.models.board_types import Judge, ModelBoard, PairReport, PairTest, SkillBoard
-from leaderboard.models.people import LEVEL, PeopleBoard
+from leaderboard.models.people import PeopleBoard
 from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
 from leaderboard.text import clean, count, interval, number
 from leaderboard.views.models import plain_name
@@ -61,7 +62,9 @@ def _order(of: SkillBoard, board: ModelBoard, judging: Sequence[Judge]) -> str:
         return why
     names = [plain_name(board.entries[one.submission_id], _LONGEST_NAME) for one in ranked]
     first = [name for name, one in zip(names, ranked, strict=True) if not one.worse_than]
-    where, by, n = f"{where} on {count(of.n_prompts, 'prompt')}", _by(judging), len(ranked)
+    prompts = count(of.n_prompts, "prompt")
+    where = f"{where} ({prompts})" if where else f" on {prompts}"
+    by, n = _by(judging), len(ranked)
     rest, ahead = n - 1, len(ranked[0].better_than)
     if not rest:
         said = f"{names[0]} is the only model with a rank{where}"

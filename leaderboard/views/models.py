@@ -122,6 +122,10 @@ class Choice:
         """A skill and its sub-skills."""
         return (skill, *(one for one in self.skills if one.startswith(f"{skill}:")))
 
+    def of_all_models(self) -> Choice:
+        """The same with every model of the board, by which the tests are corrected."""
+        return replace(self, query=replace(self.query, models=()))
+
     def entry(self, submission_id: str) -> ModelEntry | None:
         """One of the models."""
         return next((one for one in self.entries if one.submission_id == submission_id), None)
@@ -331,12 +335,14 @@ class PlaceQuery:
     Attributes:
         of: the prompt set, the filters and the metric.
         view: which of its views; the first by default.
-        sort: column of the table of skills, with `-` before it where the lowest comes first; empty:
-            the order of the board.
+        sort: column of the table of skills, with `-` before it where the highest comes first;
+            empty: the order of the board.
         prompt: id of the one prompt.
         a: submission id of the first of two models; empty: the first of the board.
         b: of the second; empty: the one after it.
         page: of the gallery, from 1.
+        alone: whether the chosen models are tested among themselves; tests, tiers and ranks are
+            those of the whole board by default, whichever of its models are shown.
     """
 
     of: ModelsQuery = ModelsQuery()
@@ -346,6 +352,7 @@ class PlaceQuery:
     a: str = ""
     b: str = ""
     page: int = 1
+    alone: bool = False
 
     @classmethod
     def from_params(cls, params: Mapping[str, str]) -> PlaceQuery:
@@ -356,7 +363,8 @@ class PlaceQuery:
         }
         asked = str(params.get("view", ""))
         view = next((one for one in VIEWS if one == asked), VIEWS[0])
-        return cls(ModelsQuery.from_params(params), view, page=_page(params), **given)
+        of, alone = ModelsQuery.from_params(params), params.get("alone") == "1"
+        return cls(of, view, page=_page(params), alone=alone and bool(of.models), **given)
 
     def to_link(self, **changes: Any) -> str:
         """The address of this view, or of one that differs from it; not escaped for HTML yet."""
@@ -366,7 +374,9 @@ class PlaceQuery:
         state = {name: getattr(changed, name) for name in ("sort", "prompt", "a", "b")}
         view = "" if changed.view == VIEWS[0] else changed.view
         page = str(changed.page) if changed.page > 1 else ""
-        return address("models", set=given.pop("set", ""), view=view, **given, **state, page=page)
+        state |= {"page": page, "alone": "1" if changed.alone else ""}
+        link = address("models", set=given.pop("set", ""), view=view, **given)
+        return with_state(link, **state)
 
     def to_view(self, view: ViewName, **changes: Any) -> str:
         """The address of another view of the same models; what only one view knows is left out."""
@@ -378,7 +388,7 @@ class PlaceQuery:
         return self.to_link().removeprefix("./models")
 
 
-_OWN = ("view", "sort", "prompt", "a", "b", "page")
+_OWN = ("view", "sort", "prompt", "a", "b", "page", "alone")
 
 
 def _page(params: Mapping[str, str]) -> int:

@@ -15,7 +15,7 @@ from leaderboard.models.reading import ModelReader
 from leaderboard.publication.model_entries import ModelEntry
 from leaderboard.publication.reader import View
 from leaderboard.tables import Table, Type, Value, columns_of
-from leaderboard.views.models import Choice, ModelsQuery, judges_of, resolve
+from leaderboard.views.models import Choice, ModelsQuery, PlaceQuery, judges_of, resolve
 
 _MODELS = (
     "prompt_set", "submission_id", "model", "version", "submitter", "account", "description",
@@ -145,7 +145,7 @@ def about_of(choice: Choice, view: View) -> dict[str, Any]:
         "simulated": card.simulated,
         "licence": card.licence,
         "filters": {k: v for k, v in choice.query.to_params().items() if k != "set"},
-        "page": choice.query.to_link(),
+        "page": PlaceQuery(choice.query).to_link(),
     }
 
 
