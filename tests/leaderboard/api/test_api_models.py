@@ -30,7 +30,7 @@ from tests.leaderboard.models.made_up_ratings import (
     rated_set,
     rating,
 )  # fmt: skip
-from tests.leaderboard.pages.models.made_up import (
+from tests.leaderboard.views.model_track import (
     EMPTY,
     HOSTILE_ID,
     IDS,
