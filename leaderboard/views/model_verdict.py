@@ -98,8 +98,8 @@ def _unranked(of: SkillBoard, n_ranked: int, where: str) -> str:
 def _by(judging: Sequence[Judge]) -> str:
     if len(judging) == 1:
         one = judging[0]
-        return f"By {clean(one.title)}{'' if one.trusted else ', which is not qualified here,'}"
-    return f"By {len(judging)} qualified metrics"
+        return f"By {clean(one.title)}{'' if one.trusted else ', which is not qualified here'},"
+    return f"By {len(judging)} qualified metrics,"
 
 
 def _detail(of: SkillBoard, board: ModelBoard, judging: Sequence[Judge], title: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -32,8 +31,8 @@ from leaderboard.web.model_tables import (
     signed,
     stability_tag,
     tags_of,
+    whole_percent,
 )
-from leaderboard.web.rendering import percent
 
 _SIZES = 3
 _LONGEST_HINT = 300
@@ -69,11 +68,6 @@ def images_said(entry: ModelEntry) -> str:
     return f"{seen.present:,}{f', {found}{more}' if found else ''}"
 
 
-def defined(value: float) -> float | None:
-    """A figure, or None where it is not defined."""
-    return None if math.isnan(value) else value
-
-
 def fine_percent(share: float | None) -> str:
     """A share as per cent with two digits that matter, and never a power of ten."""
     if share is None:
@@ -90,7 +84,6 @@ def errata_of(found: ReferenceTable) -> list[Erratum]:
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "board_address": board_address,
     "data_address": data_address,
-    "defined": defined,
     "differs": differs,
     "dominance": dominance,
     "errata_of": errata_of,
@@ -103,7 +96,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "models_address": models_address,
     "p_value": p_value,
     "parameters": parameters,
-    "percent": percent,
+    "percent": whole_percent,
     "signed": signed,
     "signed_by": signed_by,
     "skill_title": skill_title,

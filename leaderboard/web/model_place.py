@@ -69,8 +69,9 @@ from leaderboard.web.model_tables import (
     signed,
     skill_table,
     test_rows,
+    whole_percent,
 )
-from leaderboard.web.rendering import percent, render
+from leaderboard.web.rendering import render
 
 MOST_DISAGREEMENTS = 12
 """Pairs that are listed of a skill; the rest is in the download."""
@@ -106,13 +107,13 @@ def place_html(query: PlaceQuery, reader: ModelReader, view: View) -> tuple[str,
         return render("models/place.html", **NAMES, choice=None), query, "Models"
     exact = _exact(query, choice)
     part = _PARTS[exact.view](choice, exact, reader, view)
+    exact = part.get("exact", exact)
     values = {
-        **_frame(choice, exact, reader, rated, part),
         **part,
+        **_frame(choice, exact, reader, rated, part),
+        "query": exact,
         "remarks": (*choice.remarks, *part.get("remarks", ())),
     }
-    exact = part.get("exact", exact)
-    values["query"] = exact
     shown = "" if exact.view == "skills" else f"{_TITLES[exact.view]}: "
     title = f"{shown}{choice.card.title} · Models"
     return render("models/place.html", **values), exact, title
@@ -436,7 +437,9 @@ def _deciding(found: TwoView, query: PlaceQuery) -> list[tuple[Any, list[Values]
         difference = one.difference
         # Of what speaks against the whole difference a share of it would be negative.
         part = (
-            f", {percent(difference.share)} of the whole difference" if difference.share > 0 else ""
+            f", {whole_percent(difference.share)} of the whole difference"
+            if difference.share > 0
+            else ""
         )
         return {
             "prompt": one.prompt,

@@ -40,7 +40,6 @@ from leaderboard.views.models import (
     rank_range,
 )
 from leaderboard.web.components import Column, HeatCell, Line, LineChart, Scale, Sorted, Tag, Tier
-from leaderboard.web.rendering import percent
 
 MOST_MODELS = 200
 """More rows than this help nobody's eyes; the rest is in the download."""
@@ -348,14 +347,19 @@ def p_value(p: float) -> str:
     return "<.001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
 
 
+def whole_percent(share: float | None) -> str:
+    """A share as per cent without digits after the point; a dash where there is none."""
+    return MISSING if share is None or math.isnan(share) else f"{100 * share:.0f}%"
+
+
 def dominance(test: PairTest, first: str, second: str) -> str:
     """Shares of prompts on which each of two models is strictly better, in words."""
     if math.isnan(test.dominance) or math.isnan(test.dominance_back):
         return ""
     tied = max(0.0, 1.0 - test.dominance - test.dominance_back)
     return (
-        f"{first} is better on {percent(test.dominance)}, {second} on "
-        f"{percent(test.dominance_back)}, equal on {percent(tied)}"
+        f"{first} is better on {whole_percent(test.dominance)}, {second} on "
+        f"{whole_percent(test.dominance_back)}, equal on {whole_percent(tied)}"
     )
 
 
@@ -414,14 +418,14 @@ def _matrix_cell(
     sure = p < LEVEL
     star = "*" if sure else ""
     hint = (
-        f"{names[a]} minus {names[b]}: {signed(difference)}; better on {percent(won)}, worse on "
-        f"{percent(lost)} of the prompts; corrected p {p_value(p)}"
+        f"{names[a]} minus {names[b]}: {signed(difference)}; better on {whole_percent(won)}, worse on "
+        f"{whole_percent(lost)} of the prompts; corrected p {p_value(p)}"
     )
     if i > j:
         return MatrixCell(f"{p_value(p)}{star}", "" if sure else "is-ns", hint)
     state = "is-ns" if not sure else "is-sig" if won >= lost else "is-neg"
     href = query.to_view("two", a=found.models[a], b=found.models[b])
-    return MatrixCell(f"{percent(won)}{star}", state, hint, href)
+    return MatrixCell(f"{whole_percent(won)}{star}", state, hint, href)
 
 
 # Seeds.

@@ -12,6 +12,7 @@ from leaderboard.views.models import ModelQuery
 from leaderboard.web.live import Shown, live_view
 from leaderboard.web.model_detail import model_html
 from leaderboard.web.pages.models_page import reader_of
+from leaderboard.web.rendering import render
 
 
 def _build(context: Context) -> None:
@@ -20,7 +21,7 @@ def _build(context: Context) -> None:
         shown, query, title = model_html(asked, reader_of(context), context.reader.view())
         return Shown(shown, query, f"{title} · Assay")
 
-    live_view(answer)
+    live_view(answer, skeleton=render("models/skeleton.html"))
     run_on_load(COPY_AND_GO)
 
 

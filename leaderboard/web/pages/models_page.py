@@ -12,6 +12,7 @@ from leaderboard.pages.shown.widgets import run_on_load
 from leaderboard.views.models import PlaceQuery
 from leaderboard.web.live import Shown, live_view
 from leaderboard.web.model_place import place_html
+from leaderboard.web.rendering import render
 
 
 def reader_of(context: Context) -> ModelReader:
@@ -25,7 +26,7 @@ def _build(context: Context) -> None:
         shown, exact, title = place_html(asked, reader_of(context), context.reader.view())
         return Shown(shown, exact.query, f"{title} · Assay")
 
-    live_view(answer)
+    live_view(answer, skeleton=render("models/skeleton.html"))
     run_on_load(COPY_AND_GO)
 
 

@@ -132,7 +132,12 @@ def test_what_decides_on_a_skill_are_prompts_of_that_skill_with_the_images_of_bo
 
 @pytest.mark.parametrize(
     ("a", "b", "words"),
-    [("", "", ""), (IDS[1], IDS[1], "itself"), (NASTY, IDS[1], "“<img"), (IDS[3], "gone", "“gone”")],
+    [
+        ("", "", ""),
+        (IDS[1], IDS[1], "itself"),
+        (NASTY, IDS[1], "“<img"),
+        (IDS[3], "gone", "“gone”"),
+    ],
 )
 def test_the_first_two_or_another_take_the_place_of_who_cannot_be_compared(
     context: Context, a: str, b: str, words: str

@@ -113,7 +113,10 @@ def test_people_are_quoted_with_interval_tests_and_skills_they_do_not_order(
     (found,) = people_boards(rated_set(), None)
     said = verdict_of_people(found, alone=True)
     mean = found.overall.means["high"]
-    assert f"high has the highest mean rating, {mean.value:.2f} of 5 [{mean.ci_low:.2f}" in said.sentence
+    assert (
+        f"high has the highest mean rating, {mean.value:.2f} of 5 [{mean.ci_low:.2f}"
+        in said.sentence
+    )
     assert "significantly above every other model" in said.sentence
     assert "ratings alone" in said.detail and "3 pairs" in said.detail
     rating(monkeypatch, RatedBenchmark(rated_answers({"a": 3.0, "b": 3.0}, seed=5)))
@@ -123,7 +126,9 @@ def test_people_are_quoted_with_interval_tests_and_skills_they_do_not_order(
 
 
 def made_test(judge: str = ONE.entry_id, difference: float = 0.1, p: float = 0.01) -> PairTest:
-    return PairTest(judge, None, 40, 1, difference, 0.05, 0.15, 3.0, 0.001, p, 12.0, 0.002, 0.7, 0.2)
+    return PairTest(
+        judge, None, 40, 1, difference, 0.05, 0.15, 3.0, 0.001, p, 12.0, 0.002, 0.7, 0.2
+    )
 
 
 @pytest.mark.parametrize(

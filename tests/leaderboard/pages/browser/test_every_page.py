@@ -23,8 +23,8 @@ from leaderboard.views.addresses import (
 )
 from tests.leaderboard.pages.conftest import Opener
 from tests.leaderboard.pages.items.looked_at import LACKS, NOISY, RIGHT, TURNED, entry_id
-from tests.leaderboard.views.model_track import EMPTY, HOSTILE_ID, IDS, JUDGES, SET
 from tests.leaderboard.pages.skills.skills_fixture import NASTY
+from tests.leaderboard.views.model_track import EMPTY, HOSTILE_ID, IDS, JUDGES, SET
 from tests.tiers import all_slow_but_one
 
 pytestmark = pytest.mark.browser
