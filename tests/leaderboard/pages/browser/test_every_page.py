@@ -49,15 +49,17 @@ PAGES: dict[str, dict[str, str]] = {
         "skills?skill=counting": ".as-part", metric_address("made-up-0002/SigLIP-2"): "#hub",
     },
     "models": {
-        models_address(): "#judges",
+        models_address(): "#board",
         models_address(SET, skill="count", words="box", judge=JUDGES[1], models=",".join(IDS[:3])):
             "#board",
         models_address(EMPTY): ".as-empty",
+        models_address(SET, view="gallery"): "#gallery img",
+        models_address(SET, view="judges"): "#orderings",
         model_address(IDS[0]): "#images img",
-        model_address(IDS[2], skill="count"): "#images .as-tile",
+        model_address(IDS[2], skill="count"): "#images article",
         model_pair_address(SET, IDS[0], IDS[1], skill="count"): "#deciding",
-        prompt_address(SET, HOSTILE_ID): ".as-tile img",
-        seeds_address(SET, judge=JUDGES[2]): ".as-bump",
+        prompt_address(SET, HOSTILE_ID): "#images img",
+        seeds_address(SET, judge=JUDGES[2]): "#ranks svg",
     },
     "moved": {"moved?benchmark=ratings": ".as-moved tbody tr"},
 }  # fmt: skip
