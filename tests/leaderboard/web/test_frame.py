@@ -12,6 +12,7 @@ from starlette.applications import Starlette
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
+from tests.leaderboard.pages.models import made_up
 
 from leaderboard.api.source import Source
 from leaderboard.pages.footer import footer
@@ -25,7 +26,6 @@ from leaderboard.web.redirects import REDIRECTS, Redirect, Redirects, redirected
 from leaderboard.web.unknown import UnknownAddresses
 from tests.conftest import REPOSITORY
 from tests.leaderboard.pages.failing_store import Switch, failing
-from tests.leaderboard.pages.models import made_up
 from tests.leaderboard.pages.parsed import Node, harmless, read
 from tests.leaderboard.pages.serving import app_of, served
 from tests.leaderboard.pages.synthetic import NASTY, NOW, cards, fill, source_over

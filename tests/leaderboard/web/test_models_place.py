@@ -18,6 +18,7 @@ from leaderboard.store.memory import memory_store
 from leaderboard.views.model_place import DECIDING
 from leaderboard.views.models import VIEWS, PlaceQuery
 from leaderboard.web.model_place import place_html
+from leaderboard.web.redirects import redirected
 from tests.leaderboard.models.made_up_ratings import (
     RATED,
     RatedBenchmark,
@@ -364,6 +365,22 @@ def test_judges_come_with_their_evidence_and_what_they_rest_on(context: Context)
 
 
 # What others show of the place.
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "to"),
+    [("model-pair", "set=s&a=x&b=y&skill=count", {"set": "s", "view": "two", "a": "x", "b": "y", "skill": "count"}),
+     ("seeds", "set=s&judge=m/x", {"set": "s", "view": "seeds", "judge": "m/x"}),
+     ("prompt", "set=s&id=p%2F1&words=box", {"set": "s", "view": "prompt", "prompt": "p/1", "words": "box"}),
+     ("seeds", "", {"view": "seeds"})],
+)  # fmt: skip
+def test_addresses_of_before_lead_to_their_view_with_their_state(
+    path: str, query: str, to: dict[str, str]
+) -> None:
+    address = redirected(f"/{path}", query)
+    assert address is not None and address.startswith("./models?")
+    params = {name: value[0] for name, value in parse_qs(urlsplit(address).query).items()}
+    assert params == to and PlaceQuery.from_params(params).view == to["view"]
 
 
 def test_a_link_to_the_place_is_described_by_its_verdict_its_two_models_or_its_prompt() -> None:
