@@ -64,7 +64,7 @@ def compare_address(benchmark: str, *entries: str, skill: str = "", measure: str
 
 
 def models_address(prompt_set: str = "", **state: str) -> str:
-    """The board of the models of a prompt set; `state` as `pages.models.query` reads it."""
+    """The models of a prompt set; `state` as `views.models.PlaceQuery` reads it."""
     return address("models", set=prompt_set, **state)
 
 
@@ -76,18 +76,18 @@ def model_address(submission_id: str, *, skill: str = "", judge: str = "") -> st
 def model_pair_address(
     prompt_set: str, a: str = "", b: str = "", *, skill: str = "", judge: str = ""
 ) -> str:
-    """Two models against each other; `a` and `b` are submission ids."""
-    return address("model-pair", set=prompt_set, a=a, b=b, skill=skill, judge=judge)
+    """Two models compared; `a` and `b` are submission ids."""
+    return models_address(prompt_set, view="two", skill=skill, judge=judge, a=a, b=b)
 
 
 def prompt_address(prompt_set: str, prompt_id: str, *, judge: str = "", skill: str = "") -> str:
-    """One prompt, and what every model drew of it."""
-    return address("prompt", set=prompt_set, id=prompt_id, judge=judge, skill=skill)
+    """One prompt, and every model's images of it."""
+    return models_address(prompt_set, view="prompt", skill=skill, judge=judge, prompt=prompt_id)
 
 
 def seeds_address(prompt_set: str, *, judge: str = "", skill: str = "") -> str:
-    """How the models of a prompt set vary over their seeds."""
-    return address("seeds", set=prompt_set, judge=judge, skill=skill)
+    """The variation of the models of a prompt set over their seeds."""
+    return models_address(prompt_set, view="seeds", skill=skill, judge=judge)
 
 
 def picture_address(submission_id: str, prompt_id: str, seed: int, width: int = 320) -> str:

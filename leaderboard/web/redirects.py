@@ -31,6 +31,9 @@ class Redirect:
 
 REDIRECTS: Mapping[str, Redirect] = {
     "docs": Redirect("about", permanent=False),
+    "model-pair": Redirect("models", add={"view": "two"}),
+    "prompt": Redirect("models", rename={"id": "prompt"}, add={"view": "prompt"}),
+    "seeds": Redirect("models", add={"view": "seeds"}),
     "trust": Redirect("", rename={"page": ""}),
 }
 """Path that a page had to where it is."""

@@ -17,7 +17,7 @@ from leaderboard.pages.heads.of_metrics import (
     moved_head,
     skills_head,
 )
-from leaderboard.pages.heads.of_models import model_head, models_head, pair_head, prompt_head
+from leaderboard.pages.heads.of_models import model_head, models_head
 from leaderboard.pages.heads.own import own_head
 from leaderboard.pages.page import Page
 
@@ -40,8 +40,6 @@ OF_VIEW: Mapping[str, _Of] = {
     "items": lambda params, source: items_head(params, source.reader.view()),
     "models": models_head,
     "model": model_head,
-    "model-pair": pair_head,
-    "prompt": prompt_head,
     "moved": lambda params, source: moved_head(params, source.reader.view()),
 }
 """Path of a page to what says something of a view of it; other pages have one view."""

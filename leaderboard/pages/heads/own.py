@@ -12,14 +12,10 @@ DESCRIPTIONS = {
     "under weights that you set.",
     "boards": "Rankings of text-to-image metrics on each benchmark, with intervals, rank ranges, "
     "tiers and tests between any two of them.",
-    "models": "Text-to-image models on the same prompts, judged skill by skill by the metrics that "
-    "earned it, with rank ranges, tiers, and where those metrics disagree.",
-    "model": "One text-to-image model: its mean scores by skill and metric, its images, how it "
-    "varies over seeds, and how it was drawn.",
-    "model-pair": "Two text-to-image models on the same prompts: by how much they differ, how sure "
-    "that is, and which prompts decide it.",
-    "prompt": "One prompt: what every text-to-image model drew of it, by the score of a metric.",
-    "seeds": "Whether the order of text-to-image models holds when only the random seed changes.",
+    "models": "Text-to-image models compared on the same prompts by qualified metrics and by human "
+    "ratings: skills, images, seeds, tests between any two, and where metrics disagree.",
+    "model": "One text-to-image model: mean scores by skill and metric with intervals, its images, "
+    "its variation over seeds, and how to generate them again.",
     "skills": "Which metric for counting, for spatial relations, for text in images? Skills "
     "across benchmarks, and what accuracy costs.",
     "compare": "Two to four metrics on one benchmark: by how much they differ, how sure that is, "

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from leaderboard.models.people import rated_sets
 from leaderboard.models.reading import ModelReader
-from leaderboard.pages.models.people_table import people_legend, people_table, people_verdict
-from leaderboard.pages.shown.markup import section, text
-from leaderboard.views.addresses import models_address
-from leaderboard.views.models import PEOPLE_IDENT
+from leaderboard.web.model_place import people_html
 
 
 def people_section(models: ModelReader | None) -> str:
@@ -17,12 +14,4 @@ def people_section(models: ModelReader | None) -> str:
         models: knows the prompt sets and the folder of data; None: there are no prompt sets here.
     """
     rated = rated_sets(models) if models is not None else {}
-    if models is None or not rated:
-        return ""
-    name, (board, *_) = next(iter(rated.items()))
-    title = f"Models, rated by people: {models.prompt_sets[name].card.title}"
-    aside = (
-        f'<a href="{text(models_address(name))}#{PEOPLE_IDENT}">Tests and further prompt sets</a>'
-    )
-    body = f"{people_verdict(board)}{people_table(board)}{people_legend(board)}"
-    return section(title, body, aside=aside, ident="rated-by-people")
+    return people_html(next(iter(rated)), models) if models is not None and rated else ""

@@ -25,10 +25,10 @@ from leaderboard.web.redirects import REDIRECTS, Redirect, Redirects, redirected
 from leaderboard.web.unknown import UnknownAddresses
 from tests.conftest import REPOSITORY
 from tests.leaderboard.pages.failing_store import Switch, failing
-from tests.leaderboard.pages.models import made_up
 from tests.leaderboard.pages.parsed import Node, harmless, read
 from tests.leaderboard.pages.serving import app_of, served
 from tests.leaderboard.pages.synthetic import NASTY, NOW, cards, fill, source_over
+from tests.leaderboard.views import model_track
 from tests.leaderboard.web.test_rendering import HOSTILE
 
 PAGES = all_pages()
@@ -132,8 +132,14 @@ def test_the_footer_says_how_recent_the_page_is_and_links_what_no_place_shows() 
 
 
 def test_metrics_models_and_benchmarks_are_found_by_name() -> None:
-    models = [one.name for one in names(made_up.source_of(made_up.filled())) if one.kind == "model"]
-    assert len(models) == len(made_up.NAMES) and any(one.startswith("Aurora XL") for one in models)
+    models = [
+        one.name
+        for one in names(model_track.source_of(model_track.filled()))
+        if one.kind == "model"
+    ]
+    assert len(models) == len(model_track.NAMES) and any(
+        one.startswith("Aurora XL") for one in models
+    )
     found = names(source_over(fill(memory_store())))
     assert {one.kind for one in found} == {"metric", "benchmark"}
     assert {"Ratings", "CLIPScore 1.0"} <= {one.name for one in found}

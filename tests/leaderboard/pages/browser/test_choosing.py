@@ -15,7 +15,6 @@ from leaderboard.service.pictures import Pictures
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.pages.conftest import Opener, Serve
 from tests.leaderboard.pages.items.looked_at import NOISY, RIGHT, entry_id
-from tests.leaderboard.pages.models.made_up import IDS
 from tests.leaderboard.pages.moved.moved_fixture import BEFORE, DONE
 from tests.leaderboard.pages.serving import app_of
 from tests.leaderboard.pages.synthetic import keep
@@ -294,48 +293,7 @@ def test_images_arrive_and_are_described_by_their_prompt(serve: Serve, open_page
     assert page.get_by_text("Nobody has been").is_visible()
 
 
-# Models and what moved.
-
-
-def test_a_form_leads_to_the_view_whose_link_restores_it(sites: Sites, open_page: Opener) -> None:
-    page = open_page(f"{sites('models')}models")
-    page.get_by_label("Words in the prompt").fill("box")
-    page.get_by_label("Skill", exact=True).select_option("count")
-    page.get_by_text("Only some models").click()
-    page.get_by_label("Aurora XL").check()
-    page.get_by_label("Daub").check()
-    page.get_by_role("button", name="Show").click()
-    expect(page.get_by_role("group", name="Filters")).to_contain_text("2 of 5 models")
-    assert re.search(r"skill=count", page.url) and page.url.count("models=") == 2
-    expect(page.locator(".as-models tbody th.as-c-metric")).to_have_count(2)
-    page.get_by_role("link", name="Remove 2 of 5 models").click()
-    expect(page.locator(".as-models tbody th.as-c-metric")).to_have_count(5)
-    expect(page.get_by_label("Words in the prompt")).to_have_value("box")
-
-
-def test_from_a_figure_to_the_images_behind_it_and_to_one_prompt(
-    sites: Sites, open_page: Opener
-) -> None:
-    page = open_page(f"{sites('models')}models")
-    page.locator(".as-models tbody td a").nth(1).click()
-    expect(page.locator("h1")).to_contain_text("Aurora XL")
-    picture = page.locator("#images img").first
-    expect(picture).to_be_visible()
-    page.wait_for_function("() => document.querySelector('#images img').naturalWidth > 0")
-    page.locator("#images h3 a").first.click()
-    expect(page.get_by_role("navigation", name="Prompts")).to_be_visible()
-    before = page.locator(".as-prompt").first.text_content()
-    page.get_by_role("link", name="Next").click()
-    expect(page.locator(".as-prompt").first).not_to_have_text(before or "")
-    assert "skill=count" in page.url
-
-
-def test_a_disagreement_leads_to_the_two_models(sites: Sites, open_page: Opener) -> None:
-    page = open_page(f"{sites('models')}models", "#disagreements")
-    page.locator("#disagreements").get_by_role("link", name="Compare the two").first.click()
-    expect(page.locator(".as-verdict")).to_contain_text("is better")
-    page.get_by_role("link", name="Swap the two").click()
-    page.wait_for_url(re.compile(rf"a={IDS[1]}&b={IDS[0]}"))
+# What moved.
 
 
 def test_a_board_leads_to_what_moved_and_nothing_runs_over_the_edge(

@@ -24,8 +24,8 @@ from leaderboard.views.addresses import (
 )
 from tests.leaderboard.pages.conftest import Opener
 from tests.leaderboard.pages.items.looked_at import LACKS, NOISY, RIGHT, TURNED, entry_id
-from tests.leaderboard.pages.models.made_up import EMPTY, HOSTILE_ID, IDS, JUDGES, SET
 from tests.leaderboard.pages.skills.skills_fixture import NASTY
+from tests.leaderboard.views.model_track import EMPTY, HOSTILE_ID, IDS, JUDGES, SET
 from tests.tiers import all_slow_but_one
 
 pytestmark = pytest.mark.browser
@@ -50,15 +50,17 @@ PAGES: dict[str, dict[str, str]] = {
         "skills?skill=counting": ".as-part", metric_address("made-up-0002/SigLIP-2"): "#hub",
     },
     "models": {
-        models_address(): "#judges",
+        models_address(): "#board",
         models_address(SET, skill="count", words="box", judge=JUDGES[1], models=",".join(IDS[:3])):
             "#board",
         models_address(EMPTY): ".as-empty",
+        models_address(SET, view="gallery"): "#gallery img",
+        models_address(SET, view="judges"): "#orderings",
         model_address(IDS[0]): "#images img",
-        model_address(IDS[2], skill="count"): "#images .as-tile",
+        model_address(IDS[2], skill="count"): "#images article",
         model_pair_address(SET, IDS[0], IDS[1], skill="count"): "#deciding",
-        prompt_address(SET, HOSTILE_ID): ".as-tile img",
-        seeds_address(SET, judge=JUDGES[2]): ".as-bump",
+        prompt_address(SET, HOSTILE_ID): "#images img",
+        seeds_address(SET, judge=JUDGES[2]): "#ranks svg",
     },
     "moved": {"moved?benchmark=ratings": ".as-moved tbody tr"},
 }  # fmt: skip
