@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from leaderboard.pages.page import Page
 from leaderboard.pages.shown.markup import text
 
-DIRECT = ("", "index", "boards", "models", "skills", "compare", "items")
+DIRECT = ("", "index", "boards", "models", "skills", "compare")
 """Paths of the pages that are one press away, in this order."""
 SUBMITTING = ("submit", "mine", "queue")
 """Paths of the pages for those who submit."""
