@@ -266,6 +266,11 @@ def measure_title(choice: Choice) -> str:
     return title(choice.board.card, choice.selector, choice.board.every_selector())
 
 
+def measure_name(choice: Choice) -> str:
+    """The bare name of the chosen measure; empty where there is none."""
+    return info(choice.board.card, choice.selector.measure).title if choice.selector else ""
+
+
 def higher_is_better(choice: Choice) -> bool:
     """Whether larger values of the chosen measure are better."""
     measure = choice.selector.measure if choice.selector else ""

@@ -29,6 +29,7 @@ from leaderboard.views.compare import (
     compared_metrics,
     entry_options,
     higher_is_better,
+    measure_name,
     measure_options,
     measure_title,
     moved_along,
@@ -146,7 +147,8 @@ class ComparePlace:
         values: dict[str, Any] = {
             "reason": reason, "advice": advice, "board_href": "", "several": None, "two": None,
             "verdict": None, "metrics": (), "legend": (), "tally": None, "uncounted": "", "sizes": (),
-            "measure": measure_title(choice), "skill": choice.title if choice.skills else "",
+            "measure": measure_title(choice), "skill_title": choice.title,
+            "measure_name": measure_name(choice),
             "lower_is_better": not higher_is_better(choice), "evidence": "", "better_on": (),
             "names": {},
         }  # fmt: skip
@@ -541,7 +543,6 @@ def _skills(pair: Opponents, state: PlaceQuery, view: View) -> dict[str, Any]:
         if one.value != card.name and view.boards[one.value].skills()
     ]  # fmt: skip
     return {
-        "metrics": metrics,
         "rows": [
             SkillRow(one.title, one.cells, one.n_items,
                      state.to_link(skill=one.skill, view=VIEWS[0]))
@@ -589,6 +590,11 @@ def _chart(
 # Examples -------------------------------------------------------------------------------------
 
 _NO_FAILURE = "No failure here: this metric orders all of these cases as people do."
+_LISTED = {
+    "failures": "Worst first",
+    "disagreements": "Greatest difference first",
+    "all": "In the order of the benchmark",
+}
 _NOTHING_LISTED = {
     "failures": _NO_FAILURE,
     "disagreements": "These two order every comparison of these cases alike.",
@@ -644,6 +650,7 @@ def _examples(found: ExampleList, state: PlaceQuery, view: View) -> dict[str, An
         "found": found,
         "names": names,
         "headline": _headline(show, names, choice),
+        "list_title": _LISTED[show],
         "title": choice.card.title,
         "benchmark": choice.card.name,
         "cluster": choice.card.cluster,

@@ -14,6 +14,7 @@ from leaderboard.views.example_list import ExampleSources
 from leaderboard.views.examples import lower_is_better
 from leaderboard.web.compare import ComparePlace
 from leaderboard.web.live import Shown, live_view
+from leaderboard.web.rendering import render
 
 
 def compare_place(context: Context) -> ComparePlace:
@@ -37,7 +38,7 @@ def _build(context: Context) -> None:
     def answer(params: QueryParams, _: gr.Request) -> Shown:
         return place.answer(PlaceQuery.from_params(params))
 
-    live_view(answer)
+    live_view(answer, skeleton=render("compare/skeleton.html"))
 
 
 PAGE = Page("Compare", "compare", 15, _build)

@@ -36,8 +36,8 @@ from leaderboard.views.skill_choice import SkillsQuery, found_for, resolve
 from tests.leaderboard.api.asking import Asking, asking
 from tests.leaderboard.house import CARDS, House
 from tests.leaderboard.pages.index import index_fixture
-from tests.leaderboard.pages.items.looked_at import LACKS, NOISY, RIGHT, entry_id
 from tests.leaderboard.pages.synthetic import METRICS, NOW, fill
+from tests.leaderboard.views.example_fixture import LACKS, NOISY, RIGHT, entry_id
 
 BOARD = "/v1/boards/ratings"
 FURTHER = "plcc~paper,srcc~assay@counting,cost:seconds"

@@ -14,11 +14,11 @@ from leaderboard.publication.case_files import CaseFiles
 from leaderboard.service.pictures import Pictures
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.pages.conftest import Opener, Serve
-from tests.leaderboard.pages.items.looked_at import NOISY, RIGHT, entry_id
 from tests.leaderboard.pages.models.made_up import IDS
 from tests.leaderboard.pages.moved.moved_fixture import BEFORE, DONE
 from tests.leaderboard.pages.serving import app_of
 from tests.leaderboard.pages.synthetic import keep
+from tests.leaderboard.views.example_fixture import NOISY, RIGHT, entry_id
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 Sites = Callable[[str], str]

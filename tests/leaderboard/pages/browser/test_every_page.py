@@ -22,9 +22,9 @@ from leaderboard.views.addresses import (
     seeds_address,
 )
 from tests.leaderboard.pages.conftest import Opener
-from tests.leaderboard.pages.items.looked_at import LACKS, NOISY, RIGHT, TURNED, entry_id
 from tests.leaderboard.pages.models.made_up import EMPTY, HOSTILE_ID, IDS, JUDGES, SET
 from tests.leaderboard.pages.skills.skills_fixture import NASTY
+from tests.leaderboard.views.example_fixture import LACKS, NOISY, RIGHT, TURNED, entry_id
 from tests.tiers import all_slow_but_one
 
 pytestmark = pytest.mark.browser
