@@ -166,11 +166,15 @@ def moved_along(query: PlaceQuery, view: View) -> PlaceQuery:
         return replace(query, before="")
     board = view.boards.get(query.benchmark)
     there = {} if board is None else by_identity(view, entries_on(board))
-    sides = {}
-    for side in SIDES:
-        entry = view.entries.get(getattr(query, side))
-        sides[side] = "" if entry is None else there.get(Identity.of(entry), "")
-    return replace(query, before="", skill="", measure="", split="", case="", page=1, **sides)
+
+    def found(asked: str) -> str:
+        entry = view.entries.get(asked)
+        return "" if entry is None else there.get(Identity.of(entry), "")
+
+    return replace(
+        query, a=found(query.a), b=found(query.b), c=found(query.c), d=found(query.d), before="",
+        skill="", measure="", split="", case="", page=1,
+    )  # fmt: skip
 
 
 def by_identity(view: View, entries: Sequence[str]) -> dict[Identity, str]:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import parse_qsl
 
+from benchmarks.comparison import p_words
 from leaderboard.publication.flags import MEANINGS, flags_of
 from leaderboard.publication.measure_names import skill_title
 from leaderboard.publication.reader import View
 from leaderboard.ranking.comparing import unit_of
 from leaderboard.ranking.remembered import Remembered
 from leaderboard.ranking.slices import Ranked
-from leaderboard.text import clean, count, number
+from leaderboard.text import clean, count
 from leaderboard.views.addresses import board_address, model_pair_address
 from leaderboard.views.agreement import Agreement, Behind, agreement, compare_clusters
 from leaderboard.views.boards import Choice
@@ -66,6 +67,7 @@ from leaderboard.web.components import (
     Link,
     PairCell,
     PairMatrix,
+    PairState,
     Scale,
     Tab,
 )
@@ -80,7 +82,7 @@ _TITLES: Mapping[ViewName, str] = {
 }
 _FORMATS = {"csv": "CSV", "parquet": "Parquet", "json": "JSON"}
 _NONE = Option("", "None")
-_EMPHASES = ("a", "b", "l3", "l4")
+_EMPHASES: tuple[Literal["a", "b", "l3", "l4"], ...] = ("a", "b", "l3", "l4")
 _MOST_STOPS, _MOST_NAMED_STOPS = 30, 6
 _SITE = "Assay"
 _KEPT, _KEPT_BYTES, _ROW_BYTES = 256, 16 << 20, 2500
@@ -482,10 +484,9 @@ def pair_matrix(
     plain = replace(state, view=VIEWS[0], c="", d="")
     for one in found:
         i, j = place[one.a], place[one.b]
-        hint = f"p = {number(one.p_value)}, corrected {number(one.p_holm)}"
+        hint = f"{p_words(one.p_value)}, corrected {p_words(one.p_holm)}"
         for row, column, value in ((i, j, one.difference), (j, i, -one.difference)):
-            ahead = (value > 0) == rises
-            sure = "better" if ahead else "worse"
+            sure: PairState = "better" if (value > 0) == rises else "worse"
             # Links on one side only: they are most of the table's size.
             href = plain.to_link(a=one.a, b=one.b) if row == i else ""
             cells[row][column] = PairCell(
@@ -575,7 +576,7 @@ def _chart(
     lines = [
         Line(
             metric.name,
-            [one.cells[place].value if one.cells[place] is not None else None for one in shown],
+            [None if cell is None else cell.value for cell in (one.cells[place] for one in shown)],
             _EMPHASES[place],
         )
         for place, metric in enumerate(metrics)
@@ -636,7 +637,7 @@ def _examples(found: ExampleList, state: PlaceQuery, view: View) -> dict[str, An
     case_links = {
         one.case.case_id: state.to_link(case=one.case.case_id, page=1) for one in found.examples
     }
-    elsewhere = ()
+    elsewhere: tuple[Link, ...] = ()
     if found.elsewhere is not None:
         to = found.elsewhere
         link = state.to_link(benchmark=to.benchmark, skill=to.skill, split=to.split, a=to.a, b="",
@@ -692,7 +693,7 @@ def _headline(show: str, names: Sequence[str], choice: ExampleChoice) -> str:
         return f"Images where {names[0]} fails"
     if show == "disagreements":
         return f"Images where {names[0]} and {names[1]} differ"
-    return f"Prompts and images of {choice.card.title}"
+    return "Prompts and images"
 
 
 def histogram(one: Summary) -> Histogram:

@@ -18,9 +18,9 @@ from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store
 from leaderboard.views.addresses import model_pair_address
 from leaderboard.views.compare import VIEWS, PlaceQuery, query_string
-from leaderboard.views.comparison import CompareQuery, opponents, shown
+from leaderboard.views.comparison import CompareQuery, Opponents, opponents, shown
+from leaderboard.views.differences import TwoCompared, two_compared
 from leaderboard.views.examples import Came
-from leaderboard.web import compare
 from leaderboard.web.compare import ComparePlace
 from leaderboard.web.rendering import environment
 from tests.leaderboard.pages.parsed import Node, named, read
@@ -401,8 +401,12 @@ def test_an_asked_comparison_is_made_once(
     view: View, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[Any] = []
-    whole = compare.two_compared
-    monkeypatch.setattr(compare, "two_compared", lambda *a: made.append(a) or whole(*a))
+
+    def counted(pair: Opponents, view: View) -> TwoCompared:
+        made.append(pair)
+        return two_compared(pair, view)
+
+    monkeypatch.setattr("leaderboard.web.compare.two_compared", counted)
     place = place_of(view, store)
     for name in ("differences", "pairs", "skills"):
         page(place, **sides(FIRST, SECOND, view=name))

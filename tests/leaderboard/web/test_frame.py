@@ -328,9 +328,9 @@ def test_no_rule_is_for_a_class_that_nothing_writes() -> None:
     )
     words = set(re.findall(r"[\w-]+", written))
     made = {  # Put together of a prefix and a word of a list.
-        *(f"as-{word}" for word in ("good", "bad", "warn", "info", "trained", "sim", "a", "b", "tie")),
+        *(f"as-{word}" for word in ("good", "bad", "warn", "info", "trained", "sim", "a", "b", "c", "d", "tie")),
         *(f"as-{word}" for word in ("right", "wrong", "mixed", "tied")),
-        *(f"as-key-{word}" for word in ("a", "b", "0", "1", "2", "3")),
+        *(f"as-{of}-{word}" for of in ("key", "for") for word in ("a", "b")),
         *(f"as-tally-{word}" for word in ("a", "b", "tie")),
     }  # fmt: skip
     # The forms of the places that are built next use these.
