@@ -9,7 +9,7 @@ _PLAIN = "~:,/"
 """Characters that may stand in a query as they are."""
 
 
-def address(page: str, **state: str) -> str:
+def address(page: str, /, **state: str) -> str:
     """A link to a page in a state; what is empty is left out. It is not escaped for HTML yet."""
     given = {name: value for name, value in state.items() if value}
     return f"./{page}?{urlencode(given, safe=_PLAIN)}" if given else f"./{page}"
@@ -43,10 +43,14 @@ def items_address(
     show: str = "",
     case: str = "",
 ) -> str:
-    """The cases behind a result; `a` and `b` are entry ids, `show` is what to begin with."""
+    """The examples behind a result; `a` and `b` are entry ids, `show` is what to begin with.
+
+    A link to failures leads on to the first benchmark on which the metric fails.
+    """
     return address(
-        "items", benchmark=benchmark, skill=skill, split=split, a=a, b=b, show=show, case=case
-    )
+        "compare", benchmark=benchmark, a=a, b=b, skill=skill, split=split, show=show, case=case,
+        view="examples", seek="1" if show == "failures" else "",
+    )  # fmt: skip
 
 
 def skills_address(

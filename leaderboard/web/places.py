@@ -28,12 +28,11 @@ class Place:
 PLACES = (
     Place("Metrics", "", ("", "index", "boards", "skills", "moved"), ("metric",)),
     Place("Models", "models", ("models",), ("model",)),
-    Place("Compare", "compare", ("compare", "items")),
+    Place("Compare", "compare", ("compare",)),
     Place("Submit", "submit", ("submit", "mine", "queue")),
     Place("Docs", "about", ("about", "errata"), ("status", "ledger")),
 )
 LABELS: Mapping[str, str] = {
-    "items": "Examples",
     "moved": "Changes",
 }
 """Words of pages below the bar where those are not their titles."""

@@ -34,6 +34,7 @@ REDIRECTS: Mapping[str, Redirect] = {
     "model-pair": Redirect("models", add={"view": "two"}),
     "prompt": Redirect("models", rename={"id": "prompt"}, add={"view": "prompt"}),
     "seeds": Redirect("models", add={"view": "seeds"}),
+    "items": Redirect("compare", add={"view": "examples"}),
     "trust": Redirect("", rename={"page": ""}),
 }
 """Path that a page had to where it is."""

@@ -11,8 +11,8 @@ from leaderboard.api.source import Source
 from leaderboard.pages.heads.head import Head
 from leaderboard.pages.heads.of_boards import board_head, compare_head
 from leaderboard.pages.heads.of_metrics import (
+    examples_head,
     index_head,
-    items_head,
     metric_head,
     moved_head,
     skills_head,
@@ -20,6 +20,8 @@ from leaderboard.pages.heads.of_metrics import (
 from leaderboard.pages.heads.of_models import model_head, models_head
 from leaderboard.pages.heads.own import own_head
 from leaderboard.pages.page import Page
+from leaderboard.publication.reader import View
+from leaderboard.views.compare import PlaceQuery
 
 log = logging.getLogger(__name__)
 _Of = Callable[[Mapping[str, str], Source], Head | None]
@@ -30,14 +32,18 @@ def _overview(_: Mapping[str, str], source: Source) -> Head | None:
     return found and replace(found, title="Metrics for text-to-image models")
 
 
+def _compare(params: Mapping[str, str], view: View) -> Head | None:
+    of_examples = PlaceQuery.from_params(params).view == "examples"
+    return (examples_head if of_examples else compare_head)(params, view)
+
+
 OF_VIEW: Mapping[str, _Of] = {
     "": _overview,
     "index": index_head,
     "boards": lambda params, source: board_head(params, source.reader.view()),
-    "compare": lambda params, source: compare_head(params, source.reader.view()),
+    "compare": lambda params, source: _compare(params, source.reader.view()),
     "metric": metric_head,
     "skills": skills_head,
-    "items": lambda params, source: items_head(params, source.reader.view()),
     "models": models_head,
     "model": model_head,
     "moved": lambda params, source: moved_head(params, source.reader.view()),

@@ -19,9 +19,7 @@ DESCRIPTIONS = {
     "skills": "Which metric for counting, for spatial relations, for text in images? Skills "
     "across benchmarks, and what accuracy costs.",
     "compare": "Two to four metrics on one benchmark: by how much they differ, how sure that is, "
-    "and where they disagree.",
-    "items": "The images and prompts behind the figures: where a metric fails and where two of "
-    "them disagree.",
+    "and images where they differ or fail.",
     "metric": "Everything about one metric: its results on all benchmarks, trust checks, cost, "
     "history and citation.",
     "submit": "Submit a metric, or its scores, to be tested on the benchmarks.",

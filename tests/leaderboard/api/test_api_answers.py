@@ -34,9 +34,9 @@ from leaderboard.views.skill_choice import SkillsQuery, found_for, resolve
 from tests.leaderboard.api.asking import OPERATIONS, Asking, asking
 from tests.leaderboard.house import CARDS, House
 from tests.leaderboard.pages.index import index_fixture
-from tests.leaderboard.pages.items.looked_at import LACKS, NOISY, RIGHT, entry_id
 from tests.leaderboard.pages.moved.moved_fixture import BEFORE, fill_moved
 from tests.leaderboard.pages.synthetic import METRICS, NOW, cards, fill
+from tests.leaderboard.views.example_fixture import LACKS, NOISY, RIGHT, entry_id
 
 BOARD = "/v1/boards/ratings"
 FURTHER = "plcc~paper,srcc~assay@counting,cost:seconds"

@@ -65,7 +65,7 @@ def test_there_are_five_places_and_every_page_belongs_to_one_of_them() -> None:
                                    "Changes": ""}),
         ("boards", ("Metrics", "true"), {"Overview": "", "Index": "", "Boards": "page", "Skills": "",
                                          "Changes": ""}),
-        ("items", ("Compare", "true"), {"Compare": "", "Examples": "page"}),
+        ("compare", ("Compare", "page"), {}),
         ("metric", ("Metrics", "true"), {"Overview": "", "Index": "", "Boards": "", "Skills": "",
                                          "Changes": ""}),
         ("queue", ("Submit", "true"), {"Submit": "", "My submissions": "", "Queue": "page"}),
@@ -334,9 +334,9 @@ def test_no_rule_is_for_a_class_that_nothing_writes() -> None:
     )
     words = set(re.findall(r"[\w-]+", written))
     made = {  # Put together of a prefix and a word of a list.
-        *(f"as-{word}" for word in ("good", "bad", "warn", "info", "trained", "sim", "a", "b", "tie")),
+        *(f"as-{word}" for word in ("good", "bad", "warn", "info", "trained", "sim", "a", "b", "c", "d", "tie")),
         *(f"as-{word}" for word in ("right", "wrong", "mixed", "tied")),
-        *(f"as-key-{word}" for word in ("a", "b", "0", "1", "2", "3")),
+        *(f"as-{of}-{word}" for of in ("key", "for") for word in ("a", "b")),
         *(f"as-tally-{word}" for word in ("a", "b", "tie")),
     }  # fmt: skip
     # The forms of the places that are built next use these.

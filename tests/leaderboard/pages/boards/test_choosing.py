@@ -328,15 +328,18 @@ def test_further_columns_have_direction_meaning_and_values_of_their_own_slice(vi
     values = values_of(board, columns_of(board, [COUNTING])[0], view.entries)
     cell = next(row for row in page.rows if "VQAScore" in row["Metric"])[heads[1].text]
     assert cell.text == f"{values.of(entry):.3f}"
-    assert cell.links() == [f"./items?benchmark=ratings&skill=counting&a={entry}"]
-    assert page.row("VQAScore").links("./items")[0] == f"./items?benchmark=ratings&a={entry}"
+    assert cell.links() == [f"./compare?benchmark=ratings&a={entry}&skill=counting&view=examples"]
+    assert page.row("VQAScore").links("./compare")[0] == (
+        f"./compare?benchmark=ratings&a={entry}&view=examples"
+    )
 
 
-def test_where_answers_are_not_public_no_value_leads_to_items(view: View) -> None:
+def test_where_answers_are_not_public_no_value_leads_to_examples(view: View) -> None:
     choice = chosen(view)
     choice.board.card = choice.board.card.model_copy(update={"answers_public": False})
     try:
-        assert not read(board_body(choice, view)).links("./items")
+        links = read(board_body(choice, view)).links("./compare")
+        assert not [to for to in links if "view=examples" in to]
     finally:
         choice.board.card = cards()["ratings"]
 
@@ -368,9 +371,12 @@ def test_pinned_rows_stand_on_top_and_two_lead_to_a_comparison(view: View) -> No
     page = body(view, Arrangement(pins=pins))
     assert page.names[:2] == ["DSG", "TIFA"] and len(page.names) == len(METRICS)
     address = f"./compare?benchmark=ratings&measure=srcc~paper&a={pins[0]}&b={pins[1]}"
-    assert page.links("./compare") == [address]
+    assert [to for to in page.links("./compare") if "view=examples" not in to] == [address]
     one = body(view, Arrangement(pins=pins[:1]))
-    assert not one.links("./compare") and "Pin another" in one
+    assert (
+        not [to for to in one.links("./compare") if "view=examples" not in to]
+        and "Pin another" in one
+    )
     page = body(view, Arrangement(pins=pins), Filters("tifa, clip"))
     assert "DSG" not in page.names and page.all("[aria-label=Remove DSG]")
 

@@ -14,10 +14,10 @@ from leaderboard.publication.case_files import CaseFiles
 from leaderboard.service.pictures import Pictures
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.pages.conftest import Opener, Serve
-from tests.leaderboard.pages.items.looked_at import NOISY, RIGHT, entry_id
 from tests.leaderboard.pages.moved.moved_fixture import BEFORE, DONE
 from tests.leaderboard.pages.serving import app_of
 from tests.leaderboard.pages.synthetic import keep
+from tests.leaderboard.views.example_fixture import NOISY, RIGHT, entry_id
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 Sites = Callable[[str], str]
@@ -120,38 +120,68 @@ def test_choosing_another_metric_and_swapping_change_view_and_address(
     sites: Sites, open_page: Opener
 ) -> None:
     page = open_page(f"{sites('boards')}compare?benchmark=ratings&a=made-up-0000%2FCLIPScore")
-    expect(page.locator(".as-verdict")).to_contain_text("CLIPScore and BLIP2-ITM")
-    page.get_by_label("Metric B").click()
-    page.get_by_role("option", name="DSG", exact=True).click()
-    expect(page.locator(".as-verdict")).to_contain_text("CLIPScore is better than DSG")
-    page.wait_for_url(re.compile(r"a=made-up-0000%2FCLIPScore&b=made-up-0009%2FDSG"))
-    page.get_by_role("button", name="Swap").click()
-    page.wait_for_url(re.compile(r"a=made-up-0009%2FDSG&b=made-up-0000%2FCLIPScore"))
+    expect(page.locator("h1")).to_contain_text("CLIPScore and BLIP2-ITM")
+    page.evaluate("window.asSame = true")
+    page.get_by_label("B", exact=True).select_option("made-up-0009/DSG")
+    expect(page.locator("h1")).to_contain_text("CLIPScore is better than DSG")
+    page.wait_for_url(re.compile(r"a=made-up-0000/CLIPScore&b=made-up-0009/DSG"))
+    page.get_by_role("link", name="Swap").click()
+    page.wait_for_url(re.compile(r"a=made-up-0009/DSG&b=made-up-0000/CLIPScore"))
     expect(page.locator(".as-sides li").first).to_contain_text("DSG")
-    page.get_by_label("Benchmark").click()
-    page.get_by_role("option", name="Error graphs").click()
-    expect(page.locator("#verdict h2")).to_contain_text("Error graphs")
+    page.get_by_label("Benchmark", exact=True).select_option("graphs")
+    expect(page.locator("section.as-verdict")).to_contain_text("Error graphs")
+    assert page.evaluate("window.asSame") is True
     with page.expect_download() as download:
         page.get_by_role("link", name="Download CSV of comparison").click()
     assert download.value.suggested_filename == "graphs-compare.csv"
 
 
-def test_on_a_phone_the_result_comes_early_and_the_other_choosers_unfold(
+def test_on_a_phone_the_verdict_is_on_the_first_screen_and_skills_unfold(
     sites: Sites, open_page: Opener
 ) -> None:
     page = open_page(f"{sites('boards')}compare?benchmark=ratings", width=390)
-    verdict = page.locator(".as-verdict")
-    expect(verdict).to_be_visible()
-    box = verdict.bounding_box()
-    assert box is not None and box["y"] < 844, "the result begins below the first screen"
-    expect(page.get_by_label("Metric B")).to_be_visible()
-    expect(page.get_by_label("Metric C (optional)")).to_be_hidden()
-    page.get_by_text("Skills, measure, and more metrics").click()
-    expect(page.get_by_label("Metric C (optional)")).to_be_visible()
-    page.get_by_role("combobox", name="Measure").click()
-    page.get_by_role("option", name="Pearson r").click()
-    expect(page.locator("#verdict h2")).to_contain_text("Pearson r")
-    expect(page.get_by_label("Metric D (optional)")).to_be_visible()
+    box = page.locator("h1").bounding_box()
+    assert box is not None and box["y"] + box["height"] < 844
+    counting = page.get_by_label("Counting")
+    expect(counting).to_be_hidden()
+    page.locator(".as-pick summary").click()
+    counting.check()
+    page.wait_for_url(re.compile("skill=counting"))
+    expect(page.locator("section.as-verdict")).to_contain_text("Counting")
+    expect(page.get_by_label("Colour")).to_be_visible()
+    page.get_by_label("Colour").check()
+    expect(page.locator("section.as-verdict")).to_contain_text("mean of Counting and Colour")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_each_tab_is_a_state_of_the_history(sites: Sites, open_page: Opener) -> None:
+    page = open_page(f"{sites('boards')}compare?benchmark=graphs")
+    for name, shown in (
+        ("All pairs", "#matrix"),
+        ("Skills", ".as-empty"),
+        ("Examples", ".as-empty"),
+    ):
+        page.get_by_role("tab", name=name).click()
+        expect(page.locator(shown).first).to_be_visible()
+        expect(page.get_by_role("tab", name=name)).to_have_attribute("aria-selected", "true")
+    page.go_back()
+    expect(page.get_by_role("tab", name="Skills")).to_have_attribute("aria-selected", "true")
+    expect(page).to_have_title(re.compile("CLIPScore and BLIP2-ITM on Error graphs · Assay"))
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_nothing_moves_once_painted(browser: Browser, sites: Sites, width: int) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 844})
+    page.add_init_script(
+        "window.moved = 0; new PerformanceObserver(all => { for (const one of all.getEntries())"
+        " if (!one.hadRecentInput) window.moved += one.value; })"
+        ".observe({ type: 'layout-shift', buffered: true });"
+    )
+    page.goto(f"{sites('boards')}compare?benchmark=ratings")
+    expect(page.locator("#measures table")).to_be_visible()
+    page.wait_for_timeout(400)
+    assert page.evaluate("window.moved") < 0.05
+    page.close()
 
 
 # Index and skills.
@@ -231,7 +261,10 @@ def test_two_presses_lead_from_the_skills_to_images_where_the_affordable_metric_
     card = page.locator(".as-answers .as-card", has_text="Best affordable")
     link = card.get_by_role("link", name="Images where it fails")
     expect(link).to_have_attribute(
-        "href", re.compile(r"\./items\?benchmark=croc&skill=spacial_relation&a=.+&show=failures")
+        "href",
+        re.compile(
+            r"\./compare\?benchmark=croc&a=.+&skill=spacial_relation&show=failures&view=examples"
+        ),
     )
 
 
@@ -259,24 +292,27 @@ def test_the_page_of_a_metric_copies_its_metadata(sites: Sites, browser: Browser
     context.close()
 
 
-# Items.
+# Examples.
 
 
 def test_a_visitor_holds_two_metrics_against_each_other_by_keyboard(
     sites: Sites, open_page: Opener
 ) -> None:
+    """By the address that the examples had before."""
     page = open_page(f"{sites('boards')}items?benchmark=ratings&a={entry_id(NOISY)}")
-    page.wait_for_selector("text=Where it fails, worst first")
-    page.get_by_label("Metric B").select_option(entry_id(RIGHT))
-    page.get_by_label("Show", exact=True).first.select_option("disagreements")
-    page.get_by_role("button", name="Show").focus()
-    page.keyboard.press("Enter")
-    page.wait_for_selector("text=Where the two disagree")
-    assert "b=made-up-0000" in page.url
+    expect(page.locator("h1")).to_contain_text("fails")
+    assert "/compare?" in page.url and "view=examples" in page.url
+    page.get_by_label("B", exact=True).focus()
+    page.get_by_label("B", exact=True).select_option(entry_id(RIGHT))
+    page.get_by_label("Show", exact=True).select_option("disagreements")
+    expect(page.locator("h1")).to_contain_text("differ")
+    page.wait_for_url(re.compile("b=made-up-0000/CLIPScore.*show=disagreements"))
     page.locator(".as-case h3 a").first.focus()
     page.keyboard.press("Enter")
-    page.wait_for_selector("text=Which metrics failed here")
+    expect(page.locator("#everyone")).to_be_visible()
     assert "case=p" in page.url
+    page.go_back()
+    expect(page.locator(".as-case")).to_have_count(12)
 
 
 def test_images_arrive_and_are_described_by_their_prompt(serve: Serve, open_page: Opener) -> None:
@@ -285,12 +321,13 @@ def test_images_arrive_and_are_described_by_their_prompt(serve: Serve, open_page
     keep(store, CaseFiles(registry, None).missing(store.public, ["demo_ts2"]))
     shown = {"demo_ts2": registry["demo_ts2"].card}
     address = serve(app_of(store, shown, pictures=Pictures(registry, None)))
-    page = open_page(f"{address}items?benchmark=demo_ts2")
+    page = open_page(f"{address}compare?benchmark=demo_ts2&view=examples")
     image = page.locator(".as-tile img").first
     image.scroll_into_view_if_needed()
     page.wait_for_function("document.querySelector('.as-tile img').naturalWidth > 0")
-    assert (image.get_attribute("alt") or "").startswith("Image 1: ")
-    assert page.get_by_text("Nobody has been").is_visible()
+    assert (image.get_attribute("alt") or "").startswith("Image 1 for: ")
+    box = page.locator(".as-picture").first.bounding_box()
+    assert box is not None and abs(box["width"] - box["height"]) < 1
 
 
 # What moved.

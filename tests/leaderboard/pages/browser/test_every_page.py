@@ -23,8 +23,8 @@ from leaderboard.views.addresses import (
     seeds_address,
 )
 from tests.leaderboard.pages.conftest import Opener
-from tests.leaderboard.pages.items.looked_at import LACKS, NOISY, RIGHT, TURNED, entry_id
 from tests.leaderboard.pages.skills.skills_fixture import NASTY
+from tests.leaderboard.views.example_fixture import LACKS, NOISY, RIGHT, TURNED, entry_id
 from tests.leaderboard.views.model_track import EMPTY, HOSTILE_ID, IDS, JUDGES, SET
 from tests.tiers import all_slow_but_one
 
@@ -42,9 +42,10 @@ PAGES: dict[str, dict[str, str]] = {
         metric_address(entry_id(NOISY)): ".as-m-boards",
         items_address("ratings", a=entry_id(NOISY), b=entry_id(RIGHT)): ".as-case",
         items_address("ratings", a=entry_id(LACKS), case="p3"): ".as-case",
-        compare_address("ratings", *map(entry_id, (RIGHT, NOISY, TURNED))):
-            "h2:has-text('Agreement')",
-        compare_address("ratings", entry_id(10), entry_id(0)): ".as-verdict",
+        compare_address("ratings", *map(entry_id, (RIGHT, NOISY, TURNED))): "#pairs table",
+        compare_address("ratings", entry_id(10), entry_id(0)): "#measures table",
+        "compare?benchmark=ratings&view=pairs": "#agreement table",
+        "compare?benchmark=ratings&view=skills": ".as-skill-values",
     },
     "skills": {
         "skills?skill=counting": ".as-part", metric_address("made-up-0002/SigLIP-2"): "#hub",

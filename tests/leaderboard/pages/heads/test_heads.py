@@ -180,11 +180,16 @@ def test_a_metric_says_its_results_on_every_benchmark(source: Source) -> None:
     assert "scores as submitted, not re-run" in submitted.description
 
 
-def test_skills_and_items_say_what_is_looked_for(source: Source) -> None:
+def test_skills_and_examples_say_what_is_looked_for(source: Source) -> None:
     head = asked(source, "skills", skill="counting", ratings="simulated")
     assert head.title == "Metrics for Counting" and "First: VQAScore 1.2" in head.description
-    items = asked(source, "items", benchmark="ratings", a=FIRST, skill="counting")
-    assert items.title == "Where CLIPScore 1.0 fails: Ratings, Counting"
+    examples = {"benchmark": "ratings", "a": FIRST, "skill": "counting", "view": "examples"}
+    fails = asked(source, "compare", **examples)
+    assert fails.title == "Images where CLIPScore 1.0 fails: Ratings, Counting"
+    differ = asked(source, "compare", **examples, b=SECOND)
+    assert differ.title.startswith("Images where CLIPScore 1.0 and BLIP2-ITM")
+    every = asked(source, "compare", **{**examples, "show": "all"})
+    assert every.title == "Prompts and images: Ratings, Counting"
     assert asked(source, "moved", benchmark="ratings").title == "What moved on Ratings"
 
 
@@ -195,8 +200,8 @@ def test_skills_and_items_say_what_is_looked_for(source: Source) -> None:
      ("compare", {"benchmark": "ratings", "a": "nobody/knows"}),
      ("compare", {"benchmark": "ratings", "a": FIRST, "b": FIRST}), ("metric", {}),
      ("metric", {"id": "nobody/knows"}), ("skills", {"skill": "nothing-like-it"}), ("skills", {}),
-     ("items", {"benchmark": "ratings", "a": "nobody/knows"}),
-     ("items", {"benchmark": "ratings", "skill": "nothing"}), ("index", {"w": "nothing:3"}),
+     ("compare", {"benchmark": "ratings", "a": "nobody/knows", "view": "examples"}),
+     ("compare", {"benchmark": "ratings", "skill": "nothing", "view": "examples"}), ("index", {"w": "nothing:3"}),
      ("moved", {}), ("queue", {"submission": "made-up-0001"})],
 )  # fmt: skip
 def test_a_view_that_is_not_there_says_what_its_page_says(

@@ -14,7 +14,6 @@ from benchmarks.registry import load_registry
 from benchmarks.schema import ScoreTable
 from leaderboard.desk import UNNAMED
 from leaderboard.pages.boards.view import board_view
-from leaderboard.pages.compare.view import compare_view
 from leaderboard.pages.index.marks import Strips
 from leaderboard.pages.index.view import index_view
 from leaderboard.pages.overview.lately import lately
@@ -34,10 +33,11 @@ from leaderboard.publication.snapshot import Entry
 from leaderboard.ranking.cells import Cell
 from leaderboard.records import Status
 from leaderboard.states import State
+from leaderboard.store.memory import memory_store
 from leaderboard.text import clean, number
 from leaderboard.views.board_tables import board_csv
 from leaderboard.views.boards import BoardQuery, Filters, resolve
-from leaderboard.views.comparison import CompareQuery, opponents
+from leaderboard.views.compare import PlaceQuery
 from leaderboard.views.index import IndexQuery, index_csv, resolve_index
 from tests.leaderboard.pages import synthetic
 from tests.leaderboard.pages.index.index_fixture import index_view_of
@@ -53,6 +53,7 @@ from tests.leaderboard.pages.synthetic import (
     cards,
     submission,
 )
+from tests.leaderboard.web.compare_fixture import place_of
 
 LOOSE = "unsandboxed"
 MET = {SAME_CONTENT: COPIED, SAME_SCORES: SAME, LOOSE: UNSANDBOXED}
@@ -150,6 +151,12 @@ def board(view: View, benchmark: str = "ratings") -> Node:
     return read(board_view(resolve(BoardQuery(benchmark), view.boards), view))
 
 
+def compared(view: View, one: int, other: int) -> str:
+    place = place_of(view, memory_store())
+    a, b = (entry_at(view, k).entry_id for k in (one, other))
+    return place.answer(PlaceQuery(benchmark="ratings", a=a, b=b)).html
+
+
 def accounts(row: Node) -> list[str]:
     return row.texts(".as-account")
 
@@ -177,14 +184,12 @@ def test_every_place_that_shows_an_entry_says_whose_it_is(view: View) -> None:
     row = page.row(METRICS[COPIED])
     assert accounts(row) == [account] and f"A group ({account})" in row
     assert not accounts(page.row(METRICS[0])) and "assay:assay" not in page
-    pair = opponents(CompareQuery(BoardQuery("ratings"), entry_at(view, COPIED).entry_id,
-                                  entry_at(view, 0).entry_id), view)  # fmt: skip
     choice = resolve(BoardQuery("ratings"), view.boards)
     cells = [cell for of_slice in choice.slices() for cell in of_slice]
     own = submission(COPIED, "grey", ("ratings",))
     status = Status(submission=own, state=State.QUEUED, since=NOW, by="w")
     for html in (
-        matrix(view), compare_view(pair, view),
+        matrix(view), compared(view, COPIED, 0),
         lately(view, (), (), NOW, 50), board_csv(cells, view.entries, choice.board),
         queue_table([status], [], {}, NOW),
         leader_cards(with_flags(view, entry_at(view, 0).entry_id, account=account)),
@@ -241,10 +246,8 @@ def test_flags_stand_on_the_rows_they_are_about_and_are_explained_where_met(view
 def test_overview_and_comparison_have_the_flags_too(view: View) -> None:
     shown = read(matrix(view))
     assert flagged(shown, LOOSE) == [METRICS[UNSANDBOXED]] and MEANINGS[LOOSE] in shown
-    a, b = (entry_at(view, place).entry_id for place in (COPIED, SAME))
-    pair = opponents(CompareQuery(BoardQuery("ratings"), a, b), view)
-    compared = read(compare_view(pair, view))
-    assert SAME_SCORES in compared.texts("span") and MEANINGS[SAME_CONTENT] in compared
+    two = read(compared(view, COPIED, SAME))
+    assert SAME_SCORES in two.texts("span") and MEANINGS[SAME_CONTENT] in two
 
 
 def test_flags_of_several_entries_are_put_together_and_private_ones_have_no_link(

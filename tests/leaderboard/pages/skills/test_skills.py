@@ -329,8 +329,11 @@ def test_list_and_file_say_who_is_at_chance_and_who_may_be_recommended(view: Vie
     assert [one.who.metric for one in found.placed if not one.above_chance] == ["always-half"]
     row = page.row("VQAScore")
     assert row.links("./metric") == ["./metric?id=made-up-0000/VQAScore"]
-    items = "./items?benchmark=gecko&skill=count&a=made-up-0000/VQAScore&show=failures"
-    assert items in row.links() and not any("closed" in one for one in page.links("./items"))
+    items = (
+        "./compare?benchmark=gecko&a=made-up-0000/VQAScore&skill=count&show=failures"
+        "&view=examples&seek=1"
+    )
+    assert items in row.links() and not any("closed" in one for one in page.links("./compare"))
     lines = list(csv.DictReader(io.StringIO(to_csv(skills_table(choice, found)))))
     first = found.placed[0]
     assert (lines[0]["metric"], lines[0]["mean"], lines[0]["gecko/count weight"]) == (

@@ -1,14 +1,15 @@
-"""The item browser: which cases are listed, what they add up to, and what is withheld or not here."""
+"""Examples: which cases are listed, what they add up to, and what is withheld or not here."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import numpy as np
 import pandas as pd
@@ -17,14 +18,23 @@ import pytest
 from benchmarks.cases import SCHEMA, cases_path, write_cases
 from benchmarks.errors import TransientError
 from benchmarks.registry import load_registry
+from benchmarks.schema import ScoreTable
 from benchmarks.sources.folder import DataFile
-from leaderboard.pages.items.case_view import mark, picture_address
-from leaderboard.pages.items.items_page import Items
+from benchmarks.stored_scores import write_stored
 from leaderboard.pages.page import Context
 from leaderboard.publication.item_scores import CaseSet, ItemReader, Kept, Standing
+from leaderboard.publication.reader import View
 from leaderboard.service.pictures import Pictures
+from leaderboard.store.interface import Store
 from leaderboard.tables import to_csv
-from leaderboard.views.addresses import items_address
+from leaderboard.views.example_list import (
+    ExampleList,
+    ExampleSources,
+    first_failures,
+    image_address,
+    list_examples,
+    seek_failures,
+)
 from leaderboard.views.examples import (
     Came,
     ItemsQuery,
@@ -36,7 +46,8 @@ from leaderboard.views.examples import (
 )
 from tests.benchmarks.checks import agreement
 from tests.leaderboard.api.asking import asking
-from tests.leaderboard.pages.items.looked_at import (
+from tests.leaderboard.pages.synthetic import REVISION, cards, keep, site_of
+from tests.leaderboard.views.example_fixture import (
     LACKS,
     N_PROMPTS,
     NOISY,
@@ -49,8 +60,7 @@ from tests.leaderboard.pages.items.looked_at import (
     rated,
     scores_of,
 )
-from tests.leaderboard.pages.parsed import Node, harmless, named, read
-from tests.leaderboard.pages.synthetic import REVISION, cards, keep, site_of
+from tests.leaderboard.web.compare_fixture import MadeUpImages, sources_of, withheld
 
 AT_ONCE = 6
 
@@ -158,111 +168,202 @@ def test_of_many_images_those_are_shown_that_are_misjudged_most() -> None:
     assert {shown.mistake.above[0], shown.mistake.below[0]} <= {t.number for t in shown.tiles}
 
 
-# The page.
-
-
 @pytest.fixture(scope="module")
 def site() -> Context:
     return context()
 
 
+# A page of examples.
+
+
 @pytest.fixture(scope="module")
-def items(site: Context) -> Items:
-    return Items(site)
+def store() -> Store:
+    return filled()
 
 
-def shown(items: Items, a: int | str = "", b: int | str = "", **asked: str) -> Node:
-    of = {"a": a, "b": b}
-    named_ = {k: entry_id(v) if isinstance(v, int) else v for k, v in of.items()}
-    query = ItemsQuery.from_params({"benchmark": "ratings", **named_, **asked})
-    html = items.answer(query)
-    harmless(html)
-    return read(html)
+@pytest.fixture(scope="module")
+def view(store: Store) -> View:
+    return site_of(store, cards_=cards()).reader.view()
 
 
-def listed_cases(page: Node) -> list[str]:
-    return [one["aria-label"].removeprefix("Case ") for one in page.all("[aria-label=Case p]")]
+def listing(
+    view: View, sources: ExampleSources, a: int | str = "", b: int | str = "", **asked: Any
+) -> ExampleList:
+    of = [entry_id(one) if isinstance(one, int) else one for one in (a, b)]
+    found = list_examples(ItemsQuery(**{"benchmark": "ratings", **asked}, a=of[0], b=of[1]),
+                          view, sources)  # fmt: skip
+    assert found is not None
+    return found
 
 
-def test_a_link_leads_to_the_state_it_was_made_of() -> None:
+def ids(found: ExampleList) -> list[str]:
+    return [one.case.case_id for one in found.examples]
+
+
+def test_a_query_restores_the_state_it_was_made_of() -> None:
     asked = ItemsQuery("ratings", "text", "", "s/m", "t/n", "all", "p 1&2")
-    address = items_address("ratings", skill="text", a="s/m", b="t/n", show="all", case="p 1&2")
-    params = dict(part.split("=", 1) for part in address.partition("?")[2].split("&"))
-    assert set(params) == {"benchmark", "skill", "a", "b", "show", "case"}
-    assert asked.to_link() == address and asked.to_link(page=3).endswith("&page=3")
+    params = dict(parse_qsl(asked.to_query()[1:]))
+    assert ItemsQuery.from_params(params) == asked
+    assert replace(asked, page=3).to_query().endswith("&page=3")
     for page in ("0", "-1", "x", "9" * 30, "१", ""):
         assert ItemsQuery.from_params({"page": page}).page == 1
 
 
-def test_failures_are_listed_page_by_page_with_what_the_metric_prefers(items: Items) -> None:
-    page = shown(items, TURNED)
-    named(page)
-    assert len(listed_cases(page)) == 12
-    for words in ("worst first", "all 6 wrong", "prefers image 4", "Page 1 of 3"):
-        assert words in page
-    pages = [shown(items, TURNED, show="all", page=number) for number in ("1", "2", "3")]
-    found = [case for one in pages for case in listed_cases(one)]
+def test_pages_together_hold_every_case_once(view: View, store: Store) -> None:
+    sources = sources_of(store)
+    pages = [listing(view, sources, TURNED, show="all", page=k) for k in (1, 2, 3)]
+    assert [one.pages for one in pages] == [3, 3, 3] and len(ids(pages[0])) == 12
+    found = [case for one in pages for case in ids(one)]
     assert sorted(found) == sorted(f"p{k}" for k in range(N_PROMPTS))
-    assert "Page 3 of 3" in shown(items, TURNED, show="all", page="99")
-    assert not listed_cases(shown(items, RIGHT)) and "No failure" in shown(items, RIGHT)
+    assert listing(view, sources, TURNED, show="all", page=99).page == 3
 
 
-def test_two_metrics_are_shown_where_they_disagree(items: Items) -> None:
-    page = shown(items, NOISY, RIGHT)
-    assert "disagree" in page and "Difference" in page and page.text.count("all 6 right") >= 12
-    assert "second metric" in shown(items, NOISY, show="disagreements")
-    assert "against itself" in shown(items, NOISY, NOISY)
+def test_two_metrics_have_a_paired_difference_and_are_listed_where_they_differ(
+    view: View, store: Store
+) -> None:
+    found = listing(view, sources_of(store), NOISY, RIGHT)
+    assert found.choice.show == "disagreements" and found.gap is not None
+    assert [one.entry_id for one in found.summaries] == [entry_id(NOISY), entry_id(RIGHT)]
+    assert found.gap.value == found.summaries[0].right.value - found.summaries[1].right.value
+    alone = listing(view, sources_of(store), NOISY, show="disagreements")
+    assert alone.choice.show == "failures" and len(alone.choice.remarks) == 1
+    same = listing(view, sources_of(store), NOISY, NOISY)
+    assert same.choice.b == "" and len(same.choice.remarks) == 1
 
 
-def test_missing_scores_are_in_sight(items: Items) -> None:
-    page = shown(items, LACKS)
-    assert all(words in page for words in ("no score", "4 missing", "112 pairs"))
-    assert "120 pairs" in shown(items, "made-up-0004/HPSv2")  # It has no file of scores.
+def test_a_case_by_itself_says_which_metrics_fail_on_it_the_worst_first(
+    view: View, store: Store
+) -> None:
+    found = listing(view, sources_of(store), NOISY, case="p7")
+    assert ids(found) == ["p7"] and found.every_entry[0].entry_id == entry_id(TURNED)
+    shares = [one.verdict.came.share for one in found.every_entry if one.verdict.came.compared]
+    assert shares == sorted(shares)
+    assert {one.entry_id for one in found.every_entry} == set(found.choice.entries)
+    last = found.every_entry[-1].verdict
+    assert last.came.compared == 0 and last.n_missing == 4
 
 
-def test_a_case_by_itself_says_which_metrics_failed_on_it(items: Items) -> None:
-    page = shown(items, NOISY, case="p7")
-    assert listed_cases(page) == ["p7"] and "Back to" in page
-    assert page.texts("th.as-name")[0].startswith("PickScore"), "the one that is upside down"
-    assert "<img src=x" in shown(items, TURNED, case="p3").text  # A hostile prompt.
+def test_missing_scores_are_counted(view: View, store: Store) -> None:
+    found = listing(view, sources_of(store), LACKS)
+    assert found.summaries[0].n_missing == 112
+    assert found.examples[0].case.verdicts[0].n_missing == 4
+    nothing = listing(view, sources_of(store), "made-up-0004/HPSv2")  # It has no file of scores.
+    assert nothing.summaries[0].n_missing == 120
 
 
-def test_what_does_not_exist_is_said_and_something_else_is_shown(items: Items) -> None:
-    page = shown(items, "no/no", skill="no", split="no", show="no", case="no")
-    for what in ("skill “no", "split “no", "metric “no/no", "case “no"):
-        assert what in page
-    assert listed_cases(page) or "No failure" in page
-    assert "“nobody”" in read(items.answer(ItemsQuery(benchmark="nobody")))
-
-
-def test_nothing_of_pairs_is_shown_where_answers_are_withheld_or_not_published() -> None:
-    page = shown(Items(context(withheld=True)), TURNED, case="p3")
-    assert "withheld" in page and "of 5" not in page
-    assert not page.all("img") and not listed_cases(page)
-    assert "No cases" in shown(Items(context(filled(with_cases=False))))
-
-
-def test_images_that_are_not_here_have_a_place_and_every_control_a_name(items: Items) -> None:
-    page = shown(items, TURNED)
-    assert not page.all("img") and page.text.count("not on this machine") == 12 * 4
-    assert page.all("[role=img][aria-label=Image 1: a cup]")
-    labels = [label.one("span").text for label in page.all("label") if label.all("select")]
-    assert labels == ["Benchmark", "Skill", "Split", "Metric A", "Metric B", "Show"]
-    assert len(page.all("select")) == len(labels)
+def test_what_does_not_exist_is_said_and_something_else_is_shown(view: View, store: Store) -> None:
+    asked = {"skill": "no", "split": "no", "show": "no", "case": "no"}
+    found = listing(view, sources_of(store), "no/no", **asked)
+    said = " ".join(found.choice.remarks)
+    for what in ("skill “no", "split “no", "metric “no/no", "case “no", "“no” to show"):
+        assert what in said
+    assert found.choice.a == found.choice.entries[0]
+    other = list_examples(ItemsQuery(benchmark="nobody"), view, sources_of(store))
+    assert other is not None and "“nobody”" in other.choice.remarks[0]
 
 
 @pytest.mark.parametrize(
-    ("came", "said"),
-    [(Came(1, 0, 0), "✓ right"), (Came(0, 2, 0), "✗ both wrong"), (Came(0, 0, 5), "= all 5 tied"),
-     (Came(3, 1, 2), "◐ 3 of 6 right, 2 tied"), (Came(0, 0, 0), "– not compared")],
-)  # fmt: skip
-def test_how_comparisons_came_out_is_told_by_sign_and_word(came: Came, said: str) -> None:
-    assert read(mark(came)).text == said
+    ("with_cases", "here", "missing"),
+    [(True, withheld(), "withheld"), (False, None, "no_cases")],
+)
+def test_nothing_of_pairs_is_read_where_answers_are_withheld_or_not_published(
+    with_cases: bool, here: Any, missing: str
+) -> None:
+    store = filled(with_cases=with_cases)
+    view = site_of(store, cards_=cards()).reader.view()
+    for query in ({"show": "failures"}, {"case": "p3"}, {"show": "all"}):
+        found = listing(view, sources_of(store, here), TURNED, **query)
+        assert found.missing == missing
+        assert (found.examples, found.summaries, found.every_entry) == ((), (), ())
+
+
+# The first benchmark on which a metric fails.
+
+
+GRAPHS = cards()["graphs"].revision
+
+
+def test_failures_are_those_of_the_first_benchmark_that_has_some(view: View, store: Store) -> None:
+    sources = sources_of(store)
+    here = first_failures(ItemsQuery("ratings", a=entry_id(TURNED)), view, sources)
+    assert here is not None and (here.benchmark, here.show) == ("ratings", "failures")
+    right = ItemsQuery("ratings", a=entry_id(RIGHT), show="failures")
+    assert first_failures(right, view, sources) is None, "it fails on none"
+    skilled = first_failures(ItemsQuery("ratings", "counting", a=entry_id(NOISY)), view, sources)
+    assert skilled is not None and skilled.skill == "counting"
+    closed = sources_of(store, withheld())
+    assert first_failures(ItemsQuery("ratings", a=entry_id(TURNED)), view, closed) is None
+
+
+def test_where_a_metric_has_no_failure_the_list_names_the_benchmark_that_has() -> None:
+    store = filled()
+    cases, own = rated(), "made-up-0000"
+    table = ScoreTable(scores_of(cases, TURNED).set_axis(cases["pair_id"]).rename(
+        entry_id(RIGHT).split("/")[1]).to_frame())  # fmt: skip
+    stored = write_stored(table, submission_id=own, benchmark="graphs", revision=GRAPHS)
+    keep(store, {cases_path("graphs", GRAPHS): write_cases(cases),
+                 f"results/{own}/graphs.scores.parquet": stored})  # fmt: skip
+    view, sources = site_of(store, cards_=cards()).reader.view(), sources_of(store)
+    assert listing(view, sources, RIGHT).elsewhere is None, "simulated ratings stand apart"
+    ratings = view.boards["ratings"]
+    ratings.card = ratings.card.model_copy(update={"simulated": False})
+    found = listing(view, sources, RIGHT)
+    assert (found.total, found.sought) == (0, True)
+    assert found.elsewhere is not None
+    assert (found.elsewhere.benchmark, found.elsewhere.a) == ("graphs", entry_id(RIGHT))
+    there = list_examples(found.elsewhere, view, sources)
+    assert there is not None and there.total == N_PROMPTS
+    seeking = ItemsQuery("ratings", a=entry_id(RIGHT), show="failures")
+    assert seek_failures(seeking, view, sources) == found.elsewhere
+    every = replace(seeking, show="all")
+    assert seek_failures(every, view, sources) == every
+    only = filled()
+    alone = listing(site_of(only, cards_=cards()).reader.view(), sources_of(only), RIGHT)
+    assert alone.sought and alone.elsewhere is None
+
+
+# Images and prompts that are here.
+
+
+@pytest.mark.parametrize(("here", "drawn"), [(0, False), (1, False), (2, True), (4, True)])
+def test_where_fewer_than_half_of_the_images_are_here_no_tiles_are_drawn(
+    view: View, store: Store, here: int, drawn: bool
+) -> None:
+    case = listing(view, sources_of(store), TURNED, case="p7").examples[0].case
+    names = [tile.image_id for tile in case.tiles[:here]]
+    (example,) = listing(
+        view, sources_of(store, images=MadeUpImages(names)), TURNED, case="p7"
+    ).examples
+    assert (example.n_available, example.drawn) == (here, drawn)
+    assert example.images[here:] == ("",) * (4 - here)
+    assert all(src.startswith("./v1/images/ratings/") for src in example.images[:here])
 
 
 def test_an_image_id_is_quoted_whole_in_its_address() -> None:
-    found = picture_address("croc_hum", "../a b|orig?x#y")
+    found = image_address("croc_hum", "../a b|orig?x#y")
     assert found == "./v1/images/croc_hum/..%2Fa%20b%7Corig%3Fx%23y?w=320"
+
+
+def test_prompts_are_shown_as_soon_as_they_are_here_and_nothing_else_moves() -> None:
+    store = filled(with_cases=False)
+    files = (DataFile(path="ratings/answers.csv", role="answers", repo="owner/ratings"),)
+    here = {**cards(), "ratings": cards()["ratings"].model_copy(update={"files": files})}
+    keep(store, {cases_path("ratings", REVISION): write_cases(rated().assign(prompt=""))})
+    view = site_of(store, cards_=here).reader.view()
+    without = listing(view, sources_of(store, here), TURNED)
+    assert without.absent == ("prompts", "images")
+    assert {prompt for one in without.examples for prompt in one.case.prompts} == {""}
+    images = MadeUpImages(prompts={f"p{k}": f"a cup, p{k}" for k in range(30)})
+    found = listing(view, sources_of(store, here, images), TURNED)
+    assert found.absent == ("images",) and ids(found) == ids(without)
+    for one in found.examples:
+        assert one.case.prompts == (f"a cup, {one.case.case_id}",)
+    assert found.summaries[0].right == without.summaries[0].right
+    own = filled()  # Cases that have prompts keep them.
+    images = MadeUpImages(prompts={"p1": "another prompt"})
+    kept = listing(site_of(own, cards_=cards()).reader.view(), sources_of(own, images=images),
+                   RIGHT, show="all")  # fmt: skip
+    assert kept.examples[1].case.prompts == ("a cup, p1",)
 
 
 def test_where_less_is_better_scores_are_turned_round(site: Context) -> None:
@@ -273,40 +374,6 @@ def test_where_less_is_better_scores_are_turned_round(site: Context) -> None:
     (plain,) = reader.standings([entry], cases, {})
     (turned,) = reader.standings([entry], cases, {entry.submission_id: (entry.metric,)})
     assert (plain.share.max(), turned.share.min()) == (0.0, 1.0)
-
-
-# Prompts that are not published with their cases.
-
-
-class Texts(Pictures):
-    """The prompts of a folder of data that a test fills."""
-
-    def __init__(self, here: Mapping[str, str]) -> None:
-        super().__init__({}, None)
-        self.here = here
-
-    def texts(self, benchmark: str) -> Mapping[str, str]:
-        return self.here
-
-
-def test_prompts_are_shown_as_soon_as_they_are_here_and_nothing_else_moves() -> None:
-    store = filled(with_cases=False)
-    files = (DataFile(path="ratings/answers.csv", role="answers", repo="owner/ratings"),)
-    shown_ = {**cards(), "ratings": cards()["ratings"].model_copy(update={"files": files})}
-    keep(store, {cases_path("ratings", REVISION): write_cases(rated().assign(prompt=""))})
-    texts = Texts({})
-    items = Items(site_of(store, cards_=shown_, pictures=texts))
-    absent = "prompt is not"
-    without = shown(items, TURNED)
-    assert "benchmarks fetch ratings" in without and without.text.count(absent) == 12
-    texts.here = {f"p{k}": f"a cup, p{k}" for k in range(30)}
-    found = shown(items, TURNED)
-    assert "a cup, p7" in found and absent not in found
-    assert without.one("table").text == found.one("table").text
-    assert listed_cases(without) == listed_cases(found)
-    own = Items(replace(context(), pictures=Texts({"p1": "another prompt"})))
-    page = shown(own, RIGHT, show="all")  # Cases that have prompts keep them.
-    assert "a cup, p1" in page and "another prompt" not in page
 
 
 @pytest.mark.paper
