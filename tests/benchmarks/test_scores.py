@@ -139,7 +139,7 @@ def test_a_metric_cannot_take_the_name_of_another_column(name: str) -> None:
         ("pair_id,m\na,1\nb,2\n", "missing_pairs", " c."),
         (f"pair_id,m\n{GOOD}d,4\n", "unknown_pairs", "'d' (line 5)"),
         (f"pair_id,m\n{GOOD}b,4\n", "duplicate_pairs", "'b' (line 5)"),
-        ("pair_id,m\na,1\nb,two\nc,3\n", "not_numeric", "'m': 1 cells"),
+        ("pair_id,m\na,1\nb,two\nc,3\n", "not_numeric", "'m': 1 cell "),
         ("pair_id,m\n\n  \na,1\nb,two\nc,3\n", "not_numeric", "'two' (line 5)"),
         ("pair_id,m\r\n\r\n  \r\na,1\r\nb,two\r\nc,3\r\n", "not_numeric", "(line 5)"),
         ("pair_id,m\na,1\nb,7!\nc,3\n", "not_numeric", "'7!' (line 3)"),
