@@ -30,13 +30,13 @@ from leaderboard.pages.shown.widgets import (
     on_load,
     run_on_load,
 )
-from leaderboard.pages.submit.uploads import OnlyKnownUpload
 from leaderboard.pages.theme import theme
 from leaderboard.publication.reader import Reader
 from leaderboard.service.looking import HealthWatch
 from leaderboard.service.pictures import Pictures
 from leaderboard.service.static_copy import StaticCopy, static_address, static_route
 from leaderboard.store.interface import Store
+from leaderboard.web.uploads import OnlyKnownUpload
 
 MAX_UPLOAD = "1gb"
 UPLOADS_SWEPT_EVERY_S = 3600

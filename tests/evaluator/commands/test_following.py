@@ -24,9 +24,9 @@ from leaderboard.store.memory import memory_store
 from tests.evaluator.commands.submitting import Run, id_of, sent
 from tests.leaderboard.house import House
 from tests.leaderboard.pages.failing_store import Switch, failing
-from tests.leaderboard.pages.mine.own_submissions import QUEUED, give
-from tests.leaderboard.pages.queue.running_submission import RUNNING, SAID, SILENT, WORKER, run_one
 from tests.leaderboard.pages.synthetic import NASTY, NOW
+from tests.leaderboard.web.own_submissions import QUEUED, give
+from tests.leaderboard.web.running_submission import RUNNING, SAID, SILENT, WORKER, run_one
 
 ADA = Account(origin=Origin.LOCAL, name="ada")
 

@@ -12,11 +12,11 @@ from leaderboard.governance.signing_in import SignIn, Way, read_sign_in
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.pages.calling import Caller, Endpoint, endpoints, session_of
-from tests.leaderboard.pages.mine.own_submissions import ADA, HELD, QUEUED, give
 from tests.leaderboard.pages.oauth_provider import CLIENT_ID, CLIENT_SECRET
 from tests.leaderboard.pages.serving import app_of
 from tests.leaderboard.pages.serving import served as served_app
 from tests.leaderboard.pages.synthetic import StubDesk, cards, fill
+from tests.leaderboard.web.own_submissions import ADA, HELD, QUEUED, give
 
 pytestmark = [
     # Gradio looks for a package that only a Space has.

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import gradio as gr
 import pytest
+from leaderboard.pages.mine.acts import Deed, act_on
 
 from app import patiently
 from benchmarks.errors import TransientError
@@ -18,7 +19,6 @@ from leaderboard.governance.acts import Acts
 from leaderboard.governance.rights import Action
 from leaderboard.governance.signing_in import SignIn, Way
 from leaderboard.pages.footer import footer
-from leaderboard.pages.mine.acts import Deed, act_on
 from leaderboard.pages.navigation import DIRECT, groups, navigation, navigation_script
 from leaderboard.pages.outage import band, or_as_before, or_unread
 from leaderboard.pages.page import Page, all_pages
@@ -26,9 +26,9 @@ from leaderboard.publication.reader import RETRY_AFTER_S, Reader
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.pages.calling import Caller, endpoints
 from tests.leaderboard.pages.failing_store import Switch, failing
-from tests.leaderboard.pages.mine.own_submissions import NEW, QUEUED, give
 from tests.leaderboard.pages.serving import REPOSITORY, app_of, served
 from tests.leaderboard.pages.synthetic import NOW, cards, fill, site_of
+from tests.leaderboard.web.own_submissions import NEW, QUEUED, give
 
 HERE = SignIn(Way.LOCAL, local="root")
 ROOT = Account(origin=Origin.LOCAL, name="root", operator=True)

@@ -20,10 +20,10 @@ from leaderboard.store.memory import memory_store
 from tests.evaluator.submission.generations.made_images import SET, SETS, made
 from tests.leaderboard.pages.conftest import Serve
 from tests.leaderboard.pages.failing_store import Switch, failing
-from tests.leaderboard.pages.mine.own_submissions import ADA, FAILED, QUEUED, give
-from tests.leaderboard.pages.queue.running_submission import RUNNING, run_one
 from tests.leaderboard.pages.serving import app_of
 from tests.leaderboard.pages.synthetic import NOW, cards, fill
+from tests.leaderboard.web.own_submissions import ADA, FAILED, QUEUED, give
+from tests.leaderboard.web.running_submission import RUNNING, run_one
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 HERE = SignIn(Way.LOCAL, local="root")

@@ -6,6 +6,9 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from leaderboard.pages.mine.acts import Deed, PolicyForm, act_on, bar, set_policy
+from leaderboard.pages.mine.mine_page import Asked, mine
+from leaderboard.pages.mine.operator_panel import bans_list
 
 from leaderboard.accounts import Account
 from leaderboard.governance.acts import Acts
@@ -13,14 +16,13 @@ from leaderboard.governance.rights import Action, actions
 from leaderboard.ledger.bans import read_bans
 from leaderboard.ledger.chronicle import read_lines, verify
 from leaderboard.ledger.policy import Allowance, Policy, read_policy
-from leaderboard.pages.mine.acts import Deed, PolicyForm, act_on, bar, set_policy
-from leaderboard.pages.mine.mine_page import Asked, mine
-from leaderboard.pages.mine.operator_panel import bans_list
 from leaderboard.pages.page import Context
 from leaderboard.records import Kind
 from leaderboard.states import State
 from leaderboard.store.memory import memory_store
-from tests.leaderboard.pages.mine.own_submissions import (
+from tests.leaderboard.pages.parsed import Node, harmless, read
+from tests.leaderboard.pages.synthetic import NASTY, NOW, fill, site_of
+from tests.leaderboard.web.own_submissions import (
     ADA,
     FAILED,
     GRACE,
@@ -31,8 +33,6 @@ from tests.leaderboard.pages.mine.own_submissions import (
     QUEUED,
     give,
 )
-from tests.leaderboard.pages.parsed import Node, harmless, read
-from tests.leaderboard.pages.synthetic import NASTY, NOW, fill, site_of
 
 OWN = ("secret-metric", "waiting-metric", "steady-metric")
 

@@ -7,23 +7,25 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from leaderboard.pages.mine.mine_page import Asked, mine
+from leaderboard.pages.queue.live_view import Moment, happening, ordinal
+from leaderboard.pages.queue.queue_page import now_of, one_submission, queue
+from leaderboard.pages.queue.table import queue_table, workers_line
 
 from benchmarks.errors import TransientError
 from evaluator.worker.claims.liveness import SILENT_AFTER
 from evaluator.worker.ending.concluding import MAX_ATTEMPTS
 from leaderboard.accounts import Account
-from leaderboard.pages.mine.mine_page import Asked, mine
 from leaderboard.pages.page import Context
-from leaderboard.pages.queue.live_view import Moment, happening, ordinal
-from leaderboard.pages.queue.queue_page import now_of, one_submission, queue
-from leaderboard.pages.queue.table import queue_table, workers_line
 from leaderboard.pages.shown.states_shown import legend
 from leaderboard.records import Kind, Status
 from leaderboard.states import LEGEND, State
 from leaderboard.store.live.interface import MemoryLive
 from leaderboard.store.memory import memory_store
 from leaderboard.views.queue import MOST_ATTEMPTS, alive, measured_s, outlooks
-from tests.leaderboard.pages.mine.own_submissions import (
+from tests.leaderboard.pages.parsed import Node, harmless, read
+from tests.leaderboard.pages.synthetic import NASTY, NOW, fill, pulse, site_of, submission
+from tests.leaderboard.web.own_submissions import (
     ADA,
     GRACE,
     HELD,
@@ -33,9 +35,7 @@ from tests.leaderboard.pages.mine.own_submissions import (
     QUEUED,
     give,
 )
-from tests.leaderboard.pages.parsed import Node, harmless, read
-from tests.leaderboard.pages.queue.running_submission import RUNNING, SILENT, WORKER, run_one
-from tests.leaderboard.pages.synthetic import NASTY, NOW, fill, pulse, site_of, submission
+from tests.leaderboard.web.running_submission import RUNNING, SILENT, WORKER, run_one
 
 SECRET_WORDS = ("batch 59", "careful")
 PROGRESS = "1,920 of 4,800 · 81.3/s"

@@ -9,13 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from benchmarks.errors import AssayError, PlatformError, SubmitterError, TransientError
-from leaderboard.accounts import Account
-from leaderboard.desk import Examination, Gate, Problem, SaidOfImages
-from leaderboard.pages import site as site_module
 from leaderboard.pages.mine.mine_page import Asked, mine
-from leaderboard.pages.page import Context
 from leaderboard.pages.queue.queue_page import one_submission
 from leaderboard.pages.submit.answers import examined, gate_notice, refused, worker_banner
 from leaderboard.pages.submit.images import ImagesForm, check_images, send_images
@@ -30,12 +24,17 @@ from leaderboard.pages.submit.submitting import (
     send_scores,
     standing_of,
 )
+
+from benchmarks.errors import AssayError, PlatformError, SubmitterError, TransientError
+from leaderboard.accounts import Account
+from leaderboard.desk import Examination, Gate, Problem, SaidOfImages
+from leaderboard.pages import site as site_module
+from leaderboard.pages.page import Context
 from leaderboard.pages.visitors import who
 from leaderboard.records import ImagesSeen
 from leaderboard.store.live.interface import MemoryLive
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.pages.calling import Caller
-from tests.leaderboard.pages.mine.own_submissions import ADA, give
 from tests.leaderboard.pages.parsed import Node, harmless, read
 from tests.leaderboard.pages.serving import LOCAL, app_of, served
 from tests.leaderboard.pages.synthetic import (
@@ -48,6 +47,7 @@ from tests.leaderboard.pages.synthetic import (
     pulse,
     site_of,
 )
+from tests.leaderboard.web.own_submissions import ADA, give
 
 NAMED = "ada/grey@main"
 COMMIT = f"hub:ada/grey@{'0' * 40}"

@@ -1,22 +1,22 @@
-"""Buttons of 'My submissions'. Rights are checked where the action is, not by a button."""
+"""Actions on submissions, accounts and the policy. Rights are checked where the action is."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from benchmarks.errors import SubmitterError
+from benchmarks.errors import AssayError, SubmitterError
 from leaderboard.accounts import Account
 from leaderboard.governance.acts import Acts
 from leaderboard.governance.rights import Action
+from leaderboard.ledger.bans import read_bans
 from leaderboard.ledger.policy import Allowance, Policy
 from leaderboard.pages.page import Context
-from leaderboard.pages.shown.markup import submitted, text
-from leaderboard.pages.shown.states_shown import chip
-from leaderboard.pages.submit.answers import done
-from leaderboard.pages.submit.submitting import answer
 from leaderboard.pages.visitors import required
 from leaderboard.records import Kind, Status
+from leaderboard.states import LEGEND
+from leaderboard.web.rendering import render
+from leaderboard.web.submitting import refused
 
 BUTTONS: Mapping[Action, str] = {
     Action.PUBLISH: "Publish",
@@ -26,8 +26,8 @@ BUTTONS: Mapping[Action, str] = {
     Action.RERUN: "Run again",
 }
 """In the order of display."""
-
-
+REASONED = frozenset({Action.HIDE, Action.SHOW, Action.RERUN})
+"""Actions that take a reason."""
 KINDS = (Kind.METRIC, Kind.SCORES, Kind.GENERATIONS)
 """In the order of the fields of a policy."""
 
@@ -65,25 +65,19 @@ class PolicyForm:
         except ValueError as error:
             raise SubmitterError(
                 "bad_policy",
-                "A policy has whole numbers: a period of 1 to 366 days, and allowances from 0.",
+                "A policy has whole numbers: a period of 1 to 366 days, and quotas from 0.",
                 "Fill in every field.",
             ) from error
 
 
-def _whole(given: float | None) -> int:
-    if given is None or given != int(given):
-        raise ValueError("not a whole number")
-    return int(given)
-
-
 @dataclass(frozen=True)
-class Deed:
+class Request:
     """What a button asks for.
 
     Attributes:
         action: what is to be done.
         submission_id: to which submission.
-        reason: why; some acts need one.
+        reason: why; some actions need one.
     """
 
     action: Action
@@ -91,58 +85,48 @@ class Deed:
     reason: str = ""
 
 
-def act_on(context: Context, acts: Acts, account: Account | None, deed: Deed) -> str:
+def act_on(context: Context, acts: Acts, account: Account | None, asked: Request) -> str:
     """Do one thing to one submission, and say what came of it."""
 
     def act() -> str:
         by = required(context, account)
-        own, why = deed.submission_id, deed.reason
+        submission_id, reason = asked.submission_id, asked.reason
         ways: Mapping[Action, Callable[[], Status]] = {
-            Action.WITHDRAW: lambda: acts.withdraw(own, by, why),
-            Action.PUBLISH: lambda: acts.publish(own, by),
-            Action.HIDE: lambda: acts.hide(own, by, why),
-            Action.SHOW: lambda: acts.show(own, by, why),
-            Action.RERUN: lambda: acts.rerun(own, by, why),
+            Action.WITHDRAW: lambda: acts.withdraw(submission_id, by, reason),
+            Action.PUBLISH: lambda: acts.publish(submission_id, by),
+            Action.HIDE: lambda: acts.hide(submission_id, by, reason),
+            Action.SHOW: lambda: acts.show(submission_id, by, reason),
+            Action.RERUN: lambda: acts.rerun(submission_id, by, reason),
         }
-        status = ways[deed.action]()
-        return done(
-            f"<p><b>{submitted(status.submission.name)}</b> is {chip(status.state)} now. "
-            f'<a href="./ledger?subject={text(own)}">See the ledger</a></p>'
-        )
+        return _done("Done.", status=ways[asked.action]())
 
-    return answer(act)
+    return _said(act)
 
 
-def ask_to_withdraw(context: Context, account: Account | None, status: Callable[[], Status]) -> str:
+def ask_to_withdraw(context: Context, account: Account | None, submission_id: str) -> str:
     """What withdrawing would mean, for the step before it."""
 
     def act() -> str:
-        required(context, account)
-        own = status().submission
-        return (
-            f'<p class="as-sure"><b>Withdraw {submitted(own.name)} {submitted(own.version, limit=40)} for good?</b> '
-            "Its results leave the boards, a run that is under way stops, and it cannot be brought "
-            "back; it can be submitted again. The ledger keeps that it was here.</p>"
-        )
+        status = context.own(required(context, account)).status(submission_id)
+        return render("submit/sure.html", own=status.submission)
 
-    return answer(act)
+    return _said(act)
 
 
-def bar(
+def ban(
     context: Context, acts: Acts, account: Account | None, key: str, reason: str, *, lift: bool
 ) -> str:
     """Ban an account, or lift its ban."""
 
     def act() -> str:
-        by = required(context, account)
+        by, whose = required(context, account), key.strip()
         if lift:
-            acts.unban(key.strip(), by, reason)
-        else:
-            acts.ban(key.strip(), by, reason)
-        said = "may submit again" if lift else "may not submit any more"
-        return done(f"<p><code>{text(key.strip(), limit=120)}</code> {said}.</p>")
+            acts.unban(whose, by, reason)
+            return _done(f"{whose[:120]} may submit again.")
+        acts.ban(whose, by, reason)
+        return _done(f"{whose[:120]} may not submit any more.")
 
-    return answer(act)
+    return _said(act)
 
 
 def set_policy(context: Context, acts: Acts, account: Account | None, form: PolicyForm) -> str:
@@ -151,8 +135,30 @@ def set_policy(context: Context, acts: Acts, account: Account | None, form: Poli
     def act() -> str:
         by = required(context, account)
         acts.set_policy(form.policy(), by, form.reason)
-        return done(
-            "<p>The policy is set. It counts from now on, for what was scored before too.</p>"
-        )
+        text = "It counts from now on, for what was scored before too."
+        return _done("The policy is set.", text)
 
-    return answer(act)
+    return _said(act)
+
+
+def bans_list(context: Context) -> str:
+    """The bans in force, with their reasons."""
+    bans = tuple(read_bans(context.store.public).values())
+    return render("submit/bans.html", bans=bans, legend=LEGEND)
+
+
+def _done(strong: str, text: str = "", status: Status | None = None) -> str:
+    return render("submit/done.html", strong=strong, text=text, status=status, legend=LEGEND)
+
+
+def _said(act: Callable[[], str]) -> str:
+    try:
+        return act()
+    except AssayError as error:
+        return refused(error)
+
+
+def _whole(given: float | None) -> int:
+    if given is None or given != int(given):
+        raise ValueError("not a whole number")
+    return int(given)

@@ -10,8 +10,8 @@ from leaderboard.ledger.ledger import Ledger
 from leaderboard.states import State
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store
-from tests.leaderboard.pages.mine.own_submissions import give
 from tests.leaderboard.pages.synthetic import NASTY, NOW, cards, event, fill, pulse, submission
+from tests.leaderboard.web.own_submissions import give
 
 RUNNING = "made-up-0210"
 WORKER = "gpu-2"
