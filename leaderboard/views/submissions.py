@@ -48,9 +48,9 @@ TONES: Mapping[State, Tone] = {
 _LOOSE = ("not isolated", "our own code", "unsandboxed")
 """How the layers of a run begin that had no walls."""
 _WHERE: Mapping[Kind, str] = {
-    Kind.METRIC: "in your code",
-    Kind.SCORES: "in your file",
-    Kind.GENERATIONS: "in your images",
+    Kind.METRIC: "code",
+    Kind.SCORES: "file",
+    Kind.GENERATIONS: "images",
 }
 _STEP_OF: Mapping[State, int] = {
     State.RECEIVED: 0,
@@ -387,6 +387,7 @@ def submission_view(
     statuses: Sequence[Status] = (),
     earlier: Sequence[Earlier] = (),
     mine: bool = False,
+    author: bool = False,
     log: str | None = "",
     actions: Sequence[Action] = (),
 ) -> SubmissionView:
@@ -400,13 +401,14 @@ def submission_view(
         statuses: all submissions the reader may see, to find its other versions.
         earlier: its results at earlier revisions.
         mine: whether the reader is its author or an operator.
+        author: whether the reader is its author.
         log: the end of the running log; None where it cannot be read now.
         actions: what the reader may do with it.
     """
     pulse = worker_of(status, moment.pulses, moment.now)
     held = status.state in IN_WORK and not status.to_judge
     over = standing_over(status.submission, statuses)
-    verdict, tone = _verdict(status)
+    verdict, tone = _verdict(status, "your" if author else "the submitted")
     return SubmissionView(
         row_of(status, moment),
         tuple(events),
@@ -521,11 +523,11 @@ _VERDICTS: Mapping[State, tuple[str, Tone]] = {
 """What became of a submission that did not fail."""
 
 
-def _verdict(status: Status) -> tuple[str, Tone]:
+def _verdict(status: Status, whose: str) -> tuple[str, Tone]:
     if status.state is not State.FAILED:
         return _VERDICTS.get(status.state, ("", ""))
     where = {
-        "submitter": f" {_WHERE[status.submission.kind]}",
+        "submitter": f" in {whose} {_WHERE[status.submission.kind]}",
         "platform": " on our side",
         "world": " because something outside did",
     }

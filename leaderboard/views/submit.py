@@ -282,6 +282,7 @@ def _chosen(
         statuses=[s for s in whole if s.submission.account == found.submission.account],
         earlier=earlier,
         mine=True,
+        author=found.submission.account == account.key,
         log=_log(sources.live, submission_id) if found.unfinished else "",
         actions=actions(found, account),
     )
