@@ -89,8 +89,10 @@ def code(answer: Answer) -> str:
     ],
 )  # fmt: skip
 def test_what_a_form_says_reaches_the_intake(
-    site: Context, desk: StubDesk, act: Act, form: Form, taken: str, sent: object
+    act: Act, form: Form, taken: str, sent: object
 ) -> None:
+    desk = StubDesk()
+    site = site_of(desk=desk)
     answer = act(site, ADA, form)
     assert (desk.taken, desk.sent) == ([taken], [] if sent is None else [sent])
     assert code(answer) == ""
