@@ -109,9 +109,9 @@ def test_a_log_that_cannot_be_read_is_said_once_and_following_goes_on(store: Sto
 
 def test_where_logs_are_shown_on_the_page_alone_that_is_said_once(store: Store) -> None:
     live = Mute()
-    live.why = SubmitterError("no_live_secret", "On the pages.", "Open https://x/mine")
+    live.why = SubmitterError("no_live_secret", "On the pages.", "Open https://x/submit")
     telling = Telling(replace(store, live=live), RUNNING)
-    assert sum("https://x/mine" in line for line in told(telling, store)) == 1
+    assert sum("https://x/submit" in line for line in told(telling, store)) == 1
     assert told(telling, store) == []
     assert live.asked == 1
 

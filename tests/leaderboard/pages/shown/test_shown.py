@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from leaderboard.pages.queue.table import queue_table
 
 from benchmarks.registry import load_registry
 from benchmarks.schema import ScoreTable
@@ -39,6 +38,7 @@ from leaderboard.views.board_tables import board_csv
 from leaderboard.views.boards import BoardQuery, Filters, resolve
 from leaderboard.views.comparison import CompareQuery, opponents
 from leaderboard.views.index import IndexQuery, index_csv, resolve_index
+from leaderboard.views.submissions import Moment, row_of
 from tests.leaderboard.pages import synthetic
 from tests.leaderboard.pages.index.index_fixture import index_view_of
 from tests.leaderboard.pages.parsed import Node, harmless, read
@@ -186,7 +186,7 @@ def test_every_place_that_shows_an_entry_says_whose_it_is(view: View) -> None:
     for html in (
         matrix(view), compare_view(pair, view),
         lately(view, (), (), NOW, 50), board_csv(cells, view.entries, choice.board),
-        queue_table([status], [], {}, NOW),
+        row_of(status, Moment((), NOW)).account,
         leader_cards(with_flags(view, entry_at(view, 0).entry_id, account=account)),
     ):  # fmt: skip
         assert account in html
