@@ -138,9 +138,13 @@ def test_the_queue_says_progress_reasons_faults_and_flags_and_hides_what_is_priv
     site: Context,
 ) -> None:
     page = part(site, QUEUE, None)
-    for words in ("BLIP2-ITM", "VQAScore", "on pair 12", "in `score`", "by the submitter",
-                  "310 of 960 · 38.4/s · about 17 s"):  # fmt: skip
+    for words in ("BLIP2-ITM", "VQAScore", "310 of 960 · 38.4/s · about 17 s"):
         assert words in page, words
+    failed = part(site, CHOSEN, None, "made-up-0003")
+    everybody = read(operator_parts(site, OPERATOR, "").html[1])
+    for words in ("on pair 12", "in `score`"):
+        assert words in failed and words in everybody
+    assert "by the submitter" in everybody and "Traceback" in failed.one(".as-history pre")
     (bar,) = page.all("progress[max=960]")
     assert bar["value"] == "310"
     html = parts(site, None).html[QUEUE]
