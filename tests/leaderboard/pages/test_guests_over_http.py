@@ -143,7 +143,7 @@ def test_forged_headers_make_nobody_somebody_and_leave_no_files(
     space: Site, headers: dict[str, str]
 ) -> None:
     caller = space.caller(headers)
-    sent = caller.by_queue(space.of("submit", "Submit module"), [None, None, "ada", True, ""])
+    sent = caller.by_queue(space.of("submit", "Submit module"), [None, None, "", None, "ada", True])
     opened = caller.by_queue(space.of("submit", "Withdraw"), [None])
     assert "not_signed_in" in sent and "not_signed_in" in opened
     for path in (UPLOAD, f"{UPLOAD}/", f"{UPLOAD}?upload_id=x"):
@@ -155,7 +155,7 @@ def test_a_session_of_the_hub_is_known_and_sees_its_own_only(space: Site) -> Non
     for name, sees in (("ada", True), ("grace", False)):
         answer = space.caller(cookie(name)).at_once(space.opening(), [], id=HELD)
         assert f"<bdi>{name}</bdi>" in answer
-        assert ("secret-metric" in answer, "not_yours" in answer) == (sees, not sees)
+        assert ("secret-metric" in answer, "private submission" in answer) == (sees, not sees)
 
 
 def test_an_account_cannot_act_on_what_is_another_s(space: Site) -> None:
@@ -194,7 +194,7 @@ def test_behind_a_proxy_the_machine_s_own_address_is_nobody(
 
 def test_at_the_machine_itself_its_user_is_known_and_is_an_operator(at_home: Site) -> None:
     caller = at_home.caller()
-    empty = [None, None, "", False, ""]
+    empty = [None, None, "", None, "", False]
     assert "no_file" in caller.by_queue(at_home.of("submit", "Submit module"), empty)
     banned = caller.by_queue(at_home.of("operators", "Ban"), ["hub:mallory", "Floods us."])
     assert "may not submit" in banned
