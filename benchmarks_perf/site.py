@@ -43,7 +43,7 @@ BOARDS, SLICES = 2, 60
 WAIT_MS = 60_000
 PAUSE_S = (0.5, 1.5)
 """A visitor looks at what came for so long."""
-PAGES = ("", "boards", "compare", "index", "skills", "queue", "ledger", "status", "trust", "about")
+PAGES = ("", "boards", "compare", "index", "skills", "submit", "ledger", "status", "trust", "about")
 QUERIES: dict[str, tuple[str, ...]] = {
     "boards": (
         "",

@@ -28,6 +28,11 @@ def metric_address(entry_id: str) -> str:
     return address("metric", id=entry_id)
 
 
+def submission_address(submission_id: str, *, kind: str = "") -> str:
+    """One submission beside the forms, of which `kind` is open."""
+    return address("submit", kind=kind, id=submission_id)
+
+
 def board_address(benchmark: str, *, skill: str = "", measure: str = "") -> str:
     """One ranking of a benchmark."""
     return address("boards", benchmark=benchmark, skill=skill, measure=measure)

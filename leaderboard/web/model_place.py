@@ -162,7 +162,7 @@ def _frame(
         "models": model_options(choice.entries) if offers_models else (),
         "filters": filter_links(choice, query),
         "reset_links": (Link("Remove the filters", reset, "reset"),),
-        "queue_links": (Link("Queue", "./queue"),),
+        "queue_links": (Link("Queue", "./submit"),),
     }
 
 

@@ -29,7 +29,7 @@ PLACES = (
     Place("Metrics", "", ("", "index", "boards", "skills", "moved"), ("metric",)),
     Place("Models", "models", ("models",), ("model",)),
     Place("Compare", "compare", ("compare",)),
-    Place("Submit", "submit", ("submit", "mine", "queue")),
+    Place("Submit", "submit", ("submit",), ("operators",)),
     Place("Docs", "about", ("about", "errata"), ("status", "ledger")),
 )
 LABELS: Mapping[str, str] = {

@@ -35,6 +35,8 @@ REDIRECTS: Mapping[str, Redirect] = {
     "prompt": Redirect("models", rename={"id": "prompt"}, add={"view": "prompt"}),
     "seeds": Redirect("models", add={"view": "seeds"}),
     "items": Redirect("compare", add={"view": "examples"}),
+    "mine": Redirect("submit", rename={"submission": "id", "all": ""}),
+    "queue": Redirect("submit", rename={"submission": "id"}),
     "trust": Redirect("", rename={"page": ""}),
 }
 """Path that a page had to where it is."""

@@ -22,9 +22,8 @@ DESCRIPTIONS = {
     "and images where they differ or fail.",
     "metric": "Everything about one metric: its results on all benchmarks, trust checks, cost, "
     "history and citation.",
-    "submit": "Submit a metric, or its scores, to be tested on the benchmarks.",
-    "mine": "What became of your submissions.",
-    "queue": "Which submissions are waiting, in work and done.",
+    "submit": "Submit a metric, its scores, or the images of a model; what is waiting, in work and done.",
+    "operators": "Everybody’s submissions, bans and the policy, for the operators of this site.",
     "status": "How the service is doing: its workers, its queue and its store.",
     "ledger": "The public record of everything that was done, chained by hashes.",
     "about": "How metrics are tested here: benchmarks, measures, intervals, ranks and tiers.",

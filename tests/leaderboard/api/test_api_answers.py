@@ -19,7 +19,6 @@ from leaderboard.api.schemas import LONGEST_QUERY
 from leaderboard.api.tables.boards import as_of, stored_pairs
 from leaderboard.pages.boards.heatmap import heatmap
 from leaderboard.pages.boards.view import board_body
-from leaderboard.pages.queue.table import queue_table
 from leaderboard.pages.shown.markup import text
 from leaderboard.pages.skills.view import list_view
 from leaderboard.ranking.tiers import in_tiers
@@ -31,6 +30,7 @@ from leaderboard.views.comparison import COLUMNS, CompareQuery, opponents, shown
 from leaderboard.views.index import IndexQuery, index_csv, resolve_index
 from leaderboard.views.pairs import pairs
 from leaderboard.views.skill_choice import SkillsQuery, found_for, resolve
+from leaderboard.views.submissions import Moment, queue_of
 from tests.leaderboard.api.asking import OPERATIONS, Asking, asking
 from tests.leaderboard.house import CARDS, House
 from tests.leaderboard.pages.index import index_fixture
@@ -273,8 +273,9 @@ def test_the_queue_is_listed_in_the_order_of_the_page(api: Asking) -> None:
     rows = api.rows("/v1/queue")
     states = [row["state"] for row in rows]
     assert states == ["scoring", "queued", "rejected", "failed", "published"]
-    page = queue_table(api.source.reader.statuses(), api.source.store.live.pulses(), {}, NOW)
-    of_page = list(dict.fromkeys(re.findall(r"submission=(made-up-[0-9]+)", page)))
+    moment = Moment(api.source.store.live.pulses(), NOW)
+    shown_ = queue_of(api.source.reader.statuses(), moment)
+    of_page = [row.own.submission_id for group in shown_.groups for row in group.rows]
     assert [row["submission_id"] for row in rows] == of_page
     assert (rows[1]["place"], rows[1]["of"]) == (1, 1)
     assert [row["state"] for row in api.rows("/v1/queue?state=failed")] == ["failed"]

@@ -68,7 +68,7 @@ def test_there_are_five_places_and_every_page_belongs_to_one_of_them() -> None:
         ("compare", ("Compare", "page"), {}),
         ("metric", ("Metrics", "true"), {"Overview": "", "Index": "", "Boards": "", "Skills": "",
                                          "Changes": ""}),
-        ("queue", ("Submit", "true"), {"Submit": "", "My submissions": "", "Queue": "page"}),
+        ("submit", ("Submit", "page"), {}), ("operators", ("Submit", "true"), {}),
         ("ledger", ("Docs", "true"), {"Methods": "", "Errata": ""}),
     ],
 )  # fmt: skip

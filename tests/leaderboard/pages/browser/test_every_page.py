@@ -194,7 +194,7 @@ def test_the_current_page_is_marked_and_the_keyboard_skips_to_the_content(
     sites: Sites, open_page: Opener
 ) -> None:
     for path, place, name in (
-        ("", "Metrics", "Overview"), ("queue", "Submit", "Queue"),
+        ("", "Metrics", "Overview"), ("index", "Metrics", "Index"),
         ("boards?benchmark=graphs", "Metrics", "Boards"),
     ):  # fmt: skip
         page = open_page(f"{sites('boards')}{path}", width=390)

@@ -202,7 +202,7 @@ def test_skills_and_examples_say_what_is_looked_for(source: Source) -> None:
      ("metric", {"id": "nobody/knows"}), ("skills", {"skill": "nothing-like-it"}), ("skills", {}),
      ("compare", {"benchmark": "ratings", "a": "nobody/knows", "view": "examples"}),
      ("compare", {"benchmark": "ratings", "skill": "nothing", "view": "examples"}), ("index", {"w": "nothing:3"}),
-     ("moved", {}), ("queue", {"submission": "made-up-0001"})],
+     ("moved", {}), ("submit", {"id": "made-up-0001"})],
 )  # fmt: skip
 def test_a_view_that_is_not_there_says_what_its_page_says(
     source: Source, path: str, params: dict[str, str]

@@ -11,7 +11,6 @@ from leaderboard.ledger.ledger import Ledger
 from leaderboard.pages.moved.moved_page import banner
 from leaderboard.pages.moved.view import moved_view
 from leaderboard.pages.page import Context, all_pages
-from leaderboard.pages.queue.queue_page import one_submission
 from leaderboard.publication.changes import Movement
 from leaderboard.states import State
 from leaderboard.views.changes import (
@@ -22,6 +21,8 @@ from leaderboard.views.changes import (
     moved_csv,
     progress_of,
 )
+from leaderboard.views.submit import SubmitQuery
+from leaderboard.web.place_parts import submit_parts
 from tests.leaderboard.pages.moved.moved_fixture import BEFORE, DONE, moved_site, own
 from tests.leaderboard.pages.parsed import Node, harmless, named, read
 from tests.leaderboard.pages.synthetic import METRICS, NASTY, NOW, event, keep
@@ -119,9 +120,12 @@ def test_a_link_with_what_does_not_exist_shows_what_does(site: Context) -> None:
 def test_a_submission_leads_to_its_old_results() -> None:
     site = moved_site()
     keep(site.store, {f"results/made-up-0000/at/{BEFORE}/ratings.json": b"{}"})
-    page = read(one_submission(site, "made-up-0000"))
-    assert EARLIER in page.links() and f"report made-up-0000 --revision {BEFORE}" in page
-    assert not read(one_submission(site, "made-up-0001")).links("./moved")
+    pages = [
+        read(submit_parts(site, None, SubmitQuery(submission_id=ident)).html[1])
+        for ident in ("made-up-0000", "made-up-0001")
+    ]
+    assert EARLIER in pages[0].links() and f"report made-up-0000 --revision {BEFORE}" in pages[0]
+    assert not pages[1].links("./moved")
 
 
 def test_two_earlier_boards_can_be_compared_with_each_other(site: Context) -> None:

@@ -18,7 +18,6 @@ from leaderboard.pages.index.marks import Strips
 from leaderboard.pages.index.view import index_view
 from leaderboard.pages.overview.lately import lately
 from leaderboard.pages.overview.standings import leader_cards, matrix
-from leaderboard.pages.queue.table import queue_table
 from leaderboard.pages.shown.charts import Series, decade_ticks, said, scatter
 from leaderboard.pages.shown.flags import same
 from leaderboard.pages.shown.marks import axis_for, ticks, whisker
@@ -39,6 +38,7 @@ from leaderboard.views.board_tables import board_csv
 from leaderboard.views.boards import BoardQuery, Filters, resolve
 from leaderboard.views.compare import PlaceQuery
 from leaderboard.views.index import IndexQuery, index_csv, resolve_index
+from leaderboard.views.submissions import Moment, row_of
 from tests.leaderboard.pages import synthetic
 from tests.leaderboard.pages.index.index_fixture import index_view_of
 from tests.leaderboard.pages.parsed import Node, harmless, read
@@ -191,7 +191,7 @@ def test_every_place_that_shows_an_entry_says_whose_it_is(view: View) -> None:
     for html in (
         matrix(view), compared(view, COPIED, 0),
         lately(view, (), (), NOW, 50), board_csv(cells, view.entries, choice.board),
-        queue_table([status], [], {}, NOW),
+        row_of(status, Moment((), NOW)).account,
         leader_cards(with_flags(view, entry_at(view, 0).entry_id, account=account)),
     ):  # fmt: skip
         assert account in html
