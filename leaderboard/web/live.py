@@ -1,0 +1,127 @@
+"""Live view: a part of a page that is one template, and whose state is the address.
+
+`static/live.js` follows links and forms that carry `data-go`: it asks for the state of another
+query string, and the part is exchanged without loading the page again. Without the script, or in
+another tab, such a link is an ordinary link to the same state.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+import gradio as gr
+from starlette.datastructures import QueryParams
+
+from leaderboard.pages.outage import or_unread
+from leaderboard.pages.shown.widgets import QUIET
+
+_LONGEST_QUERY = 8_000
+_APPLY = """(state) => {
+  if (!state) return;
+  const { query, title } = JSON.parse(state);
+  const address = location.pathname + query + (query === location.search ? location.hash : '');
+  if (window.asPush && query !== location.search) history.pushState(null, '', address);
+  else history.replaceState(null, '', address);
+  window.asPush = false;
+  if (title) document.title = title;
+}"""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a live view shows.
+
+    Attributes:
+        html: the part, from a template.
+        query: query string of exactly this state, with its question mark; empty for the default.
+        title: of the page in this state; empty where it stays as it is.
+        again_s: seconds until it is asked for again; None where it changes no more by itself.
+    """
+
+    html: str
+    query: str = ""
+    title: str = ""
+    again_s: float | None = None
+
+
+Answer = Callable[[QueryParams, gr.Request], Shown]
+"""What is shown for the query parameters of an address; the request says who asks."""
+
+
+def live_view(answer: Answer, *, skeleton: str = "", below: Answer | None = None) -> None:
+    """Add a live view to the page that is being built.
+
+    Args:
+        answer: makes it.
+        skeleton: HTML of the same size, until it is there.
+        below: makes a second part below it from the same query, which takes longer.
+    """
+    part = gr.HTML(
+        skeleton,
+        apply_default_css=False,
+        padding=False,
+        js_on_load=_script(),
+        elem_classes=["as-html", "as-live"],
+    )
+    second = gr.HTML(apply_default_css=False, padding=False, js_on_load=_script(),
+                     elem_classes=["as-html", "as-live"]) if below else None  # fmt: skip
+    state = gr.Textbox(visible="hidden", elem_classes=["as-state"])
+    timer = gr.Timer(active=False)
+    outputs: list[Any] = [part, state, timer]
+
+    def show(params: QueryParams, request: gr.Request) -> tuple[Any, ...]:
+        shown = answer(params, request)
+        again = gr.Timer(active=False)
+        if shown.again_s is not None:
+            again = gr.Timer(value=shown.again_s, active=True)
+        return shown.html, json.dumps({"query": shown.query, "title": shown.title}), again
+
+    def opened(request: gr.Request) -> tuple[Any, ...]:
+        given = request.query_params
+        several = getattr(given, "multi_items", given.items)
+        return show(QueryParams(list(several())), request)
+
+    def followed(event: gr.EventData, request: gr.Request) -> tuple[Any, ...]:
+        return show(_params_of(_query_of(event)), request)
+
+    def again(held: str, request: gr.Request) -> tuple[Any, ...]:
+        return show(_params_of(json.loads(held)["query"]), request)
+
+    def further(held: str, request: gr.Request) -> str:
+        assert below is not None
+        return below(_params_of(json.loads(held)["query"]), request).html
+
+    # What is asked for last counts: no line of old states builds up.
+    newest: dict[str, Any] = {**QUIET, "trigger_mode": "always_last"}
+    root = gr.context.Context.root_block
+    followed_parts = [part.select, *([second.select] if second else [])]
+    events = [
+        root.load(or_unread(opened, outputs), outputs=outputs, **QUIET),
+        *(
+            select(or_unread(followed, outputs), None, outputs, **newest)
+            for select in followed_parts
+        ),
+        timer.tick(or_unread(again, outputs), state, outputs, **QUIET),
+    ]
+    for event in events:
+        event.then(None, state, js=_APPLY, api_visibility="private")
+        if second is not None:
+            event.then(further, state, second, **QUIET)
+
+
+def _script() -> str:
+    return resources.files("leaderboard.web").joinpath("static/live.js").read_text(encoding="utf-8")
+
+
+def _query_of(event: gr.EventData) -> str:
+    """The query string that a link or form asks for; empty where an event has none."""
+    query = event._data.get("query", "") if isinstance(event._data, dict) else ""
+    return query if isinstance(query, str) else ""
+
+
+def _params_of(query: str) -> QueryParams:
+    return QueryParams(query.removeprefix("?")[:_LONGEST_QUERY])
