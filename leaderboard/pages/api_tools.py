@@ -43,10 +43,11 @@ def add_endpoints(source: Source) -> None:
         search: str = "",
         columns: str = "",
         sort: str = "",
+        within: bool = False,
     ) -> dict[str, Any]:
         query = {"skill": skill, "measure": measure, "kind": kind, "search": search}
         query |= {"columns": columns, "sort": sort}
-        query["untrained"] = YES if untrained else ""
+        query |= {"untrained": YES if untrained else "", "within": YES if within else ""}
         return _told(lambda: boards.board(source, _asked({"benchmark": benchmark}, query)))
 
     def entry(entry_id: str) -> dict[str, Any]:

@@ -268,11 +268,19 @@ def _answers(
     flops = {n: entry.flops_per_pair for n, entry in own.items() if entry.flops_per_pair}
     if len(speeds) > 1:
         name = max(speeds, key=speeds.__getitem__)
-        found.append(Answer("Fastest of these", name, f"{rate(speeds[name])} pairs per second"))
+        found.append(
+            Answer(
+                "Fastest, no significant difference", name, f"{rate(speeds[name])} pairs per second"
+            )
+        )
     if len(flops) > 1:
         name = min(flops, key=flops.__getitem__)
         found.append(
-            Answer("Fewest FLOPs of these", name, f"{number(flops[name] / GIGA, 1)} G, declared")
+            Answer(
+                "Fewest FLOPs, no significant difference",
+                name,
+                f"{number(flops[name] / GIGA, 1)} G, declared",
+            )
         )
     return tuple(found)
 

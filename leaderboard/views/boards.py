@@ -427,10 +427,8 @@ class BoardQuery:
         """Read from the query parameters of a request; unknown parameters are left alone."""
         several = getattr(params, "getlist", None)
         skills = several("skill") if several else [params.get("skill", "")]
-        tab = params.get("tab", "")
-        of_tab = tab.removeprefix(TAB) if tab.startswith(TAB) else ""
         return cls(
-            benchmark=params.get("benchmark", "") or of_tab,
+            benchmark=benchmark_of(params),
             skill=BETWEEN_SKILLS.join(skill for skill in skills if skill),
             measure=params.get("measure", ""),
             filters=Filters.from_params(params),
@@ -452,6 +450,12 @@ class BoardQuery:
             **self.arranged.to_params(),
         }
         return "?" + urlencode({key: value for key, value in given.items() if value}, safe="~:,")
+
+
+def benchmark_of(params: Mapping[str, str]) -> str:
+    """The benchmark that an address names: by itself, or as a tab of the first page."""
+    tab = params.get("tab", "")
+    return params.get("benchmark", "") or (tab.removeprefix(TAB) if tab.startswith(TAB) else "")
 
 
 @dataclass(frozen=True)

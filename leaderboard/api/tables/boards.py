@@ -18,8 +18,10 @@ from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.slices import Ranked
 from leaderboard.ranking.tiers import in_tiers, kept_in_tiers
 from leaderboard.tables import Table
+from leaderboard.views.benchmark_board import ranks_among
+from leaderboard.views.board_order import in_shown_order
 from leaderboard.views.board_tables import board_table, pairs_table, table_name
-from leaderboard.views.boards import KINDS, BoardQuery, Choice, in_shown_order, layout_of, resolve
+from leaderboard.views.boards import KINDS, BoardQuery, Choice, layout_of, resolve
 from leaderboard.views.pairs import Pair, pairs
 
 MOST_RANKED = 300
@@ -42,7 +44,10 @@ _FILTERS = (
     Parameter("kind", "Only entries of this kind.", "metric", tuple(KINDS)),
     Parameter("untrained", "1: without those trained on the benchmark.", "1", ("1",)),
     Parameter("search", "Only metrics or submitters with one of these texts, parted by commas."),
-)
+    Parameter("within", "1: rank and test only the entries that are kept, among themselves. That is "
+              "chosen after seeing the data. Without: ranks, tiers and p-values of all entries.",
+              "1", ("1",)),
+)  # fmt: skip
 _LAYOUT = (
     Parameter("columns", "Further columns by key, joined by commas: a token, then @ and a skill "
               "where it is of one; or cost:pairs_per_s, cost:seconds, "
@@ -66,13 +71,22 @@ class Chosen:
     shown: Collection[str] | None
 
     @property
+    def tested(self) -> Collection[str] | None:
+        """Entries that are ranked and tested among themselves; None: all of the board."""
+        return self.shown if self.choice.filters.within else None
+
+    @property
     def is_headline(self) -> bool:
         """Whether it is the ranking of all entries by the headline, as the snapshot holds it."""
         choice = self.choice
         return (
-            self.shown is None and not choice.skills
+            self.tested is None and not choice.skills
             and choice.selector == choice.board.card.headline
         )  # fmt: skip
+
+    def keeps(self, entry_id: str) -> bool:
+        """Whether the filters keep an entry."""
+        return self.shown is None or entry_id in self.shown
 
     def about(self) -> dict[str, Any]:
         """What every table of it says of itself."""
@@ -141,15 +155,17 @@ def board(source: Source, asked: Asked) -> Table:
     keys = found.choice.arranged.columns
     further = [values for values in layout.columns if values.column.key in keys]
     about = found.about() | {"sort": found.choice.arranged.sort or None}
-    return board_table(cells, found.view.entries, found.choice.board, about, further)
+    places = None if found.shown is None else ranks_among(cells)
+    return board_table(cells, found.view.entries, found.choice.board, about, further, places=places)
 
 
 def board_pairs(source: Source, asked: Asked) -> Table:
     """All tests of the ranking that the boards page shows for the same query."""
     found = chosen(source, asked)
-    tests = _pairs(source, found)
+    every = _pairs(source, found)
+    tests = tuple(pair for pair in every if found.keeps(pair.a) and found.keeps(pair.b))
     of = [cells[0] for cells in found.choice.slices()[:1] if cells]
-    about = found.about() | {"correction": "holm", "n_tests": len(tests)}
+    about = found.about() | {"correction": "holm", "n_tests": len(every)}
     name = table_name(of, found.choice.board, "pairs")
     return pairs_table(tests, found.view.entries, name, about)
 
@@ -163,7 +179,7 @@ def board_skills(source: Source, asked: Asked) -> Table:
     bounded(len(choice.entry_ids()), MOST_IN_SKILLS)
     shown = choice.filters.kept(view.entries, view.entries, choice.board.card)
     with source.turn():
-        return heat_table(choice, view, shown, found.about())
+        return heat_table(choice, view, shown, found.about(), within=choice.filters.within)
 
 
 def _cells(source: Source, found: Chosen) -> tuple[Cell, ...]:
@@ -171,17 +187,19 @@ def _cells(source: Source, found: Chosen) -> tuple[Cell, ...]:
         return ()
     everyone = found.choice.entry_ids()
     if found.is_headline and len(everyone) > STORED_ABOVE:
-        return kept_in_tiers(found.choice.slices()[0])
-    return _ranked(source, found).cells
+        cells = kept_in_tiers(found.choice.slices()[0])
+    else:
+        cells = _ranked(source, found).cells
+    return tuple(cell for cell in cells if found.keeps(cell.entry_id))
 
 
 def _pairs(source: Source, found: Chosen) -> tuple[Pair, ...]:
     if found.choice.selector is None or (found.shown is not None and not found.shown):
         return ()
     everyone = len(found.choice.entry_ids())
-    tested = everyone if found.shown is None else len(found.shown)
-    if tested * (tested - 1) // 2 > MOST_PAIRS:
-        raise _too_large(f"{tested:,} entries have too many pairs for one answer.")
+    asked = everyone if found.shown is None else len(found.shown)
+    if asked * (asked - 1) // 2 > MOST_PAIRS:
+        raise _too_large(f"{asked:,} entries have too many pairs for one answer.")
     if found.is_headline and everyone > STORED_ABOVE:
         stored = stored_pairs(source.store, found.choice)
         if stored:
@@ -194,7 +212,7 @@ def _ranked(source: Source, found: Chosen) -> Ranked:
     bounded(len(found.choice.entry_ids()))
     with source.turn():
         choice = found.choice
-        of = found.view.orders.ranked(choice.board.card, choice.slices(), found.shown)
+        of = found.view.orders.ranked(choice.board.card, choice.slices(), found.tested)
         return in_tiers(of)
 
 

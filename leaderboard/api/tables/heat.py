@@ -26,7 +26,7 @@ _MEANINGS = {
     "skill": "Missing: all skills.",
     "kind": "metric: run by Assay; scores: as submitted or released, not re-run.",
     "variant": "Skills may have another variant of the measure than the whole.",
-    "maybe_best": "The best of its skill, or not told apart from it at 5 %; bold on the page.",
+    "maybe_best": "The best of its skill, or no significant difference from it at 5%.",
     "p_against_best": "After Benjamini and Hochberg's correction over all pairs of all columns.",
 }
 
@@ -38,6 +38,7 @@ def heat_table(
     about: Mapping[str, Any],
     *,
     tested: bool = True,
+    within: bool = False,
 ) -> Table:
     """Metrics by skills for one measure; skills without the measure have no rows.
 
@@ -48,6 +49,7 @@ def heat_table(
         about: what the table is of.
         tested: whether to test the metrics of each skill; else the published rank ranges say which
             may be best, which takes no time however many there are.
+        within: whether to test only those that are shown, among themselves.
     """
     board, selector = choice.board, choice.selector
     slices: list[tuple[str | None, tuple[Cell, ...]]] = []
@@ -59,7 +61,8 @@ def heat_table(
     # A board without results has no columns, and nothing to test.
     tests: Sequence[TestedColumn] = [TestedColumn(None, {})] * len(columns)
     if tested and columns:
-        tests = view.skill_tests.columns(view.orders, board.card, columns, entry_ids)
+        only = entry_ids if within else None
+        tests = view.skill_tests.columns(view.orders, board.card, columns, only)
     rows = [
         {**_row(cell, column, view), "skill_title": skill_title(board.card, skill)}
         for (skill, cells), column in zip(slices, tests, strict=True)

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from benchmarks.schema import Card, MeasureInfo
 from benchmarks.statistics.sign_flips import ALL_DRAWS, ENUMERATED, FIRST_DRAWS
-from leaderboard.pages.boards.table import direction
 from leaderboard.pages.shown.markup import badge, link, paragraphs, scroll_box, section, text
+from leaderboard.pages.shown.ranking_marks import direction
 from leaderboard.pages.shown.states_shown import legend
 from leaderboard.ranking.rank_ranges import MAX_MISSING, MIN_CLUSTERS
 from leaderboard.text import MISSING, number

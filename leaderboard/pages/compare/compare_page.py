@@ -8,16 +8,16 @@ from typing import Any
 
 import gradio as gr
 
-from leaderboard.pages.boards.boards_page import benchmark_options, measure_options, skill_options
 from leaderboard.pages.compare.agreement import Behind, agreement_view
 from leaderboard.pages.compare.view import HEADER, compare_view
 from leaderboard.pages.outage import or_unread
 from leaderboard.pages.page import Context, Page
 from leaderboard.pages.shown.widgets import QUIET, SHOW_LINK, folded, html
 from leaderboard.publication.item_scores import ItemReader
+from leaderboard.publication.measure_names import skill_title, title, token
 from leaderboard.publication.reader import View
 from leaderboard.text import clean
-from leaderboard.views.boards import BETWEEN_SKILLS, BoardQuery
+from leaderboard.views.boards import BETWEEN_SKILLS, BoardQuery, Choice
 from leaderboard.views.comparison import (
     ClusterReader,
     CompareQuery,
@@ -28,6 +28,24 @@ from leaderboard.views.comparison import (
 from leaderboard.views.examples import lower_is_better
 
 _LONGEST_OPTION = 60
+
+
+def benchmark_options(view: View) -> list[tuple[str, str]]:
+    """Title and value of every benchmark, those with results first."""
+    named = [(name, board.card.title, board.empty) for name, board in view.boards.items()]
+    full = [(title, name) for name, title, empty in named if not empty]
+    return full + [(f"{title} (no results yet)", name) for name, title, empty in named if empty]
+
+
+def skill_options(choice: Choice) -> list[tuple[str, str]]:
+    """Title and value of every skill with results; choosing none means all."""
+    return [(skill_title(choice.board.card, skill), skill) for skill in choice.board.skills()]
+
+
+def measure_options(choice: Choice) -> list[tuple[str, str]]:
+    """Title and value of every measure that exists for the chosen skill."""
+    card = choice.board.card
+    return [(title(card, s, choice.board.every_selector()), token(s)) for s in choice.options]
 
 
 def metric_options(pair: Opponents, view: View) -> list[tuple[str, str]]:

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from benchmarks.comparison import LEVEL, Compared, figures, p_words, units_of
 from benchmarks.schema import Selector
-from leaderboard.pages.boards.table import direction
 from leaderboard.pages.compare.marks import difference_axis, difference_mark, tally_bar
 from leaderboard.pages.shown.marks import Axis, axis_header
 from leaderboard.pages.shown.markup import scroll_box, submitted, text
+from leaderboard.pages.shown.ranking_marks import direction
 from leaderboard.publication.measure_names import info, skill_title, title
 from leaderboard.text import MISSING, count
 from leaderboard.views.boards import Choice

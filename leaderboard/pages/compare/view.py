@@ -18,14 +18,13 @@ from benchmarks.comparison import (
 )
 from benchmarks.schema import Card
 from benchmarks.statistics.resampling import seed_of
-from leaderboard.pages.boards.table import badges
-from leaderboard.pages.boards.view import SIMULATED
 from leaderboard.pages.compare.marks import tally_bar
 from leaderboard.pages.compare.table import forest, measure_table, pairs_table
 from leaderboard.pages.shown.downloads import download_links
 from leaderboard.pages.shown.flags import flags_legend
 from leaderboard.pages.shown.markup import notice, page, section, submitted, text
 from leaderboard.pages.shown.metric_names import metric_name
+from leaderboard.pages.shown.ranking_marks import SIMULATED, badges
 from leaderboard.pages.shown.signatures import signed_by
 from leaderboard.publication.measure_names import title
 from leaderboard.publication.reader import View

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from benchmarks.schema import Card
-from leaderboard.pages.boards.view import SIMULATED
 from leaderboard.pages.items.case_view import case_card, mark
 from leaderboard.pages.items.forms import chooser
 from leaderboard.pages.items.summary_view import summary_table
 from leaderboard.pages.shown.downloads import download_links, items_data
 from leaderboard.pages.shown.markup import notice, page, scroll_box, section, submitted, text
+from leaderboard.pages.shown.ranking_marks import SIMULATED
 from leaderboard.text import count, number
 from leaderboard.views.addresses import board_address, compare_address, metric_address
 from leaderboard.views.examples import PER_PAGE, CaseShown, Choice, Share, Summary, Verdict

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from leaderboard.pages.boards.table import percent
 from leaderboard.pages.index.marks import index_axis
 from leaderboard.pages.shown.marks import Axis, axis_header, rank_bar, rank_text
 from leaderboard.pages.shown.markup import badge, scroll_box, text
+from leaderboard.pages.shown.ranking_marks import percent
 from leaderboard.publication.entries import Entry
 from leaderboard.publication.measure_names import info, skill_title, title, token
 from leaderboard.ranking.cells import Cell

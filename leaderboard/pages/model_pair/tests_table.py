@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 
 from leaderboard.models.board_types import Judge, PairReport, PairTest
-from leaderboard.pages.boards.pair_matrix import p_text
 from leaderboard.pages.models.names import judge_name, plain_name
 from leaderboard.pages.shown.markup import badge, scroll_box, text
+from leaderboard.pages.shown.ranking_marks import p_text
 from leaderboard.text import MISSING, count, interval, number
 
 LEVEL = 0.05

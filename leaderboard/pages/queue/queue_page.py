@@ -8,10 +8,10 @@ from urllib.parse import quote
 
 import gradio as gr
 
-from leaderboard.pages.moved.moved_page import old_results_list
 from leaderboard.pages.outage import or_as_before
 from leaderboard.pages.page import Context, Page
 from leaderboard.pages.queue.live_view import Moment, happening
+from leaderboard.pages.queue.old_results import old_results_list
 from leaderboard.pages.queue.table import queue_table, workers_line
 from leaderboard.pages.queue.turns import turns_of
 from leaderboard.pages.shown.history import history
