@@ -109,7 +109,7 @@ def ranking_of(choice: Choice, view: View) -> Ranking:
     return Ranking(cells, shown, basis, tested, places, len(everyone))
 
 
-def tests_of(choice: Choice, view: View) -> Ranked:
+def ranking_with_tests(choice: Choice, view: View) -> Ranked:
     """The tests behind a ranking; they are made where the snapshot's ranks were shown at first.
 
     Args:

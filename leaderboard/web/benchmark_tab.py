@@ -38,8 +38,8 @@ from leaderboard.views.changes import (
     moved_address,
     progress_of,
 )
+from leaderboard.web.benchmark_below import below_of
 from leaderboard.web.benchmark_changes import changes, progress_words
-from leaderboard.web.benchmark_further import below_of
 from leaderboard.web.board_legend import legend, order_note
 from leaderboard.web.board_table import (
     board_table,
@@ -183,7 +183,7 @@ def board_html(choice: Choice, view: View, earlier: Earlier | None = None) -> st
         legend=legend(ranking.cells, card, ranking.basis, within=ranking.within),
         flags=flags_legend(entries, card.name),
         pinned=pinned_links(layout, view.entries), compare=compare_pinned(layout, card),
-        chips=_chips(choice), whole=_state(choice, filters=Filters()),
+        chips=_chips(choice), clear=Link("Clear all", _state(choice, filters=Filters()), "reset"),
         within=_state(choice, filters=replace(choice.filters, within=True)),
         without=_state(choice, filters=replace(choice.filters, within=False)),
         data=downloads(data_of(choice)), n_shown=_counted(ranking),

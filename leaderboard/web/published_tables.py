@@ -73,7 +73,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedFigures:
     """Printed figures with their sources and their data."""
 
     tables: tuple[FigureTable, ...]
@@ -81,7 +81,7 @@ class Published:
     data: Downloads
 
 
-def as_published(card: Card, selector: Selector, skill: str | None) -> Published | None:
+def as_published(card: Card, selector: Selector, skill: str | None) -> PublishedFigures | None:
     """The printed figures of one ranking; None where nothing was printed.
 
     Args:
@@ -103,7 +103,7 @@ def as_published(card: Card, selector: Selector, skill: str | None) -> Published
     return _published((table,), sources, card, measure=token(selector), skill=skill or "")
 
 
-def everything_published(card: Card) -> Published | None:
+def everything_published(card: Card) -> PublishedFigures | None:
     """All printed figures of metrics: one table a measure, then by skill, then what is left.
 
     None where nothing was printed.
@@ -130,7 +130,7 @@ def everything_published(card: Card) -> Published | None:
 
 def _published(
     tables: tuple[FigureTable, ...], sources: Mapping[str, int], card: Card, **state: str
-) -> Published:
+) -> PublishedFigures:
     found = []
     for key, place in sources.items():
         paper = papers()[key]
@@ -142,7 +142,7 @@ def _published(
             )
         )
     data = downloads(address(f"v1/boards/{card.name}/published", **state), "figures as published")
-    return Published(tables, tuple(found), data)
+    return PublishedFigures(tables, tuple(found), data)
 
 
 def _pivot(

@@ -11,7 +11,7 @@ from leaderboard.publication.flags import flags_of, is_trained_on
 from leaderboard.publication.snapshot import Entry
 from leaderboard.ranking.cells import Cell
 from leaderboard.text import count
-from leaderboard.web import benchmark_further, board_table
+from leaderboard.web import benchmark_below, board_table
 
 SIMULATED = (
     "<b>Ratings on this board are simulated.</b> They do not come from people; the board shows "
@@ -35,7 +35,7 @@ def percent(share: float) -> str:
 
 def p_text(p: float) -> str:
     """A p-value for a narrow cell."""
-    return html.escape(benchmark_further.p_text(p))
+    return html.escape(benchmark_below.p_text(p))
 
 
 def badges(entry: Entry, cell: Cell, card: Card) -> str:

@@ -14,13 +14,13 @@ from urllib.parse import quote
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from leaderboard.pages.boards.heatmap import heatmap
+from leaderboard.pages.boards.view import board_body
 
 from leaderboard.api.operations import LONGEST_QUERY
 from leaderboard.api.routes import OPERATIONS
 from leaderboard.api.tables.boards import as_of
 from leaderboard.api.tables.stored_pairs import stored_pairs
-from leaderboard.pages.boards.heatmap import heatmap
-from leaderboard.pages.boards.view import board_body
 from leaderboard.pages.queue.table import queue_table
 from leaderboard.pages.shown.markup import text
 from leaderboard.pages.skills.view import list_view

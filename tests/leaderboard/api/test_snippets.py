@@ -16,10 +16,10 @@ import httpx
 import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
+from leaderboard.pages.boards.view import data_of, skills_view
 
 from leaderboard.api.routes import routes
 from leaderboard.api.source import Source
-from leaderboard.pages.boards.view import data_of, skills_view
 from leaderboard.pages.shown.snippets import snippets
 from leaderboard.pages.site import create_app, launch_options
 from leaderboard.publication.reader import Reader

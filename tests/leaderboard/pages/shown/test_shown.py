@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from leaderboard.pages.boards.view import board_view
 
 from benchmarks.registry import load_registry
 from benchmarks.schema import ScoreTable
 from leaderboard.desk import UNNAMED
-from leaderboard.pages.boards.view import board_view
 from leaderboard.pages.compare.view import compare_view
 from leaderboard.pages.index.marks import Strips
 from leaderboard.pages.index.view import index_view

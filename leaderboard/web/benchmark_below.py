@@ -17,7 +17,7 @@ from leaderboard.ranking.slices import Ranked
 from leaderboard.ranking.tiers import Basis
 from leaderboard.text import count, interval, number
 from leaderboard.views.addresses import compare_address
-from leaderboard.views.benchmark_board import data_of, rank_range, tests_of
+from leaderboard.views.benchmark_board import data_of, rank_range, ranking_with_tests
 from leaderboard.views.boards import Choice, view_address
 from leaderboard.views.pairs import Pair, pairs, tested_places
 from leaderboard.views.skill_heat import SkillColumn, SkillHeat, skill_heat
@@ -97,7 +97,7 @@ def below_of(choice: Choice, view: View, site: str = "", hub: str = "") -> str:
     kept = choice.filters.kept(choice.entry_ids(), view.entries, card)
     matrix = None
     if kept is None or kept:
-        ranked = tests_of(choice, view)
+        ranked = ranking_with_tests(choice, view)
         among = None if choice.filters.within else kept
         matrix = matrix_of(ranked, pairs(ranked, among=among), view.entries, choice)
     heat = skill_heat(choice, view)
