@@ -13,12 +13,12 @@ from typer.testing import CliRunner
 
 from benchmarks.errors import SubmitterError
 from evaluator.__main__ import command_line
-from leaderboard.pages.boards.view import board_view
 from leaderboard.pages.queue.table import queue_table
 from leaderboard.pages.shown.history import history
 from leaderboard.publication.reader import Reader
 from leaderboard.views.board_tables import board_csv
 from leaderboard.views.boards import BoardQuery, resolve
+from leaderboard.web.benchmark_tab import board_html
 from tests.hostile.proving_ground import BENCHMARK, Ground, Marked
 
 _NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -41,7 +41,7 @@ def pages(ground: Ground, submission_id: str) -> Mapping[str, str]:
     return {
         "queue": queue_table(statuses, (), titles, _NOW, chosen=submission_id),
         "history": history(status, events, reader.runs(submission_id)),
-        "board": board_view(resolve(BoardQuery(BENCHMARK, "", ""), view.boards), view),
+        "board": board_html(resolve(BoardQuery(BENCHMARK, "", ""), view.boards), view),
     }
 
 

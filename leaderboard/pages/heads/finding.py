@@ -20,6 +20,7 @@ from leaderboard.pages.heads.of_metrics import (
 from leaderboard.pages.heads.of_models import model_head, models_head, pair_head, prompt_head
 from leaderboard.pages.heads.own import own_head
 from leaderboard.pages.page import Page
+from leaderboard.views.changes import VIEWS
 
 log = logging.getLogger(__name__)
 _Of = Callable[[Mapping[str, str], Source], Head | None]
@@ -30,10 +31,15 @@ def _overview(_: Mapping[str, str], source: Source) -> Head | None:
     return found and replace(found, title="Metrics for text-to-image models")
 
 
+def _board(params: Mapping[str, str], source: Source) -> Head | None:
+    describe = moved_head if params.get("view") in VIEWS else board_head
+    return describe(params, source.reader.view())
+
+
 OF_VIEW: Mapping[str, _Of] = {
     "": _overview,
     "index": index_head,
-    "boards": lambda params, source: board_head(params, source.reader.view()),
+    "boards": _board,
     "compare": lambda params, source: compare_head(params, source.reader.view()),
     "metric": metric_head,
     "skills": skills_head,
@@ -42,7 +48,6 @@ OF_VIEW: Mapping[str, _Of] = {
     "model": model_head,
     "model-pair": pair_head,
     "prompt": prompt_head,
-    "moved": lambda params, source: moved_head(params, source.reader.view()),
 }
 """Path of a page to what says something of a view of it; other pages have one view."""
 
