@@ -99,7 +99,7 @@ def _in_order(cells: Sequence[Cell], layout: Layout) -> list[tuple[str, Cell]]:
     # Sorting is stable, so equal values keep the order of the board; those without come last.
     best = sorted(
         (cell for cell in cells if cell.entry_id in known),
-        key=lambda cell: known[cell.entry_id],  # type: ignore[arg-type,return-value]
+        key=lambda cell: known[cell.entry_id],
         reverse=down,
     )
     return [("", cell) for cell in (*best, *(c for c in cells if c.entry_id not in known))]

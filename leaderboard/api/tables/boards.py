@@ -51,7 +51,8 @@ _FILTERS = (
 _LAYOUT = (
     Parameter("columns", "Further columns by key, joined by commas: a token, then @ and a skill "
               "where it is of one; or cost:pairs_per_s, cost:seconds, "
-              "cost:gflops_declared, cost:memory_gib."),
+              "cost:gflops_declared, cost:memory_gib; or meta:version, meta:submitter, meta:kind, "
+              "meta:published."),
     Parameter("sort", "Key of a column, after - where the worst come first. Without: by rank."),
 )  # fmt: skip
 
