@@ -136,6 +136,14 @@ def data_of(choice: Choice, part: str = "") -> str:
     return f"./v1/boards/{choice.board.card.name}{f'/{part}' if part else ''}{query.to_query()}"
 
 
+def title_of(choice: Choice) -> str:
+    """What is shown, for the title of the page; empty where a query asks for what is not there."""
+    if choice.remarks or choice.selector is None:
+        return ""
+    measure = title(choice.board.card, choice.selector, choice.board.every_selector())
+    return f"{choice.board.card.title}: {measure}, {choice.title}"
+
+
 def is_stored(choice: Choice) -> bool:
     """Whether a ranking is shown as the snapshot has it.
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
+from leaderboard.pages.heads.head import Head
 from leaderboard.pages.page import Context
 from leaderboard.publication.changes import Moved, Standing
 from leaderboard.publication.earlier_boards import Progress
@@ -119,12 +120,13 @@ def changes(context: Context, params: Mapping[str, str]) -> Shown:
         card = context.cards.get(asked.benchmark)
         name = card.title if card else "this benchmark"
         html = render("metrics/changes_empty.html", name=name, board=board_of_query(asked))
-        return Shown(html, _query(changes_address(asked)), f"Changes of {name} · Assay")
+        title_of = Head(f"Changes of {name}" if card else "Boards", "").full_title
+        return Shown(html, _query(changes_address(asked)), title_of)
     progress = None if found.query.until else progress_of(context, found.card.name, found.then.tag)
     names = with_earlier(context.reader.view(), context.cards, context.earlier.tags)
     html = changes_html(found, progress, shown, [(n, context.cards[n].title) for n in names])
-    title_of = f"Changes of {found.card.title} since {found.then.tag} · Assay"
-    return Shown(html, _query(changes_address(found.query, shown)), title_of)
+    address = changes_address(found.query, shown)
+    return Shown(html, _query(address), Head(f"Changes of {found.card.title}", "").full_title)
 
 
 def changes_html(

@@ -9,12 +9,13 @@ from urllib.parse import parse_qsl, quote
 from benchmarks.errors import TransientError
 from benchmarks.released.bundle import is_bundled
 from benchmarks.schema import Card
+from leaderboard.pages.heads.head import Head
 from leaderboard.pages.page import Context
 from leaderboard.publication.measure_names import info, skill_title, title, token
 from leaderboard.publication.reader import View
 from leaderboard.text import count, number
 from leaderboard.views.addresses import metric_address
-from leaderboard.views.benchmark_board import Ranking, data_of, ranking_of, verdict_of
+from leaderboard.views.benchmark_board import Ranking, data_of, ranking_of, title_of, verdict_of
 from leaderboard.views.boards import (
     COSTS,
     KINDS,
@@ -54,7 +55,8 @@ from leaderboard.web.live import Shown
 from leaderboard.web.published_tables import everything_published
 from leaderboard.web.rendering import render
 
-MOST_WORDS = 200
+NOT_THERE = "Boards"
+"""Title where a query asks for what is not there."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ def benchmark_tab(context: Context, params: Mapping[str, str]) -> Shown:
     return Shown(
         board_html(choice, view, _earlier(context, choice.board.card)),
         query_of(view_address(choice.query)),
-        f"{_heading(choice)} · Assay",
+        Head(title_of(choice) or NOT_THERE, "").full_title,
     )
 
 
@@ -160,7 +162,6 @@ def board_html(choice: Choice, view: View, earlier: Earlier | None = None) -> st
         "remarks": choice.remarks,
         "earlier": earlier,
         "choosers": choosers(choice),
-        "heading": _heading(choice),
     }  # fmt: skip
     if choice.selector is None:
         return render(
@@ -284,11 +285,6 @@ def _counted(ranking: Ranking) -> str:
     if len(ranking.shown) == ranking.everyone:
         return count(ranking.everyone, "metric")
     return f"{len(ranking.shown):,} of {count(ranking.everyone, 'metric')}"
-
-
-def _heading(choice: Choice) -> str:
-    card = choice.board.card
-    return f"{card.title}, {choice.title}" if choice.skills else card.title
 
 
 def _lead(choice: Choice) -> str:

@@ -13,6 +13,7 @@ from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.tiers import kept_in_tiers
 from leaderboard.records import Kind
 from leaderboard.text import clean, count, interval, number
+from leaderboard.views.benchmark_board import title_of
 from leaderboard.views.boards import BoardQuery, Choice, resolve
 from leaderboard.views.comparison import CompareQuery, opponents
 
@@ -38,8 +39,7 @@ def board_head(params: Mapping[str, str], view: View) -> Head | None:
         _said_of(cells, card, view, ranked=whole),
         note_of(choice, view),
     ]
-    heading = f"{card.title}: {_measure(choice)}, {choice.title}"
-    return Head(heading, " ".join(filter(None, said)), lines, _measure(choice),
+    return Head(title_of(choice), " ".join(filter(None, said)), lines, _measure(choice),
                 note_of(choice, view))  # fmt: skip
 
 
