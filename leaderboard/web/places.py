@@ -26,15 +26,13 @@ class Place:
 
 
 PLACES = (
-    Place("Metrics", "", ("", "index", "boards", "skills", "moved"), ("metric",)),
+    Place("Metrics", "", ("", "index", "boards", "skills"), ("metric",)),
     Place("Models", "models", ("models",), ("model",)),
     Place("Compare", "compare", ("compare",)),
     Place("Submit", "submit", ("submit",), ("operators",)),
     Place("Docs", "about", ("about", "errata"), ("status", "ledger")),
 )
-LABELS: Mapping[str, str] = {
-    "moved": "Changes",
-}
+LABELS: Mapping[str, str] = {}
 """Words of pages below the bar where those are not their titles."""
 
 

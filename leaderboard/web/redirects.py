@@ -37,6 +37,7 @@ REDIRECTS: Mapping[str, Redirect] = {
     "items": Redirect("compare", add={"view": "examples"}),
     "mine": Redirect("submit", rename={"submission": "id", "all": ""}),
     "queue": Redirect("submit", rename={"submission": "id"}),
+    "moved": Redirect("boards", add={"view": "changes"}),
     "trust": Redirect("", rename={"page": ""}),
 }
 """Path that a page had to where it is."""

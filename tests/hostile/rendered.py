@@ -13,12 +13,12 @@ from typer.testing import CliRunner
 
 from benchmarks.errors import SubmitterError
 from evaluator.__main__ import command_line
-from leaderboard.pages.boards.view import board_view
 from leaderboard.publication.reader import Reader
 from leaderboard.states import LEGEND
 from leaderboard.views.board_tables import board_csv
 from leaderboard.views.boards import BoardQuery, resolve
 from leaderboard.views.submissions import FAULTS, Moment, queue_of, submission_view
+from leaderboard.web.benchmark_tab import board_html
 from leaderboard.web.rendering import render
 from tests.hostile.proving_ground import BENCHMARK, Ground, Marked
 
@@ -45,7 +45,7 @@ def pages(ground: Ground, submission_id: str) -> Mapping[str, str]:
     return {
         "queue": render("submit/queue.html", queue=queue_of(statuses, moment), **shared),
         "history": render("submit/submission.html", view=shown, **shared),
-        "board": board_view(resolve(BoardQuery(BENCHMARK, "", ""), view.boards), view),
+        "board": board_html(resolve(BoardQuery(BENCHMARK, "", ""), view.boards), view),
     }
 
 

@@ -21,6 +21,7 @@ from leaderboard.pages.heads.of_models import model_head, models_head
 from leaderboard.pages.heads.own import own_head
 from leaderboard.pages.page import Page
 from leaderboard.publication.reader import View
+from leaderboard.views.changes import VIEWS
 from leaderboard.views.compare import PlaceQuery
 
 log = logging.getLogger(__name__)
@@ -37,16 +38,20 @@ def _compare(params: Mapping[str, str], view: View) -> Head | None:
     return (examples_head if of_examples else compare_head)(params, view)
 
 
+def _board(params: Mapping[str, str], source: Source) -> Head | None:
+    describe = moved_head if params.get("view") in VIEWS else board_head
+    return describe(params, source.reader.view())
+
+
 OF_VIEW: Mapping[str, _Of] = {
     "": _overview,
     "index": index_head,
-    "boards": lambda params, source: board_head(params, source.reader.view()),
+    "boards": _board,
     "compare": lambda params, source: _compare(params, source.reader.view()),
     "metric": metric_head,
     "skills": skills_head,
     "models": models_head,
     "model": model_head,
-    "moved": lambda params, source: moved_head(params, source.reader.view()),
 }
 """Path of a page to what says something of a view of it; other pages have one view."""
 

@@ -110,12 +110,12 @@ def examples_head(params: Mapping[str, str], view: View) -> Head | None:
 
 
 def moved_head(params: Mapping[str, str], view: View) -> Head | None:
-    """Of what moved on a benchmark; None where the query names none that is there."""
+    """Of the changes of a benchmark; None where the query names none that is there."""
     board = view.boards.get(MovedQuery.from_params(params).benchmark)
     if board is None:
         return None
     said = "Which metrics rose and fell between two revisions, and which values changed."
-    return Head(f"What moved on {board.card.title}", " ".join((said, as_of(view))))
+    return Head(f"Changes of {board.card.title}", " ".join((said, as_of(view))))
 
 
 def _given(params: Mapping[str, str], *names: str) -> dict[str, Any]:

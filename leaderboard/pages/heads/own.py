@@ -28,7 +28,6 @@ DESCRIPTIONS = {
     "ledger": "The public record of everything that was done, chained by hashes.",
     "about": "How metrics are tested here: benchmarks, measures, intervals, ranks and tiers.",
     "errata": "What is wrong in the papers and their data, and how it is dealt with here.",
-    "moved": "What moved on a benchmark between two of its revisions.",
 }
 """Path of a page to a sentence."""
 

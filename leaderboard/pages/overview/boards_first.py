@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from leaderboard.pages.boards.table import board_table
-from leaderboard.pages.boards.view import kept_basis
 from leaderboard.pages.shown.markup import section, text
 from leaderboard.publication.measure_names import info, title
 from leaderboard.publication.reader import BoardIndex, View, headline_cells
 from leaderboard.ranking.tiers import kept_in_tiers
 from leaderboard.text import count
 from leaderboard.views.addresses import board_address
+from leaderboard.views.benchmark_board import stored_basis
 from leaderboard.views.boards import Column, Layout, columns_of, key_of, values_of
+from leaderboard.web.board_legend import legend
+from leaderboard.web.board_table import board_table
+from leaderboard.web.rendering import render
 
 MOST_BOARDS = 3
 MOST_ROWS = 20
@@ -43,9 +45,11 @@ def board_section(view: View, name: str) -> str:
         columns=tuple(values_of(board, column, view.entries) for column in _beside(board))
     )
     measure = info(card, cells[0].measure)
-    table = board_table(
-        cells[:MOST_ROWS], view.entries, card, measure, f"{card.title}: {measure.title}",
-        basis=kept_basis(cells, view, card), layout=layout,
+    table = render(
+        "metrics/board_first.html",
+        table=board_table(cells[:MOST_ROWS], view.entries, card, measure,
+                          f"{card.title}: {measure.title}", layout=layout),
+        legend=legend(cells, card, stored_basis(cells, view.entries, card)),
     )  # fmt: skip
     left = len(cells) - MOST_ROWS
     more = f" The first {MOST_ROWS} of {len(cells):,}." if left > 0 else ""

@@ -61,13 +61,10 @@ def test_there_are_five_places_and_every_page_belongs_to_one_of_them() -> None:
 @pytest.mark.parametrize(
     ("path", "place", "within"),
     [
-        ("", ("Metrics", "page"), {"Overview": "page", "Index": "", "Boards": "", "Skills": "",
-                                   "Changes": ""}),
-        ("boards", ("Metrics", "true"), {"Overview": "", "Index": "", "Boards": "page", "Skills": "",
-                                         "Changes": ""}),
+        ("", ("Metrics", "page"), {"Overview": "page", "Index": "", "Boards": "", "Skills": ""}),
+        ("boards", ("Metrics", "true"), {"Overview": "", "Index": "", "Boards": "page", "Skills": ""}),
         ("compare", ("Compare", "page"), {}),
-        ("metric", ("Metrics", "true"), {"Overview": "", "Index": "", "Boards": "", "Skills": "",
-                                         "Changes": ""}),
+        ("metric", ("Metrics", "true"), {"Overview": "", "Index": "", "Boards": "", "Skills": ""}),
         ("submit", ("Submit", "page"), {}), ("operators", ("Submit", "true"), {}),
         ("ledger", ("Docs", "true"), {"Methods": "", "Errata": ""}),
     ],

@@ -26,47 +26,103 @@ Sites = Callable[[str], str]
 # Boards.
 
 
-def test_a_filter_ranks_anew_and_its_link_restores_it(sites: Sites, open_page: Opener) -> None:
+def test_a_filter_keeps_every_rank_and_its_link_restores_it(
+    sites: Sites, open_page: Opener
+) -> None:
     page = open_page(f"{sites('boards')}boards?benchmark=ratings")
-    ranking = page.locator(".as-board")
-    rank = ranking.locator("tr", has_text="TIFA").locator(".as-range")
-    expect(rank).to_have_attribute("title", re.compile(r"^Rank 8 of 10"))
-    page.get_by_label("Metrics or submitters").fill("tifa, dsg, siglip")
-    expect(rank).to_have_attribute("title", re.compile(r"^Rank 2 of 3"))
+    row = page.locator(".as-ranking tbody tr", has_text="TIFA")
+    rank = row.locator(".as-rk")
+    board_wide = re.compile(r"^Rank 8 of 10")
+    expect(rank).to_have_attribute("title", board_wide)
+    search = page.get_by_label("Metrics or submitters")
+    search.press_sequentially("tifa, dsg, siglip")
     expect(page.get_by_role("group", name="Filters")).to_contain_text("3 of 12 metrics")
-    expect(page.locator(".as-heat tbody tr")).to_have_count(3)
+    expect(rank).to_have_attribute("title", board_wide)
+    expect(row.locator(".as-place")).to_have_text("2")
+    expect(search).to_be_focused()
+    expect(page.locator("#by-skill tbody tr")).to_have_count(3)
     page.get_by_label("Hide trained on this benchmark").check()
     page.wait_for_url(re.compile(r"untrained=1&search=tifa,\+dsg,\+siglip$"))
-    expect(page.get_by_label("Metrics or submitters")).to_have_value("tifa, dsg, siglip")
-    page.reload()
+    page.get_by_role("link", name="Rank and test within the filter").click()
+    expect(page.locator(".as-note", has_text="Chosen after seeing the data").first).to_be_visible()
     expect(rank).to_have_attribute("title", re.compile(r"^Rank 2 of 3"))
-    expect(page.get_by_label("Hide trained on this benchmark")).to_be_checked()
-    expect(page.get_by_label("Metrics or submitters")).to_have_value("tifa, dsg, siglip")
-    page.get_by_role("button", name="Reset").click()
-    expect(rank).to_have_attribute("title", re.compile(r"^Rank 8 of 10"))
-    page.wait_for_url(re.compile(r"/boards\?benchmark=ratings&measure=srcc~paper$"))
+    page.wait_for_url(re.compile(r"within=1$"))
+    page.get_by_label("Hide trained on this benchmark").uncheck()
+    expect(rank).to_have_attribute("title", board_wide)
+    assert "within" not in page.url
+    page.reload()
+    expect(rank).to_have_attribute("title", board_wide)
+    expect(search).to_have_value("tifa, dsg, siglip")
+    page.get_by_role("link", name="Clear all").click()
+    page.wait_for_url(re.compile(r"benchmark=ratings&measure=srcc~paper$"))
 
 
 def test_several_skills_are_chosen_one_after_the_other_and_their_mean_is_shown(
     sites: Sites, open_page: Opener
 ) -> None:
     page = open_page(f"{sites('boards')}boards?benchmark=ratings&measure=accuracy")
+    page.locator("summary", has_text="Skills").click()
     for skill in ("Counting", "Colour"):
-        page.get_by_label("Skills", exact=False).first.click()
-        page.get_by_role("option", name=skill).click()
-        expect(page.locator(".as-section h2").first).to_contain_text(skill)
-    expect(page.locator(".as-section h2").first).to_contain_text("mean of Counting and Colour")
+        page.get_by_label(skill, exact=True).check()
+        expect(page.locator("h1")).to_contain_text(skill)
+    expect(page.locator("h1")).to_contain_text("mean of Counting and Colour")
+    expect(page.get_by_label("Colour", exact=True)).to_be_visible()  # The list stays open.
     page.wait_for_url(re.compile(r"skill=counting,colour&measure=accuracy~assay$"))
     page.reload()
-    expect(page.locator(".as-section h2").first).to_contain_text("mean of Counting and Colour")
+    expect(page.locator("h1")).to_contain_text("mean of Counting and Colour")
 
 
-def test_the_heatmap_follows_and_differences_can_be_reached_with_the_keyboard(
+def test_columns_are_added_and_every_heading_sorts(sites: Sites, open_page: Opener) -> None:
+    page = open_page(f"{sites('boards')}boards?benchmark=ratings")
+    page.get_by_label("Add a column").select_option("cost:seconds")
+    head = page.locator("thead th", has_text="Seconds")
+    head.get_by_role("link").click()
+    expect(head).to_have_attribute("aria-sort", "ascending")
+    expect(head.get_by_role("link")).to_be_focused()
+    expect(page.locator(".as-ranking tbody tr").first).to_contain_text("CLIPScore")
+    head.get_by_role("link").click()
+    expect(head).to_have_attribute("aria-sort", "descending")
+    page.locator("thead .as-sort", has_text="Metric").click()
+    expect(page.locator(".as-ranking tbody tr").nth(1)).to_contain_text("ALIGNScore")
+    page.wait_for_url(re.compile(r"columns=cost:seconds&sort=metric$"))
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 900), (390, 844)])
+def test_rows_are_dense_and_the_first_ones_stand_in_the_first_screen(
+    sites: Sites, open_page: Opener, width: int, height: int
+) -> None:
+    page = open_page(f"{sites('boards')}boards?benchmark=graphs", width=width)
+    page.set_viewport_size({"width": width, "height": height})
+    rows = page.locator(".as-ranking tbody tr:not(.as-tier)")
+    expect(rows.first).to_be_visible()
+    boxes = [box for row in rows.all() if (box := row.bounding_box())]
+    assert max(box["height"] for box in boxes) <= 37  # With the line below it.
+    seen = sum(box["y"] + box["height"] <= height for box in boxes)
+    assert seen >= (min(12, len(boxes)) if width == 1280 else 1)
+    first = page.locator(".as-ranking tbody th.as-first").first
+    before = first.bounding_box()
+    page.locator(".as-board-wrap").evaluate("e => { e.scrollLeft = 200; }")
+    after = first.bounding_box()
+    assert before is not None and after is not None and before["x"] == after["x"]
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_row_opens_by_keyboard_and_the_address_says_so(sites: Sites, open_page: Opener) -> None:
+    page = open_page(f"{sites('boards')}boards?benchmark=ratings")
+    name = page.locator(".as-row-open", has_text="PickScore")
+    name.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("tr.as-detail")).to_contain_text("trained on this benchmark")
+    expect(name).to_be_focused()
+    page.wait_for_url(re.compile(r"open=made-up-0003%2FPickScore$"))
+
+
+def test_the_pairs_follow_and_differences_can_be_reached_with_the_keyboard(
     sites: Sites, open_page: Opener
 ) -> None:
     page = open_page(f"{sites('boards')}boards?benchmark=ratings", width=390)
-    expect(page.locator(".as-heat")).to_be_attached()
-    region = page.get_by_role("region", name="Metric against metric")
+    expect(page.locator("#by-skill .as-heat")).to_be_attached()
+    region = page.get_by_role("region", name="All pairs of metrics")
     region.focus()
     expect(region).to_be_focused()
     page.keyboard.press("Tab")
@@ -100,14 +156,14 @@ def test_pins_and_chips_change_the_view_and_the_address_without_loading_the_page
 ) -> None:
     page = open_page(f"{sites('boards')}boards?benchmark=ratings&kind=metric&columns=plcc~paper")
     page.evaluate("window.asSame = true")
-    row = page.locator(".as-board tr", has_text="TIFA")
+    row = page.locator(".as-ranking tbody tr", has_text="TIFA")
     row.get_by_role("link", name="Pin TIFA").click()
-    expect(page.locator(".as-board tbody").first).to_contain_text("TIFA")
+    expect(page.locator(".as-ranking tbody").first).to_contain_text("TIFA")
     page.wait_for_url(re.compile(r"pin=made-up-0008%2FTIFA"))
     expect(row.get_by_role("link", name="Unpin TIFA")).to_be_focused()
-    page.get_by_role("link", name="Remove run by Assay").click()
+    page.get_by_role("link", name="Remove filter run by Assay").click()
     expect(page.get_by_role("group", name="Filters")).to_have_count(0)
-    expect(page.get_by_label("Entries")).to_have_value("All entries")
+    expect(page.get_by_label("Entries")).to_have_value("")
     assert "kind=" not in page.url
     assert "columns=plcc~paper" in page.url
     assert page.evaluate("window.asSame") is True
@@ -333,37 +389,37 @@ def test_images_arrive_and_are_described_by_their_prompt(serve: Serve, open_page
 # What moved.
 
 
-def test_a_board_leads_to_what_moved_and_nothing_runs_over_the_edge(
+def test_a_board_leads_to_its_changes_and_back_and_nothing_runs_over_the_edge(
     sites: Sites, open_page: Opener
 ) -> None:
     page = open_page(f"{sites('moved')}boards?benchmark=ratings", width=390)
-    page.get_by_role("link", name=f"What moved since {BEFORE}").click()
-    expect(page.get_by_role("heading", name="What moved: Ratings")).to_be_visible()
+    page.get_by_role("link", name=f"Changes since {BEFORE}").click()
+    expect(page.locator("h1")).to_contain_text(f"Changes of Ratings from {BEFORE}")
     expect(page.locator(".as-moved tbody tr")).to_have_count(DONE)
+    expect(page).to_have_title("Changes of Ratings · Assay")
     mark = page.locator(".as-moved .as-dumbbell").first.bounding_box()
     assert mark is not None
     assert mark["width"] > 100
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert page.evaluate(
-        "[...document.querySelectorAll('.as-moved tr > *')].every(e => "
-        "e.getBoundingClientRect().right <= innerWidth + 1)"
-    )
+    page.go_back()
+    expect(page.locator(".as-ranking")).to_be_visible()
 
 
-def test_another_measure_is_chosen_and_goes_into_the_address(
+def test_another_measure_is_chosen_and_the_earlier_board_is_a_press_away(
     sites: Sites, open_page: Opener
 ) -> None:
-    page = open_page(f"{sites('moved')}moved?benchmark=ratings")
+    page = open_page(f"{sites('moved')}boards?benchmark=ratings&view=changes")
     expect(page.locator(".as-moved tbody tr")).to_have_count(DONE)
-    choice = page.get_by_label("Measure")
-    choice.click()
-    page.get_by_role("option", name="Pairwise accuracy").first.click()
+    page.get_by_label("Measure").select_option("accuracy~paper")
     page.wait_for_url("**measure=accuracy~paper**")
     expect(page.locator(".as-moved thead")).to_contain_text("Pairwise accuracy")
+    page.get_by_role("link", name=f"Board of {BEFORE}").click()
+    expect(page.locator("#earlier .as-ranking")).to_be_visible()
+    assert "measure=accuracy~paper" in page.url and "view=earlier" in page.url
 
 
-def test_the_table_is_reached_by_keyboard(sites: Sites, open_page: Opener) -> None:
-    page = open_page(f"{sites('moved')}moved?benchmark=ratings")
-    region = page.get_by_role("region", name="What moved")
+def test_the_table_of_changes_is_reached_by_keyboard(sites: Sites, open_page: Opener) -> None:
+    page = open_page(f"{sites('moved')}boards?benchmark=ratings&view=changes")
+    region = page.get_by_role("region", name="Changes")
     region.focus()
-    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "What moved"
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Changes"

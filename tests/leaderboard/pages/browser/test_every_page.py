@@ -37,8 +37,8 @@ PAGES: dict[str, dict[str, str]] = {
     "boards": {
         **{page.path: "h1" for page in all_pages()},
         "skills?skill=spatial&ratings=simulated": "#as-cost-chart .js-plotly-plot .main-svg",
-        "boards?benchmark=ratings&columns=plcc~paper&search=s":
-            "td.as-c-more[data-label='Pearson r']",
+        "boards?benchmark=ratings&columns=plcc~paper&search=s": "td.as-c-more",
+        "boards?benchmark=ratings&search=tifa,dsg&within=1&open=made-up-0008/TIFA": "#by-skill td",
         metric_address(entry_id(NOISY)): ".as-m-boards",
         items_address("ratings", a=entry_id(NOISY), b=entry_id(RIGHT)): ".as-case",
         items_address("ratings", a=entry_id(LACKS), case="p3"): ".as-case",
@@ -63,7 +63,8 @@ PAGES: dict[str, dict[str, str]] = {
         prompt_address(SET, HOSTILE_ID): "#images img",
         seeds_address(SET, judge=JUDGES[2]): "#ranks svg",
     },
-    "moved": {"moved?benchmark=ratings": ".as-moved tbody tr"},
+    "moved": {"boards?benchmark=ratings&view=changes": ".as-moved tbody tr",
+              "boards?benchmark=ratings&view=earlier": "#earlier tbody tr"},
 }  # fmt: skip
 """Pages of each site, those with something chosen in them too, and what shows they are complete."""
 OVERFLOWING = """() => [...document.querySelectorAll('.as-board td:not(.as-c-axis), .as-queue td,'

@@ -158,8 +158,11 @@ def test_a_skill_another_measure_and_a_filter_are_told_apart(source: Source) -> 
     few = asked(source, "boards", benchmark="ratings", kind="scores")
     assert few.description.startswith("3 of 12 metrics")
     assert all(line.name.endswith("(as submitted)") for line in few.lines)
-    # Ranks among some entries only are not stored, and are not made for this.
-    assert not any(line.ranks for line in few.lines)
+    # Ranks are the whole board's; those among some entries only are not made for this.
+    whole = {line.name: line.ranks for line in asked(source, "boards", benchmark="ratings").lines}
+    assert few.lines[0].ranks == whole[few.lines[0].name] != ""
+    within = asked(source, "boards", benchmark="ratings", kind="scores", within="1")
+    assert within.lines and not any(line.ranks for line in within.lines)
     mean = asked(source, "boards", benchmark="ratings", skill="counting,colour")
     assert "mean of Counting and Colour" in mean.title and not mean.lines
 
@@ -190,7 +193,8 @@ def test_skills_and_examples_say_what_is_looked_for(source: Source) -> None:
     assert differ.title.startswith("Images where CLIPScore 1.0 and BLIP2-ITM")
     every = asked(source, "compare", **{**examples, "show": "all"})
     assert every.title == "Prompts and images: Ratings, Counting"
-    assert asked(source, "moved", benchmark="ratings").title == "What moved on Ratings"
+    for view in ("changes", "earlier"):
+        assert asked(source, "boards", benchmark="ratings", view=view).title == "Changes of Ratings"
 
 
 @pytest.mark.parametrize(
@@ -202,7 +206,7 @@ def test_skills_and_examples_say_what_is_looked_for(source: Source) -> None:
      ("metric", {"id": "nobody/knows"}), ("skills", {"skill": "nothing-like-it"}), ("skills", {}),
      ("compare", {"benchmark": "ratings", "a": "nobody/knows", "view": "examples"}),
      ("compare", {"benchmark": "ratings", "skill": "nothing", "view": "examples"}), ("index", {"w": "nothing:3"}),
-     ("moved", {}), ("submit", {"id": "made-up-0001"})],
+     ("boards", {"benchmark": "nothing", "view": "changes"}), ("submit", {"id": "made-up-0001"})],
 )  # fmt: skip
 def test_a_view_that_is_not_there_says_what_its_page_says(
     source: Source, path: str, params: dict[str, str]

@@ -13,7 +13,6 @@ import pytest
 from benchmarks.registry import load_registry
 from benchmarks.schema import ScoreTable
 from leaderboard.desk import UNNAMED
-from leaderboard.pages.boards.view import board_view
 from leaderboard.pages.index.marks import Strips
 from leaderboard.pages.index.view import index_view
 from leaderboard.pages.overview.lately import lately
@@ -35,10 +34,11 @@ from leaderboard.states import State
 from leaderboard.store.memory import memory_store
 from leaderboard.text import clean, number
 from leaderboard.views.board_tables import board_csv
-from leaderboard.views.boards import BoardQuery, Filters, resolve
+from leaderboard.views.boards import Arrangement, BoardQuery, Filters, resolve
 from leaderboard.views.compare import PlaceQuery
 from leaderboard.views.index import IndexQuery, index_csv, resolve_index
 from leaderboard.views.submissions import Moment, row_of
+from leaderboard.web.benchmark_tab import board_html
 from tests.leaderboard.pages import synthetic
 from tests.leaderboard.pages.index.index_fixture import index_view_of
 from tests.leaderboard.pages.parsed import Node, harmless, read
@@ -147,8 +147,15 @@ def entry_at(view: View, place: int) -> Entry:
     return view.entries[f"made-up-{place:04d}/{METRICS[place]}"]
 
 
-def board(view: View, benchmark: str = "ratings") -> Node:
-    return read(board_view(resolve(BoardQuery(benchmark), view.boards), view))
+def board(view: View, benchmark: str = "ratings", opened: str = "") -> Node:
+    arranged = Arrangement(opened=(opened,) if opened else ())
+    query = BoardQuery(benchmark, arranged=arranged)
+    return read(board_html(resolve(query, view.boards), view))
+
+
+def details(view: View, place: int) -> Node:
+    """What unfolds below the row of a metric."""
+    return board(view, opened=entry_at(view, place).entry_id).one("tr.as-detail")
 
 
 def compared(view: View, one: int, other: int) -> str:
@@ -181,9 +188,8 @@ def test_the_account_stands_with_a_signature(signed: str, account: str, shown: s
 
 def test_every_place_that_shows_an_entry_says_whose_it_is(view: View) -> None:
     page, account = board(view), ACCOUNTS[COPIED]
-    row = page.row(METRICS[COPIED])
-    assert accounts(row) == [account] and f"A group ({account})" in row
-    assert not accounts(page.row(METRICS[0])) and "assay:assay" not in page
+    assert f"A group ({account})" in details(view, COPIED)
+    assert "hub:" not in details(view, 0) and "assay:assay" not in page
     choice = resolve(BoardQuery("ratings"), view.boards)
     cells = [cell for of_slice in choice.slices() for cell in of_slice]
     own = submission(COPIED, "grey", ("ratings",))
@@ -223,29 +229,31 @@ def test_the_index_says_whose_a_metric_is_and_what_is_flagged() -> None:
 # Flags.
 
 
-def flagged(page: Node, flag: str) -> list[str]:
-    return [row.names[0] for row in page.one("table").all("tr") if flag in row.texts("span")]
+def flagged(view: View, flag: str) -> list[str]:
+    return [m for i, m in enumerate(METRICS) if flag in details(view, i).texts(".as-tag")]
 
 
-def test_flags_stand_on_the_rows_they_are_about_and_are_explained_where_met(view: View) -> None:
+def test_flags_stand_in_the_details_they_are_about_and_are_explained_where_met(view: View) -> None:
     page = board(view)
     for flag, place in MET.items():
-        assert flagged(page, flag) == [METRICS[place]]
+        assert flagged(view, flag) == [METRICS[place]]
         assert MEANINGS[flag] in page
     for place, other in ((COPIED, 0), (SAME, 2)):
-        links = page.row(METRICS[place]).links("./queue")
+        links = details(view, place).links("./queue")
         assert links == [f"./queue?submission=made-up-{other:04d}"]
     graphs, tiny = board(view, "graphs"), board(view, "tiny")
     assert [MEANINGS[flag] in graphs for flag in MET] == [True, False, False]
     assert not any(MEANINGS[flag] in tiny for flag in (SAME_SCORES, LOOSE))
-    assert not flagged(page, TEMPLATE)
-    template = board(with_flags(view, entry_at(view, 0).entry_id, template="plain"))
-    assert flagged(template, TEMPLATE) == [METRICS[0]] and MEANINGS[TEMPLATE] in template
+    assert not flagged(view, TEMPLATE)
+    template = with_flags(view, entry_at(view, 0).entry_id, template="plain")
+    assert flagged(template, TEMPLATE) == [METRICS[0]] and MEANINGS[TEMPLATE] in board(template)
 
 
 def test_overview_and_comparison_have_the_flags_too(view: View) -> None:
     shown = read(matrix(view))
-    assert flagged(shown, LOOSE) == [METRICS[UNSANDBOXED]] and MEANINGS[LOOSE] in shown
+    rows = shown.one("table").all("tr")
+    loose = [row.names[0] for row in rows if LOOSE in row.texts("span")]
+    assert loose == [METRICS[UNSANDBOXED]] and MEANINGS[LOOSE] in shown
     two = read(compared(view, COPIED, SAME))
     assert SAME_SCORES in two.texts("span") and MEANINGS[SAME_CONTENT] in two
 

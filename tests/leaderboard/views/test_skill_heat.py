@@ -1,8 +1,7 @@
-"""Values by skill: a column for each, bold what the tests leave beside the best, kept in bounds."""
+"""Values by skill: a column for each, marked what the tests leave beside the best, in bounds."""
 
 from __future__ import annotations
 
-import re
 from itertools import combinations
 
 import numpy as np
@@ -10,8 +9,6 @@ import pytest
 from scipy.stats import false_discovery_control
 
 from benchmarks.statistics.sign_flips import pair_tests
-from leaderboard.pages.boards.heatmap import heatmap
-from leaderboard.pages.boards.view import skills_placeholder, skills_view
 from leaderboard.publication.reader import View, view_of
 from leaderboard.ranking import skill_tests
 from leaderboard.ranking.cells import Cell
@@ -19,8 +16,8 @@ from leaderboard.ranking.orders import Orders
 from leaderboard.ranking.skill_tests import SkillTests
 from leaderboard.store.memory import memory_store
 from leaderboard.views.boards import BoardQuery, Filters, resolve
+from leaderboard.views.skill_heat import SkillHeat, has_skills, skill_heat
 from tests.leaderboard.pages import synthetic
-from tests.leaderboard.pages.parsed import named, read
 from tests.leaderboard.pages.synthetic import SKILLS, cards, fill, keep, snapshot
 
 CARD = cards()["ratings"]
@@ -35,47 +32,50 @@ def headline(view: View) -> tuple[Cell, ...]:
     return view.boards["ratings"].cells(CARD.headline, None)
 
 
-def test_every_skill_has_a_column_and_every_hole_a_dash(view: View) -> None:
-    page = read(heatmap(view.boards["ratings"], CARD.headline, view))
-    named(page)
-    heads = page.texts("thead th")
-    for title in ("All skills", *SKILLS.values()):
-        assert any(head.startswith(title) for head in heads), title
-    assert [cell.text for cell in page.row("always-half").all("td")] == ["—"] * 6
-    assert "different variants" in page
-    graphs = view.boards["graphs"]
-    assert heatmap(graphs, graphs.card.headline, view) == ""
+def heat(view: View, filters: Filters | None = None) -> SkillHeat:
+    query = BoardQuery("ratings", filters=filters or Filters())
+    found = skill_heat(resolve(query, view.boards), view)
+    assert found is not None
+    return found
 
 
-def test_it_names_its_correction_and_marks_columns_without_tests(view: View) -> None:
-    page = read(heatmap(view.boards["ratings"], CARD.headline, view))
-    assert re.search(r"Benjamini and Hochberg.* \(\d+ tests\)", page.text)
-    assert page.texts("thead .as-note").count("not tested") == 1  # six clusters only
+def test_every_skill_has_a_column_and_a_board_without_skills_none(view: View) -> None:
+    found = heat(view)
+    assert [column.skill for column in found.columns] == [None, *SKILLS]
+    assert len({column.selector for column in found.columns}) == 2  # variants of one measure
+    assert sum(column.tests.best is None for column in found.columns) == 1  # six clusters only
+    graphs = resolve(BoardQuery("graphs"), view.boards)
+    assert graphs.selector is not None and not has_skills(graphs.board, graphs.selector)
+    assert skill_heat(graphs, view) is None
+    assert skill_heat(resolve(BoardQuery("unused"), view.boards), view) is None
 
 
-def test_it_has_the_rows_of_a_filter_and_tests_them_alone(view: View) -> None:
-    def filtered(search: str) -> str:
-        return skills_view(
-            resolve(BoardQuery("ratings", filters=Filters(search)), view.boards), view
-        )
-
-    three = read(filtered("tifa,dsg,siglip"))
-    assert len(three.all("tbody tr")) == 3
-    assert "(15 tests)" in three  # three pairs in each of five tested columns
-    alone = read(filtered("tifa"))
-    assert "single metric" in alone and not alone.all(".as-best")
+def test_a_filter_takes_rows_away_and_changes_no_test(view: View) -> None:
+    whole, three = heat(view), heat(view, Filters("tifa,dsg,siglip"))
+    assert len(three.entry_ids) == 3 < len(whole.entry_ids)
+    assert [c.tests for c in three.columns] == [c.tests for c in whole.columns]
+    assert three.n_tests == whole.n_tests > 15
+    assert heat(view, Filters("zzz")).entry_ids == ()
 
 
-def test_until_it_is_made_something_stands_in_its_place(view: View) -> None:
-    places = {
-        name: (skills_placeholder(choice), skills_view(choice, view))
-        for name in ("ratings", "graphs", "unused")
-        for choice in [resolve(BoardQuery(name), view.boards)]
-    }
-    assert all(places["ratings"]) and places["graphs"] == places["unused"] == ("", "")
+def test_tests_within_a_filter_are_those_of_its_rows_alone(view: View) -> None:
+    three = heat(view, Filters("tifa,dsg,siglip", within=True))
+    assert three.n_tests == 15  # three pairs in each of five tested columns
+    alone = heat(view, Filters("tifa", within=True))
+    assert (len(alone.entry_ids), alone.n_tests) == (1, 0)
 
 
-def test_bold_is_the_best_of_a_column_and_what_the_corrected_tests_leave_beside_it(
+def test_what_may_be_best_is_the_best_or_not_significantly_different_from_it(view: View) -> None:
+    for column in heat(view).columns:
+        for cell in column.cells.values():
+            expected = cell.rank_low == 1
+            if column.tests.best is not None:
+                p = column.tests.corrected.get(cell.entry_id, 0.0)
+                expected = cell.entry_id == column.tests.best or p >= 0.05
+            assert column.may_be_best(cell) is expected
+
+
+def test_each_column_has_its_best_and_what_the_corrected_tests_leave_beside_it(
     view: View,
 ) -> None:
     board = view.boards["ratings"]
