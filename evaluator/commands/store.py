@@ -240,10 +240,10 @@ def page(
 
     Example: python -m evaluator store page .assay/store --to index.html
     """
-    from leaderboard.pages.overview.still import still_page  # noqa: PLC0415
     from leaderboard.publication.index import index_base  # noqa: PLC0415
     from leaderboard.publication.reader import view_of  # noqa: PLC0415
     from leaderboard.publication.snapshot import read_snapshot  # noqa: PLC0415
+    from leaderboard.publication.static_page import static_page  # noqa: PLC0415
     from leaderboard.ranking.orders import Orders  # noqa: PLC0415
 
     store = name.existing()
@@ -253,7 +253,7 @@ def page(
             "nothing_published", f"Nothing is published in {name.text}.", "Wait for a first result."
         )
     cards = {board: of.card for board, of in snapshot.boards.items()}
-    content = still_page(snapshot, index_base(view_of(snapshot, cards, Orders(store))))
+    content = static_page(snapshot, index_base(view_of(snapshot, cards, Orders(store))))
     to.write_bytes(content)
     console().print(
         Text(f"{to}: {len(content):,} bytes, as of {snapshot.built_at:%Y-%m-%d %H:%M}.")

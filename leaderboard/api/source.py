@@ -21,7 +21,7 @@ from leaderboard.publication.earlier_boards import EarlierBoards
 from leaderboard.publication.index import Prepared
 from leaderboard.publication.item_scores import ItemReader
 from leaderboard.publication.reader import Reader
-from leaderboard.service.still_copy import StillCopy
+from leaderboard.service.static_copy import StaticCopy
 from leaderboard.store.interface import Store
 from leaderboard.views.audit_log import ChronicleReader, Known
 from leaderboard.views.skill_choice import Prepared as PreparedSkills
@@ -91,9 +91,9 @@ class Source:
         return PreparedSkills()
 
     @cached_property
-    def still(self) -> StillCopy:
+    def still(self) -> StaticCopy:
         """The boards as one static page."""
-        return StillCopy(self.reader, self.store.public)
+        return StaticCopy(self.reader, self.store.public)
 
     @cached_property
     def chronicle(self) -> Chronicle:

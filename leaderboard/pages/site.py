@@ -35,7 +35,7 @@ from leaderboard.pages.theme import theme
 from leaderboard.publication.reader import Reader
 from leaderboard.service.looking import HealthWatch
 from leaderboard.service.pictures import Pictures
-from leaderboard.service.still_copy import StillCopy, still_address, still_route
+from leaderboard.service.static_copy import StaticCopy, static_address, static_route
 from leaderboard.store.interface import Store
 
 MAX_UPLOAD = "1gb"
@@ -105,7 +105,7 @@ def create_app(
     return app
 
 
-def _fill(page: Page, context: Context, still: StillCopy) -> None:
+def _fill(page: Page, context: Context, still: StaticCopy) -> None:
     gr.Navbar(visible=False)  # Ours is in the head, see `launch_options`.
     run_on_load(f"() => {{ document.title = {json.dumps(page.title + ' · Assay')}; }}")
     run_on_load(KEEP_OPEN)
@@ -113,7 +113,7 @@ def _fill(page: Page, context: Context, still: StillCopy) -> None:
     page.build(context)
 
     def last_lines() -> str:
-        said = footer(_as_of(context.reader), context.clock(), still_address(context.hub))
+        said = footer(_as_of(context.reader), context.clock(), static_address(context.hub))
         still.keep()
         return said
 
@@ -176,4 +176,4 @@ def launch_options(
 
 
 def _further_routes(pages: tuple[Page, ...], source: Source) -> tuple[BaseRoute, ...]:
-    return share_route(pages, source), still_route(source.still, source.in_thread)
+    return share_route(pages, source), static_route(source.still, source.in_thread)

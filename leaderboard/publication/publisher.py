@@ -8,7 +8,6 @@ from datetime import datetime
 
 from benchmarks.schema import Benchmark, Card
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.pages.overview.still import STILL_PATH, still_page
 from leaderboard.publication.boards import Snapshot
 from leaderboard.publication.draws_shelf import DrawsShelf
 from leaderboard.publication.earlier_boards import archived, cards_to_show
@@ -22,6 +21,7 @@ from leaderboard.publication.snapshot_file import (
     read_snapshot,
     snapshot_changes,
 )
+from leaderboard.publication.static_page import STATIC_PATH, static_page
 from leaderboard.publication.updating import Update
 from leaderboard.ranking.pairs import pairs_file, pairs_path
 from leaderboard.records import Status
@@ -45,7 +45,7 @@ def changes_of(public: Repository, update: Update, built: Snapshot) -> dict[str,
         built: the snapshot.
     """
     changes = snapshot_changes(public, built)
-    changes[STILL_PATH] = still_page(built)
+    changes[STATIC_PATH] = static_page(built)
     if update.track.entries or public.has(MODELS):
         changes[MODELS] = track_bytes(update.track)
     for name, pairs in update.ranked.items():

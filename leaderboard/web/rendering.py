@@ -11,12 +11,14 @@ import re
 from datetime import datetime
 from functools import cache
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from leaderboard import text
 from leaderboard.pages.shown import markup
 
+_ROOMS = ("leaderboard.web", "leaderboard.publication")
+"""Packages that have templates."""
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff]"
 )
@@ -27,7 +29,7 @@ def render(template: str, **values: object) -> str:
     """Render a template to HTML.
 
     Args:
-        template: path below `templates`.
+        template: path below the folder `templates` of a room.
         values: what it prints.
 
     Raises:
@@ -41,7 +43,7 @@ def render(template: str, **values: object) -> str:
 def environment() -> Environment:
     """The one environment, with the filters of figures and names."""
     made = Environment(
-        loader=PackageLoader("leaderboard.web", "templates"),
+        loader=ChoiceLoader([PackageLoader(room, "templates") for room in _ROOMS]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -11,10 +11,10 @@ import pytest
 
 from evaluator.commands.common import DEFAULT_STORE, store_words
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.pages.overview.still import still_page
 from leaderboard.publication.index import index_base
 from leaderboard.publication.reader import view_of
 from leaderboard.publication.snapshot import read_snapshot
+from leaderboard.publication.static_page import static_page
 from leaderboard.ranking.orders import Orders
 from leaderboard.records import Event, Kind, Submission
 from leaderboard.states import State
@@ -232,7 +232,7 @@ def test_the_boards_of_a_store_are_written_as_one_file(run: Run, tmp_path: Path)
     assert snapshot is not None
     cards = {name: board.card for name, board in snapshot.boards.items()}
     base = index_base(view_of(snapshot, cards, Orders(store)))
-    assert target.read_bytes() == still_page(snapshot, base)
+    assert target.read_bytes() == static_page(snapshot, base)
 
 
 def test_where_nothing_is_published_nothing_is_written(run: Run, tmp_path: Path) -> None:

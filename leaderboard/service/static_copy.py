@@ -16,8 +16,8 @@ from starlette.routing import Route
 
 from benchmarks.errors import TransientError
 from leaderboard.api.replies import Body, response_of
-from leaderboard.pages.overview.still import STILL_PATH
 from leaderboard.publication.reader import Reader
+from leaderboard.publication.static_page import STATIC_PATH
 from leaderboard.store.hub.layout import HubName, Part
 from leaderboard.store.interface import NotFoundError, Repository
 
@@ -29,7 +29,7 @@ _NOTHING_FROM_ELSEWHERE = (
 )
 
 
-class StillCopy:
+class StaticCopy:
     """The page as it was last read. Safe among threads.
 
     Args:
@@ -67,12 +67,12 @@ class StillCopy:
         version = self._reader.view().version
         with self._lock:
             if version != self._version or self._content is None:
-                self._content = self._public.read(STILL_PATH)
+                self._content = self._public.read(STATIC_PATH)
                 self._version = version
 
 
-def still_route(
-    copy: StillCopy, in_thread: Callable[[Callable[[], bytes | None]], Awaitable[bytes | None]]
+def static_route(
+    copy: StaticCopy, in_thread: Callable[[Callable[[], bytes | None]], Awaitable[bytes | None]]
 ) -> Route:
     """The route of the page.
 
@@ -96,7 +96,7 @@ def still_route(
     return Route(f"/{ADDRESS}", serve, methods=["GET", "HEAD"])
 
 
-def still_address(hub: str) -> str:
+def static_address(hub: str) -> str:
     """Where visitors find the page.
 
     Args:
@@ -104,4 +104,4 @@ def still_address(hub: str) -> str:
     """
     if not hub:
         return f"./{ADDRESS}"
-    return f"{_HUB}/{HubName(hub).of(Part.RESULTS)}/resolve/main/{STILL_PATH}"
+    return f"{_HUB}/{HubName(hub).of(Part.RESULTS)}/resolve/main/{STATIC_PATH}"

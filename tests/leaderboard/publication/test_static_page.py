@@ -14,12 +14,12 @@ from starlette.testclient import TestClient
 
 from leaderboard.api.source import Source
 from leaderboard.pages.footer import footer
-from leaderboard.pages.overview.still import MOST_ROWS, STILL_PATH, still_page
 from leaderboard.publication.boards import Board, Snapshot
 from leaderboard.publication.index import index_base
 from leaderboard.publication.reader import View
 from leaderboard.publication.snapshot import PATH, build_snapshot, snapshot_bytes
-from leaderboard.service.still_copy import still_address, still_route
+from leaderboard.publication.static_page import MOST_ROWS, STATIC_PATH, static_page
+from leaderboard.service.static_copy import static_address, static_route
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.pages.failing_store import Switch, failing
@@ -31,7 +31,7 @@ from tests.leaderboard.pages.synthetic import METRICS, NOW, cards, keep, snapsho
 
 def test_it_shows_headlines_as_of_the_snapshot_and_nothing_in_it_runs_or_is_fetched() -> None:
     made = snapshot()
-    html = still_page(made).decode()
+    html = static_page(made).decode()
     harmless(html.partition("<body")[2])
     page = read(html)
     assert page.one("time")["datetime"] == NOW.isoformat()
@@ -47,12 +47,12 @@ def test_it_shows_headlines_as_of_the_snapshot_and_nothing_in_it_runs_or_is_fetc
 
 def test_equal_snapshots_make_equal_bytes_and_many_a_small_page() -> None:
     one = snapshot()
-    assert still_page(one) == still_page(snapshot())
-    assert still_page(replace(one, built_at=one.built_at + timedelta(hours=1))) != still_page(one)
-    many = still_page(snapshot(120))
+    assert static_page(one) == static_page(snapshot())
+    assert static_page(replace(one, built_at=one.built_at + timedelta(hours=1))) != static_page(one)
+    many = static_page(snapshot(120))
     assert len(many) < 120_000 and f"{MOST_ROWS} of 120" in many.decode()
     assert len(read(many.decode()).all("th[scope=row]")) <= 3 * MOST_ROWS + len(cards())
-    page = read(still_page(build_snapshot([], cards(), NOW)).decode())
+    page = read(static_page(build_snapshot([], cards(), NOW)).decode())
     assert "0 metrics" in page and not page.all("section")
     assert not any(name in page for name in METRICS[:5])
 
@@ -68,7 +68,7 @@ def snapshot_of(view: View) -> Snapshot:
 def test_it_begins_with_the_index_and_says_what_it_could_not_read() -> None:
     view = index_view_of()
     base = index_base(view)
-    plain, drawn = (still_page(snapshot_of(view), one).decode() for one in (None, base))
+    plain, drawn = (static_page(snapshot_of(view), one).decode() for one in (None, base))
     assert ["Without intervals" in page for page in (plain, drawn)] == [True, False]
     best = base.standings({n: b.weight for n, b in base.boards.items()})[0].standing
     for html in (plain, drawn):
@@ -77,7 +77,7 @@ def test_it_begins_with_the_index_and_says_what_it_could_not_read() -> None:
         assert html.index('id="index"') < html.index('id="graphs"')
     unscaled = snapshot_of(index_view_of({"a": ("unscaled",), "b": ("unscaled",)}))
     for one in (unscaled, replace(snapshot_of(view), boards={})):
-        assert not read(still_page(one).decode()).all("#index")
+        assert not read(static_page(one).decode()).all("#index")
 
 
 # Served beside the pages.
@@ -85,13 +85,13 @@ def test_it_begins_with_the_index_and_says_what_it_could_not_read() -> None:
 
 def publish(store: Store, entries: int = 12) -> Store:
     built = snapshot(entries)
-    keep(store, {PATH: snapshot_bytes(built), STILL_PATH: still_page(built)})
+    keep(store, {PATH: snapshot_bytes(built), STATIC_PATH: static_page(built)})
     return store
 
 
 def serving(store: Store) -> tuple[Source, TestClient]:
     source = source_over(store)
-    app = Starlette(routes=[still_route(source.still, source.in_thread)])
+    app = Starlette(routes=[static_route(source.still, source.in_thread)])
     return source, TestClient(app, "http://made.up")
 
 
@@ -99,7 +99,7 @@ def test_it_is_the_published_file_until_another_is_published() -> None:
     store = publish(memory_store(), 2)
     _, client = serving(store)
     answer = client.get("/as-of")
-    assert answer.content == store.public.read(STILL_PATH)
+    assert answer.content == store.public.read(STATIC_PATH)
     assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
     assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
     tag = {"If-None-Match": answer.headers["ETag"]}
@@ -132,7 +132,7 @@ def test_a_store_that_never_answered_is_out_and_an_empty_one_has_no_page() -> No
 
 def test_of_a_store_on_the_hub_the_file_there_is_linked() -> None:
     there = "https://huggingface.co/datasets/somebody/assay-results/resolve/main/index.html"
-    assert (still_address(""), still_address("somebody/assay")) == ("./as-of", there)
+    assert (static_address(""), static_address("somebody/assay")) == ("./as-of", there)
     assert there in read(footer(NOW, NOW, there)).links()
     assert not read(footer(NOW, NOW)).links("https://huggingface.co/datasets")
 

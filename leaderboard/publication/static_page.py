@@ -1,0 +1,147 @@
+"""Static page of the boards: HTML without a script, as of its snapshot, for when nobody answers.
+
+Equal snapshots make equal bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from benchmarks.schema import Card
+from leaderboard.publication.boards import Board, Snapshot
+from leaderboard.publication.entries import Entry
+from leaderboard.publication.flags import origin
+from leaderboard.publication.identities import latest_entries
+from leaderboard.publication.index import IndexBase, index_boards, plain_index
+from leaderboard.publication.measure_names import info
+from leaderboard.publication.reader import BoardIndex, comparable
+from leaderboard.publication.recommending import leading_cells
+from leaderboard.ranking.cells import Cell
+from leaderboard.ranking.tiers import kept_in_tiers
+from leaderboard.web.rendering import render
+
+STATIC_PATH = "index.html"
+"""Where the page is, beside the snapshot it is made from."""
+MOST_ROWS = 50
+"""Of each board; the page is to stay small."""
+_INDEX_ROWS = 20
+
+
+@dataclass(frozen=True)
+class _ShownBoard:
+    """One board of the page, with its headline in tiers."""
+
+    card: Card
+    cells: tuple[Cell, ...]
+    measure: str
+    higher_is_better: bool
+    first: tuple[Entry, ...]
+
+
+@dataclass(frozen=True)
+class _IndexRow:
+    """A metric of the index; without ranks and interval where its draws were not read."""
+
+    entry: Entry
+    value: float
+    low: float | None = None
+    high: float | None = None
+    rank_low: int | None = None
+    rank_high: int | None = None
+    tier: int | None = None
+
+
+@dataclass(frozen=True)
+class _ShownIndex:
+    """The index: its metrics best first, and what it is made of."""
+
+    rows: tuple[_IndexRow, ...]
+    titles: tuple[str, ...]
+    drawn: bool
+
+    @property
+    def tested(self) -> bool:
+        return sum(row.tier is not None for row in self.rows) > 1
+
+
+@dataclass(frozen=True)
+class _Published:
+    """What of a snapshot the index looks at."""
+
+    boards: Mapping[str, BoardIndex]
+    entries: dict[str, Entry]
+
+
+def static_page(snapshot: Snapshot, base: IndexBase | None = None) -> bytes:
+    """The page of a snapshot.
+
+    Args:
+        snapshot: what is published.
+        base: its index with all draws; None: the index is shown without what is made from them.
+    """
+    html = render(
+        "static_page.html",
+        at=f"{snapshot.built_at:%Y-%m-%d %H:%M}",
+        built_at=snapshot.built_at,
+        entries=snapshot.entries,
+        index=_plain_index(snapshot) if base is None else _drawn_index(base),
+        boards=[
+            _shown(board, snapshot)
+            for _, board in sorted(
+                snapshot.boards.items(), key=lambda named: (named[1].card.simulated, named[0])
+            )
+        ],
+        origin=origin,
+        most_rows=MOST_ROWS,
+        index_rows=_INDEX_ROWS,
+    )
+    return html.strip().encode() + b"\n"
+
+
+def _shown(board: Board, snapshot: Snapshot) -> _ShownBoard:
+    card = board.card
+    cells = kept_in_tiers(board.slice(card.headline, None))
+    leading = leading_cells(card, cells, snapshot.entries)
+    return _ShownBoard(
+        card,
+        cells,
+        info(card, card.headline.measure).title,
+        card.higher_is_better(card.headline.measure),
+        tuple(snapshot.entries[cell.entry_id] for cell in leading if cell.rank_low == 1),
+    )
+
+
+def _plain_index(snapshot: Snapshot) -> _ShownIndex:
+    entries = dict(snapshot.entries)
+    boards = comparable({name: BoardIndex(board) for name, board in snapshot.boards.items()})
+    indexed, _ = index_boards(_Published(boards, entries))
+    weighty = [board for board in indexed.values() if board.weight]
+    whole = {
+        who: index.value
+        for who, index in plain_index(indexed).items()
+        if len(index.boards) == len(weighty)
+    }
+    latest = latest_entries(entries.values())
+    best = sorted(whole, key=lambda who: (-whole[who], who.metric.casefold(), who.version))
+    rows = tuple(_IndexRow(latest[who], whole[who]) for who in best)
+    return _ShownIndex(rows, tuple(board.card.title for board in weighty), drawn=False)
+
+
+def _drawn_index(base: IndexBase) -> _ShownIndex:
+    weights = {name: board.weight for name, board in base.boards.items()}
+    rows = [
+        _IndexRow(
+            one.entry,
+            one.standing.index.value,
+            one.standing.index.low,
+            one.standing.index.high,
+            one.standing.rank.low,
+            one.standing.rank.high,
+            one.standing.tier,
+        )
+        for one in base.standings(weights)
+        if one.standing.rank is not None
+    ]
+    titles = tuple(board.card.title for board in base.boards.values() if board.weight)
+    return _ShownIndex(tuple(rows), titles, drawn=True)
