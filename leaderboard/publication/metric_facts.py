@@ -71,7 +71,11 @@ def metric_in_words(entry: Entry) -> str:
     if not facts.variant:
         return facts.title
     joined = f"{facts.title} with {facts.variant}"
-    return joined if facts.backbone and facts.method == "Questions" else f"{facts.title} ({facts.variant})"
+    return (
+        joined
+        if facts.backbone and facts.method == "Questions"
+        else f"{facts.title} ({facts.variant})"
+    )
 
 
 @cache

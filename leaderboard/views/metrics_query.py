@@ -106,7 +106,7 @@ class MetricsQuery:
             "method": self.method,
             "access": self.access,
             "by": self.by,
-            "cost": "" if self.cost is None else f"{self.cost:g}",
+            "cost": "" if self.cost is None else f"{self.cost:.6g}".replace("+", ""),
             "cols": ",".join(quote(one, safe=_PLAIN.replace(",", "")) for one in self.columns),
             "w": self.weights,
             "chart": self.chart,

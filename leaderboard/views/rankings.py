@@ -24,10 +24,11 @@ from leaderboard.ranking.cells import Cell, too_few
 from leaderboard.ranking.chance import cell_beats_chance, chance_of, is_at_or_below_chance
 from leaderboard.ranking.tiers import kept_in_tiers
 from leaderboard.text import count, interval, number
-from leaderboard.views.skill_choice import FLOPS, MEMORY, SECONDS
+from leaderboard.views.skill_choice import FLOPS, MEMORY, SECONDS, Found
+from leaderboard.views.skills import Placed
 
-INDEX = "index"
-"""Key of the ranking over benchmarks."""
+INDEX, MEAN = "index", "mean"
+"""Keys of the ranking over benchmarks, and of that over those of a skill."""
 _WORDS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten",
           "Eleven", "Twelve")  # fmt: skip
 BOUNDS: Mapping[str, tuple[float, str]] = {
@@ -101,6 +102,7 @@ class Ranking:
         chance: what guessing reaches; None where it is not known.
         higher_is_better: which way is better.
         few: why nothing can be ordered; empty where it can.
+        on: the word before its title: `on`, `in` or `for`.
     """
 
     key: str
@@ -111,6 +113,12 @@ class Ranking:
     chance: float | None = None
     higher_is_better: bool = True
     few: str = ""
+    on: str = "on"
+
+    @property
+    def leads(self) -> str:
+        """What the first of it does, before its title."""
+        return f"ranks highest {self.on}"
 
     @property
     def ranked(self) -> tuple[Place, ...]:
@@ -170,17 +178,39 @@ def board_ranking(board: BoardIndex, entries: Mapping[str, Entry]) -> Ranking:
     )
 
 
-def index_ranking(found: Sequence[Ranked], base: IndexBase, weights: Mapping[str, float]) -> Ranking:
+def index_ranking(
+    found: Sequence[Ranked], base: IndexBase, weights: Mapping[str, float]
+) -> Ranking:
     """The index under weights."""
     among = sum(one.standing.rank is not None for one in found)
     weighty = [base.boards[name].card for name, weight in weights.items() if weight]
     return Ranking(
         key=INDEX,
         title=f"the index over {count(len(weighty), 'benchmark')}",
+        on="in",
         measure="Index",
         unit="",
         places=tuple(_of_index(one, among, weighty) for one in found if one.standing.present),
         chance=0.0,
+    )
+
+
+def skill_ranking(found: Found, title: str) -> Ranking:
+    """The weighted mean over the benchmarks of a skill.
+
+    Args:
+        found: of the chosen skills.
+        title: of these.
+    """
+    used = [found.base.measured[name].card for name, weight in found.weights.items() if weight]
+    return Ranking(
+        key=MEAN,
+        title=title,
+        measure="Mean of rescaled values",
+        unit=count(len(used), "benchmark"),
+        places=tuple(_of_skill(one, used) for one in found.placed),
+        chance=0.0,
+        on="for",
     )
 
 
@@ -195,13 +225,17 @@ def verdict(ranking: Ranking, cheapest: tuple[Place, str] | None = None) -> Verd
         return Verdict(ranking.few, f"Values of {ranking.title} stand below without ranks.")
     leading = ranking.leading
     if not leading:
-        return Verdict(f"{_nobody(ranking)} on {ranking.title}.", "All values stand below.")
+        return Verdict(
+            f"{_nobody(ranking)} {ranking.on} {ranking.title}.", "All values stand below."
+        )
     best = leading[0]
     passed = any(one.trained for one in ranking.ranked[: ranking.ranked.index(best)])
     name = metric_in_words(best.entry)
-    of_those = "Of the metrics not trained on it, " if passed else ""
-    sentence = f"{of_those}{name} ranks highest on {ranking.title}."
-    return Verdict(f"{sentence} {_beside(ranking, best, cheapest)}".strip(), _rests_on(ranking, best))
+    of_those = "Of the metrics not trained on its data, " if passed else ""
+    sentence = f"{of_those}{name} {ranking.leads} {ranking.title}."
+    return Verdict(
+        f"{sentence} {_beside(ranking, best, cheapest)}".strip(), _rests_on(ranking, best)
+    )
 
 
 def also(ranking: Ranking) -> str:
@@ -250,7 +284,9 @@ def cheapest_of_first_tier(ranking: Ranking, costs: Mapping[Identity, float]) ->
     return min(able, key=lambda one: costs[one.who], default=None)
 
 
-def front(places: Sequence[Place], costs: Mapping[Identity, float], *, rises: bool) -> set[Identity]:
+def front(
+    places: Sequence[Place], costs: Mapping[Identity, float], *, rises: bool
+) -> set[Identity]:
     """Those that may lead and that nothing cheaper beats.
 
     Args:
@@ -372,6 +408,27 @@ def _of_index(one: Ranked, among: int, cards: Sequence[Card]) -> Place:
         below=not math.isnan(index.high) and index.high <= 0,
         trained=trained,
         may_lead=is_recommended(one.entry, standing, among) and not trained,
+        why=standing.note,
+    )
+
+
+def _of_skill(one: Placed, cards: Sequence[Card]) -> Place:
+    standing, index, rank = one.standing, one.standing.index, one.standing.rank
+    trained = any(is_trained_on(one.entry, card) for card in cards)
+    return Place(
+        who=one.who,
+        entry=one.entry,
+        value=index.value,
+        low=index.low,
+        high=index.high,
+        n=None,
+        ranks=(rank.low, rank.rank, rank.high) if rank else None,
+        tier=None,
+        p_best=None if math.isnan(standing.p_best) else standing.p_best,
+        above=one.above_chance,
+        below=not math.isnan(index.high) and index.high <= 0,
+        trained=trained,
+        may_lead=one.recommended,
         why=standing.note,
     )
 
