@@ -90,18 +90,43 @@ def test_no_modules_and_no_folders_of_benchmarks_import_each_other_in_a_circle()
     TopologicalSorter(folders).prepare()
 
 
-def test_pages_of_the_site_are_not_imported_by_what_is_below_them() -> None:
-    """Whoever ranks, stores or governs without the site starts without it."""
-    below = {"publication", "ranking", "reevaluation", "store", "ledger", "governance"}
+ROOMS = (
+    {"store"},
+    {"ledger"},
+    {"ranking"},
+    {"publication", "governance"},
+    {"models"},
+    {"views"},
+    {"service", "api", "pages", "web"},
+)
+"""Rooms of `leaderboard` from the lowest; none knows of one above it."""
+RENDERING = "leaderboard.web.rendering"
+"""Templates are filled by whoever has some, also below the pages."""
+
+
+def test_no_room_knows_of_those_above_it() -> None:
+    level = {room: place for place, rooms in enumerate(ROOMS) for room in rooms}
+    upward = {
+        f"{module}: {node.module}"
+        for module in modules_of("leaderboard")
+        if len(module.parts) > 2
+        for node in ast.walk(parsed(module))
+        if isinstance(node, ast.ImportFrom)
+        and node.module != RENDERING
+        and (node.module or "").startswith("leaderboard.")
+        and level.get(str(node.module).split(".")[1], -1) > level[module.parts[1]]
+    }
+    assert upward == set()
+
+
+def test_views_are_plain_objects() -> None:
+    """The read model writes no HTML and knows no user interface."""
     found = {
         str(module)
-        for module in modules_of("leaderboard")
-        if module.parts[1] in below
-        for node in ast.walk(parsed(module))
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("leaderboard.pages")
+        for module in modules_of("leaderboard/views", "leaderboard/api")
+        if re.search(r"^\s*(import|from) (gradio|jinja2|markupsafe)\b", source(module), re.M)
     }
-    # It writes the front page as a file, for whoever comes before the site has started.
-    assert found == {"leaderboard/publication/publisher.py"}
+    assert found == set()
 
 
 # How modules are kept.
@@ -131,7 +156,7 @@ NO_MIRROR = {
     "endurance": "of what happens when things die", "hostile": "of submissions that mean harm",
     "house": "of the project itself", "hub": "a Hub for tests",
     "leaderboard/golden": "records and stores of earlier versions",
-    "leaderboard/pages/metric/golden": "a page as it was", "deploy": "of what is deployed",
+    "leaderboard/web/golden": "a page as it was", "deploy": "of what is deployed",
     "leaderboard/pages/browser": "of all pages in a browser",
 }  # fmt: skip
 

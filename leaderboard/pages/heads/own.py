@@ -33,7 +33,6 @@ DESCRIPTIONS = {
     "queue": "Which submissions are waiting, in work and done.",
     "status": "How the service is doing: its workers, its queue and its store.",
     "ledger": "The public record of everything that was done, chained by hashes.",
-    "trust": "How runs are isolated, what is checked about each metric, and what was found.",
     "about": "How metrics are tested here: benchmarks, measures, intervals, ranks and tiers.",
     "errata": "What is wrong in the papers and their data, and how it is dealt with here.",
     "moved": "What moved on a benchmark between two of its revisions.",

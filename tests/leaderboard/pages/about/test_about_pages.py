@@ -1,9 +1,8 @@
-"""Trust, status, errata and the glossary: what is known of metrics, this service and its figures."""
+"""Status, errata and the glossary: what is known of this service and its figures."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -13,79 +12,13 @@ from benchmarks.published import papers
 from leaderboard.pages.about.errata_page import errata_view
 from leaderboard.pages.about.glossary import about
 from leaderboard.pages.status.view import MOST_WORKERS, status_view
-from leaderboard.pages.trust.cards import PER_PAGE, trust_page
-from leaderboard.publication.snapshot import build_snapshot
-from leaderboard.records import FindingExample, Findings
 from leaderboard.service.health import DiskSpace, Seen
 from leaderboard.service.verdict import judged, unreadable
 from leaderboard.store.live.interface import Pulse
 from tests.leaderboard.pages.parsed import Node, harmless, read
-from tests.leaderboard.pages.synthetic import METRICS, NASTY, NOW, cards, pulse, runs_of, trust
+from tests.leaderboard.pages.synthetic import NOW, cards, pulse
 
 DISK = DiskSpace(free_bytes=50 << 30, total_bytes=100 << 30)
-TIFA = METRICS[8]
-_FINDINGS = Findings(
-    pairs=480, scored=477, unscored={"image_unreadable": 3},
-    counts={"image_unreadable": 1, "text_truncated": 2},
-    examples=tuple(
-        FindingExample(code="image_unreadable", item="image", item_id=f"{n}-{NASTY}",
-                       message="The image cannot be read.", scored=False)
-        for n in range(9)
-    ),
-)  # fmt: skip
-
-
-# Trust and costs.
-
-
-def trusted(update: dict[str, Any], *names: str) -> Node:
-    """The page, with other results of some metrics."""
-    runs = [
-        replace(run, result=run.result.model_copy(update=update))
-        if run.submission.name in names else run
-        for run in runs_of()
-    ]  # fmt: skip
-    html = trust_page(build_snapshot(runs, cards(), NOW).entries.values(), cards())
-    harmless(html)
-    return read(html)
-
-
-def test_metrics_that_failed_come_first_with_the_check_the_pair_and_what_was_found() -> None:
-    page = trusted({"trust": trust("ratings", fails=True), "findings": _FINDINGS}, TIFA)
-    failed, passed = page.all("section")[:2]
-    assert TIFA in failed.one("h2") and "not ranked" in failed and "every check" in passed
-    (row,) = (r for r in failed.all("tr") if "reverse order" in r)
-    assert all(words in row for words in ("differs", "0.400 → 0.610", "162 % of sd"))
-    pixel = next(r for r in failed.all("tr") if "raised by one" in r)
-    assert "measured" in pixel and "1 % of sd" in pixel
-    for words in ("3 of 480", "1 × image unreadable, 2 × text truncated"):
-        assert words in failed
-    assert failed.text.count("The image cannot be read.") == 5
-    first = next(one for one in page.all("section") if "CLIPScore" in one.one("h2"))
-    assert "26.0" in first.texts("td")  # 12.5 s for 480 pairs
-    assert not any("BLIP2-ITM" in one for one in page.texts("h2")) and "nothing was run" in page
-
-
-def test_a_report_of_no_pair_is_no_passed_check() -> None:
-    none = trust("ratings").model_copy(update={"n_pairs": 0, "n_images": 0})
-    page = trusted({"trust": none}, *METRICS)
-    assert "nothing could" in page and "every check" not in page
-    assert not read(trust_page([], cards())).all("section table")
-
-
-def test_many_metrics_are_shown_page_by_page_and_none_is_lost() -> None:
-    one = next(iter(build_snapshot(runs_of(), cards(), NOW).entries.values()))
-    many = [
-        one.model_copy(update={"submission_id": f"s{n}", "metric": f"metric-{n:03d}"})
-        for n in range(2 * PER_PAGE + 1)
-    ]
-    pages = [read(trust_page(many, cards(), number)) for number in (0, 1, 2, 3, 999)]
-    names = [[title.split()[0] for title in page.texts("h2")] for page in pages]
-    found = [[name for name in of if name.startswith("metric-")] for of in names]
-    assert found[0] == found[1] and found[3] == found[4]
-    assert [len(of) for of in found[1:4]] == [PER_PAGE, PER_PAGE, 1]
-    assert sorted(found[1] + found[2] + found[3]) == [entry.metric for entry in many]
-    assert {"./trust?page=1", "./trust?page=3"} <= set(pages[2].links())
 
 
 # Status: what `/health` says, in words.

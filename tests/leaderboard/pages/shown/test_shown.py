@@ -25,7 +25,6 @@ from leaderboard.pages.shown.flags import same
 from leaderboard.pages.shown.marks import axis_for, ticks, whisker
 from leaderboard.pages.shown.markup import text
 from leaderboard.pages.shown.signatures import signature
-from leaderboard.pages.trust.cards import trust_page
 from leaderboard.publication.flags import MEANINGS, SAME_CONTENT, SAME_SCORES, TEMPLATE, flags_of
 from leaderboard.publication.identities import Identity, latest_entries
 from leaderboard.publication.index import index_base
@@ -185,7 +184,7 @@ def test_every_place_that_shows_an_entry_says_whose_it_is(view: View) -> None:
     own = submission(COPIED, "grey", ("ratings",))
     status = Status(submission=own, state=State.QUEUED, since=NOW, by="w")
     for html in (
-        matrix(view), compare_view(pair, view), trust_page(view.entries.values(), cards()),
+        matrix(view), compare_view(pair, view),
         lately(view, (), (), NOW, 50), board_csv(cells, view.entries, choice.board),
         queue_table([status], [], {}, NOW),
         leader_cards(with_flags(view, entry_at(view, 0).entry_id, account=account)),
@@ -239,15 +238,13 @@ def test_flags_stand_on_the_rows_they_are_about_and_are_explained_where_met(view
     assert flagged(template, TEMPLATE) == [METRICS[0]] and MEANINGS[TEMPLATE] in template
 
 
-def test_overview_comparison_and_trust_page_have_the_flags_too(view: View) -> None:
+def test_overview_and_comparison_have_the_flags_too(view: View) -> None:
     shown = read(matrix(view))
     assert flagged(shown, LOOSE) == [METRICS[UNSANDBOXED]] and MEANINGS[LOOSE] in shown
     a, b = (entry_at(view, place).entry_id for place in (COPIED, SAME))
     pair = opponents(CompareQuery(BoardQuery("ratings"), a, b), view)
     compared = read(compare_view(pair, view))
     assert SAME_SCORES in compared.texts("span") and MEANINGS[SAME_CONTENT] in compared
-    trust = read(trust_page(view.entries.values(), cards()))
-    assert set(MET) <= set(trust.texts("span"))
 
 
 def test_flags_of_several_entries_are_put_together_and_private_ones_have_no_link(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from urllib.parse import quote
@@ -14,17 +15,16 @@ from pydantic import ValidationError
 
 from benchmarks.registry import load_registry
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.pages.metric.hub_results import HubResults, dataset_of, hub_results
-from leaderboard.pages.metric.metric_page import shown_page
 from leaderboard.pages.page import Context
 from leaderboard.pages.shown.copying import root_of
-from leaderboard.pages.shown.downloads import metric_data
 from leaderboard.publication.entries import Entry, entries_of
-from leaderboard.records import Event, Submission
+from leaderboard.publication.item_scores import ItemReader
+from leaderboard.records import Event, FindingExample, Findings, Submission
 from leaderboard.states import State
 from leaderboard.store.memory import memory_store
 from leaderboard.views.boards import FLOPS as FLOPS_COLUMN
 from leaderboard.views.boards import columns_of, values_of
+from leaderboard.views.hub_results import HubResults, dataset_of, hub_results
 from leaderboard.views.metric import (
     MetricQuery,
     Shown,
@@ -35,9 +35,12 @@ from leaderboard.views.metric import (
     profile,
     resolve,
 )
+from leaderboard.views.metric_page import Around, metric_page
 from leaderboard.views.skill_choice import gigaflops_text
+from leaderboard.web.pages.metric_page import metric_html, people_html
 from tests.leaderboard.api.asking import asking
 from tests.leaderboard.pages import synthetic
+from tests.leaderboard.pages.items import looked_at
 from tests.leaderboard.pages.parsed import Node, harmless, named, read
 from tests.leaderboard.pages.skills.skills_fixture import (
     FLOPS,
@@ -87,7 +90,7 @@ def context() -> Context:
 
 
 def html_of(context: Context, entry_id: str = SIGLIP, search: str = "") -> str:
-    html = shown_page(context, MetricQuery(entry_id, search), "")
+    html = metric_html(context, MetricQuery(entry_id, search))
     harmless(html)
     return html
 
@@ -149,7 +152,7 @@ def test_the_data_are_all_rows_of_the_page_those_of_other_submissions_too(
     view = api.source.reader.view()
     one = resolve(MetricQuery("made-up-0009/Twice"), view, ())
     assert isinstance(one, Shown)
-    address = metric_data(one.entry.entry_id).removeprefix(".")
+    address = metric_page(one, view, Around(())).data.removeprefix(".")
     names = ("measure", "variant", "split", "facet", "skill", "value", "ci_low", "entry_id")
     rows = api.table(address)["rows"]
     assert [(row["benchmark"], *(row[n] for n in names)) for row in rows] == [
@@ -219,6 +222,83 @@ def test_the_page_says_declared_or_not_declared(context: Context, metric: str, s
     assert [gigaflops_text(value).split()[0] for value in values] == [
         "1.0e-09", "0.50", "1,000,000,000,000"
     ]  # fmt: skip
+
+
+# Controls and cost.
+
+CONTROLLED = "CLIPScore"
+FINDINGS = Findings(
+    pairs=480, scored=477, unscored={"image_unreadable": 3},
+    counts={"image_unreadable": 1, "text_truncated": 2},
+    examples=tuple(
+        FindingExample(code="image_unreadable", item="image", item_id=f"{n}-{synthetic.NASTY}",
+                       message="The image cannot be read.", scored=False)
+        for n in range(9)
+    ),
+)  # fmt: skip
+
+
+def controlled(**update: object) -> Node:
+    """The page of a metric whose run had other results."""
+    runs = [
+        replace(run, result=run.result.model_copy(update=update))
+        if run.submission.name == CONTROLLED else run
+        for run in synthetic.runs_of()
+    ]  # fmt: skip
+    site = site_of(publish(memory_store(), runs, synthetic.cards()), cards_=synthetic.cards())
+    entries = site.reader.view().entries
+    return page_of(site, next(name for name, one in entries.items() if one.metric == CONTROLLED))
+
+
+def test_a_failed_check_is_open_with_its_pair_and_what_was_found() -> None:
+    page = controlled(trust=synthetic.trust("ratings", fails=True), findings=FINDINGS)
+    part = page.one("#controls")
+    assert "not ranked" in part and part.all("details[open]")
+    (row,) = (r for r in part.all("tr") if "reverse order" in r)
+    assert all(words in row for words in ("differs", "0.400 → 0.610", "162% of sd"))
+    pixel = next(r for r in part.all("tr") if "raised by one" in r)
+    assert "measured" in pixel and "1% of sd" in pixel
+    for words in ("3 of 480", "1 × image unreadable, 2 × text truncated"):
+        assert words in part
+    # Five examples of nine, on each of its benchmarks.
+    assert part.text.count("The image cannot be read.") == 5 * part.text.count("3 of 480")
+    assert "26.0" in page.one("#cost").texts("td")  # 12.5 s for 480 pairs
+
+
+def test_a_report_of_no_pair_is_no_passed_check() -> None:
+    none = synthetic.trust("ratings").model_copy(update={"n_pairs": 0, "n_images": 0})
+    part = controlled(trust=none).one("#controls")
+    assert "nothing could" in part and "every check" not in part and not part.all("details[open]")
+
+
+# The verdict, and scores against people.
+
+
+def test_the_verdict_says_what_tests_say_of_the_real_boards_first(context: Context) -> None:
+    view = context.reader.view()
+    for entry_id in (SIGLIP, STRANGER):
+        page = metric_page(shown(context, entry_id), view, Around(()))
+        tested = [
+            one for one in on_boards(page.shown, view)
+            if one.headline is not None and one.headline.tier is not None
+        ]  # fmt: skip
+        assert page.verdict.count(" on ") == min(2, len(tested))
+        for one in tested:
+            assert one.headline is not None
+            line = next(line for line in page.detail if line.startswith(one.card.title))
+            assert f"tier {one.headline.tier}" in line and f"of {one.ranked}" in line
+
+
+def test_the_scatter_shows_every_prompt_with_a_score_and_leads_to_other_benchmarks() -> None:
+    store = looked_at.filled()
+    site = replace(site_of(store), items=ItemReader(store.public))
+    view = site.reader.view()
+    entry_id = next(iter(view.entries))
+    page = read(people_html(site, MetricQuery(entry_id)))
+    harmless(str(people_html(site, MetricQuery(entry_id))))
+    assert page.all("svg circle")
+    assert not read(people_html(site_of(store), MetricQuery(entry_id))).all("svg")
+    assert people_html(site, MetricQuery("nobody")) == ""
 
 
 # Gone and unknown.

@@ -1,1 +1,0 @@
-"""The page of one metric: everything that is known of it."""

@@ -1,1 +1,0 @@
-"""The trust checks, shown."""

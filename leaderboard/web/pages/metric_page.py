@@ -1,0 +1,258 @@
+"""Page of one metric; which one is in the link."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import gradio as gr
+from starlette.datastructures import QueryParams
+
+from leaderboard.desk import UNNAMED
+from leaderboard.ledger.versions import standing_over, superseded_versions
+from leaderboard.pages.page import Context, Page
+from leaderboard.pages.shown.copying import COPY_AND_GO, root_of
+from leaderboard.pages.shown.states_shown import kind_of
+from leaderboard.pages.shown.widgets import run_on_load
+from leaderboard.publication.flags import MEANINGS
+from leaderboard.publication.identities import shown_account
+from leaderboard.publication.reader import View
+from leaderboard.publication.results import read_results
+from leaderboard.records import Status
+from leaderboard.states import LEGEND, State
+from leaderboard.text import clean
+from leaderboard.views.addresses import metric_address, with_state
+from leaderboard.views.changes import moved_address
+from leaderboard.views.examples import lower_is_better
+from leaderboard.views.hub_results import FILE
+from leaderboard.views.metric import (
+    Gone,
+    MetricQuery,
+    OnBoard,
+    Shown,
+    Unknown,
+    on_boards,
+    resolve,
+)
+from leaderboard.views.metric_page import (
+    AgainstPeople,
+    Around,
+    BenchmarkResults,
+    VersionHistory,
+    against_people,
+    check_title,
+    metric_page,
+    one_pixel_of,
+    share_of_spread,
+)
+from leaderboard.web.components import Point, Scale, ScatterChart, Tick
+from leaderboard.web.live import Shown as Part
+from leaderboard.web.live import live_view
+from leaderboard.web.rendering import render
+
+_NAMELESS = frozenset({State.HIDDEN})
+"""States in which an operator took it away: nothing its author wrote is shown."""
+
+
+def metric_html(context: Context, query: MetricQuery, root: str = "") -> str:
+    """The page for a query.
+
+    Args:
+        context: of the site.
+        query: what was asked for.
+        root: address of the site as the visitor sees it, with a slash at its end; empty where that
+            is not known.
+    """
+    view, statuses = context.reader.view(), context.reader.statuses()
+    found = resolve(query, view, statuses)
+    if not isinstance(found, Shown):
+        return _missing(found, statuses)
+    address = metric_address(found.entry.entry_id).removeprefix("./")
+    around = Around(
+        statuses,
+        _changes(context, found),
+        lambda submission: read_results(context.store, submission),
+        f"{root}{address}" if root else "",
+    )
+    page = metric_page(found, view, around)
+    status = found.status
+    return render(
+        "metric/page.html",
+        page=page,
+        own=status.submission if status else None,
+        by={"name": page.entry.submitter, "account": shown_account(page.entry.account)},
+        kind=kind_of(page.entry.kind),
+        scales={one.card.name: _scale(one) for one in page.results},
+        unit=_unit([row.own for row in page.profile]),
+        finite=lambda value: value if math.isfinite(value) else None,
+        histories=[(one, _over_versions(one)) for one in page.history],
+        meanings=MEANINGS,
+        unnamed=UNNAMED,
+        legend=LEGEND,
+        share=share_of_spread,
+        one_pixel=one_pixel_of,
+        check_title=check_title,
+        hub_file=FILE,
+    )
+
+
+def people_html(context: Context, query: MetricQuery, benchmark: str = "") -> str:
+    """The chart of a metric's scores against what people say; empty where there is no metric.
+
+    Args:
+        context: of the site.
+        query: which metric.
+        benchmark: whose prompts; the first that has some where it is empty or has none.
+    """
+    view, statuses = context.reader.view(), context.reader.statuses()
+    found = resolve(query, view, statuses)
+    if not isinstance(found, Shown):
+        return ""
+    boards = [one for one in on_boards(found, view) if one.card.answers_public]
+    boards.sort(key=lambda one: (one.card.name != benchmark, one.card.simulated))
+    chosen = next(filter(None, (_scored(context, view, one) for one in boards)), None)
+    here = metric_address(found.entry.entry_id)
+    options = [
+        (one.card.title, with_state(here, on=one.card.name),
+         chosen is not None and one.card.name == chosen.card.name)
+        for one in sorted(boards, key=lambda one: one.card.name)
+    ]  # fmt: skip
+    return render(
+        "metric/people.html",
+        options=options,
+        chart=_against(chosen) if chosen else None,
+        scope=f"{chosen.card.title}, {chosen.n_prompts:,} prompts" if chosen else "",
+        note=_thinned(chosen) if chosen else "",
+        why="No benchmark with public answers has values by people for its images.",
+    )
+
+
+def _scored(context: Context, view: View, one: OnBoard) -> AgainstPeople | None:
+    """The scatter of one benchmark; None where it cannot be drawn."""
+    cases = context.items.cases(one.card) if context.items else None
+    if context.items is None or cases is None:
+        return None
+    entry = view.entries[one.entry_id]
+    turned = entry.metric in lower_is_better(context.reader.statuses()).get(entry.submission_id, ())
+    return against_people(one.card, cases, context.items.standing(entry, cases, turned))
+
+
+def _missing(found: Gone | Unknown, statuses: Sequence[Status]) -> str:
+    if isinstance(found, Unknown):
+        return render(
+            "metric/missing.html", gone=None, unknown=found, search=found.search,
+            address_of=metric_address,
+        )  # fmt: skip
+    status = found.status
+    named = status.state not in _NAMELESS
+    over = standing_over(status.submission, statuses)
+    before = superseded_versions(status.submission, statuses) if status.scored_at else ()
+    versions = (
+        ("Its place was taken by", (over,) if over else ()),
+        ("It took the place of", before),
+    )
+    return render(
+        "metric/missing.html", gone=found, unknown=None, search="", named=named,
+        meaning=LEGEND[status.state], versions=versions if named else (),
+    )  # fmt: skip
+
+
+def _changes(context: Context, found: Shown) -> dict[str, str]:
+    """Title of a benchmark to its changes, where an earlier board is kept."""
+    names = dict.fromkeys(name for entry in found.entries for name in entry.provenance)
+    return {
+        context.cards[name].title: moved_address(name)
+        for name in names
+        if name in context.cards and context.earlier.tags(context.cards[name])
+    }
+
+
+def _scale(one: BenchmarkResults) -> Scale:
+    """One axis for all rows of a benchmark, so that they can be compared by eye."""
+    ends = [
+        end
+        for row in one.every
+        for end in (row.cell.value, row.cell.ci_low, row.cell.ci_high)
+        if end is not None and math.isfinite(end)
+    ]
+    chance = one.shown[0].chance if one.shown else None
+    ends += [] if chance is None else [chance]
+    return Scale(min(ends, default=0.0), max(ends, default=1.0), chance=chance)
+
+
+def _unit(values: Iterable[object]) -> Scale:
+    """The axis of rescaled values: chance at 0."""
+    ends = [0.0, 1.0]
+    for value in values:
+        ends += [end for end in value if math.isfinite(end)]  # type: ignore[attr-defined]
+    return Scale(min(ends), max(ends), chance=0.0)
+
+
+def _ticks(scale: Scale, digits: int = 2) -> tuple[Tick, ...]:
+    return tuple(Tick(value, f"{value:.{digits}f}".replace("-", "−")) for value in scale.ticks())
+
+
+def _over_versions(history: VersionHistory) -> ScatterChart:
+    values = history.values
+    ends = [end for one in values for end in (one.value, one.low, one.high) if end is not None]
+    upward = Scale(min(ends), max(ends))
+    points = tuple(
+        Point(one.version, one.value, float(place), one.low, one.high, labelled=True)
+        for place, one in enumerate(values)
+    )
+    last, first = values[-1], values[0]
+    return ScatterChart(
+        f"{history.measure} on {history.card.title} over versions",
+        f"{first.value:.3f} in {clean(first.version)}, {last.value:.3f} in {clean(last.version)}",
+        points,
+        Scale(-0.5, len(values) - 0.5),
+        upward,
+        "version, earliest first",
+        history.measure,
+        y_ticks=_ticks(upward),
+    )
+
+
+def _against(found: AgainstPeople) -> ScatterChart:
+    across = Scale(min(p.score for p in found.points), max(p.score for p in found.points))
+    upward = Scale(min(p.people for p in found.points), max(p.people for p in found.points))
+    return ScatterChart(
+        f"Scores against people on {found.card.title}",
+        f"{len(found.points)} prompts",
+        tuple(Point(clean(p.prompt)[:120], p.people, p.score) for p in found.points),
+        across,
+        upward,
+        "score of the metric, higher is a better match",
+        "what people say, higher is a better match",
+        x_ticks=_ticks(across),
+        y_ticks=_ticks(upward),
+    )
+
+
+def _thinned(found: AgainstPeople) -> str:
+    parts = []
+    if len(found.points) < found.n_prompts - found.n_missing:
+        parts.append(f"{len(found.points):,} of {found.n_prompts:,} prompts are drawn.")
+    if found.n_missing:
+        parts.append(f"{found.n_missing:,} prompts have no score.")
+    return " ".join(parts)
+
+
+def _build(context: Context) -> None:
+    def opened(params: QueryParams, request: gr.Request) -> Part:
+        query = MetricQuery.from_params(params)
+        return Part(metric_html(context, query, root_of(request.headers)), _query_of(params))
+
+    def people(params: QueryParams, _: gr.Request) -> Part:
+        return Part(people_html(context, MetricQuery.from_params(params), params.get("on", "")))
+
+    live_view(opened, below=people)
+    run_on_load(COPY_AND_GO)
+
+
+def _query_of(params: QueryParams) -> str:
+    return f"?{params}" if str(params) else ""
+
+
+PAGE = Page("Metric", "metric", 16, _build, in_navigation=False)
+"""The page."""
