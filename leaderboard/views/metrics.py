@@ -21,8 +21,7 @@ from leaderboard.views.metric_table import (
     MetricTable,
 )
 from leaderboard.views.metrics_query import MetricsQuery
-from leaderboard.views.rankings import INDEX, Place, Ranking, index_ranking
-from leaderboard.views.skill_choice import COSTS
+from leaderboard.views.rankings import INDEX, Ranking, index_ranking
 
 PAGE_ROWS = 50
 """Rows sent at a time; whatever is ranked, searched or sorted is all of them."""
@@ -122,7 +121,11 @@ def metrics_view(query: MetricsQuery, table: MetricTable, base: IndexBase | None
     weighing = _weighing(query, table, base, remarks)
     lead = _lead(table, weighing)
     known = {column.key: column for column in _every_column(table, weighing)}
-    query = _known(query, table, known, lead, _first_columns(table, weighing), remarks)
+    query = _known(query, table, known, remarks)
+    if set(query.columns) == set(_first_columns(table, weighing)):
+        query = replace(query, columns=())
+    if lead is not None and query.sort == f"{'-' if lead.higher_is_better else ''}{lead.key}":
+        query = replace(query, sort="")
     by = query.by or table.by
     kept = [row for row in table.rows if _keeps(row, query, by)]
     key = query.sorted_by or (lead.key if lead else NAME)
@@ -164,14 +167,6 @@ def needs_index(query: MetricsQuery, table: MetricTable) -> bool:
     return bool(asked.remarks or asked.to_query(table.index_boards))
 
 
-def rank_over(view: MetricsView) -> Mapping[str, Mapping[Identity, Place]]:
-    """Benchmark to the places of its ranking, for the chart of ranks."""
-    return {
-        name: {one.who: one for one in view.table.ranking(name).ranked}
-        for name in view.table.benchmarks
-    }
-
-
 def _weighing(
     query: MetricsQuery, table: MetricTable, base: IndexBase | None, remarks: list[str]
 ) -> Weighing | None:
@@ -206,8 +201,6 @@ def _known(
     query: MetricsQuery,
     table: MetricTable,
     known: Mapping[str, MetricColumn],
-    lead: Ranking | None,
-    first: Sequence[str],
     remarks: list[str],
 ) -> MetricsQuery:
     """The query without what does not exist; what that is is said."""
@@ -217,18 +210,14 @@ def _known(
     if query.sort and query.sorted_by not in {*known, NAME, IN_FILTER}:
         remarks.append(f"There is no column {_named([query.sorted_by])} to sort by.")
         query = replace(query, sort="")
-    if lead is not None and query.sort == f"{'-' if lead.higher_is_better else ''}{lead.key}":
-        query = replace(query, sort="")
     for fact in ("method", "access"):
         asked = getattr(query, fact)
         if asked and asked not in table.stated(fact):
             remarks.append(f"No metric here states {fact} {_named([asked])}.")
-            query = replace(query, **{fact: ""})
+            query = replace(query, method="") if fact == "method" else replace(query, access="")
     columns = tuple(one for one in query.columns if one in known)
     if query.by == table.by:
         query = replace(query, by="")
-    if set(columns) == set(first):
-        columns = ()
     here = set(table.view.entries)
     return replace(query, columns=columns, open=tuple(one for one in query.open if one in here))
 
@@ -339,6 +328,3 @@ def _page(groups: Sequence[RowGroup], page: int) -> tuple[RowGroup, ...]:
 def _named(asked: Sequence[str]) -> str:
     shown = ", ".join(f"“{clean(one)[:40]}”" for one in asked[:3])
     return f"{shown} and {count(len(asked) - 3, 'more', 'more')}" if len(asked) > 3 else shown
-
-
-__all__ = ["COSTS", "MetricsView", "RowGroup", "Weighing", "metrics_view", "needs_index"]

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from leaderboard.publication.identities import Identity
 from leaderboard.text import count
 from leaderboard.views.metric_table import MetricTable, short_title
-from leaderboard.views.rankings import Place, Ranking, cost_words, flops_text, front, name_of
+from leaderboard.views.rankings import Place, Ranking, flops_text, front, name_of
 from leaderboard.views.skill_choice import FLOPS, MEMORY
 from leaderboard.web.components import Line, LineChart, Point, Scale, ScatterChart, Tick
 
 MOST_POINTS, MOST_LINES, MOST_STOPS, MOST_LABELS = 80, 16, 9, 6
 _UNKNOWN = {FLOPS: "FLOPs not stated"}
 _AXES = {FLOPS: "FLOPs per pair, log scale", MEMORY: "Peak memory, GiB, log scale"}
-_MARKED = ("l1", "l2", "l3", "l4")
+_MARKED: tuple[Literal["l1", "l2", "l3", "l4"], ...] = ("l1", "l2", "l3", "l4")
 
 
 def cost_chart(ranking: Ranking | None, costs: Mapping[Identity, float], by: str) -> ScatterChart:
@@ -104,8 +105,7 @@ def skill_chart(table: MetricTable, lead: Ranking | None) -> LineChart:
 def _point(
     one: Place, costs: Mapping[Identity, float], on_front: set[Identity], *, labels: bool
 ) -> Point:
-    ends = (one.low, one.high) if math.isfinite(one.low) else (None, None)
-    kind = "plain"
+    kind: Literal["plain", "front", "other", "hollow", "below"] = "plain"
     if one.who in on_front:
         kind = "front"
     elif one.below:
@@ -114,10 +114,16 @@ def _point(
         kind = "hollow"
     elif one.ranks is None or one.who in costs:
         kind = "other"
+    drawn = math.isfinite(one.low)
     return Point(
-        name_of(one.entry), one.value, costs.get(one.who), *ends, kind=kind,  # type: ignore[arg-type]
+        name_of(one.entry),
+        one.value,
+        costs.get(one.who),
+        one.low if drawn else None,
+        one.high if drawn else None,
+        kind,
         labelled=labels and one.who in on_front,
-    )  # fmt: skip
+    )
 
 
 def _shown(places: Sequence[Place], on_front: set[Identity]) -> list[Place]:
@@ -151,9 +157,6 @@ def _lines(
 ) -> list[Line]:
     found = []
     for place, (who, at) in enumerate(lines[:MOST_LINES]):
-        emphasis = _MARKED[place] if place < len(_MARKED) else ""
-        found.append(Line(name_of(table.by_who[who].entry), tuple(at), emphasis))  # type: ignore[arg-type]
+        name = name_of(table.by_who[who].entry)
+        found.append(Line(name, at, _MARKED[place] if place < len(_MARKED) else ""))
     return found
-
-
-__all__ = ["cost_chart", "cost_words", "cut", "rank_chart", "skill_chart"]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from leaderboard.publication.reader import View
 from leaderboard.publication.skill_names import common_names, skills_of
+from leaderboard.views.addresses import board_address
 from leaderboard.views.index import SIMULATED
 from leaderboard.views.metric_table import short_title
 from leaderboard.views.metrics_query import BENCHMARK, SKILL, MetricsQuery
@@ -38,9 +37,9 @@ def metric_tabs(view: View, tab: str, *, simulated: bool = False) -> tuple[Tab, 
         found.append(_tab(start, f"{SKILL}:", "All skills", "Skill", note=more, current=elsewhere))
     boards = sorted(shown.boards.items(), key=lambda one: one[1].empty)
     found += [
-        replace(
-            _tab(start, f"{BENCHMARK}:{name}", short_title(board.card), "Benchmark",
-                 note="no results" if board.empty else "", current=tab == f"{BENCHMARK}:{name}"),
+        Tab(
+            short_title(board.card), board_address(name), tab == f"{BENCHMARK}:{name}",
+            "no results" if board.empty else "", "Benchmark",
         )
         for name, board in boards
     ]  # fmt: skip

@@ -313,7 +313,10 @@ def _detail(found: SkillView) -> str:
     joined = ", ".join(
         f"{short_title(one.card)} (weight {found.found.weights[one.part.name]:g})" for one in used
     )
-    return f"Mean of rescaled values, 0 chance and 1 the ceilings, over {joined}; 95% intervals."
+    said = f"Mean of rescaled values, 0 chance and 1 the ceilings, over {joined}; 95% intervals."
+    if found.query.cost is None and found.best_affordable is not None:
+        said += " Best affordable: the cheapest whose rank range reaches the first place."
+    return said
 
 
 def _answer(question: str, one: Placed, figure: str, found: Found) -> SkillAnswer:

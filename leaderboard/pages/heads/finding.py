@@ -20,23 +20,32 @@ from leaderboard.pages.heads.of_metrics import (
 from leaderboard.pages.heads.of_models import model_head, models_head, pair_head, prompt_head
 from leaderboard.pages.heads.own import own_head
 from leaderboard.pages.page import Page
+from leaderboard.views.metrics_query import BENCHMARK, SKILL, MetricsQuery
 
 log = logging.getLogger(__name__)
 _Of = Callable[[Mapping[str, str], Source], Head | None]
 
 
-def _overview(_: Mapping[str, str], source: Source) -> Head | None:
-    found = index_head({}, source)
+def _metrics(params: Mapping[str, str], source: Source) -> Head | None:
+    """Of the tab that is asked for: a skill, a benchmark, or all metrics."""
+    query = MetricsQuery.from_params(params)
+    if query.kind == SKILL:
+        return skills_head(_of_skill(query), source)
+    if query.kind == BENCHMARK:
+        return board_head({**params, "benchmark": query.named}, source.reader.view())
+    found = index_head({"w": query.weights, "ratings": query.ratings}, source)
     return found and replace(found, title="Metrics for text-to-image models")
 
 
+def _of_skill(query: MetricsQuery) -> dict[str, str]:
+    return {"skill": query.named, "w": query.weights, "ratings": query.ratings, "cost": query.by}
+
+
 OF_VIEW: Mapping[str, _Of] = {
-    "": _overview,
-    "index": index_head,
+    "": _metrics,
     "boards": lambda params, source: board_head(params, source.reader.view()),
     "compare": lambda params, source: compare_head(params, source.reader.view()),
     "metric": metric_head,
-    "skills": skills_head,
     "items": lambda params, source: items_head(params, source.reader.view()),
     "models": models_head,
     "model": model_head,

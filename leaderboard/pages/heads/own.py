@@ -6,10 +6,8 @@ from leaderboard.pages.heads.head import Head
 from leaderboard.pages.page import Page
 
 DESCRIPTIONS = {
-    "": "Metrics for text-to-image models, tested against what people say of images: one index "
-    "with intervals and rank ranges, and who leads on each benchmark.",
-    "index": "One figure per metric over all benchmarks, with intervals, rank ranges and tiers, "
-    "under weights that you set.",
+    "": "Metrics for text-to-image models, tested against human ratings and known errors: one table "
+    "over benchmarks and skills with intervals, rank ranges, tiers and cost.",
     "boards": "Rankings of text-to-image metrics on each benchmark, with intervals, rank ranges, "
     "tiers and tests between any two of them.",
     "models": "Text-to-image models on the same prompts, judged skill by skill by the metrics that "
@@ -20,8 +18,6 @@ DESCRIPTIONS = {
     "that is, and which prompts decide it.",
     "prompt": "One prompt: what every text-to-image model drew of it, by the score of a metric.",
     "seeds": "Whether the order of text-to-image models holds when only the random seed changes.",
-    "skills": "Which metric for counting, for spatial relations, for text in images? Skills "
-    "across benchmarks, and what accuracy costs.",
     "compare": "Two to four metrics on one benchmark: by how much they differ, how sure that is, "
     "and where they disagree.",
     "items": "The images and prompts behind the figures: where a metric fails and where two of "

@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from leaderboard.pages.overview.lately import lately
+from leaderboard.pages.overview.standings import leader_cards, matrix
 
 from benchmarks.registry import load_registry
 from benchmarks.schema import ScoreTable
@@ -17,8 +19,6 @@ from leaderboard.pages.boards.view import board_view
 from leaderboard.pages.compare.view import compare_view
 from leaderboard.pages.index.marks import Strips
 from leaderboard.pages.index.view import index_view
-from leaderboard.pages.overview.lately import lately
-from leaderboard.pages.overview.standings import leader_cards, matrix
 from leaderboard.pages.queue.table import queue_table
 from leaderboard.pages.shown.charts import Series, decade_ticks, said, scatter
 from leaderboard.pages.shown.flags import same
