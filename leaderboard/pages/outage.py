@@ -10,8 +10,8 @@ from typing import Any
 import gradio as gr
 
 from benchmarks.errors import TransientError
-from leaderboard.pages.shown.markup import notice, page, text
 from leaderboard.publication.reader import Reader
+from leaderboard.web.rendering import render
 
 LOOKED_AT_EVERY_S = 5.0
 
@@ -40,16 +40,7 @@ def band(reader: Reader, now: datetime) -> str:
 
 def unread(error: TransientError) -> str:
     """In place of what could not be read."""
-    return page(
-        [
-            notice(
-                f"<p><b>This cannot be read at the moment.</b> {text(error.message, limit=300)}</p>"
-                '<p class="as-hint">Nothing is lost. Open the page again in a moment.</p>',
-                "bad",
-                role="status",
-            )
-        ]
-    )
+    return render("shell/unread.html", why=error.message)
 
 
 def or_as_before(handler: Callable[..., Any], outputs: int) -> Callable[..., Any]:
@@ -93,9 +84,4 @@ def or_unread(handler: Callable[..., Any], outputs: Any) -> Callable[..., Any]:
 
 
 def _band(head: str, body: str, why: str) -> str:
-    return notice(
-        f"<p><b>{text(head)}</b> {text(body)} "
-        f'<span class="as-muted">{text(why, limit=300)}</span></p>',
-        "bad",
-        role="alert",
-    )
+    return render("shell/outage.html", head=head, body=body, why=why)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from importlib import resources
 from typing import Any
 
 import gradio as gr
@@ -19,17 +17,9 @@ from leaderboard.governance.signing_in import SignIn
 from leaderboard.pages.api_tools import add_endpoints
 from leaderboard.pages.footer import footer
 from leaderboard.pages.heads.serving import Described, share_route
-from leaderboard.pages.navigation import navigation_script
 from leaderboard.pages.outage import LOOKED_AT_EVERY_S, band, or_as_before
 from leaderboard.pages.page import Context, Page, all_pages
-from leaderboard.pages.shown.widgets import (
-    KEEP_OPEN,
-    QUIET,
-    html,
-    html_on_load,
-    on_load,
-    run_on_load,
-)
+from leaderboard.pages.shown.widgets import QUIET, html, html_on_load, on_load
 from leaderboard.pages.submit.uploads import OnlyKnownUpload
 from leaderboard.pages.theme import theme
 from leaderboard.publication.reader import Reader
@@ -37,6 +27,10 @@ from leaderboard.service.looking import HealthWatch
 from leaderboard.service.pictures import Pictures
 from leaderboard.service.static_copy import StaticCopy, static_address, static_route
 from leaderboard.store.interface import Store
+from leaderboard.web.assets import asset_routes
+from leaderboard.web.names import names_route
+from leaderboard.web.redirects import Redirects
+from leaderboard.web.unknown import UnknownAddresses
 
 MAX_UPLOAD = "1gb"
 UPLOADS_SWEPT_EVERY_S = 3600
@@ -106,9 +100,7 @@ def create_app(
 
 
 def _fill(page: Page, context: Context, still: StaticCopy) -> None:
-    gr.Navbar(visible=False)  # Ours is in the head, see `launch_options`.
-    run_on_load(f"() => {{ document.title = {json.dumps(page.title + ' · Assay')}; }}")
-    run_on_load(KEEP_OPEN)
+    gr.Navbar(visible=False)  # Ours is put around every page, see `web.frame`.
     _show_outages(context)
     page.build(context)
 
@@ -152,11 +144,8 @@ def launch_options(
             Without it a page says the same of itself whatever is looked at.
     """
     pages = all_pages()
-    style = resources.files("leaderboard.pages").joinpath("style.css").read_text(encoding="utf-8")
     return {
         "theme": theme(),
-        # Not as `css`: Gradio prefixes those rules, but not the ones inside @media, which then lose.
-        "head": f"<style>{style}</style>{navigation_script(pages)}",
         "footer_links": [],
         "max_file_size": MAX_UPLOAD,
         "run_history": False,
@@ -168,12 +157,15 @@ def launch_options(
         "app_kwargs": {
             "middleware": [
                 Middleware(OnlyKnownUpload, sign_in or SignIn()),
+                Middleware(Redirects),
+                Middleware(UnknownAddresses, pages),
                 Middleware(Described, pages, source),
             ],
-            "routes": [*routes, *(_further_routes(pages, source) if source else ())],
+            "routes": [*routes, *asset_routes(), *(_of_source(pages, source) if source else ())],
         },
     }
 
 
-def _further_routes(pages: tuple[Page, ...], source: Source) -> tuple[BaseRoute, ...]:
-    return share_route(pages, source), static_route(source.still, source.in_thread)
+def _of_source(pages: tuple[Page, ...], source: Source) -> tuple[BaseRoute, ...]:
+    still = static_route(source.still, source.in_thread)
+    return share_route(pages, source), names_route(source), still

@@ -62,11 +62,18 @@ def environment() -> Environment:
         "limited": _limited,
         "lines": _lines,
         "number": text.number,
+        "paragraphs": paragraphs,
         "percent": percent,
         "rate": text.rate,
         "submitted": _submitted,
     }
     return made
+
+
+def paragraphs(value: str) -> list[str]:
+    """The paragraphs of a plain text, which blank lines divide."""
+    blocks = (block.strip() for block in text.clean(value, lines=True).split("\n\n"))
+    return [block for block in blocks if block]
 
 
 def percent(share: float | None, digits: int = 0) -> str:

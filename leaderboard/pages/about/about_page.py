@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from leaderboard.pages.about.glossary import about
+from leaderboard.pages.about.methods import methods_view
 from leaderboard.pages.page import Context, Page
-from leaderboard.pages.shown.markup import page
-from leaderboard.pages.shown.widgets import html, run_on_load
-
-# The browser looks for the place a link names before the page is there.
-_GO_TO_PLACE = """() => {
-  const place = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  if (place) place.scrollIntoView();
-}"""
+from leaderboard.pages.shown.widgets import html
 
 
 def _build(context: Context) -> None:
-    html(page(about(context.cards.values())))
-    run_on_load(_GO_TO_PLACE)
+    html(methods_view(context.cards.values()))
 
 
-PAGE = Page("About", "about", 40, _build)
+PAGE = Page("Methods", "about", 40, _build)

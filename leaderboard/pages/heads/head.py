@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from leaderboard.pages.shown.markup import text
 from leaderboard.text import clean
+from leaderboard.web.rendering import render
 
 SITE = "Assay"
 LONGEST_TITLE = 110
@@ -71,9 +71,7 @@ class Head:
     @property
     def full_title(self) -> str:
         """With the name of the site; one line of harmless text."""
-        named = clean(self.title)
-        cut = named if len(named) <= LONGEST_TITLE else f"{named[: LONGEST_TITLE - 1].rstrip()}…"
-        return f"{cut} · {SITE}"
+        return f"{_limited(self.title, LONGEST_TITLE)} · {SITE}"
 
 
 def tags(head: Head, address: str = "", picture: str = "") -> str:
@@ -84,27 +82,16 @@ def tags(head: Head, address: str = "", picture: str = "") -> str:
         address: of the view, whole; empty where the address of the site is not known.
         picture: likewise, of its picture.
     """
-    title, said = text(head.full_title), text(head.description, limit=LONGEST_DESCRIPTION)
-    found = [
-        f"<title>{title}</title>",
-        _named("description", said),
-        *(_property(f"og:{name}", of) for name, of in (
-            ("type", "website"), ("site_name", SITE), ("title", title), ("description", said),
-        )),
-        _named("twitter:card", "summary_large_image" if picture else "summary"),
-        _named("twitter:title", title),
-        _named("twitter:description", said),
-    ]  # fmt: skip
-    if address:
-        found.append(_property("og:url", text(address)))
-    if picture:
-        shown = text(picture)
-        found += [
-            _property("og:image", shown), _property("og:image:type", "image/png"),
-            _property("og:image:width", str(WIDTH)), _property("og:image:height", str(HEIGHT)),
-            _property("og:image:alt", title), _named("twitter:image", shown),
-        ]  # fmt: skip
-    return "".join(found)
+    return render(
+        "shell/tags.html",
+        title=head.full_title,
+        said=_limited(head.description, LONGEST_DESCRIPTION),
+        site=SITE,
+        address=address,
+        picture=picture,
+        width=WIDTH,
+        height=HEIGHT,
+    )
 
 
 def with_tags(page: bytes, found: str) -> bytes:
@@ -128,9 +115,7 @@ def with_tags(page: bytes, found: str) -> bytes:
     return page[:start] + charset + mark + found.encode() + rest + page[end:]
 
 
-def _property(name: str, content: str) -> str:
-    return f'<meta property="{name}" content="{content}">'
-
-
-def _named(name: str, content: str) -> str:
-    return f'<meta name="{name}" content="{content}">'
+def _limited(value: str, most: int) -> str:
+    """A line of harmless text that is not longer than that."""
+    said = clean(value)
+    return said if len(said) <= most else f"{said[: most - 1].rstrip()}…"

@@ -1,4 +1,4 @@
-"""Puts the head of its view into every page that is served, and serves the picture of a view.
+"""Puts the frame and the head of its view into every page, and serves the picture of a view.
 
 Programs that preview links run no script, so it must be there in the first answer.
 """
@@ -6,7 +6,7 @@ Programs that preview links run no script, so it must be there in the first answ
 from __future__ import annotations
 
 import gzip
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from urllib.parse import quote, urlencode
 
 import anyio
@@ -26,6 +26,7 @@ from leaderboard.pages.heads.own import own_head
 from leaderboard.pages.heads.picture import picture
 from leaderboard.pages.page import Page
 from leaderboard.pages.shown.copying import root_of
+from leaderboard.web.frame import framed
 
 PICTURE = "share.png"
 """`share.png?page=boards&…`, with the query of the page."""
@@ -39,7 +40,7 @@ _LEVEL = 5
 
 
 class Described:
-    """Pages with the head of what they show.
+    """Middleware that gives pages their frame and the head of what they show.
 
     Args:
         app: serves the pages.
@@ -56,6 +57,7 @@ class Described:
         patience_s: float = PATIENCE_S,
     ) -> None:
         self._app = app
+        self._every = pages
         self._pages = {page.path: page for page in pages}
         self._source = source
         self._patience_s = patience_s
@@ -72,7 +74,10 @@ class Described:
         if changed.held is not None:
             query = scope["query_string"].decode("latin-1")
             head = await self._head(page, query)
-            await changed.release(_tags(head, page, query, root_of(changed.asked), self._source))
+            told = _tags(head, page, query, root_of(changed.asked), self._source)
+            await changed.release(
+                lambda document: framed(with_tags(document, told), self._every, page.path)
+            )
 
     def _page(self, scope: Scope) -> Page | None:
         if scope["type"] != "http" or scope["method"] not in {"GET", "HEAD"}:
@@ -109,10 +114,10 @@ class _Changed:
         else:
             await self._send(message)
 
-    async def release(self, found: str) -> None:
-        """Send the page with these tags in its head."""
+    async def release(self, change: Callable[[bytes], bytes]) -> None:
+        """Send the page as it is after a change."""
         assert self.held is not None
-        content = with_tags(b"".join(self._content), found)
+        content = change(b"".join(self._content))
         headers = MutableHeaders(raw=list(self.held["headers"]))
         headers.add_vary_header("Accept-Encoding")
         if takes_gzip(self.asked.get("Accept-Encoding", "")):

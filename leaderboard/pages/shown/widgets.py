@@ -67,30 +67,3 @@ def on_load(build: Callable[..., Any], outputs: Any) -> None:
 def run_on_load(script: str) -> None:
     """Run a JavaScript function whenever somebody opens the page that is being built."""
     gr.context.Context.root_block.load(None, js=script, api_visibility="private")
-
-
-KEEP_OPEN = """() => {
-  if (window.asKept) return;
-  const kept = window.asKept = new Map();
-  const unfolded = (node) => node.closest?.('details[data-keep]');
-  document.addEventListener('toggle', (event) => {
-    const found = unfolded(event.target);
-    if (found !== event.target) return;
-    if (found.open) kept.set(found.dataset.keep, kept.get(found.dataset.keep) ?? 0);
-    else kept.delete(found.dataset.keep);
-  }, true);
-  document.addEventListener('scroll', (event) => {
-    const found = unfolded(event.target);
-    if (found && kept.has(found.dataset.keep)) kept.set(found.dataset.keep, event.target.scrollTop);
-  }, true);
-  new MutationObserver(() => {
-    for (const found of document.querySelectorAll('details[data-keep]:not([open])')) {
-      if (!kept.has(found.dataset.keep)) continue;
-      found.open = true;
-      const log = found.querySelector('pre');
-      if (log) log.scrollTop = kept.get(found.dataset.keep);
-    }
-  }).observe(document.body, { childList: true, subtree: true });
-}"""
-"""Opens again, at the same place, what a reader had unfolded when its part of the page is renewed.
-What is to be kept carries a name in `data-keep`."""

@@ -66,6 +66,7 @@ element.addEventListener('click', (event) => {
   }
   const sort = event.target.closest('button.as-sort[data-key]');
   if (sort) {
+    event.stopPropagation();  // The site's script sorts tables that no server is asked for.
     const query = new URLSearchParams(location.search);
     const turned = sort.closest('th').ariaSort === 'descending';
     query.set('sort', `${turned ? '' : '-'}${sort.dataset.key}`);

@@ -1,4 +1,4 @@
-"""The site as a whole: its navigation, what it loads, and what stays up while the store is out."""
+"""The site as a whole: what it loads, and what stays up while the store is out."""
 
 from __future__ import annotations
 
@@ -17,11 +17,8 @@ from leaderboard.accounts import Account, Origin
 from leaderboard.governance.acts import Acts
 from leaderboard.governance.rights import Action
 from leaderboard.governance.signing_in import SignIn, Way
-from leaderboard.pages.footer import footer
 from leaderboard.pages.mine.acts import Deed, act_on
-from leaderboard.pages.navigation import DIRECT, groups, navigation, navigation_script
 from leaderboard.pages.outage import band, or_as_before, or_unread
-from leaderboard.pages.page import Page, all_pages
 from leaderboard.publication.reader import RETRY_AFTER_S, Reader
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.pages.calling import Caller, endpoints
@@ -33,31 +30,6 @@ from tests.leaderboard.pages.synthetic import NOW, cards, fill, site_of
 HERE = SignIn(Way.LOCAL, local="root")
 ROOT = Account(origin=Origin.LOCAL, name="root", operator=True)
 OUT = "The Hub answers 503"
-
-
-# Its pages.
-
-
-def page_named(path: str, *, listed: bool = True) -> Page:
-    return Page(path or "Overview", path, 1, lambda _: None, in_navigation=listed)
-
-
-def test_pages_stand_in_the_navigation_each_in_one_group() -> None:
-    listed = [page for page in all_pages() if page.in_navigation]
-    assert [page.title for page in listed] == [
-        *("Overview", "Index", "Boards", "Models", "Skills", "Compare", "Items", "Submit"),
-        *("My submissions", "Queue", "Ledger", "Trust", "Status", "About"),
-    ]
-    found = [page.path for group in groups(all_pages()) for page in group.pages]
-    assert sorted(found) == sorted(page.path for page in listed) and len(DIRECT) <= 7
-    few = groups([page_named(path) for path in ("", "boards", "submit", "new")])
-    assert [(group.title, [page.path for page in group.pages]) for group in few] == [
-        ("", ["", "boards"]), ("Submit", ["submit"]), ("About", ["new"]),
-    ]  # fmt: skip
-    assert "items" not in navigation([page_named("boards"), page_named("items", listed=False)])
-    script = navigation_script([page_named("boards")])
-    assert script.count("</") == 1 and script.endswith("</script>")  # Nothing ends it too early.
-    assert "2026-03-01 12:00 UTC" in footer(NOW, NOW) and "Not read" in footer(None, NOW)
 
 
 @pytest.mark.slow
@@ -117,7 +89,7 @@ def test_every_page_opens_while_the_store_is_out_and_says_of_when_it_is(
             assert any(words in answer for answer in answers), page
     unread = "read at the moment.<"
     # Their content is kept; the others read when they are opened, and say that they cannot.
-    for page in ("", "queue", "boards", "index", "trust"):
+    for page in ("", "queue", "boards", "index", "metric"):
         answers = opened(page)
         assert any("CLIPScore" in answer or "No index" in answer for answer in answers), page
         assert not any(unread in answer for answer in answers), page

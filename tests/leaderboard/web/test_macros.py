@@ -70,7 +70,7 @@ def made(call: str, **values: object) -> Node:
     return page
 
 
-ALL = {
+ALL: dict[str, dict[str, object]] = {
     "page.verdict(x, x, picks)": {"picks": [Pick(HOSTILE, HOSTILE, HOSTILE, "./metric?id=x")]},
     "page.tag(tag)": {"tag": Tag(HOSTILE, "bad", HOSTILE)},
     "page.tabs(items, x)": {"items": [Tab(HOSTILE, "./?a", True, HOSTILE, HOSTILE, HOSTILE)]},
@@ -79,6 +79,8 @@ ALL = {
     "page.note(x, x, 'bad', 'alert')": {},
     "page.empty(x, x, [link])": {"link": LINK},
     "page.facts([(x, x)])": {},
+    "page.outside(x, x)": {},
+    "page.outside('https://a.example/' ~ x, x)": {},
     "board.text_cell(cell)": {"cell": TextCell(HOSTILE, title=HOSTILE)},
     "board.value_cell(cell)": {"cell": ValueCell(None, reason=HOSTILE)},
     "board.sort_header(col)": {"col": COLUMNS[0]},
@@ -110,7 +112,7 @@ def test_what_a_stranger_wrote_is_text_in_every_macro(call: str) -> None:
     for node in page.nodes:
         assert {name.split("-")[0] for name in node.attrs} <= {
             "alt", "aria", "class", "colspan", "cx", "cy", "d", "data", "height", "href", "id",
-            "loading", "r", "role", "scope", "src", "style", "tabindex", "text", "title", "type",
+            "loading", "r", "rel", "role", "scope", "src", "style", "tabindex", "target", "text", "title", "type",
             "viewbox", "width", "x", "x1", "x2", "y", "y1", "y2",
         }, node.attrs  # fmt: skip
 

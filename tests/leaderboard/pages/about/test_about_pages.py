@@ -1,4 +1,4 @@
-"""Status, errata and the glossary: what is known of this service and its figures."""
+"""Status, errata and methods: what is known of this service and its figures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks.errata import Erratum, ErratumCell, errata
 from benchmarks.errors import TransientError
 from benchmarks.published import papers
 from leaderboard.pages.about.errata_page import errata_view
-from leaderboard.pages.about.glossary import about
+from leaderboard.pages.about.methods import methods_view
 from leaderboard.pages.status.view import MOST_WORKERS, status_view
 from leaderboard.service.health import DiskSpace, Seen
 from leaderboard.service.verdict import judged, unreadable
@@ -76,11 +76,11 @@ def test_every_erratum_stands_below_its_paper_with_its_figures_and_how_it_is_dec
         why="It cannot be.", kind="inconsistent", cells=(ErratumCell(label="cell", printed="1"),),
     )  # fmt: skip
     page = read(errata_view([unknown]))  # What nobody can say is a dash and no empty cell.
-    assert "—" in page.texts("b") and "Table <1>" in page
+    assert "–" in page.texts("b") and "Table <1>" in page
 
 
 def test_every_measure_of_every_benchmark_is_explained() -> None:
-    page = read("".join(about(cards().values())))
+    page = read(methods_view(cards().values()))
     for card in cards().values():
         assert page.all(f"#{card.name}")
         for measure in card.measures.values():

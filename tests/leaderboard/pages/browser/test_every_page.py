@@ -67,6 +67,7 @@ OVERFLOWING = """() => [...document.querySelectorAll('.as-board td:not(.as-c-axi
   .filter(cell => getComputedStyle(cell).display !== 'none' && cell.scrollWidth > cell.clientWidth + 1)
   .map(cell => cell.textContent)"""
 """Cells whose content runs into the next one."""
+SERVED_TITLE = re.compile("<title>(.*?)</title>")
 UNFOLD = "document.querySelectorAll('.as-page details').forEach(d => d.open = true)"
 FOCUSED = """() => {
   const at = document.activeElement, style = getComputedStyle(at);
@@ -100,8 +101,7 @@ def wrong(page: Page, width: int, scheme: str, path: str) -> list[str]:
         found.append("not one heading, or no language")
     if page.locator("img[src=x], a[href^=javascript]").count():
         found.append("markup of a stranger")
-    known = {one.path: one.title for one in all_pages()}
-    if known.get(path, "") not in page.title():
+    if page.title() != SERVED_TITLE.search(page.request.get(page.url).text())[1]:  # type: ignore[index]
         found.append(f"says it is {page.title()}")
     return [f"{path}: {one}" for one in found]
 
@@ -131,7 +131,7 @@ def test_every_page_fits_is_quiet_asks_nobody_else_and_breaks_no_rule(
             page.evaluate(UNFOLD)
         problems += wrong(page, width, scheme, path)
         # `innerWidth` grows with content that does not fit, so the navigation is asked as well.
-        expect(page.locator(".as-nav summary", has_text="About")).to_be_in_viewport()
+        expect(page.locator(".as-places a", has_text="Docs")).to_be_in_viewport(ratio=1)
     page.close()
     assert problems == []
 
@@ -185,15 +185,19 @@ def test_the_keyboard_alone_reaches_the_first_metric_and_shows_where_it_is(
 
 
 @pytest.mark.slow
-def test_the_current_page_is_marked_and_groups_open_and_close_by_keyboard(
+def test_the_current_page_is_marked_and_the_keyboard_skips_to_the_content(
     sites: Sites, open_page: Opener
 ) -> None:
-    for path, name in (("", "Overview"), ("queue", "Queue"), ("boards?benchmark=graphs", "Boards")):
+    for path, place, name in (
+        ("", "Metrics", "Overview"), ("queue", "Submit", "Queue"),
+        ("boards?benchmark=graphs", "Metrics", "Boards"),
+    ):  # fmt: skip
         page = open_page(f"{sites('boards')}{path}", width=390)
-        expect(page.locator(".as-nav a[aria-current=page]")).to_have_text(name)
+        expect(page.locator(".as-places a[aria-current]")).to_have_text(place)
+        expect(page.locator(".as-within a[aria-current=page]")).to_have_text(name)
         for landmark in ("banner", "main", "contentinfo"):
             expect(page.get_by_role(landmark)).to_have_count(1)
-        assert page.locator("main .as-nav").count() == 0
+        assert page.locator("main .as-places").count() == 0
     page.keyboard.press("Tab")
     skip = page.get_by_role("link", name="Skip to the content")
     expect(skip).to_be_focused()
@@ -201,11 +205,100 @@ def test_the_current_page_is_marked_and_groups_open_and_close_by_keyboard(
     page.keyboard.press("Enter")
     expect(page.locator("main")).to_be_focused()
     assert "/boards?benchmark=graphs" in page.url
-    about = page.locator(".as-nav summary", has_text="About")
-    about.focus()
-    page.keyboard.press("Enter")
-    link = page.locator(".as-nav").get_by_role("link", name="About", exact=True)
-    expect(link).to_be_in_viewport()
+
+
+# The frame.
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_metric_is_found_by_keyboard_and_no_match_is_said(
+    sites: Sites, open_page: Opener, width: int
+) -> None:
+    page = open_page(sites("boards"), width=width)
+    if width < 720:
+        page.get_by_role("button", name="Find metric, model, benchmark").click()
+    field = page.get_by_role("combobox", name="Find a metric, model or benchmark")
+    field.focus()
+    page.keyboard.type("clip")
+    option = page.get_by_role("option", name="CLIPScore 1.0 metric")
+    expect(option).to_be_in_viewport(ratio=1)
+    assert broken_rules(page) == []
+    page.keyboard.press("ArrowDown")
+    expect(option).to_have_attribute("aria-selected", "true")
+    found = field.get_attribute("aria-activedescendant")
+    assert found == option.get_attribute("id") and field.get_attribute("aria-expanded") == "true"
+    page.keyboard.type("zzz")
+    expect(page.locator(".as-find [role=status]")).to_contain_text("No metric")
+    expect(page.get_by_role("listbox")).to_be_hidden()
     page.keyboard.press("Escape")
-    expect(link).to_be_hidden()
-    expect(about).to_be_focused()
+    expect(page.locator(".as-find [role=status]")).to_be_empty()
+    if width < 720:
+        page.get_by_role("button", name="Find metric, model, benchmark").click()
+    page.keyboard.type("ratings")
+    expect(page.get_by_role("option", name="Ratings benchmark")).to_be_visible()
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(r"/boards\?benchmark=ratings"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("system", "chosen"), [("light", "dark"), ("dark", "light")])
+def test_a_chosen_theme_is_kept_and_there_before_the_first_paint(
+    sites: Sites, open_page: Opener, system: str, chosen: str
+) -> None:
+    page = open_page(f"{sites('boards')}about", color_scheme=system)
+    is_dark = "document.body.classList.contains('dark')"
+    assert page.evaluate(is_dark) is (system == "dark")
+    button = page.get_by_role("button", name="Dark theme")
+    expect(button).to_have_attribute("aria-pressed", str(system == "dark").lower())
+    button.click()
+    expect(button).to_have_attribute("aria-pressed", str(chosen == "dark").lower())
+    seen = "window.seen = []; new MutationObserver(() => { if (document.body) seen.push(" + is_dark
+    page.add_init_script(f"{seen}); }}).observe(document, {{ childList: true, subtree: true }});")
+    page.goto(f"{sites('boards')}status")
+    expect(page.locator("main h1")).to_be_visible()
+    # The body has its class before anything is in it that could be painted.
+    with_content = page.evaluate("window.seen")[2:]
+    assert with_content and set(with_content) == {chosen == "dark"}
+
+
+LAYOUT_SHIFT = """window.shift = 0;
+new PerformanceObserver((list) => {
+  for (const one of list.getEntries()) if (!one.hadRecentInput) window.shift += one.value;
+}).observe({ type: 'layout-shift', buffered: true });"""
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "path"),
+    all_slow_but_one([(w, h, path) for path in ("", "boards", "models", "submit")
+                      for w, h in ((390, 844), (1280, 900))]),
+)  # fmt: skip
+def test_nothing_moves_once_it_is_painted_and_content_begins_high(
+    sites: Sites, browser: Browser, width: int, height: int, path: str
+) -> None:
+    page = browser.new_page(viewport={"width": width, "height": height})
+    page.add_init_script(LAYOUT_SHIFT)
+    page.goto(f"{sites('boards')}{path}")
+    heading = page.locator("main h1")
+    expect(heading).to_be_visible()
+    page.wait_for_timeout(3 * SETTLED_MS)
+    assert page.evaluate("window.shift") < 0.05
+    box = heading.bounding_box()
+    assert box is not None and box["y"] < 120
+    page.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
+def test_an_unknown_address_has_a_page_in_the_look_of_the_site(
+    sites: Sites, browser: Browser, width: int, scheme: str
+) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)  # type: ignore[arg-type]
+    answer = page.goto(f"{sites('boards')}nothing/here")
+    assert answer is not None and answer.status == 404
+    expect(page.locator("main h1")).to_be_visible()
+    assert broken_rules(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.locator("main").get_by_role("link", name="Submit").click()
+    page.wait_for_url(f"{sites('boards')}submit")
+    page.close()

@@ -1,0 +1,99 @@
+"""Navigation: five places, the pages of each, and what stands in the footer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from leaderboard.pages.page import Page
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place of the site.
+
+    Attributes:
+        title: its word in the bar.
+        path: of its first page.
+        pages: paths of its pages that are linked below the bar, in order.
+        details: paths of its pages that others lead to.
+    """
+
+    title: str
+    path: str
+    pages: tuple[str, ...]
+    details: tuple[str, ...] = ()
+
+
+PLACES = (
+    Place("Metrics", "", ("", "index", "boards", "skills", "moved"), ("metric",)),
+    Place("Models", "models", ("models", "model-pair", "seeds", "prompt"), ("model",)),
+    Place("Compare", "compare", ("compare", "items")),
+    Place("Submit", "submit", ("submit", "mine", "queue")),
+    Place("Docs", "about", ("about", "errata"), ("status", "ledger")),
+)
+LABELS: Mapping[str, str] = {
+    "items": "Examples",
+    "model-pair": "Two models",
+    "moved": "Changes",
+    "prompt": "One prompt",
+    "seeds": "Seeds",
+}
+"""Words of pages below the bar where those are not their titles."""
+
+
+@dataclass(frozen=True)
+class NavigationLink:
+    """A link of the navigation. `current` is the value of `aria-current`; empty elsewhere."""
+
+    title: str
+    path: str
+    current: str = ""
+
+
+@dataclass(frozen=True)
+class Navigation:
+    """What is linked on one page: the places, and the pages of the current one."""
+
+    places: tuple[NavigationLink, ...]
+    place: str
+    within: tuple[NavigationLink, ...]
+
+
+def place_of(path: str) -> Place | None:
+    """The place that a page belongs to; one that no place lists belongs to the last."""
+    return next((place for place in PLACES if path in (*place.pages, *place.details)), None)
+
+
+def navigation(pages: Iterable[Page], path: str | None) -> Navigation:
+    """The navigation of one page.
+
+    Args:
+        pages: all there are.
+        path: of the page; None: of an address where there is no page.
+    """
+    known = {page.path: page for page in pages}
+    here = None if path not in known else place_of(path or "") or PLACES[-1]
+    places = tuple(
+        NavigationLink(place.title, place.path, _current(place, here, path))
+        for place in PLACES
+        if place.path in known
+    )
+    if here is None:
+        return Navigation(places, "", ())
+    listed = [one for one in here.pages if one in known]
+    if here is PLACES[-1]:
+        listed += [
+            one.path for one in known.values() if one.in_navigation and not place_of(one.path)
+        ]
+    within = tuple(
+        NavigationLink(LABELS.get(one, known[one].title), one, "page" if one == path else "")
+        for one in listed
+    )
+    return Navigation(places, here.title, within if len(within) > 1 else ())
+
+
+def _current(place: Place, here: Place | None, path: str | None) -> str:
+    if place is not here:
+        return ""
+    return "page" if place.path == path else "true"

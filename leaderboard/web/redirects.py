@@ -1,0 +1,82 @@
+"""Redirects from addresses that pages had before, with their queries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl, urlencode
+
+from starlette.responses import RedirectResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+_PLAIN = "~:,/"
+
+
+@dataclass(frozen=True)
+class Redirect:
+    """Where an address leads now.
+
+    Attributes:
+        to: path of the page below the root.
+        rename: parameters of the old query to those of the new; empty: it is dropped. Others stay.
+        add: what the query says now, where the old one does not.
+        permanent: 308; otherwise 302.
+    """
+
+    to: str
+    rename: Mapping[str, str] = field(default_factory=dict)
+    add: Mapping[str, str] = field(default_factory=dict)
+    permanent: bool = True
+
+
+REDIRECTS: Mapping[str, Redirect] = {
+    "docs": Redirect("about", permanent=False),
+    "trust": Redirect("", rename={"page": ""}),
+}
+"""Path that a page had to where it is."""
+
+
+def redirected(path: str, query: str, table: Mapping[str, Redirect] = REDIRECTS) -> str | None:
+    """The address, relative to the one that was asked for; None where that leads nowhere else.
+
+    Args:
+        path: as it was asked for.
+        query: of it, without the question mark.
+        table: path to where it leads.
+    """
+    found = table.get(path.strip("/"))
+    if found is None:
+        return None
+    given = [
+        (found.rename.get(name, name), value)
+        for name, value in parse_qsl(query, keep_blank_values=True)
+    ]
+    kept = [(name, value) for name, value in given if name]
+    names = {name for name, _ in kept}
+    kept += [(name, value) for name, value in found.add.items() if name not in names]
+    asked = f"?{urlencode(kept, safe=_PLAIN)}" if kept else ""
+    # Relative, since a proxy may serve the site below a path that it does not tell.
+    return f"{'../' * (path.count('/') - 1) or './'}{found.to}{asked}"
+
+
+class Redirects:
+    """Middleware that answers addresses of before.
+
+    Args:
+        app: answers all others.
+        table: path to where it leads.
+    """
+
+    def __init__(self, app: ASGIApp, table: Mapping[str, Redirect] = REDIRECTS) -> None:
+        self._app, self._table = app, table
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] == "http" and scope["method"] in {"GET", "HEAD"}:
+            query = scope["query_string"].decode("latin-1")
+            to = redirected(scope["path"], query, self._table)
+            if to is not None:
+                lasting = self._table[scope["path"].strip("/")].permanent
+                await RedirectResponse(to, 308 if lasting else 302)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
