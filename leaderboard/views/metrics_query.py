@@ -81,7 +81,7 @@ class MetricsQuery:
             bound = budget * GIGA if by == FLOPS else budget
         chart = given("chart", 10)
         return cls(
-            tab=tab or (f"{SKILL}:{words}" if words else ""),
+            tab=f"{SKILL}:{words}" if words and tab in {"", f"{SKILL}:"} else tab,
             sort=sort or ("name" if order == "name" else f"-{order}" if order else ""),
             words=given("q", _LONGEST_WORDS),
             method=given("method", _LONGEST_WORDS),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from leaderboard.publication.identities import Identity
@@ -33,7 +34,7 @@ def cost_chart(ranking: Ranking | None, costs: Mapping[Identity, float], by: str
     known = [costs[one.who] for one in shown if one.who in costs]
     x = _log_scale(known)
     labels = len(on_front) <= MOST_LABELS
-    points = [_point(one, costs, on_front, labels=labels) for one in shown]
+    points = _without_overlaps([_point(one, costs, on_front, labels=labels) for one in shown], x, y)
     names = [name_of(one.entry) for one in shown if one.who in on_front]
     measure = ranking.measure if ranking else "Value"
     summary = f"Pareto front: {', '.join(names)}." if names else "No metric of known cost leads."
@@ -124,6 +125,21 @@ def _point(
         kind,
         labelled=labels and one.who in on_front,
     )
+
+
+def _without_overlaps(points: Sequence[Point], x: Scale, y: Scale) -> list[Point]:
+    """The points with the name of one that is near a higher named one below it."""
+    across, up = replace(x, start=0.0, end=560.0), replace(y, start=0.0, end=196.0)
+    found: list[Point] = []
+    for point in points:
+        near = any(
+            one.labelled and point.labelled and one.x is not None and point.x is not None
+            and abs(across.at(one.x) - across.at(point.x)) < 110
+            and abs(up.at(one.y) - up.at(point.y)) < 16
+            for one in found
+        )  # fmt: skip
+        found.append(replace(point, under=True) if near else point)
+    return found
 
 
 def _shown(places: Sequence[Place], on_front: set[Identity]) -> list[Place]:

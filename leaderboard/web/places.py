@@ -26,7 +26,7 @@ class Place:
 
 
 PLACES = (
-    Place("Metrics", "", ("", "index", "boards", "skills", "moved"), ("metric",)),
+    Place("Metrics", "", ("", "boards", "moved"), ("metric",)),
     Place("Models", "models", ("models", "model-pair", "seeds", "prompt"), ("model",)),
     Place("Compare", "compare", ("compare", "items")),
     Place("Submit", "submit", ("submit", "mine", "queue")),

@@ -31,6 +31,8 @@ class Redirect:
 
 REDIRECTS: Mapping[str, Redirect] = {
     "docs": Redirect("about", permanent=False),
+    "index": Redirect(""),
+    "skills": Redirect("", rename={"cost": "by"}, add={"tab": "skill:"}),
     "trust": Redirect("", rename={"page": ""}),
 }
 """Path that a page had to where it is."""

@@ -17,9 +17,8 @@ from benchmarks.tifa160.protocol import Tifa160
 from benchmarks.ts2.protocol import Ts2
 from leaderboard.pages.page import Context
 from leaderboard.publication.boards import Board
-from leaderboard.publication.identities import Identity
 from leaderboard.publication.metric_facts import facts_of, metric_in_words
-from leaderboard.publication.reader import BoardIndex, Reader, View, view_of
+from leaderboard.publication.reader import BoardIndex, View
 from leaderboard.publication.snapshot import Published
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.draws import Draws
@@ -34,6 +33,7 @@ from leaderboard.views.metrics_query import MetricsQuery
 from leaderboard.views.rankings import board_ranking, flops_text, picks, verdict
 from leaderboard.views.standings import standings
 from leaderboard.web.metric_charts import MOST_POINTS, cost_chart
+from leaderboard.web.metrics_board import board_of, legend_of
 from leaderboard.web.metrics_tab import metrics_tab
 from tests.leaderboard.pages import synthetic
 from tests.leaderboard.pages.index import index_fixture
@@ -338,7 +338,7 @@ def test_filters_are_chips_that_lead_to_the_state_without_them(papers: Context) 
     assert [chip["data-go"] for chip in chips] == ["un-q", "un-method", "un-access", "un-cost"]
     assert "q=dsg" not in chips[0]["href"] and "access=open" in chips[0]["href"]
     assert page.one("a[data-go=clear]")["href"] == "./"
-    assert all("DSG" in name for name in names(page)) and "of 38 metrics" in page
+    assert all("DSG" in name for name in names(page)) and "of 29 metrics" in page
     none = shown(papers, "q=nobody-has-this-name")
     assert not none.all(".as-board") and none.one(".as-empty").links("./")
 
@@ -475,7 +475,7 @@ def test_a_chart_of_many_metrics_shows_the_first_and_the_front() -> None:
 def test_the_chart_is_switched_by_the_address(chart: str, kind: str) -> None:
     context = site_of(skills_fixture.fill(memory_store()), cards_=skills_fixture.cards())
     page = shown(context, f"chart={chart}")
-    assert len(page.all(f"figure svg.as-{kind}")) == 1 and not page.all(".as-why")
+    assert len(page.all(f"figure svg.as-chart-{kind}")) == 1 and not page.all(".as-why")
     links = {link["data-go"] for link in page.all("figcaption a")}
     assert links == {"chart-cost", "chart-ranks", "chart-skills"} - {f"chart-{chart or 'cost'}"}
 
@@ -492,6 +492,22 @@ def test_a_row_unfolds_to_its_places_source_and_where_it_fails(indexed: Context)
     assert any("show=failures" in link for link in row.links("./items"))
 
 
+def test_a_row_says_whose_it_is_and_what_is_flagged() -> None:
+    found = index_view_of()
+    name = next(e for e, entry in found.entries.items() if entry.metric == "BLIP2-ITM")
+    own = {"account": "hub:ada", "same_scores_as": {"ratings": ("sent-0001",)}, "template": "plain"}
+    entries = {**found.entries, name: found.entries[name].model_copy(update=own)}
+    view = View(entries, found.boards, found.orders).group()
+    parts = board_of(metrics_view(query_of(), MetricTable.of(view), None))
+    (row,) = (r for _, rows in parts.groups for r in rows if r.name == "BLIP2-ITM")
+    assert {tag.label for tag in row.tags} == {"same scores", "template"}
+    assert "./queue?submission=sent-0001" in [link.href for link in row.links]
+    assert "hub:ada" in dict(row.facts[1])["Submitter"]
+    ranked = metrics_view(query_of("q=hub:ada"), MetricTable.of(view), None)
+    assert [r.entry.metric for group in ranked.groups for r in group.rows] == ["BLIP2-ITM"]
+    assert any(said.startswith("same scores") for said in legend_of(ranked))
+
+
 def test_trained_on_and_hostile_names_are_marked_and_harmless(indexed: Context) -> None:
     page = shown(indexed, f"q={NASTY}&w={NASTY}:1&sort={NASTY}")
     assert clean(NASTY) in names(shown(indexed)) and page.all(".as-note")
@@ -506,7 +522,12 @@ def test_a_page_holds_so_many_rows_and_leads_to_the_others() -> None:
     first, second = (shown(context, f"ratings=simulated&page={n}") for n in (1, 2))
     assert len(names(first)) == PAGE_ROWS and not set(names(first)) & set(names(second))
     assert first.one(".as-pages").links() and len(names(second)) == 8
-    assert query_of(metrics_tab(context, query_of("page=99&ratings=simulated")).query.removeprefix("?")).page == 2
+    assert (
+        query_of(
+            metrics_tab(context, query_of("page=99&ratings=simulated")).query.removeprefix("?")
+        ).page
+        == 2
+    )
 
 
 def test_the_whole_is_computed_once_for_a_view(indexed: Context) -> None:
@@ -532,5 +553,3 @@ def test_every_state_of_an_address_comes_back() -> None:
     assert query_of(query.to_query().removeprefix("?")) == query
     comma = MetricsQuery(columns=("ts2/a~b,c", "year"))
     assert query_of(comma.to_query().removeprefix("?")) == comma
-    assert Identity.of(next(iter(synthetic.view().entries.values())))
-    assert view_of(None, cards(), Orders(memory_store())).entries == {} and Reader
