@@ -346,12 +346,7 @@ def _beside(ranking: Ranking, best: Place, cheapest: tuple[Place, str] | None) -
 
 def _rests_on(ranking: Ranking, best: Place) -> str:
     over = f" over {ranking.unit}" if ranking.unit else ""
-    tests = (
-        f" Paired tests between {count(ranking.tested, 'metric')}, Holm’s correction, 5%."
-        if ranking.tested > 1
-        else ""
-    )
-    return f"{ranking.measure} {best.figure}{over}, rank {best.range} of {len(ranking.ranked):,}.{tests}"
+    return f"{ranking.measure} {best.figure}{over}, rank {best.range} of {len(ranking.ranked):,}."
 
 
 def _nobody(ranking: Ranking) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -145,7 +146,9 @@ def board_of(view: MetricsView) -> BoardParts:
         name: {one.who: one for one in table.ranking(name).places} for name in table.benchmarks
     }
     index = {one.who: one for one in view.weighing.ranking.places} if view.weighing else {}
-    shared = _Shared(view, drawn, places, index, _bests(view, places, index), ranking)
+    met = Counter(row.name for row in table.rows)
+    twice = frozenset(name for name, n in met.items() if n > 1)
+    shared = _Shared(view, drawn, places, index, _bests(view, places, index), ranking, twice)
     return BoardParts(
         _columns(view, ranking), tuple(_group(group, shared) for group in view.groups)
     )
@@ -223,6 +226,7 @@ class _Shared:
     index: Mapping[Identity, Place]
     bests: Mapping[str, float]
     ranking: Ranking | None
+    twice: frozenset[str] = frozenset()
 
     @property
     def cards(self) -> dict[str, Card]:
@@ -333,6 +337,8 @@ def _row(row: MetricRow, shared: _Shared) -> Row:
         of = shared.index if ranking.key == INDEX else shared.places[ranking.key]
         place = of.get(row.who)
     name, sub = metric_title(row.entry)
+    if not row.facts.title and name not in shared.twice:
+        sub = ""
     cells: list[ValueCell | TextCell] = []
     if view.in_filter:
         rank = view.in_filter.get(row.who)
@@ -450,7 +456,7 @@ def _links(row: MetricRow, shared: _Shared) -> tuple[Link, ...]:
 
 
 def _pick(one: MetricPick) -> Pick:
-    figure = f"{one.place.figure}{f', {one.cost}' if one.cost else ''}"
+    figure = one.place.figure
     return Pick(
         one.question, name_of(one.place.entry), figure, metric_address(one.place.entry.entry_id)
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -12,7 +13,7 @@ from leaderboard.publication.entries import Entry
 from leaderboard.publication.flags import MEANINGS, flags_of
 from leaderboard.publication.identities import Identity
 from leaderboard.publication.measure_names import info, skill_title, title
-from leaderboard.publication.metric_facts import metric_title
+from leaderboard.publication.metric_facts import facts_of, metric_title
 from leaderboard.publication.reader import View
 from leaderboard.publication.recommending import nobody
 from leaderboard.publication.skill_names import common_names
@@ -54,13 +55,14 @@ _SOURCES = {FLOPS: "Declared by its author, not measured", SECONDS: "", MEMORY: 
 
 @dataclass(frozen=True)
 class SkillAnswer:
-    """A metric for a skill: what was asked, who it is, the figure, and where it fails."""
+    """A metric for a skill: what was asked, who it is, the figure, its cost, and where it fails."""
 
     question: str
     name: str
     figure: str
     href: str = ""
     fails: str = ""
+    cost: str = ""
 
 
 @dataclass(frozen=True)
@@ -150,19 +152,17 @@ def answers_of(found: SkillView) -> tuple[SkillAnswer, ...]:
     if not found.found.recommended:
         return ()
     best = found.found.recommended[0]
-    answers = [_answer("Highest", best, _figure(best), found.found)]
+    answers = [_answer("Highest", best, "", found.found)]
     point = found.best_affordable
     asked = "Best affordable" if found.query.cost is None else (
         f"Best under {cost_words(found.query.cost, found.by)}"
     )  # fmt: skip
     if point is not None:
-        figure = f"{_figure(point.placed)}, {_cost(point, found.by)}"
-        answers.append(_answer(asked, point.placed, figure, found.found))
+        answers.append(_answer(asked, point.placed, _cost(point, found.by), found.found))
         place = found.found.front.index(point)
         if place:
             less = found.found.front[place - 1]
-            figure = f"{_figure(less.placed)}, {_cost(less, found.by)}"
-            answers.append(_answer("For less", less.placed, figure, found.found))
+            answers.append(_answer("For less", less.placed, _cost(less, found.by), found.found))
     elif found.query.cost is not None:
         answers.append(SkillAnswer(asked, _none_within(found), ""))
     return tuple(answers)
@@ -188,7 +188,9 @@ def skill_board(found: SkillView) -> BoardParts:
     ends = (end for one in found.ranking.places for end in (one.value, one.low, one.high))
     scale = column_scale(ends, 0.0)
     places = {one.who: one for one in found.ranking.places}
-    drawn = _Drawn(found, found.found, places, scale, found.ranking)
+    met = Counter(one.entry.metric for one in found.found.placed)
+    twice = frozenset(name for name, n in met.items() if n > 1)
+    drawn = _Drawn(found, found.found, places, scale, found.ranking, twice)
     groups: list[tuple[Tier | None, tuple[Row, ...]]] = []
     if found.ranked:
         groups.append((None, tuple(_row(row, drawn) for row in found.ranked[:MOST_ROWS])))
@@ -208,12 +210,15 @@ class _Drawn:
     places: Mapping[Identity, Place]
     scale: Scale | None
     ranking: Ranking
+    twice: frozenset[str]
 
 
 def _row(row: SkillRow, drawn: _Drawn) -> Row:
     placed, found = row.placed, drawn.found
     place = drawn.places[placed.who]
     name, sub = metric_title(placed.entry)
+    if not facts_of(placed.entry).title and name not in drawn.twice:
+        sub = ""
     cells: list[ValueCell | TextCell] = [place_cell(place, drawn.scale, ranks=False)]
     for one in found.base.measured.values():
         cell = one.able.get(placed.who)
@@ -319,11 +324,10 @@ def _detail(found: SkillView) -> str:
     return said
 
 
-def _answer(question: str, one: Placed, figure: str, found: Found) -> SkillAnswer:
+def _answer(question: str, one: Placed, cost: str, found: Found) -> SkillAnswer:
     fails = next((to for _, to in fails_at(one, found)), "")
-    return SkillAnswer(
-        question, name_of(one.entry), figure, metric_address(one.entry.entry_id), fails
-    )
+    href = metric_address(one.entry.entry_id)
+    return SkillAnswer(question, name_of(one.entry), _figure(one), href, fails, cost)
 
 
 def _figure(one: Placed) -> str:
