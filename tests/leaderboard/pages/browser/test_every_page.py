@@ -35,7 +35,9 @@ SETTLED_MS = 400
 PAGES: dict[str, dict[str, str]] = {
     "boards": {
         **{page.path: "h1" for page in all_pages()},
-        "skills?skill=spatial&ratings=simulated": "#as-cost-chart .js-plotly-plot .main-svg",
+        "?tab=skill:spatial&ratings=simulated": ".as-skill-parts",
+        "?chart=ranks&ratings=simulated&q=s": ".as-fchip",
+        "?tab=skill:": ".as-skill-list",
         "boards?benchmark=ratings&columns=plcc~paper&search=s":
             "td.as-c-more[data-label='Pearson r']",
         metric_address(entry_id(NOISY)): ".as-m-boards",
@@ -46,7 +48,8 @@ PAGES: dict[str, dict[str, str]] = {
         compare_address("ratings", entry_id(10), entry_id(0)): ".as-verdict",
     },
     "skills": {
-        "skills?skill=counting": ".as-part", metric_address("made-up-0002/SigLIP-2"): "#hub",
+        "": ".as-board", "?chart=skills": ".as-chart-parallel",
+        "?tab=skill:counting": ".as-skill-parts", metric_address("made-up-0002/SigLIP-2"): "#hub",
     },
     "models": {
         models_address(): "#judges",
@@ -189,7 +192,7 @@ def test_the_current_page_is_marked_and_the_keyboard_skips_to_the_content(
     sites: Sites, open_page: Opener
 ) -> None:
     for path, place, name in (
-        ("", "Metrics", "Overview"), ("queue", "Submit", "Queue"),
+        ("", "Metrics", "Metrics"), ("queue", "Submit", "Queue"),
         ("boards?benchmark=graphs", "Metrics", "Boards"),
     ):  # fmt: skip
         page = open_page(f"{sites('boards')}{path}", width=390)
