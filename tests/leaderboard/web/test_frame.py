@@ -66,7 +66,7 @@ def test_there_are_five_places_and_every_page_belongs_to_one_of_them() -> None:
         ("items", ("Compare", "true"), {"Compare": "", "Examples": "page"}),
         ("metric", ("Metrics", "true"), {"Metrics": "", "Boards": "", "Changes": ""}),
         ("queue", ("Submit", "true"), {"Submit": "", "My submissions": "", "Queue": "page"}),
-        ("ledger", ("Docs", "true"), {"Methods": "", "Errata": "", "Trust": ""}),
+        ("ledger", ("Docs", "true"), {"Methods": "", "Errata": ""}),
     ],
 )  # fmt: skip
 def test_a_page_marks_its_place_and_itself(
@@ -119,7 +119,7 @@ def test_every_page_has_its_own_title_and_place_in_the_first_answer(site: str) -
         titles.add(page.one("title").text)
         assert len(page.all("header .as-places [aria-current]")) == 1, path
     assert {"CLIPScore 1.0 · Assay", "Status · Assay", "Methods · Assay"} < titles
-    assert len(titles) == 6
+    assert len(titles) == 5
 
 
 # The footer.

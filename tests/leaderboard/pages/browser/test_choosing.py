@@ -204,6 +204,8 @@ def test_a_heading_sorts_and_a_filter_keeps_the_ranks_of_the_whole_board(
     page.wait_for_url(re.compile(r"sort=-graphs"))
     expect(page.locator("th[aria-sort=descending]")).to_contain_text("Error graphs")
     page.get_by_role("button", name="Index").first.click()
+    page.wait_for_url(re.compile(r":[0-9]+/$"))
+    expect(page.locator(".as-live[aria-busy]")).to_have_count(0)
     page.get_by_label("Filter by name").fill("siglip")
     page.wait_for_url(re.compile(r"q=siglip"))
     rows = page.locator(".as-board tr[data-row]")
