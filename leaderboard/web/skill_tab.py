@@ -20,10 +20,10 @@ from leaderboard.publication.skill_names import common_names
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.tiers import in_tiers
 from leaderboard.text import count, interval, number
-from leaderboard.views.addresses import items_address, metric_address
+from leaderboard.views.addresses import board_address, items_address, metric_address
 from leaderboard.views.index import SIMULATED
 from leaderboard.views.metric_table import short_title
-from leaderboard.views.metrics_query import BENCHMARK, SKILL, MetricsQuery
+from leaderboard.views.metrics_query import SKILL, MetricsQuery
 from leaderboard.views.rankings import MEAN, Place, Ranking, cost_words, name_of
 from leaderboard.views.skill_choice import COSTS, FLOPS, GIGA, MEMORY, SECONDS, Found, Point
 from leaderboard.views.skill_rows import NAME, P_BEST, SkillRow, SkillView, fails_at, skill_view
@@ -107,7 +107,7 @@ def skill_tab(context: Context, query: MetricsQuery) -> Shown:
     }
     if found.found is None or found.ranking is None:
         html = render("metrics/skills.html", **shared, **_chooser(found, view))
-        return Shown(html, found.query.to_query(), "Skills · Assay")
+        return Shown(html, found.query.to_query(), "Metrics · Assay")
     costs = {row.placed.who: cost for row in (*found.ranked, *found.lacking)
              if (cost := row.cost(found.by)) is not None}  # fmt: skip
     html = render(
@@ -478,11 +478,10 @@ def _part(one: Measured, found: SkillView, view: View) -> SkillPart:
     why = (found.choice.why or {}).get(card.name, "")
     marks += [Tag("begins with weight 0", "warn", why)] if why else []
     clusters = max((cell.n_clusters for cell in ranked.cells), default=0)
-    start = MetricsQuery(tab=f"{BENCHMARK}:{card.name}")
     return SkillPart(
         title=card.title,
         skill=skill_title(card, one.part.key),
-        href=f"{start.link()}&skill={one.part.key}",
+        href=board_address(card.name, skill=one.part.key),
         measure=title(card, one.selector, view.boards[card.name].every_selector()),
         meaning=info(card, one.selector.measure).meaning,
         marks=tuple(marks),

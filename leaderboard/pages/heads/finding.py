@@ -34,7 +34,7 @@ def _metrics(params: Mapping[str, str], source: Source) -> Head | None:
     if query.kind == BENCHMARK:
         return board_head({**params, "benchmark": query.named}, source.reader.view())
     found = index_head({"w": query.weights, "ratings": query.ratings}, source)
-    return found and replace(found, title="Metrics for text-to-image models")
+    return found and replace(found, title="Metrics")
 
 
 def _of_skill(query: MetricsQuery) -> dict[str, str]:
