@@ -61,9 +61,9 @@ def items_address(
 def skills_address(
     skill: str = "", weights: Mapping[str, float] | None = None, *, ratings: str = ""
 ) -> str:
-    """The skill explorer, for one skill or with a visitor's weights."""
+    """The tab of a skill, or of all skills, also with a visitor's weights."""
     given = ",".join(f"{name}:{weight:g}" for name, weight in (weights or {}).items())
-    return address("skills", skill=skill, w=given, ratings=ratings)
+    return address("", tab=f"skill:{skill}", w=given, ratings=ratings)
 
 
 def compare_address(benchmark: str, *entries: str, skill: str = "", measure: str = "") -> str:

@@ -38,6 +38,8 @@ REDIRECTS: Mapping[str, Redirect] = {
     "mine": Redirect("submit", rename={"submission": "id", "all": ""}),
     "queue": Redirect("submit", rename={"submission": "id"}),
     "moved": Redirect("boards", add={"view": "changes"}),
+    "index": Redirect(""),
+    "skills": Redirect("", rename={"cost": "by"}, add={"tab": "skill:"}),
     "trust": Redirect("", rename={"page": ""}),
 }
 """Path that a page had to where it is."""

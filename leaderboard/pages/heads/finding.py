@@ -23,14 +23,25 @@ from leaderboard.pages.page import Page
 from leaderboard.publication.reader import View
 from leaderboard.views.changes import VIEWS
 from leaderboard.views.compare import PlaceQuery
+from leaderboard.views.metrics_query import BENCHMARK, SKILL, MetricsQuery
 
 log = logging.getLogger(__name__)
 _Of = Callable[[Mapping[str, str], Source], Head | None]
 
 
-def _overview(_: Mapping[str, str], source: Source) -> Head | None:
-    found = index_head({}, source)
-    return found and replace(found, title="Metrics for text-to-image models")
+def _metrics(params: Mapping[str, str], source: Source) -> Head | None:
+    """Of the tab that is asked for: a skill, a benchmark, or all metrics."""
+    query = MetricsQuery.from_params(params)
+    if query.kind == SKILL:
+        return skills_head(_of_skill(query), source)
+    if query.kind == BENCHMARK:
+        return board_head({**params, "benchmark": query.named}, source.reader.view())
+    found = index_head({"w": query.weights, "ratings": query.ratings}, source)
+    return found and replace(found, title="Metrics")
+
+
+def _of_skill(query: MetricsQuery) -> dict[str, str]:
+    return {"skill": query.named, "w": query.weights, "ratings": query.ratings, "cost": query.by}
 
 
 def _compare(params: Mapping[str, str], view: View) -> Head | None:
@@ -44,12 +55,10 @@ def _board(params: Mapping[str, str], source: Source) -> Head | None:
 
 
 OF_VIEW: Mapping[str, _Of] = {
-    "": _overview,
-    "index": index_head,
+    "": _metrics,
     "boards": _board,
     "compare": lambda params, source: _compare(params, source.reader.view()),
     "metric": metric_head,
-    "skills": skills_head,
     "models": models_head,
     "model": model_head,
 }

@@ -6,18 +6,14 @@ from leaderboard.pages.heads.head import Head
 from leaderboard.pages.page import Page
 
 DESCRIPTIONS = {
-    "": "Metrics for text-to-image models, tested against what people say of images: one index "
-    "with intervals and rank ranges, and who leads on each benchmark.",
-    "index": "One figure per metric over all benchmarks, with intervals, rank ranges and tiers, "
-    "under weights that you set.",
+    "": "Metrics for text-to-image models, tested against human ratings and known errors: one table "
+    "over benchmarks and skills with intervals, rank ranges, tiers and cost.",
     "boards": "Rankings of text-to-image metrics on each benchmark, with intervals, rank ranges, "
     "tiers and tests between any two of them.",
     "models": "Text-to-image models compared on the same prompts by qualified metrics and by human "
     "ratings: skills, images, seeds, tests between any two, and where metrics disagree.",
     "model": "One text-to-image model: mean scores by skill and metric with intervals, its images, "
     "its variation over seeds, and how to generate them again.",
-    "skills": "Which metric for counting, for spatial relations, for text in images? Skills "
-    "across benchmarks, and what accuracy costs.",
     "compare": "Two to four metrics on one benchmark: by how much they differ, how sure that is, "
     "and images where they differ or fail.",
     "metric": "Everything about one metric: its results on all benchmarks, trust checks, cost, "

@@ -18,7 +18,6 @@ import pytest
 from leaderboard.api.schemas import LONGEST_QUERY
 from leaderboard.api.tables.boards import as_of, stored_pairs
 from leaderboard.pages.shown.markup import text
-from leaderboard.pages.skills.view import list_view
 from leaderboard.ranking.tiers import in_tiers
 from leaderboard.store.memory import memory_store
 from leaderboard.tables import to_csv
@@ -32,6 +31,7 @@ from leaderboard.views.skill_choice import SkillsQuery, found_for, resolve
 from leaderboard.views.skill_heat import skill_heat
 from leaderboard.views.submissions import Moment, queue_of
 from leaderboard.web.benchmark_tab import board_html
+from leaderboard.web.metrics_tab import downloads
 from tests.leaderboard.api.asking import OPERATIONS, Asking, asking
 from tests.leaderboard.house import CARDS, House
 from tests.leaderboard.pages.index import index_fixture
@@ -456,7 +456,7 @@ def test_the_skills_are_those_of_the_list_on_the_page(api: Asking) -> None:
     found = found_for(choice, api.source.skills.of(view, choice.parts))
     assert [row["entry_id"] for row in told["rows"]] == [o.entry.entry_id for o in found.placed]
     assert told["rows"] and told["about"]["skills"] == [skill]
-    offered = query.replace("&", "&amp;")
-    assert f'href="./v1/skills?{offered}&amp;format=csv"' in list_view(choice, found)
+    (offered, *_) = downloads(f"./v1/skills{choice.query.to_query()}")
+    assert offered.href == f"./v1/skills?{query}&format=csv"
     assert api.refused("/v1/skills?skill=nothing-such", 400) == "bad_query"
     assert api.refused(f"/v1/skills?{query}&w=nothing:1", 400) == "bad_query"

@@ -36,7 +36,7 @@ HTML = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
 
 def page_named(path: str, *, listed: bool = True) -> Page:
-    return Page(path or "Overview", path, 1, lambda _: None, in_navigation=listed)
+    return Page(path or "Metrics", path, 1, lambda _: None, in_navigation=listed)
 
 
 @pytest.fixture(scope="module")
@@ -61,10 +61,10 @@ def test_there_are_five_places_and_every_page_belongs_to_one_of_them() -> None:
 @pytest.mark.parametrize(
     ("path", "place", "within"),
     [
-        ("", ("Metrics", "page"), {"Overview": "page", "Index": "", "Boards": "", "Skills": ""}),
-        ("boards", ("Metrics", "true"), {"Overview": "", "Index": "", "Boards": "page", "Skills": ""}),
+        ("", ("Metrics", "page"), {"Metrics": "page", "Boards": ""}),
+        ("boards", ("Metrics", "true"), {"Metrics": "", "Boards": "page"}),
         ("compare", ("Compare", "page"), {}),
-        ("metric", ("Metrics", "true"), {"Overview": "", "Index": "", "Boards": "", "Skills": ""}),
+        ("metric", ("Metrics", "true"), {"Metrics": "", "Boards": ""}),
         ("submit", ("Submit", "page"), {}), ("operators", ("Submit", "true"), {}),
         ("ledger", ("Docs", "true"), {"Methods": "", "Errata": ""}),
     ],
@@ -107,12 +107,19 @@ def test_the_frame_comes_before_gradio_with_the_title_of_the_view() -> None:
 
 def test_every_page_has_its_own_title_and_place_in_the_first_answer(site: str) -> None:
     titles = set()
-    for path in ("", "index", "boards", "about", "status", "metric?id=made-up-0000/CLIPScore"):
+    for path in (
+        "",
+        "?tab=skill:",
+        "boards",
+        "about",
+        "status",
+        "metric?id=made-up-0000/CLIPScore",
+    ):
         page = read(httpx.get(f"{site}{path}").text.partition("<gradio-app")[0])
         titles.add(page.one("title").text)
         assert len(page.all("header .as-places [aria-current]")) == 1, path
-    assert {"Index · Assay", "CLIPScore 1.0 · Assay", "Status · Assay", "Methods · Assay"} < titles
-    assert len(titles) == 6
+    assert {"CLIPScore 1.0 · Assay", "Status · Assay", "Methods · Assay"} < titles
+    assert len(titles) == 5
 
 
 # The footer.

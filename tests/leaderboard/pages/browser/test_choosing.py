@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
 
 from benchmarks.registry import load_registry
 from leaderboard.publication.case_files import CaseFiles
@@ -21,6 +21,14 @@ from tests.leaderboard.views.example_fixture import NOISY, RIGHT, entry_id
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 Sites = Callable[[str], str]
+SHIFT = """() => new Promise(done => {
+  let sum = 0;
+  new PerformanceObserver(list => {
+    for (const one of list.getEntries()) if (!one.hadRecentInput) sum += one.value;
+  }).observe({ type: 'layout-shift', buffered: true });
+  setTimeout(() => done(sum), 800);
+})"""
+"""How far content has moved since the page was opened."""
 
 
 # Boards.
@@ -240,44 +248,64 @@ def test_nothing_moves_once_painted(browser: Browser, sites: Sites, width: int) 
     page.close()
 
 
-# Index and skills.
-
-
-def weight(page: Page, benchmark: str) -> str:
-    return page.locator(f"#as-w-{benchmark} input[type=number]").input_value()
+# Metrics.
 
 
 def test_weights_make_a_link_that_restores_them(sites: Sites, open_page: Opener) -> None:
-    page = open_page(f"{sites('index')}index")
-    lacking = page.locator(".as-i-lacks", has_text="Contrast pairs").first
-    expect(lacking).to_be_visible()
-    page.locator("#as-w-accuracy input[type=number]").fill("0")
-    expect(page.locator(".as-aside", has_text="on all 4 benchmarks")).to_be_visible()
-    page.locator("#as-w-graphs input[type=range]").fill("2.5")
-    page.wait_for_url(re.compile(r"/index\?w=graphs:2\.5,.*accuracy:0$"))
-    index = page.locator(".as-i-value b").first.text_content()
+    page = open_page(sites("index"), ".as-board")
+    lacking = page.locator(".as-board tr", has_text="HPSv2").first
+    expect(lacking.locator(".as-rk")).to_have_text("–")
+    page.get_by_text("Weights").first.click()
+    page.locator("#as-w-accuracy").fill("0")
+    expect(lacking.locator(".as-rk")).not_to_have_text("–")
+    page.wait_for_url(re.compile(r"/\?w=.*accuracy:0"))
+    page.locator("#as-w-graphs").fill("2.5")
+    page.wait_for_url(re.compile(r"graphs:2\.5"))
 
-    other = open_page(page.url, ".as-index")
-    assert weight(other, "graphs") == "2.5"
-    assert weight(other, "accuracy") == "0"
-    expect(other.locator(".as-i-value b").first).to_have_text(index or "")
+    other = open_page(page.url, ".as-board")
+    expect(other.locator("#as-w-graphs")).to_have_value("2.5")
+    first = page.locator(".as-board tr[data-row]").first
+    expect(other.locator(".as-board tr[data-row]").first).to_have_text(first.text_content() or "")
 
-    page.get_by_role("button", name="Equal weights").click()
-    page.wait_for_url(re.compile(r"/index$"))
-    assert weight(page, "graphs") == "1"
-    assert weight(page, "genai_527") == "0"
+    page.get_by_role("link", name="Equal weights").click()
+    page.wait_for_url(re.compile(r":[0-9]+/$"))
+    expect(page.locator("#as-w-graphs")).to_have_value("1")
+    expect(page.locator("#as-w-genai_527")).to_have_value("0")
 
 
 def test_an_unusable_link_is_answered_with_remarks(sites: Sites, open_page: Opener) -> None:
-    page = open_page(f"{sites('index')}index?w=graphs:nan,<b>x</b>:1&order=nothing")
-    expect(page.locator(".as-notice")).to_have_count(3)
-    assert weight(page, "graphs") == "1"
+    page = open_page(f"{sites('index')}index?w=graphs:nan,<b>x</b>:1&order=nothing", ".as-board")
+    expect(page.locator(".as-note[role=status]")).to_have_count(3)
+    expect(page.locator("#as-w-graphs")).to_have_value("1")
+
+
+def test_a_heading_sorts_and_a_filter_keeps_the_ranks_of_the_whole_board(
+    sites: Sites, open_page: Opener
+) -> None:
+    page = open_page(sites("index"), ".as-board")
+    page.evaluate("window.asSame = true")
+    rank = page.locator(".as-board tr", has_text="SigLIP-2").first.locator(".as-rk").text_content()
+    page.get_by_role("button", name="Error graphs").click()
+    page.wait_for_url(re.compile(r"sort=-graphs"))
+    expect(page.locator("th[aria-sort=descending]")).to_contain_text("Error graphs")
+    page.get_by_role("button", name="Index").first.click()
+    page.wait_for_url(re.compile(r":[0-9]+/$"))
+    expect(page.locator(".as-live[aria-busy]")).to_have_count(0)
+    page.get_by_label("Filter by name").fill("siglip")
+    page.wait_for_url(re.compile(r"q=siglip"))
+    rows = page.locator(".as-board tr[data-row]")
+    expect(rows).to_have_count(1)
+    expect(rows.first.locator(".as-rk")).to_have_text(rank or "")
+    expect(page.get_by_label("Filter by name")).to_be_focused()
+    page.get_by_role("link", name="Remove filter Name").click()
+    expect(rows).not_to_have_count(1)
+    assert page.evaluate("window.asSame") is True
 
 
 def test_the_download_is_the_table_with_its_weights(
     sites: Sites, open_page: Opener, tmp_path: Path
 ) -> None:
-    page = open_page(f"{sites('index')}index?w=graphs:3")
+    page = open_page(f"{sites('index')}?w=graphs:3", ".as-board")
     with page.expect_download() as download:
         page.get_by_role("link", name="Download CSV").click()
     assert download.value.suggested_filename == "index.csv"
@@ -291,53 +319,58 @@ def test_the_download_is_the_table_with_its_weights(
 def test_a_typed_word_gives_an_answer_whose_link_restores_it(
     sites: Sites, open_page: Opener
 ) -> None:
-    page = open_page(f"{sites('skills')}skills")
-    expect(page.locator(".as-skills").first).to_be_visible()
-    field = page.locator("form.as-asking input[name=skill]")
+    page = open_page(f"{sites('skills')}skills", ".as-skill-list")
+    field = page.get_by_label("A skill in your words")
     field.fill("how many")
     field.press("Enter")
-    expect(page.locator(".as-question")).to_have_text("Which metric for counting?")
-    page.wait_for_url(re.compile(r"/skills\?skill=how\+many$"))
-    expect(page.locator(".js-plotly-plot .scatterlayer .point").first).to_be_visible()
-    page.locator("#as-budget input").fill("5")
-    expect(page.locator(".as-answers h3").nth(1)).to_have_text("Best within 5.00 s")
-    page.wait_for_url(re.compile(r"/skills\?skill=counting&budget=5$"))
-    best = page.locator(".as-answers .as-leader").nth(1).text_content()
+    expect(page.locator("h1")).to_contain_text("For counting")
+    page.wait_for_url(re.compile(r"tab=skill:counting$"))
+    page.get_by_label("At most").fill("5")
+    expect(page.locator(".as-picks dt").nth(1)).to_have_text("Best under 5.00 s per 1,000 pairs")
+    page.wait_for_url(re.compile(r"tab=skill:counting&cost=5$"))
+    best = page.locator(".as-picks dd b").nth(1).text_content()
 
-    other = open_page(page.url)
-    expect(other.locator(".as-answers .as-leader").nth(1)).to_have_text(best or "")
-    expect(other.locator(".as-part").first).to_be_visible()
+    other = open_page(page.url, ".as-skill-parts article")
+    expect(other.locator(".as-picks dd b").nth(1)).to_have_text(best or "")
 
 
-def test_two_presses_lead_from_the_skills_to_images_where_the_affordable_metric_fails(
+def test_three_presses_lead_from_the_front_page_to_images_where_the_affordable_metric_fails(
     sites: Sites, open_page: Opener
 ) -> None:
-    page = open_page(f"{sites('skills')}skills")
-    page.get_by_role("link", name="Spatial relations").click()
-    card = page.locator(".as-answers .as-card", has_text="Best affordable")
-    link = card.get_by_role("link", name="Images where it fails")
-    expect(link).to_have_attribute(
-        "href",
-        re.compile(
-            r"\./compare\?benchmark=croc&a=.+&skill=spacial_relation&show=failures&view=examples"
-        ),
-    )
+    page = open_page(sites("skills"), ".as-board")
+    page.get_by_role("tab", name="Counting").click()
+    answer = page.locator(".as-picks div", has_text="Best affordable")
+    link = answer.get_by_role("link", name="Images where it fails")
+    expect(link).to_have_attribute("href", re.compile(r"a=.+&skill=.+&show=failures&view=examples"))
+    page.go_back()
+    expect(page.get_by_role("tab", name="Overall")).to_have_attribute("aria-selected", "true")
 
 
 def test_a_weight_moves_the_list_and_the_link(sites: Sites, open_page: Opener) -> None:
-    page = open_page(f"{sites('skills')}skills?skill=counting")
-    expect(page.locator(".as-skill-list").first).to_be_visible()
-    page.get_by_role("button", name="Weights").click()
-    page.locator("#as-w-gecko input[type=number]").fill("0")
+    page = open_page(f"{sites('skills')}?tab=skill:counting", ".as-board")
+    page.get_by_text("Weights").first.click()
+    page.locator("#as-w-gecko").fill("0")
     page.wait_for_url(re.compile(r"gecko:0"))
-    expect(page.locator(".as-skill-list").first).to_contain_text("PickScore")
+    row = page.locator(".as-board tr", has_text="PickScore").first
+    expect(row.locator(".as-rk")).not_to_have_text("–")
+
+
+def test_a_row_unfolds_by_keyboard_and_nothing_moves_once_painted(
+    sites: Sites, open_page: Opener
+) -> None:
+    page = open_page(sites("skills"), ".as-board")
+    shift = page.evaluate(SHIFT)
+    assert shift < 0.05
+    page.locator(".as-row-open").first.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("link", name="Metric page").first).to_be_visible()
 
 
 def test_the_page_of_a_metric_copies_its_metadata(sites: Sites, browser: Browser) -> None:
     context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
     page = context.new_page()
-    page.goto(f"{sites('skills')}skills?skill=counting")
-    page.locator(".as-answers .as-leader a").first.click()
+    page.goto(f"{sites('skills')}?tab=skill:counting")
+    page.locator(".as-picks dd a").first.click()
     expect(page).to_have_url(re.compile(r"/metric\?id=made-up-"))
     block = page.locator("#hub .as-copyable")
     page.get_by_role("button", name="Copy Evaluation results for the Hub").click()

@@ -36,7 +36,9 @@ SETTLED_MS = 400
 PAGES: dict[str, dict[str, str]] = {
     "boards": {
         **{page.path: "h1" for page in all_pages()},
-        "skills?skill=spatial&ratings=simulated": "#as-cost-chart .js-plotly-plot .main-svg",
+        "?tab=skill:spatial&ratings=simulated": ".as-skill-parts",
+        "?chart=ranks&ratings=simulated&q=s": ".as-fchip",
+        "?tab=skill:": ".as-skill-list",
         "boards?benchmark=ratings&columns=plcc~paper&search=s": "td.as-c-more",
         "boards?benchmark=ratings&search=tifa,dsg&within=1&open=made-up-0008/TIFA": "#by-skill td",
         metric_address(entry_id(NOISY)): ".as-m-boards",
@@ -48,7 +50,8 @@ PAGES: dict[str, dict[str, str]] = {
         "compare?benchmark=ratings&view=skills": ".as-skill-values",
     },
     "skills": {
-        "skills?skill=counting": ".as-part", metric_address("made-up-0002/SigLIP-2"): "#hub",
+        "": ".as-board", "?chart=skills": ".as-chart-parallel",
+        "?tab=skill:counting": ".as-skill-parts", metric_address("made-up-0002/SigLIP-2"): "#hub",
     },
     "models": {
         models_address(): "#board",
@@ -195,7 +198,7 @@ def test_the_current_page_is_marked_and_the_keyboard_skips_to_the_content(
     sites: Sites, open_page: Opener
 ) -> None:
     for path, place, name in (
-        ("", "Metrics", "Overview"), ("index", "Metrics", "Index"),
+        ("", "Metrics", "Metrics"),
         ("boards?benchmark=graphs", "Metrics", "Boards"),
     ):  # fmt: skip
         page = open_page(f"{sites('boards')}{path}", width=390)

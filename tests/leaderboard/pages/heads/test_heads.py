@@ -132,7 +132,7 @@ def test_the_list_of_a_skill_names_first_who_may_be_recommended(
     known: dict[str, Value] = {"metric": "a", "version": "1", "kind": "metric", "mean": 0.3}
     table = Table("skills", (), [{**known, "rank": 1, **row}], {})
     monkeypatch.setattr("leaderboard.api.tables.comparisons.skills", lambda *_: table)
-    head = asked(source, "skills", skill="counting", ratings="simulated")
+    head = asked(source, "", tab="skill:counting", ratings="simulated")
     assert said in head.description
     assert ("First:" in head.description) is said.startswith("First")
 
@@ -149,7 +149,7 @@ def test_the_index_names_first_who_may_be_recommended(
     rows = [{**of_index, "metric": "b"}, {**of_index, **ranked, "metric": "a"}]
     table = Table("index", (), rows, {"weights": {"ratings": 1.0}})
     monkeypatch.setattr("leaderboard.api.tables.comparisons.index", lambda *_: table)
-    assert said in asked(source, "index").description
+    assert said in asked(source, "").description
 
 
 def test_a_skill_another_measure_and_a_filter_are_told_apart(source: Source) -> None:
@@ -184,7 +184,7 @@ def test_a_metric_says_its_results_on_every_benchmark(source: Source) -> None:
 
 
 def test_skills_and_examples_say_what_is_looked_for(source: Source) -> None:
-    head = asked(source, "skills", skill="counting", ratings="simulated")
+    head = asked(source, "", tab="skill:counting", ratings="simulated")
     assert head.title == "Metrics for Counting" and "First: VQAScore 1.2" in head.description
     examples = {"benchmark": "ratings", "a": FIRST, "skill": "counting", "view": "examples"}
     fails = asked(source, "compare", **examples)
@@ -203,9 +203,9 @@ def test_skills_and_examples_say_what_is_looked_for(source: Source) -> None:
      ("boards", {"benchmark": "unused"}),
      ("compare", {"benchmark": "ratings", "a": "nobody/knows"}),
      ("compare", {"benchmark": "ratings", "a": FIRST, "b": FIRST}), ("metric", {}),
-     ("metric", {"id": "nobody/knows"}), ("skills", {"skill": "nothing-like-it"}), ("skills", {}),
+     ("metric", {"id": "nobody/knows"}), ("", {"tab": "skill:nothing-like-it"}), ("", {"tab": "skill:"}),
      ("compare", {"benchmark": "ratings", "a": "nobody/knows", "view": "examples"}),
-     ("compare", {"benchmark": "ratings", "skill": "nothing", "view": "examples"}), ("index", {"w": "nothing:3"}),
+     ("compare", {"benchmark": "ratings", "skill": "nothing", "view": "examples"}), ("", {"w": "nothing:3"}),
      ("boards", {"benchmark": "nothing", "view": "changes"}), ("submit", {"id": "made-up-0001"})],
 )  # fmt: skip
 def test_a_view_that_is_not_there_says_what_its_page_says(

@@ -13,10 +13,6 @@ import pytest
 from benchmarks.registry import load_registry
 from benchmarks.schema import ScoreTable
 from leaderboard.desk import UNNAMED
-from leaderboard.pages.index.marks import Strips
-from leaderboard.pages.index.view import index_view
-from leaderboard.pages.overview.lately import lately
-from leaderboard.pages.overview.standings import leader_cards, matrix
 from leaderboard.pages.shown.charts import Series, decade_ticks, said, scatter
 from leaderboard.pages.shown.flags import same
 from leaderboard.pages.shown.marks import axis_for, ticks, whisker
@@ -24,7 +20,6 @@ from leaderboard.pages.shown.markup import text
 from leaderboard.pages.shown.signatures import signature
 from leaderboard.publication.flags import MEANINGS, SAME_CONTENT, SAME_SCORES, TEMPLATE, flags_of
 from leaderboard.publication.identities import Identity, latest_entries
-from leaderboard.publication.index import index_base
 from leaderboard.publication.measure_names import VARIANTS
 from leaderboard.publication.reader import View
 from leaderboard.publication.snapshot import Entry
@@ -36,11 +31,9 @@ from leaderboard.text import clean, number
 from leaderboard.views.board_tables import board_csv
 from leaderboard.views.boards import Arrangement, BoardQuery, Filters, resolve
 from leaderboard.views.compare import PlaceQuery
-from leaderboard.views.index import IndexQuery, index_csv, resolve_index
 from leaderboard.views.submissions import Moment, row_of
 from leaderboard.web.benchmark_tab import board_html
 from tests.leaderboard.pages import synthetic
-from tests.leaderboard.pages.index.index_fixture import index_view_of
 from tests.leaderboard.pages.parsed import Node, harmless, read
 from tests.leaderboard.pages.synthetic import (
     ACCOUNTS,
@@ -195,10 +188,8 @@ def test_every_place_that_shows_an_entry_says_whose_it_is(view: View) -> None:
     own = submission(COPIED, "grey", ("ratings",))
     status = Status(submission=own, state=State.QUEUED, since=NOW, by="w")
     for html in (
-        matrix(view), compared(view, COPIED, 0),
-        lately(view, (), (), NOW, 50), board_csv(cells, view.entries, choice.board),
+        compared(view, COPIED, 0), board_csv(cells, view.entries, choice.board),
         row_of(status, Moment((), NOW)).account,
-        leader_cards(with_flags(view, entry_at(view, 0).entry_id, account=account)),
     ):  # fmt: skip
         assert account in html
     kept = Filters(search=account).kept(view.entries, view.entries, cards()["ratings"])
@@ -211,19 +202,6 @@ def test_the_same_signature_of_another_account_is_another_metric(view: View) -> 
     assert Identity.of(mine) != Identity.of(theirs)
     assert len(latest_entries([mine, theirs])) == 2
     assert Identity.of(mine.model_copy(update={"account": "assay:assay"})) == Identity.of(mine)
-
-
-def test_the_index_says_whose_a_metric_is_and_what_is_flagged() -> None:
-    found = index_view_of()
-    entry_id = next(e for e, entry in found.entries.items() if entry.metric == "BLIP2-ITM")
-    flags = {"ratings": ("sent-0001",)}
-    changed = with_flags(found, entry_id, account="hub:ada", same_scores_as=flags)
-    base = index_base(changed)
-    choice = resolve_index(IndexQuery("", ""), base.boards, base.left_out)
-    page = read(index_view(base, Strips.of(base), choice))
-    assert "hub:ada" in accounts(page.row("BLIP2-ITM")) and MEANINGS[SAME_SCORES] in page
-    assert page.links("./queue") == ["./queue?submission=sent-0001"]
-    assert "hub:ada" in index_csv(base, choice, changed.entries)
 
 
 # Flags.
@@ -249,11 +227,7 @@ def test_flags_stand_in_the_details_they_are_about_and_are_explained_where_met(v
     assert flagged(template, TEMPLATE) == [METRICS[0]] and MEANINGS[TEMPLATE] in board(template)
 
 
-def test_overview_and_comparison_have_the_flags_too(view: View) -> None:
-    shown = read(matrix(view))
-    rows = shown.one("table").all("tr")
-    loose = [row.names[0] for row in rows if LOOSE in row.texts("span")]
-    assert loose == [METRICS[UNSANDBOXED]] and MEANINGS[LOOSE] in shown
+def test_a_comparison_has_the_flags_too(view: View) -> None:
     two = read(compared(view, COPIED, SAME))
     assert SAME_SCORES in two.texts("span") and MEANINGS[SAME_CONTENT] in two
 

@@ -1,11 +1,10 @@
-"""Which metric for a skill: the list, its costs, what is recommended, and where benchmarks differ."""
+"""Skills over benchmarks: the list, its costs, what is recommended, and where benchmarks differ."""
 
 from __future__ import annotations
 
 import csv
 import gc
 import io
-import json
 import math
 import tracemalloc
 from collections.abc import Mapping
@@ -18,19 +17,12 @@ import pytest
 
 from benchmarks.prompt_sets.registry import load_prompt_sets, with_prompt_sets
 from benchmarks.registry import load_registry
-from leaderboard.pages.skills.answer import answer_view
-from leaderboard.pages.skills.scatter import cost_chart
-from leaderboard.pages.skills.view import (
-    chooser_view,
-    front_view,
-    list_view,
-    parts_view,
-    skill_links,
-)
 from leaderboard.publication.reader import View
 from leaderboard.publication.skill_names import common_key, common_names, found_by, skills_of
 from leaderboard.tables import to_csv
 from leaderboard.views import skill_choice as found_module
+from leaderboard.views.metrics_query import MetricsQuery
+from leaderboard.views.rankings import cost_words, skill_ranking
 from leaderboard.views.skill_choice import (
     Found,
     Prepared,
@@ -42,9 +34,10 @@ from leaderboard.views.skill_choice import (
     skills_table,
     spent,
 )
+from leaderboard.views.skill_rows import SkillRow, SkillView, fails_at
 from leaderboard.views.skills import NO_SCALE, Placed, SkillsBase, disagreement, skills_base
+from leaderboard.web.skill_tab import answers_of
 from tests.leaderboard.pages import synthetic
-from tests.leaderboard.pages.parsed import harmless, read
 from tests.leaderboard.pages.skills.skills_fixture import FLOPS, cards, skills_view_of
 
 NOTHING = View({}, {}, None)  # type: ignore[arg-type]
@@ -69,9 +62,14 @@ def costs(found: Found) -> dict[str, float]:
 
 
 def answers(choice: SkillsChoice, found: Found) -> dict[str, str]:
-    """Heading of each card of the answer to what it says."""
-    page = read(answer_view(choice, found))
-    return {card.one("h3").text: card.told for card in page.all("article")}
+    """Each question to who answers it and by what."""
+    cost = choice.budget and choice.budget * (1e9 if choice.cost == "flops" else 1.0)
+    rows = tuple(SkillRow(*pair) for pair in zip(found.placed, found.spent, strict=True))
+    ranking = skill_ranking(found, choice.title)
+    shown = SkillView(
+        MetricsQuery(cost=cost), choice, found, ranking, rows, (), choice.cost, len(rows)
+    )
+    return {one.question: f"{one.name} {one.figure}" for one in answers_of(shown)}
 
 
 # Skills of different benchmarks under one name.
@@ -142,7 +140,6 @@ def test_simulated_ratings_are_weighed_with_each_other_alone(view: View) -> None
                            ({"ratings": "simulated"}, True)):  # fmt: skip
         choice, found = chosen(view, **asked)
         assert ("demo/counting" in found.weights) is weighed
-        assert ("Simulated ratings" in answer_view(choice, found)) is weighed
         assert bool(choice.remarks) is ("weights" in asked)
     assert list(found.weights) == ["demo/counting"]
     assert choice.query.to_query() == "?skill=counting&ratings=simulated"
@@ -155,16 +152,8 @@ def test_simulated_ratings_are_weighed_with_each_other_alone(view: View) -> None
 def test_what_rests_on_too_little_or_has_no_chance_is_shown_and_not_averaged(
     view: View, skill: str, part: str, why: str
 ) -> None:
-    choice, found = chosen(view, skill=skill)
+    _, found = chosen(view, skill=skill)
     assert part not in found.weights and why in found.base.measured[part].why_out
-    assert why in parts_view(choice, found, view)
-
-
-def test_contradicting_benchmarks_are_said_with_an_example(view: View) -> None:
-    choice, found = chosen(view)
-    words = read(answer_view(choice, found)).text
-    assert "disagree" in words and "below on Gecko" in words
-    assert chosen(view, weights="gecko:0,evalmuse:0,closed:0")[1].disagreement.n_pairs == 0
 
 
 def test_two_opposite_orders_are_opposed_and_one_order_is_not(view: View) -> None:
@@ -202,11 +191,10 @@ def test_the_front_is_what_nothing_cheaper_beats_and_a_budget_buys_the_best_with
 
 
 def test_costs_are_for_a_thousand_pairs_and_scores_files_have_none(view: View) -> None:
-    choice, found = chosen(view)
+    _, found = chosen(view)
     assert costs(found)["CLIPScore"] == pytest.approx(2.1)
     assert costs(chosen(view, cost="memory")[1])["CLIPScore"] == pytest.approx(0.4 + 2.1 / 40)
     assert "Closed-API" in names(found) and "Closed-API" not in costs(found)
-    assert "1 metric" in read(front_view(choice, found))
 
 
 def test_flops_are_those_that_authors_declare_and_the_silent_are_named(view: View) -> None:
@@ -216,12 +204,7 @@ def test_flops_are_those_that_authors_declare_and_the_silent_are_named(view: Vie
     assert costs(found) == pytest.approx(gigaflops)
     best = found.affordable(1000.0)
     assert best is not None and best.placed.who.metric == "BLIP2-ITM"
-    front = read(front_view(choice, found)).text
-    assert "not measured" in front and "16.0 GFLOPs" in front
-    silent = {one.who.metric for one in found.placed} - set(FLOPS)
-    said = front.partition("not declared:")[2]
-    assert "PickScore" in said and "ImageReward" in said and "CLIPScore" not in said
-    assert list_view(choice, found).count("not declared") == len(silent)
+    assert cost_words(1.6e10, "flops") == "16 GFLOPs a pair"
     rows = {row["metric"]: row for row in skills_table(choice, found).rows}
     assert rows["PickScore"]["flops_per_pair_declared"] is None
     assert rows["CLIPScore"]["flops_per_pair_declared"] == pytest.approx(1.6e10)
@@ -234,19 +217,6 @@ def test_of_several_versions_the_latest_that_declares_flops_counts(view: View) -
     silent = entry.model_copy(update={**later, "flops_per_pair": None})
     of = [spent(pair, ["croc"]) for pair in ((other, entry), (entry, silent), (silent,))]
     assert [one.gigaflops for one in of if one is not None] == [20.0, 16.0, None]
-
-
-def test_the_chart_draws_every_point_and_runs_nothing(view: View) -> None:
-    _, found = chosen(view)
-    figure = cost_chart(found.points, found.front, "seconds")
-    assert figure is not None
-    drawn = json.loads(figure.to_json())["data"]
-    assert sum(len(trace["x"]) for trace in drawn) == len(found.points)
-    assert {trace["marker"]["symbol"] for trace in drawn} == {
-        "circle", "circle-open", "square-open", "diamond"
-    }  # fmt: skip
-    hover = "".join(line for trace in drawn for line in trace["customdata"])
-    assert "<img" not in hover and "&lt;img" in hover
 
 
 # What is recommended.
@@ -288,7 +258,7 @@ def test_a_metric_that_does_not_beat_chance_is_never_recommended(view: View, low
     choice, found = guessing(view, "Closed-API", "VQAScore", "SigLIP-2", low=low)
     assert names(found)[:2] == ["VQAScore", "Closed-API"]
     said = answers(choice, found)
-    assert "BLIP2-ITM" in said["Most accurate"]
+    assert "BLIP2-ITM" in said["Highest"]
     for name in ("Closed-API", "VQAScore", "SigLIP-2", "always-half"):
         assert name not in " ".join(said.values())
     assert {p.placed.who.metric for p in found.front} <= {"CLIPScore", "ImageReward", "BLIP2-ITM"}
@@ -297,9 +267,7 @@ def test_a_metric_that_does_not_beat_chance_is_never_recommended(view: View, low
 def test_where_nobody_beats_chance_nothing_is_recommended(view: View) -> None:
     choice, found = guessing(view)
     assert found.ranked and not found.recommended and not found.front
-    assert found.affordable(None) is None and "Most accurate" not in answers(choice, found)
-    for page in (answer_view(choice, found), front_view(choice, found)):
-        assert "above chance" in page
+    assert found.affordable(None) is None and "Highest" not in answers(choice, found)
 
 
 def test_templates_are_never_recommended_and_stay_in_the_list(view: View) -> None:
@@ -308,32 +276,32 @@ def test_templates_are_never_recommended_and_stay_in_the_list(view: View) -> Non
     said = " ".join(answers(choice, found).values())
     assert "Closed-API" not in said and "VQAScore" not in said
     every = chosen(with_template(view, *(one.metric for one in view.entries.values())))
-    assert "template" in read(answer_view(*every)) and "Most accurate" not in answers(*every)
+    assert answers(*every) == {}
 
 
 def test_a_budget_that_only_a_guess_meets_buys_nothing(view: View) -> None:
     choice, found = chosen(view, budget="0.5")
     assert [name for name, cost in costs(found).items() if cost <= 0.5] == ["always-half"]
-    none = answers(choice, found)["Best within 0.50 s"]
+    none = answers(choice, found)["Best under 0.50 s per 1,000 pairs"]
     assert "above chance" in none and "CLIPScore" in none and "always-half" not in none
     more = chosen(view, budget="3")
     assert more[1].front[0].placed.who.metric == "CLIPScore"
-    assert "CLIPScore" in answers(*more)["Best within 3.00 s"] and "For less" not in answers(*more)
+    assert "CLIPScore" in answers(*more)[
+        "Best under 3.00 s per 1,000 pairs"
+    ] and "For less" not in answers(*more)
 
 
 def test_list_and_file_say_who_is_at_chance_and_who_may_be_recommended(view: View) -> None:
     choice, found = chosen(view)
-    page = read(list_view(choice, found))
-    marked = [row.names for row in page.all("tbody tr") if "at chance" in row.texts("span")]
-    assert marked == [["always-half"]]
     assert [one.who.metric for one in found.placed if not one.above_chance] == ["always-half"]
-    row = page.row("VQAScore")
-    assert row.links("./metric") == ["./metric?id=made-up-0000/VQAScore"]
+    (best,) = (one for one in found.placed if one.who.metric == "VQAScore")
+    fails = [to for _, to in fails_at(best, found)]
     items = (
         "./compare?benchmark=gecko&a=made-up-0000/VQAScore&skill=count&show=failures"
         "&view=examples&seek=1"
     )
-    assert items in row.links() and not any("closed" in one for one in page.links("./compare"))
+    assert items in fails
+    assert not any("closed" in one for one in fails)
     lines = list(csv.DictReader(io.StringIO(to_csv(skills_table(choice, found)))))
     first = found.placed[0]
     assert (lines[0]["metric"], lines[0]["mean"], lines[0]["gecko/count weight"]) == (
@@ -364,21 +332,6 @@ def test_what_a_link_cannot_have_is_said(view: View) -> None:
                        budget="-1")  # fmt: skip
     assert len(choice.remarks) == 5
     assert [skill.key for skill in choice.skills] == ["counting"] and choice.budget is None
-
-
-def test_without_a_skill_all_are_offered(view: View) -> None:
-    page = read(chooser_view(resolve(SkillsQuery(), view.boards), view))
-    assert "./skills?skill=counting" in page.links() and "2 skills" in page
-    assert "./skills?skill=spatial" in read(skill_links(view)).links()
-    assert not read(chooser_view(resolve(SkillsQuery(), {}), NOTHING)).links("./skills?")
-    assert skill_links(NOTHING) == ""
-
-
-def test_nothing_submitted_is_markup(view: View) -> None:
-    choice, found = chosen(view)
-    parts = parts_view(choice, found, view)
-    harmless(answer_view(choice, found), list_view(choice, found), parts)
-    assert "<img src=x" in read(list_view(choice, found)).text
 
 
 # What is kept.
