@@ -41,7 +41,7 @@ PAGES: dict[str, dict[str, str]] = {
         "?tab=skill:": ".as-skill-list",
         "boards?benchmark=ratings&columns=plcc~paper&search=s": "td.as-c-more",
         "boards?benchmark=ratings&search=tifa,dsg&within=1&open=made-up-0008/TIFA": "#by-skill td",
-        metric_address(entry_id(NOISY)): ".as-m-boards",
+        metric_address(entry_id(NOISY)): "#results table",
         items_address("ratings", a=entry_id(NOISY), b=entry_id(RIGHT)): ".as-case",
         items_address("ratings", a=entry_id(LACKS), case="p3"): ".as-case",
         compare_address("ratings", *map(entry_id, (RIGHT, NOISY, TURNED))): "#pairs table",
