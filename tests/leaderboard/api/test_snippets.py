@@ -154,7 +154,7 @@ def test_three_endpoints_are_public_and_no_event_of_a_page(site: tuple[Source, s
     assert not info["unnamed_endpoints"]
     names = [one["parameter_name"] for one in info["named_endpoints"]["/board"]["parameters"]]
     assert names == ["benchmark", "skill", "measure", "kind", "untrained", "search",
-                     "columns", "sort"]  # fmt: skip
+                     "columns", "sort", "within"]  # fmt: skip
 
 
 def test_the_endpoints_answer_as_the_api_does_and_refuse_in_words(site: tuple[Source, str]) -> None:
