@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from html import unescape
 from urllib.parse import urlsplit
 
 import pytest
@@ -103,7 +104,8 @@ def wrong(page: Page, width: int, scheme: str, path: str) -> list[str]:
         found.append("not one heading, or no language")
     if page.locator("img[src=x], a[href^=javascript]").count():
         found.append("markup of a stranger")
-    if page.title() != SERVED_TITLE.search(page.request.get(page.url).text())[1]:  # type: ignore[index]
+    served = SERVED_TITLE.search(page.request.get(page.url).text())
+    if served is None or page.title() != unescape(served[1]):
         found.append(f"says it is {page.title()}")
     return [f"{path}: {one}" for one in found]
 
