@@ -12,7 +12,6 @@ from starlette.applications import Starlette
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
-from tests.leaderboard.pages.models import made_up
 
 from leaderboard.api.source import Source
 from leaderboard.pages.footer import footer
@@ -29,6 +28,7 @@ from tests.leaderboard.pages.failing_store import Switch, failing
 from tests.leaderboard.pages.parsed import Node, harmless, read
 from tests.leaderboard.pages.serving import app_of, served
 from tests.leaderboard.pages.synthetic import NASTY, NOW, cards, fill, source_over
+from tests.leaderboard.views import model_track as made_up
 from tests.leaderboard.web.test_rendering import HOSTILE
 
 PAGES = all_pages()
