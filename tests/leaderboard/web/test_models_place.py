@@ -83,7 +83,7 @@ def test_every_view_has_the_verdict_the_views_and_the_words_of_the_field(
     said = page.one("h1").text
     assert "significantly better" in said and ("not qualified" in said) is bool(judge)
     tabs = page.all(".as-tabs a")
-    assert [tab["aria-selected"] for tab in tabs].index("true") == VIEWS.index(view)  # type: ignore[arg-type]
+    assert [tab["aria-selected"] for tab in tabs].index("true") == VIEWS.index(view)
     assert all(tab["data-go"] and "data-push" in tab.attrs for tab in tabs)
     assert [parse_qs(urlsplit(tab["href"]).query).get("view", ["skills"])[0] for tab in tabs] == [
         *VIEWS
