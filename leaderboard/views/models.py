@@ -17,6 +17,7 @@ from leaderboard.models.board_columns import slices_of
 from leaderboard.models.board_selection import selection
 from leaderboard.models.board_types import BoardQuery, Mean, ModelBoard, SkillBoard, Standing
 from leaderboard.models.reading import ModelReader
+from leaderboard.publication.measure_names import skill_title
 from leaderboard.publication.model_entries import ModelEntry
 from leaderboard.publication.reader import View
 from leaderboard.text import clean
@@ -26,6 +27,7 @@ MOST_NAMED = 60
 """Models that a link may name."""
 _LONGEST_QUERY = 300
 _LONGEST_NAMED = 60
+_LONGEST_PROMPT = 200
 _TEXTS = ("skill", "split", "words", "judge", "seed")
 
 
@@ -391,6 +393,16 @@ class PlaceQuery:
 _OWN = ("view", "sort", "prompt", "a", "b", "page", "alone")
 
 
+VIEW_TITLES: Mapping[ViewName, str] = {
+    "skills": "Skills",
+    "gallery": "Gallery",
+    "seeds": "Seeds",
+    "two": "Two models",
+    "prompt": "One prompt",
+    "judges": "Judges",
+}
+
+
 def _page(params: Mapping[str, str]) -> int:
     page = str(params.get("page", "1"))
     return max(1, int(page)) if page.isascii() and page.isdecimal() and len(page) < 7 else 1
@@ -477,6 +489,20 @@ def plain_name(entry: ModelEntry, limit: int = 60) -> str:
     """Name and version as one line of text; not escaped yet."""
     shown = " ".join(clean(entry.title).split())
     return shown if len(shown) <= limit else f"{shown[: limit - 1].rstrip()}…"
+
+
+def place_title(query: PlaceQuery, choice: Choice) -> str:
+    """Title of a view of the place: the two models, the prompt, or the view and its prompt set."""
+    pair = choice.entry(query.a), choice.entry(query.b)
+    if query.view == "two" and pair[0] is not None and pair[1] is not None:
+        names = " and ".join(plain_name(one, 40) for one in pair if one is not None)
+        return f"{names} on {choice.card.title}"
+    prompt = next((one for one in choice.prompts if one.prompt_id == query.prompt), None)
+    if query.view == "prompt" and prompt is not None:
+        return f"“{clean(prompt.text)[:_LONGEST_PROMPT]}”"
+    skill = choice.query.skill
+    where = choice.card.title + (f": {skill_title(choice.card, skill)}" if skill else "")
+    return f"Models on {where}" if query.view == "skills" else f"{VIEW_TITLES[query.view]}: {where}"
 
 
 def lead_mean(board: SkillBoard, standing: Standing) -> Mean | None:

@@ -55,7 +55,7 @@ def model_html(query: ModelQuery, reader: ModelReader, view: View) -> tuple[str,
         return page, query.to_link().removeprefix("./model"), "Model"
     page = render("models/model.html", **NAMES, **_values(found))
     link = found.query.to_link(page=found.page)
-    return page, link.removeprefix("./model"), plain_name(found.entry)
+    return page, link.removeprefix("./model"), plain_name(found.entry, 80)
 
 
 def _values(view: ModelView) -> Values:

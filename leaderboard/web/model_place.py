@@ -37,12 +37,14 @@ from leaderboard.views.model_verdict import (
     verdict_of_people,
 )
 from leaderboard.views.models import (
+    VIEW_TITLES,
     Choice,
     PlaceQuery,
     ViewName,
     board_of,
     judge_of,
     models_in_order,
+    place_title,
     plain_name,
     resolve,
 )
@@ -75,14 +77,6 @@ from leaderboard.web.rendering import render
 
 MOST_DISAGREEMENTS = 12
 """Pairs that are listed of a skill; the rest is in the download."""
-_TITLES: Mapping[ViewName, str] = {
-    "skills": "Skills",
-    "gallery": "Gallery",
-    "seeds": "Seeds",
-    "two": "Two models",
-    "prompt": "One prompt",
-    "judges": "Judges",
-}
 _ALL = "all prompts"
 Values = dict[str, Any]
 
@@ -114,9 +108,7 @@ def place_html(query: PlaceQuery, reader: ModelReader, view: View) -> tuple[str,
         "query": exact,
         "remarks": (*choice.remarks, *part.get("remarks", ())),
     }
-    shown = "" if exact.view == "skills" else f"{_TITLES[exact.view]}: "
-    title = f"{shown}{choice.card.title} · Models"
-    return render("models/place.html", **values), exact, title
+    return render("models/place.html", **values), exact, place_title(exact, choice)
 
 
 def _exact(query: PlaceQuery, choice: Choice) -> PlaceQuery:
@@ -140,7 +132,7 @@ def _frame(
     """What all views share: tabs, fields, filters, links that help."""
     views = tuple(
         Tab(title, query.to_view(name), current=name == query.view, go=f"view-{name}")
-        for name, title in _TITLES.items()
+        for name, title in VIEW_TITLES.items()
     )
     keeps = {"view": "" if query.view == "skills" else query.view, "sort": query.sort,
              "prompt": query.prompt, "alone": "1" if query.alone else ""}  # fmt: skip

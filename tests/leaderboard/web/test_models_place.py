@@ -83,7 +83,7 @@ def test_every_view_has_the_verdict_the_views_and_the_words_of_the_field(
     said = page.one("h1").text
     assert "significantly better" in said and ("not qualified" in said) is bool(judge)
     tabs = page.all(".as-tabs a")
-    assert [tab["aria-selected"] for tab in tabs].index("true") == VIEWS.index(view)  # type: ignore[arg-type]
+    assert [tab["aria-selected"] for tab in tabs].index("true") == VIEWS.index(view)
     assert all(tab["data-go"] and "data-push" in tab.attrs for tab in tabs)
     assert [parse_qs(urlsplit(tab["href"]).query).get("view", ["skills"])[0] for tab in tabs] == [
         *VIEWS
@@ -101,7 +101,7 @@ def test_the_title_and_the_exact_state_name_what_is_shown(context: Context) -> N
         _, exact, title = place_html(asked, context.models, view)  # type: ignore[arg-type]
         return exact.query, title
 
-    assert state() == ("", "Made-up prompts · Models")
+    assert state() == ("", "Models on Made-up prompts")
     assert state(view="seeds")[1].startswith("Seeds: ")
     assert state(set=NASTY, page="7", sort="-count")[0] == f"?set={SET}&sort=-count"
     assert state(view="two", a=NASTY)[0] == f"?view=two&a={IDS[0]}&b={IDS[1]}"
@@ -391,6 +391,7 @@ def test_a_link_to_the_place_is_described_by_its_verdict_its_two_models_or_its_p
     assert two is not None and "Aurora XL" in two.title and "Brush 3" in two.title
     prompt = models_head({"view": "prompt", "prompt": "p001"}, source)
     assert prompt is not None and "red cups" in prompt.title
-    assert models_head({"set": EMPTY}, source) is None
+    empty = models_head({"set": EMPTY}, source)
+    assert empty is not None and "Unused prompts" in empty.title and not empty.lines
     for found in (board, two, prompt):
         assert not OLD_WORDS.findall(f"{found.title} {found.description}")
