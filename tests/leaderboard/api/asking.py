@@ -8,7 +8,7 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from leaderboard.api.routes import routes
+from leaderboard.api.routes import application, routes
 from leaderboard.api.source import Source
 from leaderboard.pages.items.items_page import Items
 from leaderboard.pages.page import Context
@@ -18,6 +18,11 @@ from leaderboard.views.boards import BoardQuery, Choice, resolve
 from leaderboard.views.examples import ItemsQuery
 from tests.leaderboard.pages.items.looked_at import filled
 from tests.leaderboard.pages.synthetic import NOW, StubDesk, cards
+
+OPERATIONS: dict[str, dict[str, Any]] = {
+    path: methods["get"] for path, methods in application().openapi()["paths"].items()
+}
+"""Routes of tables, below `/v1`, to what the document says of them."""
 
 
 @dataclass(frozen=True)
