@@ -12,7 +12,6 @@ import pytest
 from benchmarks.errors import SubmitterError
 from leaderboard.models.reading import ModelReader
 from leaderboard.pages.heads.of_models import models_head
-from leaderboard.pages.overview.people import people_section as first_page_section
 from leaderboard.pages.page import Context
 from leaderboard.store.memory import memory_store
 from leaderboard.views.model_place import DECIDING
@@ -255,11 +254,6 @@ def test_simulated_sets_are_a_group_of_the_chooser_and_the_first_page_leads_to_t
     assert [one["value"] for one in chooser.one("optgroup").all("option")] == ["simulated"]
     assert [one["value"] for one in chooser.all("option")][:2] == [SET, RATED]
     assert [one["value"] for one in chooser.all("option[selected]")] == [SET]
-    first = read(first_page_section(rated.models))
-    assert [name for names in first.groups.values() for name in names][:3] == list(MEANS)[::-1]
-    assert f"./models?set={RATED}#people" in first.links()
-    assert first_page_section(None) == ""
-    assert first_page_section(ModelReader(filled(1), prompt_sets(), None)) == ""
 
 
 # Gallery.

@@ -83,7 +83,7 @@ def test_an_outage_is_told_acts_fail_in_words_and_all_goes_on_after_it(
     address = serve(app_of(store, cards(), HERE))
     page.goto(f"{address}submit?id={QUEUED}")
     expect(page.locator("#chosen")).to_contain_text("waiting-metric")
-    band = page.locator(".as-band .as-notice")
+    band = page.locator(".as-band .as-note")
     expect(band).to_have_count(0)
     switch.out = True
     expect(band).to_contain_text("shown as of 12:00 UTC", timeout=15_000)
@@ -94,12 +94,12 @@ def test_an_outage_is_told_acts_fail_in_words_and_all_goes_on_after_it(
     expect(page.get_by_text("Something outside failed.").first).to_be_visible()
     other = browser.new_page()
     other.goto(f"{address}operators")
-    expect(other.locator(".as-band .as-notice")).to_contain_text("The store does not answer")
+    expect(other.locator(".as-band .as-note")).to_contain_text("The store does not answer")
     expect(other.locator(".as-queue")).to_contain_text("waiting-metric")
     assert other.get_by_text("Error", exact=True).count() == 0
     switch.out = False
     expect(band).to_have_count(0, timeout=20_000)
-    expect(other.locator(".as-band .as-notice")).to_have_count(0, timeout=20_000)
+    expect(other.locator(".as-band .as-note")).to_have_count(0, timeout=20_000)
     page.get_by_role("button", name="Withdraw", exact=True).click()
     page.get_by_role("button", name="Yes, withdraw it").click()
     expect(other.locator(".as-queue")).to_contain_text("withdrawn", timeout=15_000)
