@@ -35,7 +35,7 @@ from benchmarks.settings.sources import read as read_settings
 from evaluator.commands.person import os_user
 from evaluator.isolation.gate import isolation_gate
 from evaluator.submission.receiving.desk import SubmissionDesk
-from leaderboard.api.mcp_routes import routes as mcp_routes
+from leaderboard.api.mcp import routes as mcp_routes
 from leaderboard.api.routes import routes as api_routes
 from leaderboard.api.source import Source
 from leaderboard.desk import Gate

@@ -1,95 +1,147 @@
-"""`/v1` of the site: one table of operations, from which routes and documents are made."""
+"""`/v1` of the site: the routes of all tables, and the documents beside them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
+from fastapi import APIRouter, FastAPI
+from fastapi.routing import APIRoute
 from starlette.requests import Request
-from starlette.responses import RedirectResponse
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from leaderboard.api.openapi import VERSION, openapi
-from leaderboard.api.operations import Operation
-from leaderboard.api.replies import Body
-from leaderboard.api.serving import Api, OnlyRead, application, json_body
+from leaderboard.api.problems import HANDLERS, NO_STORE, refusal
+from leaderboard.api.replies import SHARED, Body
+from leaderboard.api.serving import TableServer, json_body, server_of
 from leaderboard.api.source import Source
 from leaderboard.api.tables import (
+    activity,
     boards,
     catalogue,
     comparisons,
-    doings,
     items,
-    model_pairs,
-    model_prompts,
     models,
     people,
-    printed,
-    skills,
 )
-from leaderboard.api.tables.boards import as_of
+from leaderboard.service.bodies import HANG_UP
 
 PATH = "/v1"
-OPERATIONS: tuple[Operation, ...] = (
-    *catalogue.OPERATIONS,
-    *boards.OPERATIONS,
-    *printed.OPERATIONS,
-    *comparisons.OPERATIONS,
-    *skills.OPERATIONS,
-    *models.OPERATIONS,
-    *model_pairs.OPERATIONS,
-    *model_prompts.OPERATIONS,
-    *people.OPERATIONS,
-    *items.OPERATIONS,
-    *doings.OPERATIONS,
-)
-DOCUMENTS = {
-    "/": "What there is: benchmarks, routes, and when the boards were made.",
-    "/openapi.json": "All routes as an OpenAPI 3.1 document.",
-    "/ledger.jsonl": "The whole ledger as it is kept, byte for byte, to verify its hashes.",
+VERSION = "1.0.0"
+"""The last number moves with what is added; names and meanings change with the first, and its
+address."""
+_TABLES = (catalogue, boards, comparisons, models, people, items, activity)
+_METHODS = "GET, HEAD, OPTIONS"
+_PREFLIGHT = {
+    "Allow": _METHODS,
+    "Access-Control-Allow-Methods": _METHODS,
+    "Access-Control-Allow-Headers": "If-None-Match",
+    "Access-Control-Max-Age": "86400",
 }
-"""Routes that answer no table."""
+_documents = APIRouter(include_in_schema=False)
 
 
-def routes(source: Source, further: Sequence[Operation] = ()) -> list[BaseRoute]:
-    """The routes.
+@_documents.get("/", summary="What there is: benchmarks, routes, and when the boards were made.")
+async def _home(request: Request) -> Response:
+    def home() -> Body:
+        return json_body(_contents(server_of(request).source, request.app.openapi()))
+
+    return await server_of(request).reply(request, home)
+
+
+@_documents.get("/openapi.json", summary="All routes as an OpenAPI 3.1 document.")
+async def _openapi(request: Request) -> Response:
+    return await server_of(request).reply(request, lambda: json_body(request.app.openapi()))
+
+
+@_documents.get(
+    "/ledger.jsonl",
+    summary="The whole ledger as it is kept, byte for byte, to verify its hashes.",
+)
+async def _ledger_file(request: Request) -> Response:
+    def file() -> Body:
+        content = server_of(request).source.chronicle.content()
+        return Body(content, "application/jsonl", "ledger.jsonl", to_keep=True)
+
+    return await server_of(request).reply(request, file)
+
+
+DOCUMENTS = {one.path: one.summary for one in _documents.routes if isinstance(one, APIRoute)}
+"""Routes that answer no table, to what they answer."""
+
+
+def application() -> FastAPI:
+    """The routes; who serves it sets `state.server` to what answers them."""
+    app = FastAPI(
+        title="Assay",
+        version=VERSION,
+        description="What the pages of this leaderboard show, with raw values. Read only.",
+        servers=[{"url": "."}],
+        openapi_url=None,
+        # It would lead to the name of the host that the request gave, and around a proxy's https.
+        redirect_slashes=False,
+        exception_handlers=HANDLERS,
+    )
+    for router in (_documents, *(module.router for module in _TABLES)):
+        app.include_router(router)
+    return app
+
+
+def routes(source: Source) -> list[BaseRoute]:
+    """The routes of the site.
 
     Args:
         source: where everything is read.
-        further: operations that are made elsewhere, e.g. of items.
     """
-    api, every = Api(source), (*OPERATIONS, *further)
-    document = json_body(openapi(every))
-
-    def home(_: Request) -> Body:
-        return json_body(_home(source, every))
-
-    def ledger_file(_: Request) -> Body:
-        content = source.chronicle.content()
-        return Body(content, "application/jsonl", "ledger.jsonl", to_keep=True)
-
-    own = [
-        Route("/", api.endpoint(home), methods=["GET"]),
-        Route("/openapi.json", api.endpoint(lambda _: document), methods=["GET"]),
-        Route("/ledger.jsonl", api.endpoint(ledger_file), methods=["GET"]),
-        *(api.route(operation) for operation in every),
-    ]
-    return [
-        Route(PATH, OnlyRead(application([Route(PATH, _with_slash, methods=["GET"])]))),
-        Mount(PATH, app=OnlyRead(application(own))),
-    ]
+    app = application()
+    app.state.server = TableServer(source)
+    with_slash = RedirectResponse(f".{PATH}/", status_code=308)
+    return [Route(PATH, OnlyRead(with_slash)), Mount(PATH, app=OnlyRead(app))]
 
 
-async def _with_slash(_: Request) -> RedirectResponse:
-    return RedirectResponse(f".{PATH}/", status_code=308)
+class OnlyRead:
+    """Answers every method but `GET` and `HEAD` for an application, whatever the address.
+
+    Args:
+        app: answers `GET`.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        method = scope["method"] if scope["type"] == "http" else "GET"
+        if method == "OPTIONS":
+            answer = Response(status_code=204, headers=SHARED | _PREFLIGHT)
+            await answer(scope, receive, send)
+        elif method == "HEAD":
+            await self._app({**scope, "method": "GET"}, receive, _without_body(send))
+        elif method == "GET":
+            await self._app(scope, receive, send)
+        else:
+            # Nothing is read of what else was sent.
+            headers = SHARED | NO_STORE | HANG_UP | {"Allow": _METHODS}
+            told = "method_not_allowed", "This is only read.", f"Use one of: {_METHODS}."
+            await refusal(405, *told, headers)(scope, receive, send)
 
 
-def _home(source: Source, operations: Sequence[Operation]) -> dict[str, Any]:
+def _without_body(send: Send) -> Send:
+    async def send_head(message: Message) -> None:
+        if message["type"] == "http.response.body":
+            message = {**message, "body": b""}
+        await send(message)
+
+    return send_head
+
+
+def _contents(source: Source, document: dict[str, Any]) -> dict[str, Any]:
     view = source.reader.view()
+    tables = {path: operation["get"]["summary"] for path, operation in document["paths"].items()}
     return {
         "name": "Assay",
         "version": VERSION,
-        "as_of": as_of(view),
+        "as_of": boards.as_of(view),
         "snapshot": view.version or None,
         "openapi": "openapi.json",
         "benchmarks": [
@@ -97,7 +149,7 @@ def _home(source: Source, operations: Sequence[Operation]) -> dict[str, Any]:
             for name, board in view.boards.items()
         ],
         "routes": [
-            *({"path": path.removeprefix("/"), "summary": s} for path, s in DOCUMENTS.items()),
-            *({"path": o.path.removeprefix("/"), "summary": o.summary} for o in operations),
+            {"path": path.removeprefix("/"), "summary": summary}
+            for path, summary in (DOCUMENTS | tables).items()
         ],
     }

@@ -10,10 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 import gradio as gr
-from starlette.datastructures import QueryParams
 
 from benchmarks.errors import AssayError
-from leaderboard.api.operations import Asked
 from leaderboard.api.source import Source
 from leaderboard.api.tables import boards, catalogue
 from leaderboard.tables import Table, to_json
@@ -32,7 +30,7 @@ def add_endpoints(source: Source) -> None:
     """
 
     def benchmarks() -> dict[str, Any]:
-        return _told(lambda: catalogue.benchmarks(source, _asked({})))
+        return _told(lambda: catalogue.benchmarks(source))
 
     def board(  # noqa: PLR0917 (clients name them as they like)
         benchmark: str,
@@ -44,13 +42,16 @@ def add_endpoints(source: Source) -> None:
         columns: str = "",
         sort: str = "",
     ) -> dict[str, Any]:
-        query = {"skill": skill, "measure": measure, "kind": kind, "search": search}
-        query |= {"columns": columns, "sort": sort}
-        query["untrained"] = YES if untrained else ""
-        return _told(lambda: boards.board(source, _asked({"benchmark": benchmark}, query)))
+        _check(benchmark, skill, measure, kind, search, columns, sort)
+        query = boards.BoardParameters(
+            skill=(skill,), measure=measure, kind=kind, untrained=YES if untrained else "",
+            search=search, columns=columns, sort=sort,
+        )  # fmt: skip
+        return _told(lambda: boards.board(source, benchmark, query))
 
     def entry(entry_id: str) -> dict[str, Any]:
-        return _told(lambda: catalogue.entry(source, _asked({"entry_id": entry_id})))
+        _check(entry_id)
+        return _told(lambda: catalogue.entry(source, entry_id, catalogue.EntryParameters()))
 
     documented: tuple[tuple[Callable[..., Any], str], ...] = (
         (benchmarks, "All benchmarks on which metrics are tested, as /v1/benchmarks has them."),
@@ -65,12 +66,11 @@ def add_endpoints(source: Source) -> None:
         )
 
 
-def _asked(path: dict[str, str], query: dict[str, str] | None = None) -> Asked:
-    for value in (*path.values(), *(query or {}).values()):
+def _check(*arguments: object) -> None:
+    for value in arguments:
         # Gradio passes on whatever came; types are only told to those who ask for them.
         if not isinstance(value, str) or len(value) > _LONGEST:
             raise gr.Error("[bad_query] An argument is no text, or too long.")
-    return Asked(path, QueryParams([(k, v) for k, v in (query or {}).items() if v]))
 
 
 def _told(question: Callable[[], Table]) -> dict[str, Any]:

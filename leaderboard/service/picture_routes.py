@@ -10,10 +10,11 @@ from typing import Protocol
 from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from benchmarks.errors import AssayError
+from leaderboard.api.problems import refusal
 from leaderboard.api.replies import SHARED, matches
 from leaderboard.thumbnails import MEDIA_TYPE, WIDTHS, thumbnail, width_for
 
@@ -76,7 +77,7 @@ class _Thumbnails:
         asked = request.query_params.get("w", "320")
         if not (asked.isascii() and asked.isdecimal() and len(asked) < 6):
             hint = f"Ask for one of {', '.join(map(str, WIDTHS))}."
-            return _problem(400, "bad_width", "The parameter w is no number of pixels.", hint)
+            return refusal(400, "bad_width", "The parameter w is no number of pixels.", hint)
         key = (
             request.path_params["whose"],
             request.path_params["image_id"],
@@ -85,14 +86,14 @@ class _Thumbnails:
         try:
             found = await run_sync(self._thumbnail, key, limiter=self._threads)
         except _BusyError:
-            return _problem(503, "busy", "Too many images are asked for.", "Try again soon.")
+            return refusal(503, "busy", "Too many images are asked for.", "Try again soon.")
         except (OSError, AssayError):  # of the disk, or of the store
-            return _problem(503, "unread", "The image cannot be read now.", "Try again soon.")
+            return refusal(503, "unread", "The image cannot be read now.", "Try again soon.")
         except ValueError:
-            return _problem(404, "unreadable", "This image cannot be shown.", "")
+            return refusal(404, "unreadable", "This image cannot be shown.")
         if found is None:
             hint = "Images are shown where they are on this machine and answers are public."
-            return _problem(404, "no_image", "There is no such image here.", hint)
+            return refusal(404, "no_image", "There is no such image here.", hint)
         return _with_etag(request, found)
 
     def _thumbnail(self, key: _Key) -> bytes | None:
@@ -133,11 +134,3 @@ def _with_etag(request: Request, content: bytes) -> Response:
     if matches(request.headers.get("If-None-Match", ""), tag):
         return Response(status_code=304, headers=headers)
     return Response(content, media_type=MEDIA_TYPE, headers=headers)
-
-
-def _problem(status: int, code: str, message: str, hint: str) -> Response:
-    headers = SHARED | {"Cache-Control": "no-store"}
-    if status == 503:
-        headers["Retry-After"] = "5"
-    body = {"error": {"code": code, "message": message, "hint": hint}}
-    return JSONResponse(body, status, headers=headers)

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 import pytest
 import yaml
 
-from leaderboard.api.routes import DOCUMENTS, OPERATIONS
+from leaderboard.api.routes import DOCUMENTS
 from leaderboard.pages.page import all_pages
 from tests.docs.command_names import every_option, named_in, problem
 from tests.docs.markdown_text import (
@@ -23,6 +23,7 @@ from tests.docs.markdown_text import (
     run_documents,
 )
 from tests.docs.running_documents import NEEDS
+from tests.leaderboard.api.asking import OPERATIONS
 
 LANGUAGES = {
     "sh", "text", "toml", "python", "json", "yaml", "csv", "dockerfile", "ini", "http", "promql",
@@ -182,7 +183,7 @@ def test_every_address_and_every_page_that_is_named_exists(document: Document) -
     titles = {page.title for page in all_pages()} | {"About"}
     served = {"", *SERVED, *(f"/{page.path}" for page in all_pages())}
     served |= {f"/v1{path}" for path in DOCUMENTS}
-    served |= {f"/v1{operation.path.partition('{')[0]}" for operation in OPERATIONS}
+    served |= {f"/v1{path.partition('{')[0]}" for path in OPERATIONS}
     served |= {f"/{path}" for path in ADDED.findall(document.text)}
     served = {path.rstrip("/") for path in served}
     wrong = []

@@ -1,26 +1,44 @@
-"""Rankings of a benchmark, the tests between its metrics, and their values by skill."""
+"""Rankings of a benchmark, the tests between its metrics, their values by skill, and what papers print."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from http import HTTPStatus
-from typing import Any
+from typing import Annotated, Any
 
-from leaderboard.api.operations import Asked, Operation, Parameter
+import numpy as np
+from fastapi import Path
+from pydantic import Field, WithJsonSchema
+
+from benchmarks.errata import errata
+from benchmarks.published import PublishedCell, papers
+from benchmarks.statistics.multiplicity import holm_of_pairs
 from leaderboard.api.problems import RefusedError, bad_query, not_found
+from leaderboard.api.schemas import Parameters, text
+from leaderboard.api.serving import TableRouter
 from leaderboard.api.source import Source
-from leaderboard.api.tables.heat import heat_table
-from leaderboard.api.tables.stored_pairs import stored_pairs
-from leaderboard.publication.measure_names import title, token
-from leaderboard.publication.reader import View
+from leaderboard.publication.measure_names import nearest, skill_title, title, token
+from leaderboard.publication.reader import BoardIndex, View
 from leaderboard.ranking.cells import Cell
+from leaderboard.ranking.pairs import read_pairs
+from leaderboard.ranking.skill_tests import TestedColumn
 from leaderboard.ranking.slices import Ranked
 from leaderboard.ranking.tiers import in_tiers, kept_in_tiers
-from leaderboard.tables import Table
+from leaderboard.store.interface import Store
+from leaderboard.tables import Table, Type, Value, columns_of
 from leaderboard.views.board_tables import board_table, pairs_table, table_name
-from leaderboard.views.boards import KINDS, BoardQuery, Choice, in_shown_order, layout_of, resolve
+from leaderboard.views.boards import (
+    KINDS,
+    YES,
+    BoardQuery,
+    Choice,
+    in_shown_order,
+    layout_of,
+    resolve,
+)
 from leaderboard.views.pairs import Pair, pairs
+from leaderboard.views.printed import all_printed, printed_of
 
 MOST_RANKED = 300
 """Entries that are ranked and tested for a request; more only as they stand in the snapshot."""
@@ -31,24 +49,77 @@ MOST_IN_SKILLS = 100
 MOST_PAIRS = 50_000
 """Tests of one answer: those of three hundred entries are 44,850."""
 
-BENCHMARK = Parameter(
-    "benchmark", "Name of a benchmark, as /v1/benchmarks lists them.", "demo_croc"
-)
-SLICE = (
-    Parameter("skill", "Skills by key, joined by commas: their mean. Without: all skills."),
-    Parameter("measure", "A measure, or a token as /v1/benchmarks/{benchmark} lists them."),
-)
-_FILTERS = (
-    Parameter("kind", "Only entries of this kind.", "metric", tuple(KINDS)),
-    Parameter("untrained", "1: without those trained on the benchmark.", "1", ("1",)),
-    Parameter("search", "Only metrics or submitters with one of these texts, parted by commas."),
-)
-_LAYOUT = (
-    Parameter("columns", "Further columns by key, joined by commas: a token, then @ and a skill "
-              "where it is of one; or cost:pairs_per_s, cost:seconds, "
-              "cost:gflops_declared, cost:memory_gib."),
-    Parameter("sort", "Key of a column, after - where the worst come first. Without: by rank."),
+_SKILLS = (
+    "metric", "version", "entry_id", "skill", "skill_title", "measure", "variant", "split", "facet",
+    "value", "ci_low", "ci_high", "n_items", "n_clusters", "n_missing", "rank_low", "rank",
+    "rank_high", "maybe_best", "p_against_best", "note", "kind",
 )  # fmt: skip
+_SKILLS_TYPES = {
+    Type.NUMBER: "value ci_low ci_high p_against_best",
+    Type.COUNT: "n_items n_clusters n_missing rank_low rank rank_high",
+    Type.FLAG: "maybe_best",
+}
+_SKILLS_MEANINGS = {
+    "skill": "Missing: all skills.",
+    "kind": "metric: run by Assay; scores: as submitted or released, not re-run.",
+    "variant": "Skills may have another variant of the measure than the whole.",
+    "maybe_best": "The best of its skill, or not told apart from it at 5 %; bold on the page.",
+    "p_against_best": "After Benjamini and Hochberg's correction over all pairs of all columns.",
+}
+
+_PUBLISHED = (
+    "kind", "metric", "benchmark", "measure", "variant", "split", "facet", "skill", "value",
+    "printed", "in_percent", "table", "paper", "citation", "url", "n_errata",
+)  # fmt: skip
+_PUBLISHED_TYPES = {Type.NUMBER: "value", Type.FLAG: "in_percent", Type.COUNT: "n_errata"}
+_PUBLISHED_MEANINGS = {
+    "kind": "as published: not computed here, and in no ranking.",
+    "value": "In the unit of the board: 67.9 % is 0.679.",
+    "printed": "With the digits of the paper.",
+    "table": "Of the paper.",
+    "n_errata": "Known of the paper, all in all; see the page of errata.",
+}
+
+router = TableRouter()
+
+Benchmark = Annotated[
+    str,
+    Path(description="Name of a benchmark, as /v1/benchmarks lists them.", examples=["demo_croc"]),
+]
+
+
+class Slice(Parameters):
+    """Parameters of what is ranked."""
+
+    skill: Annotated[tuple[str, ...], WithJsonSchema({"type": "string"})] = Field(
+        default_factory=tuple,
+        description="Skills by key, joined by commas: their mean. Without: all skills.",
+    )
+    measure: str = text("A measure, or a token as /v1/benchmarks/{benchmark} lists them.")
+
+
+class BoardSlice(Slice):
+    """Parameters of what is ranked at the address of a board."""
+
+    benchmark: str = text("That of the address.", "demo_croc")
+
+
+class RankingParameters(BoardSlice):
+    """Parameters of a ranking and of its tests."""
+
+    kind: str = text("Only entries of this kind.", "metric", options=KINDS)
+    untrained: str = text("1: without those trained on the benchmark.", YES, options=(YES,))
+    search: str = text("Only metrics or submitters with one of these texts, parted by commas.")
+
+
+class BoardParameters(RankingParameters):
+    """Parameters of a ranking with its further columns."""
+
+    columns: str = text(
+        "Further columns by key, joined by commas: a token, then @ and a skill where it is of one; "
+        "or cost:pairs_per_s, cost:seconds, cost:gflops_declared, cost:memory_gib."
+    )
+    sort: str = text("Key of a column, after - where the worst come first. Without: by rank.")
 
 
 @dataclass(frozen=True)
@@ -101,22 +172,31 @@ def as_of(view: View) -> str | None:
     return view.built_at.isoformat() if view.built_at else None
 
 
-def chosen(source: Source, asked: Asked) -> Chosen:
+def of_benchmark(view: View, name: str) -> BoardIndex:
+    """The board of a benchmark.
+
+    Raises:
+        RefusedError: `unknown_benchmark`.
+    """
+    if name not in view.boards:
+        raise not_found(
+            "unknown_benchmark", "There is no such benchmark here.", "See /v1/benchmarks."
+        )
+    return view.boards[name]
+
+
+def chosen(source: Source, benchmark: str, query: BoardSlice) -> Chosen:
     """What a request asks for: all of it, or an error.
 
     Raises:
         RefusedError: `unknown_benchmark`, or `bad_query` for whatever a page would remark on.
     """
     view = source.reader.view()
-    name = asked.path["benchmark"]
-    if name not in view.boards:
-        raise not_found(
-            "unknown_benchmark", "There is no such benchmark here.", "See /v1/benchmarks."
-        )
-    query = BoardQuery.from_params(asked.params)
-    if query.benchmark not in {"", name}:
+    of_benchmark(view, benchmark)
+    if query.benchmark not in {"", benchmark}:
         raise bad_query("The query names another benchmark than the address.")
-    choice = resolve(replace(query, benchmark=name), view.boards)
+    of_page = BoardQuery.from_params(query.to_params())
+    choice = resolve(replace(of_page, benchmark=benchmark), view.boards)
     refuse(choice.remarks)
     everyone = choice.entry_ids()
     return Chosen(view, choice, choice.filters.kept(everyone, view.entries, choice.board.card))
@@ -132,9 +212,10 @@ def refuse(remarks: Collection[str]) -> None:
         raise bad_query(" ".join(remarks), "See /v1/benchmarks/{benchmark} for what there is.")
 
 
-def board(source: Source, asked: Asked) -> Table:
-    """The ranking that the boards page shows for the same query."""
-    found = chosen(source, asked)
+@router.table("/boards/{benchmark}")
+def board(source: Source, benchmark: Benchmark, query: BoardParameters) -> Table:
+    """The ranking of a benchmark by one measure, best first, with intervals and rank ranges."""
+    found = chosen(source, benchmark, query)
     layout = layout_of(found.choice, found.view)
     cells = in_shown_order(_cells(source, found), layout)
     # A column may be sorted by without being shown.
@@ -144,9 +225,10 @@ def board(source: Source, asked: Asked) -> Table:
     return board_table(cells, found.view.entries, found.choice.board, about, further)
 
 
-def board_pairs(source: Source, asked: Asked) -> Table:
-    """All tests of the ranking that the boards page shows for the same query."""
-    found = chosen(source, asked)
+@router.table("/boards/{benchmark}/pairs")
+def board_pairs(source: Source, benchmark: Benchmark, query: RankingParameters) -> Table:
+    """Every test between two metrics of a ranking, with corrected p-values."""
+    found = chosen(source, benchmark, query)
     tests = _pairs(source, found)
     of = [cells[0] for cells in found.choice.slices()[:1] if cells]
     about = found.about() | {"correction": "holm", "n_tests": len(tests)}
@@ -154,9 +236,10 @@ def board_pairs(source: Source, asked: Asked) -> Table:
     return pairs_table(tests, found.view.entries, name, about)
 
 
-def board_skills(source: Source, asked: Asked) -> Table:
-    """The heatmap of the boards page as one row for each value."""
-    found = chosen(source, asked)
+@router.table("/boards/{benchmark}/skills")
+def board_skills(source: Source, benchmark: Benchmark, query: RankingParameters) -> Table:
+    """One measure of every metric by skill, and which may be the best of a skill."""
+    found = chosen(source, benchmark, query)
     choice, view = found.choice, found.view
     if choice.selector is None:
         return heat_table(choice, view, None, found.about())
@@ -164,6 +247,123 @@ def board_skills(source: Source, asked: Asked) -> Table:
     shown = choice.filters.kept(view.entries, view.entries, choice.board.card)
     with source.turn():
         return heat_table(choice, view, shown, found.about())
+
+
+@router.table("/boards/{benchmark}/published")
+def board_published(source: Source, benchmark: Benchmark, query: BoardSlice) -> Table:
+    """What papers print for a ranking; not computed here and in no ranking.
+
+    Raises:
+        RefusedError: `unknown_benchmark`, `bad_query`.
+    """
+    found = chosen(source, benchmark, query)
+    choice, card = found.choice, found.choice.board.card
+    if choice.selector is None:
+        cells = all_printed(card)
+    else:
+        # Nobody prints the mean of whichever skills a visitor chooses.
+        several = len(choice.skills) > 1
+        cells = () if several else printed_of(card, choice.selector, choice.skill)
+    rows = [_published_row(cell) for cell in cells]
+    about = {name: said for name, said in found.about().items() if name != "filters"}
+    columns = columns_of(_PUBLISHED, _PUBLISHED_TYPES, _PUBLISHED_MEANINGS)
+    return Table(f"{card.name}-as-published", columns, rows, about)
+
+
+def _published_row(cell: PublishedCell) -> dict[str, Value]:
+    paper = papers()[cell.paper]
+    return {
+        "kind": "as published",
+        **{name: getattr(cell, name) for name in _PUBLISHED if name in PublishedCell.model_fields},
+        "in_percent": cell.in_percent,
+        "paper": paper.name,
+        "citation": paper.citation,
+        "url": paper.url,
+        "n_errata": sum(one.paper == cell.paper for one in errata()),
+    }
+
+
+def heat_table(
+    choice: Choice,
+    view: View,
+    entry_ids: Collection[str] | None,
+    about: Mapping[str, Any],
+    *,
+    tested: bool = True,
+) -> Table:
+    """Metrics by skills for one measure; skills without the measure have no rows.
+
+    Args:
+        choice: board and measure.
+        view: has the entries and makes the tests.
+        entry_ids: those that are shown; None: all.
+        about: what the table is of.
+        tested: whether to test the metrics of each skill; else the published rank ranges say which
+            may be best, which takes no time however many there are.
+    """
+    board, selector = choice.board, choice.selector
+    slices: list[tuple[str | None, tuple[Cell, ...]]] = []
+    for skill in (None, *(skill for skill in board.skills() if ":" not in skill)):
+        same = [s for s in board.selectors(skill) if selector and s.measure == selector.measure]
+        if selector and same:
+            slices.append((skill, board.cells(nearest(selector, same, board.card), skill)))
+    columns = [cells for _, cells in slices]
+    # A board without results has no columns, and nothing to test.
+    tests: Sequence[TestedColumn] = [TestedColumn(None, {})] * len(columns)
+    if tested and columns:
+        tests = view.skill_tests.columns(view.orders, board.card, columns, entry_ids)
+    rows = [
+        {**_skills_row(cell, column, view), "skill_title": skill_title(board.card, skill)}
+        for (skill, cells), column in zip(slices, tests, strict=True)
+        for cell in cells
+        if entry_ids is None or cell.entry_id in entry_ids
+    ]
+    of_table = columns_of(_SKILLS, _SKILLS_TYPES, _SKILLS_MEANINGS)
+    return Table(f"{board.card.name}-skills", of_table, rows, about)
+
+
+def _skills_row(cell: Cell, column: TestedColumn, view: View) -> dict[str, Value]:
+    entry = view.entries[cell.entry_id]
+    if column.best is None:
+        best = cell.value is not None and cell.rank_low == 1
+    else:
+        best = cell.value is not None and column.as_good_as_best(cell.entry_id)
+    return {
+        **cell.model_dump(),
+        "metric": entry.metric,
+        "version": entry.version,
+        "kind": entry.kind.value,
+        "maybe_best": best,
+        "p_against_best": column.corrected.get(cell.entry_id),
+    }
+
+
+def stored_pairs(store: Store, choice: Choice) -> tuple[Pair, ...]:
+    """The tests between each two ranked entries, in board order; none where none are kept.
+
+    Args:
+        store: where they are published.
+        choice: the headline over all skills.
+    """
+    card = choice.board.card
+    cells = kept_in_tiers(choice.slices()[0])
+    fit = {cell.entry_id for cell in cells if cell.tier is not None}
+    known = read_pairs(store.public, card.name, card.revision, fit)
+    if known is None or set(known.entry_ids) != fit:
+        return ()
+    tests, corrected = known.tests, holm_of_pairs(known.tests.p_value)
+    place = {entry_id: i for i, entry_id in enumerate(known.entry_ids)}
+    ranked = [cell for cell in cells if cell.entry_id in place]
+    order = np.array([place[cell.entry_id] for cell in ranked], np.intp)
+    first, second = np.triu_indices(len(ranked), 1)
+    at = order[first], order[second]
+    columns = (tests.p_value, corrected, tests.n_units, tests.n_patterns, tests.exact)
+    rows = zip(first.tolist(), second.tolist(), *(c[at].tolist() for c in columns), strict=True)
+    return tuple(
+        Pair(a.entry_id, b.entry_id, (a.value or 0.0) - (b.value or 0.0), *of_pair)
+        for i, j, *of_pair in rows
+        for a, b in [(ranked[i], ranked[j])]
+    )
 
 
 def _cells(source: Source, found: Chosen) -> tuple[Cell, ...]:
@@ -215,23 +415,3 @@ def _too_large(message: str) -> RefusedError:
         message,
         "Ask for the headline over all skills, or take the files of the store.",
     )
-
-
-_OF_BOARD = (BENCHMARK,)
-OPERATIONS = (
-    Operation(
-        "/boards/{benchmark}", "board",
-        "The ranking of a benchmark by one measure, best first, with intervals and rank ranges.",
-        board, (*SLICE, *_FILTERS, *_LAYOUT, BENCHMARK), _OF_BOARD,
-    ),
-    Operation(
-        "/boards/{benchmark}/pairs", "board_pairs",
-        "Every test between two metrics of a ranking, with corrected p-values.",
-        board_pairs, (*SLICE, *_FILTERS, BENCHMARK), _OF_BOARD,
-    ),
-    Operation(
-        "/boards/{benchmark}/skills", "board_skills",
-        "One measure of every metric by skill, and which may be the best of a skill.",
-        board_skills, (*SLICE, *_FILTERS, BENCHMARK), _OF_BOARD,
-    ),
-)  # fmt: skip

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Annotated, Literal
+
+from fastapi import Path
+from pydantic import Field, WithJsonSchema
 
 from benchmarks.schema import Selector
 from benchmarks.statistics.resampling import seed_of
-from leaderboard.api.operations import PAGING, Asked, Operation, Parameter
 from leaderboard.api.problems import bad_query, not_found
+from leaderboard.api.schemas import Paged, Parameters, text
+from leaderboard.api.serving import TableRouter
 from leaderboard.api.source import Source
-from leaderboard.api.tables.boards import BENCHMARK, as_of
+from leaderboard.api.tables.boards import Benchmark, as_of, of_benchmark
 from leaderboard.publication.entries import Entry
 from leaderboard.publication.measure_names import in_order, info, skill_title, title, token
 from leaderboard.publication.reader import BoardIndex, View
 from leaderboard.ranking.cells import Cell
 from leaderboard.tables import Table, Type, Value, columns_of
 from leaderboard.views.addresses import metric_address
-from leaderboard.views.boards import YES
 from leaderboard.views.metric import Shown, on_boards, others_of
 
 _BENCHMARKS = (
@@ -62,15 +66,31 @@ _MEANINGS = {
     "entry_id": "`<submission id>/<metric>`.",
     "kind": "metric: run by Assay; scores: as submitted or released, not re-run.",
 }
-_ELSEWHERE = Parameter(
-    "elsewhere",
-    "1: where it has no value itself, those of the same metric's other submissions, as on its page.",
-    options=(YES,),
-)
+
+router = TableRouter()
 
 
-def benchmarks(source: Source, _: Asked) -> Table:
-    """All benchmarks, in the order of the pages."""
+class EntriesParameters(Paged):
+    """Parameters of the entries."""
+
+    benchmark: str = text("Only those with results on it.", "demo_croc")
+
+
+class EntryParameters(Parameters):
+    """Parameters of one entry."""
+
+    elsewhere: Annotated[Literal["1"] | None, WithJsonSchema({"type": "string", "enum": ["1"]})] = (
+        Field(
+            default=None,
+            description="1: where it has no value itself, those of the same metric's other "
+            "submissions, as on its page.",
+        )
+    )
+
+
+@router.table("/benchmarks")
+def benchmarks(source: Source) -> Table:
+    """All benchmarks of this installation."""
     view = source.reader.view()
     on = Counter(name for entry in view.entries.values() for name in entry.provenance)
     rows = [_benchmark(board, on[name]) for name, board in view.boards.items()]
@@ -78,18 +98,15 @@ def benchmarks(source: Source, _: Asked) -> Table:
     return Table("benchmarks", columns, rows, {"as_of": as_of(view)})
 
 
-def benchmark(source: Source, asked: Asked) -> Table:
-    """What is measured on a benchmark, and its card.
+@router.table("/benchmarks/{benchmark}")
+def benchmark(source: Source, benchmark: Benchmark) -> Table:
+    """What is measured on a benchmark, for all skills and each; `about.card` says what it is.
 
     Raises:
         RefusedError: `unknown_benchmark`.
     """
     view = source.reader.view()
-    board = view.boards.get(asked.path["benchmark"])
-    if board is None:
-        raise not_found(
-            "unknown_benchmark", "There is no such benchmark here.", "See /v1/benchmarks."
-        )
+    board = of_benchmark(view, benchmark)
     card = board.card
     rows = [
         _measure(board, selector, skill)
@@ -100,41 +117,50 @@ def benchmark(source: Source, asked: Asked) -> Table:
     return Table(card.name, columns_of(_MEASURES, _TYPES, _MEANINGS), rows, about)
 
 
-def entries(source: Source, asked: Asked) -> Table:
+@router.table("/entries")
+def entries(source: Source, query: EntriesParameters) -> Table:
     """The metrics on the boards, newest first.
 
     Raises:
         RefusedError: `bad_query`.
     """
     view = source.reader.view()
-    wanted = asked.params.get("benchmark", "")
+    wanted = query.benchmark
     if wanted and wanted not in view.boards:
         raise bad_query("There is no such benchmark here.", "See /v1/benchmarks.")
     found = [e for e in view.entries.values() if not wanted or wanted in e.provenance]
     found.sort(key=lambda entry: (entry.published_at, entry.entry_id), reverse=True)
-    number, size = asked.page(100)
-    rows = [_entry(one) for one in found[(number - 1) * size : number * size]]
-    about = {"as_of": as_of(view), "found": len(found), "page": number, "per_page": size}
+    rows = [_entry(one) for one in query.of(found)]
+    about = {"as_of": as_of(view), **query.about(len(found))}
     return Table("entries", columns_of(_ENTRIES, _TYPES, _MEANINGS), rows, about)
 
 
-def entry(source: Source, asked: Asked) -> Table:
-    """Everything published of one metric: its values, and what was found about it.
+@router.table("/entries/{entry_id:path}")
+def entry(
+    source: Source,
+    entry_id: Annotated[
+        str,
+        Path(
+            description="`<submission id>/<metric>`; the slash may stand as it is.",
+            examples=["grey-0123456789/grey"],
+        ),
+    ],
+    query: EntryParameters,
+) -> Table:
+    """Every published value of one metric; `about.entry` has cost, findings and trust checks.
 
     Raises:
-        RefusedError: `unknown_entry`, `bad_query`.
+        RefusedError: `unknown_entry`.
     """
     view = source.reader.view()
-    found = view.entries.get(asked.path["entry_id"])
+    found = view.entries.get(entry_id)
     if found is None:
         raise not_found(
             "unknown_entry", "There is no such entry on the boards.", "See /v1/entries."
         )
-    if asked.params.get(_ELSEWHERE.name, YES) != YES:
-        raise bad_query(f"“{_ELSEWHERE.name}” is {YES} or not there.")
     rows = [
         _result(cell, board, view.entries[cell.entry_id])
-        for board, cells in _of_metric(found, view, elsewhere=_ELSEWHERE.name in asked.params)
+        for board, cells in _of_metric(found, view, elsewhere=bool(query.elsewhere))
         for cell in cells
     ]
     about = {
@@ -201,24 +227,3 @@ def _result(cell: Cell, board: BoardIndex, entry: Entry) -> dict[str, Value]:
         "tier_holm_5_percent": cell.tier,
         "why_unranked": cell.why_unranked if cell.rank is None else "",
     }
-
-
-OPERATIONS = (
-    Operation("/benchmarks", "benchmarks", "All benchmarks of this installation.", benchmarks),
-    Operation(
-        "/benchmarks/{benchmark}", "benchmark",
-        "What is measured on a benchmark, for all skills and each; `about.card` says what it is.",
-        benchmark, (), (BENCHMARK,),
-    ),
-    Operation(
-        "/entries", "entries", "The metrics on the boards, newest first.",
-        entries, (Parameter("benchmark", "Only those with results on it.", "demo_croc"), *PAGING),
-    ),
-    Operation(
-        "/entries/{entry_id}", "entry",
-        "Every published value of one metric; `about.entry` has cost, findings and trust checks.",
-        entry, (_ELSEWHERE,),
-        (Parameter("entry_id", "`<submission id>/<metric>`; the slash may stand as it is.",
-                   "grey-0123456789/grey"),),
-    ),
-)  # fmt: skip

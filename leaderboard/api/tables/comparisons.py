@@ -1,4 +1,4 @@
-"""Metrics against each other: two to four on a board, over benchmarks, and then against now."""
+"""Metrics against each other: on a board, over benchmarks, for a skill, and then against now."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from itertools import combinations
 from typing import Any
 
 from benchmarks.statistics.resampling import seed_of
-from leaderboard.api.operations import RATINGS, Asked, Operation, Parameter
 from leaderboard.api.problems import bad_query, not_found
+from leaderboard.api.schemas import Parameters, Rated, text
+from leaderboard.api.serving import TableRouter
 from leaderboard.api.source import Source
-from leaderboard.api.tables.boards import SLICE, as_of, bounded, refuse
+from leaderboard.api.tables.boards import Slice, as_of, bounded, refuse
 from leaderboard.publication.entries import Entry
 from leaderboard.publication.reader import View
 from leaderboard.tables import Table, Type, Value, columns_of
@@ -18,8 +19,9 @@ from leaderboard.views.boards import Choice
 from leaderboard.views.changes import MovedQuery, comparison, moved_table
 from leaderboard.views.comparison import COLUMNS, CompareQuery, Shown, opponents, shown
 from leaderboard.views.index import IndexQuery, index_table, resolve_index
+from leaderboard.views.skill_choice import COSTS, SkillsQuery, found_for, skills_table
+from leaderboard.views.skill_choice import resolve as resolve_skills
 
-_FURTHER = ("c", "d")
 _TYPES = {
     Type.NUMBER: "value_a value_b difference ci_low ci_high percentile_low percentile_high p_value "
     "p_corrected t t_p wilcoxon_w wilcoxon_p effect effect_low effect_high",
@@ -38,18 +40,58 @@ _MEANINGS = {
 }
 
 
-def compare(source: Source, asked: Asked) -> Table:
-    """Two to four metrics of a board, each two as the page that compares them shows them.
+router = TableRouter()
+
+
+class CompareParameters(Slice):
+    """Parameters of a comparison of metrics."""
+
+    benchmark: str = text("Whose board; without: the first with results.", "demo_croc")
+    a: str = text("Entry id; without: the best that is not b.")
+    b: str = text("Entry id; without: the best that is not a.")
+    c: str = text("Entry id of a third.")
+    d: str = text("Entry id of a fourth.")
+
+
+class IndexParameters(Rated):
+    """Parameters of the index."""
+
+    w: str = text("Weights, as `croc:1,ts2:2`; without: those to begin with.")
+    order: str = text("`index`, `borda`, `name` or a benchmark.", "index")
+
+
+class MovedParameters(Parameters):
+    """Parameters of what moved."""
+
+    benchmark: str = text("Without: the first with an earlier board.", "demo_croc")
+    since: str = text("Edition; without: the latest that is kept.", alias="from")
+    until: str = text("Edition; without: the one of now.", alias="to")
+    skill: str = text("Key of a skill. Without: all skills.")
+    measure: str = text("A measure, or a token as /v1/benchmarks/{benchmark} lists them.")
+
+
+class SkillsParameters(Rated):
+    """Parameters of the skill explorer."""
+
+    skill: str = text("Keys or names of skills, joined by commas.", "counting")
+    w: str = text("Weights of skills and benchmarks, as `counting:2,gecko:0`.")
+    cost: str = text("What `on_front` goes by; without: seconds.", options=COSTS)
+    budget: str = text("Most that may be spent; it changes no row.")
+
+
+@router.table("/compare")
+def compare(source: Source, query: CompareParameters) -> Table:
+    """Two to four metrics of a board against each other: overall, by skill, by other measures.
 
     Raises:
         RefusedError: `unknown_benchmark`, `bad_query`.
     """
     view = source.reader.view()
-    pair = opponents(CompareQuery.from_params(asked.params), view)
+    pair = opponents(CompareQuery.from_params(query.to_params()), view)
     refuse(pair.remarks)
     if pair.choice.selector is None or pair.a is None or pair.b is None:
         raise bad_query("There are no two metrics to compare by this.", "See /v1/entries.")
-    further = [asked.params[name] for name in _FURTHER if asked.params.get(name)]
+    further = [one for one in (query.c, query.d) if one]
     named = [pair.a, pair.b, *further]
     absent = [one for one in further if one not in pair.options]
     if absent or len(set(named)) < len(named):
@@ -82,17 +124,18 @@ def _rows(found: Shown, choice: Choice, entries: tuple[Entry, Entry]) -> list[Ma
     return [{"shown_as": part, **facts, **row.to_json()} for part, of in parts for row in of]
 
 
-def index(source: Source, asked: Asked) -> Table:
-    """The index over benchmarks under the weights of the query.
+@router.table("/index")
+def index(source: Source, query: IndexParameters) -> Table:
+    """The index over benchmarks: its row of every metric, then one for each.
 
     Raises:
         RefusedError: `bad_query`.
     """
-    query = IndexQuery.from_params(asked.params)
-    view = source.reader.view().group(simulated=query.simulated)
+    weighted = IndexQuery.from_params(query.to_params())
+    view = source.reader.view().group(simulated=weighted.simulated)
     with source.turn():
         base = source.prepared.of(view)
-        choice = resolve_index(query, base.boards, base.left_out)
+        choice = resolve_index(weighted, base.boards, base.left_out)
         refuse(choice.remarks)
         about = _about_index(view, choice.weights, base.left_out)
         return index_table(base, choice, view.entries, about)
@@ -104,14 +147,14 @@ def _about_index(
     return {"as_of": as_of(view), "weights": dict(weights), "left_out": dict(left_out)}
 
 
-def moved(source: Source, asked: Asked) -> Table:
-    """What moved between two editions of a benchmark.
+@router.table("/moved", of_snapshot=False)
+def moved(source: Source, query: MovedParameters) -> Table:
+    """What moved between two revisions of a benchmark.
 
     Raises:
         RefusedError: `no_earlier_board`, `bad_query`.
     """
-    query = MovedQuery.from_params(asked.params)
-    found = comparison(source, query)
+    found = comparison(source, MovedQuery.from_params(query.to_params()))
     if found is None:
         raise not_found(
             "no_earlier_board", "No board of an earlier revision of it is kept.",
@@ -130,33 +173,21 @@ def moved(source: Source, asked: Asked) -> Table:
     return moved_table(found, about)
 
 
-OPERATIONS = (
-    Operation(
-        "/compare", "compare",
-        "Two to four metrics of a board against each other: overall, by skill, by other measures.",
-        compare,
-        (
-            Parameter("benchmark", "Whose board; without: the first with results.", "demo_croc"), *SLICE,
-            Parameter("a", "Entry id; without: the best that is not b."),
-            Parameter("b", "Entry id; without: the best that is not a."),
-            Parameter("c", "Entry id of a third."), Parameter("d", "Entry id of a fourth."),
-        ),
-    ),
-    Operation(
-        "/index", "index", "The index over benchmarks: its row of every metric, then one for each.",
-        index,
-        (
-            Parameter("w", "Weights, as `croc:1,ts2:2`; without: those to begin with."),
-            Parameter("order", "`index`, `borda`, `name` or a benchmark.", "index"), RATINGS,
-        ),
-    ),
-    Operation(
-        "/moved", "moved", "What moved between two revisions of a benchmark.", moved,
-        (
-            Parameter("benchmark", "Without: the first with an earlier board.", "demo_croc"),
-            Parameter("from", "Edition; without: the latest that is kept."),
-            Parameter("to", "Edition; without: the one of now."), *SLICE,
-        ),
-        of_snapshot=False,
-    ),
-)  # fmt: skip
+@router.table("/skills")
+def skills(source: Source, query: SkillsParameters) -> Table:
+    """Metrics for one skill or several, best first, and whether each may be recommended.
+
+    Without a skill, which there are.
+
+    Raises:
+        RefusedError: `bad_query`.
+    """
+    view = source.reader.view()
+    choice = resolve_skills(SkillsQuery.from_params(query.to_params()), view.boards)
+    refuse(choice.remarks)
+    about = {"as_of": as_of(view), "known": {key: one.title for key, one in choice.known.items()}}
+    if not choice.skills:
+        return skills_table(choice, None, about)
+    with source.turn():
+        found = found_for(choice, source.skills.of(view, choice.parts))
+    return skills_table(choice, found, about)

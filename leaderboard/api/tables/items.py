@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from leaderboard.api.operations import Asked, Operation, Parameter
 from leaderboard.api.problems import bad_query, not_found
+from leaderboard.api.schemas import Parameters, text
+from leaderboard.api.serving import TableRouter
 from leaderboard.api.source import Source
 from leaderboard.api.tables.boards import as_of, refuse
 from leaderboard.publication.item_scores import CaseSet
@@ -23,21 +24,36 @@ from leaderboard.views.examples import (
     table_of,
 )
 
+router = TableRouter()
 
-def items(source: Source, asked: Asked) -> Table:
-    """The cases that the item browser lists for the same query, all of its pages at once.
+
+class ItemsParameters(Parameters):
+    """Parameters of the items of a benchmark."""
+
+    benchmark: str = text("Whose cases; without: the first with results.", "demo_croc")
+    skill: str = text("Key of a skill; without: all.")
+    split: str = text("Key of a split; without: all.")
+    a: str = text("Entry id; without: the metric that ranks first.")
+    b: str = text("Entry id of a metric to hold against it; without: none.")
+    show: str = text("Which cases.", "failures", options=get_args(Show))
+    case: str = text("Id of the one case to list.")
+
+
+@router.table("/items", of_snapshot=False)
+def items(source: Source, query: ItemsParameters) -> Table:
+    """The cases of a benchmark whose answers are public, and how one or two metrics order them.
 
     Raises:
         RefusedError: `answers_withheld`, `no_cases`, `bad_query`.
     """
     view = source.reader.view()
-    query = ItemsQuery.from_params(asked.params)
-    board, remark = board_of(query, view)
+    of_page = ItemsQuery.from_params(query.to_params())
+    board, remark = board_of(of_page, view)
     if board is None:
         raise bad_query("This installation has no benchmarks.")
     refuse([remark] if remark else [])
     cases = _cases(source, board)
-    choice = resolve(query, board, cases)
+    choice = resolve(of_page, board, cases)
     refuse(choice.remarks)
     with source.turn():
         lower = lower_is_better(source.reader.statuses())
@@ -68,22 +84,3 @@ def _about(choice: Choice, view: View) -> dict[str, Any]:
         "as_of": as_of(view), "simulated": card.simulated, "licence": card.licence,
         "skill": query.skill, "split": query.split, "show": choice.show if choice.a else "all",
     }  # fmt: skip
-
-
-OPERATIONS = (
-    Operation(
-        "/items", "items",
-        "The cases of a benchmark whose answers are public, and how one or two metrics order them.",
-        items,
-        (
-            Parameter("benchmark", "Whose cases; without: the first with results.", "demo_croc"),
-            Parameter("skill", "Key of a skill; without: all."),
-            Parameter("split", "Key of a split; without: all."),
-            Parameter("a", "Entry id; without: the metric that ranks first."),
-            Parameter("b", "Entry id of a metric to hold against it; without: none."),
-            Parameter("show", "Which cases.", "failures", get_args(Show)),
-            Parameter("case", "Id of the one case to list."),
-        ),
-        of_snapshot=False,
-    ),
-)  # fmt: skip

@@ -1,21 +1,46 @@
-"""Text-to-image models: which there are, and the board of a prompt set."""
+"""Text-to-image models: which there are, the board of a prompt set, tests, and images of a prompt."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import Any
+from itertools import combinations
+from typing import Annotated, Any
 
-from leaderboard.api.operations import Asked, Operation, Parameter
+from fastapi import Path
+
+from benchmarks.prompt_sets.prompt_set import SetPrompt
 from leaderboard.api.problems import bad_query, not_found
+from leaderboard.api.schemas import Parameters, text
+from leaderboard.api.serving import TableRouter
 from leaderboard.api.source import Source
 from leaderboard.api.tables.boards import as_of
-from leaderboard.models.board import model_board
-from leaderboard.models.board_types import ModelBoard, SkillBoard, Standing
+from leaderboard.models.board import model_board as judged_board
+from leaderboard.models.board_types import (
+    Judge,
+    ModelBoard,
+    PairMatrix,
+    PairReport,
+    SkillBoard,
+    Standing,
+)
+from leaderboard.models.pair import pair_matrix, pair_report
 from leaderboard.models.reading import ModelReader
+from leaderboard.publication.measure_names import skill_title
 from leaderboard.publication.model_entries import ModelEntry
 from leaderboard.publication.reader import View
 from leaderboard.tables import Table, Type, Value, columns_of
-from leaderboard.views.models import Choice, ModelsQuery, judges_of, resolve
+from leaderboard.views.addresses import picture_address
+from leaderboard.views.models import (
+    Choice,
+    Drawn,
+    ModelsQuery,
+    board_of,
+    drawn_of,
+    judge_of,
+    judges_of,
+    resolve,
+)
 
 _MODELS = (
     "prompt_set", "submission_id", "model", "version", "submitter", "account", "description",
@@ -55,32 +80,109 @@ _MEANINGS = {
     "and none the contrary.",
     "worse_than": "Likewise.",
 }
-PROMPT_SET = Parameter(
-    "prompt_set", "Name of a prompt set, as /v1/models lists them.", "demo_prompts"
-)
-FILTERS = (
-    Parameter("split", "Only prompts of this split."),
-    Parameter("words", "Only prompts that hold all these words."),
-    Parameter("judge", "Entry id of the one metric to judge by. Without: those that earned it."),
-    Parameter("seed", "Place, from 1, of the one seed of each model that counts. Without: their mean."),
-    Parameter("models", "Submission ids of the only models to compare, joined by commas."),
+
+_PAIRS = (
+    "skill", "skill_title", "model_a", "submission_a", "model_b", "submission_b", "metric",
+    "metric_title", "trusted", "difference", "ci_low", "ci_high", "n_prompts", "n_missing", "t",
+    "p_value", "p_corrected", "wilcoxon_w", "wilcoxon_p", "dominance_a", "dominance_b",
 )  # fmt: skip
-SKILL = Parameter("skill", "Key of a skill, to have it and its sub-skills. Without: all skills.")
+_PAIRS_TYPES = {
+    Type.NUMBER: "difference ci_low ci_high t p_value p_corrected wilcoxon_w wilcoxon_p dominance_a "
+    "dominance_b",
+    Type.COUNT: "n_prompts n_missing",
+    Type.FLAG: "trusted",
+}
+_PAIRS_MEANINGS = {
+    "skill": "Missing: all prompts.",
+    "metric": "Entry id of the metric that judges.",
+    "trusted": "Whether it earned it to judge this skill.",
+    "difference": "Mean of a less that of b, in units of the metric.",
+    "ci_low": "Of the difference; only where two models are asked for, as are t and the like.",
+    "p_value": "Of Student's paired t, two-sided, before correction.",
+    "p_corrected": "After Holm's, over all pairs of models and all metrics that judge the skill.",
+    "wilcoxon_p": "Two-sided, not corrected.",
+    "dominance_a": "Share of prompts on which a is strictly better.",
+    "dominance_b": "Share of prompts on which b is strictly better.",
+}
+
+_PROMPT = (
+    "prompt_id", "prompt", "model", "version", "submission_id", "seed", "metric", "score", "image",
+)  # fmt: skip
+_PROMPT_TYPES = {Type.NUMBER: "score", Type.COUNT: "seed"}
+_PROMPT_MEANINGS = {
+    "metric": "Entry id of the metric that gave the score.",
+    "score": "Higher is better.",
+    "image": "Address of its thumbnail, relative to the site; missing where none is published.",
+}
+
+MOST_MODELS = 300
+"""Models whose pairs are one answer."""
+router = TableRouter()
+
+PromptSet = Annotated[
+    str,
+    Path(description="Name of a prompt set, as /v1/models lists them.", examples=["demo_prompts"]),
+]
 
 
-def reader_of(source: Source) -> ModelReader:
-    """What reads the models; without prompt sets where the installation has none."""
-    return source.models or ModelReader(source.store, {}, None)
+class ModelsParameters(Parameters):
+    """Parameters of the list of models."""
+
+    prompt_set: str = text("Only those that drew it.", "demo_prompts")
 
 
-def models(source: Source, asked: Asked) -> Table:
-    """The models on the boards, oldest first.
+class PromptParameters(Parameters):
+    """Parameters of one prompt: who judges, and which models."""
+
+    judge: str = text("Entry id of the one metric to judge by. Without: those that earned it.")
+    models: str = text("Submission ids of the only models to compare, joined by commas.")
+
+
+class ModelBoardParameters(PromptParameters):
+    """Parameters of a board of models."""
+
+    skill: str = text("Key of a skill, to have it and its sub-skills. Without: all skills.")
+    split: str = text("Only prompts of this split.")
+    words: str = text("Only prompts that hold all these words.")
+    seed: str = text(
+        "Place, from 1, of the one seed of each model that counts. Without: their mean."
+    )
+
+
+class ModelPairsParameters(ModelBoardParameters):
+    """Parameters of the tests between models."""
+
+    a: str = text("Submission id of a model; with b.")
+    b: str = text("Submission id of the other.")
+
+
+def reader_of(source: Source, prompt_set: str = "") -> ModelReader:
+    """What reads the models; without prompt sets where the installation has none.
+
+    Args:
+        source: where everything is read.
+        prompt_set: one that there must be; empty: none.
+
+    Raises:
+        RefusedError: `unknown_prompt_set`.
+    """
+    reader = source.models or ModelReader(source.store, {}, None)
+    if prompt_set and prompt_set not in reader.prompt_sets:
+        raise not_found(
+            "unknown_prompt_set", "There is no such prompt set here.", "See /v1/models."
+        )
+    return reader
+
+
+@router.table("/models", of_snapshot=False)
+def models(source: Source, query: ModelsParameters) -> Table:
+    """Text-to-image models on the boards; `about.prompt_sets` lists what they drew.
 
     Raises:
         RefusedError: `bad_query`.
     """
     view, reader = source.reader.view(), reader_of(source)
-    wanted = asked.params.get("prompt_set", "")
+    wanted = query.prompt_set
     if wanted and wanted not in reader.prompt_sets:
         raise bad_query("There is no such prompt set here.", "See /v1/models.")
     entries = reader.track().entries.values()
@@ -95,38 +197,105 @@ def models(source: Source, asked: Asked) -> Table:
     return Table("models", columns_of(_MODELS, _TYPES, _MEANINGS), rows, about)
 
 
-def board(source: Source, asked: Asked) -> Table:
-    """The board of models that the page shows for the same query.
+@router.table("/models/{prompt_set}", of_snapshot=False)
+def model_board(source: Source, prompt_set: PromptSet, query: ModelBoardParameters) -> Table:
+    """The board of the models of a prompt set: means by skill and metric, with ranks.
+
+    `about.disagreements` has the models that trusted metrics order in opposite ways.
 
     Raises:
         RefusedError: `unknown_prompt_set`, `bad_query`.
     """
-    choice, reader, view = chosen(source, asked)
+    choice, reader, view = chosen(source, prompt_set, query)
     rows: list[dict[str, Value]] = []
     about = about_of(choice, view)
     if choice.places and choice.entries and choice.judges:
         with source.turn():
-            found = model_board(reader, view, choice.wanted)
+            found = judged_board(reader, view, choice.wanted)
         rows = [row for of in found.skills.values() for row in _of_skill(of, found)]
         about |= _about_board(found)
     name = f"{choice.card.name}-models"
     return Table(name, columns_of(_BOARD, _TYPES, _MEANINGS), rows, about)
 
 
-def chosen(source: Source, asked: Asked) -> tuple[Choice, ModelReader, View]:
+@router.table("/models/{prompt_set}/pairs", of_snapshot=False)
+def model_pairs(source: Source, prompt_set: PromptSet, query: ModelPairsParameters) -> Table:
+    """Two models by every metric on every skill; without them each two models on one skill.
+
+    Raises:
+        RefusedError: `unknown_prompt_set`, `bad_query`.
+    """
+    choice, reader, view = chosen(source, prompt_set, query)
+    a, b = query.a, query.b
+    known = set(choice.query.models) or {one.submission_id for one in choice.entries}
+    if bool(a) != bool(b) or (a and (a not in known or b not in known or a == b)):
+        raise bad_query("“a” and “b” are not two models of this board.", "See /v1/models.")
+    name, columns = f"{choice.card.name}-pairs", columns_of(_PAIRS, _PAIRS_TYPES, _PAIRS_MEANINGS)
+    about = about_of(choice, view)
+    if not (choice.places and choice.entries and choice.judges):
+        return Table(name, columns, [], about)
+    with source.turn():
+        if a:
+            report = pair_report(reader, view, a, b, choice.wanted)
+            return Table(name, columns, _of_report(report, choice), about)
+        return Table(name, columns, _of_all(choice, reader, view), about)
+
+
+@router.table("/models/{prompt_set}/prompts/{prompt_id:path}", of_snapshot=False)
+def model_prompt(
+    source: Source,
+    prompt_set: PromptSet,
+    prompt_id: Annotated[
+        str,
+        Path(description="Of a prompt; a slash may stand as it is.", examples=["color_simple_1"]),
+    ],
+    query: PromptParameters,
+) -> Table:
+    """What every model drew of a prompt, with the scores of one metric.
+
+    Raises:
+        RefusedError: `unknown_prompt_set`, `unknown_prompt`, `bad_query`.
+    """
+    choice, reader, view = chosen(source, prompt_set, query)
+    ids = [one.prompt_id for one in choice.prompts]
+    if prompt_id not in ids:
+        raise not_found("unknown_prompt", "There is no such prompt in this set.",
+                        "Its page lists them.")  # fmt: skip
+    place = ids.index(prompt_id)
+    with source.turn():
+        judge = judge_of(choice, reader, view)
+        only = choice.query.models
+        drawn = [
+            one
+            for entry in choice.entries
+            if not only or entry.submission_id in only
+            for one in drawn_of(reader, entry, judge, choice.prompts, [place])
+        ]
+    found = choice.prompts[place]
+    rows = [row for one in drawn for row in _images(one, found, judge)]
+    about = about_of(choice, view) | {
+        "skills": list(found.skills),
+        "split": found.split,
+        "elements": [
+            {"element_id": one.element_id, "text": one.text, "skill": one.skill}
+            for one in found.elements
+        ],
+    }
+    columns = columns_of(_PROMPT, _PROMPT_TYPES, _PROMPT_MEANINGS)
+    return Table(f"{choice.card.name}-prompt", columns, rows, about)
+
+
+def chosen(
+    source: Source, prompt_set: str, query: PromptParameters
+) -> tuple[Choice, ModelReader, View]:
     """What a request asks for: all of it, or an error.
 
     Raises:
         RefusedError: `unknown_prompt_set`, `bad_query`.
     """
-    view, reader = source.reader.view(), reader_of(source)
-    name = asked.path["prompt_set"]
-    if name not in reader.prompt_sets:
-        raise not_found(
-            "unknown_prompt_set", "There is no such prompt set here.", "See /v1/models."
-        )
-    given = {key: value for key, value in asked.params.items() if key != "set"}
-    choice = resolve(ModelsQuery.from_params({**given, "set": name}), reader, view)
+    view, reader = source.reader.view(), reader_of(source, prompt_set)
+    of_page = ModelsQuery.from_params(query.to_params() | {"set": prompt_set})
+    choice = resolve(of_page, reader, view)
     assert choice is not None  # It has a prompt set.
     if choice.remarks:
         raise bad_query(choice.remarks[0], "See /v1/models and the board without a query.")
@@ -219,16 +388,84 @@ def _model(entry: ModelEntry, view: View) -> dict[str, Value]:
     }  # fmt: skip
 
 
-OPERATIONS = (
-    Operation(
-        "/models", "models",
-        "Text-to-image models on the boards; `about.prompt_sets` lists what they drew.", models,
-        (Parameter("prompt_set", "Only those that drew it.", "demo_prompts"),), of_snapshot=False,
-    ),
-    Operation(
-        "/models/{prompt_set}", "model_board",
-        "The board of the models of a prompt set: means by skill and metric, with ranks; "
-        "`about.disagreements` has the models that trusted metrics order in opposite ways.",
-        board, (SKILL, *FILTERS), (PROMPT_SET,), of_snapshot=False,
-    ),
-)  # fmt: skip
+def _of_report(report: PairReport, choice: Choice) -> list[dict[str, Value]]:
+    rows: list[dict[str, Value]] = []
+    for test in report.tests:
+        judges = {one.entry_id: one for one in report.judges.get(test.skill, ())}
+        rows.append({
+            **_head(test.skill, judges[test.judge], choice), **_pair(report.first, report.second),
+            "difference": test.difference, "ci_low": test.ci_low, "ci_high": test.ci_high,
+            "n_prompts": test.n_prompts, "n_missing": test.n_missing, "t": test.t,
+            "p_value": test.t_p, "p_corrected": test.t_p_holm, "wilcoxon_w": test.wilcoxon_w,
+            "wilcoxon_p": test.wilcoxon_p, "dominance_a": test.dominance,
+            "dominance_b": test.dominance_back,
+        })  # fmt: skip
+    return rows
+
+
+def _of_all(choice: Choice, reader: ModelReader, view: View) -> list[dict[str, Value]]:
+    skill = choice.query.skill or None
+    board = board_of(choice, reader, view, skill)
+    if board is None or len(board.entries) > MOST_MODELS:
+        raise bad_query("Too many models for one answer.", "Name some of them by “models”.")
+    judges = {one.entry_id: one for one in board.skills[skill].judges}
+    shown = [one for one in judges.values() if one.trusted and not choice.query.judge]
+    if not shown:
+        shown = [judges[judge] for judge in [judge_of(choice, reader, view)] if judge in judges]
+    entries = {one.submission_id: one for one in choice.entries}
+    rows: list[dict[str, Value]] = []
+    for judge in shown:
+        found = pair_matrix(reader, view, choice.wanted, skill, judge.entry_id)
+        rows += _of_matrix(found, _head(skill, judge, choice), entries)
+    return rows
+
+
+def _of_matrix(
+    found: PairMatrix, head: dict[str, Value], entries: dict[str, ModelEntry]
+) -> list[dict[str, Value]]:
+    return [
+        {
+            **head, **_pair(entries[found.models[i]], entries[found.models[j]]),
+            "difference": float(found.difference[i, j]), "p_corrected": float(found.t_p_holm[i, j]),
+            "wilcoxon_p": float(found.wilcoxon_p[i, j]), "dominance_a": float(found.dominance[i, j]),
+            "dominance_b": float(found.dominance[j, i]),
+        }
+        for i, j in combinations(range(len(found.models)), 2)
+    ]  # fmt: skip
+
+
+def _head(skill: str | None, judge: Judge, choice: Choice) -> dict[str, Value]:
+    title = "All prompts" if skill is None else skill_title(choice.card, skill)
+    return {
+        "skill": skill, "skill_title": title, "metric": judge.entry_id,
+        "metric_title": judge.title, "trusted": judge.trusted,
+    }  # fmt: skip
+
+
+def _pair(a: ModelEntry, b: ModelEntry) -> dict[str, Value]:
+    return {
+        "model_a": a.title, "submission_a": a.submission_id,
+        "model_b": b.title, "submission_b": b.submission_id,
+    }  # fmt: skip
+
+
+def _images(drawn: Drawn, prompt: SetPrompt, judge: str) -> list[dict[str, Value]]:
+    entry = drawn.entry
+    return [
+        {
+            "prompt_id": prompt.prompt_id,
+            "prompt": prompt.text,
+            **named(entry),
+            "seed": seed,
+            "metric": judge or None,
+            "score": None if math.isnan(score) else score,
+            "image": _image(entry, prompt.prompt_id, seed),
+        }
+        for seed, score in zip(drawn.seeds, drawn.scores, strict=True)
+    ]
+
+
+def _image(entry: ModelEntry, prompt_id: str, seed: int) -> str | None:
+    if not entry.pictures:
+        return None
+    return picture_address(entry.submission_id, prompt_id, seed).removeprefix("./")

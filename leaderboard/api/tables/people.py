@@ -6,10 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.errors import SubmitterError
-from leaderboard.api.operations import Asked, Operation
-from leaderboard.api.problems import not_found
+from leaderboard.api.serving import TableRouter
 from leaderboard.api.source import Source
-from leaderboard.api.tables.models import PROMPT_SET, reader_of
+from leaderboard.api.tables.models import PromptSet, reader_of
 from leaderboard.models.people import PeopleBoard, people_boards
 from leaderboard.tables import Table, Type, Value, columns_of
 from leaderboard.views.addresses import models_address
@@ -50,36 +49,39 @@ _MEANINGS = {
 }
 
 
-def ratings(source: Source, asked: Asked) -> Table:
-    """Mean ratings of models by skill; no rows where nobody rated, or the ratings are not here.
+router = TableRouter()
+
+
+@router.table("/models/{prompt_set}/ratings", of_snapshot=False)
+def model_ratings(source: Source, prompt_set: PromptSet) -> Table:
+    """People's mean ratings of models by skill, with intervals, ranks and tiers.
+
+    On the prompts of a set; no metric takes part. No rows where nobody rated them.
 
     Raises:
         RefusedError: `unknown_prompt_set`.
     """
-    return _table(source, asked, "ratings", _RATINGS, _means)
+    return _table(source, prompt_set, "ratings", _RATINGS, _means)
 
 
-def pairs(source: Source, asked: Asked) -> Table:
-    """Tests of each two models on each skill; no rows likewise.
+@router.table("/models/{prompt_set}/ratings/pairs", of_snapshot=False)
+def model_ratings_pairs(source: Source, prompt_set: PromptSet) -> Table:
+    """Paired tests of each two models on people's ratings, on each skill.
 
     Raises:
         RefusedError: `unknown_prompt_set`.
     """
-    return _table(source, asked, "ratings-pairs", _PAIRS, _tests)
+    return _table(source, prompt_set, "ratings-pairs", _PAIRS, _tests)
 
 
 def _table(
     source: Source,
-    asked: Asked,
+    name: str,
     part: str,
     columns: tuple[str, ...],
     rows_of: Callable[[PeopleBoard], list[dict[str, Value]]],
 ) -> Table:
-    reader, name = reader_of(source), asked.path["prompt_set"]
-    if name not in reader.prompt_sets:
-        raise not_found(
-            "unknown_prompt_set", "There is no such prompt set here.", "See /v1/models."
-        )
+    reader = reader_of(source, name)
     boards: tuple[PeopleBoard, ...] = ()
     missing = "People rated no models on these prompts."
     try:
@@ -135,18 +137,3 @@ def _tests(board: PeopleBoard) -> list[dict[str, Value]]:
         for of in board.skills.values()
         for (a, b), test in of.pairs.items()
     ]  # fmt: skip
-
-
-OPERATIONS = (
-    Operation(
-        "/models/{prompt_set}/ratings", "model_ratings",
-        "People's mean ratings of models on the prompts of a set, by skill, with intervals, ranks "
-        "and tiers; no metric takes part.",
-        ratings, (), (PROMPT_SET,), of_snapshot=False,
-    ),
-    Operation(
-        "/models/{prompt_set}/ratings/pairs", "model_ratings_pairs",
-        "Paired tests of each two models on people's ratings, on each skill.",
-        pairs, (), (PROMPT_SET,), of_snapshot=False,
-    ),
-)  # fmt: skip

@@ -117,5 +117,5 @@ def with_tags(page: bytes, found: str) -> bytes:
 
 def _limited(value: str, most: int) -> str:
     """A line of harmless text that is not longer than that."""
-    said = clean(value)
+    said = " ".join(clean(value).split())
     return said if len(said) <= most else f"{said[: most - 1].rstrip()}…"

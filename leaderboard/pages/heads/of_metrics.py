@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from starlette.datastructures import QueryParams
-
-from leaderboard.api.operations import Asked
 from leaderboard.api.source import Source
-from leaderboard.api.tables import comparisons, skills
+from leaderboard.api.tables import comparisons
 from leaderboard.pages.heads.head import Head, Line
 from leaderboard.pages.heads.of_boards import MOST_LINES, as_of, name_of
 from leaderboard.publication.flags import origin
@@ -59,12 +56,12 @@ def index_head(params: Mapping[str, str], source: Source) -> Head | None:
     Raises:
         AssayError: it cannot be answered.
     """
-    asked = _asked(params, "w", "order", "ratings")
-    table = comparisons.index(source, asked)
+    query = comparisons.IndexParameters(**_given(params, "w", "order", "ratings"))
+    table = comparisons.index(source, query)
     rows = [row for row in table.rows if row["benchmark"] == INDEX]
     lines = tuple(_row(row, "rescaled") for row in rows[:MOST_LINES])
     boards = count(len(cast("Mapping[str, Any]", table.about["weights"])), "benchmark")
-    own = " under weights of its own" if asked.params.get("w") else ""
+    own = " under weights of its own" if query.w else ""
     said = f"{count(len(rows), 'metric')} over {boards}{own}."
     view = source.reader.view()
     if not rows:
@@ -83,7 +80,8 @@ def skills_head(params: Mapping[str, str], source: Source) -> Head | None:
     choice = resolve_skills(SkillsQuery.from_params(params), view.boards)
     if choice.remarks or not choice.skills:
         return None
-    table = skills.skills(source, _asked(params, "skill", "w", "cost", "budget", "ratings"))
+    given = _given(params, "skill", "w", "cost", "budget", "ratings")
+    table = comparisons.skills(source, comparisons.SkillsParameters(**given))
     lines = tuple(_row(row, "mean") for row in table.rows[:MOST_LINES])
     said = f"{count(len(table.rows), 'metric')} for {choice.title}, by rescaled values."
     note = _note(choice.of_benchmarks or (), view)
@@ -120,8 +118,8 @@ def moved_head(params: Mapping[str, str], view: View) -> Head | None:
     return Head(f"What moved on {board.card.title}", " ".join((said, as_of(view))))
 
 
-def _asked(params: Mapping[str, str], *names: str) -> Asked:
-    return Asked({}, QueryParams([(name, params[name]) for name in names if params.get(name)]))
+def _given(params: Mapping[str, str], *names: str) -> dict[str, Any]:
+    return {name: params[name] for name in names if params.get(name)}
 
 
 def _note(benchmarks: Iterable[str], view: View) -> str:

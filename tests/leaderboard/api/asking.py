@@ -8,7 +8,7 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from leaderboard.api.routes import routes
+from leaderboard.api.routes import application, routes
 from leaderboard.api.source import Source
 from leaderboard.pages.page import Context
 from leaderboard.publication.reader import Reader
@@ -18,6 +18,11 @@ from leaderboard.views.compare import PlaceQuery
 from leaderboard.web.pages.compare_page import compare_place
 from tests.leaderboard.pages.synthetic import NOW, StubDesk, cards
 from tests.leaderboard.views.example_fixture import filled
+
+OPERATIONS: dict[str, dict[str, Any]] = {
+    path: methods["get"] for path, methods in application().openapi()["paths"].items()
+}
+"""Routes of tables, below `/v1`, to what the document says of them."""
 
 
 @dataclass(frozen=True)

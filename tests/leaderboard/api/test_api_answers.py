@@ -15,10 +15,8 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from leaderboard.api.operations import LONGEST_QUERY
-from leaderboard.api.routes import OPERATIONS
-from leaderboard.api.tables.boards import as_of
-from leaderboard.api.tables.stored_pairs import stored_pairs
+from leaderboard.api.schemas import LONGEST_QUERY
+from leaderboard.api.tables.boards import as_of, stored_pairs
 from leaderboard.pages.boards.heatmap import heatmap
 from leaderboard.pages.boards.view import board_body
 from leaderboard.pages.queue.table import queue_table
@@ -33,10 +31,11 @@ from leaderboard.views.comparison import COLUMNS, CompareQuery, opponents, shown
 from leaderboard.views.index import IndexQuery, index_csv, resolve_index
 from leaderboard.views.pairs import pairs
 from leaderboard.views.skill_choice import SkillsQuery, found_for, resolve
-from tests.leaderboard.api.asking import Asking, asking
+from tests.leaderboard.api.asking import OPERATIONS, Asking, asking
 from tests.leaderboard.house import CARDS, House
 from tests.leaderboard.pages.index import index_fixture
-from tests.leaderboard.pages.synthetic import METRICS, NOW, fill
+from tests.leaderboard.pages.moved.moved_fixture import BEFORE, fill_moved
+from tests.leaderboard.pages.synthetic import METRICS, NOW, cards, fill
 from tests.leaderboard.views.example_fixture import LACKS, NOISY, RIGHT, entry_id
 
 BOARD = "/v1/boards/ratings"
@@ -235,6 +234,17 @@ def test_the_index_is_the_one_of_the_page_under_the_same_weights(query: str) -> 
     assert of_api.count("\n") > 5
 
 
+def test_what_moved_is_told_from_one_edition_to_another() -> None:
+    api = asking(fill_moved(memory_store()), cards())
+    found = api.table(f"/v1/moved?from={BEFORE}&skill=counting")
+    assert [found["about"][name] for name in ("from", "skill", "earlier")] == [
+        BEFORE, "counting", [BEFORE],
+    ]  # fmt: skip
+    assert found["rows"]
+    assert api.refused("/v1/moved?from=nothing", 400) == "bad_query"
+    assert api.refused("/v1/moved?since=nothing", 400) == "unknown_parameter"
+
+
 def test_benchmarks_and_entries_lead_to_everything_that_is_published(api: Asking) -> None:
     view = api.source.reader.view()
     benchmarks = {row["name"]: row["n_entries"] for row in api.rows("/v1/benchmarks")}
@@ -300,12 +310,12 @@ def _plain(value: Any) -> Any:
 
 
 def test_each_answer_says_as_of_when_it_is_and_means_every_column(api: Asking) -> None:
-    for operation in OPERATIONS:
-        if operation.name in {"moved", "entry", "index"} or "{prompt_set}" in operation.path:
+    for path in OPERATIONS:
+        if path in {"/moved", "/index"} or "{prompt_set}" in path or "{entry_id}" in path:
             continue
-        answer = api.client.get(f"/v1{operation.path.replace('{benchmark}', 'ratings')}")
+        answer = api.client.get(f"/v1{path.replace('{benchmark}', 'ratings')}")
         table = answer.json()
-        assert table["about"]["as_of"], operation.name
+        assert table["about"]["as_of"], path
         assert answer.headers["Assay-As-Of"].startswith("2026-03-01T12:00")
         names = {column["name"] for column in table["columns"]}
         for row in table["rows"]:

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.errors import SubmitterError
+from leaderboard.api.mcp import Tools
 from leaderboard.api.problems import RefusedError
-from leaderboard.api.tools import Tools
 from leaderboard.models.board import model_board
 from leaderboard.models.board_types import BoardQuery
 from leaderboard.models.pair import pair_report

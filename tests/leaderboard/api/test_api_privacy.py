@@ -13,8 +13,8 @@ import pytest
 from benchmarks.cases import cases_path, image_cases, of_five, write_cases
 from benchmarks.schema import ScoreTable
 from benchmarks.stored_scores import write_stored
-from leaderboard.api.routes import DOCUMENTS, OPERATIONS
-from tests.leaderboard.api.asking import Asking, asking
+from leaderboard.api.routes import DOCUMENTS
+from tests.leaderboard.api.asking import OPERATIONS, Asking, asking
 from tests.leaderboard.house import ADA, BOB, CARDS, CLOSED, OLGA, OPEN, House
 from tests.leaderboard.pages.calling import session_of
 from tests.leaderboard.pages.oauth_provider import CLIENT_SECRET
@@ -69,7 +69,7 @@ def asked() -> tuple[Asking, Ids]:
 
 
 def every_address(ids: Ids) -> list[str]:
-    paths = [f"/v1{operation.path}" for operation in OPERATIONS]
+    paths = [f"/v1{path}" for path in OPERATIONS]
     found = [p.replace("{benchmark}", b) for p in paths for b in ("open", "closed")]
     found = [a for a in dict.fromkeys(found) if "{entry_id}" not in a]
     found += [f"/v1/entries/{ids['public']}/{OPEN_METRIC}"]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import re
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
+from urllib.parse import quote
 
 import anyio
 import anyio.to_thread
@@ -22,18 +24,17 @@ from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
 
 from benchmarks.errors import TransientError
-from leaderboard.api.openapi import openapi
-from leaderboard.api.operations import Asked, Operation
 from leaderboard.api.replies import Body, Kept, matches, takes_gzip
-from leaderboard.api.routes import DOCUMENTS, OPERATIONS, routes
-from leaderboard.api.serving import Api, application
+from leaderboard.api.routes import DOCUMENTS, application, routes
+from leaderboard.api.schemas import LONGEST_QUERY
+from leaderboard.api.serving import TableRouter, TableServer
 from leaderboard.api.source import AT_ONCE, IN_LINE, THREADS, Source
 from leaderboard.publication.snapshot import PATH
 from leaderboard.service import picture_routes
 from leaderboard.service.pictures import Pictures
 from leaderboard.store.memory import memory_store
 from leaderboard.tables import Column, Table, Type
-from tests.leaderboard.api.asking import Asking, asking
+from tests.leaderboard.api.asking import OPERATIONS, Asking, asking
 from tests.leaderboard.pages.failing_store import Switch, failing
 from tests.leaderboard.pages.synthetic import cards, fill
 
@@ -50,7 +51,7 @@ def api() -> Asking:
 def addresses(api: Asking) -> list[str]:
     entry = next(iter(api.source.reader.view().entries))
     # There are no earlier boards, and no prompt sets; `test_api_models` asks for those.
-    known = [o.path for o in OPERATIONS if o.name != "moved" and "{prompt_set}" not in o.path]
+    known = [path for path in OPERATIONS if path != "/moved" and "{prompt_set}" not in path]
     paths = [path.replace("{benchmark}", "ratings") for path in (*known, *DOCUMENTS)]
     return [f"/v1{path.replace('{entry_id}', entry)}" for path in paths]
 
@@ -175,15 +176,44 @@ def test_nothing_can_be_written_at_any_address(api: Asking, method: str) -> None
         ("/v1/compare?benchmark=ratings&c=nothing", 400, "bad_query"),
         ("/v1/index?w=nothing:1", 400, "bad_query"),
         ("/v1/queue?state=nothing", 400, "bad_query"),
-        ("/v1/queue?page=0", 400, "bad_query"),
-        ("/v1/queue?per_page=1001", 400, "bad_query"),
-        ("/v1/ledger?page=nine", 400, "bad_query"),
         ("/v1/entries?benchmark=nothing", 400, "bad_query"),
         (f"{BOARD}?search={'x' * 9000}", 414, "query_too_long"),
     ],
 )
 def test_what_has_no_answer_is_refused(api: Asking, address: str, status: int, code: str) -> None:
     assert api.refused(address, status) == code
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "1001", "9" * 5000, "nine", "+5", "1_0", "1.0", "٣"])
+def test_what_is_no_number_or_out_of_bounds_is_refused(api: Asking, number: str) -> None:
+    assert api.refused(f"/v1/queue?per_page={quote(number)}", 400) == "bad_query"
+
+
+def test_a_parameter_that_says_nothing_is_as_one_that_is_not_there(api: Asking) -> None:
+    for address, empty in (("/v1/queue", "state=&page=&per_page="), (BOARD, "kind=&sort=&skill=")):
+        assert api.table(f"{address}?{empty}") == api.table(address)
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "names"),
+    [
+        ("mesure=srcc&format=xml&x=1", "unknown_parameter", ["mesure", "x"]),
+        ("format=xml&page=0&state=nothing", "bad_query", ["format", "page", "state"]),
+    ],
+)
+def test_all_that_is_wrong_with_a_query_is_told_at_once(
+    api: Asking, query: str, code: str, names: list[str]
+) -> None:
+    error = api.client.get(f"/v1/queue?{query}").json()["error"]
+    assert (error["code"], re.findall("“(.*?)”", error["message"])) == (code, names)
+
+
+def test_of_a_thousand_parameters_that_are_not_there_few_are_named(api: Asking) -> None:
+    query = "&".join(f"p{number}=" for number in range(1200))
+    assert len(query) < LONGEST_QUERY
+    answer = api.client.get(f"{BOARD}?{query}")
+    assert answer.json()["error"]["code"] == "unknown_parameter"
+    assert len(answer.content) < 500
 
 
 def test_a_defect_says_nothing_of_the_machine(api: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -292,6 +322,10 @@ def test_however_much_is_asked_for_the_rest_of_the_site_answers() -> None:
     assert set(answered) == {200}
 
 
+def light(source: Source) -> Table:
+    return Table("light", ())
+
+
 @dataclass
 class Heavy:
     """A table that takes a turn, and until it is let go."""
@@ -301,7 +335,7 @@ class Heavy:
     times: int = 0
     fails: bool = False
 
-    def __call__(self, source: Source, _: Asked) -> Table:
+    def heavy(self, source: Source) -> Table:
         with source.turn():
             self.times += 1
             self.begun.set()
@@ -316,12 +350,14 @@ class Heavy:
         then: Callable[[httpx.AsyncClient, list[asyncio.Task[httpx.Response]]], Awaitable[Any]],
     ) -> Any:
         """Ask `n` times at once, and do something when the first is being computed."""
-        api = Api(replace(asking().source, wait_s=5.0))
-        light = Operation("/light", "light", "x", lambda *_: Table("light", ()))
-        own = [api.route(Operation("/heavy", "heavy", "x", self)), api.route(light)]
+        app, router = application(), TableRouter()
+        app.state.server = TableServer(replace(asking().source, wait_s=5.0))
+        router.table("/heavy")(self.heavy)
+        router.table("/light")(light)
+        app.include_router(router)
 
         async def run() -> Any:
-            async with client_of(Starlette(routes=[Mount("/v1", application(own))])) as client:
+            async with client_of(Starlette(routes=[Mount("/v1", app)])) as client:
                 asked = [asyncio.create_task(client.get("/v1/heavy")) for _ in range(n)]
                 assert await anyio.to_thread.run_sync(self.begun.wait, 20)
                 return await then(client, asked)
@@ -402,9 +438,9 @@ def test_long_queries_and_those_of_many_parts_are_kept_in_bounds(api: Asking) ->
     assert kept.nbytes <= 100_000
     assert sum(kept.get((number, long)) is not None for number in range(100)) == 2
     kept = Kept(1 << 20)
-    one = next(operation for operation in OPERATIONS if operation.name == "board")
-    served = Mount("/v1", application([Api(api.source, kept).route(one)]))
-    client = TestClient(Starlette(routes=[served]), "http://made.up")
+    app = application()
+    app.state.server = TableServer(api.source, kept)
+    client = TestClient(Starlette(routes=[Mount("/v1", app)]), "http://made.up")
     plain = client.get(f"{BOARD}?kind=metric&search=clip")
     for number in range(12):
         query = "&".join([f"search={number}"] * 700)
@@ -421,16 +457,21 @@ def test_the_document_is_an_openapi_one_of_the_routes_that_are_served(api: Askin
     import jsonschema  # which takes a second or two
 
     document = api.client.get("/v1/openapi.json").json()
-    assert document == openapi(OPERATIONS)
+    assert {path: methods["get"] for path, methods in document["paths"].items()} == OPERATIONS
     OpenAPI.model_validate(document)
     schemas: Mapping[str, Any] = document["components"]["schemas"]
+
+    def told(name: str) -> dict[str, Any]:
+        return {"$ref": f"#/components/schemas/{name}", "components": document["components"]}
+
     for schema in schemas.values():
         jsonschema.Draft202012Validator.check_schema(schema)
     listed = {route["path"] for route in api.client.get("/v1/").json()["routes"]}
     assert {path.removeprefix("/") for path in (*document["paths"], *DOCUMENTS)} == listed
+    assert all(one["summary"].endswith(".") for one in OPERATIONS.values())
     names = [path["get"]["operationId"] for path in document["paths"].values()]
     assert len(set(names)) == len(names)
     documents = {f"/v1{path}" for path in DOCUMENTS}
     for address in set(addresses(api)) - documents:
-        jsonschema.validate(api.table(address), schemas["Table"])
-    jsonschema.validate(api.client.get("/v1/nothing").json(), schemas["Problem"])
+        jsonschema.validate(api.table(address), told("Table"))
+    jsonschema.validate(api.client.get("/v1/nothing").json(), told("Problem"))

@@ -12,13 +12,10 @@ import httpx
 import pytest
 from mcp import ClientSession
 from mcp.client.streamable_http import streamablehttp_client
-from starlette.datastructures import QueryParams
 
-from leaderboard.api.mcp_routes import MOST_BYTES, routes
-from leaderboard.api.operations import Asked
+from leaderboard.api.mcp import MOST_BYTES, Tools, routes
 from leaderboard.api.problems import RefusedError
-from leaderboard.api.tables.boards import board_skills
-from leaderboard.api.tools import Tools
+from leaderboard.api.tables.boards import RankingParameters, board_skills
 from tests.leaderboard.api.asking import Asking, asking
 from tests.leaderboard.service.serving import serving
 
@@ -105,7 +102,7 @@ def test_of_very_many_metrics_the_best_are_told(
 ) -> None:
     monkeypatch.setattr("leaderboard.api.tables.boards.MOST_IN_SKILLS", 5)
     with pytest.raises(RefusedError, match="too many"):
-        board_skills(api.source, Asked({"benchmark": "ratings"}, QueryParams()))
+        board_skills(api.source, "ratings", RankingParameters())
     found = Tools(api.source).metrics_for_skill("counting", "simulated")
     (said,) = found["about"]["remarks"]
     assert said.startswith("ratings has 12 metrics")
@@ -121,18 +118,18 @@ def test_what_is_cut_or_left_out_is_said(api: Asking, monkeypatch: pytest.Monkey
     whole = tools.metrics_for_skill("t", "simulated")
     n = len(whole["rows"])
     assert "remarks" not in whole["about"] and whole["about"]["rows"] == n > 1
-    monkeypatch.setattr("leaderboard.api.tools.MOST_ROWS", 1)
+    monkeypatch.setattr("leaderboard.api.mcp.MOST_ROWS", 1)
     assert len(tools.board("ratings", limit=10**9)["rows"]) == 1
     cut = tools.metrics_for_skill("t", "simulated")
     assert (len(cut["rows"]), cut["about"]["rows"]) == (1, n)
     assert any(f"1 of {n}" in said for said in cut["about"]["remarks"])
-    monkeypatch.setattr("leaderboard.api.tools._MOST_BOARDS", 0)
+    monkeypatch.setattr("leaderboard.api.mcp._MOST_BOARDS", 0)
     none = tools.metrics_for_skill("counting", "simulated")
     assert "ratings" in none["about"]["remarks"][0] and not none["rows"]
 
 
 def test_a_metric_at_chance_is_named_nowhere(api: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("leaderboard.api.tools.leading_cells", lambda *_: ())
+    monkeypatch.setattr("leaderboard.api.mcp.leading_cells", lambda *_: ())
     found = Tools(api.source).metrics_for_skill("counting", "simulated")
     assert found["rows"] == []
     assert any("above chance" in said for said in found["about"]["remarks"])

@@ -69,7 +69,7 @@ def test_there_are_five_places_and_every_page_belongs_to_one_of_them() -> None:
         ("metric", ("Metrics", "true"), {"Overview": "", "Index": "", "Boards": "", "Skills": "",
                                          "Changes": ""}),
         ("queue", ("Submit", "true"), {"Submit": "", "My submissions": "", "Queue": "page"}),
-        ("ledger", ("Docs", "true"), {"Methods": "", "Errata": "", "Trust": ""}),
+        ("ledger", ("Docs", "true"), {"Methods": "", "Errata": ""}),
     ],
 )  # fmt: skip
 def test_a_page_marks_its_place_and_itself(

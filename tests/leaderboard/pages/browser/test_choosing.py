@@ -82,7 +82,7 @@ def test_the_heatmap_follows_and_differences_can_be_reached_with_the_keyboard(
 def test_a_link_into_the_about_page_goes_to_its_place(sites: Sites, open_page: Opener) -> None:
     page = open_page(f"{sites('boards')}about#unused")
     expect(page.locator("#unused")).to_be_in_viewport()
-    expect(page).to_have_title("About · Assay")
+    expect(page).to_have_title("Methods · Assay")
     page.locator(".as-page a", has_text="Ratings").first.click()
     expect(page.locator("#ratings")).to_be_in_viewport()
 

@@ -131,7 +131,7 @@ def test_the_list_of_a_skill_names_first_who_may_be_recommended(
 ) -> None:
     known: dict[str, Value] = {"metric": "a", "version": "1", "kind": "metric", "mean": 0.3}
     table = Table("skills", (), [{**known, "rank": 1, **row}], {})
-    monkeypatch.setattr("leaderboard.api.tables.skills.skills", lambda *_: table)
+    monkeypatch.setattr("leaderboard.api.tables.comparisons.skills", lambda *_: table)
     head = asked(source, "skills", skill="counting", ratings="simulated")
     assert said in head.description
     assert ("First:" in head.description) is said.startswith("First")

@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from starlette.datastructures import QueryParams
 
 from benchmarks.prompt_sets.prompt_set import SetPrompt
 from benchmarks.rethinking.measures import MetricScores, stability
 from benchmarks.statistics.resampling import ResamplingPlan
-from leaderboard.api.operations import Asked
-from leaderboard.api.tables.models import models
+from leaderboard.api.tables.models import ModelsParameters, models
 from leaderboard.models.board_types import PairMatrix, PairTest, PromptDifference
 from leaderboard.pages.heads.of_models import model_head
 from leaderboard.pages.model import model_page
@@ -175,7 +173,7 @@ def test_a_metric_that_was_taken_off_the_boards_is_named_nowhere() -> None:
     assert page.all("#runs") and "gone-metric" not in page
     head = model_head({"id": IDS[0]}, source_of(store))
     assert head is not None and "3 metrics" in head.description
-    (row,) = models(source_of(store), Asked({}, QueryParams())).rows
+    (row,) = models(source_of(store), ModelsParameters()).rows
     assert row["n_judges"] == 3
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from leaderboard.api.operations import PAGING, Asked, Operation, Parameter
-from leaderboard.api.problems import bad_query
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from leaderboard.api.schemas import MOST_PER_PAGE, Paged, text
+from leaderboard.api.serving import TableRouter
 from leaderboard.api.source import Source
 from leaderboard.records import Status
 from leaderboard.states import IN_WORK, WAITING, State
@@ -31,31 +35,46 @@ _MEANINGS = {
 }
 
 
-def queue(source: Source, asked: Asked) -> Table:
-    """Submissions in the order of the page: in work, waiting, done.
+router = TableRouter()
 
-    Private submissions are left out, and so is what is hidden or held for its author.
 
-    Raises:
-        RefusedError: `bad_query`.
+class QueueParameters(Paged):
+    """Parameters of the queue."""
+
+    state: Annotated[
+        State | None,
+        BeforeValidator(lambda given: given or None),
+        WithJsonSchema({"type": "string", "enum": list(State), "examples": ["queued"]}),
+    ] = Field(default=None, description="Only those in it.")
+
+
+class LedgerParameters(Paged):
+    """Parameters of the ledger."""
+
+    per_page: int = Field(
+        default=PER_PAGE, ge=1, le=MOST_PER_PAGE, examples=[50],
+        description=f"Rows of a page, at most {MOST_PER_PAGE}.",
+    )  # fmt: skip
+    subject: str = text("Submission or account it was done to.")
+    account: str = text("Who did it.")
+    action: str = text("What was done.", "published")
+
+
+@router.table("/queue", of_snapshot=False)
+def queue(source: Source, query: QueueParameters) -> Table:
+    """Submissions: in work, waiting with their place, done.
+
+    Private and hidden ones are not listed, nor is what is held for its author.
     """
     statuses = source.reader.statuses()
-    wanted = asked.params.get("state", "")
-    if wanted and wanted not in set(State):
-        raise bad_query("There is no such state.", f"One of: {', '.join(State)}.")
     pulses = source.store.live.pulses()
     each_s = measured_s(source.reader.view().entries.values())
     turns = outlooks(statuses, pulses, source.clock(), each_s)
     public = [s for s in statuses if not s.submission.private and s.state not in NOT_LISTED]
-    found = [s for s in _in_order(public, turns) if not wanted or s.state == wanted]
-    number, size = asked.page(100)
-    page = found[(number - 1) * size : number * size]
-    rows = [_queued(s, turns.get(s.submission.submission_id)) for s in page]
+    found = [s for s in _in_order(public, turns) if query.state in {None, s.state}]
+    rows = [_queued(s, turns.get(s.submission.submission_id)) for s in query.of(found)]
     latest = max((s.since for s in public), default=None)
-    about = {
-        "as_of": latest.isoformat() if latest else None, "found": len(found), "page": number,
-        "per_page": size,
-    }  # fmt: skip
+    about = {"as_of": latest.isoformat() if latest else None, **query.about(len(found))}
     return Table("queue", columns_of(_QUEUE, _TYPES, _MEANINGS), rows, about)
 
 
@@ -87,42 +106,18 @@ def _queued(status: Status, turn: Outlook | None) -> dict[str, Value]:
     }
 
 
-def ledger(source: Source, asked: Asked) -> Table:
-    """Lines of the public ledger, newest first, each with the hash of the line before it.
-
-    Raises:
-        RefusedError: `bad_query`.
-    """
+@router.table("/ledger", of_snapshot=False)
+def ledger(source: Source, query: LedgerParameters) -> Table:
+    """Lines of the public ledger, newest first."""
     known = source.chronicle.known()
-    query = LedgerQuery.from_params(asked.params)
-    found = [line for line in reversed(known.lines) if query.matches(line)]
-    number, size = asked.page(PER_PAGE)
+    of_page = LedgerQuery.from_params(query.to_params())
+    found = [line for line in reversed(known.lines) if of_page.matches(line)]
     rows: list[dict[str, Value]] = [
         {**line.model_dump(include=set(_LEDGER)), "at": line.at.isoformat()}
-        for line in found[(number - 1) * size : number * size]
+        for line in query.of(found)
     ]
     about = {
         "as_of": known.lines[-1].at.isoformat() if known.lines else None,
-        "found": len(found), "page": number, "per_page": size, "head": known.head,
+        **query.about(len(found)), "head": known.head,
     }  # fmt: skip
     return Table("ledger", columns_of(_LEDGER, _TYPES, _MEANINGS), rows, about)
-
-
-OPERATIONS = (
-    Operation(
-        "/queue", "queue",
-        "Submissions: in work, waiting with their place, done. Private and hidden ones are not "
-        "listed.",
-        queue, (Parameter("state", "Only those in it.", "queued", tuple(State)), *PAGING),
-        of_snapshot=False,
-    ),
-    Operation(
-        "/ledger", "ledger", "Lines of the public ledger, newest first.", ledger,
-        (
-            Parameter("subject", "Submission or account it was done to."),
-            Parameter("account", "Who did it."), Parameter("action", "What was done.", "published"),
-            *PAGING,
-        ),
-        of_snapshot=False,
-    ),
-)  # fmt: skip

@@ -1,0 +1,145 @@
+"""Queries and answers of the API: the models from which FastAPI reads and documents them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
+
+from leaderboard.tables import Type, Value
+from leaderboard.views.index import SIMULATED
+
+LONGEST_QUERY = 8192
+"""Characters; a page with all the columns it can have stays below."""
+MOST_PER_PAGE = 1000
+_MOST_PAGES = 10**6
+_Row = TypeVar("_Row")
+
+
+class Format(StrEnum):
+    """Format of an answer."""
+
+    JSON = "json"
+    CSV = "csv"
+    PARQUET = "parquet"
+
+
+def text(meaning: str, *examples: str, options: Iterable[str] = (), alias: str = "") -> Any:
+    """A field for a text, which is empty where the query does not give it.
+
+    Options are documented here and checked where a page's query is resolved: once for both.
+
+    Args:
+        meaning: what it chooses.
+        examples: values of it.
+        options: all values it may have; none where there is no such list.
+        alias: its name in the query, where that is a word of Python.
+    """
+    return Field(
+        alias=alias or None,
+        default_factory=str,
+        description=meaning,
+        examples=list(examples) or None,
+        json_schema_extra={"enum": list(options)} if options else None,
+    )
+
+
+class Parameters(BaseModel):
+    """Parameters of every table."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: Format = Field(
+        default=Format.JSON, description="In which the table comes.", examples=["csv"]
+    )
+
+    @classmethod
+    def names(cls) -> list[str]:
+        """All that a query may say."""
+        return [field.alias or name for name, field in cls.model_fields.items()]
+
+    def to_params(self) -> dict[str, str]:
+        """The same as a page's address has it: a name that came several times is joined once."""
+        given = self.model_dump(by_alias=True, exclude={"format"})
+        return {
+            name: ",".join(filter(None, value)) if isinstance(value, tuple) else str(value)
+            for name, value in given.items()
+        }
+
+
+class Rated(Parameters):
+    """Parameters of tables over boards: those of people's ratings, or of simulated ones."""
+
+    ratings: str = text(
+        f"`{SIMULATED}`: the boards of simulated ratings, which stand apart.", options=(SIMULATED,)
+    )
+
+
+class Paged(Parameters):
+    """Parameters of tables that come in pages."""
+
+    page: int = Field(default=1, ge=1, le=_MOST_PAGES, description="From 1.", examples=[1])
+    per_page: int = Field(
+        default=100, ge=1, le=MOST_PER_PAGE, examples=[50],
+        description=f"Rows of a page, at most {MOST_PER_PAGE}.",
+    )  # fmt: skip
+
+    @field_validator("page", "per_page", mode="before")
+    @classmethod
+    def _read(cls, given: object, info: ValidationInfo) -> object:
+        """Digits and nothing else that Python takes for a number; the default for an empty text."""
+        if given == "" and info.field_name:
+            return cls.model_fields[info.field_name].default
+        if isinstance(given, str) and not (given.isascii() and given.isdecimal()):
+            raise PydanticCustomError("no_number", "this is no number")
+        return given
+
+    def of(self, rows: Sequence[_Row]) -> Sequence[_Row]:
+        """The rows of the page."""
+        return rows[(self.page - 1) * self.per_page : self.page * self.per_page]
+
+    def about(self, found: int) -> dict[str, int]:
+        """What a table says of its pages."""
+        return {"found": found, "page": self.page, "per_page": self.per_page}
+
+
+class About(BaseModel):
+    """What the table is of; `as_of` is when that was made."""
+
+    model_config = ConfigDict(extra="allow")
+
+    as_of: AwareDatetime | None = None
+
+
+class Column(BaseModel):
+    """A column of a table."""
+
+    name: str
+    type: Type
+    meaning: str
+
+
+class Table(BaseModel):
+    """A table as JSON."""
+
+    name: str
+    about: About
+    columns: list[Column]
+    rows: list[dict[str, Value]]
+
+
+class Error(BaseModel):
+    """What is wrong, and what to do."""
+
+    code: str = Field(description="Stable, for programs.")
+    message: str
+    hint: str
+
+
+class Problem(BaseModel):
+    """Body of every answer that is none."""
+
+    error: Error
