@@ -393,6 +393,8 @@ def test_a_visitor_holds_two_metrics_against_each_other_by_keyboard(
     assert "/compare?" in page.url and "view=examples" in page.url
     page.get_by_label("B", exact=True).focus()
     page.get_by_label("B", exact=True).select_option(entry_id(RIGHT))
+    page.wait_for_url(re.compile("b=made-up-0000/CLIPScore"))
+    expect(page.locator(".as-item-sums tbody tr")).to_have_count(3)
     page.get_by_label("Show", exact=True).select_option("disagreements")
     expect(page.locator("h1")).to_contain_text("differ")
     page.wait_for_url(re.compile("b=made-up-0000/CLIPScore.*show=disagreements"))
