@@ -95,7 +95,9 @@ class SubmissionControls:
         controls = _visible(parts.actions)
         return self._filled(parts, changed, [gr.skip() if same[-1] else c for c in controls])
 
-    def _filled(self, parts: Parts, contents: Sequence[Any], controls: Sequence[Any]) -> Any:
+    def _filled(
+        self, parts: Parts, contents: Sequence[Any], controls: Sequence[Any]
+    ) -> tuple[Any, ...]:
         return *contents, *controls, *parts.digests, gr.Timer(active=parts.busy)
 
     def _connect(self) -> None:

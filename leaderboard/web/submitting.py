@@ -30,7 +30,9 @@ MOST_LISTED = 200
 class Form(Protocol):
     """The fields of one way in, as they were filled in."""
 
-    kind: Kind
+    @property
+    def kind(self) -> Kind:
+        """What is handed in."""
 
     def examine(self, context: Context, account: Account) -> Examination:
         """Look at it without keeping it."""

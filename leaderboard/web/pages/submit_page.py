@@ -188,7 +188,7 @@ class _SubmitPage:
         fields = [file, repository, name, version, prompt_set, submitter, private]
         return _Form(
             Kind.GENERATIONS, column, fields, buttons,
-            made=lambda *given: ImagesForm(*given, tell=_telling()),
+            made=lambda *given: replace(ImagesForm(*given), tell=_telling()),
             guarded=[file, repository],
             chooser=prompt_set, choices=lambda context: context.desk.prompt_set_names(),
         )  # fmt: skip

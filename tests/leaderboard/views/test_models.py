@@ -65,7 +65,7 @@ def choice_of(context: Context, **params: str) -> Choice:
 def test_a_link_leads_back_to_its_view(
     of: ModelsQuery, view: str, own: tuple[str, ...], page: int, alone: bool
 ) -> None:
-    query = PlaceQuery(of, view, *own, page=page, alone=alone and bool(of.models))  # type: ignore[arg-type]
+    query = PlaceQuery(of, view, *own, page=page, alone=alone and bool(of.models))  # type: ignore[arg-type, misc]
     params = parse_qs(urlsplit(query.to_link()).query)
     assert PlaceQuery.from_params({k: v[0] for k, v in params.items()}) == query
 

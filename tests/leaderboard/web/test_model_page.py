@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from leaderboard.api.operations import Asked
-from starlette.datastructures import QueryParams
 
-from leaderboard.api.tables.models import models
+from leaderboard.api.tables.models import ModelsParameters, models
 from leaderboard.pages.heads.of_models import model_head
 from leaderboard.pages.page import Context
 from leaderboard.views.models import PER_PAGE, ModelQuery
@@ -126,5 +124,5 @@ def test_a_metric_that_was_taken_off_the_boards_is_named_nowhere() -> None:
     assert page.all("#runs") and "gone-metric" not in page
     head = model_head({"id": IDS[0]}, source_of(store))
     assert head is not None and "3 metrics" in head.description
-    (row,) = models(source_of(store), Asked({}, QueryParams())).rows
+    (row,) = models(source_of(store), ModelsParameters()).rows
     assert row["n_judges"] == 3
