@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, Response
 
 from benchmarks.errors import AssayError, SubmitterError, TransientError
 from leaderboard.api.replies import SHARED
-from leaderboard.api.schemas import Error, Problem
+from leaderboard.api.schemas import Problem
 
 _log = logging.getLogger(__name__)
 RETRY_AFTER_S = 5
@@ -88,7 +88,7 @@ def refusal(
         hint: what to do about it.
         headers: of the answer; None: those of every answer, and that nobody keeps it.
     """
-    told = Problem(error=Error(code=code, message=message, hint=hint))
+    told = Problem.model_validate({"error": {"code": code, "message": message, "hint": hint}})
     headers = SHARED | NO_STORE if headers is None else dict(headers)
     if status == HTTPStatus.SERVICE_UNAVAILABLE:
         headers["Retry-After"] = str(RETRY_AFTER_S)

@@ -26,4 +26,4 @@ def _build(context: Context) -> None:
     on_load(open_page, shown)
 
 
-PAGE = Page("Ledger", "ledger", 35, _build)
+PAGE = Page("Audit log", "ledger", 35, _build)
