@@ -224,7 +224,8 @@ def verdict(found: Compared, a: str, b: str) -> str:
         return f"{a} has {by}{interval} over {b}, but the two were not tested"
     if gain == 0.0:
         return f"{a} and {b} have the same value{interval}"
-    return f"{a} and {b} are not told apart: {a} has {by}{interval} over {b}{_only_alone(found)}"
+    said = f"No significant difference between {a} and {b}: {a} has {by}{interval} over {b}"
+    return said + _only_alone(found)
 
 
 def _only_alone(found: Compared) -> str:

@@ -28,6 +28,7 @@ import pyarrow.compute as pc
 
 from benchmarks.errors import SubmitterError
 from benchmarks.parquet import parquet_file
+from benchmarks.problems import Problem, one_error
 from benchmarks.schema import Answers, Benchmark, ScoreTable
 from benchmarks.stored_scores import is_stored, widened
 
@@ -74,48 +75,67 @@ def name_for(name: str, folder: Path) -> str:
         ) from error
 
 
-def check_columns(name: str, columns: Sequence[str], metric: str) -> None:
-    """Refuse columns that no scores file has."""
+def column_problems(name: str, columns: Sequence[str], metric: str) -> tuple[Problem, ...]:
+    """Everything that is wrong with the header of a scores file.
+
+    Raises:
+        SubmitterError: `too_many_metrics`: nothing of it is read any further.
+    """
     metrics = metric_columns(columns)
     if len(metrics) > MAX_METRICS:
         raise too_many_metrics(name, len(metrics))
+    return (
+        *_without_columns(name, columns, metrics),
+        *_doubled_columns(name, columns, metric),
+        *_odd_columns(name, columns, metrics),
+    )
+
+
+def _without_columns(
+    name: str, columns: Sequence[str], metrics: Sequence[str]
+) -> Iterator[Problem]:
     if "pair_id" not in columns:
-        raise SubmitterError(
+        yield Problem(
             "no_pair_id",
             f"{name} has no column pair_id (its columns: {some([c[:60] for c in columns])}).",
             "Name the first column pair_id and the others after the metrics.",
         )
-    _check_titles(name, columns, metric)
     if not metrics:
-        raise SubmitterError(
+        yield Problem(
             "no_scores",
             f"{name} has no score column beside pair_id.",
             "Add a column score, or one column per metric.",
         )
-    odd = [c for c in metrics if not METRIC_NAME.fullmatch(c)]
+
+
+def _odd_columns(name: str, columns: Sequence[str], metrics: Sequence[str]) -> Iterator[Problem]:
+    odd = tuple(repr(c[:60]) for c in metrics if not METRIC_NAME.fullmatch(c))
     if odd:
-        raise SubmitterError(
+        yield Problem(
             "bad_metric_name",
-            f"{name} has columns that cannot name a metric: {some([repr(c[:60]) for c in odd])}.",
+            f"{name} has columns that cannot name a metric.",
             "Use letters, digits and . _ + - (at most 64), beginning with a letter or digit.",
+            count=len(odd),
+            examples=odd,
         )
     if "element_score" in columns and "element_id" not in columns:
-        raise SubmitterError(
+        yield Problem(
             "unknown_elements",
             f"{name} has a column element_score, but no column element_id.",
             "Say in element_id which element each row scores, or leave element_score out.",
         )
 
 
-def _check_titles(name: str, columns: Sequence[str], metric: str) -> None:
+def _doubled_columns(name: str, columns: Sequence[str], metric: str) -> Iterator[Problem]:
     counts = Counter(metric if c == "score" else c for c in columns)
-    doubled = [repr(title[:60]) for title, times in counts.items() if times > 1]
+    doubled = tuple(repr(title[:60]) for title, times in counts.items() if times > 1)
     if doubled:
         renamed = f" The column score is to be named {metric!r}." if "score" in columns else ""
-        raise SubmitterError(
+        yield Problem(
             "duplicate_columns",
             f"{name} has more than one column for {some(doubled)}.{renamed}",
             "Give every column a name of its own.",
+            count=len(doubled),
         )
 
 
@@ -157,11 +177,13 @@ class Cells:
         name: of the file.
         cells: its index tells where in the file each row stands.
         place: what the index counts, lines or rows.
+        problems: what is wrong with its columns.
     """
 
     name: str
     cells: pd.DataFrame
     place: Literal["line", "row"]
+    problems: tuple[Problem, ...] = ()
 
     def overall_rows(self) -> pd.DataFrame:
         """Rows of whole pairs."""
@@ -169,39 +191,44 @@ class Cells:
             return self.cells
         return self.cells[self.cells["element_id"].map(_is_null)]
 
-    def check_pairs(self, rows: pd.DataFrame, expected: Sequence[str], benchmark: str) -> None:
-        """Refuse doubled, unknown and missing pairs."""
+    def pair_problems(
+        self, rows: pd.DataFrame, expected: Sequence[str], benchmark: str
+    ) -> Iterator[Problem]:
+        """Doubled, unknown and missing pairs."""
         ids = rows["pair_id"].astype(str)
-        if ids.duplicated().any():
-            raise SubmitterError(
+        doubled = ids[ids.duplicated()]
+        if len(doubled):
+            yield Problem(
                 "duplicate_pairs",
-                f"{self.name} has {ids.duplicated().sum()} rows whose pair_id stood before: "
-                f"{some(self.located(ids[ids.duplicated()]))}.",
+                f"{self.name} has {_counted(len(doubled), 'duplicate pair_id')}.",
                 "Keep one row per pair.",
+                count=len(doubled),
+                examples=self.located(doubled),
             )
         known = set(expected)
         unknown = ids[~ids.isin(known)]
         if len(unknown):
-            raise SubmitterError(
+            yield Problem(
                 "unknown_pairs",
-                f"{self.name} has {len(unknown)} pair ids that {benchmark} does not have: "
-                f"{some(self.located(unknown))}.",
+                f"{self.name} has {_counted(len(unknown), 'pair_id')} that {benchmark} does not have.",
                 f"Pair ids of {benchmark} look like {expected[0]!r}.",
+                count=len(unknown),
+                examples=self.located(unknown),
             )
         missing = known - set(ids)
         if missing:
-            in_order = [pair for pair in expected if pair in missing]
-            raise SubmitterError(
+            yield Problem(
                 "missing_pairs",
-                f"{self.name} lacks {len(missing)} of the {len(expected)} pairs of {benchmark}: "
-                f"{some(in_order)}.",
+                f"{self.name} lacks {len(missing):,} of the {len(expected):,} pairs of {benchmark}.",
                 "Add a row for each; leave the score empty where the metric gave none.",
+                count=len(missing),
+                examples=tuple(pair for pair in expected if pair in missing),
             )
 
     def numbers(
         self, rows: pd.DataFrame, column: str, benchmark: Benchmark
-    ) -> tuple[pd.Series, frozenset[str]]:
-        """A metric's column as float64 indexed by pair id, and the pairs that were mended."""
+    ) -> tuple[pd.Series, frozenset[str], tuple[Problem, ...]]:
+        """A metric's column indexed by pair id, the mended pairs, and cells that are no numbers."""
         values, bad = _to_float(rows[column])
         mended = {
             position: number
@@ -209,40 +236,71 @@ class Cells:
             if (number := benchmark.repair_cell(column, str(rows[column].loc[position])))
             is not None
         }
-        if len(mended) < len(bad):
-            raise self.not_numeric(column, rows[column].loc[[p for p in bad if p not in mended]])
+        left = [position for position in bad if position not in mended]
+        wrong = (self.not_numeric(column, rows[column].loc[left]),) if left else ()
         values = values.fillna(pd.Series(mended, dtype="float64"))
         pair_ids = rows["pair_id"].astype(str)
         repaired = frozenset(pair_ids.loc[list(mended)])
-        return pd.Series(values.to_numpy(), index=pair_ids.to_numpy()), repaired
+        return pd.Series(values.to_numpy(), index=pair_ids.to_numpy()), repaired, wrong
 
-    def elements(
-        self, expected: Sequence[str], benchmark: Benchmark, metrics: Sequence[str]
-    ) -> dict[str, pd.DataFrame]:
-        """Element scores; a file with them describes a single metric."""
+    def element_rows(self) -> pd.DataFrame:
+        """Rows of single elements."""
         if "element_id" not in self.cells:
-            return {}
-        rows = self.cells[~self.cells["element_id"].map(_is_null)]
+            return self.cells.iloc[:0]
+        return self.cells[~self.cells["element_id"].map(_is_null)]
+
+    def element_problems(
+        self, expected: Sequence[str], benchmark: str, metrics: Sequence[str]
+    ) -> Iterator[Problem]:
+        """What is wrong with the element scores; a file with them describes a single metric."""
+        rows = self.element_rows()
         if rows.empty:
-            return {}
+            return
         if len(metrics) != 1 or "element_score" not in rows:
-            raise SubmitterError(
+            yield Problem(
                 "unknown_elements",
                 f"{self.name} has element ids, but "
                 + ("no column element_score." if len(metrics) == 1 else "several metrics."),
                 "Send element scores as pair_id, score, element_id, element_score, for one metric.",
             )
+            return
         unknown = rows["pair_id"][~rows["pair_id"].astype(str).isin(set(expected))]
         if len(unknown):
-            raise SubmitterError(
+            yield Problem(
                 "unknown_pairs",
-                f"{self.name} has element rows of {len(unknown)} pairs that {benchmark.name} does "
-                f"not have: {some(self.located(unknown.astype(str)))}.",
-                f"Pair ids of {benchmark.name} look like {expected[0]!r}.",
+                f"{self.name} has element rows of {_counted(len(unknown), 'pair_id')} that "
+                f"{benchmark} does not have.",
+                f"Pair ids of {benchmark} look like {expected[0]!r}.",
+                count=len(unknown),
+                examples=self.located(unknown.astype(str)),
             )
-        values, bad = _to_float(rows["element_score"])
+        _, bad = _to_float(rows["element_score"])
         if bad:
-            raise self.not_numeric("element_score", rows["element_score"].loc[bad])
+            yield self.not_numeric("element_score", rows["element_score"].loc[bad])
+        doubled = rows.astype({"pair_id": str, "element_id": str}).duplicated(
+            ["pair_id", "element_id"]
+        )
+        if doubled.any():
+            again = rows[doubled]
+            yield Problem(
+                "duplicate_pairs",
+                f"{self.name} has {_counted(len(again), 'element row')} that stood before.",
+                "Keep one row per pair and element.",
+                count=len(again),
+                examples=tuple(
+                    f"{str(pair)[:60]!r}, element {str(element)[:60]!r} ({self.place} {place})"
+                    for place, pair, element in zip(
+                        again.index, again["pair_id"], again["element_id"], strict=True
+                    )
+                ),
+            )
+
+    def elements(self, metrics: Sequence[str]) -> dict[str, pd.DataFrame]:
+        """Element scores of a file without problems."""
+        rows = self.element_rows()
+        if rows.empty:
+            return {}
+        values, _ = _to_float(rows["element_score"])
         frame = pd.DataFrame(
             {
                 "pair_id": rows["pair_id"].astype(str).to_numpy(),
@@ -250,29 +308,42 @@ class Cells:
                 "score": values.to_numpy(),
             }
         )
-        doubled = frame.duplicated(["pair_id", "element_id"])
-        if doubled.any():
-            first = frame[doubled].iloc[0]
-            raise SubmitterError(
-                "duplicate_pairs",
-                f"{self.name} has {doubled.sum()} element rows that stood before, the first for "
-                f"{first['pair_id']!r}, element {first['element_id']!r}.",
-                "Keep one row per pair and element.",
-            )
         return {metrics[0]: frame}
 
-    def not_numeric(self, column: str, cells: pd.Series) -> SubmitterError:
-        """The error of cells that are no finite numbers."""
-        return SubmitterError(
+    def not_numeric(self, column: str, cells: pd.Series) -> Problem:
+        """The problem of cells that are no finite numbers."""
+        return Problem(
             "not_numeric",
-            f"{self.name}, column {column!r}: {len(cells)} cells are not finite numbers: "
-            f"{some(self.located(cells.astype(str)))}.",
+            f"{self.name}, column {column!r}: {_counted(len(cells), 'cell')} "
+            f"{'is no finite number' if len(cells) == 1 else 'are no finite numbers'}.",
             "Write a number with a decimal point, or leave the cell empty.",
+            count=len(cells),
+            examples=self.located(cells.astype(str)),
         )
 
-    def located(self, cells: pd.Series) -> list[str]:
-        """Cells with the line or row they stand on."""
-        return [f"{value[:60]!r} ({self.place} {position})" for position, value in cells.items()]
+    def located(self, cells: pd.Series) -> tuple[str, ...]:
+        """The first cells with the line or row they stand on."""
+        first = cells.iloc[:_MOST_LOCATED]
+        return tuple(
+            f"{value[:60]!r} ({self.place} {position})" for position, value in first.items()
+        )
+
+
+_MOST_LOCATED = 20
+_NO_ROWS = frozenset({"no_pair_id", "no_scores", "duplicate_columns"})
+"""Problems of a header whose rows cannot be told apart."""
+
+
+def _readable(name: str, columns: Sequence[str], metric: str) -> tuple[Problem, ...]:
+    """What is wrong with the columns of a file whose rows can be checked all the same.
+
+    Raises:
+        SubmitterError: everything that is wrong with them where the rows cannot.
+    """
+    found = column_problems(name, columns, metric)
+    if any(problem.code in _NO_ROWS for problem in found):
+        raise one_error(found)
+    return found
 
 
 def read_cells(content: bytes, name: str, metric: str, most_rows: int) -> Cells:
@@ -298,7 +369,7 @@ def _read_csv(content: bytes, name: str, metric: str, most_rows: int) -> Cells:
     header = [cell.strip() for cell in next(lines, (1, []))[1]]
     if not header:
         raise ValueError("it is empty")
-    check_columns(name, header, metric)
+    problems = _readable(name, header, metric)
     places: list[int] = []
     rows: list[list[str]] = []
     for number, row in lines:
@@ -308,7 +379,7 @@ def _read_csv(content: bytes, name: str, metric: str, most_rows: int) -> Cells:
         rows.append(row + [""] * (len(header) - len(row)))
         _check_size(name, len(rows), len(header), most_rows)
     cells = pd.DataFrame(rows, index=pd.Index(places), columns=header, dtype=str)
-    return Cells(name, cells, "line")
+    return Cells(name, cells, "line", problems)
 
 
 def _csv_lines(content: bytes) -> Iterator[tuple[int, list[str]]]:
@@ -329,7 +400,7 @@ def _csv_lines(content: bytes) -> Iterator[tuple[int, list[str]]]:
 
 
 def _read_parquet(content: bytes, name: str, metric: str, most_rows: int) -> Cells:
-    schema = _parquet_schema(content, name, metric, most_rows)
+    schema, problems = _parquet_schema(content, name, metric, most_rows)
     columns = schema.names
     # Texts as dictionaries: what is repeated is held once until its full size is known.
     texts = [c for c in columns if _is_text(_value_type(schema.field(c).type))]
@@ -347,12 +418,14 @@ def _read_parquet(content: bytes, name: str, metric: str, most_rows: int) -> Cel
     cells = table.rename_columns([c.strip() for c in columns]).to_pandas(ignore_metadata=True)
     if is_stored(columns):
         cells = widened(cells, name, MAX_CELLS)
-        check_columns(name, list(cells.columns), metric)
-    return Cells(name, cells.set_axis(range(1, len(cells) + 1)), "row")
+        problems = _readable(name, list(cells.columns), metric)
+    return Cells(name, cells.set_axis(range(1, len(cells) + 1)), "row", problems)
 
 
-def _parquet_schema(content: bytes, name: str, metric: str, most_rows: int) -> Any:
-    """The columns to read, after all that can be told without reading them.
+def _parquet_schema(
+    content: bytes, name: str, metric: str, most_rows: int
+) -> tuple[Any, tuple[Problem, ...]]:
+    """The columns to read and what is wrong with them, as far as it is told without reading them.
 
     A few values, and how often each stands there, can be millions of rows.
     """
@@ -365,27 +438,31 @@ def _parquet_schema(content: bytes, name: str, metric: str, most_rows: int) -> A
         raise too_many_metrics(name, file.metadata.num_columns)
     schema = pa.schema([f for f in file.schema_arrow if not _PANDAS_INDEX.fullmatch(f.name)])
     n_rows = max(file.metadata.num_rows, sum(group.num_rows for group in groups))
+    problems: tuple[Problem, ...] = ()
     if is_stored(schema.names):
         # Each row of this form is one cell of the other.
         _check_size(name, n_rows, 1, most_rows * MAX_METRICS)
     else:
-        check_columns(name, [c.strip() for c in schema.names], metric)
+        problems = _readable(name, [c.strip() for c in schema.names], metric)
         _check_size(name, n_rows, len(schema), most_rows)
     _check_types(name, schema)
     if sum(group.total_byte_size for group in groups) > MAX_INFLATED:
         raise _inflates(name)
-    return schema
+    return schema, problems
 
 
 def _check_types(name: str, schema: Any) -> None:
-    for field in schema:
-        kind = _value_type(field.type)
-        if not (_is_number(kind) or _is_text(kind)):
-            raise SubmitterError(
-                "not_numeric",
-                f"{name}, column {field.name[:60]!r}: its cells are of the type {str(kind)[:60]}.",
-                "Write ids as strings and scores as floating-point numbers.",
-            )
+    wrong = [
+        Problem(
+            "not_numeric",
+            f"{name}, column {field.name[:60]!r}: its cells are of the type {str(kind)[:60]}.",
+            "Write ids as strings and scores as floating-point numbers.",
+        )
+        for field in schema
+        if not (_is_number(kind := _value_type(field.type)) or _is_text(kind))
+    ]
+    if wrong:
+        raise one_error(wrong)
 
 
 def _value_type(kind: Any) -> Any:
@@ -483,8 +560,9 @@ def read_scores(
         SubmitterError: `file_missing`, `file_too_large`, `unreadable_scores`, `no_pair_id`,
             `no_scores`, `bad_metric_name`, `duplicate_columns`, `too_many_metrics`,
             `too_many_rows`, `unknown_metric`, `duplicate_pairs`, `unknown_pairs`,
-            `missing_pairs`, `not_numeric` or `unknown_elements`; the message names the file, the
-            first offenders and their lines (CSV, counted from 1 with the header and blank lines)
+            `missing_pairs`, `not_numeric` or `unknown_elements`, or `several_problems` with all of
+            these at once, by kind (`benchmarks.problems`); the message names the file, the first
+            offenders and their lines (CSV, counted from 1 with the header and blank lines)
             or rows (Parquet, counted from 1).
     """
     return parse_scores(
@@ -514,20 +592,29 @@ def parse_scores(
     most_rows = max(LEAST_ROWS, ROWS_PER_PAIR * len(answers.pair_ids))
     source = read_cells(content, name, metric, most_rows)
     rows = source.overall_rows()
-    source.check_pairs(rows, answers.pair_ids, benchmark.name)
+    problems = [
+        *source.problems,
+        *source.pair_problems(rows, answers.pair_ids, benchmark.name),
+    ]
     columns: dict[str, pd.Series] = {}
     repaired: dict[str, frozenset[str]] = {}
     for column in metric_columns(source.cells.columns):
         title = metric if column == "score" else column
-        columns[title], mended = source.numbers(rows, column, benchmark)
+        columns[title], mended, wrong = source.numbers(rows, column, benchmark)
+        problems += wrong
         if mended:
             repaired[title] = mended
+    metrics = tuple(columns)
+    problems += source.element_problems(answers.pair_ids, benchmark.name, metrics)
+    problems += _unknown_metrics(name, metrics, lower_is_better)
+    if problems:
+        raise one_error(problems)
     overall = pd.DataFrame(columns).loc[list(answers.pair_ids)]
     overall.index.name = "pair_id"
     return ScoreTable(
         overall,
-        elements=source.elements(answers.pair_ids, benchmark, tuple(columns)),
-        directions=_directions(name, tuple(columns), lower_is_better, benchmark),
+        elements=source.elements(metrics),
+        directions=_directions(metrics, lower_is_better, benchmark),
         repaired=repaired,
     )
 
@@ -558,6 +645,10 @@ def load_bytes(path: Path) -> bytes:
     return path.read_bytes()
 
 
+def _counted(quantity: int, what: str) -> str:
+    return f"{quantity:,} {what}{'' if quantity == 1 else 's'}"
+
+
 def _to_float(cells: pd.Series) -> tuple[pd.Series, list[int]]:
     """Cells as float64 with NaN for nulls, and the index of cells that are not numbers."""
     nulls = cells.map(_is_null)
@@ -575,16 +666,22 @@ def _is_null(cell: object) -> bool:
     return isinstance(cell, str) and cell.strip().lower() in _NULLS
 
 
-def _directions(
-    name: str, metrics: Sequence[str], lower_is_better: Sequence[str], benchmark: Benchmark
-) -> dict[str, Direction]:
-    unknown = [m for m in lower_is_better if m not in metrics]
+def _unknown_metrics(
+    name: str, metrics: Sequence[str], lower_is_better: Sequence[str]
+) -> Iterator[Problem]:
+    unknown = tuple(m for m in lower_is_better if m not in metrics)
     if unknown:
-        raise SubmitterError(
+        yield Problem(
             "unknown_metric",
             f"{name} has no metric {some(unknown)}, which was said to be lower-is-better.",
             f"Its metrics: {some(list(metrics))}.",
+            count=len(unknown),
         )
+
+
+def _directions(
+    metrics: Sequence[str], lower_is_better: Sequence[str], benchmark: Benchmark
+) -> dict[str, Direction]:
     directions: dict[str, Direction] = dict.fromkeys(lower_is_better, -1)
     known = benchmark.known_directions()
     return {**{m: known[m] for m in metrics if m in known}, **directions}

@@ -25,7 +25,6 @@ from leaderboard.models.board import model_board
 from leaderboard.models.board_types import BoardQuery as ModelQuery
 from leaderboard.models.reading import ModelReader
 from leaderboard.models.scores import scores_path
-from leaderboard.pages.boards.view import board_body
 from leaderboard.publication.boards import Board, Snapshot
 from leaderboard.publication.entries import Entry
 from leaderboard.publication.model_entries import PATH, ModelEntry, ModelTrack, track_bytes
@@ -45,6 +44,7 @@ from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import transact
 from leaderboard.store.memory import memory_store
 from leaderboard.views.boards import Arrangement, BoardQuery, Filters, every_key, resolve
+from leaderboard.web.benchmark_tab import board_html
 
 N_MODELS, N_SKILLS = 50, 12
 JUDGES = ("vqa/vqa", "clip/clip", "dsg/dsg")
@@ -79,7 +79,7 @@ def interaction(metrics: int = 500, columns: int = 60, rounds: int = 3) -> Itera
 
         def look(arranged: Arrangement, filters: Filters) -> str:
             query = BoardQuery(arranged=arranged, filters=filters)
-            return board_body(resolve(query, view.boards), view)
+            return board_html(resolve(query, view.boards), view)
 
         def fresh() -> Filters:
             # Another choice of most metrics each time, so that nothing of it is remembered.

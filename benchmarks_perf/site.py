@@ -43,7 +43,7 @@ BOARDS, SLICES = 2, 60
 WAIT_MS = 60_000
 PAUSE_S = (0.5, 1.5)
 """A visitor looks at what came for so long."""
-PAGES = ("", "boards", "compare", "index", "skills", "queue", "ledger", "status", "trust", "about")
+PAGES = ("", "boards", "compare", "submit", "ledger", "status", "about")
 QUERIES: dict[str, tuple[str, ...]] = {
     "boards": (
         "",
@@ -53,7 +53,7 @@ QUERIES: dict[str, tuple[str, ...]] = {
         "?benchmark=made_up_0&search=metric-1",
     ),
     "compare": ("", "?benchmark=made_up_1"),
-    "skills": ("", "?skill=counting"),
+    "": ("", "?tab=skill:counting", "?q=metric-1", "?sort=-made_up_1"),
 }
 _CONFIG = re.compile(r"window\.gradio_config\s*=\s*(\{.*?\});\s*</script>", re.DOTALL)
 _ONLY = """name => {
@@ -265,7 +265,7 @@ class _Visitor:
                 "session_hash": self.session,
             }
             call = self.client.post(f"/gradio_api/run/predict{query}", json=body)
-            told = await self._timed(f"{page or 'overview'}: opened", call)
+            told = await self._timed(f"{page or 'metrics'}: opened", call)
             if told.status_code != 200 or "error" in told.json():
                 self.seen.errors[f"{page}: {told.status_code} {told.text[:80]}"] += 1
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from benchmarks.problems import Problem, ProblemKind, problem_kinds
 from leaderboard.accounts import Account
 from leaderboard.records import ImagesSeen, Status
 
@@ -30,27 +31,20 @@ class Gate:
 
 
 @dataclass(frozen=True)
-class Problem:
-    """One thing that is wrong with what somebody wants to submit.
+class Plan:
+    """What a worker would do with a submission that passes its check.
 
     Attributes:
-        code: stable, for programs.
-        message: what is wrong, in a sentence.
-        hint: what to do about it; may be empty.
-        file: inside the submission; empty where it is about the whole.
-        line: in that file, from 1; None where there is no line.
+        metrics: the entries it would make on the boards.
+        pairs: benchmark or prompt set to how many pairs or images of it would be scored or read.
+        left_out: benchmark to why it would not be run on that.
+        marks: remarks that would stand beside its name on the boards.
     """
 
-    code: str
-    message: str
-    hint: str = ""
-    file: str = ""
-    line: int | None = None
-
-    @property
-    def place(self) -> str:
-        """`file:line`, as compilers print it; empty where it is about the whole."""
-        return f"{self.file}:{self.line}" if self.line is not None else self.file
+    metrics: tuple[str, ...] = ()
+    pairs: Mapping[str, int] = field(default_factory=dict)
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    marks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -68,6 +62,7 @@ class Examination:
         counts: code to the number of its problems, where not all of them are listed.
         images: of generations: what they are; None where they were not looked at.
         notes: sentences its sender should read of what is not wrong.
+        plan: what a worker would do with it; None where that was not asked, or something is wrong.
     """
 
     problems: tuple[Problem, ...]
@@ -80,11 +75,36 @@ class Examination:
     counts: Mapping[str, int] = field(default_factory=dict)
     images: ImagesSeen | None = None
     notes: tuple[str, ...] = ()
+    plan: Plan | None = None
+
+    @property
+    def kinds(self) -> tuple[ProblemKind, ...]:
+        """The problems by kind, those that are not listed counted."""
+        return problem_kinds(self.problems, self.counts)
 
     @property
     def n_problems(self) -> int:
         """How many things are wrong, also those that are not listed."""
-        return max(len(self.problems), sum(self.counts.values()))
+        return sum(kind.count for kind in self.kinds)
+
+
+@dataclass(frozen=True)
+class ScoresForm:
+    """What is said of a scores file, which has no manifest.
+
+    Attributes:
+        benchmark: the scores are for.
+        name: of the metric of a file with one column `score`; else of the file.
+        version: as its author counts.
+        description: for the boards.
+        lower_is_better: metrics of the file for which lower is better.
+    """
+
+    benchmark: str
+    name: str = ""
+    version: str = ""
+    description: str = ""
+    lower_is_better: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -157,8 +177,13 @@ class Desk(Protocol):
     def score_benchmarks(self) -> tuple[str, ...]:
         """Names of the benchmarks for which a scores file can be judged here."""
 
-    def examine_metric(self, path: Path) -> Examination:
-        """Look at a scoring module without running or keeping it."""
+    def examine_metric(self, path: Path, account: Account | None = None) -> Examination:
+        """Look at a scoring module without running or keeping it.
+
+        Args:
+            path: archive or folder.
+            account: who would send it; what would be refused to it is a problem then.
+        """
 
     def submit_metric(
         self,
@@ -181,12 +206,13 @@ class Desk(Protocol):
             source: `hub:owner/name@commit`, if that is where the caller fetched it from.
         """
 
-    def examine_repository(self, source: str) -> Examination:
+    def examine_repository(self, source: str, account: Account | None = None) -> Examination:
         """Fetch a repository of the Hub and look at the scoring module in it.
 
         Args:
             source: `owner/name@revision`, or `datasets/owner/name@revision`. Only what everyone
                 may read is fetched, never with a token of this installation.
+            account: as for `examine_metric`.
         """
 
     def submit_repository(
@@ -210,6 +236,15 @@ class Desk(Protocol):
             receipt: likewise.
         """
 
+    def examine_scores(self, path: Path, form: ScoresForm, account: Account | None) -> Examination:
+        """Read a scores file without keeping it.
+
+        Args:
+            path: CSV, Parquet, or `.npz` where masks are asked for.
+            form: what is said beside it.
+            account: as for `examine_metric`.
+        """
+
     def submit_scores(
         self,
         path: Path,
@@ -229,7 +264,11 @@ class Desk(Protocol):
         """Names of the prompt sets of which generations are taken here."""
 
     def examine_generations(
-        self, where: Path | str, said: SaidOfImages | None = None, tell: Tell | None = None
+        self,
+        where: Path | str,
+        said: SaidOfImages | None = None,
+        tell: Tell | None = None,
+        account: Account | None = None,
     ) -> Examination:
         """Look at every image of a submission of generations without keeping any.
 
@@ -237,6 +276,7 @@ class Desk(Protocol):
             where: as for `submit_generations`.
             said: likewise.
             tell: told now and then how far it is.
+            account: as for `examine_metric`.
         """
 
     def submit_generations(

@@ -74,3 +74,15 @@ def duration(seconds: float) -> str:
     if hours < 24:
         return f"{hours} h {minutes:02d} min"
     return count(hours // 24, "day")
+
+
+def size_words(size: int) -> str:
+    """A size of files in the largest unit that says enough: `512 B`, `3.4 kB`, `1.2 GB`."""
+    if size < 1000:
+        return f"{size} B"
+    shown = float(size)
+    for unit in ("kB", "MB", "GB"):
+        shown /= 1000
+        if shown < 999.5 or unit == "GB":
+            break
+    return f"{shown:.1f} {unit}" if shown < 99.5 else f"{shown:,.0f} {unit}"

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
 from benchmarks.command_line import errors
 from benchmarks.errors import PlatformError, SubmitterError
@@ -27,7 +26,9 @@ from evaluator.commands.check_report import (
     found_blocks,
     problem_lines,
     safe,
+    verdict_line,
 )
+from evaluator.commands.check_scores import check_scores, kind_of
 from evaluator.commands.check_verdict import Verdict, verdict_of
 from evaluator.commands.common import (
     DEFAULT_MODELS,
@@ -46,12 +47,11 @@ from evaluator.scoring.progress import Progress
 from evaluator.submission.checking.drawn import USUAL_PAIRS, Drawn
 from evaluator.submission.checking.dry_run import DryRun, Machine, dry_run, receipt_of
 from evaluator.submission.checking.expected import Expectation, expectation
-from evaluator.submission.generations.opening import says_generations
 from evaluator.submission.receipts import SUFFIX, written
 from evaluator.submission.validate import ScoringModule, opened_source
 from evaluator.worker.claims.heartbeat import RunProgress
-from leaderboard.desk import Examination, SaidOfImages
-from leaderboard.records import Receipt
+from leaderboard.desk import Examination, SaidOfImages, ScoresForm
+from leaderboard.records import Kind, Receipt
 
 FAILED = 1
 MODELS = DEFAULT_MODELS
@@ -115,9 +115,16 @@ def check(
             "without assay.toml: the prompt set."
         ),
     ] = None,
+    kind: Annotated[
+        Kind | None, typer.Option(help="What it is; found out from the path if not given.")
+    ] = None,
     name: Annotated[
-        str, typer.Option(help="Of the model: of Parquet files without assay.toml.")
+        str, typer.Option(help="Of a scores file; of the model: of Parquet without assay.toml.")
     ] = "",
+    lower_is_better: Annotated[
+        list[str] | None,
+        typer.Option(help="Metric of a scores file for which lower is better; repeatable."),
+    ] = None,
     pairs: Annotated[
         int, typer.Option(min=8, help="About how many pairs, drawn evenly.")
     ] = USUAL_PAIRS,
@@ -141,8 +148,8 @@ def check(
     """List every problem of a submission, then run it as a worker would, on the demo.
 
     Says whether it may rank, what it scores, what it costs and how long it would take on every
-    benchmark, and writes a receipt that can be sent along. Of generations it lists every image
-    that is missing or wrong.
+    benchmark, and writes a receipt that can be sent along. Of generations it says which images are
+    missing or wrong; of a scores file (--benchmark names its benchmark), which rows.
 
     Exits with 1 where something is wrong with the submission.
 
@@ -150,7 +157,14 @@ def check(
     """
     registry = load_registry()
     with stopped_in_words("Nothing was kept; check it again."), local_source(path) as source:
-        if says_generations(source):
+        of = kind or kind_of(source)
+        if of is Kind.SCORES:
+            form = _scores_form(benchmark, name, lower_is_better)
+            good = check_scores(source, form, registry, data, as_json=as_json)
+            raise typer.Exit(0 if good else FAILED)
+        if lower_is_better:
+            raise typer.BadParameter("it is said of scores", param_hint="--lower-is-better")
+        if of is Kind.GENERATIONS:
             said = SaidOfImages(name=name, prompt_set=",".join(benchmark or ()))
             good = check_generations(source, registry, data, said=said, as_json=as_json)
             raise typer.Exit(0 if good else FAILED)
@@ -159,6 +173,14 @@ def check(
         names, n = tuple(benchmark or ()), None if every else pairs
         wanted = Wanted(path, source, registry, data, names, n, isolation, models)
         _check(wanted, receipt, as_json=as_json)
+
+
+def _scores_form(
+    benchmark: list[str] | None, name: str, lower_is_better: list[str] | None
+) -> ScoresForm:
+    if len(benchmark or ()) != 1:
+        raise typer.BadParameter("a scores file needs one --benchmark", param_hint="--benchmark")
+    return ScoresForm((benchmark or [""])[0], name, lower_is_better=tuple(lower_is_better or ()))
 
 
 def _check(wanted: Wanted, place: Path | None, *, as_json: bool) -> None:
@@ -254,10 +276,9 @@ def _tell_problems(seen: Examination, *, as_json: bool) -> None:
         typer.echo(json.dumps(examined_record(seen), indent=1))
         return
     out = console()
-    for line in problem_lines(seen.problems):
+    for line in problem_lines(seen.kinds):
         out.print(line, soft_wrap=True)
-    n = len(seen.problems)
-    out.print(Text(f"{n} problem{'s' if n > 1 else ''}; nothing was run.", style="bold red"))
+    out.print(verdict_line(seen).append(" Nothing was run."))
 
 
 def _tell(seen: Examination, outcome: Outcome, *, as_json: bool) -> None:

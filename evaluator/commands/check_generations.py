@@ -21,17 +21,15 @@ from rich.text import Text
 from benchmarks.command_line import errors
 from benchmarks.prompt_sets.registry import load_prompt_sets
 from benchmarks.schema import Benchmark
-from evaluator.commands.check_report import problem_lines, safe
+from evaluator.commands.check_report import problem_lines, safe, verdict_line
 from evaluator.commands.common import console
 from evaluator.generation.check import GenerationsReport
 from evaluator.generation.manifest import GenerationsManifest
 from evaluator.submission.generations.opening import opened_source
 from evaluator.submission.generations.taking import Taken, take
 from evaluator.submission.generations.targets import AnyPrompts, PromptSets
-from evaluator.submission.receiving.generations_desk import listening
+from evaluator.submission.receiving.generations_desk import examination, listening
 from leaderboard.desk import Advance, SaidOfImages, Tell
-
-SHOWN = 40
 
 
 def check_generations(
@@ -80,12 +78,11 @@ def _print(taken: Taken) -> None:
     out = console()
     if taken.manifest and taken.report:
         out.print(safe(_summary(taken.manifest, taken.report)))
-    for line in problem_lines(taken.problems[:SHOWN], hints_once=True):
+    seen = examination(taken)
+    for line in problem_lines(seen.kinds):
         out.print(line, soft_wrap=True)
-    total = sum(taken.counts.values())
-    if total > SHOWN:
-        counts = ", ".join(f"{n} {code}" for code, n in taken.counts.items())
-        out.print(Text(f"and {total - SHOWN} more problems; in all {counts}"))
+    if seen.problems:
+        out.print(verdict_line(seen))
     if not taken.problems:
         out.print(Text("Nothing is wrong.", style="green"))
 

@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from benchmarks.errors import SubmitterError
+from benchmarks.problems import ProblemKind
 from benchmarks.rows import Row
 from evaluator.commands.check_times import costs_table, projection_blocks, resources
 from evaluator.commands.check_verdict import Verdict
@@ -23,7 +24,7 @@ from evaluator.isolation.limits import Limits
 from evaluator.isolation.supervising.text import one_line
 from evaluator.submission.checking.dry_run import BenchmarkRun, DryRun
 from evaluator.submission.checking.expected import Expectation
-from leaderboard.desk import Examination, Problem
+from leaderboard.desk import Examination
 from leaderboard.trust import TITLES, TrustReport
 
 ENDS = 3
@@ -38,20 +39,32 @@ def safe(text: str) -> Text:
     return Text(one_line(text.encode(errors="replace")))
 
 
-def problem_lines(problems: Sequence[Problem], *, hints_once: bool = False) -> Iterator[Text]:
-    """Each as compilers print it, its hint below.
+def problem_lines(kinds: Sequence[ProblemKind]) -> Iterator[Text]:
+    """Each kind as compilers print it, with its first example; what to do below it."""
+    for kind in kinds:
+        yield safe(f"{kind.sentence} [{kind.code}]")
+        if kind.hint:
+            yield Text("    ").append_text(safe(kind.hint))
 
-    Args:
-        problems: what is wrong.
-        hints_once: whether a hint is told where it first applies, and not again.
-    """
-    told: set[str] = set()
-    for problem in problems:
-        place = f"{problem.place}: " if problem.place else ""
-        yield safe(f"{place}{problem.message} [{problem.code}]")
-        if problem.hint and not (hints_once and problem.hint in told):
-            told.add(problem.hint)
-            yield Text("    ").append_text(safe(problem.hint))
+
+def verdict_line(seen: Examination) -> Text:
+    """How much is wrong in all."""
+    n, kinds = seen.n_problems, len(seen.kinds)
+    of = f" of {kinds} kinds" if 1 < kinds < n else ""
+    return Text(f"{n:,} problem{'s' if n > 1 else ''}{of}.", style="bold red")
+
+
+def plan_lines(seen: Examination) -> Iterator[Text]:
+    """What a worker would do with it."""
+    if seen.plan is None:
+        return
+    for name in seen.benchmarks:
+        pairs = seen.plan.pairs.get(name)
+        yield safe(f"Enters {name}{f' with {pairs:,} pairs' if pairs else ''}.")
+    for name, why in seen.plan.left_out.items():
+        yield safe(f"Does not enter {name}: {why}.")
+    if seen.plan.marks:
+        yield safe(f"Marked: {'; '.join(seen.plan.marks)}.")
 
 
 def examined_lines(seen: Examination) -> Iterator[Text]:

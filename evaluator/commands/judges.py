@@ -217,7 +217,7 @@ def _table(
         shown = [one for one in of_skill if one.trusted or everyone]
         name = "all prompts" if skill is None else judging.card.skills[skill]
         if not shown:
-            table.add_row(Text(name), "", "", "no metric earned trust", "")
+            table.add_row(Text(name), "", "", "no qualified metric", "")
         for place, judge in enumerate(shown):
             table.add_row(
                 Text("" if place else name),

@@ -37,7 +37,7 @@ def model_tables(store: Store, cards: Mapping[str, Card]) -> list[Table]:
 
 
 def _table(title: str, board: SkillBoard, names: Mapping[str, str]) -> Table:
-    judged = ", ".join(judge.title for judge in board.trusted) or "nobody: no metric earned trust"
+    judged = ", ".join(judge.title for judge in board.trusted) or "no qualified metric"
     table = Table("model", "rank range", "tier", "mean score", title=f"Models, judged by {judged}")
     table.caption = f"{title}, {board.n_prompts} prompts. {board.note}".strip()
     for submission_id, standing in board.standings.items():

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.errors import SubmitterError
+from benchmarks.problems import Problem, one_error, problems_of
 from benchmarks.schema import Benchmark
 from benchmarks.toml_lines import line_of
 from evaluator.manifest import FILE, MAX_BYTES, ManifestReading, manifest_reading, nearest
@@ -21,8 +22,7 @@ from evaluator.submission.archives.limits import ArchiveLimits
 from evaluator.submission.archives.weights import weights_problems
 from evaluator.submission.making.untouched import template_notes, template_of
 from evaluator.submission.manifest import Manifest
-from evaluator.submission.problems import as_problem, one_error
-from leaderboard.desk import Examination, Problem
+from leaderboard.desk import Examination
 
 Registry = Mapping[str, Benchmark]
 
@@ -131,7 +131,7 @@ def opened_source(
             template = template_of(looked.content)
             found = _examination(seen, looked, registry, template)
         except SubmitterError as error:
-            found = Examination((as_problem(error),))
+            found = Examination(problems_of(error))
         else:
             if seen.manifest is not None and not seen.problems:
                 module = ScoringModule(seen.manifest, looked.content, template)

@@ -28,10 +28,10 @@ from leaderboard.models.reading import ModelReader
 from leaderboard.publication.reader import View
 from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
 
-NOBODY = "No metric earned trust on this skill, so no model is ranked on it."
+NOBODY = "No qualified metric on this skill, so no model is ranked on it."
 NOTHING_TESTS = "No prompt that the filter leaves tests this skill."
 TOO_FEW = f"Fewer than {MIN_CLUSTERS} prompts: too few to order models."
-NO_ORDER = "Too few prompts to order: no two models are told apart."
+NO_ORDER = "No significant difference between any two models."
 WHOLE_PROMPTS = (
     "With one seed, metrics that score elements count with their scores of whole images here."
 )

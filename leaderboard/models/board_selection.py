@@ -30,7 +30,7 @@ from leaderboard.publication.model_entries import ModelEntry
 from leaderboard.publication.reader import View
 
 ALL_PROMPTS = "All prompts"
-BLIND = "It gives all models the same score on every prompt, so it says nothing of what they drew."
+BLIND = "It gives all models the same score on every prompt, so it cannot order them."
 _WORD = re.compile(r"\w+")
 
 

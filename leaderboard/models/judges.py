@@ -18,7 +18,7 @@ from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
 RULE = (
     "A metric judges a skill if, on the boards of metrics that have enough prompts (or whatever they "
     f"resample; at least {MIN_CLUSTERS}) to order metrics by that skill, it stands in the first tier "
-    "with its 95 % interval above chance on at least one, and wholly at or below chance on none; all "
+    "with its 95% interval above chance on at least one, and wholly at or below chance on none; all "
     "prompts are judged likewise by the headlines of the boards of the prompt set’s family, or of "
     "all boards where it has none; simulated ratings count for simulated models only. A metric that "
     "gives all models the same scores judges none, nor does an unchanged template."

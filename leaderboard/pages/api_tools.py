@@ -41,10 +41,12 @@ def add_endpoints(source: Source) -> None:
         search: str = "",
         columns: str = "",
         sort: str = "",
+        within: bool = False,
     ) -> dict[str, Any]:
         _check(benchmark, skill, measure, kind, search, columns, sort)
         query = boards.BoardParameters(
             skill=(skill,), measure=measure, kind=kind, untrained=YES if untrained else "",
+            within=YES if within else "",
             search=search, columns=columns, sort=sort,
         )  # fmt: skip
         return _told(lambda: boards.board(source, benchmark, query))

@@ -24,6 +24,7 @@ from leaderboard.service.looking import HealthWatch
 from leaderboard.service.pictures import Pictures
 from leaderboard.store.interface import Store
 from leaderboard.store.live.interface import Live
+from leaderboard.views.metric_table import PreparedMetrics
 from leaderboard.views.skill_choice import Prepared as PreparedSkills
 
 MOST_VISITORS = 64
@@ -49,6 +50,7 @@ class Context:
         hub: `OWNER/NAME` of a store on the Hub; empty for any other.
         prepared: the index before its weights; one for all that show or answer it.
         prepared_skills: the skills before their weights, likewise.
+        prepared_metrics: the table of all metrics before a choice.
         watch: looks at the health of the installation; None: who shows it looks itself.
         models: reads the models, their prompts and scores; None: there are no prompt sets here.
     """
@@ -65,6 +67,7 @@ class Context:
     hub: str = ""
     prepared: Prepared = field(default_factory=Prepared)
     prepared_skills: PreparedSkills = field(default_factory=PreparedSkills)
+    prepared_metrics: PreparedMetrics = field(default_factory=PreparedMetrics)
     watch: HealthWatch | None = None
     models: ModelReader | None = None
 

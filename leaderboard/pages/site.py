@@ -20,7 +20,6 @@ from leaderboard.pages.heads.serving import Described, share_route
 from leaderboard.pages.outage import LOOKED_AT_EVERY_S, band, or_as_before
 from leaderboard.pages.page import Context, Page, all_pages
 from leaderboard.pages.shown.widgets import QUIET, html, html_on_load, on_load
-from leaderboard.pages.submit.uploads import OnlyKnownUpload
 from leaderboard.pages.theme import theme
 from leaderboard.publication.reader import Reader
 from leaderboard.service.looking import HealthWatch
@@ -31,6 +30,7 @@ from leaderboard.web.assets import asset_routes
 from leaderboard.web.names import names_route
 from leaderboard.web.redirects import Redirects
 from leaderboard.web.unknown import UnknownAddresses
+from leaderboard.web.uploads import OnlyKnownUpload
 
 MAX_UPLOAD = "1gb"
 UPLOADS_SWEPT_EVERY_S = 3600

@@ -10,8 +10,6 @@ import gradio as gr
 from leaderboard.accounts import Account
 from leaderboard.governance.signing_in import SignIn, Visit, Way, not_signed_in
 from leaderboard.pages.page import Context
-from leaderboard.pages.shown.markup import badge, notice, submitted, text
-from leaderboard.pages.shown.widgets import html
 
 
 class Request(Protocol):
@@ -79,37 +77,11 @@ def as_visitor(
     return from_hub if context.sign_in.way is Way.HUB else without_hub
 
 
-def sign_in_row(context: Context) -> gr.HTML:
-    """A line that says who is signed in, and the button for it where there is one."""
-    with gr.Row(elem_classes="as-visitor"):
-        line = html()
-        if context.sign_in.way is Way.HUB:
+def sign_in_button(context: Context) -> None:
+    """The button to sign in, where there is a way to."""
+    if context.sign_in.way is Way.HUB:
+        with gr.Row(elem_classes="as-visitor"):
             gr.LoginButton(
                 "Sign in with Hugging Face", "Sign out ({})",
                 size="sm", min_width=240, scale=0, elem_classes="as-sign-in",
             )  # fmt: skip
-    return line
-
-
-def who(sign_in: SignIn, account: Account | None) -> str:
-    """Who is signed in, or how a guest can be."""
-    if sign_in.closed:
-        return notice(
-            f"<b>Nothing can be sent from here.</b> {text(sign_in.closed)}", role="status"
-        )
-    if account is None:
-        return notice(f"<b>You are not signed in.</b> {text(sign_in.invitation)}", role="status")
-    role = (
-        f" {badge('operator', 'info', 'May act on what others submitted')}"
-        if (account.operator)
-        else ""
-    )
-    how = (
-        '<span class="as-muted">(of this machine; there is nothing to sign out of)</span>'
-        if sign_in.way is Way.LOCAL
-        else ""
-    )
-    return (
-        f'<p class="as-who">Signed in as <b>{submitted(account.name)}</b> '
-        f"<code>{text(account.key)}</code>{role} {how}</p>"
-    )

@@ -8,7 +8,7 @@ from benchmarks.schema import Card, MeasureInfo, Selector
 
 VARIANTS = {
     "paper": "as in the paper",
-    "equation": "as the equations say",
+    "equation": "per equations",
     "code": "as the released code does",
     "assay": "summary by Assay",
     "as_printed": "as printed, errors included",

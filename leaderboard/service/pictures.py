@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from benchmarks.errors import SubmitterError
@@ -40,6 +40,12 @@ class Pictures:
         """Whether the images of a benchmark are here and may be shown."""
         found = self._registry.get(benchmark)
         return found is not None and found.card.answers_public and found.has_questions(self._data)
+
+    def available(self, benchmark: str) -> Collection[str]:
+        """Ids of the images of a benchmark that are here and may be shown."""
+        if not self.has(benchmark):
+            return ()
+        return self._of(self._registry[benchmark]).keys()
 
     def __call__(self, benchmark: str, image_id: str) -> bytes | None:
         """An image as it is kept; None where there is none, or none that may be shown.

@@ -9,7 +9,7 @@ _PLAIN = "~:,/"
 """Characters that may stand in a query as they are."""
 
 
-def address(page: str, **state: str) -> str:
+def address(page: str, /, **state: str) -> str:
     """A link to a page in a state; what is empty is left out. It is not escaped for HTML yet."""
     given = {name: value for name, value in state.items() if value}
     return f"./{page}?{urlencode(given, safe=_PLAIN)}" if given else f"./{page}"
@@ -28,6 +28,11 @@ def metric_address(entry_id: str) -> str:
     return address("metric", id=entry_id)
 
 
+def submission_address(submission_id: str, *, kind: str = "") -> str:
+    """One submission beside the forms, of which `kind` is open."""
+    return address("submit", kind=kind, id=submission_id)
+
+
 def board_address(benchmark: str, *, skill: str = "", measure: str = "") -> str:
     """One ranking of a benchmark."""
     return address("boards", benchmark=benchmark, skill=skill, measure=measure)
@@ -43,18 +48,22 @@ def items_address(
     show: str = "",
     case: str = "",
 ) -> str:
-    """The cases behind a result; `a` and `b` are entry ids, `show` is what to begin with."""
+    """The examples behind a result; `a` and `b` are entry ids, `show` is what to begin with.
+
+    A link to failures leads on to the first benchmark on which the metric fails.
+    """
     return address(
-        "items", benchmark=benchmark, skill=skill, split=split, a=a, b=b, show=show, case=case
-    )
+        "compare", benchmark=benchmark, a=a, b=b, skill=skill, split=split, show=show, case=case,
+        view="examples", seek="1" if show == "failures" else "",
+    )  # fmt: skip
 
 
 def skills_address(
     skill: str = "", weights: Mapping[str, float] | None = None, *, ratings: str = ""
 ) -> str:
-    """The skill explorer, for one skill or with a visitor's weights."""
+    """The tab of a skill, or of all skills, also with a visitor's weights."""
     given = ",".join(f"{name}:{weight:g}" for name, weight in (weights or {}).items())
-    return address("skills", skill=skill, w=given, ratings=ratings)
+    return address("", tab=f"skill:{skill}", w=given, ratings=ratings)
 
 
 def compare_address(benchmark: str, *entries: str, skill: str = "", measure: str = "") -> str:
@@ -64,7 +73,7 @@ def compare_address(benchmark: str, *entries: str, skill: str = "", measure: str
 
 
 def models_address(prompt_set: str = "", **state: str) -> str:
-    """The board of the models of a prompt set; `state` as `pages.models.query` reads it."""
+    """The models of a prompt set; `state` as `views.models.PlaceQuery` reads it."""
     return address("models", set=prompt_set, **state)
 
 
@@ -76,18 +85,18 @@ def model_address(submission_id: str, *, skill: str = "", judge: str = "") -> st
 def model_pair_address(
     prompt_set: str, a: str = "", b: str = "", *, skill: str = "", judge: str = ""
 ) -> str:
-    """Two models against each other; `a` and `b` are submission ids."""
-    return address("model-pair", set=prompt_set, a=a, b=b, skill=skill, judge=judge)
+    """Two models compared; `a` and `b` are submission ids."""
+    return models_address(prompt_set, view="two", skill=skill, judge=judge, a=a, b=b)
 
 
 def prompt_address(prompt_set: str, prompt_id: str, *, judge: str = "", skill: str = "") -> str:
-    """One prompt, and what every model drew of it."""
-    return address("prompt", set=prompt_set, id=prompt_id, judge=judge, skill=skill)
+    """One prompt, and every model's images of it."""
+    return models_address(prompt_set, view="prompt", skill=skill, judge=judge, prompt=prompt_id)
 
 
 def seeds_address(prompt_set: str, *, judge: str = "", skill: str = "") -> str:
-    """How the models of a prompt set vary over their seeds."""
-    return address("seeds", set=prompt_set, judge=judge, skill=skill)
+    """The variation of the models of a prompt set over their seeds."""
+    return models_address(prompt_set, view="seeds", skill=skill, judge=judge)
 
 
 def picture_address(submission_id: str, prompt_id: str, seed: int, width: int = 320) -> str:

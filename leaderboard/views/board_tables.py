@@ -10,7 +10,7 @@ from leaderboard.publication.reader import BoardIndex
 from leaderboard.publication.snapshot import Entry
 from leaderboard.ranking.cells import Cell
 from leaderboard.tables import Column, Table, Type, Value, columns_of, harmless, to_csv
-from leaderboard.views.boards import Values
+from leaderboard.views.boards import METADATA, Values
 from leaderboard.views.pairs import Pair
 
 __all__ = [
@@ -28,27 +28,30 @@ PAIR_COLUMNS = (
     "metric_a", "metric_b", "difference", "p_value", "p_holm", "n_units", "n_patterns", "exact",
     "entry_a", "entry_b", "kind_a", "kind_b",
 )  # fmt: skip
+IN_FILTER = "rank_in_filter"
+"""Column of a filtered board beside the ranks of the whole board."""
 _ENDS = ("ci_low", "ci_high")
 _TYPES = {
     Type.NUMBER: "value ci_low ci_high pairs_per_s p_best difference p_value p_holm",
     Type.COUNT: "rank_low rank rank_high n_items n_clusters n_missing tier_holm_5_percent seed "
-    "n_resamples n_units n_patterns",
+    "n_resamples n_units n_patterns rank_in_filter",
     Type.FLAG: "exact",
 }
 _MEANINGS = {
-    "rank_low": "Best rank within the middle 95 % of the resampled ranks.",
-    "rank": "Rank among the entries of this table; missing where there is too little to order.",
-    "rank_high": "Worst rank within the middle 95 % of the resampled ranks.",
+    "rank_low": "Best rank within the middle 95% of the resampled ranks.",
+    "rank": "Rank on the board, whatever is filtered; missing where there is too little to order.",
+    "rank_in_filter": "Rank among the entries of this table.",
+    "rank_high": "Worst rank within the middle 95% of the resampled ranks.",
     "kind": "metric: run by Assay; scores: as submitted, not re-run.",
     "skill": "Missing: all skills; several joined by +: their unweighted mean.",
     "value": "Of the measure.",
-    "ci_low": "Lower end of the 95 % interval.",
-    "ci_high": "Upper end of the 95 % interval.",
+    "ci_low": "Lower end of the 95% interval.",
+    "ci_high": "Upper end of the 95% interval.",
     "n_clusters": "What is resampled and permuted.",
     "n_missing": "Pairs without a score.",
     "pairs_per_s": "Pairs scored per second; missing where no code was run.",
     "p_best": "Share of the resamples in which it has the best value, from 0 to 1.",
-    "tier_holm_5_percent": "Tier: told apart at 5 % after Holm's correction.",
+    "tier_holm_5_percent": "Tier: no two of one differ significantly at 5% after Holm's correction.",
     "seed": "Of resamples and tests.",
     "plan": "Hash of the resampling plan.",
     "difference": "Value of metric a less that of metric b.",
@@ -68,6 +71,8 @@ def board_table(
     board: BoardIndex,
     about: Mapping[str, Any] | None = None,
     further: Sequence[Values] = (),
+    *,
+    places: Mapping[str, int] | None = None,
 ) -> Table:
     """One row per entry of the slice, in the order of the cells.
 
@@ -78,15 +83,20 @@ def board_table(
         about: what the table is of.
         further: columns that a visitor put beside the ranked one; they come last, each under the
             key that a link names it by.
+        places: entry id to its rank among those a filter keeps; None where nothing is filtered,
+            and then the table has no such column.
     """
     found = tuple(cells)
     rows = [
-        _record(cell, entries[cell.entry_id], board) | _further(cell.entry_id, further)
+        _record(cell, entries[cell.entry_id], board)
+        | ({} if places is None else {IN_FILTER: places.get(cell.entry_id)})
+        | _further(cell.entry_id, further)
         for cell in found
     ]
     columns = columns_of(COLUMNS, _TYPES, _MEANINGS)
+    beside = () if places is None else columns_of((IN_FILTER,), _TYPES, _MEANINGS)
     added = tuple(column for values in further for column in _further_columns(values))
-    return Table(table_name(found, board), (*columns, *added), rows, about or {})
+    return Table(table_name(found, board), (*columns, *beside, *added), rows, about or {})
 
 
 def pairs_table(
@@ -160,12 +170,13 @@ def _record(cell: Cell, entry: Entry, board: BoardIndex) -> dict[str, Value]:
 def _further_columns(values: Values) -> tuple[Column, ...]:
     """The value of a further column, and the ends of its interval where it is a measure."""
     one = values.column
-    found = (Column(one.key, Type.NUMBER, f"{one.title}: {one.meaning}"),)
+    kind = Type.TEXT if one.key in METADATA else Type.NUMBER
+    found = (Column(one.key, kind, f"{one.title}: {one.meaning}"),)
     if one.selector is None:
         return found
     ends = zip(_ENDS, ("Lower", "Upper"), strict=True)
     return found + tuple(
-        Column(f"{one.key}.{name}", Type.NUMBER, f"{end} end of the 95 % interval of {one.title}.")
+        Column(f"{one.key}.{name}", Type.NUMBER, f"{end} end of the 95% interval of {one.title}.")
         for name, end in ends
     )
 
@@ -174,7 +185,7 @@ def _further(entry_id: str, further: Sequence[Values]) -> dict[str, Value]:
     found: dict[str, Value] = {}
     for values in further:
         key, cell = values.column.key, values.cells.get(entry_id)
-        found[key] = values.of(entry_id)
+        found[key] = values.words.get(entry_id) if values.words else values.of(entry_id)
         if cell is not None:
             found |= {f"{key}.{name}": getattr(cell, name) for name in _ENDS}
     return found

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from math import ceil
 from urllib.parse import parse_qs, quote, quote_plus, unquote, urlencode
 
 from benchmarks.errors import PlatformError
 from benchmarks.schema import Card, Selector
-from leaderboard.publication.flags import is_trained_on
-from leaderboard.publication.identities import shown_account
+from leaderboard.publication.flags import is_trained_on, origin
+from leaderboard.publication.identities import shown_account, signature_text
 from leaderboard.publication.measure_names import in_order, info, nearest, skill_title, title, token
 from leaderboard.publication.reader import BoardIndex, View
 from leaderboard.publication.snapshot import Entry
 from leaderboard.ranking.cells import Cell
-from leaderboard.ranking.tiers import Group, groups
 from leaderboard.records import Cost, Kind
 from leaderboard.text import clean
 from leaderboard.views.addresses import items_address
@@ -24,6 +22,7 @@ from leaderboard.views.skill_choice import GIGA
 MOST_PINS = 4
 """As many as the page that compares takes."""
 MOST_COLUMNS = 60
+MOST_OPEN = 12
 _LONGEST = 20_000
 """Characters of a parameter that are looked at."""
 _BETWEEN = ","
@@ -41,12 +40,14 @@ class Arrangement:
         pins: entry ids held on top.
         sort: key of a column, after `-` where the worst come first; empty means by rank.
         page: of the rows, from 1.
+        opened: entry ids whose details are unfolded.
     """
 
     columns: tuple[str, ...] = ()
     pins: tuple[str, ...] = ()
     sort: str = ""
     page: int = 1
+    opened: tuple[str, ...] = ()
 
     @classmethod
     def from_params(cls, params: Mapping[str, str]) -> Arrangement:
@@ -57,6 +58,7 @@ class Arrangement:
             pins=_parted(params.get("pin", ""), MOST_PINS),
             sort=unquote(params.get("sort", "")[:_LONGEST]),
             page=max(1, int(page)) if page.isascii() and page.isdigit() else 1,
+            opened=_parted(params.get("open", ""), MOST_OPEN),
         )
 
     def to_params(self) -> dict[str, str]:
@@ -66,6 +68,7 @@ class Arrangement:
             "pin": _joined(self.pins),
             "sort": quote(self.sort, safe=_SAFE),
             "page": str(self.page) if self.page > 1 else "",
+            "open": _joined(self.opened),
         }
 
     @property
@@ -85,11 +88,13 @@ class Arrangement:
             columns: keys that do.
             entries: ids of entries of the board.
         """
+        sortable = self.sorted_by in columns or self.sorted_by in OWN
         return replace(
             self,
             columns=tuple(key for key in self.columns if key in columns),
             pins=tuple(entry for entry in self.pins if entry in entries),
-            sort=self.sort if self.sorted_by in columns else "",
+            opened=tuple(entry for entry in self.opened if entry in entries),
+            sort=self.sort if sortable else "",
         )
 
     def pinned(self, entry_id: str) -> Arrangement:
@@ -101,6 +106,12 @@ class Arrangement:
     def unpinned(self, entry_id: str) -> Arrangement:
         """Without the pin of an entry."""
         return replace(self, pins=tuple(one for one in self.pins if one != entry_id))
+
+    def unfolding(self, entry_id: str) -> Arrangement:
+        """With the details of an entry unfolded; folded where they are unfolded already."""
+        if entry_id in self.opened:
+            return replace(self, opened=tuple(one for one in self.opened if one != entry_id))
+        return replace(self, opened=(*self.opened, entry_id)[-MOST_OPEN:])
 
     def sorting(self, key: str) -> Arrangement:
         """Sorted by a column, best first; turned round where it is so sorted already."""
@@ -132,10 +143,10 @@ class Column:
 
     Attributes:
         key: in links.
-        title: measure, variant and skill, or the kind of cost.
+        title: measure, variant and skill, the kind of cost, or what is known of a metric.
         meaning: its definition.
         higher_is_better: which way is better.
-        selector: the measure; None for a cost.
+        selector: the measure; None for a cost and for words.
         skill: of the measure; None: all skills.
     """
 
@@ -166,6 +177,27 @@ COSTS = {
     ),
 }
 """Columns of what a run used, empty for scores that were not computed here; and what is declared."""
+METADATA = {
+    "meta:version": Column("meta:version", "Version", "As its submitter names it.", False),
+    "meta:submitter": Column(
+        "meta:submitter", "Submitter", "Who sent it, with the account.", False
+    ),
+    "meta:kind": Column(
+        "meta:kind", "Scores", "Computed by Assay, as submitted, or released by the authors.", False
+    ),
+    "meta:published": Column("meta:published", "Published", "Date of the result.", False),
+}
+"""Columns of what is known of a metric, in words."""
+OWN = {
+    "metric": Column("metric", "Metric", "Its name.", False),
+    "value": Column("value", "Value", "Of the ranked measure.", True),
+    "p_best": Column(
+        "p_best", "P(best)",
+        "Share of the resamples in which it has the best value; a tie is shared out.", True,
+    ),
+    "n": Column("n", "n", "Clusters behind the value.", True),
+}  # fmt: skip
+"""What every board shows beside the columns that are chosen, and may be sorted by."""
 
 
 def key_of(selector: Selector, skill: str | None) -> str:
@@ -174,12 +206,12 @@ def key_of(selector: Selector, skill: str | None) -> str:
 
 
 def every_key(board: BoardIndex) -> dict[str, tuple[Selector, str | None] | None]:
-    """All keys of a board with what they stand for; None: a cost. In the order of the chooser."""
+    """All keys of a board with what they stand for; None: a cost or a word. In the chooser's order."""
     found: dict[str, tuple[Selector, str | None] | None] = {}
     for skill in (None, *board.skills()):
         for selector in in_order(board.card, board.selectors(skill)):
             found[key_of(selector, skill)] = (selector, skill)
-    return {**found, **dict.fromkeys(COSTS)} if found else {}
+    return {**found, **dict.fromkeys((*COSTS, *METADATA))} if found else {}
 
 
 def columns_of(board: BoardIndex, keys: Iterable[str]) -> tuple[Column, ...]:
@@ -193,7 +225,7 @@ def _column(
     card: Card, key: str, what: tuple[Selector, str | None] | None, among: tuple[Selector, ...]
 ) -> Column:
     if what is None:
-        return COSTS[key]
+        return COSTS.get(key) or METADATA[key]
     selector, skill = what
     measure = info(card, selector.measure)
     name = title(card, selector, among)
@@ -210,11 +242,13 @@ class Values:
         column: whose.
         cells: entry id to its cell; empty for a cost.
         costs: entry id to its cost; empty for a measure.
+        words: entry id to what is known of it; empty for what is measured.
     """
 
     column: Column
     cells: Mapping[str, Cell]
     costs: Mapping[str, float]
+    words: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, entry_id: str) -> float | None:
         """The value of an entry; None where it has none."""
@@ -233,12 +267,25 @@ def values_of(board: BoardIndex, column: Column, entries: Mapping[str, Entry]) -
     if column.selector is not None:
         cells = board.cells(column.selector, column.skill)
         return Values(column, {cell.entry_id: cell for cell in cells}, {})
+    if column.key in METADATA:
+        words = {entry_id: _word(entry, column.key) for entry_id, entry in entries.items()}
+        return Values(column, {}, {}, {entry_id: word for entry_id, word in words.items() if word})
     if column.key == FLOPS:
         declared = ((entry_id, entry.flops_per_pair) for entry_id, entry in entries.items())
         return Values(column, {}, {e: flops / GIGA for e, flops in declared if flops is not None})
     known = ((entry_id, entry.cost.get(board.card.name)) for entry_id, entry in entries.items())
     costs = {entry_id: _cost(cost, column.key) for entry_id, cost in known if cost is not None}
     return Values(column, {}, {e: cost for e, cost in costs.items() if cost is not None})
+
+
+def _word(entry: Entry, key: str) -> str:
+    if key == "meta:version":
+        return entry.version
+    if key == "meta:submitter":
+        return signature_text(entry)
+    if key == "meta:kind":
+        return origin(entry) or KINDS[Kind.METRIC.value]
+    return f"{entry.published_at:%Y-%m-%d}"
 
 
 def _cost(cost: Cost, key: str) -> float | None:
@@ -265,11 +312,14 @@ class Filters:
         search: text in names of metrics, submitters or accounts; of several parted by commas, any.
         kind: a key of `KINDS`; empty means all.
         untrained: leave out entries whose author declares this benchmark as training data.
+        within: rank and test those that are kept among themselves. That is chosen after seeing
+            the data, so ranks, tiers and p-values are the whole board's without it.
     """
 
     search: str = ""
     kind: str = ""
     untrained: bool = False
+    within: bool = False
 
     @classmethod
     def from_params(cls, params: Mapping[str, str]) -> Filters:
@@ -278,6 +328,7 @@ class Filters:
             search=clean(params.get("search", "")[:MOST_SEARCHED]).strip(),
             kind=params.get("kind", ""),
             untrained=params.get("untrained", "") == YES,
+            within=params.get("within", "") == YES,
         )
 
     def to_params(self) -> dict[str, str]:
@@ -286,6 +337,7 @@ class Filters:
             "kind": self.kind,
             "untrained": YES if self.untrained else "",
             "search": self.search,
+            "within": YES if self.within and self.active else "",
         }
 
     @property
@@ -301,10 +353,27 @@ class Filters:
 
     def known(self) -> tuple[Filters, tuple[str, ...]]:
         """The same without a kind that does not exist, and what to say about that."""
-        if not self.kind or self.kind in KINDS:
-            return self, ()
         remark = f"There is no kind of entry “{clean(self.kind)[:40]}”; all kinds are shown."
-        return replace(self, kind=""), (remark,)
+        unknown = bool(self.kind) and self.kind not in KINDS
+        found = replace(self, kind="") if unknown else self
+        # Without a filter there is nothing to be within.
+        return replace(found, within=found.within and found.active), (remark,) * unknown
+
+    def parts(self) -> tuple[tuple[str, Filters], ...]:
+        """Each part in words, with the filter that is left when it is taken away.
+
+        What is left is not tested within: that is asked for anew for every choice.
+        """
+        left = replace(self, within=False)
+        found = [
+            (f"“{term}”", replace(left, search=", ".join(t for t in self.terms if t != term)))
+            for term in dict.fromkeys(self.terms)
+        ]
+        if self.kind in KINDS:
+            found.append((KINDS[self.kind], replace(left, kind="")))
+        if self.untrained:
+            found.append(("not trained on this benchmark", replace(left, untrained=False)))
+        return tuple(found)
 
     def keeps(self, entry: Entry, card: Card) -> bool:
         """Whether an entry of a board is looked at."""
@@ -326,6 +395,8 @@ class Filters:
         return frozenset(e for e in entry_ids if self.keeps(entries[e], card))
 
 
+TAB = "benchmark:"
+"""Before the name of a benchmark, where it is a tab of the first page."""
 BETWEEN_SKILLS = ","
 """Joins the skills of a link; a parameter `skill` may come several times as well."""
 _MOST_NAMED = 3
@@ -357,7 +428,7 @@ class BoardQuery:
         several = getattr(params, "getlist", None)
         skills = several("skill") if several else [params.get("skill", "")]
         return cls(
-            benchmark=params.get("benchmark", ""),
+            benchmark=benchmark_of(params),
             skill=BETWEEN_SKILLS.join(skill for skill in skills if skill),
             measure=params.get("measure", ""),
             filters=Filters.from_params(params),
@@ -379,6 +450,12 @@ class BoardQuery:
             **self.arranged.to_params(),
         }
         return "?" + urlencode({key: value for key, value in given.items() if value}, safe="~:,")
+
+
+def benchmark_of(params: Mapping[str, str]) -> str:
+    """The benchmark that an address names: by itself, or as a tab of the first page."""
+    tab = params.get("tab", "")
+    return params.get("benchmark", "") or (tab.removeprefix(TAB) if tab.startswith(TAB) else "")
 
 
 @dataclass(frozen=True)
@@ -556,8 +633,6 @@ def _named(asked: str) -> str:
     return shown if len(shown) <= _LONGEST_NAMED else f"{shown[:_LONGEST_NAMED]}…"
 
 
-PAGE_ROWS = 100
-"""Rows sent at a time; whatever is ranked, searched or sorted is all of them."""
 _ENTRY = "0ENTRY0"
 
 
@@ -572,6 +647,7 @@ class Layout:
         compared: skill and measure of the view, for the page that compares.
         items: address of the items behind a value of an entry, by skill and split; None
             where a benchmark's answers are not public, so that there is nothing to look at.
+        higher_is_better: by the ranked measure.
     """
 
     arranged: Arrangement = field(default_factory=Arrangement)
@@ -579,6 +655,7 @@ class Layout:
     address: Callable[[Arrangement], str] | None = None
     compared: Mapping[str, str] = field(default_factory=dict)
     items: ItemLinks | None = None
+    higher_is_better: bool = True
 
 
 @dataclass(frozen=True)
@@ -605,103 +682,6 @@ class ItemLinks:
         return column.replace(_ENTRY, entry)
 
 
-@dataclass(frozen=True)
-class Part:
-    """Rows under one label.
-
-    Attributes:
-        label: `Tier 1`, `Pinned`; empty for none.
-        cells: its rows.
-    """
-
-    label: str
-    cells: tuple[Cell, ...]
-
-
-@dataclass(frozen=True)
-class Window:
-    """The rows that are sent.
-
-    Attributes:
-        parts: with their labels.
-        first: place of the first of them, from 1; 0 where there are none.
-        last: of the last.
-        total: rows of the ranking without those pinned.
-        page: which of
-        pages: so many.
-    """
-
-    parts: tuple[Part, ...]
-    first: int
-    last: int
-    total: int
-    page: int
-    pages: int
-
-
-def window(cells: Sequence[Cell], layout: Layout, rows: int = PAGE_ROWS) -> Window:
-    """The pinned rows, and one page of the others in tiers or sorted by a column.
-
-    Args:
-        cells: of the ranking, in the order of `tiers.in_tiers`.
-        layout: pins, sorting and page.
-        rows: most rows of a page; all of them where there could be no link to another.
-    """
-    rows = rows if layout.address is not None else max(1, len(cells))
-    by_id = {cell.entry_id: cell for cell in cells}
-    pins = tuple(by_id[entry] for entry in layout.arranged.pins if entry in by_id)
-    pinned = frozenset(layout.arranged.pins)
-    labelled = [
-        (label, cell) for label, cell in _in_order(cells, layout) if cell.entry_id not in pinned
-    ]
-    pages = max(1, ceil(len(labelled) / rows))
-    page = min(layout.arranged.page, pages)
-    start = (page - 1) * rows
-    shown = labelled[start : start + rows]
-    parts = [Part("Pinned", pins)] if pins else []
-    labels = dict.fromkeys(label for label, _ in shown)
-    parts += [Part(label, tuple(cell for of, cell in shown if of == label)) for label in labels]
-    if pins and len(parts) > 1 and not parts[1].label:
-        parts[1] = Part("Others", parts[1].cells)
-    first = start + 1 if shown else 0
-    return Window(tuple(parts), first, start + len(shown), len(labelled), page, pages)
-
-
-def in_shown_order(cells: Sequence[Cell], layout: Layout) -> tuple[Cell, ...]:
-    """All rows as they are shown where nothing is pinned.
-
-    Args:
-        cells: of the ranking, in the order of `tiers.in_tiers`.
-        layout: has what they are sorted by.
-    """
-    return tuple(cell for _, cell in _in_order(cells, layout))
-
-
-def _in_order(cells: Sequence[Cell], layout: Layout) -> list[tuple[str, Cell]]:
-    """Every row with its label, in the order in which rows are shown."""
-    column = next(
-        (one for one in layout.columns if one.column.key == layout.arranged.sorted_by), None
-    )
-    if column is None:
-        found = groups(cells)
-        tiered = any(group.tier is not None for group in found)
-        return [(_label(group) if tiered else "", cell) for group in found for cell in group.cells]
-    known: Mapping[str, float] = {
-        cell.entry_id: value for cell in cells if (value := column.of(cell.entry_id)) is not None
-    }
-    down = column.column.higher_is_better is not layout.arranged.worst_first
-    # Sorting is stable, so equal values keep the order of the board; those without come last.
-    best = sorted(
-        (cell for cell in cells if cell.entry_id in known),
-        key=lambda cell: -known[cell.entry_id] if down else known[cell.entry_id],
-    )
-    return [("", cell) for cell in (*best, *(c for c in cells if c.entry_id not in known))]
-
-
-def _label(group: Group) -> str:
-    return "Without a rank" if group.tier is None else f"Tier {group.tier}"
-
-
 def view_address(query: BoardQuery) -> str:
     """The address of a state of the boards page; not escaped for HTML."""
     return f"./boards{query.to_query()}"
@@ -718,4 +698,5 @@ def layout_of(choice: Choice, view: View) -> Layout:
         lambda other: view_address(replace(query, arranged=other)),
         {"skill": query.skill, "measure": query.measure},
         ItemLinks.of(choice.board.card),
+        choice.selector is None or choice.board.card.higher_is_better(choice.selector.measure),
     )

@@ -22,15 +22,19 @@ from leaderboard.publication.measure_names import in_order, nearest, token
 from leaderboard.publication.reader import BoardIndex, Reader, View
 from leaderboard.states import State
 from leaderboard.tables import Table, Type, Value, columns_of, to_csv
-from leaderboard.views.boards import BoardQuery
+from leaderboard.views.addresses import board_address, with_state
+from leaderboard.views.boards import BoardQuery, benchmark_of, view_address
 
+CHANGES, EARLIER = "changes", "earlier"
+VIEWS = (CHANGES, EARLIER)
+"""Views of the tab of a benchmark that hold an earlier revision against another."""
 Tags = Callable[[Card], tuple[str, ...]]
 BoardOf = Callable[[Card, str], EarlierBoard | None]
 
 
 @dataclass(frozen=True)
 class MovedQuery:
-    """The state of the page. Everything is as asked for, and may not exist.
+    """Which revisions are compared. Everything is as asked for, and may not exist.
 
     Attributes:
         benchmark: registry name; empty: the first with an earlier board.
@@ -49,9 +53,9 @@ class MovedQuery:
     @classmethod
     def from_params(cls, params: Mapping[str, str]) -> MovedQuery:
         """Read from the query parameters of a request."""
-        names = {"benchmark": "benchmark", "since": "from", "until": "to", "skill": "skill",
-                 "measure": "measure"}  # fmt: skip
-        return cls(**{field: params.get(name, "") for field, name in names.items()})
+        names = {"since": "from", "until": "to", "skill": "skill", "measure": "measure"}
+        asked = {field: params.get(name, "") for field, name in names.items()}
+        return cls(benchmark_of(params), **asked)
 
     def to_query(self) -> str:
         """The query string of the link to this state, with its question mark."""
@@ -170,9 +174,22 @@ def _by_measure(found: Comparison, standing: Container[str]) -> Comparison:
     return Comparison(exact, card, found.tags, then, now, options, selector, moved)
 
 
+def changes_address(query: MovedQuery, view: str = CHANGES) -> str:
+    """The address of a state of the changes of a benchmark, or of its earlier board.
+
+    Args:
+        query: which revisions, skill and measure.
+        view: one of `VIEWS`.
+    """
+    return with_state(
+        board_address(query.benchmark, skill=query.skill, measure=query.measure),
+        **{"view": view, "from": query.since, "to": query.until},
+    )
+
+
 def moved_address(benchmark: str, since: str = "") -> str:
-    """The address of what moved on a benchmark since an edition."""
-    return f"./moved{MovedQuery(benchmark, since).to_query()}"
+    """The address of the changes of a benchmark since an edition."""
+    return changes_address(MovedQuery(benchmark, since))
 
 
 def moved_data(query: MovedQuery) -> str:
@@ -182,7 +199,7 @@ def moved_data(query: MovedQuery) -> str:
 
 def board_of_query(query: MovedQuery) -> str:
     """The address of the board of now, by the same measure."""
-    return f"./boards{BoardQuery(query.benchmark, query.skill, query.measure).to_query()}"
+    return view_address(BoardQuery(query.benchmark, query.skill, query.measure))
 
 
 class Boards(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 from urllib.parse import urlencode
 
@@ -61,13 +61,12 @@ class ItemsQuery:
         usable = page.isascii() and page.isdecimal() and len(page) < 8
         return cls(**given, page=max(1, int(page)) if usable else 1)
 
-    def to_link(self, **changes: str | int) -> str:
-        """The address of this view, or of one that differs from it; not escaped for HTML yet."""
-        after = replace(self, **changes)  # type: ignore[arg-type]
-        given = {name: str(value) for name, value in vars(after).items() if value}
-        if after.page == 1:
+    def to_query(self) -> str:
+        """The query string that `from_params` reads this from, with its question mark."""
+        given = {name: str(value) for name, value in vars(self).items() if value}
+        if self.page == 1:
             del given["page"]
-        return f"./items?{urlencode(given, safe='~:,/')}"
+        return f"?{urlencode(given, safe='~:,/')}"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Boards of models: what is asked for, and the images that are shown."""
+"""State of the place of models: what an address asks for, and what of it is there."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ from benchmarks.schema import Card
 from leaderboard.models.board import model_board
 from leaderboard.models.board_columns import slices_of
 from leaderboard.models.board_selection import selection
-from leaderboard.models.board_types import BoardQuery, ModelBoard
+from leaderboard.models.board_types import BoardQuery, Mean, ModelBoard, SkillBoard, Standing
 from leaderboard.models.reading import ModelReader
+from leaderboard.publication.measure_names import skill_title
 from leaderboard.publication.model_entries import ModelEntry
 from leaderboard.publication.reader import View
 from leaderboard.text import clean
-from leaderboard.views.addresses import with_state
+from leaderboard.views.addresses import address, with_state
 
 MOST_NAMED = 60
 """Models that a link may name."""
 _LONGEST_QUERY = 300
 _LONGEST_NAMED = 60
+_LONGEST_PROMPT = 200
 _TEXTS = ("skill", "split", "words", "judge", "seed")
 
 
@@ -38,7 +40,7 @@ class ModelsQuery:
         skill: key of the one skill whose sub-skills are shown; empty: all skills.
         split: only prompts of this split.
         words: only prompts that hold all these words.
-        judge: entry id of the one metric to judge by; empty: those that earned it.
+        judge: entry id of the one metric to judge by; empty: the qualified ones.
         seed: place, from 1, of the one seed of each model that counts; empty: the mean of all.
         models: submission ids of the only models that are compared; none: all.
     """
@@ -68,11 +70,6 @@ class ModelsQuery:
                  "models": ",".join(self.models)}  # fmt: skip
         return {name: value for name, value in given.items() if value}
 
-    def to_link(self, page: str = "models", **changes: Any) -> str:
-        """The address of this view, or of one that differs from it; not escaped for HTML yet."""
-        given = replace(self, **changes).to_params()
-        return f"./{page}?{urlencode(given, safe='~:,/')}" if given else f"./{page}"
-
     def to_data(self, part: str = "", **changes: Any) -> str:
         """The address of the table of this view in the API."""
         given = replace(self, **changes).to_params()
@@ -90,7 +87,7 @@ class Choice:
         card: of the prompt set.
         prompts: of it; empty where its files are not here.
         places: of the prompts that the filters keep, also by the skill of the query.
-        entries: the models that drew its prompts as they are now, oldest first.
+        entries: the models with images of its prompts as they are now, oldest first.
         skills: every skill and sub-skill of its prompts.
         splits: of its prompts.
         judges: entry id of every metric that scored at least one of them, to its name.
@@ -126,6 +123,10 @@ class Choice:
     def with_parts(self, skill: str) -> tuple[str, ...]:
         """A skill and its sub-skills."""
         return (skill, *(one for one in self.skills if one.startswith(f"{skill}:")))
+
+    def of_all_models(self) -> Choice:
+        """The same with every model of the board, by which the tests are corrected."""
+        return replace(self, query=replace(self.query, models=()))
 
     def entry(self, submission_id: str) -> ModelEntry | None:
         """One of the models."""
@@ -307,13 +308,12 @@ class ModelQuery:
     @classmethod
     def from_params(cls, params: Mapping[str, str]) -> ModelQuery:
         """Read an address; unknown parameters are left alone."""
-        page, order = str(params.get("page", "1")), str(params.get("order", ""))
-        usable = page.isascii() and page.isdecimal() and len(page) < 7
+        order = str(params.get("order", ""))
         return cls(
             str(params.get("id", "")).strip()[:_LONGEST_ENTRY],
             ModelsQuery.from_params(params),
             next((one for one in ORDERS if one == order), ORDERS[0]),
-            max(1, int(page)) if usable else 1,
+            _page(params),
         )
 
     def to_link(self, *, page: int = 1, **changes: str) -> str:
@@ -325,36 +325,91 @@ class ModelQuery:
         return with_state(link, **of.to_params(), order=order, page=shown)
 
 
-_LONGEST_PAIR = 100
+ViewName = Literal["skills", "gallery", "seeds", "two", "prompt", "judges"]
+VIEWS: tuple[ViewName, ...] = get_args(ViewName)
+_LONGEST_NAME = 300
 
 
 @dataclass(frozen=True)
-class PairQuery:
-    """The state of the page; the models may not exist.
+class PlaceQuery:
+    """The state of the place of models. Everything is as asked for, and may not exist.
 
     Attributes:
-        a: submission id of the first; empty: the first of the board.
+        of: the prompt set, the filters and the metric.
+        view: which of its views; the first by default.
+        sort: column of the table of skills, with `-` before it where the highest comes first;
+            empty: the order of the board.
+        prompt: id of the one prompt.
+        a: submission id of the first of two models; empty: the first of the board.
         b: of the second; empty: the one after it.
-        of: prompt set, skill, filters, metric.
+        page: of the gallery, from 1.
+        alone: whether the chosen models are tested among themselves; tests, tiers and ranks are
+            those of the whole board by default, whichever of its models are shown.
     """
 
-    a: str
-    b: str
-    of: ModelsQuery
+    of: ModelsQuery = ModelsQuery()
+    view: ViewName = "skills"
+    sort: str = ""
+    prompt: str = ""
+    a: str = ""
+    b: str = ""
+    page: int = 1
+    alone: bool = False
 
     @classmethod
-    def from_params(cls, params: Mapping[str, str]) -> PairQuery:
+    def from_params(cls, params: Mapping[str, str]) -> PlaceQuery:
         """Read an address; unknown parameters are left alone."""
-        a, b = (str(params.get(name, "")).strip()[:_LONGEST_PAIR] for name in ("a", "b"))
-        return cls(a, b, ModelsQuery.from_params(params))
+        given = {
+            name: str(params.get(name, "")).strip()[:_LONGEST_NAME]
+            for name in ("sort", "prompt", "a", "b")
+        }
+        asked = str(params.get("view", ""))
+        view = next((one for one in VIEWS if one == asked), VIEWS[0])
+        of, alone = ModelsQuery.from_params(params), params.get("alone") == "1"
+        return cls(of, view, page=_page(params), alone=alone and bool(of.models), **given)
 
-    def to_link(self, a: str, b: str) -> str:
-        """The address of two models within the same view; not escaped for HTML yet."""
-        return with_state(self.of.to_link("model-pair"), a=a, b=b)
+    def to_link(self, **changes: Any) -> str:
+        """The address of this view, or of one that differs from it; not escaped for HTML yet."""
+        own = {name: changes.pop(name) for name in _OWN if name in changes}
+        changed = replace(self, of=replace(self.of, **changes), **own)
+        given = changed.of.to_params()
+        state = {name: getattr(changed, name) for name in ("sort", "prompt", "a", "b")}
+        view = "" if changed.view == VIEWS[0] else changed.view
+        page = str(changed.page) if changed.page > 1 else ""
+        state |= {"page": page, "alone": "1" if changed.alone else ""}
+        link = address("models", set=given.pop("set", ""), view=view, **given)
+        return with_state(link, **state)
+
+    def to_view(self, view: ViewName, **changes: Any) -> str:
+        """The address of another view of the same models; what only one view knows is left out."""
+        return PlaceQuery(self.of).to_link(view=view, **changes)
+
+    @property
+    def query(self) -> str:
+        """The query string of this view, with its question mark; empty for the default."""
+        return self.to_link().removeprefix("./models")
+
+
+_OWN = ("view", "sort", "prompt", "a", "b", "page", "alone")
+
+
+VIEW_TITLES: Mapping[ViewName, str] = {
+    "skills": "Skills",
+    "gallery": "Gallery",
+    "seeds": "Seeds",
+    "two": "Two models",
+    "prompt": "One prompt",
+    "judges": "Judges",
+}
+
+
+def _page(params: Mapping[str, str]) -> int:
+    page = str(params.get("page", "1"))
+    return max(1, int(page)) if page.isascii() and page.isdecimal() and len(page) < 7 else 1
 
 
 def opponents(
-    query: PairQuery, choice: Choice, order: tuple[str, ...]
+    query: PlaceQuery, choice: Choice, order: tuple[str, ...]
 ) -> tuple[ModelEntry, ModelEntry, list[str]] | None:
     """The two models, and what was asked for and is not there; None where there are no two.
 
@@ -375,7 +430,7 @@ def opponents(
     a = query.a if query.a in known else next(one for one in known if one != query.b)
     b = query.b if query.b in known else ""
     if b == a:
-        said.append("A model is not held against itself; shown is another.")
+        said.append("A model is not compared with itself; another is shown.")
         b = ""
     b = b or next(one for one in known if one != a)
     return by_id[a], by_id[b], said
@@ -383,7 +438,7 @@ def opponents(
 
 @dataclass(frozen=True)
 class Drawn:
-    """What one model drew of one prompt.
+    """The images of one model for one prompt.
 
     Attributes:
         entry: the model.
@@ -409,7 +464,7 @@ def drawn_of(
     prompts: Sequence[SetPrompt],
     places: Sequence[int],
 ) -> tuple[Drawn, ...]:
-    """What a model drew of some prompts of its set.
+    """The images of a model for some prompts of its set.
 
     Args:
         reader: of the scores.
@@ -428,6 +483,50 @@ def drawn_of(
         rows = [seeds.index(seed) for seed in found.seeds]
         scores[rows] = found.scores[:, np.asarray(places, np.intp)]
     return tuple(Drawn(entry, seeds, tuple(column.tolist())) for column in scores.T)
+
+
+def plain_name(entry: ModelEntry, limit: int = 60) -> str:
+    """Name and version as one line of text; not escaped yet."""
+    shown = " ".join(clean(entry.title).split())
+    return shown if len(shown) <= limit else f"{shown[: limit - 1].rstrip()}…"
+
+
+def place_title(query: PlaceQuery, choice: Choice) -> str:
+    """Title of a view of the place: the two models, the prompt, or the view and its prompt set."""
+    pair = choice.entry(query.a), choice.entry(query.b)
+    if query.view == "two" and pair[0] is not None and pair[1] is not None:
+        names = " and ".join(plain_name(one, 40) for one in pair if one is not None)
+        return f"{names} on {choice.card.title}"
+    prompt = next((one for one in choice.prompts if one.prompt_id == query.prompt), None)
+    if query.view == "prompt" and prompt is not None:
+        return f"“{clean(prompt.text)[:_LONGEST_PROMPT]}”"
+    skill = choice.query.skill
+    where = choice.card.title + (f": {skill_title(choice.card, skill)}" if skill else "")
+    return f"Models on {where}" if query.view == "skills" else f"{VIEW_TITLES[query.view]}: {where}"
+
+
+def lead_mean(board: SkillBoard, standing: Standing) -> Mean | None:
+    """The mean that stands for a model: that of the metric that leads the skill."""
+    return standing.means.get(board.lead) if board.lead else None
+
+
+def models_in_order(board: ModelBoard) -> tuple[str, ...]:
+    """Submission ids in the order of the first skill, then those it does not have."""
+    found = dict.fromkeys(one for of in board.skills.values() for one in of.standings)
+    return tuple(one for one in found if one in board.entries)
+
+
+def rank_range(standing: Standing | Mean | None) -> str:
+    """`1–3`, `4`, or a dash where there is no rank."""
+    if standing is None or standing.rank_low is None or standing.rank_high is None:
+        return "–"
+    low, high = standing.rank_low, standing.rank_high
+    return str(low) if low == high else f"{low}–{high}"
+
+
+def leaves(skills: Sequence[str]) -> list[str]:
+    """Without a skill whose sub-skill is named too."""
+    return [one for one in skills if not any(other.startswith(f"{one}:") for other in skills)]
 
 
 PEOPLE_IDENT = "people"

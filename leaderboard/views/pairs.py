@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 import numpy as np
@@ -42,16 +43,38 @@ class Pair(NamedTuple):
         return self.p_holm < LEVEL
 
 
-def tested_places(ranked: Ranked, most: int | None = MOST_METRICS) -> list[int]:
-    """Places of the metrics that were tested, in board order, the first `most` of them."""
-    tested = np.isfinite(ranked.ordering.corrected).any(axis=1)
-    return [int(place) for place in np.flatnonzero(tested)[:most]]
+def tested_places(
+    ranked: Ranked,
+    most: int | None = MOST_METRICS,
+    among: Collection[str] | None = None,
+) -> list[int]:
+    """Places of the metrics that were tested, in board order, the first `most` of them.
+
+    Args:
+        ranked: the ranking.
+        most: None: all.
+        among: entry ids of those that are looked at; None: all. The tests stay those of the
+            whole ranking.
+    """
+    tested = np.flatnonzero(np.isfinite(ranked.ordering.corrected).any(axis=1)).tolist()
+    looked_at = [p for p in tested if among is None or ranked.cells[p].entry_id in among]
+    return looked_at[:most]
 
 
-def pairs(ranked: Ranked, most: int | None = MOST_METRICS) -> tuple[Pair, ...]:
-    """The tests between the first metrics of a ranking, in board order."""
+def pairs(
+    ranked: Ranked,
+    most: int | None = MOST_METRICS,
+    among: Collection[str] | None = None,
+) -> tuple[Pair, ...]:
+    """The tests between the first metrics of a ranking, in board order.
+
+    Args:
+        ranked: the ranking.
+        most: None: all.
+        among: as for `tested_places`.
+    """
     tests = ranked.ordering.tests
-    places = np.array(tested_places(ranked, most), np.intp)
+    places = np.array(tested_places(ranked, most, among), np.intp)
     if tests is None or len(places) < 2:
         return ()
     first, second = (places[side] for side in np.triu_indices(len(places), 1))

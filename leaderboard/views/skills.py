@@ -21,7 +21,7 @@ from leaderboard.publication.identities import (
 )
 from leaderboard.publication.index import rescaled
 from leaderboard.publication.measure_names import info, nearest
-from leaderboard.publication.reader import BoardIndex, View
+from leaderboard.publication.reader import View
 from leaderboard.publication.recommending import is_above_chance, is_recommended
 from leaderboard.publication.skill_names import Part
 from leaderboard.ranking.cells import Cell, too_few
@@ -138,7 +138,7 @@ class SkillsBase:
 
 def skills_base(view: View, parts: Sequence[Part]) -> SkillsBase:
     """Read the cells of some parts and their draws."""
-    measured = {part.name: _measured(view.boards[part.benchmark], part, view) for part in parts}
+    measured = {part.name: measured_part(view, part) for part in parts}
     used = {name: one for name, one in measured.items() if not one.why_out}
     latest = latest_entries(view.entries.values())
     keys = {who: _key(who) for one in used.values() for who in one.able}
@@ -181,7 +181,9 @@ def scale_of(card: Card, measure: str) -> tuple[Scale | None, bool]:
     ), False  # fmt: skip
 
 
-def _measured(board: BoardIndex, part: Part, view: View) -> Measured:
+def measured_part(view: View, part: Part) -> Measured:
+    """A skill of one benchmark, by the measure that is nearest to its headline."""
+    board = view.boards[part.benchmark]
     card = board.card
     selector = nearest(card.headline, board.selectors(part.key), card)
     cells = board.cells(selector, part.key)

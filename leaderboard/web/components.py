@@ -298,6 +298,7 @@ class Point:
         high: upper end.
         kind: `front` is drawn as a diamond, `hollow` is not significant.
         labelled: whether its name is written.
+        under: whether that stands below it, where another is beside.
     """
 
     name: str
@@ -307,6 +308,7 @@ class Point:
     high: float | None = None
     kind: Literal["plain", "front", "other", "hollow", "below"] = "plain"
     labelled: bool = False
+    under: bool = False
 
 
 @dataclass(frozen=True)

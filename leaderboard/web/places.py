@@ -26,19 +26,13 @@ class Place:
 
 
 PLACES = (
-    Place("Metrics", "", ("", "index", "boards", "skills", "moved"), ("metric",)),
-    Place("Models", "models", ("models", "model-pair", "seeds", "prompt"), ("model",)),
-    Place("Compare", "compare", ("compare", "items")),
-    Place("Submit", "submit", ("submit", "mine", "queue")),
+    Place("Metrics", "", ("", "boards"), ("metric",)),
+    Place("Models", "models", ("models",), ("model",)),
+    Place("Compare", "compare", ("compare",)),
+    Place("Submit", "submit", ("submit",), ("operators",)),
     Place("Docs", "about", ("about", "errata"), ("status", "ledger")),
 )
-LABELS: Mapping[str, str] = {
-    "items": "Examples",
-    "model-pair": "Two models",
-    "moved": "Changes",
-    "prompt": "One prompt",
-    "seeds": "Seeds",
-}
+LABELS: Mapping[str, str] = {}
 """Words of pages below the bar where those are not their titles."""
 
 

@@ -31,6 +31,15 @@ class Redirect:
 
 REDIRECTS: Mapping[str, Redirect] = {
     "docs": Redirect("about", permanent=False),
+    "model-pair": Redirect("models", add={"view": "two"}),
+    "prompt": Redirect("models", rename={"id": "prompt"}, add={"view": "prompt"}),
+    "seeds": Redirect("models", add={"view": "seeds"}),
+    "items": Redirect("compare", add={"view": "examples"}),
+    "mine": Redirect("submit", rename={"submission": "id", "all": ""}),
+    "queue": Redirect("submit", rename={"submission": "id"}),
+    "moved": Redirect("boards", add={"view": "changes"}),
+    "index": Redirect(""),
+    "skills": Redirect("", rename={"cost": "by"}, add={"tab": "skill:"}),
     "trust": Redirect("", rename={"page": ""}),
 }
 """Path that a page had to where it is."""

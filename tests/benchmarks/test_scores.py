@@ -16,6 +16,7 @@ import pytest
 
 from benchmarks import scores
 from benchmarks.errors import SubmitterError
+from benchmarks.problems import ProblemsError, problem_kinds
 from benchmarks.schema import ScoreTable
 from benchmarks.scores import check_metric_name, parse_scores, read_scores, write_scores
 from benchmarks.stored_scores import SCHEMA, read_overall, write_stored
@@ -139,7 +140,7 @@ def test_a_metric_cannot_take_the_name_of_another_column(name: str) -> None:
         ("pair_id,m\na,1\nb,2\n", "missing_pairs", " c."),
         (f"pair_id,m\n{GOOD}d,4\n", "unknown_pairs", "'d' (line 5)"),
         (f"pair_id,m\n{GOOD}b,4\n", "duplicate_pairs", "'b' (line 5)"),
-        ("pair_id,m\na,1\nb,two\nc,3\n", "not_numeric", "'m': 1 cells"),
+        ("pair_id,m\na,1\nb,two\nc,3\n", "not_numeric", "'m': 1 cell "),
         ("pair_id,m\n\n  \na,1\nb,two\nc,3\n", "not_numeric", "'two' (line 5)"),
         ("pair_id,m\r\n\r\n  \r\na,1\r\nb,two\r\nc,3\r\n", "not_numeric", "(line 5)"),
         ("pair_id,m\na,1\nb,7!\nc,3\n", "not_numeric", "'7!' (line 3)"),
@@ -167,6 +168,33 @@ def test_a_metric_cannot_take_the_name_of_another_column(name: str) -> None:
 )  # fmt: skip
 def test_what_is_wrong_is_said_with_its_place(text: str, code: str, said: str) -> None:
     assert said in refused(text, code, metric="CLIP")
+
+
+def test_all_kinds_of_problems_are_told_at_once_with_number_example_and_remedy() -> None:
+    text = "pair_id,m,<b>\na,two,1\na,1,x\nd,3,y\n"
+    with pytest.raises(ProblemsError) as caught:
+        parse(text, lower_is_better=("n",))
+    kinds = {kind.code: (kind.count, kind.example) for kind in problem_kinds(caught.value.problems)}
+    assert kinds == {
+        "bad_metric_name": (1, "'<b>'"), "duplicate_pairs": (1, "'a' (line 3)"),
+        "unknown_pairs": (1, "'d' (line 4)"), "missing_pairs": (2, "b"),
+        "not_numeric": (3, "'two' (line 2)"), "unknown_metric": (1, ""),
+    }  # fmt: skip
+    assert caught.value.code == "several_problems"
+    assert all(problem.hint for problem in caught.value.problems)
+    assert "1 duplicate pair_id." in caught.value.problems[1].message
+    header = "pair,CLIP,CLIP,<b>\n"
+    with pytest.raises(ProblemsError) as caught:
+        parse(header)
+    assert {problem.code for problem in caught.value.problems} == {
+        "no_pair_id", "duplicate_columns", "bad_metric_name",
+    }  # fmt: skip
+    elements = "pair_id,m,element_id,element_score\na,1,,\nb,2,,\nc,3,,\na,,e,1\na,,e,x\nz,,e,1\n"
+    with pytest.raises(ProblemsError) as caught:
+        parse(elements)
+    assert [problem.code for problem in caught.value.problems] == [
+        "unknown_pairs", "not_numeric", "duplicate_pairs",
+    ]  # fmt: skip
 
 
 def test_files_that_are_not_there_and_metrics_that_are_not_in_them(tmp_path: Path) -> None:
@@ -267,7 +295,7 @@ def test_a_missing_score_is_null_and_not_nan() -> None:
     ("columns", "codes"),
     [
         ({"submission_id": ["clip-00000000", "clip-00000000", "other-000000"]}, "several_submissions"),
-        ({"pair_id": ["a", "b", "b"]}, "duplicate_pairs"),
+        ({"pair_id": ["a", "b", "b"]}, "several_problems"),
         ({"metric": ["clip", None, "clip"]}, "unreadable_scores"),
         ({"pair_id": ["clip", None, "clip"]}, "unreadable_scores"),
         ({"metric": ["element_id"] * 3}, "bad_metric_name no_scores duplicate_columns"),

@@ -19,10 +19,10 @@ import yaml
 from benchmarks.errors import AssayError
 from evaluator.launching.space_folder import LOCK, SpaceFolder
 from leaderboard.governance.signing_in import SignIn, Visit, Way
-from leaderboard.pages.visitors import who
 from leaderboard.store.hub.creating import create
 from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.opening import StoreName
+from leaderboard.web.rendering import render
 from supply.locks import read_lock
 from tests.deploy.rig import ROOT, USER, for_user
 from tests.hub.server import HubServer, running_hub
@@ -200,7 +200,7 @@ def test_who_can_write_nothing_knows_nobody(tmp_path: Path) -> None:
     closed = given.reading_only("It only shows.")
     assert closed.account(Visit("127.0.0.1", {"host": "x.hf.space"}, "ada")) is None
     assert closed.invitation == "It only shows."
-    assert "It only shows." in who(closed, None)
+    assert "It only shows." in render("submit/visitor.html", sign_in=closed, account=None)
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_a_module_goes_from_the_submit_page_through_the_queue_to_the_board(
         expect(page.get_by_text("brightness is in.")).to_be_visible(timeout=20_000)
         keep(page, "1-submitted")
 
-        page.goto(f"{address}/queue")
+        page.goto(f"{address}/submit")
         mine = page.locator("tr", has_text="brightness")
         expect(mine.get_by_text("published")).to_be_visible(timeout=90_000)
         keep(page, "2-queue")
@@ -75,7 +75,7 @@ def test_a_module_goes_from_the_submit_page_through_the_queue_to_the_board(
 
         submit(page, address, broken)
         expect(page.get_by_text("broken is in.")).to_be_visible(timeout=20_000)
-        page.goto(f"{address}/queue")
+        page.goto(f"{address}/submit")
         mine = page.locator("tr", has_text="broken")
         expect(mine.get_by_text("failed").first).to_be_visible(timeout=60_000)
         expect(mine.get_by_text("ValueError: no luck")).to_be_visible()

@@ -13,12 +13,13 @@ from typer.testing import CliRunner
 
 from benchmarks.errors import SubmitterError
 from evaluator.__main__ import command_line
-from leaderboard.pages.boards.view import board_view
-from leaderboard.pages.queue.table import queue_table
-from leaderboard.pages.shown.history import history
 from leaderboard.publication.reader import Reader
+from leaderboard.states import LEGEND
 from leaderboard.views.board_tables import board_csv
 from leaderboard.views.boards import BoardQuery, resolve
+from leaderboard.views.submissions import FAULTS, Moment, queue_of, submission_view
+from leaderboard.web.benchmark_tab import board_html
+from leaderboard.web.rendering import render
 from tests.hostile.proving_ground import BENCHMARK, Ground, Marked
 
 _NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -36,12 +37,15 @@ def pages(ground: Ground, submission_id: str) -> Mapping[str, str]:
     statuses = reader.statuses()
     status = next(s for s in statuses if s.submission.submission_id == submission_id)
     view = reader.view()
-    titles = {name: card.title for name, card in _CARDS.items()}
-    events = reader.events(submission_id)
+    moment = Moment((), _NOW, {name: card.title for name, card in _CARDS.items()})
+    events, runs = reader.events(submission_id), reader.runs(submission_id)
+    shared = {"kind": "", "chosen": submission_id, "base": "./submit", "wide": True,
+              "legend": LEGEND, "faults": FAULTS, "now": _NOW, "back": "./submit"}  # fmt: skip
+    shown = submission_view(status, events, moment, runs=runs, mine=True)
     return {
-        "queue": queue_table(statuses, (), titles, _NOW, chosen=submission_id),
-        "history": history(status, events, reader.runs(submission_id)),
-        "board": board_view(resolve(BoardQuery(BENCHMARK, "", ""), view.boards), view),
+        "queue": render("submit/queue.html", queue=queue_of(statuses, moment), **shared),
+        "history": render("submit/submission.html", view=shown, **shared),
+        "board": board_html(resolve(BoardQuery(BENCHMARK, "", ""), view.boards), view),
     }
 
 

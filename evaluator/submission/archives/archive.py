@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.errors import SubmitterError
+from benchmarks.problems import Problem, one_error
 from evaluator.submission.archives.content import Content, files_sha256
 from evaluator.submission.archives.entries import Entry, reading
 from evaluator.submission.archives.folders import folder_entries
@@ -25,8 +26,6 @@ from evaluator.submission.archives.limits import ArchiveLimits, mb
 from evaluator.submission.archives.names import is_left_behind, shown
 from evaluator.submission.archives.tars import GZIP, tar_entries
 from evaluator.submission.archives.zips import zip_entries
-from evaluator.submission.problems import one_error
-from leaderboard.desk import Problem
 
 SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz")
 _NOT_TAKEN = {

@@ -14,6 +14,7 @@ from itertools import takewhile
 from pathlib import Path, PurePosixPath
 
 from benchmarks.errors import SubmitterError, TransientError
+from benchmarks.problems import Problem
 from evaluator.submission.archives.content import Content, FileFacts
 from evaluator.submission.archives.entries import Entry, reading
 from evaluator.submission.archives.kinds import HEAD_BYTES, content_kind, name_kind
@@ -26,7 +27,6 @@ from evaluator.submission.archives.names import (
     shown,
 )
 from evaluator.submission.archives.zips import too_large
-from leaderboard.desk import Problem
 
 
 class Intake:

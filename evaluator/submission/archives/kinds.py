@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from benchmarks.problems import Problem
 from evaluator.submission.archives.names import shown
-from leaderboard.desk import Problem
 
 HEAD_BYTES = 64 * 1024
 WEIGHTS = ".safetensors"

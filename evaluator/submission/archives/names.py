@@ -7,8 +7,8 @@ import unicodedata
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
+from benchmarks.problems import Problem
 from evaluator.submission.archives.limits import ArchiveLimits
-from leaderboard.desk import Problem
 
 _LEFT_FOLDERS = frozenset(
     {

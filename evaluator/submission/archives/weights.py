@@ -12,10 +12,10 @@ import struct
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
+from benchmarks.problems import Problem
 from evaluator.submission.archives.content import Content
 from evaluator.submission.archives.kinds import HEAD_BYTES, WEIGHTS, looks_like_pickle
 from evaluator.submission.archives.limits import ArchiveLimits, mb
-from leaderboard.desk import Problem
 
 _BITS: Mapping[str, int] = {
     **dict.fromkeys(("BOOL", "U8", "I8", "F8_E5M2", "F8_E4M3", "F8_E8M0"), 8),

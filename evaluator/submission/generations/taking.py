@@ -10,6 +10,7 @@ from pathlib import Path
 import tomlkit
 
 from benchmarks.errors import SubmitterError, TransientError
+from benchmarks.problems import Problem, problems_of
 from evaluator.generation.check import GenerationsReport
 from evaluator.generation.manifest import GenerationsManifest, manifest_text
 from evaluator.generation.rows import TABLE
@@ -22,8 +23,7 @@ from evaluator.submission.generations.sources import Source
 from evaluator.submission.generations.targets import Target
 from evaluator.submission.generations.wanted import Wanted
 from evaluator.submission.generations_archive import write
-from evaluator.submission.problems import as_problem
-from leaderboard.desk import Problem, SaidOfImages
+from leaderboard.desk import SaidOfImages
 from leaderboard.records import ImagesSeen
 
 MOST_SIZES = 50
@@ -98,7 +98,7 @@ def take(
     try:
         content = _manifest_content(source, said)
     except SubmitterError as error:
-        return _refused([as_problem(error)])
+        return _refused([*problems_of(error)])
     if isinstance(content, Problem):
         return _refused([content])
     reading = manifest_reading(content, GenerationsManifest)
@@ -110,7 +110,7 @@ def take(
         found = resolve(given, source)
         wanted = _wanted(found, given, source, (limits or GenerationsLimits()).entries)
     except SubmitterError as error:
-        return _refused([*problems, as_problem(error)], given)
+        return _refused([*problems, *problems_of(error)], given)
     if given.benchmark_revision not in ("", found.revision):
         problems.append(_other_revision(given, found))
     manifest = given.model_copy(
@@ -131,7 +131,7 @@ def take(
                 write(target, manifest, stream)
     except SubmitterError as error:
         # What was found up to there is told as well.
-        problems.append(as_problem(error))
+        problems.extend(problems_of(error))
     return _taken(problems, manifest, check, found)
 
 

@@ -11,12 +11,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.errors import SubmitterError
+from benchmarks.problems import Problem, problems_of
 from benchmarks.prompt_sets.prompt_set import PromptSet
 from benchmarks.prompt_sets.registry import load_prompt_sets
-from benchmarks.registry import find
 from benchmarks.released.bundle import FOLDER, ReleasedScores, released_bytes
-from benchmarks.schema import Benchmark, ScoreTable
-from benchmarks.scores import check_metric_name, load_bytes, parse_scores
+from benchmarks.schema import Benchmark
 from evaluator.hub.source import Fetched
 from evaluator.submission.archives.content import Content
 from evaluator.submission.archives.limits import ArchiveLimits
@@ -36,19 +35,17 @@ from evaluator.submission.receiving.generations_desk import (
     fetched_for_others,
     sharing_notes,
 )
-from evaluator.submission.receiving.identity import Identity, digest
+from evaluator.submission.receiving.identity import Identity
 from evaluator.submission.receiving.labels import (
-    checked_description,
     checked_signature,
-    checked_version,
     kept_suffix,
-    name_from,
 )
 from evaluator.submission.receiving.reception import Reception
-from evaluator.submission.validate import examine_source, validated_source
+from evaluator.submission.scores_file import ScoresFile, examine_scores_file, read_scores_file
+from evaluator.submission.validate import opened_source, validated_source
 from evaluator.worker.ending.sameness import same_content
 from leaderboard.accounts import ASSAY, Account
-from leaderboard.desk import Accepted, Examination, Gate, SaidOfImages, Tell
+from leaderboard.desk import Accepted, Examination, Gate, Plan, SaidOfImages, ScoresForm, Tell
 from leaderboard.ledger.redaction import private_id
 from leaderboard.records import Kind, Receipt
 from leaderboard.store.interface import Store
@@ -92,9 +89,26 @@ class SubmissionDesk:
         """See `leaderboard.desk.Desk`."""
         return tuple(n for n, b in sorted(self.registry.items()) if b.has_answers(self.data))
 
-    def examine_metric(self, path: Path) -> Examination:
+    def examine_metric(self, path: Path, account: Account | None = None) -> Examination:
         """See `leaderboard.desk.Desk`."""
-        return examine_source(path, self.registry, self.scratch)
+        with opened_source(path, self.registry, self.scratch) as (seen, module):
+            if module is None:
+                return seen
+            manifest = module.manifest
+            try:
+                here = benchmarks_of(manifest, self.registry, self.data)
+            except SubmitterError as error:
+                return replace(seen, problems=problems_of(error))
+            absent = [name for name in seen.benchmarks if name not in here]
+            plan = Plan(
+                metrics=(manifest.name,),
+                left_out=dict.fromkeys(absent, "its images are not on this machine"),
+                marks=tuple(f"trained on {name}" for name in manifest.trained_on),
+            )
+            identity = Identity(
+                Kind.METRIC, manifest.name, manifest.version, _key(account), seen.content_sha256
+            )
+            return self._previewed(replace(seen, benchmarks=here, plan=plan), identity, account)
 
     def submit_metric(
         self,
@@ -139,7 +153,7 @@ class SubmissionDesk:
             with _packed(content, self.scratch) as upload:
                 return reception.receive(identity, submission, upload, notes)
 
-    def examine_repository(self, source: str) -> Examination:
+    def examine_repository(self, source: str, account: Account | None = None) -> Examination:
         """See `leaderboard.desk.Desk`.
 
         Raises:
@@ -147,7 +161,7 @@ class SubmissionDesk:
             TransientError: `hub_unreachable`.
         """
         with self._fetched(source) as found:
-            return self.examine_metric(found.folder)
+            return self.examine_metric(found.folder, account)
 
     def submit_repository(
         self,
@@ -176,6 +190,15 @@ class SubmissionDesk:
                 receipt=receipt,
                 source=found.source,
             )
+
+    def examine_scores(
+        self, path: Path, form: ScoresForm, account: Account | None = None
+    ) -> Examination:
+        """See `leaderboard.desk.Desk`."""
+        seen, file = examine_scores_file(path, form, self.registry, self.data)
+        if file is None:
+            return seen
+        return self._previewed(seen, _identity(file, account), account)
 
     def submit_scores(
         self,
@@ -227,24 +250,20 @@ class SubmissionDesk:
         reception = Reception(self.store, account, self.clock)
         reception.check_not_banned()
         signed = checked_signature(submitter, account, reception.visible())
-        text, counted = checked_description(description), checked_version(version)
-        content = load_bytes(path)
-        title = check_metric_name(name) if name else name_from(path.stem)
-        table = self._table(path, content, title, benchmark, lower_is_better)
-        # A file has no name, version or benchmark inside it: they are part of what is sent.
-        sha256 = digest(benchmark.encode(), ",".join(lower_is_better).encode(), content)
-        identity = Identity(Kind.SCORES, title, counted, account.key, sha256, benchmark)
+        form = ScoresForm(benchmark, name, version, description, lower_is_better)
+        file = read_scores_file(path, form, self.registry, self.data)
+        identity = _identity(file, account)
         if known := reception.known(identity, private=private):
             return known
         reception.check(identity)
         submission = scores_record(
             self._envelope(reception, identity, signed, private=private),
-            table,
-            suffix=kept_suffix(path, content),
-            description=text,
+            file.table,
+            suffix=kept_suffix(path, file.content),
+            description=file.description,
             released=released,
         )
-        return reception.receive(identity, submission, content)
+        return reception.receive(identity, submission, file.content)
 
     def submit_released(self, released: ReleasedScores) -> Accepted:
         """Check and queue a scores file of the bundle, for the authors who released it.
@@ -269,7 +288,11 @@ class SubmissionDesk:
         return tuple(n for n, one in self.prompt_sets.items() if one.has_answers(self.data))
 
     def examine_generations(
-        self, where: Path | str, said: SaidOfImages | None = None, tell: Tell | None = None
+        self,
+        where: Path | str,
+        said: SaidOfImages | None = None,
+        tell: Tell | None = None,
+        account: Account | None = None,
     ) -> Examination:
         """See `leaderboard.desk.Desk`.
 
@@ -278,7 +301,20 @@ class SubmissionDesk:
             TransientError: `hub_unreachable`.
         """
         with self._generations.at(where) as (path, _):
-            return self._generations.examine(path, said, tell)
+            seen = self._generations.examine(path, said, tell)
+        if seen.problems or seen.images is None:
+            return seen
+        prompt_set = seen.images.prompt_set
+        identity = Identity(
+            Kind.GENERATIONS,
+            seen.name,
+            seen.version,
+            _key(account),
+            seen.content_sha256,
+            prompt_set,
+        )
+        plan = Plan(metrics=(seen.name,), pairs={prompt_set: seen.images.present})
+        return self._previewed(replace(seen, plan=plan), identity, account)
 
     def submit_generations(
         self,
@@ -333,18 +369,24 @@ class SubmissionDesk:
         """A repository that somebody else names: whatever a token opens is none of theirs."""
         return fetched_for_others(source, ArchiveLimits(), self.scratch, self.hub)
 
-    def _table(
-        self, path: Path, content: bytes, title: str, benchmark: str, lower: tuple[str, ...]
-    ) -> ScoreTable:
-        target = find(self.registry, benchmark)
-        return parse_scores(
-            content,
-            path.name,
-            target,
-            target.answers(self.data),
-            metric=title,
-            lower_is_better=lower,
-        )
+    def _previewed(
+        self, seen: Examination, identity: Identity, account: Account | None
+    ) -> Examination:
+        """With what an account would be refused, or told, if it sent this now."""
+        if account is None:
+            return seen
+        problems: list[Problem] = []
+        notes: tuple[str, ...] = ()
+        try:
+            if identity.kind is Kind.METRIC:
+                self._check_gate(account)
+        except SubmitterError as error:
+            problems += problems_of(error)
+        try:
+            notes = Reception(self.store, account, self.clock).preview(identity)
+        except SubmitterError as error:
+            problems += problems_of(error)
+        return replace(seen, problems=tuple(problems), notes=(*seen.notes, *notes))
 
     def _check_gate(self, account: Account) -> None:
         gate = self.gate()
@@ -368,6 +410,16 @@ class SubmissionDesk:
             ),
             private_id=self.fresh_id(),
         )
+
+
+def _key(account: Account | None) -> str:
+    return account.key if account else ""
+
+
+def _identity(file: ScoresFile, account: Account | None) -> Identity:
+    return Identity(
+        Kind.SCORES, file.name, file.version, _key(account), file.content_sha256, file.benchmark
+    )
 
 
 def _differences(receipt: Receipt | None, content_sha256: str) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from benchmarks.errors import SubmitterError
+from benchmarks.problems import one_error, problems_of
 from evaluator.generation.manifest import GenerationsManifest
 from evaluator.hub.source import PREFIX, Fetched, HubSource, fetched
 from evaluator.scoring.progress import Listener, Progress
@@ -27,7 +28,6 @@ from evaluator.submission.generations.shared import (
 )
 from evaluator.submission.generations.taking import Resolve, Taken, take
 from evaluator.submission.generations.wanted import Wanted
-from evaluator.submission.problems import as_problem, one_error
 from evaluator.submission.receiving.identity import Identity
 from evaluator.submission.receiving.labels import owner_of
 from leaderboard.accounts import ASSAY
@@ -141,7 +141,7 @@ class GenerationsDesk:
                     )
                 )
         except SubmitterError as error:
-            return Examination((as_problem(error),))
+            return Examination(problems_of(error))
 
     @contextmanager
     def taken(

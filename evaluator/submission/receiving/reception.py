@@ -94,6 +94,24 @@ class Reception:
             notes.append(f"It was {before.state}, and is queued again.")
         return self._accepted(before.submission, notes, recognised=True)
 
+    def preview(self, identity: Identity) -> tuple[str, ...]:
+        """What would be said of a submission if it came in now; nothing is kept or queued.
+
+        Raises:
+            SubmitterError: as `known` and `check`.
+        """
+        before = identity.among(self.statuses())
+        if before is None:
+            self.check(identity)
+            return ()
+        own = before.submission.submission_id
+        if before.state in _NOT_AGAIN and not _of_a_ban(before):
+            raise _seen_before(self._ledger.whole_status(own))
+        if before.state in _AGAIN:
+            self.check(identity)
+            return (f"It is {own}, which was {before.state}; it would be queued again.",)
+        return (f"You sent the same before: {own} is {before.state}. Nothing would be added.",)
+
     def check(self, identity: Identity) -> None:
         """Whether a submission may come in now, or again.
 

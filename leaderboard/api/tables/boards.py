@@ -27,13 +27,14 @@ from leaderboard.ranking.slices import Ranked
 from leaderboard.ranking.tiers import in_tiers, kept_in_tiers
 from leaderboard.store.interface import Store
 from leaderboard.tables import Table, Type, Value, columns_of
+from leaderboard.views.benchmark_board import ranks_among
+from leaderboard.views.board_order import in_shown_order
 from leaderboard.views.board_tables import board_table, pairs_table, table_name
 from leaderboard.views.boards import (
     KINDS,
     YES,
     BoardQuery,
     Choice,
-    in_shown_order,
     layout_of,
     resolve,
 )
@@ -63,7 +64,7 @@ _SKILLS_MEANINGS = {
     "skill": "Missing: all skills.",
     "kind": "metric: run by Assay; scores: as submitted or released, not re-run.",
     "variant": "Skills may have another variant of the measure than the whole.",
-    "maybe_best": "The best of its skill, or not told apart from it at 5 %; bold on the page.",
+    "maybe_best": "The best of its skill, or no significant difference from it at 5%.",
     "p_against_best": "After Benjamini and Hochberg's correction over all pairs of all columns.",
 }
 
@@ -110,6 +111,12 @@ class RankingParameters(BoardSlice):
     kind: str = text("Only entries of this kind.", "metric", options=KINDS)
     untrained: str = text("1: without those trained on the benchmark.", YES, options=(YES,))
     search: str = text("Only metrics or submitters with one of these texts, parted by commas.")
+    within: str = text(
+        "1: rank and test only the entries that are kept, among themselves. That is chosen after "
+        "seeing the data. Without: ranks, tiers and p-values of all entries.",
+        YES,
+        options=(YES,),
+    )
 
 
 class BoardParameters(RankingParameters):
@@ -117,7 +124,8 @@ class BoardParameters(RankingParameters):
 
     columns: str = text(
         "Further columns by key, joined by commas: a token, then @ and a skill where it is of one; "
-        "or cost:pairs_per_s, cost:seconds, cost:gflops_declared, cost:memory_gib."
+        "or cost:pairs_per_s, cost:seconds, cost:gflops_declared, cost:memory_gib; "
+        "or meta:version, meta:submitter, meta:kind, meta:published."
     )
     sort: str = text("Key of a column, after - where the worst come first. Without: by rank.")
 
@@ -137,13 +145,22 @@ class Chosen:
     shown: Collection[str] | None
 
     @property
+    def tested(self) -> Collection[str] | None:
+        """Entries that are ranked and tested among themselves; None: all of the board."""
+        return self.shown if self.choice.filters.within else None
+
+    @property
     def is_headline(self) -> bool:
         """Whether it is the ranking of all entries by the headline, as the snapshot holds it."""
         choice = self.choice
         return (
-            self.shown is None and not choice.skills
+            self.tested is None and not choice.skills
             and choice.selector == choice.board.card.headline
         )  # fmt: skip
+
+    def keeps(self, entry_id: str) -> bool:
+        """Whether the filters keep an entry."""
+        return self.shown is None or entry_id in self.shown
 
     def about(self) -> dict[str, Any]:
         """What every table of it says of itself."""
@@ -222,16 +239,18 @@ def board(source: Source, benchmark: Benchmark, query: BoardParameters) -> Table
     keys = found.choice.arranged.columns
     further = [values for values in layout.columns if values.column.key in keys]
     about = found.about() | {"sort": found.choice.arranged.sort or None}
-    return board_table(cells, found.view.entries, found.choice.board, about, further)
+    places = None if found.shown is None else ranks_among(cells)
+    return board_table(cells, found.view.entries, found.choice.board, about, further, places=places)
 
 
 @router.table("/boards/{benchmark}/pairs")
 def board_pairs(source: Source, benchmark: Benchmark, query: RankingParameters) -> Table:
     """Every test between two metrics of a ranking, with corrected p-values."""
     found = chosen(source, benchmark, query)
-    tests = _pairs(source, found)
+    every = _pairs(source, found)
+    tests = tuple(pair for pair in every if found.keeps(pair.a) and found.keeps(pair.b))
     of = [cells[0] for cells in found.choice.slices()[:1] if cells]
-    about = found.about() | {"correction": "holm", "n_tests": len(tests)}
+    about = found.about() | {"correction": "holm", "n_tests": len(every)}
     name = table_name(of, found.choice.board, "pairs")
     return pairs_table(tests, found.view.entries, name, about)
 
@@ -246,7 +265,7 @@ def board_skills(source: Source, benchmark: Benchmark, query: RankingParameters)
     bounded(len(choice.entry_ids()), MOST_IN_SKILLS)
     shown = choice.filters.kept(view.entries, view.entries, choice.board.card)
     with source.turn():
-        return heat_table(choice, view, shown, found.about())
+        return heat_table(choice, view, shown, found.about(), within=choice.filters.within)
 
 
 @router.table("/boards/{benchmark}/published")
@@ -290,6 +309,7 @@ def heat_table(
     about: Mapping[str, Any],
     *,
     tested: bool = True,
+    within: bool = False,
 ) -> Table:
     """Metrics by skills for one measure; skills without the measure have no rows.
 
@@ -300,6 +320,7 @@ def heat_table(
         about: what the table is of.
         tested: whether to test the metrics of each skill; else the published rank ranges say which
             may be best, which takes no time however many there are.
+        within: whether to test only those that are shown, among themselves.
     """
     board, selector = choice.board, choice.selector
     slices: list[tuple[str | None, tuple[Cell, ...]]] = []
@@ -311,7 +332,8 @@ def heat_table(
     # A board without results has no columns, and nothing to test.
     tests: Sequence[TestedColumn] = [TestedColumn(None, {})] * len(columns)
     if tested and columns:
-        tests = view.skill_tests.columns(view.orders, board.card, columns, entry_ids)
+        only = entry_ids if within else None
+        tests = view.skill_tests.columns(view.orders, board.card, columns, only)
     rows = [
         {**_skills_row(cell, column, view), "skill_title": skill_title(board.card, skill)}
         for (skill, cells), column in zip(slices, tests, strict=True)
@@ -371,17 +393,19 @@ def _cells(source: Source, found: Chosen) -> tuple[Cell, ...]:
         return ()
     everyone = found.choice.entry_ids()
     if found.is_headline and len(everyone) > STORED_ABOVE:
-        return kept_in_tiers(found.choice.slices()[0])
-    return _ranked(source, found).cells
+        cells = kept_in_tiers(found.choice.slices()[0])
+    else:
+        cells = _ranked(source, found).cells
+    return tuple(cell for cell in cells if found.keeps(cell.entry_id))
 
 
 def _pairs(source: Source, found: Chosen) -> tuple[Pair, ...]:
     if found.choice.selector is None or (found.shown is not None and not found.shown):
         return ()
     everyone = len(found.choice.entry_ids())
-    tested = everyone if found.shown is None else len(found.shown)
-    if tested * (tested - 1) // 2 > MOST_PAIRS:
-        raise _too_large(f"{tested:,} entries have too many pairs for one answer.")
+    asked = everyone if found.shown is None else len(found.shown)
+    if asked * (asked - 1) // 2 > MOST_PAIRS:
+        raise _too_large(f"{asked:,} entries have too many pairs for one answer.")
     if found.is_headline and everyone > STORED_ABOVE:
         stored = stored_pairs(source.store, found.choice)
         if stored:
@@ -394,7 +418,7 @@ def _ranked(source: Source, found: Chosen) -> Ranked:
     bounded(len(found.choice.entry_ids()))
     with source.turn():
         choice = found.choice
-        of = found.view.orders.ranked(choice.board.card, choice.slices(), found.shown)
+        of = found.view.orders.ranked(choice.board.card, choice.slices(), found.tested)
         return in_tiers(of)
 
 

@@ -35,6 +35,7 @@ from leaderboard.views.models import (
     Choice,
     Drawn,
     ModelsQuery,
+    PlaceQuery,
     board_of,
     drawn_of,
     judge_of,
@@ -314,7 +315,7 @@ def about_of(choice: Choice, view: View) -> dict[str, Any]:
         "simulated": card.simulated,
         "licence": card.licence,
         "filters": {k: v for k, v in choice.query.to_params().items() if k != "set"},
-        "page": choice.query.to_link(),
+        "page": PlaceQuery(choice.query).to_link(),
     }
 
 

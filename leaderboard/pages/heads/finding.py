@@ -11,38 +11,56 @@ from leaderboard.api.source import Source
 from leaderboard.pages.heads.head import Head
 from leaderboard.pages.heads.of_boards import board_head, compare_head
 from leaderboard.pages.heads.of_metrics import (
+    examples_head,
     index_head,
-    items_head,
     metric_head,
     moved_head,
     skills_head,
 )
-from leaderboard.pages.heads.of_models import model_head, models_head, pair_head, prompt_head
+from leaderboard.pages.heads.of_models import model_head, models_head
 from leaderboard.pages.heads.own import own_head
 from leaderboard.pages.page import Page
+from leaderboard.publication.reader import View
+from leaderboard.views.changes import VIEWS
+from leaderboard.views.compare import PlaceQuery
+from leaderboard.views.metrics_query import BENCHMARK, SKILL, MetricsQuery
 
 log = logging.getLogger(__name__)
 _Of = Callable[[Mapping[str, str], Source], Head | None]
 
 
-def _overview(_: Mapping[str, str], source: Source) -> Head | None:
-    found = index_head({}, source)
-    return found and replace(found, title="Metrics for text-to-image models")
+def _metrics(params: Mapping[str, str], source: Source) -> Head | None:
+    """Of the tab that is asked for: a skill, a benchmark, or all metrics."""
+    query = MetricsQuery.from_params(params)
+    if query.kind == SKILL:
+        return skills_head(_of_skill(query), source)
+    if query.kind == BENCHMARK:
+        return board_head({**params, "benchmark": query.named}, source.reader.view())
+    found = index_head({"w": query.weights, "ratings": query.ratings}, source)
+    return found and replace(found, title="Metrics")
+
+
+def _of_skill(query: MetricsQuery) -> dict[str, str]:
+    return {"skill": query.named, "w": query.weights, "ratings": query.ratings, "cost": query.by}
+
+
+def _compare(params: Mapping[str, str], view: View) -> Head | None:
+    of_examples = PlaceQuery.from_params(params).view == "examples"
+    return (examples_head if of_examples else compare_head)(params, view)
+
+
+def _board(params: Mapping[str, str], source: Source) -> Head | None:
+    describe = moved_head if params.get("view") in VIEWS else board_head
+    return describe(params, source.reader.view())
 
 
 OF_VIEW: Mapping[str, _Of] = {
-    "": _overview,
-    "index": index_head,
-    "boards": lambda params, source: board_head(params, source.reader.view()),
-    "compare": lambda params, source: compare_head(params, source.reader.view()),
+    "": _metrics,
+    "boards": _board,
+    "compare": lambda params, source: _compare(params, source.reader.view()),
     "metric": metric_head,
-    "skills": skills_head,
-    "items": lambda params, source: items_head(params, source.reader.view()),
     "models": models_head,
     "model": model_head,
-    "model-pair": pair_head,
-    "prompt": prompt_head,
-    "moved": lambda params, source: moved_head(params, source.reader.view()),
 }
 """Path of a page to what says something of a view of it; other pages have one view."""
 

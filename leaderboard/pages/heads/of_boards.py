@@ -13,6 +13,7 @@ from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.tiers import kept_in_tiers
 from leaderboard.records import Kind
 from leaderboard.text import clean, count, interval, number
+from leaderboard.views.benchmark_board import title_of
 from leaderboard.views.boards import BoardQuery, Choice, resolve
 from leaderboard.views.comparison import CompareQuery, opponents
 
@@ -38,8 +39,7 @@ def board_head(params: Mapping[str, str], view: View) -> Head | None:
         _said_of(cells, card, view, ranked=whole),
         note_of(choice, view),
     ]
-    heading = f"{card.title}: {_measure(choice)}, {choice.title}"
-    return Head(heading, " ".join(filter(None, said)), lines, _measure(choice),
+    return Head(title_of(choice), " ".join(filter(None, said)), lines, _measure(choice),
                 note_of(choice, view))  # fmt: skip
 
 
@@ -72,15 +72,16 @@ def as_of(view: View) -> str:
 
 
 def _rows(choice: Choice, view: View) -> tuple[tuple[Cell, ...], bool]:
-    """The cells that are shown, best first, and whether that is all of the ranking."""
+    """The cells that are shown, best first, and whether their ranks are."""
     # A mean over skills has no values before it is computed.
     slices = choice.slices()
     if len(slices) != 1:
         return (), True
     kept = choice.filters.kept(choice.entry_ids(), view.entries, choice.board.card)
     cells: Sequence[Cell] = kept_in_tiers(slices[0])
-    # Ranks among some entries only are not stored.
-    return tuple(one for one in cells if kept is None or one.entry_id in kept), kept is None
+    # Ranks are the whole board's; those among some entries only are not stored.
+    shown = tuple(one for one in cells if kept is None or one.entry_id in kept)
+    return shown, not choice.filters.within
 
 
 def _cell(choice: Choice, entry_id: str) -> Cell | None:

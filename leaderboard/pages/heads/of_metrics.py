@@ -1,4 +1,4 @@
-"""Heads of the pages of one metric, of all metrics and of items."""
+"""Heads of the pages of one metric, of all metrics and of examples."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ from leaderboard.views.skill_choice import resolve as resolve_skills
 _LONGEST = 60
 _ENDS = {"mean": ("ci_low", "ci_high"), "rescaled": ("rescaled_low", "rescaled_high")}
 """Column of a value to those of its interval."""
-_SHOWS = {"": "fails", "failures": "fails", "disagreements": "and people disagree", "all": ""}
+_SHOWS = {"": "fails", "failures": "fails"}
+"""Which examples are shown to what a metric does there."""
 
 
 def metric_head(params: Mapping[str, str], source: Source) -> Head | None:
@@ -88,8 +89,8 @@ def skills_head(params: Mapping[str, str], source: Source) -> Head | None:
                 choice.title, note)  # fmt: skip
 
 
-def items_head(params: Mapping[str, str], view: View) -> Head | None:
-    """Of the items of a benchmark; None where the query names none that is there."""
+def examples_head(params: Mapping[str, str], view: View) -> Head | None:
+    """Of the examples of a benchmark; None where the query names none that is there."""
     query = ItemsQuery.from_params(params)
     board = view.boards.get(query.benchmark)
     named = [entry for entry in (query.a, query.b) if entry]
@@ -98,26 +99,23 @@ def items_head(params: Mapping[str, str], view: View) -> Head | None:
     if query.skill and query.skill not in board.skills():
         return None
     skill = f", {skill_title(board.card, query.skill)}" if query.skill else ""
-    where = f"{board.card.title}{skill}"
-    if not named or query.show not in _SHOWS:
-        title = f"Items of {where}"
-    else:
-        names = " and ".join(name_of(entry, view) for entry in named)
-        title = (
-            f"Where {names} disagree: {where}" if len(named) > 1
-            else f"Where {names} {_SHOWS[query.show]}".rstrip() + f": {where}"
-        )  # fmt: skip
+    names = " and ".join(name_of(entry, view) for entry in named)
+    what = "Prompts and images"
+    if len(named) == 1 and query.show in _SHOWS:
+        what = f"Images where {names} {_SHOWS[query.show]}"
+    elif len(named) == 2 and query.show != "all":
+        what = f"Images where {names} differ"
     said = "Prompts, images and scores, and what people said of them."
-    return Head(title, " ".join(filter(None, (said, as_of(view)))))
+    return Head(f"{what}: {board.card.title}{skill}", " ".join(filter(None, (said, as_of(view)))))
 
 
 def moved_head(params: Mapping[str, str], view: View) -> Head | None:
-    """Of what moved on a benchmark; None where the query names none that is there."""
+    """Of the changes of a benchmark; None where the query names none that is there."""
     board = view.boards.get(MovedQuery.from_params(params).benchmark)
     if board is None:
         return None
     said = "Which metrics rose and fell between two revisions, and which values changed."
-    return Head(f"What moved on {board.card.title}", " ".join((said, as_of(view))))
+    return Head(f"Changes of {board.card.title}", " ".join((said, as_of(view))))
 
 
 def _given(params: Mapping[str, str], *names: str) -> dict[str, Any]:

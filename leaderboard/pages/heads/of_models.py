@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 
 from leaderboard.api.source import Source
 from leaderboard.models.board_types import SkillBoard, Standing
@@ -10,47 +11,59 @@ from leaderboard.models.people import rated_sets
 from leaderboard.models.reading import ModelReader
 from leaderboard.pages.heads.head import Head, Line
 from leaderboard.pages.heads.of_boards import MOST_LINES
-from leaderboard.pages.models.names import plain_name
-from leaderboard.pages.models.table import lead_mean
-from leaderboard.publication.measure_names import skill_title
 from leaderboard.publication.model_entries import ModelEntry
 from leaderboard.text import clean, count
-from leaderboard.views.models import Choice, ModelsQuery, board_of, judges_of, resolve
+from leaderboard.views.model_verdict import verdict_of_board
+from leaderboard.views.models import (
+    Choice,
+    PlaceQuery,
+    board_of,
+    judges_of,
+    lead_mean,
+    place_title,
+    plain_name,
+    resolve,
+)
 
 _SIMULATED = "The models are simulated."
-_LONGEST = 200
 
 
 def models_head(params: Mapping[str, str], source: Source) -> Head | None:
-    """Of a board of models; None where the query names none that is there.
+    """Of the place of models: of its board, or of two models or a prompt that are named.
 
     Raises:
         AssayError: it cannot be answered.
     """
-    choice = _chosen(params, source, rated_sets(_reader(source)))
-    if choice is None or choice.remarks or not choice.entries or not choice.places:
+    reader, query = _reader(source), PlaceQuery.from_params(params)
+    choice = resolve(query.of, reader, source.reader.view(), rated_sets(reader))
+    if choice is None:
         return None
-    skill = choice.query.skill or None
-    board = board_of(choice, _reader(source), source.reader.view(), skill)
+    head = _board_head(choice, source)
+    title = place_title(query, choice)
+    if query.view == "two" and choice.entry(query.a) and choice.entry(query.b):
+        said = "Paired tests of the two on the same prompts, and the prompts that decide."
+        return Head(title, said)
+    if query.view == "prompt" and any(one.prompt_id == query.prompt for one in choice.prompts):
+        models = count(len(choice.entries), "model")
+        return Head(title, f"Images by {models} for a prompt of {choice.card.title}.")
+    return replace(head, title=title)
+
+
+def _board_head(choice: Choice, source: Source) -> Head:
+    skill, reader = choice.query.skill or None, _reader(source)
+    note = _SIMULATED if choice.card.simulated else ""
+    board = board_of(choice, reader, source.reader.view(), skill)
     if board is None:
-        return None
+        return Head("", f"{clean(choice.card.summary)} {note}".strip(), note=note)
     of = board.skills[skill]
     titles = {judge.entry_id: judge.title for judge in of.judges}
-    lead = titles.get(of.lead or "", "")
+    lead = clean(titles.get(of.lead or "", ""))
     lines = tuple(
         _line(of, standing, board.entries[one])
         for one, standing in list(of.standings.items())[:MOST_LINES]
     )
-    judged = f"by {clean(lead)}" if lead else "which no metric earned it to judge"
-    said = [f"{count(len(board.entries), 'model')} on {count(of.n_prompts, 'prompt')}, {judged}."]
-    said += [f"Trusted metrics disagree about {count(len(of.disagreements), 'pair')}."] * bool(
-        of.disagreements
-    )
-    said += [_SIMULATED] * choice.card.simulated
-    where = f": {skill_title(choice.card, skill)}" if skill else ""
-    note = _SIMULATED if choice.card.simulated else ""
-    title = f"Models on {choice.card.title}{where}"
-    return Head(title, " ".join(said), lines, clean(lead), note)
+    said = f"{verdict_of_board(board, choice.card.title).sentence} {note}".strip()
+    return Head("", said, lines, lead, note)
 
 
 def model_head(params: Mapping[str, str], source: Source) -> Head | None:
@@ -68,41 +81,8 @@ def model_head(params: Mapping[str, str], source: Source) -> Head | None:
     return Head(plain_name(entry, 80), f"{said} {note}".strip(), note=note)
 
 
-def pair_head(params: Mapping[str, str], source: Source) -> Head | None:
-    """Of two models; None where they are not both on one board."""
-    choice = _chosen(params, source)
-    pair = [choice.entry(str(params.get(one, ""))) for one in "ab"] if choice else []
-    first, second = pair if len(pair) == 2 else (None, None)
-    if choice is None or first is None or second is None or first is second:
-        return None
-    said = "By how much they differ on the same prompts, how sure that is, and what decides it."
-    names = f"{plain_name(first, 40)} and {plain_name(second, 40)}"
-    return Head(f"{names} on {choice.card.title}", said)
-
-
-def prompt_head(params: Mapping[str, str], source: Source) -> Head | None:
-    """Of one prompt; None where it is not in the set."""
-    choice = _chosen(params, source)
-    if choice is None:
-        return None
-    wanted = str(params.get("id", ""))
-    prompt = next((one for one in choice.prompts if one.prompt_id == wanted), None)
-    if prompt is None:
-        return None
-    drawn = count(len(choice.entries), "model")
-    return Head(f"“{clean(prompt.text)[:_LONGEST]}”", f"What {drawn} drew of it. "
-                f"A prompt of {choice.card.title}.")  # fmt: skip
-
-
 def _reader(source: Source) -> ModelReader:
     return source.models or ModelReader(source.store, {}, None)
-
-
-def _chosen(
-    params: Mapping[str, str], source: Source, rated: Collection[str] = ()
-) -> Choice | None:
-    query, view = ModelsQuery.from_params(params), source.reader.view()
-    return resolve(query, _reader(source), view, rated)
 
 
 def _line(of: SkillBoard, standing: Standing, entry: ModelEntry) -> Line:

@@ -141,7 +141,7 @@ def _subject(line: Line) -> str:
     name = f'<a href="{only}"><code>{text(line.subject, limit=100)}</code></a>'
     if is_key(line.subject) or line.action not in _STATES:
         return name
-    history = text(f"./queue?submission={line.subject}")
+    history = text(f"./submit?id={line.subject}")
     return f'{name} <a class="as-muted" href="{history}">history</a>'
 
 

@@ -39,15 +39,6 @@ def download_links(address: str, what: str = "") -> str:
     )
 
 
-def items_data(query: str) -> str:
-    """The address of the data of a list of cases.
-
-    Args:
-        query: of the page, with its question mark.
-    """
-    return f"./v1/items{query}"
-
-
 def skills_data(query: str) -> str:
     """The address of the data of a list of metrics for skills.
 

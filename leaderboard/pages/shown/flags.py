@@ -49,7 +49,7 @@ def same(label: str, others: Sequence[str]) -> str:
     named = next((other for other in others if other != UNNAMED), None)
     if named is None:
         return mark
-    return f'<a class="as-flag" href="./queue?submission={text(named)}">{mark}</a>'
+    return f'<a class="as-flag" href="./submit?id={text(named)}">{mark}</a>'
 
 
 def flags_legend(

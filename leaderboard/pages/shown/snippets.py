@@ -70,6 +70,7 @@ def _client(choice: Choice, site: str) -> str:
     arguments = [f"    {_string(query.benchmark)},"]
     arguments += [f"    {name}={_string(value)}," for name, value in given.items() if value]
     arguments += ["    untrained=True,"] if filters.untrained else []
+    arguments += ["    within=True,"] if filters.within else []
     lines = "\n".join([*arguments, '    api_name="/board",'])
     return (
         "import pandas as pd\nfrom gradio_client import Client\n\n"

@@ -107,7 +107,7 @@ class RelayLive:
             raise SubmitterError(
                 "no_live_secret",
                 "Running logs are shown to their authors, who are known on the pages.",
-                f"Open {self._address}/mine?submission={submission_id}",
+                f"Open {self._address}/submit?id={submission_id}",
             )
         return readable(self._request("GET", f"/said/{submission_id}").content)
 

@@ -227,7 +227,7 @@ def test_boards_and_queue_are_what_events_and_results_add_up_to(course: Trial) -
 
 def test_pages_and_health_answer(course: Trial) -> None:
     ids = [f"metric?id={course.ids['ada']}", "boards?benchmark=demo_ts2", "models", "compare"]
-    for page in ("", "boards", "skills", "queue", "trust", "ledger", "status", "as-of", *ids):
+    for page in ("", "boards", "skills", "submit", "trust", "ledger", "status", "as-of", *ids):
         status, body = fetched(f"{course.site}/{page}")
         assert (status, len(body) > 500) == (200, True), page
     assert NAMES["ada"].encode() in fetched(f"{course.site}/as-of")[1]

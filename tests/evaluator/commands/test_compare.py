@@ -338,13 +338,13 @@ def found(**more: Any) -> Compared:
          "B is better than A by 0.100 [0.020, 0.180]"),
         ({"higher_is_better": False}, "B is better than A by 0.100 [0.020, 0.180]"),
         ({"p_value": 0.3, "ci_low": -0.02},
-         "A and B are not told apart: A has 0.100 [−0.020, 0.180] over B"),
+         "No significant difference between A and B: A has 0.100 [−0.020, 0.180] over B"),
         ({"p_value": math.nan}, "A has 0.100 [0.020, 0.180] over B, but the two were not tested"),
         ({"p_value": 0.011, "p_corrected": 0.053, "correction": "holm", "n_tests": 10},
-         "A and B are not told apart: A has 0.100 [0.020, 0.180] over B "
+         "No significant difference between A and B: A has 0.100 [0.020, 0.180] over B "
          "(p = 0.011 alone, 0.053 once corrected for 10 pairs)"),
         ({"p_value": 0.2, "p_corrected": 0.4, "correction": "holm", "n_tests": 10},
-         "A and B are not told apart: A has 0.100 [0.020, 0.180] over B"),
+         "No significant difference between A and B: A has 0.100 [0.020, 0.180] over B"),
         ({"difference": 0.0, "n_differing": 0, "p_value": 1.0}, "A and B are equal on every graph"),
         ({"difference": 0.0, "p_value": 1.0, "ci_low": -0.1, "ci_high": 0.1},
          "A and B have the same value [−0.100, 0.100]"),

@@ -24,9 +24,9 @@ from leaderboard.store.memory import memory_store
 from tests.evaluator.commands.submitting import Run, id_of, sent
 from tests.leaderboard.house import House
 from tests.leaderboard.pages.failing_store import Switch, failing
-from tests.leaderboard.pages.mine.own_submissions import QUEUED, give
-from tests.leaderboard.pages.queue.running_submission import RUNNING, SAID, SILENT, WORKER, run_one
 from tests.leaderboard.pages.synthetic import NASTY, NOW
+from tests.leaderboard.web.own_submissions import QUEUED, give
+from tests.leaderboard.web.running_submission import RUNNING, SAID, SILENT, WORKER, run_one
 
 ADA = Account(origin=Origin.LOCAL, name="ada")
 
@@ -109,9 +109,9 @@ def test_a_log_that_cannot_be_read_is_said_once_and_following_goes_on(store: Sto
 
 def test_where_logs_are_shown_on_the_page_alone_that_is_said_once(store: Store) -> None:
     live = Mute()
-    live.why = SubmitterError("no_live_secret", "On the pages.", "Open https://x/mine")
+    live.why = SubmitterError("no_live_secret", "On the pages.", "Open https://x/submit")
     telling = Telling(replace(store, live=live), RUNNING)
-    assert sum("https://x/mine" in line for line in told(telling, store)) == 1
+    assert sum("https://x/submit" in line for line in told(telling, store)) == 1
     assert told(telling, store) == []
     assert live.asked == 1
 

@@ -16,7 +16,7 @@ from benchmarks.registry import load_registry
 from evaluator.generation.manifest import parse_generations
 from evaluator.submission.manifest import parse_manifest
 from evaluator.submission.validate import examine_source
-from leaderboard.pages.submit.guide import ARCHIVE_GUIDE
+from leaderboard.web.rendering import render
 from tests.evaluator.commands.submitting import code_of, typed
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -72,7 +72,7 @@ def test_what_is_written_is_valid_and_every_key_explained(kind: str, tmp_path: P
 
 
 def test_the_submit_page_says_what_the_command_line_takes_and_writes(tmp_path: Path) -> None:
-    blocks = re.findall(r"<pre[^>]*>(.*?)</pre>", ARCHIVE_GUIDE, re.S)
+    blocks = re.findall(r"<pre[^>]*>(.*?)</pre>", render("submit/guide_metric.html"), re.S)
     manifest, scorer, commands = map(html.unescape, blocks)
     (tmp_path / "assay.toml").write_text(manifest)
     (tmp_path / "scorer.py").write_text(scorer)

@@ -102,7 +102,7 @@ def _begun(run: Run) -> Run:
 
 def test_without_boards_nobody_judges_and_the_rule_is_shown(begun: Run) -> None:
     shown = begun("judges", SET)
-    assert shown.code == 0 and "no metric earned trust" in shown.out
+    assert shown.code == 0 and "no qualified metric" in shown.out
     skills = {one["skill"] for one in begun("judges", SET, "--json").json["skills"]}
     assert skills >= {None, "count"}
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from benchmarks.errors import SubmitterError
+from benchmarks.problems import Problem
 from benchmarks.registry import load_registry
 from evaluator.submission.archives.archive import taken_in
 from evaluator.submission.manifest import Manifest
 from evaluator.submission.validate import examine_source, validated, validated_source
-from leaderboard.desk import Problem
 from tests.benchmarks.toy import Toy
 from tests.evaluator.submission.archives import folder_of, zipped
 

@@ -10,14 +10,14 @@ from starlette.testclient import TestClient
 
 from leaderboard.api.routes import application, routes
 from leaderboard.api.source import Source
-from leaderboard.pages.items.items_page import Items
 from leaderboard.pages.page import Context
 from leaderboard.publication.reader import Reader
 from leaderboard.store.interface import Store
 from leaderboard.views.boards import BoardQuery, Choice, resolve
-from leaderboard.views.examples import ItemsQuery
-from tests.leaderboard.pages.items.looked_at import filled
+from leaderboard.views.compare import PlaceQuery
+from leaderboard.web.pages.compare_page import compare_place
 from tests.leaderboard.pages.synthetic import NOW, StubDesk, cards
+from tests.leaderboard.views.example_fixture import filled
 
 OPERATIONS: dict[str, dict[str, Any]] = {
     path: methods["get"] for path, methods in application().openapi()["paths"].items()
@@ -56,10 +56,11 @@ class Asking:
         return resolve(BoardQuery.from_link(link), self.source.reader.view().boards)
 
     def items_page(self, **state: str) -> str:
-        """The page of items, as HTML."""
+        """The examples of the Compare place, as HTML."""
         own = self.source
         context = Context(own.reader, own.store.live, StubDesk(), own.cards, lambda: NOW, own.store)
-        return Items(context).answer(ItemsQuery.from_params(state))
+        query = PlaceQuery.from_params({"view": "examples", **state})
+        return compare_place(context).answer(query).html
 
 
 def asking(store: Store | None = None, of: dict[str, Any] | None = None) -> Asking:

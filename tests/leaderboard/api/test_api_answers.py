@@ -17,26 +17,27 @@ import pytest
 
 from leaderboard.api.schemas import LONGEST_QUERY
 from leaderboard.api.tables.boards import as_of, stored_pairs
-from leaderboard.pages.boards.heatmap import heatmap
-from leaderboard.pages.boards.view import board_body
-from leaderboard.pages.queue.table import queue_table
 from leaderboard.pages.shown.markup import text
-from leaderboard.pages.skills.view import list_view
 from leaderboard.ranking.tiers import in_tiers
 from leaderboard.store.memory import memory_store
-from leaderboard.views.addresses import metric_address
-from leaderboard.views.board_tables import board_csv, pairs_csv
+from leaderboard.tables import to_csv
+from leaderboard.views.benchmark_board import ranking_of, ranking_with_tests, ranks_among
+from leaderboard.views.board_tables import board_table, pairs_csv
 from leaderboard.views.boards import MOST_COLUMNS, Arrangement, BoardQuery, columns_of, values_of
 from leaderboard.views.comparison import COLUMNS, CompareQuery, opponents, shown
 from leaderboard.views.index import IndexQuery, index_csv, resolve_index
 from leaderboard.views.pairs import pairs
 from leaderboard.views.skill_choice import SkillsQuery, found_for, resolve
+from leaderboard.views.skill_heat import skill_heat
+from leaderboard.views.submissions import Moment, queue_of
+from leaderboard.web.benchmark_tab import board_html
+from leaderboard.web.metrics_tab import downloads
 from tests.leaderboard.api.asking import OPERATIONS, Asking, asking
 from tests.leaderboard.house import CARDS, House
 from tests.leaderboard.pages.index import index_fixture
-from tests.leaderboard.pages.items.looked_at import LACKS, NOISY, RIGHT, entry_id
 from tests.leaderboard.pages.moved.moved_fixture import BEFORE, fill_moved
 from tests.leaderboard.pages.synthetic import METRICS, NOW, cards, fill
+from tests.leaderboard.views.example_fixture import LACKS, NOISY, RIGHT, entry_id
 
 BOARD = "/v1/boards/ratings"
 FURTHER = "plcc~paper,srcc~assay@counting,cost:seconds"
@@ -66,25 +67,71 @@ def parquet_of(api: Asking, address: str) -> Any:
     [
         "", "measure=accuracy~paper", "skill=counting", "kind=scores", "search=clip,tifa",
         "skill=counting,colour&measure=accuracy~assay", "skill=counting&skill=colour",
-        "untrained=1&search=clip", "search=nobody-is-called-so",
+        "untrained=1&search=clip", "search=nobody-is-called-so", "search=clip,tifa&within=1",
     ],
 )  # fmt: skip
 def test_a_board_is_the_one_that_its_page_offers(api: Asking, query: str) -> None:
     view = api.source.reader.view()
     choice = api.choice(f"?benchmark=ratings&{query.replace('&skill=', ',')}")
     kept = choice.filters.kept(choice.entry_ids(), view.entries, choice.board.card)
-    ranked = in_tiers(view.orders.ranked(choice.board.card, choice.slices(), kept))
-    of_page = board_csv(ranked.cells, view.entries, choice.board)
-    assert csv_of(api, f"{BOARD}?{query}") == of_page
-    tests = pairs_csv(pairs(ranked, None), view.entries)
-    assert csv_of(api, f"{BOARD}/pairs?{query}") == tests
+    found = ranking_of(choice, view)
+    places = None if kept is None else ranks_among(found.shown)
+    table = board_table(found.shown, view.entries, choice.board, places=places)
+    assert csv_of(api, f"{BOARD}?{query}") == to_csv(table)
+    among = None if choice.filters.within else kept
+    tests = pairs(ranking_with_tests(choice, view), None, among)
+    assert csv_of(api, f"{BOARD}/pairs?{query}") == pairs_csv(tests, view.entries)
+
+
+@pytest.mark.parametrize("query", ["search=clip,tifa,dsg", "kind=scores", "untrained=1"])
+@pytest.mark.parametrize("of", ["", "measure=accuracy~paper&", "skill=counting,spatial&"])
+def test_a_filter_changes_no_rank_tier_or_p_value_unless_tests_within_are_asked_for(
+    api: Asking, of: str, query: str
+) -> None:
+    whole = {row["entry_id"]: row for row in api.rows(f"{BOARD}?{of}")}
+    part = api.table(f"{BOARD}?{of}{query}")
+    assert 1 < len(part["rows"]) < len(whole)
+    assert [{k: v for k, v in row.items() if k != "rank_in_filter"} for row in part["rows"]] == [
+        whole[row["entry_id"]] for row in part["rows"]
+    ]
+    ranked = [row for row in part["rows"] if row["rank"] is not None]
+    by_rank = sorted(ranked, key=lambda row: row["rank"])
+    assert [row["rank_in_filter"] for row in by_rank] == list(range(1, len(ranked) + 1))
+    assert not any("rank_in_filter" in row for row in whole.values())
+    of_whole = {(r["entry_a"], r["entry_b"]): r for r in api.rows(f"{BOARD}/pairs?{of}")}
+    tests = api.table(f"{BOARD}/pairs?{of}{query}")
+    assert tests["rows"] == [of_whole[r["entry_a"], r["entry_b"]] for r in tests["rows"]]
+    assert tests["about"]["n_tests"] == len(of_whole) > len(tests["rows"])
+
+    within = api.table(f"{BOARD}?{of}{query}&within=1")
+    assert within["about"]["filters"]["within"] == "1"
+    ranks = sorted(row["rank"] for row in within["rows"] if row["rank"] is not None)
+    assert ranks == list(range(1, len(ranked) + 1))
+    again = api.table(f"{BOARD}/pairs?{of}{query}&within=1")
+    assert again["about"]["n_tests"] == len(again["rows"]) == len(tests["rows"])
+
+
+def test_tests_by_skill_are_those_of_all_metrics_unless_asked_for_within_a_filter(
+    api: Asking,
+) -> None:
+    whole = {(r["entry_id"], r["skill"]): r for r in api.rows(f"{BOARD}/skills")}
+    part = api.rows(f"{BOARD}/skills?search=tifa,dsg")
+    assert part == [whole[row["entry_id"], row["skill"]] for row in part]
+    within = api.rows(f"{BOARD}/skills?search=tifa,dsg&within=1")
+    assert [r["value"] for r in within] == [r["value"] for r in part]
+    assert [r["p_against_best"] for r in within] != [r["p_against_best"] for r in part]
+
+
+def test_within_without_a_filter_is_the_whole_board(api: Asking) -> None:
+    found = api.table(f"{BOARD}?within=1")
+    assert found["rows"] == api.rows(BOARD) and found["about"]["filters"] == {}
 
 
 def laid_out(api: Asking, query: str) -> tuple[list[str], list[dict[str, Any]]]:
     """The metrics in the order of the page's table, and the rows of the API that it offers."""
     choice = api.choice(f"?benchmark=ratings&{query}")
-    page = board_body(choice, api.source.reader.view())
-    places = {e: page.find(text(metric_address(e))) for e in choice.entry_ids()}
+    page = board_html(choice, api.source.reader.view())
+    places = {e: page.find(f'data-go="open {text(e)}"') for e in choice.entry_ids()}
     on_page = sorted((e for e, place in places.items() if place > 0), key=lambda e: places[e])
     linked = re.search(r'href="\./(v1/boards/ratings\?[^"]*format=json)"', page)
     assert linked is not None
@@ -147,13 +194,19 @@ def test_as_many_columns_as_a_page_may_have_fit_into_the_address_of_its_data() -
 def test_the_values_by_skill_are_those_of_the_heatmap(api: Asking) -> None:
     choice = api.choice("?benchmark=ratings")
     assert choice.selector is not None
-    drawn = heatmap(choice.board, choice.selector, api.source.reader.view())
+    heat = skill_heat(choice, api.source.reader.view())
+    assert heat is not None
+    shown = {
+        (cell.entry_id, column.skill): (cell.value, column.may_be_best(cell))
+        for column in heat.columns
+        for cell in column.cells.values()
+        if cell.value is not None
+    }
     values = [row for row in api.rows(f"{BOARD}/skills") if row["value"] is not None]
-    cells = re.findall(r'<td( class="as-best")? style="[^"]*" title="([^"]*)">([^<]*)</td>', drawn)
-    assert len(cells) == len(values) > 30
-    shown_values = sorted(value.replace("−", "-") for _, _, value in cells)
-    assert shown_values == sorted(f"{row['value']:.2f}" for row in values)
-    assert sum(bool(best) for best, _, _ in cells) == sum(row["maybe_best"] for row in values)
+    assert len(shown) == len(values) > 30
+    assert shown == {
+        (row["entry_id"], row["skill"]): (row["value"], row["maybe_best"]) for row in values
+    }
 
 
 def test_every_row_says_whether_its_scores_were_computed_here(api: Asking) -> None:
@@ -273,8 +326,9 @@ def test_the_queue_is_listed_in_the_order_of_the_page(api: Asking) -> None:
     rows = api.rows("/v1/queue")
     states = [row["state"] for row in rows]
     assert states == ["scoring", "queued", "rejected", "failed", "published"]
-    page = queue_table(api.source.reader.statuses(), api.source.store.live.pulses(), {}, NOW)
-    of_page = list(dict.fromkeys(re.findall(r"submission=(made-up-[0-9]+)", page)))
+    moment = Moment(api.source.store.live.pulses(), NOW)
+    shown_ = queue_of(api.source.reader.statuses(), moment)
+    of_page = [row.own.submission_id for group in shown_.groups for row in group.rows]
     assert [row["submission_id"] for row in rows] == of_page
     assert (rows[1]["place"], rows[1]["of"]) == (1, 1)
     assert [row["state"] for row in api.rows("/v1/queue?state=failed")] == ["failed"]
@@ -402,7 +456,7 @@ def test_the_skills_are_those_of_the_list_on_the_page(api: Asking) -> None:
     found = found_for(choice, api.source.skills.of(view, choice.parts))
     assert [row["entry_id"] for row in told["rows"]] == [o.entry.entry_id for o in found.placed]
     assert told["rows"] and told["about"]["skills"] == [skill]
-    offered = query.replace("&", "&amp;")
-    assert f'href="./v1/skills?{offered}&amp;format=csv"' in list_view(choice, found)
+    (offered, *_) = downloads(f"./v1/skills{choice.query.to_query()}")
+    assert offered.href == f"./v1/skills?{query}&format=csv"
     assert api.refused("/v1/skills?skill=nothing-such", 400) == "bad_query"
     assert api.refused(f"/v1/skills?{query}&w=nothing:1", 400) == "bad_query"

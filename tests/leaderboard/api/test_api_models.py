@@ -18,10 +18,10 @@ from leaderboard.models.board_types import BoardQuery
 from leaderboard.models.pair import pair_report
 from leaderboard.models.people import PeopleBoard, people_boards
 from leaderboard.models.reading import ModelReader
-from leaderboard.pages.models.models_page import answer
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store
-from leaderboard.views.models import ModelsQuery
+from leaderboard.views.models import PlaceQuery
+from leaderboard.web.model_place import place_html
 from tests.leaderboard.api.asking import Asking, asking_of
 from tests.leaderboard.models.made_up_ratings import (
     RATED,
@@ -30,7 +30,8 @@ from tests.leaderboard.models.made_up_ratings import (
     rated_set,
     rating,
 )  # fmt: skip
-from tests.leaderboard.pages.models.made_up import (
+from tests.leaderboard.pages.skills.skills_fixture import fill
+from tests.leaderboard.views.model_track import (
     EMPTY,
     HOSTILE_ID,
     IDS,
@@ -41,7 +42,6 @@ from tests.leaderboard.pages.models.made_up import (
     filled,
     source_of,
 )  # fmt: skip
-from tests.leaderboard.pages.skills.skills_fixture import fill
 
 BOARD = f"/v1/models/{SET}"
 PAIR = f"{BOARD}/pairs?a={IDS[0]}"
@@ -93,7 +93,11 @@ def test_the_models_are_listed_with_what_is_declared_and_found(api: Asking) -> N
 def test_a_board_has_the_figures_of_its_page(api: Asking, store: Store, query: str) -> None:
     found = api.table(f"{BOARD}?{query}")
     params = dict(part.split("=", 1) for part in query.split("&") if part)
-    page = answer(context_of(store), ModelsQuery.from_params({"set": SET, **params}))
+    # The page keeps the whole board's tests unless the chosen models alone are asked for.
+    asked = PlaceQuery.from_params({"set": SET, **params, "alone": "1"})
+    context = context_of(store)
+    assert context.models is not None
+    page, _, _ = place_html(asked, context.models, context.reader.view())
     leading = [row for row in found["rows"] if row["lead"] and row["value"] is not None]
     assert leading
     assert all(f"<b>{row['value']:.3f}</b>" in page for row in leading)

@@ -19,7 +19,6 @@ from gradio_client.exceptions import AppError
 
 from leaderboard.api.routes import routes
 from leaderboard.api.source import Source
-from leaderboard.pages.boards.view import data_of, skills_view
 from leaderboard.pages.shown.snippets import snippets
 from leaderboard.pages.site import create_app, launch_options
 from leaderboard.publication.reader import Reader
@@ -27,7 +26,9 @@ from leaderboard.publication.snapshot import PATH
 from leaderboard.store.hub.cards import configs_of
 from leaderboard.store.hub.layout import Part
 from leaderboard.store.memory import memory_store
+from leaderboard.views.benchmark_board import data_of
 from leaderboard.views.boards import BoardQuery, resolve
+from leaderboard.web.benchmark_below import below_of
 from tests.leaderboard.pages.synthetic import NOW, StubDesk, cards, fill
 
 pytestmark = pytest.mark.slow
@@ -86,7 +87,7 @@ def shown_on(source: Source, address: str, query: str, hub: str) -> dict[str, st
     """Title to program, as the page shows them."""
     view = source.reader.view()
     choice = resolve(BoardQuery.from_link(query), view.boards)
-    page = skills_view(choice, view, address, hub)
+    page = below_of(choice, view, address, hub)
     block = page[page.index("as-snippets") :]
     titles = re.findall(r"<h3>(.+?)</h3>", block)
     codes = re.findall(r"(?s)<pre.*?>(.+?)</pre>", block)
@@ -153,7 +154,7 @@ def test_three_endpoints_are_public_and_no_event_of_a_page(site: tuple[Source, s
     assert not info["unnamed_endpoints"]
     names = [one["parameter_name"] for one in info["named_endpoints"]["/board"]["parameters"]]
     assert names == ["benchmark", "skill", "measure", "kind", "untrained", "search",
-                     "columns", "sort"]  # fmt: skip
+                     "columns", "sort", "within"]  # fmt: skip
 
 
 def test_the_endpoints_answer_as_the_api_does_and_refuse_in_words(site: tuple[Source, str]) -> None:
@@ -167,5 +168,5 @@ def test_the_endpoints_answer_as_the_api_does_and_refuse_in_words(site: tuple[So
     for wrong in ("nothing", "x" * 3000, 7):
         with pytest.raises(AppError, match=r"\[(unknown_benchmark|bad_query)\]"):
             client.predict(wrong, api_name="/board")
-    page = skills_view(resolve(BoardQuery(), source.reader.view().boards), source.reader.view())
+    page = below_of(resolve(BoardQuery(), source.reader.view().boards), source.reader.view())
     assert "as-snippets" not in page  # Nothing is shown where the address is not known.

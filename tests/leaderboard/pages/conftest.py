@@ -12,21 +12,20 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.pages.index import index_fixture
-from tests.leaderboard.pages.items import looked_at
-from tests.leaderboard.pages.models import made_up
 from tests.leaderboard.pages.moved import moved_fixture
 from tests.leaderboard.pages.serving import app_of, served
 from tests.leaderboard.pages.skills import skills_fixture
 from tests.leaderboard.pages.synthetic import cards
+from tests.leaderboard.views import example_fixture, model_track
 
 PATIENCE_MS = 30_000
 """For what a page is expected to show, on a machine that has other work."""
 App = tuple[gr.Blocks, dict[str, Any]]
 SITES: dict[str, Callable[[], App]] = {
-    "boards": lambda: app_of(looked_at.filled(), cards()),
+    "boards": lambda: app_of(example_fixture.filled(), cards()),
     "index": index_fixture.app,
     "skills": skills_fixture.app,
-    "models": made_up.app,
+    "models": model_track.app,
     "moved": lambda: app_of(moved_fixture.fill_moved(memory_store()), cards()),
 }
 Serve = Callable[[App], str]

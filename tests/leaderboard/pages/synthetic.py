@@ -22,7 +22,7 @@ from benchmarks.rows import Row
 from benchmarks.schema import Card, MeasureInfo, Selector
 from leaderboard.accounts import Account
 from leaderboard.api.source import Source
-from leaderboard.desk import Accepted, Advance, Examination, Gate, SaidOfImages, Tell
+from leaderboard.desk import Accepted, Advance, Examination, Gate, SaidOfImages, ScoresForm, Tell
 from leaderboard.governance.signing_in import SignIn, Way
 from leaderboard.ledger.bans import Ban, bans_file
 from leaderboard.ledger.ledger import Ledger
@@ -398,17 +398,25 @@ class StubDesk:
     def prompt_set_names(self) -> tuple[str, ...]:
         return ("demo_prompts",)
 
-    def examine_metric(self, path: Path) -> Examination:
+    def examine_metric(self, path: Path, account: Account | None = None) -> Examination:
         self.taken.append(f"examined {path.name}")
         return self.found
 
-    def examine_repository(self, source: str) -> Examination:
+    def examine_scores(
+        self, path: Path, form: ScoresForm, account: Account | None = None
+    ) -> Examination:
+        self.taken.append(f"examined {path.name}")
+        self.sent.append({"form": form})
+        return self.found
+
+    def examine_repository(self, source: str, account: Account | None = None) -> Examination:
         self.taken.append(f"examined {source}")
         return self.found
 
     def examine_generations(
-        self, where: Path | str, said: SaidOfImages | None = None, tell: Tell | None = None
-    ) -> Examination:
+        self, where: Path | str, said: SaidOfImages | None = None, tell: Tell | None = None,
+        account: Account | None = None,
+    ) -> Examination:  # fmt: skip
         self.taken.append(f"examined {where if isinstance(where, str) else where.name}")
         self.sent.append({"said": said})
         if tell is not None:
@@ -472,10 +480,10 @@ def main() -> None:
     """Serve a made-up store."""
 
     name, port = (*sys.argv[1:], "", "")[:2]
-    modules = {"index": "index.index_fixture", "skills": "skills.skills_fixture",
-               "models": "models.made_up", "moved": "moved.moved_fixture"}  # fmt: skip
-    where = modules.get(name, "queue.running_submission")
-    app, options = import_module(f"tests.leaderboard.pages.{where}").app()
+    modules = {"index": "pages.index.index_fixture", "skills": "pages.skills.skills_fixture",
+               "models": "pages.models.made_up", "moved": "pages.moved.moved_fixture"}  # fmt: skip
+    where = modules.get(name, "web.running_submission")
+    app, options = import_module(f"tests.leaderboard.{where}").app()
     app.launch(server_name="127.0.0.1", server_port=int(port or 7861), **options)
 
 

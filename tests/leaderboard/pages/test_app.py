@@ -89,8 +89,8 @@ def test_one_process_serves_pages_health_metrics_and_what_workers_tell(tmp_path:
         assert "Nothing is" in httpx.get(f"{address}as-of").text
         assert httpx.get(f"{address}config").json()["enable_queue"] is True
         codes = {path: httpx.get(f"{address}{path}").status_code
-                 for path in ("v1/images/demo/nothing", "mcp", "queue")}  # fmt: skip
-        assert codes == {"v1/images/demo/nothing": 404, "mcp": 405, "queue": 200}
+                 for path in ("v1/images/demo/nothing", "mcp", "submit")}  # fmt: skip
+        assert codes == {"v1/images/demo/nothing": 404, "mcp": 405, "submit": 200}
         assert httpx.post(f"{address}live/told", content=b"{}").status_code == 401
         assert httpx.get(f"{address}gradio_api/upload").status_code in {403, 404, 405}
 

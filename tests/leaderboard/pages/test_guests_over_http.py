@@ -12,21 +12,21 @@ from leaderboard.governance.signing_in import SignIn, Way, read_sign_in
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store
 from tests.leaderboard.pages.calling import Caller, Endpoint, endpoints, session_of
-from tests.leaderboard.pages.mine.own_submissions import ADA, HELD, QUEUED, give
 from tests.leaderboard.pages.oauth_provider import CLIENT_ID, CLIENT_SECRET
 from tests.leaderboard.pages.serving import app_of
 from tests.leaderboard.pages.serving import served as served_app
 from tests.leaderboard.pages.synthetic import StubDesk, cards, fill
+from tests.leaderboard.web.own_submissions import ADA, HELD, QUEUED, give
 
 pytestmark = [
     # Gradio looks for a package that only a Space has.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning"),
     pytest.mark.slow,
 ]
+ACTIONS = ("Publish", "Withdraw", "Yes, withdraw it", "Hide", "Show again", "Run again")
 WRITES = {
-    "submit": {"Check", "Submit module", "Submit scores", "Submit generations"},
-    "mine": {"Publish", "Withdraw", "Yes, withdraw it", "Hide", "Show again", "Run again", "Ban",
-             "Lift ban", "Set policy"},
+    "submit": {"Check", "Submit module", "Submit scores", "Submit images", *ACTIONS},
+    "operators": {"Ban", "Lift ban", "Set policy", *ACTIONS},
 }  # fmt: skip
 """Buttons that change something or look at what was uploaded. A test holds that there are no
 others, so that a new one is thought of here."""
@@ -59,7 +59,7 @@ class Site:
 
     def opening(self) -> int:
         """The event by which the page of one's own asks who its visitor is."""
-        every = [e for e in endpoints(self.app) if e.page == "mine" and not e.clicked]
+        every = [e for e in endpoints(self.app) if e.page == "submit" and not e.clicked]
         return next(e.number for e in every if e.inputs == 0 and e.name == "from_hub")
 
     def as_it_is(self) -> tuple[str, str, int]:
@@ -121,7 +121,7 @@ def test_no_button_does_anything_for_a_guest(space: Site, way: str) -> None:
 
 
 def test_no_event_of_any_page_shows_or_changes_what_is_private(space: Site) -> None:
-    asked = {"submission": HELD, "all": "1", "account": ADA.key}
+    asked = {"submission": HELD, "id": HELD, "all": "1", "account": ADA.key}
     for endpoint in endpoints(space.app):
         caller = space.caller()
         for call in (caller.at_once, caller.by_queue):
@@ -143,8 +143,8 @@ def test_forged_headers_make_nobody_somebody_and_leave_no_files(
     space: Site, headers: dict[str, str]
 ) -> None:
     caller = space.caller(headers)
-    sent = caller.by_queue(space.of("submit", "Submit module"), [None, None, "ada", True, ""])
-    opened = caller.by_queue(space.of("mine", "Withdraw"), [None])
+    sent = caller.by_queue(space.of("submit", "Submit module"), [None, None, "", None, "ada", True])
+    opened = caller.by_queue(space.of("submit", "Withdraw"), [None])
     assert "not_signed_in" in sent and "not_signed_in" in opened
     for path in (UPLOAD, f"{UPLOAD}/", f"{UPLOAD}?upload_id=x"):
         assert caller.upload(path).status_code in {403, 404}
@@ -153,22 +153,22 @@ def test_forged_headers_make_nobody_somebody_and_leave_no_files(
 def test_a_session_of_the_hub_is_known_and_sees_its_own_only(space: Site) -> None:
     """The same calls that guests are refused do work for the one they belong to."""
     for name, sees in (("ada", True), ("grace", False)):
-        answer = space.caller(cookie(name)).at_once(space.opening(), [], submission=HELD)
+        answer = space.caller(cookie(name)).at_once(space.opening(), [], id=HELD)
         assert f"<bdi>{name}</bdi>" in answer
-        assert ("secret-metric" in answer, "not_yours" in answer) == (sees, not sees)
+        assert ("secret-metric" in answer, "private submission" in answer) == (sees, not sees)
 
 
 def test_an_account_cannot_act_on_what_is_another_s(space: Site) -> None:
     caller = space.caller(cookie("grace"))
     for ident in (HELD, QUEUED):
-        caller.at_once(space.opening(), [], submission=ident)
+        caller.at_once(space.opening(), [], id=ident)
         for button in ("Publish", "Yes, withdraw it", "Hide", "Run again"):
-            answer = caller.by_queue(space.of("mine", button), [None, "because"])
+            answer = caller.by_queue(space.of("submit", button), [None, "because"])
             assert "not_yours" in answer or "not_operator" in answer, (button, answer[:300])
     policy = [7, 1, 1, 1, 1, 1, 1, "because"]
     for button, data in (("Ban", ["hub:ada", "x"]), ("Lift ban", ["hub:ada", "x"]),
                          ("Set policy", policy)):  # fmt: skip
-        assert "not_operator" in caller.by_queue(space.of("mine", button), data)
+        assert "not_operator" in caller.by_queue(space.of("operators", button), data)
 
 
 def test_an_account_can_upload(space: Site, at_home: Site) -> None:
@@ -194,7 +194,7 @@ def test_behind_a_proxy_the_machine_s_own_address_is_nobody(
 
 def test_at_the_machine_itself_its_user_is_known_and_is_an_operator(at_home: Site) -> None:
     caller = at_home.caller()
-    empty = [None, None, "", False, ""]
+    empty = [None, None, "", None, "", False]
     assert "no_file" in caller.by_queue(at_home.of("submit", "Submit module"), empty)
-    banned = caller.by_queue(at_home.of("mine", "Ban"), ["hub:mallory", "Floods us."])
+    banned = caller.by_queue(at_home.of("operators", "Ban"), ["hub:mallory", "Floods us."])
     assert "may not submit" in banned

@@ -17,15 +17,15 @@ from leaderboard.accounts import Account, Origin
 from leaderboard.governance.acts import Acts
 from leaderboard.governance.rights import Action
 from leaderboard.governance.signing_in import SignIn, Way
-from leaderboard.pages.mine.acts import Deed, act_on
 from leaderboard.pages.outage import band, or_as_before, or_unread
 from leaderboard.publication.reader import RETRY_AFTER_S, Reader
 from leaderboard.store.memory import memory_store
+from leaderboard.web.operating import Request, act_on
 from tests.leaderboard.pages.calling import Caller, endpoints
 from tests.leaderboard.pages.failing_store import Switch, failing
-from tests.leaderboard.pages.mine.own_submissions import NEW, QUEUED, give
 from tests.leaderboard.pages.serving import REPOSITORY, app_of, served
 from tests.leaderboard.pages.synthetic import NOW, cards, fill, site_of
+from tests.leaderboard.web.own_submissions import NEW, QUEUED, give
 
 HERE = SignIn(Way.LOCAL, local="root")
 ROOT = Account(origin=Origin.LOCAL, name="root", operator=True)
@@ -89,9 +89,9 @@ def test_every_page_opens_while_the_store_is_out_and_says_of_when_it_is(
             assert any(words in answer for answer in answers), page
     unread = "read at the moment.<"
     # Their content is kept; the others read when they are opened, and say that they cannot.
-    for page in ("", "queue", "boards", "index", "metric"):
+    for page in ("", "submit", "boards", "metric"):
         answers = opened(page)
-        assert any("CLIPScore" in answer or "No index" in answer for answer in answers), page
+        assert any("CLIPScore" in answer for answer in answers), page
         assert not any(unread in answer for answer in answers), page
     assert any(unread in answer for answer in opened("ledger"))
 
@@ -118,7 +118,7 @@ def test_an_act_says_that_it_failed_and_nothing_is_changed(switch: Switch) -> No
     before = store.public.head()
     switch.out = True
     for action, own in ((Action.WITHDRAW, QUEUED), (Action.HIDE, NEW)):
-        said = act_on(context, Acts(store, cards(), lambda: NOW), ROOT, Deed(action, own, "why"))
+        said = act_on(context, Acts(store, cards(), lambda: NOW), ROOT, Request(action, own, "why"))
         assert "outside failed" in said and OUT in said
     switch.out = False
     assert store.public.head() == before

@@ -25,10 +25,10 @@ from leaderboard.web.redirects import REDIRECTS, Redirect, Redirects, redirected
 from leaderboard.web.unknown import UnknownAddresses
 from tests.conftest import REPOSITORY
 from tests.leaderboard.pages.failing_store import Switch, failing
-from tests.leaderboard.pages.models import made_up
 from tests.leaderboard.pages.parsed import Node, harmless, read
 from tests.leaderboard.pages.serving import app_of, served
 from tests.leaderboard.pages.synthetic import NASTY, NOW, cards, fill, source_over
+from tests.leaderboard.views import model_track
 from tests.leaderboard.web.test_rendering import HOSTILE
 
 PAGES = all_pages()
@@ -36,7 +36,7 @@ HTML = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
 
 def page_named(path: str, *, listed: bool = True) -> Page:
-    return Page(path or "Overview", path, 1, lambda _: None, in_navigation=listed)
+    return Page(path or "Metrics", path, 1, lambda _: None, in_navigation=listed)
 
 
 @pytest.fixture(scope="module")
@@ -61,14 +61,11 @@ def test_there_are_five_places_and_every_page_belongs_to_one_of_them() -> None:
 @pytest.mark.parametrize(
     ("path", "place", "within"),
     [
-        ("", ("Metrics", "page"), {"Overview": "page", "Index": "", "Boards": "", "Skills": "",
-                                   "Changes": ""}),
-        ("boards", ("Metrics", "true"), {"Overview": "", "Index": "", "Boards": "page", "Skills": "",
-                                         "Changes": ""}),
-        ("items", ("Compare", "true"), {"Compare": "", "Examples": "page"}),
-        ("metric", ("Metrics", "true"), {"Overview": "", "Index": "", "Boards": "", "Skills": "",
-                                         "Changes": ""}),
-        ("queue", ("Submit", "true"), {"Submit": "", "My submissions": "", "Queue": "page"}),
+        ("", ("Metrics", "page"), {"Metrics": "page", "Boards": ""}),
+        ("boards", ("Metrics", "true"), {"Metrics": "", "Boards": "page"}),
+        ("compare", ("Compare", "page"), {}),
+        ("metric", ("Metrics", "true"), {"Metrics": "", "Boards": ""}),
+        ("submit", ("Submit", "page"), {}), ("operators", ("Submit", "true"), {}),
         ("ledger", ("Docs", "true"), {"Methods": "", "Errata": ""}),
     ],
 )  # fmt: skip
@@ -110,12 +107,19 @@ def test_the_frame_comes_before_gradio_with_the_title_of_the_view() -> None:
 
 def test_every_page_has_its_own_title_and_place_in_the_first_answer(site: str) -> None:
     titles = set()
-    for path in ("", "index", "boards", "about", "status", "metric?id=made-up-0000/CLIPScore"):
+    for path in (
+        "",
+        "?tab=skill:",
+        "boards",
+        "about",
+        "status",
+        "metric?id=made-up-0000/CLIPScore",
+    ):
         page = read(httpx.get(f"{site}{path}").text.partition("<gradio-app")[0])
         titles.add(page.one("title").text)
         assert len(page.all("header .as-places [aria-current]")) == 1, path
-    assert {"Index · Assay", "CLIPScore 1.0 · Assay", "Status · Assay", "Methods · Assay"} < titles
-    assert len(titles) == 6
+    assert {"CLIPScore 1.0 · Assay", "Status · Assay", "Methods · Assay"} < titles
+    assert len(titles) == 5
 
 
 # The footer.
@@ -132,8 +136,14 @@ def test_the_footer_says_how_recent_the_page_is_and_links_what_no_place_shows() 
 
 
 def test_metrics_models_and_benchmarks_are_found_by_name() -> None:
-    models = [one.name for one in names(made_up.source_of(made_up.filled())) if one.kind == "model"]
-    assert len(models) == len(made_up.NAMES) and any(one.startswith("Aurora XL") for one in models)
+    models = [
+        one.name
+        for one in names(model_track.source_of(model_track.filled()))
+        if one.kind == "model"
+    ]
+    assert len(models) == len(model_track.NAMES) and any(
+        one.startswith("Aurora XL") for one in models
+    )
     found = names(source_over(fill(memory_store())))
     assert {one.kind for one in found} == {"metric", "benchmark"}
     assert {"Ratings", "CLIPScore 1.0"} <= {one.name for one in found}
@@ -328,9 +338,9 @@ def test_no_rule_is_for_a_class_that_nothing_writes() -> None:
     )
     words = set(re.findall(r"[\w-]+", written))
     made = {  # Put together of a prefix and a word of a list.
-        *(f"as-{word}" for word in ("good", "bad", "warn", "info", "trained", "sim", "a", "b", "tie")),
+        *(f"as-{word}" for word in ("good", "bad", "warn", "info", "trained", "sim", "a", "b", "c", "d", "tie")),
         *(f"as-{word}" for word in ("right", "wrong", "mixed", "tied")),
-        *(f"as-key-{word}" for word in ("a", "b", "0", "1", "2", "3")),
+        *(f"as-{of}-{word}" for of in ("key", "for") for word in ("a", "b")),
         *(f"as-tally-{word}" for word in ("a", "b", "tie")),
     }  # fmt: skip
     # The forms of the places that are built next use these.

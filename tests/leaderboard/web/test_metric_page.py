@@ -40,7 +40,6 @@ from leaderboard.views.skill_choice import gigaflops_text
 from leaderboard.web.pages.metric_page import metric_html, people_html
 from tests.leaderboard.api.asking import asking
 from tests.leaderboard.pages import synthetic
-from tests.leaderboard.pages.items import looked_at
 from tests.leaderboard.pages.parsed import Node, harmless, named, read
 from tests.leaderboard.pages.skills.skills_fixture import (
     FLOPS,
@@ -54,6 +53,7 @@ from tests.leaderboard.pages.skills.skills_fixture import (
     submission,
 )
 from tests.leaderboard.pages.synthetic import event, publish, site_of
+from tests.leaderboard.views import example_fixture
 
 GOLDEN = Path(__file__).with_name("golden")
 SIGLIP, WITHDRAWN = "made-up-0002/SigLIP-2", "made-up-0040/Withdrawn-1"
@@ -290,7 +290,7 @@ def test_the_verdict_says_what_tests_say_of_the_real_boards_first(context: Conte
 
 
 def test_the_scatter_shows_every_prompt_with_a_score_and_leads_to_other_benchmarks() -> None:
-    store = looked_at.filled()
+    store = example_fixture.filled()
     site = replace(site_of(store), items=ItemReader(store.public))
     view = site.reader.view()
     entry_id = next(iter(view.entries))

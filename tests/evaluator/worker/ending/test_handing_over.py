@@ -25,11 +25,11 @@ from evaluator.worker.roles import WorkerRole
 from evaluator.worker.worker import Worker
 from leaderboard.governance.own import Own
 from leaderboard.ledger.tidying import tidy_all
-from leaderboard.pages.queue.table import queue_table
 from leaderboard.records import FindingExample, Findings, RunResult, Submission
 from leaderboard.states import State
 from leaderboard.store.interface import Changes, Repository
 from leaderboard.store.memory import memory_store
+from leaderboard.views.submissions import Moment, row_of
 from tests.benchmarks.toy import Toy
 from tests.evaluator.rig import (
     ADA,
@@ -99,7 +99,8 @@ def handed_over(rig: Rig) -> tuple[str, ...]:
 
 
 def waiting_as_shown(rig: Rig, name: str) -> str:
-    shown = queue_table([rig.status(name)], [], {"toy": "Toy"}, rig.clock())
+    row = row_of(rig.status(name), Moment((), rig.clock()))
+    shown = f"{row.note} {row.status.reason}"
     assert "No sign" not in shown, "nobody waits for its worker"
     return shown
 

@@ -23,9 +23,9 @@ from leaderboard.views.addresses import (
     seeds_address,
 )
 from tests.leaderboard.pages.conftest import Opener
-from tests.leaderboard.pages.items.looked_at import LACKS, NOISY, RIGHT, TURNED, entry_id
-from tests.leaderboard.pages.models.made_up import EMPTY, HOSTILE_ID, IDS, JUDGES, SET
 from tests.leaderboard.pages.skills.skills_fixture import NASTY
+from tests.leaderboard.views.example_fixture import LACKS, NOISY, RIGHT, TURNED, entry_id
+from tests.leaderboard.views.model_track import EMPTY, HOSTILE_ID, IDS, JUDGES, SET
 from tests.tiers import all_slow_but_one
 
 pytestmark = pytest.mark.browser
@@ -36,31 +36,38 @@ SETTLED_MS = 400
 PAGES: dict[str, dict[str, str]] = {
     "boards": {
         **{page.path: "h1" for page in all_pages()},
-        "skills?skill=spatial&ratings=simulated": "#as-cost-chart .js-plotly-plot .main-svg",
-        "boards?benchmark=ratings&columns=plcc~paper&search=s":
-            "td.as-c-more[data-label='Pearson r']",
+        "?tab=skill:spatial&ratings=simulated": ".as-skill-parts",
+        "?chart=ranks&ratings=simulated&q=s": ".as-fchip",
+        "?tab=skill:": ".as-skill-list",
+        "boards?benchmark=ratings&columns=plcc~paper&search=s": "td.as-c-more",
+        "boards?benchmark=ratings&search=tifa,dsg&within=1&open=made-up-0008/TIFA": "#by-skill td",
         metric_address(entry_id(NOISY)): "#results table",
         items_address("ratings", a=entry_id(NOISY), b=entry_id(RIGHT)): ".as-case",
         items_address("ratings", a=entry_id(LACKS), case="p3"): ".as-case",
-        compare_address("ratings", *map(entry_id, (RIGHT, NOISY, TURNED))):
-            "h2:has-text('Agreement')",
-        compare_address("ratings", entry_id(10), entry_id(0)): ".as-verdict",
+        compare_address("ratings", *map(entry_id, (RIGHT, NOISY, TURNED))): "#pairs table",
+        compare_address("ratings", entry_id(10), entry_id(0)): "#measures table",
+        "compare?benchmark=ratings&view=pairs": "#agreement table",
+        "compare?benchmark=ratings&view=skills": ".as-skill-values",
     },
     "skills": {
-        "skills?skill=counting": ".as-part", metric_address("made-up-0002/SigLIP-2"): "#hub",
+        "": ".as-board", "?chart=skills": ".as-chart-parallel",
+        "?tab=skill:counting": ".as-skill-parts", metric_address("made-up-0002/SigLIP-2"): "#hub",
     },
     "models": {
-        models_address(): "#judges",
+        models_address(): "#board",
         models_address(SET, skill="count", words="box", judge=JUDGES[1], models=",".join(IDS[:3])):
             "#board",
         models_address(EMPTY): ".as-empty",
+        models_address(SET, view="gallery"): "#gallery img",
+        models_address(SET, view="judges"): "#orderings",
         model_address(IDS[0]): "#images img",
-        model_address(IDS[2], skill="count"): "#images .as-tile",
+        model_address(IDS[2], skill="count"): "#images article",
         model_pair_address(SET, IDS[0], IDS[1], skill="count"): "#deciding",
-        prompt_address(SET, HOSTILE_ID): ".as-tile img",
-        seeds_address(SET, judge=JUDGES[2]): ".as-bump",
+        prompt_address(SET, HOSTILE_ID): "#images img",
+        seeds_address(SET, judge=JUDGES[2]): "#ranks svg",
     },
-    "moved": {"moved?benchmark=ratings": ".as-moved tbody tr"},
+    "moved": {"boards?benchmark=ratings&view=changes": ".as-moved tbody tr",
+              "boards?benchmark=ratings&view=earlier": "#earlier tbody tr"},
 }  # fmt: skip
 """Pages of each site, those with something chosen in them too, and what shows they are complete."""
 OVERFLOWING = """() => [...document.querySelectorAll('.as-board td:not(.as-c-axis), .as-queue td,'
@@ -191,7 +198,7 @@ def test_the_current_page_is_marked_and_the_keyboard_skips_to_the_content(
     sites: Sites, open_page: Opener
 ) -> None:
     for path, place, name in (
-        ("", "Metrics", "Overview"), ("queue", "Submit", "Queue"),
+        ("", "Metrics", "Metrics"),
         ("boards?benchmark=graphs", "Metrics", "Boards"),
     ):  # fmt: skip
         page = open_page(f"{sites('boards')}{path}", width=390)

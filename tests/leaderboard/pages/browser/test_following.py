@@ -20,15 +20,16 @@ from leaderboard.store.memory import memory_store
 from tests.evaluator.submission.generations.made_images import SET, SETS, made
 from tests.leaderboard.pages.conftest import Serve
 from tests.leaderboard.pages.failing_store import Switch, failing
-from tests.leaderboard.pages.mine.own_submissions import ADA, FAILED, QUEUED, give
-from tests.leaderboard.pages.queue.running_submission import RUNNING, run_one
 from tests.leaderboard.pages.serving import app_of
 from tests.leaderboard.pages.synthetic import NOW, cards, fill
+from tests.leaderboard.web.own_submissions import ADA, FAILED, QUEUED, give
+from tests.leaderboard.web.running_submission import RUNNING, run_one
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 HERE = SignIn(Way.LOCAL, local="root")
 ROOT = Account(origin=Origin.LOCAL, name="root")
 WAIT_MS = 20_000
+ENDED = (State.CLAIMED, State.SCORING, State.FAILED)
 
 
 def place(page: Page) -> int:
@@ -49,12 +50,12 @@ def test_a_running_log_is_followed_unless_its_reader_went_back(
     wrong: list[str] = []
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.on("dialog", lambda dialog: wrong.append(dialog.message))
-    page.goto(f"{serve(app_of(store, cards(), HERE))}mine?submission={RUNNING}")
+    page.goto(f"{serve(app_of(store, cards(), HERE))}submit?id={RUNNING}")
     log = page.locator(".as-running")
     expect(log).to_contain_text("batch 59")
     box = log.bounding_box()
     assert box is not None
-    assert box["height"] <= 362
+    assert box["height"] <= 242
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.wait_for_function("document.querySelector('.as-running').dataset.placed === '1'")
     assert place(page) <= 1
@@ -80,25 +81,25 @@ def test_an_outage_is_told_acts_fail_in_words_and_all_goes_on_after_it(
     store = failing(give(fill(memory_store()), ROOT), switch)
     page = browser.new_page()
     address = serve(app_of(store, cards(), HERE))
-    page.goto(f"{address}mine?submission={QUEUED}")
+    page.goto(f"{address}submit?id={QUEUED}")
     expect(page.locator("#chosen")).to_contain_text("waiting-metric")
-    band = page.locator(".as-band .as-notice")
+    band = page.locator(".as-band .as-note")
     expect(band).to_have_count(0)
     switch.out = True
     expect(band).to_contain_text("shown as of 12:00 UTC", timeout=15_000)
     expect(page.locator("#chosen")).to_contain_text("waiting-metric")
     page.get_by_role("button", name="Withdraw", exact=True).click()
-    expect(page.get_by_text("Something outside failed.")).to_be_visible()
+    expect(page.get_by_text("Something outside failed.").first).to_be_visible()
     page.get_by_role("button", name="Yes, withdraw it").click()
     expect(page.get_by_text("Something outside failed.").first).to_be_visible()
     other = browser.new_page()
-    other.goto(f"{address}queue")
-    expect(other.locator(".as-band .as-notice")).to_contain_text("The store does not answer")
+    other.goto(f"{address}operators")
+    expect(other.locator(".as-band .as-note")).to_contain_text("The store does not answer")
     expect(other.locator(".as-queue")).to_contain_text("waiting-metric")
     assert other.get_by_text("Error", exact=True).count() == 0
     switch.out = False
     expect(band).to_have_count(0, timeout=20_000)
-    expect(other.locator(".as-band .as-notice")).to_have_count(0, timeout=20_000)
+    expect(other.locator(".as-band .as-note")).to_have_count(0, timeout=20_000)
     page.get_by_role("button", name="Withdraw", exact=True).click()
     page.get_by_role("button", name="Yes, withdraw it").click()
     expect(other.locator(".as-queue")).to_contain_text("withdrawn", timeout=15_000)
@@ -106,11 +107,13 @@ def test_an_outage_is_told_acts_fail_in_words_and_all_goes_on_after_it(
     page.close()
 
 
-@pytest.mark.parametrize("path", ["queue?submission=", "mine?all=1&submission="])
+@pytest.mark.parametrize("path", ["submit?id=", "operators?id="])
 def test_an_open_log_stays_open_and_where_it_was(serve: Serve, browser: Browser, path: str) -> None:
     store = give(fill(memory_store()), ADA)
     page = browser.new_page()
     page.goto(f"{serve(app_of(store, cards(), HERE))}{path}{FAILED}")
+    happened = page.locator(".as-what-happened")
+    expect(happened).to_have_attribute("open", "")
     log = page.locator(".as-history details").first
     log.locator("summary").click()
     scroll(page, 120)
@@ -153,15 +156,15 @@ def site(store: Store, serve: Serve) -> str:
 
 def opened(browser: Browser, site: str, width: int = 1280, scheme: str = "light") -> Page:
     page = browser.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)  # type: ignore[arg-type]
-    page.goto(f"{site}submit")
-    page.get_by_role("tab", name="Generations").click()
-    # The form can be used once the page knows who asks.
-    expect(page.get_by_role("button", name="Submit generations")).to_be_enabled(timeout=WAIT_MS)
+    page.goto(f"{site}submit?kind=generations")
+    # The form can be used once the page knows who asks, and sent once its check has passed.
+    expect(page.get_by_role("button", name="Check", exact=True)).to_be_enabled(timeout=WAIT_MS)
+    expect(page.get_by_role("button", name="Submit images")).to_be_disabled()
     return page
 
 
 def choose(page: Page, path: Path) -> None:
-    page.locator("input[type=file]").last.set_input_files(str(path))
+    page.locator("input[type=file]").first.set_input_files(str(path))
     expect(page.locator(".file-preview").last).to_be_visible(timeout=WAIT_MS)
 
 
@@ -179,9 +182,12 @@ def test_all_that_is_wrong_is_listed_and_fits(
     page.on("dialog", lambda dialog: told.append(dialog.message))
     page.on("pageerror", lambda error: told.append(str(error)))
     choose(page, one.zipped(tmp_path / "bad.zip"))
-    page.get_by_role("button", name="Check", exact=True).last.click()
-    expect(page.get_by_text("4 problems to mend.")).to_be_visible(timeout=WAIT_MS)
-    expect(page.get_by_text("3 missing, 1 wrong_prompt")).to_be_visible()
+    page.get_by_role("button", name="Check", exact=True).click()
+    rows = page.locator(".as-problems tbody tr")
+    expect(rows).to_have_count(2, timeout=WAIT_MS)
+    for code, number in (("missing", "3"), ("wrong_prompt", "1")):
+        expect(rows.filter(has_text=code).locator("td").first).to_have_text(number)
+    expect(page.get_by_role("button", name="Submit images")).to_be_disabled()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert told == []
     page.close()
@@ -196,11 +202,33 @@ def test_parquet_is_named_in_the_form_and_sent(
     page.get_by_label("Prompt set").click()
     page.get_by_role("option", name=SET.name).click()
     page.get_by_label("Name of the model").fill("painter")
-    page.get_by_role("button", name="Check", exact=True).last.click()
+    page.get_by_role("button", name="Check", exact=True).click()
     expect(page.get_by_text("Nothing is wrong with")).to_be_visible(timeout=WAIT_MS)
     expect(page.get_by_text("8 of 8 images of demo_prompts")).to_be_visible()
-    page.get_by_role("button", name="Submit generations").click()
+    page.get_by_label("Version").fill("2")  # What is changed has to be checked again.
+    send = page.get_by_role("button", name="Submit images")
+    expect(send).to_be_disabled()
+    page.get_by_role("button", name="Check", exact=True).click()
+    expect(send).to_be_enabled(timeout=WAIT_MS)
+    send.click()
     expect(page.get_by_text("is in.")).to_be_visible(timeout=WAIT_MS)
     [status] = Ledger(store).statuses()
-    assert (status.submission.kind, status.submission.name) == (Kind.GENERATIONS, "painter")
+    own = status.submission
+    assert (own.kind, own.name, own.version) == (Kind.GENERATIONS, "painter", "2")
+    # What was sent is followed at once, until its final state and no longer.
+    chosen = page.locator("#chosen")
+    expect(chosen.locator("[aria-current=step]")).to_have_text("queued")
+    page.wait_for_url(f"**/submit?kind=generations&id={own.submission_id}")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.wait_for_timeout(3_000)
+    assert any("run/predict" in one or "queue/join" in one for one in asked)
+    events = [Event(at=NOW, state=state, by="worker-1") for state in ENDED]
+    Ledger(store).append(own.submission_id, events)
+    expect(chosen).to_have_attribute("data-final", "yes", timeout=WAIT_MS)
+    expect(chosen).to_contain_text("painter failed")
+    page.wait_for_timeout(2_500)
+    asked.clear()
+    page.wait_for_timeout(4_500)
+    assert len(asked) <= 1  # The band for outages asks every five seconds.
     page.close()

@@ -67,30 +67,29 @@ def test_from_signing_in_to_the_ledger(
 ) -> None:
     page = sign_in(browser.new_context(), space, "ada")
     assert {asked["scope"] for asked in hub.asked} == {"openid profile"}
-    expect(page.locator(".as-allowance")).to_contain_text("0 of 10 scored, 10 left")
+    expect(page.locator(".as-quota")).to_contain_text("10 left: 0 of 10 used")
 
     broken = archive(
         folder, "broken.zip", assay__toml='name = "x y"\n', scorer__py=SCORER, w__pkl="x"
     )
     upload(page, broken)
     page.get_by_role("button", name="Check", exact=True).click()
-    problems = page.locator(".as-problems li")
+    problems = page.locator(".as-problems tbody tr")
     expect(problems.filter(has_text="assay.toml:1").first).to_be_visible()
     expect(problems.filter(has_text="w.pkl").first).to_be_visible()
-    page.get_by_role("button", name="Submit module").click()
-    expect(page.get_by_role("alert")).to_contain_text("Not accepted")
+    expect(page.get_by_role("button", name="Submit module")).to_be_disabled()
 
     page.get_by_role("button", name="Remove").or_(page.get_by_label("Clear")).first.click()
     upload(page, archive(folder, "good.zip", assay__toml=MANIFEST, scorer__py=SCORER))
+    page.get_by_label("Keep private until I publish it").first.check()
     page.get_by_role("button", name="Check", exact=True).click()
     expect(page.get_by_role("status").filter(has_text="Nothing is wrong")).to_be_visible()
-    page.get_by_label("Keep private until I publish it").first.check()
+    expect(page.locator(".as-plan")).to_contain_text("1 benchmark")
     page.get_by_role("button", name="Submit module").click()
     expect(page.get_by_text("long-prompts is in.")).to_be_visible()
-    expect(page.locator(".as-allowance")).to_contain_text("1 of 3 waiting or in work")
+    expect(page.locator(".as-quota")).to_contain_text("1 of 3 waiting or in work")
 
-    page.get_by_role("link", name="Follow it").click()
-    page.wait_for_url(re.compile(r"/mine\?submission=private-[0-9a-f]{10}$"))
+    page.wait_for_url(re.compile(r"/submit\?id=private-[0-9a-f]{10}$"))
     ident = page.url.partition("=")[2]
     expect(page.locator("#chosen")).to_contain_text("long-prompts 1.0")
     page.get_by_role("button", name="Withdraw", exact=True).click()
@@ -134,9 +133,9 @@ def test_a_guest_can_read_and_no_more(space: str, browser: Browser) -> None:
     for button in ("Check", "Submit module"):
         expect(page.get_by_role("button", name=button, exact=True)).to_be_disabled()
     assert page.locator(".as-form input[type=file]").count() == 0
-    page.goto(f"{space}mine")
+    page.goto(f"{space}operators")
     expect(page.get_by_text("You are not signed in.")).to_be_visible()
-    expect(page.get_by_text("For operators")).to_be_hidden()
+    expect(page.get_by_role("button", name="Set policy")).to_be_hidden()
     page.goto(f"{space}ledger")
     expect(page.locator("h1")).to_have_text("Ledger")
     page.close()
@@ -144,16 +143,15 @@ def test_a_guest_can_read_and_no_more(space: str, browser: Browser) -> None:
 
 def test_an_operator_sets_the_policy_that_others_then_read(space: str, browser: Browser) -> None:
     page = sign_in(browser.new_context(), space, "root")
-    page.goto(f"{space}mine")
-    expect(page.get_by_text("For operators")).to_be_visible()
-    page.get_by_role("tab", name="Policy").click()
+    page.get_by_role("link", name="Operators’ page").click()
+    expect(page.get_by_role("heading", name="Policy")).to_be_visible()
     page.get_by_label("Modules scored").fill("4")
     page.get_by_label("Reason, shown to everyone").last.fill("Fewer machines.")
     page.get_by_role("button", name="Set policy").click()
     expect(page.get_by_text("The policy is set.")).to_be_visible()
     page.context.close()
     other = sign_in(browser.new_context(), space, "grace")
-    expect(other.locator(".as-allowance")).to_contain_text("0 of 4 scored")
+    expect(other.locator(".as-quota")).to_contain_text("0 of 4 used")
     other.goto(f"{space}ledger?action=policy")
     expect(other.locator(".as-lines")).to_contain_text("Fewer machines.")
     other.context.close()

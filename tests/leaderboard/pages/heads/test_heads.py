@@ -132,7 +132,7 @@ def test_the_list_of_a_skill_names_first_who_may_be_recommended(
     known: dict[str, Value] = {"metric": "a", "version": "1", "kind": "metric", "mean": 0.3}
     table = Table("skills", (), [{**known, "rank": 1, **row}], {})
     monkeypatch.setattr("leaderboard.api.tables.comparisons.skills", lambda *_: table)
-    head = asked(source, "skills", skill="counting", ratings="simulated")
+    head = asked(source, "", tab="skill:counting", ratings="simulated")
     assert said in head.description
     assert ("First:" in head.description) is said.startswith("First")
 
@@ -149,7 +149,7 @@ def test_the_index_names_first_who_may_be_recommended(
     rows = [{**of_index, "metric": "b"}, {**of_index, **ranked, "metric": "a"}]
     table = Table("index", (), rows, {"weights": {"ratings": 1.0}})
     monkeypatch.setattr("leaderboard.api.tables.comparisons.index", lambda *_: table)
-    assert said in asked(source, "index").description
+    assert said in asked(source, "").description
 
 
 def test_a_skill_another_measure_and_a_filter_are_told_apart(source: Source) -> None:
@@ -158,8 +158,11 @@ def test_a_skill_another_measure_and_a_filter_are_told_apart(source: Source) -> 
     few = asked(source, "boards", benchmark="ratings", kind="scores")
     assert few.description.startswith("3 of 12 metrics")
     assert all(line.name.endswith("(as submitted)") for line in few.lines)
-    # Ranks among some entries only are not stored, and are not made for this.
-    assert not any(line.ranks for line in few.lines)
+    # Ranks are the whole board's; those among some entries only are not made for this.
+    whole = {line.name: line.ranks for line in asked(source, "boards", benchmark="ratings").lines}
+    assert few.lines[0].ranks == whole[few.lines[0].name] != ""
+    within = asked(source, "boards", benchmark="ratings", kind="scores", within="1")
+    assert within.lines and not any(line.ranks for line in within.lines)
     mean = asked(source, "boards", benchmark="ratings", skill="counting,colour")
     assert "mean of Counting and Colour" in mean.title and not mean.lines
 
@@ -180,12 +183,18 @@ def test_a_metric_says_its_results_on_every_benchmark(source: Source) -> None:
     assert "scores as submitted, not re-run" in submitted.description
 
 
-def test_skills_and_items_say_what_is_looked_for(source: Source) -> None:
-    head = asked(source, "skills", skill="counting", ratings="simulated")
+def test_skills_and_examples_say_what_is_looked_for(source: Source) -> None:
+    head = asked(source, "", tab="skill:counting", ratings="simulated")
     assert head.title == "Metrics for Counting" and "First: VQAScore 1.2" in head.description
-    items = asked(source, "items", benchmark="ratings", a=FIRST, skill="counting")
-    assert items.title == "Where CLIPScore 1.0 fails: Ratings, Counting"
-    assert asked(source, "moved", benchmark="ratings").title == "What moved on Ratings"
+    examples = {"benchmark": "ratings", "a": FIRST, "skill": "counting", "view": "examples"}
+    fails = asked(source, "compare", **examples)
+    assert fails.title == "Images where CLIPScore 1.0 fails: Ratings, Counting"
+    differ = asked(source, "compare", **examples, b=SECOND)
+    assert differ.title.startswith("Images where CLIPScore 1.0 and BLIP2-ITM")
+    every = asked(source, "compare", **{**examples, "show": "all"})
+    assert every.title == "Prompts and images: Ratings, Counting"
+    for view in ("changes", "earlier"):
+        assert asked(source, "boards", benchmark="ratings", view=view).title == "Changes of Ratings"
 
 
 @pytest.mark.parametrize(
@@ -194,10 +203,10 @@ def test_skills_and_items_say_what_is_looked_for(source: Source) -> None:
      ("boards", {"benchmark": "unused"}),
      ("compare", {"benchmark": "ratings", "a": "nobody/knows"}),
      ("compare", {"benchmark": "ratings", "a": FIRST, "b": FIRST}), ("metric", {}),
-     ("metric", {"id": "nobody/knows"}), ("skills", {"skill": "nothing-like-it"}), ("skills", {}),
-     ("items", {"benchmark": "ratings", "a": "nobody/knows"}),
-     ("items", {"benchmark": "ratings", "skill": "nothing"}), ("index", {"w": "nothing:3"}),
-     ("moved", {}), ("queue", {"submission": "made-up-0001"})],
+     ("metric", {"id": "nobody/knows"}), ("", {"tab": "skill:nothing-like-it"}), ("", {"tab": "skill:"}),
+     ("compare", {"benchmark": "ratings", "a": "nobody/knows", "view": "examples"}),
+     ("compare", {"benchmark": "ratings", "skill": "nothing", "view": "examples"}), ("", {"w": "nothing:3"}),
+     ("boards", {"benchmark": "nothing", "view": "changes"}), ("submit", {"id": "made-up-0001"})],
 )  # fmt: skip
 def test_a_view_that_is_not_there_says_what_its_page_says(
     source: Source, path: str, params: dict[str, str]

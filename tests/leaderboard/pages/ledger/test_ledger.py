@@ -22,9 +22,9 @@ from leaderboard.views.audit_log import (
     LedgerQuery,
     page_of,
 )
-from tests.leaderboard.pages.mine.own_submissions import ADA, HELD, NEW, QUEUED, give
 from tests.leaderboard.pages.parsed import Node, harmless, read
 from tests.leaderboard.pages.synthetic import NASTY, NOW, event, fill, keep
+from tests.leaderboard.web.own_submissions import ADA, HELD, NEW, QUEUED, give
 
 VERIFY = "leaderboard.views.audit_log.verify"
 

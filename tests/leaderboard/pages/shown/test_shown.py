@@ -13,13 +13,6 @@ import pytest
 from benchmarks.registry import load_registry
 from benchmarks.schema import ScoreTable
 from leaderboard.desk import UNNAMED
-from leaderboard.pages.boards.view import board_view
-from leaderboard.pages.compare.view import compare_view
-from leaderboard.pages.index.marks import Strips
-from leaderboard.pages.index.view import index_view
-from leaderboard.pages.overview.lately import lately
-from leaderboard.pages.overview.standings import leader_cards, matrix
-from leaderboard.pages.queue.table import queue_table
 from leaderboard.pages.shown.charts import Series, decade_ticks, said, scatter
 from leaderboard.pages.shown.flags import same
 from leaderboard.pages.shown.marks import axis_for, ticks, whisker
@@ -27,20 +20,20 @@ from leaderboard.pages.shown.markup import text
 from leaderboard.pages.shown.signatures import signature
 from leaderboard.publication.flags import MEANINGS, SAME_CONTENT, SAME_SCORES, TEMPLATE, flags_of
 from leaderboard.publication.identities import Identity, latest_entries
-from leaderboard.publication.index import index_base
 from leaderboard.publication.measure_names import VARIANTS
 from leaderboard.publication.reader import View
 from leaderboard.publication.snapshot import Entry
 from leaderboard.ranking.cells import Cell
 from leaderboard.records import Status
 from leaderboard.states import State
+from leaderboard.store.memory import memory_store
 from leaderboard.text import clean, number
 from leaderboard.views.board_tables import board_csv
-from leaderboard.views.boards import BoardQuery, Filters, resolve
-from leaderboard.views.comparison import CompareQuery, opponents
-from leaderboard.views.index import IndexQuery, index_csv, resolve_index
+from leaderboard.views.boards import Arrangement, BoardQuery, Filters, resolve
+from leaderboard.views.compare import PlaceQuery
+from leaderboard.views.submissions import Moment, row_of
+from leaderboard.web.benchmark_tab import board_html
 from tests.leaderboard.pages import synthetic
-from tests.leaderboard.pages.index.index_fixture import index_view_of
 from tests.leaderboard.pages.parsed import Node, harmless, read
 from tests.leaderboard.pages.synthetic import (
     ACCOUNTS,
@@ -53,6 +46,7 @@ from tests.leaderboard.pages.synthetic import (
     cards,
     submission,
 )
+from tests.leaderboard.web.compare_fixture import place_of
 
 LOOSE = "unsandboxed"
 MET = {SAME_CONTENT: COPIED, SAME_SCORES: SAME, LOOSE: UNSANDBOXED}
@@ -146,8 +140,21 @@ def entry_at(view: View, place: int) -> Entry:
     return view.entries[f"made-up-{place:04d}/{METRICS[place]}"]
 
 
-def board(view: View, benchmark: str = "ratings") -> Node:
-    return read(board_view(resolve(BoardQuery(benchmark), view.boards), view))
+def board(view: View, benchmark: str = "ratings", opened: str = "") -> Node:
+    arranged = Arrangement(opened=(opened,) if opened else ())
+    query = BoardQuery(benchmark, arranged=arranged)
+    return read(board_html(resolve(query, view.boards), view))
+
+
+def details(view: View, place: int) -> Node:
+    """What unfolds below the row of a metric."""
+    return board(view, opened=entry_at(view, place).entry_id).one("tr.as-detail")
+
+
+def compared(view: View, one: int, other: int) -> str:
+    place = place_of(view, memory_store())
+    a, b = (entry_at(view, k).entry_id for k in (one, other))
+    return place.answer(PlaceQuery(benchmark="ratings", a=a, b=b)).html
 
 
 def accounts(row: Node) -> list[str]:
@@ -174,20 +181,15 @@ def test_the_account_stands_with_a_signature(signed: str, account: str, shown: s
 
 def test_every_place_that_shows_an_entry_says_whose_it_is(view: View) -> None:
     page, account = board(view), ACCOUNTS[COPIED]
-    row = page.row(METRICS[COPIED])
-    assert accounts(row) == [account] and f"A group ({account})" in row
-    assert not accounts(page.row(METRICS[0])) and "assay:assay" not in page
-    pair = opponents(CompareQuery(BoardQuery("ratings"), entry_at(view, COPIED).entry_id,
-                                  entry_at(view, 0).entry_id), view)  # fmt: skip
+    assert f"A group ({account})" in details(view, COPIED)
+    assert "hub:" not in details(view, 0) and "assay:assay" not in page
     choice = resolve(BoardQuery("ratings"), view.boards)
     cells = [cell for of_slice in choice.slices() for cell in of_slice]
     own = submission(COPIED, "grey", ("ratings",))
     status = Status(submission=own, state=State.QUEUED, since=NOW, by="w")
     for html in (
-        matrix(view), compare_view(pair, view),
-        lately(view, (), (), NOW, 50), board_csv(cells, view.entries, choice.board),
-        queue_table([status], [], {}, NOW),
-        leader_cards(with_flags(view, entry_at(view, 0).entry_id, account=account)),
+        compared(view, COPIED, 0), board_csv(cells, view.entries, choice.board),
+        row_of(status, Moment((), NOW)).account,
     ):  # fmt: skip
         assert account in html
     kept = Filters(search=account).kept(view.entries, view.entries, cards()["ratings"])
@@ -202,49 +204,32 @@ def test_the_same_signature_of_another_account_is_another_metric(view: View) -> 
     assert Identity.of(mine.model_copy(update={"account": "assay:assay"})) == Identity.of(mine)
 
 
-def test_the_index_says_whose_a_metric_is_and_what_is_flagged() -> None:
-    found = index_view_of()
-    entry_id = next(e for e, entry in found.entries.items() if entry.metric == "BLIP2-ITM")
-    flags = {"ratings": ("sent-0001",)}
-    changed = with_flags(found, entry_id, account="hub:ada", same_scores_as=flags)
-    base = index_base(changed)
-    choice = resolve_index(IndexQuery("", ""), base.boards, base.left_out)
-    page = read(index_view(base, Strips.of(base), choice))
-    assert "hub:ada" in accounts(page.row("BLIP2-ITM")) and MEANINGS[SAME_SCORES] in page
-    assert page.links("./queue") == ["./queue?submission=sent-0001"]
-    assert "hub:ada" in index_csv(base, choice, changed.entries)
-
-
 # Flags.
 
 
-def flagged(page: Node, flag: str) -> list[str]:
-    return [row.names[0] for row in page.one("table").all("tr") if flag in row.texts("span")]
+def flagged(view: View, flag: str) -> list[str]:
+    return [m for i, m in enumerate(METRICS) if flag in details(view, i).texts(".as-tag")]
 
 
-def test_flags_stand_on_the_rows_they_are_about_and_are_explained_where_met(view: View) -> None:
+def test_flags_stand_in_the_details_they_are_about_and_are_explained_where_met(view: View) -> None:
     page = board(view)
     for flag, place in MET.items():
-        assert flagged(page, flag) == [METRICS[place]]
+        assert flagged(view, flag) == [METRICS[place]]
         assert MEANINGS[flag] in page
     for place, other in ((COPIED, 0), (SAME, 2)):
-        links = page.row(METRICS[place]).links("./queue")
+        links = details(view, place).links("./queue")
         assert links == [f"./queue?submission=made-up-{other:04d}"]
     graphs, tiny = board(view, "graphs"), board(view, "tiny")
     assert [MEANINGS[flag] in graphs for flag in MET] == [True, False, False]
     assert not any(MEANINGS[flag] in tiny for flag in (SAME_SCORES, LOOSE))
-    assert not flagged(page, TEMPLATE)
-    template = board(with_flags(view, entry_at(view, 0).entry_id, template="plain"))
-    assert flagged(template, TEMPLATE) == [METRICS[0]] and MEANINGS[TEMPLATE] in template
+    assert not flagged(view, TEMPLATE)
+    template = with_flags(view, entry_at(view, 0).entry_id, template="plain")
+    assert flagged(template, TEMPLATE) == [METRICS[0]] and MEANINGS[TEMPLATE] in board(template)
 
 
-def test_overview_and_comparison_have_the_flags_too(view: View) -> None:
-    shown = read(matrix(view))
-    assert flagged(shown, LOOSE) == [METRICS[UNSANDBOXED]] and MEANINGS[LOOSE] in shown
-    a, b = (entry_at(view, place).entry_id for place in (COPIED, SAME))
-    pair = opponents(CompareQuery(BoardQuery("ratings"), a, b), view)
-    compared = read(compare_view(pair, view))
-    assert SAME_SCORES in compared.texts("span") and MEANINGS[SAME_CONTENT] in compared
+def test_a_comparison_has_the_flags_too(view: View) -> None:
+    two = read(compared(view, COPIED, SAME))
+    assert SAME_SCORES in two.texts("span") and MEANINGS[SAME_CONTENT] in two
 
 
 def test_flags_of_several_entries_are_put_together_and_private_ones_have_no_link(

@@ -1,0 +1,159 @@
+"""A scores file and what is said beside it: the one validator of `check`, the page and the intake."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from benchmarks.errors import SubmitterError
+from benchmarks.problems import Problem, one_error, problems_of
+from benchmarks.registry import find
+from benchmarks.schema import Benchmark, ScoreTable
+from benchmarks.scores import check_metric_name, load_bytes, parse_scores
+from evaluator.submission.receiving.identity import digest
+from evaluator.submission.receiving.labels import (
+    checked_description,
+    checked_version,
+    name_from,
+)
+from leaderboard.desk import Examination, Plan, ScoresForm
+from leaderboard.publication.flags import AS_SUBMITTED
+from leaderboard.ranking.rank_ranges import MAX_MISSING
+
+_Read = TypeVar("_Read")
+
+
+@dataclass(frozen=True)
+class ScoresFile:
+    """A scores file of which nothing is wrong.
+
+    Attributes:
+        name: on the boards, of a file with one column `score`; else of the file.
+        version: as its author counts.
+        description: for the boards.
+        benchmark: the scores are for.
+        content: of the file.
+        content_sha256: of content, benchmark and directions: a file has none of these inside it.
+        table: the scores.
+    """
+
+    name: str
+    version: str
+    description: str
+    benchmark: str
+    content: bytes
+    content_sha256: str
+    table: ScoreTable
+
+
+def read_scores_file(
+    path: Path, form: ScoresForm, registry: Mapping[str, Benchmark], data: Path | None
+) -> ScoresFile:
+    """Read a scores file with its form.
+
+    Args:
+        path: of the file.
+        form: what is said beside it.
+        registry: the benchmarks known here.
+        data: folder of benchmark data.
+
+    Raises:
+        SubmitterError: everything that is wrong with both, at once: `bad_metric_name`,
+            `bad_version`, `bad_description`, `unknown_benchmark`, `data_missing`, or whatever
+            `benchmarks.scores.read_scores` finds.
+    """
+    problems: list[Problem] = []
+
+    def tried(act: Callable[[], _Read], otherwise: _Read) -> _Read:
+        try:
+            return act()
+        except SubmitterError as error:
+            problems.extend(problems_of(error))
+            return otherwise
+
+    name = tried(lambda: _name(path, form), "")
+    version = tried(lambda: checked_version(form.version), "")
+    description = tried(lambda: checked_description(form.description), "")
+    read = tried(lambda: _table(path, form, name or "score", registry, data), None)
+    if problems or read is None:
+        raise one_error(problems)
+    content, table = read
+    sha256 = digest(form.benchmark.encode(), ",".join(form.lower_is_better).encode(), content)
+    return ScoresFile(name, version, description, form.benchmark, content, sha256, table)
+
+
+def examine_scores_file(
+    path: Path, form: ScoresForm, registry: Mapping[str, Benchmark], data: Path | None
+) -> tuple[Examination, ScoresFile | None]:
+    """Everything that can be said of a scores file, and the file where nothing is wrong.
+
+    Args:
+        path: as for `read_scores_file`.
+        form: likewise.
+        registry: likewise.
+        data: likewise.
+    """
+    try:
+        found = read_scores_file(path, form, registry, data)
+    except SubmitterError as error:
+        return Examination(problems_of(error), form.name or path.name), None
+    seen = Examination(
+        (),
+        found.name,
+        found.version,
+        (found.benchmark,),
+        files=1,
+        n_bytes=len(found.content),
+        content_sha256=found.content_sha256,
+        notes=tuple(_notes(found.table)),
+        plan=Plan(
+            metrics=found.table.metrics,
+            pairs={found.benchmark: len(found.table.overall)},
+            marks=(AS_SUBMITTED, "cannot judge models"),
+        ),
+    )
+    return seen, found
+
+
+def _name(path: Path, form: ScoresForm) -> str:
+    return check_metric_name(form.name) if form.name else name_from(path.stem)
+
+
+def _table(
+    path: Path,
+    form: ScoresForm,
+    name: str,
+    registry: Mapping[str, Benchmark],
+    data: Path | None,
+) -> tuple[bytes, ScoreTable]:
+    content = load_bytes(path)
+    target = find(registry, form.benchmark)
+    table = parse_scores(
+        content,
+        path.name,
+        target,
+        target.answers(data),
+        metric=name,
+        lower_is_better=form.lower_is_better,
+    )
+    return content, table
+
+
+def _notes(table: ScoreTable) -> Iterator[str]:
+    """What stands in the way of a rank, and what was read otherwise than it was written."""
+    for metric in table.metrics:
+        scores = table.overall[metric]
+        missing = float(scores.isna().mean())
+        if missing > MAX_MISSING:
+            yield (
+                f"{metric}: {100 * missing:.1f}% of the scores are missing, and a ranking takes "
+                f"at most {100 * MAX_MISSING:g}%: it would stand on the board without a rank."
+            )
+        elif missing:
+            yield f"{metric}: {int(scores.isna().sum()):,} scores are missing."
+        if scores.nunique() == 1:
+            yield f"{metric}: every score is the same, so that no image is preferred to another."
+    for metric, pairs in table.repaired.items():
+        yield f"{metric}: {len(pairs):,} cells with a documented defect were read as meant."

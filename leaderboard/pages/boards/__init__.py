@@ -1,1 +1,0 @@
-"""The boards of the benchmarks: their tables, heatmaps and tests between pairs."""

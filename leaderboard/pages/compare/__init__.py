@@ -1,1 +1,0 @@
-"""Entries compared with each other."""

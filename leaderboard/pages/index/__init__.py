@@ -1,1 +1,0 @@
-"""The index over all benchmarks."""

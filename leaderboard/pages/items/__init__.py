@@ -1,1 +1,0 @@
-"""The item browser: what people said and what metrics scored, case by case."""

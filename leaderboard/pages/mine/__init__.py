@@ -1,1 +1,0 @@
-"""A visitor's own submissions, and what operators see and do."""

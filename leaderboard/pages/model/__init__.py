@@ -1,1 +1,0 @@
-"""Page of one text-to-image model."""

@@ -1,1 +1,0 @@
-"""Two text-to-image models against each other."""

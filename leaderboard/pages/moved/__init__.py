@@ -1,1 +1,0 @@
-"""Changes between two revisions of a benchmark."""

@@ -1,1 +1,0 @@
-"""The front page: who leads, and where."""

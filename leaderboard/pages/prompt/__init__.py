@@ -1,1 +1,0 @@
-"""Page of one prompt, and its generations by all models."""

@@ -1,1 +1,0 @@
-"""The queue, and the submissions that run now."""

@@ -1,1 +1,0 @@
-"""Page of the variation of models over their seeds."""

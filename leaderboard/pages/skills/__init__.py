@@ -1,1 +1,0 @@
-"""The skill explorer: which metric for counting, and at what cost."""

@@ -1,1 +1,0 @@
-"""Taking submissions: the forms, the files they bring and what is answered."""

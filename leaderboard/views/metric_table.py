@@ -1,0 +1,364 @@
+"""Table of all metrics over benchmarks: rows, columns, and what is kept of them for each view."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from statistics import fmean
+
+from benchmarks.schema import Card, Selector
+from leaderboard.publication.entries import Entry
+from leaderboard.publication.flags import flags_of
+from leaderboard.publication.identities import Identity, latest_cells
+from leaderboard.publication.index import (
+    IndexBase,
+    IndexBoard,
+    Ranked,
+    index_boards,
+    plain_index,
+    rescaled,
+)
+from leaderboard.publication.measure_names import info, title, token
+from leaderboard.publication.metric_facts import MetricFacts, facts_of, metric_title
+from leaderboard.publication.reader import View, headline_cells
+from leaderboard.publication.skill_names import Skill, common_names, skills_of
+from leaderboard.ranking.cells import Cell
+from leaderboard.text import count
+from leaderboard.views.rankings import Ranking, board_ranking
+from leaderboard.views.skill_choice import COSTS, FLOPS, GIGA, MEMORY, SECONDS, Spent, spent
+from leaderboard.views.skills import measured_part
+from leaderboard.views.standings import standings
+
+_KEPT_VIEWS, _KEPT_WEIGHTS = 2, 8
+_MOST_SPLITS = 4
+BORDA, P_BEST = "borda", "p_best"
+Key = float | str | None
+
+
+@dataclass(frozen=True)
+class MetricRow:
+    """One metric over all benchmarks.
+
+    Attributes:
+        who: what tells it from others.
+        entry: the latest of its entries.
+        facts: what papers state of it.
+        cells: benchmark to its headline cell.
+        sent: all of its entries.
+        used: what its runs used; None where nothing is known.
+    """
+
+    who: Identity
+    entry: Entry
+    facts: MetricFacts
+    cells: Mapping[str, Cell]
+    sent: tuple[Entry, ...]
+    used: Spent | None
+
+    @cached_property
+    def name(self) -> str:
+        """Its name, without what tells it from others of that name."""
+        return metric_title(self.entry)[0]
+
+    def cost(self, by: str) -> float | None:
+        """A cost, a key of `COSTS`, in FLOPs, seconds for 1,000 pairs or GiB; None: not known."""
+        if by == FLOPS:
+            declared = self.used.gigaflops if self.used else None
+            return self.facts.flops_per_pair if declared is None else declared * GIGA
+        return self.used.by(by) if self.used else None
+
+
+@dataclass(frozen=True)
+class MetricColumn:
+    """A column of the table.
+
+    Attributes:
+        key: in addresses.
+        title: its heading.
+        note: a second line.
+        benchmark: whose measure it is; empty for a fact of the metric.
+        selector: the measure; None likewise.
+        words: whether it holds text; else numbers.
+        group: what it is listed under in the choice of columns.
+        value: of a row, as the column is sorted by; None of the index, which depends on weights.
+    """
+
+    key: str
+    title: str
+    note: str = ""
+    benchmark: str = ""
+    selector: Selector | None = None
+    words: bool = False
+    group: str = ""
+    value: Callable[[MetricRow], Key] | None = None
+
+
+FACTS = (
+    MetricColumn(FLOPS, "FLOPs", "per pair, stated", group="Cost", value=lambda r: r.cost(FLOPS)),
+    MetricColumn(SECONDS, "Seconds", "per 1,000 pairs", group="Cost",
+                 value=lambda r: r.cost(SECONDS)),
+    MetricColumn(MEMORY, "Memory", "GiB, peak", group="Cost", value=lambda r: r.cost(MEMORY)),
+    MetricColumn("access", "Access", group="Metric", words=True, value=lambda r: r.facts.access),
+    MetricColumn("backbone", "Backbone", group="Metric", words=True,
+                 value=lambda r: r.facts.backbone),
+    MetricColumn("parameters", "Parameters", "of the backbone", group="Metric",
+                 value=lambda r: r.facts.parameters),
+    MetricColumn("year", "Year", group="Metric", value=lambda r: r.facts.year),
+    MetricColumn("method", "Method", group="Metric", words=True, value=lambda r: r.facts.method),
+    MetricColumn("paper", "Paper", group="Metric", words=True, value=lambda r: r.facts.paper),
+    MetricColumn("version", "Version", group="Metric", words=True, value=lambda r: r.entry.version),
+    MetricColumn("submitter", "Submitter", group="Metric", words=True,
+                 value=lambda r: r.entry.submitter),
+    MetricColumn("published", "Published", group="Metric", words=True,
+                 value=lambda r: f"{r.entry.published_at:%Y-%m-%d}"),
+)  # fmt: skip
+"""Facts of metrics; a column that no row fills is not offered."""
+_NOT_AT_FIRST = {MEMORY, "paper", "version", "submitter", "published"}
+
+
+@dataclass(eq=False)
+class MetricTable:
+    """What no choice changes, of one view of boards that may be compared.
+
+    Attributes:
+        view: boards and entries; see `View.group`.
+        rows: in the order of `standings`.
+        benchmarks: those with results, in the order of display.
+        index_boards: the benchmarks of the index.
+        left_out: those that are not in it, with the reason.
+        indexed: benchmarks of the index that weigh something to begin with.
+        whole: how many metrics have all of these.
+    """
+
+    view: View
+    rows: tuple[MetricRow, ...]
+    benchmarks: tuple[str, ...]
+    index_boards: Mapping[str, IndexBoard]
+    left_out: Mapping[str, str]
+    indexed: tuple[str, ...]
+    whole: int
+    _rankings: dict[str, Ranking] = field(default_factory=dict)
+    _cells: dict[tuple[str, Selector], Mapping[Identity, Cell]] = field(default_factory=dict)
+    _weighed: OrderedDict[tuple[tuple[str, float], ...], tuple[Ranked, ...]] = field(
+        default_factory=OrderedDict
+    )
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @classmethod
+    def of(cls, view: View) -> MetricTable:
+        """Read the headlines of all boards."""
+        rows = tuple(
+            MetricRow(
+                Identity.of(one.entry), one.entry, facts_of(one.entry), one.cells, one.sent,
+                spent(one.sent, ()),
+            )
+            for one in standings(view)
+        )  # fmt: skip
+        boards, left_out = index_boards(view)
+        indexed = tuple(name for name, board in boards.items() if board.weight)
+        whole = sum(len(one.boards) == len(indexed) for one in plain_index(boards).values())
+        filled = tuple(name for name, board in view.boards.items() if headline_cells(board))
+        return cls(view, rows, filled, boards, left_out, indexed, whole)
+
+    @cached_property
+    def lead(self) -> str:
+        """The benchmark whose headline has most metrics ranked, of equals most clusters.
+
+        Empty where nothing is published.
+        """
+
+        def size(name: str) -> tuple[int, int]:
+            cells = headline_cells(self.view.boards[name])
+            ranked = sum(cell.rank is not None for cell in cells)
+            return ranked, max(cell.n_clusters for cell in cells)
+
+        return max(self.benchmarks, key=size, default="")
+
+    @property
+    def has_index(self) -> bool:
+        """Whether the index orders anybody to begin with: two metrics with two benchmarks."""
+        return len(self.indexed) > 1 and self.whole > 1
+
+    @cached_property
+    def by_who(self) -> Mapping[Identity, MetricRow]:
+        """Metric to its row."""
+        return {row.who: row for row in self.rows}
+
+    def ranking(self, benchmark: str) -> Ranking:
+        """The headline of a benchmark as it is ordered there."""
+        if benchmark not in self._rankings:
+            board = self.view.boards[benchmark]
+            self._rankings[benchmark] = board_ranking(board, self.view.entries)
+        return self._rankings[benchmark]
+
+    def cells(self, column: MetricColumn) -> Mapping[Identity, Cell]:
+        """The cells of a measure by metric."""
+        assert column.selector is not None
+        key = (column.benchmark, column.selector)
+        if key not in self._cells:
+            found = self.view.boards[column.benchmark].cells(column.selector, None)
+            self._cells[key] = latest_cells(found, self.view.entries)
+        return self._cells[key]
+
+    def weighed(self, base: IndexBase, weights: Mapping[str, float]) -> tuple[Ranked, ...]:
+        """The index under weights; kept for the latest ones."""
+        key = tuple(sorted(weights.items()))
+        with self._lock:
+            if key not in self._weighed:
+                self._weighed[key] = base.standings(weights)
+            self._weighed.move_to_end(key)
+            while len(self._weighed) > _KEPT_WEIGHTS:
+                self._weighed.popitem(last=False)
+            return self._weighed[key]
+
+    @cached_property
+    def columns(self) -> tuple[MetricColumn, ...]:
+        """Every column that holds anything: headlines, further measures, then facts."""
+        ordered = sorted(self.benchmarks, key=lambda name: name != self.lead)
+        headlines = [self._headline(name) for name in ordered]
+        further = [one for name in ordered for one in self._further(name)]
+        facts = [one for one in FACTS if one.value and any(map(one.value, self.rows))]
+        return (*headlines, *further, *facts)
+
+    @cached_property
+    def index_columns(self) -> tuple[MetricColumn, ...]:
+        """The columns of the index: its value, P(best), and Borda’s count."""
+        return (
+            MetricColumn("index", "Index", "0 chance, 1 the ceilings", group="Index"),
+            MetricColumn(P_BEST, "P(best)", "of the index", group="Index"),
+            MetricColumn(BORDA, "Borda", "share of comparisons", group="Index"),
+        )
+
+    @cached_property
+    def first_columns(self) -> tuple[str, ...]:
+        """Keys of the columns to begin with."""
+        lead = [one.key for one in self._splits(self.lead)] if self.lead else []
+        heads = [name for name in self.benchmarks if name != self.lead]
+        facts = [one.key for one in FACTS if one in self.columns and one.key not in _NOT_AT_FIRST]
+        return (self.lead, *lead, *heads, *facts) if self.lead else ()
+
+    @cached_property
+    def by(self) -> str:
+        """The cost that is known of most metrics of the leading benchmark."""
+        on = [row for row in self.rows if not self.lead or self.lead in row.cells]
+        return max(COSTS, key=lambda by: sum(row.cost(by) is not None for row in on))
+
+    def costs(self, by: str) -> Mapping[Identity, float]:
+        """The metrics whose cost is known."""
+        found = ((row.who, row.cost(by)) for row in self.rows)
+        return {who: cost for who, cost in found if cost is not None}
+
+    def stated(self, fact: str) -> tuple[str, ...]:
+        """What is stated of any metric: the values of `method` or `access`."""
+        return tuple(sorted({value for row in self.rows if (value := getattr(row.facts, fact))}))
+
+    @cached_property
+    def skills(self) -> tuple[Skill, ...]:
+        """The skills with a common name that have results; else those of single benchmarks."""
+        known = skills_of(self.view.boards)
+        named = tuple(skill for key, skill in known.items() if key in common_names())
+        return named or tuple(known.values())
+
+    @cached_property
+    def skill_means(self) -> Mapping[str, Mapping[Identity, float]]:
+        """Skill to the mean of the rescaled values of each metric that has all of its parts."""
+        return {skill.key: self._means(skill) for skill in self.skills}
+
+    def _means(self, skill: Skill) -> Mapping[Identity, float]:
+        parts = [measured_part(self.view, part) for part in skill.parts]
+        weighed = [(one.able, one.scale) for one in parts if not one.why_out and one.scale]
+        if not weighed:
+            return {}
+        whole = set.intersection(*(set(able) for able, _ in weighed))
+        return {
+            who: fmean(rescaled(able[who], scale).value for able, scale in weighed) for who in whole
+        }
+
+    def _headline(self, name: str) -> MetricColumn:
+        board = self.view.boards[name]
+        cells = headline_cells(board)
+        about = info(board.card, cells[0].measure)
+        n = count(max(cell.n_clusters for cell in cells), board.card.cluster)
+        return MetricColumn(
+            name, short_title(board.card), f"{about.title} · {n}", name, cells[0].selector,
+            group=board.card.title, value=lambda row: _value(row.cells.get(name)),
+        )  # fmt: skip
+
+    def _further(self, name: str) -> tuple[MetricColumn, ...]:
+        board = self.view.boards[name]
+        headline = self._headline(name).selector
+        splits = {one.key: one for one in self._splits(name)}
+        found = []
+        for selector in board.selectors(None):
+            key = f"{name}/{token(selector)}"
+            if selector == headline:
+                continue
+            found.append(splits.get(key) or self._measure(name, selector))
+        return tuple(found)
+
+    def _splits(self, name: str) -> tuple[MetricColumn, ...]:
+        """The headline's measure on every other split or facet; none where they are many."""
+        board = self.view.boards[name]
+        headline = self._headline(name).selector
+        assert headline is not None
+        same = [
+            one
+            for one in board.selectors(None)
+            if (one.measure, one.variant) == (headline.measure, headline.variant)
+        ]
+        others = [one for one in same if one != headline]
+        if len(others) > _MOST_SPLITS:
+            return ()
+        about = info(board.card, headline.measure).title
+        found = []
+        for one in others:
+            named = title(board.card, one, same).removeprefix(about).strip(" ·") or about
+            found.append(self._measure(name, one, named))
+        return tuple(found)
+
+    def _measure(self, name: str, selector: Selector, named: str = "") -> MetricColumn:
+        board = self.view.boards[name]
+        shown = named or title(board.card, selector, board.every_selector())
+        column = MetricColumn(
+            f"{name}/{token(selector)}", shown, short_title(board.card), name, selector,
+            group=board.card.title,
+        )  # fmt: skip
+
+        def value(row: MetricRow) -> Key:
+            return _value(self.cells(column).get(row.who))
+
+        return MetricColumn(**{**vars(column), "value": value})
+
+
+class PreparedMetrics:
+    """The tables of the latest views: of real data, and of simulated ratings."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._made: list[MetricTable] = []
+
+    def of(self, view: View) -> MetricTable:
+        """The table of a view; made at the first use."""
+        with self._lock:
+            found = next((one for one in self._made if one.view is view), None)
+            found = found or MetricTable.of(view)
+            others = (one for one in self._made if one is not found)
+            self._made = [found, *others][:_KEPT_VIEWS]
+            return found
+
+
+def short_title(card: Card) -> str:
+    """The title of a benchmark without what stands in brackets."""
+    return card.title.partition(" (")[0]
+
+
+def flag_labels(rows: Iterable[MetricRow]) -> dict[str, tuple[str, ...]]:
+    """Flags of some metrics, as `flags_of` names them."""
+    return flags_of(entry for row in rows for entry in row.sent)
+
+
+def _value(cell: Cell | None) -> float | None:
+    return None if cell is None else cell.value

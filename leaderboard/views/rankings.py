@@ -1,0 +1,432 @@
+"""Rankings that a page leads with: their places, the verdict in a sentence, and the picks.
+
+Only tested facts are said: the order of a published ranking, its tiers, and what is significantly
+above chance. A metric that is not, that was trained on the benchmark, or that is an unchanged
+template is never named as leading.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from benchmarks.schema import Card
+from leaderboard.publication.entries import Entry
+from leaderboard.publication.flags import is_trained_on
+from leaderboard.publication.identities import Identity
+from leaderboard.publication.index import IndexBase, Ranked
+from leaderboard.publication.measure_names import info
+from leaderboard.publication.metric_facts import facts_of, metric_in_words, metric_title
+from leaderboard.publication.reader import BoardIndex, headline_cells
+from leaderboard.publication.recommending import is_recommended, leading_cells, nobody
+from leaderboard.ranking.cells import Cell, too_few
+from leaderboard.ranking.chance import cell_beats_chance, chance_of, is_at_or_below_chance
+from leaderboard.ranking.tiers import kept_in_tiers
+from leaderboard.text import count, interval, number
+from leaderboard.views.skill_choice import FLOPS, MEMORY, SECONDS, Found
+from leaderboard.views.skills import Placed
+
+INDEX, MEAN = "index", "mean"
+"""Keys of the ranking over benchmarks, and of that over those of a skill."""
+_WORDS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten",
+          "Eleven", "Twelve")  # fmt: skip
+BOUNDS: Mapping[str, tuple[float, str]] = {
+    FLOPS: (1e12, "Under 1 TFLOP a pair"),
+    SECONDS: (10.0, "Under 10 s per 1,000 pairs"),
+    MEMORY: (4.0, "Under 4 GiB"),
+}
+"""Cost to the bound that is asked for where a visitor names none, and what it is called."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """One metric of a ranking.
+
+    Attributes:
+        who: what tells it from others.
+        entry: the one that has the value.
+        value: of the ranking's measure; NaN where it is undefined.
+        low: lower end of its 95% interval; NaN where there is none.
+        high: upper end.
+        n: clusters behind it.
+        ranks: best rank within the resamples, rank, and worst; None where it has none.
+        tier: None where it was not tested.
+        p_best: share of the resamples in which it is best; None where it is not known.
+        above: whether it is significantly above chance; None where chance is not known.
+        below: whether it is significantly at or below chance.
+        trained: whether its author declares the benchmark as training data.
+        may_lead: whether it may be named as leading.
+        why: why it has no rank; empty where it has one.
+    """
+
+    who: Identity
+    entry: Entry
+    value: float
+    low: float
+    high: float
+    n: int | None
+    ranks: tuple[int, int, int] | None
+    tier: int | None
+    p_best: float | None
+    above: bool | None
+    below: bool
+    trained: bool
+    may_lead: bool
+    why: str = ""
+
+    @property
+    def range(self) -> str:
+        """`1–4`, `2`, or empty."""
+        if self.ranks is None:
+            return ""
+        low, _, high = self.ranks
+        return f"{low}" if low == high else f"{low}–{high}"
+
+    @property
+    def figure(self) -> str:
+        """Value and interval: `0.779 [0.731, 0.816]`."""
+        return f"{number(self.value)} {interval(self.low, self.high)}".strip()
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """A ranking whose metrics were tested against each other.
+
+    Attributes:
+        key: `index`, or the benchmark.
+        title: of the benchmark, or what it is a ranking of.
+        measure: name of the measure.
+        unit: what is resampled, in the plural with how many; empty of an index.
+        places: in tiers, best first; those without a rank last.
+        chance: what guessing reaches; None where it is not known.
+        higher_is_better: which way is better.
+        few: why nothing can be ordered; empty where it can.
+        on: the word before its title: `on`, `in` or `for`.
+    """
+
+    key: str
+    title: str
+    measure: str
+    unit: str
+    places: tuple[Place, ...]
+    chance: float | None = None
+    higher_is_better: bool = True
+    few: str = ""
+    on: str = "on"
+
+    @property
+    def leads(self) -> str:
+        """What the first of it does, before its title."""
+        return f"ranks highest {self.on}"
+
+    @property
+    def ranked(self) -> tuple[Place, ...]:
+        """The places with a rank."""
+        return tuple(one for one in self.places if one.ranks is not None)
+
+    @property
+    def leading(self) -> tuple[Place, ...]:
+        """Of these, the ones that may be named, in the same order."""
+        return tuple(one for one in self.ranked if one.may_lead)
+
+    @property
+    def tested(self) -> int:
+        """How many were tested against each other."""
+        return sum(one.tier is not None for one in self.ranked)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a page says first: a sentence, and what it rests on."""
+
+    sentence: str
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class MetricPick:
+    """An answer to a common question.
+
+    Attributes:
+        question: as `With open weights`.
+        place: the metric.
+        cost: its cost in words; empty where the question is not about cost.
+    """
+
+    question: str
+    place: Place
+    cost: str = ""
+
+
+def board_ranking(board: BoardIndex, entries: Mapping[str, Entry]) -> Ranking:
+    """The published headline of a benchmark, as it is ordered there."""
+    card, cells = board.card, kept_in_tiers(headline_cells(board))
+    leading = {cell.entry_id for cell in leading_cells(card, cells, entries)}
+    measure = info(card, cells[0].measure) if cells else info(card, card.headline.measure)
+    few = too_few(cells, card.cluster)
+    most = max((cell.n_clusters for cell in cells), default=0)
+    return Ranking(
+        key=card.name,
+        title=card.title,
+        measure=measure.title,
+        unit=count(most, card.cluster),
+        places=tuple(_of_cell(cell, card, entries[cell.entry_id], leading) for cell in cells),
+        chance=chance_of(card, cells[0].measure) if cells else None,
+        higher_is_better=measure.higher_is_better,
+        few=f"{few[0].upper()}{few[1:]}." if few else "",
+    )
+
+
+def index_ranking(
+    found: Sequence[Ranked], base: IndexBase, weights: Mapping[str, float]
+) -> Ranking:
+    """The index under weights."""
+    among = sum(one.standing.rank is not None for one in found)
+    weighty = [base.boards[name].card for name, weight in weights.items() if weight]
+    return Ranking(
+        key=INDEX,
+        title=f"the index over {count(len(weighty), 'benchmark')}",
+        on="in",
+        measure="Index",
+        unit="",
+        places=tuple(_of_index(one, among, weighty) for one in found if one.standing.present),
+        chance=0.0,
+    )
+
+
+def skill_ranking(found: Found, title: str) -> Ranking:
+    """The weighted mean over the benchmarks of a skill.
+
+    Args:
+        found: of the chosen skills.
+        title: of these.
+    """
+    used = [found.base.measured[name].card for name, weight in found.weights.items() if weight]
+    return Ranking(
+        key=MEAN,
+        title=title,
+        measure="Mean of rescaled values",
+        unit=count(len(used), "benchmark"),
+        places=tuple(_of_skill(one, used) for one in found.placed),
+        chance=0.0,
+        on="for",
+    )
+
+
+def verdict(ranking: Ranking, cheapest: tuple[Place, str] | None = None) -> Verdict:
+    """The sentence on a ranking.
+
+    Args:
+        ranking: with at least one place.
+        cheapest: of the first tier, with its cost in words; None where no cost is known.
+    """
+    if ranking.few:
+        return Verdict(ranking.few, f"Values of {ranking.title} stand below without ranks.")
+    leading = ranking.leading
+    if not leading:
+        return Verdict(
+            f"{_nobody(ranking)} {ranking.on} {ranking.title}.", "All values stand below."
+        )
+    best = leading[0]
+    passed = any(one.trained for one in ranking.ranked[: ranking.ranked.index(best)])
+    name = metric_in_words(best.entry)
+    of_those = "Of the metrics not trained on its data, " if passed else ""
+    sentence = f"{of_those}{name} {ranking.leads} {ranking.title}."
+    return Verdict(
+        f"{sentence} {_beside(ranking, best, cheapest)}".strip(), _rests_on(ranking, best)
+    )
+
+
+def also(ranking: Ranking) -> str:
+    """A sentence on a further ranking; empty where nobody leads it."""
+    if ranking.few or not ranking.leading:
+        return ""
+    best = ranking.leading[0]
+    said = _beside(ranking, best, None)
+    return (
+        f"On {ranking.title}, {metric_in_words(best.entry)} ranks highest ({ranking.measure} "
+        f"{best.figure}). {said}".strip()
+    )
+
+
+def picks(
+    ranking: Ranking, costs: Mapping[Identity, float], by: str, bound: float | None = None
+) -> tuple[MetricPick, ...]:
+    """Answers to the questions most visitors have; those without an answer are left out.
+
+    Args:
+        ranking: where they are looked for.
+        costs: of the metrics whose cost is known.
+        by: which cost, a key of `skill_choice.COSTS`.
+        bound: the highest cost; None: the one of `BOUNDS`.
+    """
+    leading = ranking.leading
+    if not leading or ranking.few:
+        return ()
+    found = [MetricPick("Highest", leading[0])]
+    open_ones = [one for one in leading if facts_of(one.entry).access == "open"]
+    if open_ones:
+        found.append(MetricPick("With open weights", open_ones[0]))
+    most, question = BOUNDS[by] if bound is None else (bound, f"Under {cost_words(bound, by)}")
+    within = [one for one in leading if costs.get(one.who, math.inf) <= most]
+    if within:
+        found.append(MetricPick(question, within[0], cost_words(costs[within[0].who], by)))
+    cheap = cheapest_of_first_tier(ranking, costs)
+    if cheap is not None:
+        found.append(MetricPick("Cheapest of tier 1", cheap, cost_words(costs[cheap.who], by)))
+    return tuple(found)
+
+
+def cheapest_of_first_tier(ranking: Ranking, costs: Mapping[Identity, float]) -> Place | None:
+    """The metric of tier 1 with the lowest known cost; None where there is none."""
+    able = [one for one in ranking.leading if one.tier == 1 and one.who in costs]
+    return min(able, key=lambda one: costs[one.who], default=None)
+
+
+def front(
+    places: Sequence[Place], costs: Mapping[Identity, float], *, rises: bool
+) -> set[Identity]:
+    """Those that may lead and that nothing cheaper beats.
+
+    Args:
+        places: of a ranking.
+        costs: of the metrics whose cost is known.
+        rises: whether higher values are better.
+    """
+    found: set[Identity] = set()
+    best = -math.inf
+    able = [one for one in places if one.may_lead and one.who in costs]
+    sign = 1.0 if rises else -1.0
+    for one in sorted(able, key=lambda one: (costs[one.who], -sign * one.value)):
+        if sign * one.value > best:
+            best = sign * one.value
+            found.add(one.who)
+    return found
+
+
+def cost_words(value: float, by: str) -> str:
+    """A cost for people: `604 MFLOPs a pair`, `12.5 s per 1,000 pairs`, `0.21 GiB`."""
+    if by == FLOPS:
+        return f"{flops_text(value)}FLOPs a pair"
+    digits = 0 if value >= 100 else 1 if value >= 10 else 2
+    return f"{value:,.{digits}f} {'GiB' if by == MEMORY else 's per 1,000 pairs'}"
+
+
+def flops_text(value: float) -> str:
+    """`604 M`, `1.6 G`, `224 T`: with three digits at most."""
+    for size, letter in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= size:
+            return f"{value / size:.3g} {letter}"
+    return f"{value:.3g} "
+
+
+def name_of(entry: Entry) -> str:
+    """Name and variant of a metric in one line: `TIFA · GPT-4V`."""
+    name, variant = metric_title(entry)
+    return f"{name} · {variant}" if variant and facts_of(entry).title else name
+
+
+def _beside(ranking: Ranking, best: Place, cheapest: tuple[Place, str] | None) -> str:
+    """Who is not significantly worse, as far as it was tested."""
+    if best.tier != 1 or ranking.tested < 2:
+        others = sum(one.ranks is not None and one.ranks[0] == 1 for one in ranking.ranked) - 1
+        if others <= 0:
+            return ""
+        return f"The rank ranges of {count(others, 'other metric')} reach the first place as well."
+    others = sum(one.tier == 1 for one in ranking.ranked) - 1
+    if not others:
+        return "The next metric is significantly worse."
+    who = f"{_in_words(others)} {'other metric of its tier is' if others == 1 else 'others of its tier are'}"
+    among = ""
+    if cheapest is not None and cheapest[0] is not best:
+        among = f", among them {metric_in_words(cheapest[0].entry)} at {cheapest[1]}"
+    return f"{who} not significantly worse{among}."
+
+
+def _rests_on(ranking: Ranking, best: Place) -> str:
+    over = f" over {ranking.unit}" if ranking.unit else ""
+    return f"{ranking.measure} {best.figure}{over}, rank {best.range} of {len(ranking.ranked):,}."
+
+
+def _nobody(ranking: Ranking) -> str:
+    if not ranking.ranked:
+        return "No metric has a rank"
+    return nobody(but_templates=any(one.above and one.entry.template for one in ranking.ranked))
+
+
+def _in_words(n: int) -> str:
+    return _WORDS[n] if n < len(_WORDS) else f"{n:,}"
+
+
+def _of_cell(cell: Cell, card: Card, entry: Entry, leading: set[str]) -> Place:
+    trained = is_trained_on(entry, card)
+    ranks = None
+    if cell.rank is not None and cell.rank_low is not None and cell.rank_high is not None:
+        ranks = (cell.rank_low, cell.rank, cell.rank_high)
+    chance = chance_of(card, cell.measure)
+    return Place(
+        who=Identity.of(entry),
+        entry=entry,
+        value=_or_nan(cell.value),
+        low=_or_nan(cell.ci_low),
+        high=_or_nan(cell.ci_high),
+        n=cell.n_clusters,
+        ranks=ranks,
+        tier=cell.tier,
+        p_best=cell.p_best,
+        above=cell_beats_chance(card, cell),
+        below=chance is not None
+        and is_at_or_below_chance(
+            cell.ci_low, cell.ci_high, chance, higher_is_better=card.higher_is_better(cell.measure)
+        ),
+        trained=trained,
+        may_lead=cell.entry_id in leading and not trained,
+        why=cell.note or cell.why_unranked,
+    )
+
+
+def _of_index(one: Ranked, among: int, cards: Sequence[Card]) -> Place:
+    standing, index, rank = one.standing, one.standing.index, one.standing.rank
+    trained = any(is_trained_on(one.entry, card) for card in cards)
+    return Place(
+        who=one.who,
+        entry=one.entry,
+        value=index.value,
+        low=index.low,
+        high=index.high,
+        n=None,
+        ranks=(rank.low, rank.rank, rank.high) if rank else None,
+        tier=standing.tier,
+        p_best=None if math.isnan(standing.p_best) else standing.p_best,
+        above=None if math.isnan(index.low) else index.low > 0,
+        below=not math.isnan(index.high) and index.high <= 0,
+        trained=trained,
+        may_lead=is_recommended(one.entry, standing, among) and not trained,
+        why=standing.note,
+    )
+
+
+def _of_skill(one: Placed, cards: Sequence[Card]) -> Place:
+    standing, index, rank = one.standing, one.standing.index, one.standing.rank
+    trained = any(is_trained_on(one.entry, card) for card in cards)
+    return Place(
+        who=one.who,
+        entry=one.entry,
+        value=index.value,
+        low=index.low,
+        high=index.high,
+        n=None,
+        ranks=(rank.low, rank.rank, rank.high) if rank else None,
+        tier=None,
+        p_best=None if math.isnan(standing.p_best) else standing.p_best,
+        above=one.above_chance,
+        below=not math.isnan(index.high) and index.high <= 0,
+        trained=trained,
+        may_lead=one.recommended,
+        why=standing.note,
+    )
+
+
+def _or_nan(value: float | None) -> float:
+    return math.nan if value is None else value

@@ -1,0 +1,356 @@
+"""Tab of one benchmark: its verdict, choosers and ranking, and what changed since a revision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from urllib.parse import parse_qsl, quote
+
+from benchmarks.errors import TransientError
+from benchmarks.released.bundle import is_bundled
+from benchmarks.schema import Card
+from leaderboard.pages.heads.head import Head
+from leaderboard.pages.page import Context
+from leaderboard.publication.measure_names import info, skill_title, title, token
+from leaderboard.publication.reader import View
+from leaderboard.text import count, number
+from leaderboard.views.addresses import metric_address
+from leaderboard.views.benchmark_board import Ranking, data_of, ranking_of, title_of, verdict_of
+from leaderboard.views.boards import (
+    COSTS,
+    KINDS,
+    METADATA,
+    Arrangement,
+    BoardQuery,
+    Choice,
+    Filters,
+    columns_of,
+    every_key,
+    key_of,
+    layout_of,
+    resolve,
+    view_address,
+)
+from leaderboard.views.changes import (
+    EARLIER,
+    VIEWS,
+    MovedQuery,
+    changes_address,
+    moved_address,
+    progress_of,
+)
+from leaderboard.web.benchmark_below import below_of
+from leaderboard.web.benchmark_changes import changes, progress_words
+from leaderboard.web.board_legend import legend, order_note
+from leaderboard.web.board_table import (
+    board_table,
+    compare_pinned,
+    direction,
+    downloads,
+    flags_legend,
+    pinned_links,
+)
+from leaderboard.web.components import Column, Link, Pick
+from leaderboard.web.live import Shown
+from leaderboard.web.published_tables import everything_published
+from leaderboard.web.rendering import render
+
+NOT_THERE = "Boards"
+"""Title where a query asks for what is not there."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """A value of a chooser; `chosen` says whether it is the present one."""
+
+    value: str
+    title: str
+    chosen: bool = False
+
+
+@dataclass(frozen=True)
+class Choosers:
+    """The controls of a board.
+
+    Attributes:
+        hidden: names and values that stay as they are when a control is changed.
+        skills: none chosen means all.
+        measures: of those skills.
+        search: what is searched for.
+        kinds: of entries.
+        untrained: whether those trained on the benchmark are left out.
+        columns: titles of groups and the columns that can still be added.
+        chosen: the columns that stand beside the ranked one, with the address without each.
+        joined: their keys, as the address has them.
+    """
+
+    hidden: tuple[tuple[str, str], ...]
+    skills: tuple[Option, ...]
+    measures: tuple[Option, ...]
+    search: str
+    kinds: tuple[Option, ...]
+    untrained: bool
+    columns: tuple[tuple[str, tuple[Option, ...]], ...]
+    chosen: tuple[Link, ...]
+    joined: str
+
+
+def benchmark_tab(context: Context, params: Mapping[str, str]) -> Shown:
+    """What the tab shows: the ranking, or the changes between two revisions.
+
+    Args:
+        context: what every page may use.
+        params: of the address; nothing in them is trusted.
+    """
+    if params.get("view") in VIEWS:
+        return changes(context, params)
+    view = context.reader.view()
+    choice = resolve(BoardQuery.from_params(params), view.boards)
+    return Shown(
+        board_html(choice, view, _earlier(context, choice.board.card)),
+        query_of(view_address(choice.query)),
+        Head(title_of(choice) or NOT_THERE, "").full_title,
+    )
+
+
+def benchmark_below(context: Context, params: Mapping[str, str], site: str = "") -> Shown:
+    """What stands below the ranking and takes longer: pairs, skills, published figures, programs.
+
+    Args:
+        context: as for `benchmark_tab`.
+        params: likewise.
+        site: address of the site as the visitor sees it; empty where it is not known.
+    """
+    if params.get("view") in VIEWS:
+        return Shown("")
+    view = context.reader.view()
+    choice = resolve(BoardQuery.from_params(params), view.boards)
+    return Shown(below_of(choice, view, site, context.hub))
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """An earlier revision of a benchmark, told on its board.
+
+    Attributes:
+        words: how far the re-evaluation is; empty where it is done.
+        links: to the changes and to the earlier board.
+    """
+
+    words: tuple[tuple[str, str], ...]
+    links: tuple[Link, ...]
+
+
+def board_html(choice: Choice, view: View, earlier: Earlier | None = None) -> str:
+    """The first part of a tab: verdict, choosers, ranking and its legend.
+
+    Args:
+        choice: what is shown.
+        view: what is published.
+        earlier: an earlier revision of the benchmark.
+    """
+    card = choice.board.card
+    verdict = verdict_of(choice, view)
+    common = {
+        "card": card,
+        "verdict": verdict,
+        "picks": tuple(
+            Pick(one.question, view.entries[one.entry_id].metric, one.figure,
+                 metric_address(one.entry_id))
+            for one in verdict.answers
+        ),
+        "remarks": choice.remarks,
+        "earlier": earlier,
+        "choosers": choosers(choice),
+    }  # fmt: skip
+    if choice.selector is None:
+        return render(
+            "metrics/benchmark_empty.html", **common, steps=_needed(card),
+            published=everything_published(card),
+        )  # fmt: skip
+    ranking, layout = ranking_of(choice, view), layout_of(choice, view)
+    measure = info(card, choice.selector.measure)
+    name = title(card, choice.selector, choice.board.every_selector())
+    table = board_table(
+        ranking.shown, view.entries, card, measure, f"{card.title}: {name}, {choice.title}",
+        layout=layout, places=ranking.places,
+        ranked=sum(cell.rank is not None for cell in ranking.cells),
+    )  # fmt: skip
+    entries = [view.entries[cell.entry_id] for cell in ranking.shown]
+    return render(
+        "metrics/benchmark.html", **common,
+        choice=choice, ranking=ranking, table=table, measure_lead=_lead(choice),
+        few=order_note(ranking.shown, card),
+        legend=legend(ranking.cells, card, ranking.basis, within=ranking.within),
+        flags=flags_legend(entries, card.name),
+        pinned=pinned_links(layout, view.entries), compare=compare_pinned(layout, card),
+        chips=_chips(choice), clear=Link("Clear all", _state(choice, filters=Filters()), "reset"),
+        within=_state(choice, filters=replace(choice.filters, within=True)),
+        without=_state(choice, filters=replace(choice.filters, within=False)),
+        data=downloads(data_of(choice)), n_shown=_counted(ranking),
+        here=view_address(choice.query),
+    )  # fmt: skip
+
+
+def board_skeleton() -> str:
+    """What holds the place of a tab until it is there."""
+    heads = ("Metric", "Value", "P(best)", "n", "Pairs/s")
+    columns = [Column(one, one, first=one == heads[0], sortable=False) for one in heads]
+    return render("metrics/board_skeleton.html", columns=columns)
+
+
+def choosers(choice: Choice) -> Choosers:
+    """The controls of a board, set to what is shown."""
+    board, card, query = choice.board, choice.board.card, choice.query
+    arranged = choice.arranged
+    kept = Arrangement(pins=arranged.pins, sort=arranged.sort, opened=arranged.opened)
+    address = view_address(BoardQuery(query.benchmark, arranged=kept))
+    among = board.every_selector()
+    ranked = query.measure if not choice.skills else ""
+    keys = [key for key in every_key(board) if key not in {ranked, *arranged.columns}]
+    return Choosers(
+        hidden=tuple(parse_qsl(query_of(address)[1:])),
+        skills=tuple(
+            Option(key, skill_title(card, key), key in choice.skills) for key in board.skills()
+        ),
+        measures=tuple(
+            Option(token(one), title(card, one, among), one == choice.selector)
+            for one in choice.options
+        ),
+        search=choice.filters.search,
+        kinds=tuple(
+            Option(key, name, key == choice.filters.kind)
+            for key, name in (("", "All entries"), *((k, _sentence(n)) for k, n in KINDS.items()))
+        ),
+        untrained=choice.filters.untrained,
+        columns=_column_options(choice, keys),
+        chosen=tuple(
+            Link(one.title, _state(choice, columns=_left(arranged.columns, one.key)),
+                 f"column {one.key}")
+            for one in columns_of(board, arranged.columns)
+        ),
+        joined=arranged.to_params()["columns"],
+    )  # fmt: skip
+
+
+def query_of(address: str) -> str:
+    """The query string of an address, with its question mark; empty where it has none."""
+    _, mark, query = address.partition("?")
+    return mark + query
+
+
+def _column_options(
+    choice: Choice, keys: list[str]
+) -> tuple[tuple[str, tuple[Option, ...]], ...]:  # fmt: skip
+    """The columns that can be added: by skill, then costs and what is known of a metric."""
+    board = choice.board
+    named = {one.key: one.title for one in columns_of(board, keys)}
+    groups: list[tuple[str, list[str]]] = []
+    for skill in (None, *board.skills()):
+        own = [key_of(selector, skill) for selector in board.selectors(skill)]
+        groups.append((skill_title(board.card, skill), own))
+    groups += [("Cost", list(COSTS)), ("Metric", list(METADATA))]
+    return tuple(
+        (group, tuple(Option(quote(key, safe="~:@/ "), named[key]) for key in own if key in named))
+        for group, own in groups
+        if any(key in named for key in own)
+    )
+
+
+def _left(columns: tuple[str, ...], without: str) -> tuple[str, ...]:
+    return tuple(key for key in columns if key != without)
+
+
+def _state(
+    choice: Choice, *, filters: Filters | None = None, columns: tuple[str, ...] | None = None
+) -> str:
+    """The address of the first page of the same board with other filters or columns."""
+    arranged = replace(choice.arranged, page=1)
+    if columns is not None:
+        arranged = replace(arranged, columns=columns)
+    query = replace(choice.query, arranged=arranged)
+    return view_address(query if filters is None else replace(query, filters=filters))
+
+
+def _chips(choice: Choice) -> tuple[Link, ...]:
+    """Each active filter, with the address of the view without it."""
+    return tuple(
+        Link(label, _state(choice, filters=left), f"filter {label}")
+        for label, left in choice.filters.parts()
+    )
+
+
+def _counted(ranking: Ranking) -> str:
+    """How many metrics are shown."""
+    if len(ranking.shown) == ranking.everyone:
+        return count(ranking.everyone, "metric")
+    return f"{len(ranking.shown):,} of {count(ranking.everyone, 'metric')}"
+
+
+def _lead(choice: Choice) -> str:
+    """What the measure is, in sentences."""
+    if choice.selector is None:
+        return ""
+    measure = info(choice.board.card, choice.selector.measure)
+    mean = f"Unweighted mean over {len(choice.skills)} skills of: " if choice.skills[1:] else ""
+    bounds = f"From {_bound(measure.low, '−∞')} to {_bound(measure.high, '∞')}"
+    return f"{mean}{measure.meaning} {bounds}; {direction(measure.higher_is_better)} is better."
+
+
+def _bound(value: float | None, open_end: str) -> str:
+    return open_end if value is None else number(value, 0 if value == round(value) else 2)
+
+
+def _sentence(words: str) -> str:
+    return words[:1].upper() + words[1:]
+
+
+def _earlier(context: Context, card: Card) -> Earlier | None:
+    """The latest earlier revision of a benchmark; None where there was none."""
+    try:
+        tags = context.earlier.tags(card) if card.name in context.cards else ()
+        found = progress_of(context, card.name, tags[0]) if tags else None
+    except TransientError:
+        return None  # The board of now is shown as it was last read, without this.
+    if found is None:
+        return None
+    links = (
+        Link(f"Changes since {tags[0]}", moved_address(card.name, tags[0]), "changes"),
+        Link("the complete earlier board",
+             changes_address(MovedQuery(card.name, tags[0]), EARLIER), "earlier"),
+    )  # fmt: skip
+    return Earlier(tuple(progress_words(found)), links)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step to fill a board: words, and a command between them where there is one."""
+
+    before: str = ""
+    command: str = ""
+    after: str = ""
+
+
+def _needed(card: Card) -> tuple[Step, ...]:
+    """What it takes to fill a board: the answers for scores, and the images too for code."""
+    asked = [
+        file
+        for file in card.files
+        if not file.optional and file.role != "prompts" and not is_bundled(file.path)
+    ]
+    fetch = f"python -m benchmarks fetch {card.name}"
+    submit = Step(
+        "", f"python -m evaluator submit scores.csv --kind scores --benchmark {card.name}",
+        "takes a score for every pair.",
+    )  # fmt: skip
+    if all(file.role == "images" for file in asked):
+        return submit, Step(
+            "", fetch, "downloads prompts and images, to make scores or to run code."
+        )
+    supplied = tuple(dict.fromkeys(file.supplied for file in asked if file.supplied))
+    steps = [Step(one) for one in supplied]
+    if any(not file.supplied for file in asked):
+        what = "the rest" if supplied else "its data"
+        steps.append(Step("", fetch, f"downloads {what}; start Assay with --data."))
+    run = " A worker runs submitted code where the images are."
+    return (*steps, replace(submit, after=submit.after + run))

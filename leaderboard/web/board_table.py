@@ -1,0 +1,546 @@
+"""Table of one ranking: its columns and rows as the templates print them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from benchmarks.schema import Card, MeasureInfo
+from leaderboard.desk import UNNAMED
+from leaderboard.pages.shown.downloads import FORMATS, data_address
+from leaderboard.publication.flags import (
+    MEANINGS,
+    SAME_CONTENT,
+    SAME_SCORES,
+    flags_of,
+    is_trained_on,
+    origin,
+)
+from leaderboard.publication.identities import signature_text
+from leaderboard.publication.snapshot import Entry
+from leaderboard.ranking.cells import Cell
+from leaderboard.ranking.chance import cell_beats_chance, chance_of, is_at_or_below_chance
+from leaderboard.text import count, interval, number, rate
+from leaderboard.views.addresses import compare_address, metric_address
+from leaderboard.views.benchmark_board import rank_range
+from leaderboard.views.board_order import Part, window
+from leaderboard.views.boards import FLOPS, MOST_PINS, OWN, Layout, Values, pin_in_query
+from leaderboard.views.skill_choice import GIGA
+from leaderboard.web.components import Link, Scale, Sorted, Tag, ValueCell
+
+LONGEST_NAME = 60
+SCALE_MARGIN = 0.05
+METHODS = {"bca": "BCa (bias-corrected and accelerated)", "percentile": "percentile"}
+BUNDLED = ("not isolated", "our own code")
+"""How the layers of a run begin in which code of this project ran without a sandbox."""
+SPEED = "cost:pairs_per_s"
+"""Key of the one cost that every table shows."""
+_ENTRY = "0ENTRY0"
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading of a column that sorts by it.
+
+    Attributes:
+        title: its name.
+        note: a second line.
+        hint: on hover.
+        href: address of the view sorted by it; empty where it cannot be sorted.
+        go: name of that link.
+        sorted: how the table is sorted by it.
+        right: whether its values stand at the right.
+    """
+
+    title: str
+    note: str = ""
+    hint: str = ""
+    href: str = ""
+    go: str = ""
+    sorted: Sorted = ""
+    right: bool = True
+
+
+@dataclass(frozen=True)
+class Further:
+    """A cell of a column that was chosen.
+
+    Attributes:
+        text: its value; empty where there is none.
+        hint: on hover: its interval, or why it is missing.
+        href: of the items behind it.
+        right: whether it stands at the right.
+    """
+
+    text: str
+    hint: str = ""
+    href: str = ""
+    right: bool = True
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the table.
+
+    Attributes:
+        ident: of its details; letters, digits and `-`.
+        name: of the metric.
+        version: of it.
+        hint: who sent it and what it is, on hover.
+        rank: its rank range.
+        rank_hint: on hover.
+        place: rank among those that a filter keeps; empty without one.
+        value: of the ranked measure.
+        ci: its interval.
+        ci_hint: how that was made.
+        p_best: share of the resamples in which it is best.
+        n: clusters behind the value.
+        n_hint: items behind it.
+        cells: of the chosen columns.
+        speed: pairs per second.
+        pin: holds it on top, or lets it go; None where nothing can be pinned.
+        unfold: shows its details or hides them; None where that cannot be.
+        details: shown below it; None where they are folded.
+        few: whether too few clusters lie behind it.
+    """
+
+    ident: str
+    name: str
+    version: str
+    hint: str
+    rank: str
+    rank_hint: str
+    place: str
+    value: ValueCell
+    ci: str
+    ci_hint: str
+    p_best: str
+    n: str
+    n_hint: str
+    cells: tuple[Further, ...]
+    speed: str
+    pin: Link | None
+    unfold: Link | None
+    details: Details | None
+    few: bool
+
+
+@dataclass(frozen=True)
+class Details:
+    """What unfolds below a row.
+
+    Attributes:
+        facts: lists of label and value.
+        tags: what must be known of the metric.
+        links: its page, the comparison with others and the items behind its value.
+        note: of its value.
+    """
+
+    facts: tuple[tuple[tuple[str, str], ...], ...]
+    tags: tuple[Tag | Link, ...]
+    links: tuple[Link, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class BoardTable:
+    """A ranking as a table.
+
+    Attributes:
+        caption: what it shows.
+        by_rank: heading of the rank range.
+        by_name: heading of the names.
+        headings: of the other columns, in their order.
+        parts: label of each group of rows, and its rows.
+        span: number of columns.
+        filtered: whether rows have a rank in the filter.
+        pins: whether rows can be pinned.
+        further: titles and meanings of the chosen columns.
+        rows: `1–100 of 480 metrics`; empty where all are shown.
+        earlier: the page before; None where there is none.
+        later: the page after.
+    """
+
+    caption: str
+    by_rank: Heading
+    by_name: Heading
+    headings: tuple[Heading, ...]
+    parts: tuple[tuple[str, tuple[Row, ...]], ...]
+    span: int
+    filtered: bool
+    pins: bool
+    further: tuple[tuple[str, str], ...] = ()
+    rows: str = ""
+    earlier: Link | None = None
+    later: Link | None = None
+
+
+@dataclass(frozen=True)
+class Downloads:
+    """Links to the data of a part of a page; `of` names it where a page has several."""
+
+    of: str
+    links: tuple[Link, ...]
+
+
+def downloads(address: str, of: str = "") -> Downloads:
+    """The data of a table in every format.
+
+    Args:
+        address: of the table in the API.
+        of: names it.
+    """
+    links = (Link(name, data_address(address, key)) for key, name in FORMATS.items())
+    return Downloads(of, tuple(links))
+
+
+def board_table(
+    cells: Sequence[Cell],
+    entries: Mapping[str, Entry],
+    card: Card,
+    measure: MeasureInfo,
+    caption: str,
+    *,
+    layout: Layout | None = None,
+    places: Mapping[str, int] | None = None,
+    ranked: int | None = None,
+) -> BoardTable:
+    """The table of a ranking.
+
+    Args:
+        cells: those that are shown, in the order of `tiers.in_tiers`.
+        entries: by id.
+        card: the benchmark.
+        measure: what is ranked by.
+        caption: what the table shows.
+        layout: chosen columns, pins, sorting and page; None: the plain ranking, without links.
+        places: entry id to its rank among those a filter keeps; None or empty without one.
+        ranked: how many were ranked together; None: those that are shown.
+    """
+    layout, places = layout or Layout(), places or {}
+    found = window(cells, layout)
+    if ranked is None:
+        ranked = sum(cell.rank is not None for cell in cells)
+    rows = _Rows(cells, entries, card, layout, places=places, ranked=ranked)
+    parts = tuple(_part(part, rows) for part in found.parts)
+    chosen = chosen_columns(layout)
+    arrow = f"{direction(measure.higher_is_better)} is better"
+    heads = [_heading(layout, "place", "Rank in filter", sortable=False)] if places else []
+    heads += [
+        _heading(layout, "value", measure.title, f"95% interval, {arrow}", right=False,
+                 higher=measure.higher_is_better, hint=measure.meaning),
+        _heading(layout, "p_best", "P(best)"),
+        _heading(layout, "n", f"{card.cluster.capitalize()}s"),
+        *(_further_heading(layout, one) for one in chosen),
+        _heading(layout, SPEED, "Pairs/s", "scored here"),
+    ]  # fmt: skip
+    pins = layout.address is not None
+    cut = found.pages > 1 and layout.address is not None
+
+    def page_link(page: int, label: str) -> Link | None:
+        if not cut or layout.address is None or not 1 <= page <= found.pages:
+            return None
+        return Link(label, layout.address(replace(layout.arranged, page=page)), label)
+
+    return BoardTable(
+        caption,
+        _heading(layout, "", "Rank", hint="95% range of the rank over bootstrap resamples"),
+        _heading(layout, "metric", "Metric", higher=False),
+        tuple(heads),
+        parts,
+        len(heads) + 1 + pins,
+        bool(places),
+        pins,
+        tuple((one.column.title, one.column.meaning) for one in chosen),
+        f"{found.first:,}–{found.last:,} of {count(found.total, 'row')}" if cut else "",
+        page_link(found.page - 1, "Previous rows"),
+        page_link(found.page + 1, "Next rows"),
+    )
+
+
+def chosen_columns(layout: Layout) -> tuple[Values, ...]:
+    """The columns beside those that every table has."""
+    return tuple(one for one in layout.columns if one.column.key != SPEED)
+
+
+def direction(higher_is_better: bool) -> str:
+    """Which way is better, in a word."""
+    return "higher" if higher_is_better else "lower"
+
+
+def percent(share: float) -> str:
+    """A share in whole percent; what is almost nothing or almost all is never rounded to it."""
+    if 0.0 < share < 0.005:
+        return "<1%"
+    if 0.995 < share < 1.0:
+        return ">99%"
+    return f"{100 * share:.0f}%"
+
+
+def scale_of(cells: Iterable[Cell], chance: float | None) -> Scale:
+    """A scale that holds every value, every interval and the chance level."""
+    found = [n for c in cells for n in (c.value, c.ci_low, c.ci_high) if n is not None]
+    numbers = [*found, *(() if chance is None else (chance,))] or [0.0, 1.0]
+    low, high = min(numbers), max(numbers)
+    margin = SCALE_MARGIN * (high - low) or 0.5
+    return Scale(low - margin, high + margin, chance=chance)
+
+
+def flag_tags(entry: Entry, benchmark: str) -> tuple[Tag | Link, ...]:
+    """Flags of an entry; those about other submissions lead to the first that may be named."""
+    found: list[Tag | Link] = []
+    for label, others in flags_of([entry], {benchmark}).items():
+        named = next((other for other in others if other != UNNAMED), None)
+        if label in {SAME_CONTENT, SAME_SCORES} and named is not None:
+            found.append(Link(label, f"./queue?submission={named}"))
+        else:
+            found.append(Tag(label, "warn", MEANINGS[label]))
+    return tuple(found)
+
+
+def tags_of(entry: Entry, cell: Cell, card: Card) -> tuple[Tag | Link, ...]:
+    """What a reader must know before relying on a value."""
+    found: list[Tag | Link] = []
+    layers = entry.isolation.get(card.name, ())
+    if where := origin(entry):
+        found.append(Tag(where, "info" if entry.released_with else "", entry.released_with))
+    elif any(layer.startswith(BUNDLED) for layer in layers):
+        found.append(Tag("not isolated: bundled code", "", "; ".join(layers)))
+    elif not layers:
+        found.append(Tag("not isolated", "warn"))
+    if is_trained_on(entry, card):
+        found.append(
+            Tag("trained on this benchmark", "trained", "As its author states, wholly or in part.")
+        )
+    if cell.n_missing:
+        missing = f"{count(cell.n_missing, 'pair')} without a score"
+        found.append(Tag(f"{cell.n_missing:,} missing", "warn", missing))
+    return (*found, *flag_tags(entry, card.name))
+
+
+class _Rows:
+    """What all rows of a table share."""
+
+    def __init__(
+        self,
+        cells: Sequence[Cell],
+        entries: Mapping[str, Entry],
+        card: Card,
+        layout: Layout,
+        *,
+        places: Mapping[str, int],
+        ranked: int,
+    ) -> None:
+        chance = chance_of(card, cells[0].measure) if cells else None
+        self.entries, self.card, self.layout = entries, card, layout
+        self.places, self.ranked, self.chance = places, ranked, chance
+        self.scale = scale_of(cells, chance)
+        one = cells[0] if cells else None
+        # The items of a mean over skills are those of all skills.
+        skill = one.skill if one and one.row >= 0 else None
+        self._items = layout.items.column(skill, one.split) if layout.items and one else ""
+        self._columns = [(values, self._items_of(values)) for values in chosen_columns(layout)]
+        # The addresses are long where there are many columns, so they are put together once.
+        address, arranged = layout.address, layout.arranged
+        self._pin = address(arranged.pinned(_ENTRY)) if address else ""
+        self._unfold = address(arranged.unfolding(_ENTRY)) if address else ""
+
+    def row(self, cell: Cell) -> Row:
+        entry, card = self.entries[cell.entry_id], self.card
+        cost = entry.cost.get(card.name)
+        hint = f"{entry.metric} by {signature_text(entry)}"
+        opened = cell.entry_id in self.layout.arranged.opened
+        return Row(
+            ident="row-"
+            + "".join(c if c.isalnum() and c.isascii() else "-" for c in cell.entry_id),
+            name=entry.metric,
+            version=entry.version,
+            hint=f"{hint}: {entry.description}" if entry.description else hint,
+            rank=rank_range(cell),
+            rank_hint=self._rank_hint(cell),
+            place=self._place(cell),
+            value=self.value(cell),
+            ci=interval(cell.ci_low, cell.ci_high),
+            ci_hint=self._method(cell),
+            p_best="–" if cell.p_best is None else percent(cell.p_best),
+            n=f"{cell.n_clusters:,}",
+            n_hint=count(cell.n_items, "item"),
+            cells=tuple(self._further(values, items, cell) for values, items in self._columns),
+            speed=rate(cost.pairs_per_s) if cost else "–",
+            pin=self._pin_link(entry),
+            unfold=self._unfold_link(entry, opened),
+            details=self._details(cell, entry) if opened else None,
+            few=not cell.orderable,
+        )
+
+    def value(self, cell: Cell) -> ValueCell:
+        """The ranked value, marked where it is not above chance or was trained for."""
+        entry, card = self.entries[cell.entry_id], self.card
+        above = cell_beats_chance(card, cell)
+        rises = card.higher_is_better(cell.measure)
+        below = self.chance is not None and is_at_or_below_chance(
+            cell.ci_low, cell.ci_high, self.chance, higher_is_better=rises
+        )
+        return ValueCell(
+            cell.value, cell.ci_low, cell.ci_high, scale=self.scale,
+            trained=is_trained_on(entry, card), below=below,
+            not_significant=above is False and cell.ci_low is not None and not below,
+            reason=cell.note, href=self._link_of(self._items, cell),
+        )  # fmt: skip
+
+    def _place(self, cell: Cell) -> str:
+        if not self.places:
+            return ""
+        return str(self.places[cell.entry_id]) if cell.entry_id in self.places else "–"
+
+    def _rank_hint(self, cell: Cell) -> str:
+        if cell.rank is None:
+            return cell.why_unranked
+        untested = "" if cell.tier is not None else "; not tested, so without a tier"
+        return (
+            f"Rank {cell.rank} of {self.ranked}; {cell.rank_low} to {cell.rank_high} in 95% of the "
+            f"resamples{untested}"
+        )
+
+    @staticmethod
+    def _method(cell: Cell) -> str:
+        if cell.ci_low is None:
+            return "no interval"
+        return f"95% interval, {METHODS.get(cell.ci_method or '', 'method not stored')}"
+
+    def _items_of(self, values: Values) -> str:
+        column, items = values.column, self.layout.items
+        if items is None or column.selector is None:
+            return ""
+        return items.column(column.skill, column.selector.split)
+
+    def _link_of(self, items: str, cell: Cell) -> str:
+        of = self.layout.items
+        return of.of_entry(items, of.entry(cell.entry_id)) if of is not None and items else ""
+
+    def _further(self, values: Values, items: str, row: Cell) -> Further:
+        if values.words:
+            return Further(values.words.get(row.entry_id, ""), right=False)
+        cell, value = values.cells.get(row.entry_id), values.of(row.entry_id)
+        if value is None:
+            return Further("", cell.note if cell is not None else "")
+        if cell is None:
+            return Further(rate(value) if value >= 0.05 else number(value, 2))
+        few = "" if cell.orderable else "; too few items to order"
+        hint = f"95% interval {interval(cell.ci_low, cell.ci_high)}{few}"
+        return Further(number(value), hint, self._link_of(items, row))
+
+    def _pin_link(self, entry: Entry) -> Link | None:
+        layout, entry_id = self.layout, entry.entry_id
+        if layout.address is None:
+            return None
+        if entry_id in layout.arranged.pins:
+            there = layout.address(layout.arranged.unpinned(entry_id))
+            return Link("Unpin", there, f"unpin {entry_id}")
+        return Link("Pin", self._pin.replace(_ENTRY, pin_in_query(entry_id)), f"pin {entry_id}")
+
+    def _unfold_link(self, entry: Entry, opened: bool) -> Link | None:
+        layout, entry_id = self.layout, entry.entry_id
+        if layout.address is None:
+            return None
+        there = self._unfold.replace(_ENTRY, pin_in_query(entry_id))
+        if opened:
+            there = layout.address(layout.arranged.unfolding(entry_id))
+        return Link("Details", there, f"open {entry_id}")
+
+    def _details(self, cell: Cell, entry: Entry) -> Details:
+        card, cost = self.card, entry.cost.get(self.card.name)
+        value = f"{number(cell.value)} {interval(cell.ci_low, cell.ci_high)}".strip()
+        tier = "none" if cell.tier is None else str(cell.tier)
+        chance = "–" if cell.p_best is None else percent(cell.p_best)
+        result = [
+            ("Value", value if cell.value is not None else "–"),
+            ("Interval", self._method(cell)),
+            ("Rank", self._rank_hint(cell)),
+            ("P(best)", chance),
+            ("Tier", tier),
+            ("Items", f"{cell.n_items:,} in {cell.n_clusters:,} {card.cluster}s"),
+        ]
+        metric = [
+            ("Submitter", signature_text(entry)),
+            ("Version", entry.version or "not stated"),
+            ("Scores", origin(entry) or "computed by Assay"),
+            ("Trained on", ", ".join(entry.trained_on) or "nothing stated"),
+            ("Published", f"{entry.published_at:%Y-%m-%d}"),
+        ]
+        flops = entry.flops_per_pair
+        costs = [
+            ("Speed", f"{rate(cost.pairs_per_s)} pairs per second" if cost else "not measured"),
+            ("FLOPs per pair",
+             "not stated" if flops is None else f"{number(flops / GIGA, 1)} G, declared"),
+        ]  # fmt: skip
+        if cost and cost.peak_memory_bytes:
+            costs.append(("Memory", f"{cost.peak_memory_bytes / 2**30:.1f} GiB at most"))
+        links = [Link("Metric page", metric_address(entry.entry_id))]
+        first = next((one for one in self.layout.arranged.pins if one != entry.entry_id), None)
+        against = (entry.entry_id,) if first is None else (first, entry.entry_id)
+        links.append(Link("Compare", compare_address(card.name, *against, **self.layout.compared)))
+        if items := self._link_of(self._items, cell):
+            links.append(Link("Items behind the value", items))
+        return Details(
+            (tuple(result), (*metric, *costs)), tags_of(entry, cell, card), tuple(links), cell.note
+        )
+
+
+def pinned_links(layout: Layout, entries: Mapping[str, Entry]) -> tuple[Link, ...]:
+    """Each pinned metric, with the address of the view in which it is not."""
+    if layout.address is None:
+        return ()
+    return tuple(
+        Link(entries[pin].metric, layout.address(layout.arranged.unpinned(pin)), f"pinned {pin}")
+        for pin in layout.arranged.pins
+    )
+
+
+def compare_pinned(layout: Layout, card: Card) -> str:
+    """The address of the comparison of what is pinned; empty for fewer than two."""
+    pins = layout.arranged.pins[:MOST_PINS]
+    return compare_address(card.name, *pins, **layout.compared) if len(pins) > 1 else ""
+
+
+def flags_legend(entries: Iterable[Entry], benchmark: str) -> tuple[tuple[str, str], ...]:
+    """Each flag that some of the entries have, and what it says."""
+    met = flags_of(entries, {benchmark})
+    return tuple((label, MEANINGS[label]) for label in MEANINGS if label in met)
+
+
+def _part(part: Part, rows: _Rows) -> tuple[str, tuple[Row, ...]]:
+    return part.label, tuple(rows.row(cell) for cell in part.cells)
+
+
+def _heading(
+    layout: Layout,
+    key: str,
+    title: str,
+    note: str = "",
+    *,
+    hint: str = "",
+    higher: bool = True,
+    right: bool = True,
+    sortable: bool = True,
+) -> Heading:
+    hint = hint or (OWN[key].meaning if key in OWN else "")
+    arranged = layout.arranged
+    sorted_: Sorted = ""
+    if arranged.sorted_by == key and sortable:
+        rises = (higher is arranged.worst_first) if key else True
+        sorted_ = "ascending" if rises else "descending"
+    if layout.address is None or not sortable:
+        return Heading(title, note, hint, sorted=sorted_, right=right)
+    there = layout.address(arranged.sorting(key))
+    return Heading(title, note, hint, there, f"sort {key}", sorted_, right)
+
+
+def _further_heading(layout: Layout, values: Values) -> Heading:
+    column = values.column
+    note = "declared" if column.key == FLOPS else ""
+    return _heading(
+        layout, column.key, column.title.removesuffix(", declared"),
+        note or ("" if values.words else f"{direction(column.higher_is_better)} is better"),
+        hint=column.meaning, higher=column.higher_is_better, right=not values.words,
+    )  # fmt: skip

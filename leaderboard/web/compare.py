@@ -1,0 +1,712 @@
+"""Compare place as HTML: what its read model gives, put into its templates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+from urllib.parse import parse_qsl
+
+from benchmarks.comparison import p_words
+from leaderboard.publication.flags import MEANINGS, flags_of
+from leaderboard.publication.measure_names import skill_title
+from leaderboard.publication.reader import View
+from leaderboard.ranking.comparing import unit_of
+from leaderboard.ranking.remembered import Remembered
+from leaderboard.ranking.slices import Ranked
+from leaderboard.text import clean, count
+from leaderboard.views.addresses import board_address, model_pair_address
+from leaderboard.views.agreement import Agreement, Behind, agreement, compare_clusters
+from leaderboard.views.boards import Choice
+from leaderboard.views.compare import (
+    MODELS,
+    SIDES,
+    VIEWS,
+    ComparedMetric,
+    Option,
+    PlaceQuery,
+    ViewName,
+    benchmark_options,
+    compared_metrics,
+    entry_options,
+    higher_is_better,
+    measure_name,
+    measure_options,
+    measure_title,
+    moved_along,
+    named_metric,
+    query_string,
+    resolve_place,
+    skill_options,
+    state_of,
+    tab_links,
+    verdict_of,
+)
+from leaderboard.views.comparison import Opponents
+from leaderboard.views.differences import (
+    DifferenceTable,
+    SkillValues,
+    TwoCompared,
+    several_compared,
+    skill_values,
+    two_compared,
+)
+from leaderboard.views.example_list import (
+    ExampleList,
+    ExampleSources,
+    list_examples,
+    seek_failures,
+)
+from leaderboard.views.examples import BINS, Summary
+from leaderboard.views.examples import Choice as ExampleChoice
+from leaderboard.views.pairs import Pair, pairs, tested_places
+from leaderboard.web.components import (
+    HeatCell,
+    Line,
+    LineChart,
+    Link,
+    PairCell,
+    PairMatrix,
+    PairState,
+    Scale,
+    Tab,
+)
+from leaderboard.web.live import Shown
+from leaderboard.web.rendering import render
+
+_TITLES: Mapping[ViewName, str] = {
+    "differences": "Differences",
+    "examples": "Examples",
+    "pairs": "All pairs",
+    "skills": "Skills",
+}
+_FORMATS = {"csv": "CSV", "parquet": "Parquet", "json": "JSON"}
+_NONE = Option("", "None")
+_EMPHASES: tuple[Literal["a", "b", "l3", "l4"], ...] = ("a", "b", "l3", "l4")
+_MOST_STOPS, _MOST_NAMED_STOPS = 30, 6
+_SITE = "Assay"
+_KEPT, _KEPT_BYTES, _ROW_BYTES = 256, 16 << 20, 2500
+"""Comparisons in memory, and about what a row of one takes."""
+
+
+@dataclass(frozen=True)
+class ComparePlace:
+    """Answers the states of the Compare place.
+
+    Attributes:
+        view: what is published.
+        behind: reads the clusters behind values.
+        examples: reads the cases, and says which images are here.
+        compared: comparisons of two that were asked for, by version of the boards and state.
+    """
+
+    view: Callable[[], View]
+    behind: Behind
+    examples: ExampleSources
+    compared: Remembered[TwoCompared] = field(
+        default_factory=lambda: Remembered(_KEPT_BYTES, _KEPT, _bytes_of), repr=False
+    )
+
+    def answer(self, query: PlaceQuery) -> Shown:
+        """What is shown for a state.
+
+        Raises:
+            PlatformError: `no_benchmarks` where the installation has none.
+            TransientError: the store cannot be read.
+        """
+        if query.of == MODELS:
+            link = Link("Two models", model_pair_address(""))
+            html = render("compare/models.html", links=(link,))
+            return Shown(html, query_string(PlaceQuery(of=MODELS).to_link()), _title("Two models"))
+        view = self.view()
+        if query.view == "examples":
+            return self._examples(query, view)
+        pair = resolve_place(query, view)
+        state = state_of(query, pair)
+        values = _page(state, view, pair.remarks, tab_links(state, pair.choice))
+        values |= {"form": _form(pair, state, view), "simulated": pair.choice.board.card.simulated}
+        values |= self._verdict(pair, view)
+        template = "nothing"
+        if query.view == "pairs" and pair.choice.selector is not None:
+            template = "pairs"
+            values |= _pairs(pair, state, view, agreement(pair, view, self.behind))
+        elif query.view == "skills" and pair.choice.selector is not None:
+            template = "skills"
+            values |= _skills(pair, state, view)
+        elif not values["reason"]:
+            template = "several" if values["several"] else "differences"
+            values |= self._differences(pair, state, view, values)
+        names = _joined([one.name for one in values["metrics"]])
+        on = f"{names} on {values['benchmark']}" if names else f"Compare on {values['benchmark']}"
+        return Shown(
+            render(f"compare/{template}.html", **values), query_string(state.to_link()), _title(on)
+        )
+
+    def _verdict(self, pair: Opponents, view: View) -> dict[str, Any]:
+        """The verdict on two metrics or several, or why there is none."""
+        choice, card = pair.choice, pair.choice.board.card
+        reason, advice = _nothing(pair, view)
+        values: dict[str, Any] = {
+            "reason": reason, "advice": advice, "board_href": "", "several": None, "two": None,
+            "verdict": None, "metrics": (), "legend": (), "tally": None, "uncounted": "", "sizes": (),
+            "measure": measure_title(choice), "skill_title": choice.title,
+            "measure_name": measure_name(choice),
+            "lower_is_better": not higher_is_better(choice), "evidence": "", "better_on": (),
+            "names": {},
+        }  # fmt: skip
+        if reason:
+            values["board_href"] = board_address(card.name)
+            return values
+        chosen = [view.entries[entry] for entry in pair.chosen]
+        met = flags_of(chosen, {card.name})
+        values["legend"] = [(label, MEANINGS[label]) for label in MEANINGS if label in met]
+        if len(pair.chosen) > 2:
+            several = several_compared(pair, view)
+            return values | {
+                "several": several,
+                "metrics": compared_metrics(pair, view, several.values),
+            }
+        key = view.version, pair.query
+        two = self.compared.of(key, lambda: two_compared(pair, view))
+        a, b = pair.chosen
+        metrics = compared_metrics(pair, view, dict(zip((a, b), two.values, strict=True)))
+        verdict = verdict_of(two.chosen)
+        return values | {
+            "two": two,
+            "metrics": metrics,
+            "names": {one.side: one.name for one in metrics},
+            "verdict": verdict,
+            "undefined": [one.name for one in metrics if one.value is None],
+            "evidence": "" if verdict.p else two.evidence,
+            "better_on": list(zip(("a", "b"), two.better_on, strict=True)),
+            "tally": two.counted,
+            "tallied": [two.units(n) for n in two.counted] if two.counted else (),
+            "uncounted": two.uncounted,
+            "sizes": [fact for fact in (two.effect, two.paired) if fact],
+        }
+
+    def _differences(
+        self, pair: Opponents, state: PlaceQuery, view: View, values: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        data = _downloads(f"./v1/compare{pair.query.to_query()}")
+        if found := values["several"]:
+            return {"data": data, "scale": _scale(found.table), "unit": found.unit + "s"}
+        two = values["two"]
+        found = compare_clusters(pair, view, self.behind)
+        examples = tab_links(state, pair.choice)["examples"]
+        case_link = PlaceQuery.from_params(_params(examples)).to_link
+        card = pair.choice.board.card
+        computed = [("Test", "; ".join(filter(None, (two.evidence, two.correction)))),
+                    ("Per unit", two.paired), ("Effect size", two.effect)]  # fmt: skip
+        return {
+            "data": data,
+            "measure_scale": _scale(two.by_measure),
+            "skill_scale": _scale(two.by_skill),
+            "clusters": found,
+            "plot": ClusterPlot.of(found.points, [(gap.a, gap.b) for gap in found.gaps]),
+            "cluster_rows": [
+                (gap, case_link(case=gap.case, show="disagreements") if gap.case else "")
+                for gap in found.gaps
+            ],
+            "examples_href": case_link(show="disagreements"),
+            "computed": [(label, fact) for label, fact in computed if fact],
+            "cluster": card.cluster,
+            "benchmark_key": card.name,
+        }
+
+    def _examples(self, asked: PlaceQuery, view: View) -> Shown:
+        query = moved_along(asked, view)
+        wanted = query.examples
+        if query.seek:
+            wanted = seek_failures(wanted, view, self.examples)
+        found = list_examples(wanted, view, self.examples)
+        if found is None:
+            html = render("compare/models.html", links=())
+            return Shown(html, "", _title("Compare"))
+        choice = found.choice
+        exact = choice.query
+        state = PlaceQuery(
+            view="examples", benchmark=exact.benchmark, a=exact.a, b=exact.b, c=query.c, d=query.d,
+            skill=exact.skill, split=exact.split, show=choice.show if choice.a else "",
+            case=exact.case, page=found.page, measure=query.measure,
+        )  # fmt: skip
+        remarks = [*choice.remarks]
+        if query.seek and exact.benchmark != query.benchmark and query.benchmark in view.boards:
+            name = clean(view.entries[exact.a].metric)
+            before = view.boards[query.benchmark].card.title
+            remarks.append(f"No failure by {name} on {before}; shown: {choice.card.title}.")
+        values = _page(state, view, remarks, tab_links(state, None))
+        values |= {"form": _example_form(choice, state, view), "simulated": choice.card.simulated}
+        values |= _examples(found, state, view)
+        title = f"{values['headline']}: {choice.card.title}"
+        return Shown(
+            render("compare/examples.html", **values), query_string(state.to_link()), _title(title)
+        )
+
+
+def _bytes_of(two: TwoCompared) -> int:
+    rows = (*two.by_skill.rows, *two.by_measure.rows)
+    return _ROW_BYTES * (1 + len(rows))
+
+
+def _joined(names: Sequence[str]) -> str:
+    """`A`, `A and B`, `A, B and C`."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
+def _title(of: str) -> str:
+    return f"{clean(of)} · {_SITE}"
+
+
+def _params(link: str) -> dict[str, str]:
+    return dict(parse_qsl(query_string(link).removeprefix("?")))
+
+
+def _downloads(address: str) -> list[tuple[str, str]]:
+    between = "&" if "?" in address else "?"
+    return [(name, f"{address}{between}format={key}") for key, name in _FORMATS.items()]
+
+
+def _page(
+    state: PlaceQuery, view: View, remarks: Sequence[str], links: Mapping[ViewName, str]
+) -> dict[str, Any]:
+    """What the frame of every view prints."""
+    return {
+        "state": state,
+        "remarks": remarks,
+        "models_href": model_pair_address(""),
+        "view_title": _TITLES[state.view],
+        "tabs_shown": [
+            Tab(_TITLES[name], links[name], name == state.view, go=f"view-{name}") for name in VIEWS
+        ],
+        "benchmark": view.boards[state.benchmark].card.title,
+    }
+
+
+# Choosing -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Side:
+    """A list of metrics to choose from."""
+
+    side: str
+    label: str
+    options: tuple[Option, ...]
+    chosen: str
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a visitor chooses with.
+
+    Attributes:
+        benchmarks: all of them.
+        sides: a list for each metric.
+        acts: links that swap metrics or add one.
+        measures: of the benchmark; none among the examples.
+        skills: of the benchmark.
+        skill_title: what is chosen of them.
+        chosen_skills: keys.
+        splits: of the examples.
+        shows: which examples may be listed.
+        show: which are.
+        hidden: what the form keeps, by name and value.
+    """
+
+    benchmarks: tuple[Option, ...]
+    sides: tuple[Side, ...]
+    acts: tuple[Link, ...]
+    measures: tuple[Option, ...] = ()
+    skills: tuple[Option, ...] = ()
+    skill_title: str = ""
+    chosen_skills: tuple[str, ...] = ()
+    splits: tuple[Option, ...] = ()
+    shows: tuple[Option, ...] = ()
+    show: str = ""
+    hidden: tuple[Option, ...] = ()
+
+
+def _form(pair: Opponents, state: PlaceQuery, view: View) -> Form:
+    options = entry_options(pair.options, pair.chosen, view)
+    sides = []
+    for side in SIDES[: 2 + len(pair.further)]:
+        of = options if side in "ab" else (_NONE, *options)
+        sides.append(Side(side, side.upper(), of, getattr(state, side)))
+    return Form(
+        benchmark_options(view), tuple(sides), _acts(pair, state),
+        measures=measure_options(pair.choice), skills=skill_options(pair.choice),
+        skill_title=pair.choice.title, chosen_skills=pair.choice.skills,
+    )  # fmt: skip
+
+
+def _acts(pair: Opponents, state: PlaceQuery) -> tuple[Link, ...]:
+    if not (pair.a and pair.b):
+        return ()
+    found = [Link("Swap", state.to_link(a=state.b, b=state.a), "swap")]
+    others = [entry for entry in pair.options if entry not in pair.chosen]
+    side = {0: "c", 1: "d"}.get(len(pair.further))
+    if side and others:
+        words = "Add a third" if side == "c" else "Add a fourth"
+        found.append(Link(words, state.to_link(**{side: others[0]}), "add"))
+    return tuple(found)
+
+
+def _example_form(choice: ExampleChoice, state: PlaceQuery, view: View) -> Form:
+    options = entry_options(choice.entries, choice.metrics, view)
+    card = choice.card
+    sides = (
+        Side("a", "A", options, choice.a), Side("b", "B", (_NONE, *options), choice.b)
+    ) if options else ()  # fmt: skip
+    shows = (Option("failures", "Failures of A"), Option("disagreements", "A and B differ"),
+             Option("all", "All cases"))  # fmt: skip
+    skills = tuple(Option(skill, skill_title(card, skill)) for skill in choice.skills)
+    splits = tuple(Option(split, card.splits.get(split, split)) for split in choice.splits)
+    swapped = Link("Swap", state.to_link(a=choice.b, b=choice.a, page=1), "swap")
+    kept = tuple(Option(getattr(state, name), name) for name in ("c", "d") if getattr(state, name))
+    return Form(
+        benchmark_options(view), sides, (swapped,) if choice.b else (),
+        skills=(Option("", "All skills"), *skills) if skills else (),
+        splits=(Option("", "All splits"), *splits) if splits else (),
+        shows=shows if choice.a else (), show=choice.show, hidden=kept,
+    )  # fmt: skip
+
+
+def _nothing(pair: Opponents, view: View) -> tuple[str, str]:
+    """Why there is no comparison and what to do; empty where there is one."""
+    card = pair.choice.board.card
+    if pair.choice.selector is None:
+        return f"No metric has a result on {card.title} yet.", "There is nothing to compare."
+    if len(pair.options) < 2:
+        found = count(len(pair.options), "metric")
+        return "There is no pair to compare.", f"{card.title} has {found} by this measure so far."
+    if pair.a is None or pair.b is None:
+        return "Choose two metrics.", "Choose a metric in each of the two lists above."
+    if pair.a == pair.b:
+        name = clean(view.entries[pair.a].metric)[:60]
+        return "The same metric twice.", f"Both are {name}. Choose another in one of the two lists."
+    return "", ""
+
+
+# Drawings -------------------------------------------------------------------------------------
+
+
+def _scale(table: DifferenceTable) -> Scale:
+    """The axis of differences, with room for marks at both ends."""
+    low, high = table.low, table.high
+    if high - low < 1e-6:
+        low, high = low - 0.05, high + 0.05
+    return Scale(low, high, 6.0, 194.0)
+
+
+@dataclass(frozen=True)
+class ClusterPlot:
+    """A scatter plot of two metrics over clusters, on one scale.
+
+    Attributes:
+        x: scale along.
+        y: scale upward.
+        points: all of them as one path.
+        rings: places of those that are listed.
+    """
+
+    x: Scale
+    y: Scale
+    points: str
+    rings: tuple[tuple[float, float], ...]
+
+    @classmethod
+    def of(
+        cls, points: Sequence[tuple[float, float]], ringed: Sequence[tuple[float, float]]
+    ) -> ClusterPlot:
+        """Place points, and the rings around some."""
+        values = [value for point in (*points, *ringed) for value in point] or [0.0, 1.0]
+        low, high = min(values), max(values)
+        if high - low < 1e-9:
+            low, high = low - 0.5, high + 0.5
+        x, y = Scale(low, high, 50.0, 550.0), Scale(low, high, 298.0, 10.0)
+        # Points of length zero with round ends: one path for thousands of them.
+        drawn = "".join(f"M{x.at(a):g} {y.at(b):g}h0" for a, b in points)
+        return cls(x, y, drawn, tuple((x.at(a), y.at(b)) for a, b in ringed))
+
+    def label(self, tick: float) -> str:
+        """A value as the axes name it."""
+        return f"{tick:g}".replace("-", "−")
+
+
+# All pairs ------------------------------------------------------------------------------------
+
+
+def _pairs(pair: Opponents, state: PlaceQuery, view: View, agreed: Agreement) -> dict[str, Any]:
+    choice = pair.choice
+    card = choice.board.card
+    ranked = view.orders.ranked(card, choice.slices())
+    found = pairs(ranked)
+    tested = tested_places(ranked, None)
+    matrix = pair_matrix(found, ranked, choice, state, view) if found else None
+    shown = len(matrix.names) if matrix else 0
+    ranked_ids = sum(cell.rank is not None for cell in ranked.cells)
+    clusters = [ranked.cells[place].n_clusters for place in tested]
+    exact = choice.query
+    query = board_address(card.name, skill=exact.skill, measure=exact.measure)
+    return {
+        "matrix": matrix,
+        "n_tests": len(tested) * (len(tested) - 1) // 2,
+        "n_shown": len(found),
+        "n_significant": sum(one.significant for one in found),
+        "n_tested": len(tested),
+        "left_out": len(tested) > shown,
+        "untested": max(0, ranked_ids - len(tested)),
+        "unit": unit_of(card, ranked.draws.contributions.shape[1], clusters) + "s",
+        "why": "",
+        "data": _downloads(f"./v1/boards/{card.name}/pairs{query_string(query)}"),
+        "found": agreed,
+        "taus": _taus(agreed, view),
+    }
+
+
+def pair_matrix(
+    found: Sequence[Pair], ranked: Ranked, choice: Choice, state: PlaceQuery, view: View
+) -> PairMatrix:
+    """The tests of a ranking as a square table; each difference leads to its two metrics.
+
+    Args:
+        found: the tests.
+        ranked: the ranking.
+        choice: what is ranked.
+        state: of the place, which the links keep.
+        view: has the entries.
+    """
+    entries = [ranked.cells[place].entry_id for place in tested_places(ranked)]
+    place = {entry: i for i, entry in enumerate(entries)}
+    rises = higher_is_better(choice)
+    cells = [[PairCell("self")] * len(entries) for _ in entries]
+    plain = replace(state, view=VIEWS[0], c="", d="")
+    for one in found:
+        i, j = place[one.a], place[one.b]
+        hint = f"{p_words(one.p_value)}, corrected {p_words(one.p_holm)}"
+        for row, column, value in ((i, j, one.difference), (j, i, -one.difference)):
+            sure: PairState = "better" if (value > 0) == rises else "worse"
+            # Links on one side only: they are most of the table's size.
+            href = plain.to_link(a=one.a, b=one.b) if row == i else ""
+            cells[row][column] = PairCell(
+                sure if one.significant else "none", value, hint=hint, href=href
+            )
+    names = [view.entries[entry].metric for entry in entries]
+    return PairMatrix("Differences of all pairs of metrics", names, cells)
+
+
+@dataclass(frozen=True)
+class TauTable:
+    """Metrics and the heat cells of their agreement, by row."""
+
+    metrics: tuple[ComparedMetric, ...]
+    cells: tuple[tuple[HeatCell, ...], ...]
+
+
+def _taus(agreed: Agreement, view: View) -> TauTable:
+    known = [tau for line in agreed.taus for tau in line if tau is not None]
+    bottom = min([0.0, *known])
+    metrics = tuple(named_metric("", view.entries[entry]) for entry in agreed.entries)
+    cells = tuple(
+        tuple(
+            HeatCell(None, hint="the same metric" if i == j else "constant here") if tau is None
+            else HeatCell(tau, (tau - bottom) / ((1 - bottom) or 1))
+            for j, tau in enumerate(line)
+        )
+        for i, line in enumerate(agreed.taus)
+    )  # fmt: skip
+    return TauTable(metrics, cells)
+
+
+# Skills ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SkillRow:
+    """Values by one skill, and where the comparison by it alone is."""
+
+    title: str
+    cells: tuple[Any, ...]
+    n_items: int
+    href: str
+
+
+def _skills(pair: Opponents, state: PlaceQuery, view: View) -> dict[str, Any]:
+    found = skill_values(pair)
+    card = pair.choice.board.card
+    metrics = compared_metrics(pair, view)
+    numbered = len(found) > _MOST_NAMED_STOPS
+    others = [
+        Link(one.label, state.to_link(benchmark=one.value, a="", b="", c="", d="", measure="",
+                                      skill=""), f"benchmark-{one.value}")
+        for one in benchmark_options(view)
+        if one.value != card.name and view.boards[one.value].skills()
+    ]  # fmt: skip
+    return {
+        "rows": [
+            SkillRow(one.title, one.cells, one.n_items,
+                     state.to_link(skill=one.skill, view=VIEWS[0]))
+            for one in found
+        ],
+        "numbered": numbered,
+        "chart": _chart(found, metrics, measure_title(pair.choice), numbered=numbered),
+        "others": others,
+    }  # fmt: skip
+
+
+def _chart(
+    found: Sequence[SkillValues],
+    metrics: Sequence[ComparedMetric],
+    measure: str,
+    *,
+    numbered: bool,
+) -> LineChart | None:
+    """Parallel coordinates of the metrics over the skills; None where a line would be a point."""
+    shown = found[:_MOST_STOPS]
+    values = [
+        cell.value
+        for one in shown
+        for cell in one.cells
+        if cell is not None and cell.value is not None
+    ]
+    if len(shown) < 2 or not values:
+        return None
+    stops = [str(place) if numbered else one.title for place, one in enumerate(shown, start=1)]
+    lines = [
+        Line(
+            metric.name,
+            [None if cell is None else cell.value for cell in (one.cells[place] for one in shown)],
+            _EMPHASES[place],
+        )
+        for place, metric in enumerate(metrics)
+    ]
+    low, high = min(values), max(values)
+    return LineChart(
+        f"{measure} by skill", f"{count(len(shown), 'skill')}; the values are in the table.",
+        stops, lines, Scale(low, high if high > low else low + 1.0),
+    )  # fmt: skip
+
+
+# Examples -------------------------------------------------------------------------------------
+
+_NO_FAILURE = "No failure here: this metric orders all of these cases as people do."
+_LISTED = {
+    "failures": "Worst first",
+    "disagreements": "Greatest difference first",
+    "all": "In the order of the benchmark",
+}
+_NOTHING_LISTED = {
+    "failures": _NO_FAILURE,
+    "disagreements": "These two order every comparison of these cases alike.",
+    "all": "No case has this skill and this split.",
+}
+
+
+@dataclass(frozen=True)
+class EntryRow:
+    """A metric of the board on one case."""
+
+    name: str
+    href: str
+    side: str
+    verdict: Any
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A bar of a histogram."""
+
+    x: float
+    y: float
+    height: float
+    title: str
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Cases by the share of comparisons right in them."""
+
+    bars: tuple[Bar, ...]
+    label: str
+
+
+def _examples(found: ExampleList, state: PlaceQuery, view: View) -> dict[str, Any]:
+    choice = found.choice
+    names = [_entry_name(entry, view) for entry in choice.metrics]
+    case_links = {
+        one.case.case_id: state.to_link(case=one.case.case_id, page=1) for one in found.examples
+    }
+    elsewhere: tuple[Link, ...] = ()
+    if found.elsewhere is not None:
+        to = found.elsewhere
+        link = state.to_link(benchmark=to.benchmark, skill=to.skill, split=to.split, a=to.a, b="",
+                             show="failures", page=1)  # fmt: skip
+        title = view.boards[to.benchmark].card.title
+        elsewhere = (Link(f"Failures on {title}", link, "elsewhere"),)
+    show = choice.show if choice.a else "all"
+    data = choice.query
+    data_query = replace(data, page=1).to_query()
+    return {
+        "found": found,
+        "names": names,
+        "headline": _headline(show, names, choice),
+        "list_title": _LISTED[show],
+        "title": choice.card.title,
+        "benchmark": choice.card.name,
+        "cluster": choice.card.cluster,
+        "alone": bool(data.case) and not found.missing,
+        "links": (Link("To the board", board_address(choice.card.name)),),
+        "back_href": state.to_link(case="", page=1),
+        "case_links": case_links,
+        "entries": [
+            EntryRow(
+                _entry_name(one.entry_id, view),
+                "" if one.entry_id == choice.a else state.to_link(
+                    a=one.entry_id, b="" if one.entry_id == choice.b else choice.b
+                ),
+                {choice.a: "a", choice.b: "b"}.get(one.entry_id, ""),
+                one.verdict,
+            )
+            for one in found.every_entry
+        ],
+        "n_left": max(0, len(choice.entries) - len(found.every_entry)),
+        "data": _downloads(f"./v1/items{data_query}"),
+        "previous_href": state.to_link(page=found.page - 1) if found.page > 1 else "",
+        "next_href": state.to_link(page=found.page + 1) if found.page < found.pages else "",
+        "none_text": _NOTHING_LISTED[show],
+        "elsewhere": elsewhere,
+        "histograms": [histogram(one) for one in found.summaries],
+        "bin_labels": [_bin(place) for place in range(BINS)],
+    }  # fmt: skip
+
+
+def _entry_name(entry_id: str, view: View) -> str:
+    entry = view.entries[entry_id]
+    return f"{entry.metric} {entry.version}".strip()
+
+
+def _headline(show: str, names: Sequence[str], choice: ExampleChoice) -> str:
+    if choice.query.case:
+        return f"Case {choice.query.case}"
+    if show == "failures":
+        return f"Images where {names[0]} fails"
+    if show == "disagreements":
+        return f"Images where {names[0]} and {names[1]} differ"
+    return "Prompts and images"
+
+
+def histogram(one: Summary) -> Histogram:
+    """How many cases have which share right, as bars; the numbers are in its label."""
+    top = max(1, int(one.bins.max()))
+    bars = tuple(
+        Bar(24.0 * place + 1, round(42 - 40 * int(n) / top, 1), round(40 * int(n) / top, 1),
+            f"{_bin(place)}: {count(int(n), 'case')}")
+        for place, n in enumerate(one.bins)
+    )  # fmt: skip
+    label = ", ".join(f"{_bin(place)}: {int(n)}" for place, n in enumerate(one.bins) if n)
+    return Histogram(bars, label or "none")
+
+
+def _bin(place: int) -> str:
+    return f"{100 * place // BINS}–{100 * (place + 1) // BINS}%"

@@ -1,0 +1,554 @@
+"""Tables of the place of models: skills, people's ratings, tests, all pairs, seeds.
+
+Each function turns figures of `leaderboard.views` into what the templates below `models/` print.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Literal
+
+from benchmarks.model_boards.estimates import LEVEL
+from benchmarks.prompt_sets.reference import ReferenceRow, ReferenceTable
+from benchmarks.rethinking.measures import MetricStability
+from benchmarks.schema import Card
+from leaderboard.models.board_types import (
+    Judge,
+    Mean,
+    ModelBoard,
+    PairMatrix,
+    PairReport,
+    PairTest,
+    SkillBoard,
+    Standing,
+)
+from leaderboard.models.people import PeopleBoard, RatedSkill
+from leaderboard.models.seeds_types import JudgeSeeds
+from leaderboard.publication.measure_names import skill_title
+from leaderboard.publication.model_entries import ModelEntry
+from leaderboard.text import MISSING, clean, count, interval, number
+from leaderboard.views.addresses import model_address
+from leaderboard.views.model_verdict import DIGITS, differs, no_order
+from leaderboard.views.models import (
+    PlaceQuery,
+    lead_mean,
+    models_in_order,
+    plain_name,
+    rank_range,
+)
+from leaderboard.web.components import Column, HeatCell, Line, LineChart, Scale, Sorted, Tag, Tier
+
+MOST_MODELS = 200
+"""More rows than this help nobody's eyes; the rest is in the download."""
+MOST_PAIRED = 30
+"""More rows and columns of a matrix, or lines of a chart, than this cannot be followed."""
+ALL = "all"
+"""Key of the column of all prompts."""
+UNDECIDED = "No two models differ significantly."
+_LONGEST = 40
+Emphasis = Literal["", "a", "b", "l1", "l2", "l3", "l4"]
+
+
+@dataclass(frozen=True)
+class HeatRow:
+    """A model and its cells; `entry` is None where people rated it and nobody submitted it."""
+
+    name: str
+    cells: tuple[HeatCell, ...]
+    entry: ModelEntry | None = None
+    tags: tuple[Tag, ...] = ()
+
+
+@dataclass(frozen=True)
+class HeatTable:
+    """Models by skill.
+
+    Attributes:
+        caption: what it shows.
+        columns: that of the names first.
+        groups: tiers and their rows; one group without a tier where it is sorted by a column.
+        left: models that are not shown.
+    """
+
+    caption: str
+    columns: tuple[Column, ...]
+    groups: tuple[tuple[Tier | None, tuple[HeatRow, ...]], ...]
+    left: int = 0
+
+
+def tags_of(entry: ModelEntry) -> tuple[Tag, ...]:
+    """What a reader must know of a model's images before comparing it."""
+    seen, card, found = entry.images, entry.card, list[Tag]()
+    if seen.shared:
+        others = ", ".join(one.submission_id for one in seen.shared)
+        found.append(Tag("shared images", "warn", f"To the eye the images of {others}"))
+    if entry.same_content_as:
+        same = ", ".join(entry.same_content_as)
+        found.append(Tag("same content", "warn", f"The very same files as in {same}"))
+    withheld = sum(seen.withheld.values())
+    if withheld:
+        why = ", ".join(f"{reason}: {n:,}" for reason, n in seen.withheld.items())
+        found.append(Tag(f"{withheld:,} withheld", "warn", f"Withheld by the submitter ({why})"))
+    absent = seen.wanted - seen.present - withheld
+    if absent > 0:
+        hint = f"{seen.present:,} of {count(seen.wanted, 'image')} are there"
+        found.append(Tag(f"{absent:,} missing", "warn", hint))
+    if card.selection == "best_of":
+        by = f", selected by {card.selected_by}" if card.selected_by else ""
+        label = f"best of {card.best_of or 'several'}"
+        found.append(Tag(label, "warn", f"Not the first image that was generated{by}"))
+    return tuple(found)
+
+
+# Skills.
+
+
+def skill_table(board: ModelBoard, sort: str = "", only: Collection[str] = ()) -> HeatTable:
+    """The board: one row for each model in its tier, one column for each skill.
+
+    Args:
+        board: what is shown; it has at least one skill.
+        sort: key of a column, with `-` before it where the highest comes first; empty: the order
+            of the board.
+        only: submission ids of the models that are shown; none: all. Ranks and tiers are those of
+            the board all the same.
+    """
+    skills = {of.skill or ALL: of for of in board.skills.values()}
+    order = [one for one in models_in_order(board) if not only or one in only]
+    by = skills.get(sort.removeprefix("-"))
+    if by is not None:
+        order = _sorted(order, by, down=sort.startswith("-"))
+    shown = order[:MOST_MODELS]
+    makers = [_cell_maker(of, gap=not k) for k, of in enumerate(skills.values())]
+    rows = {
+        one: HeatRow(
+            plain_name(board.entries[one]),
+            tuple(make(one) for make in makers),
+            board.entries[one],
+            tags_of(board.entries[one]),
+        )
+        for one in shown
+    }
+    first = next(iter(skills.values()))
+    groups: list[tuple[Tier | None, tuple[HeatRow, ...]]] = [(None, tuple(rows.values()))]
+    if by is None:
+        where = "" if first.skill is None else f"by {first.title}"
+        groups = [
+            (Tier(label, where), tuple(rows[one] for one in of))
+            for label, of in groupby(shown, key=lambda one: _tier(first.standings.get(one)))
+        ]
+    return HeatTable(
+        "Mean scores of models by skill, with rank ranges",
+        (_names_column(sort), *_skill_columns(skills, board, sort)),
+        tuple(groups),
+        len(order) - len(shown),
+    )
+
+
+def _sorted(order: Sequence[str], by: SkillBoard, *, down: bool) -> list[str]:
+    def place(one: str) -> tuple[bool, float]:
+        standing = by.standings.get(one)
+        mean = lead_mean(by, standing) if standing else None
+        value = mean.value if mean else None
+        return value is None, 0.0 if value is None else -value if down else value
+
+    return sorted(order, key=place)
+
+
+def _names_column(sort: str) -> Column:
+    hint = "In the order of the board" if sort else ""
+    return Column("board", "Model", first=True, hint=hint, sortable=bool(sort))
+
+
+def _skill_columns(
+    skills: Mapping[str, SkillBoard], board: ModelBoard, sort: str
+) -> tuple[Column, ...]:
+    columns = []
+    for key, of in skills.items():
+        titles = {judge.entry_id: judge.title for judge in of.judges}
+        by = "no qualified metric"
+        if of.lead:
+            more = sum(judge.entry_id != of.lead for judge in of.trusted)
+            by = _cut(titles.get(of.lead, of.lead), 20)
+            by += f" +{more}" if more and not board.query.judge else ""
+        turned: dict[str, Sorted] = {f"-{key}": "descending", key: "ascending"}
+        columns.append(
+            Column(key, of.title, f"{by} · n {of.n_prompts:,}", turned.get(sort, ""),
+                   gap=key == ALL, hint=of.note)
+        )  # fmt: skip
+    return tuple(columns)
+
+
+def _tier(standing: Standing | None) -> str:
+    if standing is None or standing.rank_low is None:
+        return "No rank"
+    return f"Tier {standing.tier}" if standing.tier is not None else "Ranked, without tiers"
+
+
+def _cell_maker(of: SkillBoard, *, gap: bool) -> Callable[[str], HeatCell]:
+    """What makes the cells of a column: the colour is within it."""
+    means = {
+        one: mean.value
+        for one, standing in of.standings.items()
+        if (mean := lead_mean(of, standing)) is not None and mean.value is not None
+    }
+    low, high = min(means.values(), default=0.0), max(means.values(), default=0.0)
+    flat = UNDECIDED if no_order(of) else ""
+
+    def cell(one: str) -> HeatCell:
+        standing = of.standings.get(one)
+        if standing is None or one not in means:
+            why = standing.unranked if standing and standing.unranked else ""
+            return HeatCell(None, hint=why or "No score by a qualified metric.", gap=gap)
+        ranked = standing.rank_low is not None
+        unordered = flat if ranked else standing.unranked
+        hint = _hover(of, standing)
+        return HeatCell(
+            means[one], share(means[one], low, high), 3, rank_range(standing), hint,
+            best=ranked and not flat and standing.rank_low == 1, gap=gap,
+            unordered=f"{unordered} {hint}" if unordered else "",
+            href=model_address(one, skill=of.skill or "", judge=of.lead or ""),
+        )  # fmt: skip
+
+    return cell
+
+
+def share(value: float, low: float, high: float) -> float:
+    """Place of a value in its column, from 0 (lowest) to 1."""
+    return (value - low) / (high - low) if high > low else 0.5
+
+
+def _hover(of: SkillBoard, standing: Standing) -> str:
+    """All that a cell rests on."""
+    mean = lead_mean(of, standing)
+    titles = {judge.entry_id: judge.title for judge in of.judges}
+    said = []
+    if mean is not None:
+        said.append(f"{titles.get(of.lead or '', '')}: {number(mean.value)} "
+                    f"{interval(mean.ci_low, mean.ci_high)}, n {mean.n_prompts:,}")  # fmt: skip
+        said += [f"{mean.n_missing:,} without a score"] if mean.n_missing else []
+    for judge in of.trusted:
+        other = standing.means.get(judge.entry_id)
+        if judge.entry_id != of.lead and other is not None:
+            said.append(f"{judge.title}: {number(other.value)}")
+    if standing.unranked:
+        said.append(f"no rank: {standing.unranked}")
+    else:
+        said.append(f"significantly better than {len(standing.better_than):,}, worse than "
+                    f"{len(standing.worse_than):,} of {len(of.standings) - 1:,}")  # fmt: skip
+    return "; ".join(said)
+
+
+# People's ratings.
+
+
+def people_table(board: PeopleBoard) -> HeatTable:
+    """Models in tiers over all prompts, one column for each skill."""
+    overall, skills = board.overall, list(board.skills.values())
+    rows = {
+        model: HeatRow(
+            board.models[model],
+            tuple(_rated_cell(of, of.means[model]) for of in skills),
+        )
+        for model in overall.means
+    }
+    groups = tuple(
+        (Tier("No rank" if tier is None else f"Tier {tier}"), tuple(rows[one] for one in models))
+        for tier, models in groupby(overall.means, key=lambda one: overall.means[one].tier)
+    )
+    label = f"People’s ratings of models on {board.benchmark.title}"
+    label += f": {board.gold_title}" if board.gold else ""
+    columns = (
+        Column("board", "Model", "mean rating, 1–5", first=True, sortable=False),
+        *(_rated_column(of) for of in skills),
+    )
+    return HeatTable(label, columns, groups)
+
+
+def _rated_column(of: RatedSkill) -> Column:
+    hint = of.note or (UNDECIDED if of.undecided else "")
+    short = " · no order" if of.note else " · n.s." if of.undecided else ""
+    note = f"n {of.n_prompts:,}{short}"
+    return Column(of.skill or ALL, of.title, note, gap=of.skill is None, hint=hint, sortable=False)
+
+
+def _rated_cell(of: RatedSkill, mean: Mean) -> HeatCell:
+    gap = of.skill is None
+    if mean.value is None:
+        return HeatCell(None, hint="No rating", gap=gap)
+    known = [one.value for one in of.means.values() if one.value is not None]
+    ends = interval(mean.ci_low, mean.ci_high, DIGITS)
+    hint = f"{number(mean.value, DIGITS)} {ends}, n {mean.n_prompts:,}"
+    if mean.rank is not None:
+        hint += f"; rank {mean.rank}, 95% range {rank_range(mean)}; tier {mean.tier}"
+    flat = of.note or (UNDECIDED if of.undecided else "")
+    small = f"{ends} {rank_range(mean)}" if gap else rank_range(mean)
+    return HeatCell(
+        mean.value, share(mean.value, min(known), max(known)), DIGITS, small, hint,
+        best=not flat and mean.rank_low == 1, gap=gap, unordered=f"{flat} {hint}" if flat else "",
+    )  # fmt: skip
+
+
+# Two models.
+
+
+@dataclass(frozen=True)
+class TestRow:
+    """A test between two models by one metric on one skill; `again` repeats the skill above."""
+
+    skill: str
+    judge: Judge | None
+    test: PairTest
+    again: bool = False
+    significant: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "significant", differs(self.test))
+
+
+def test_rows(
+    report: PairReport, titles: Mapping[str | None, str], *, qualified: bool, chosen: str = ""
+) -> list[TestRow]:
+    """One row for each metric and skill.
+
+    Args:
+        report: of the two models.
+        titles: skill to how it is shown, in the order of the rows.
+        qualified: whether the tests are of metrics that judge the skill, or of the others.
+        chosen: entry id of the one metric that is judged by, which counts as qualified.
+    """
+    rows = []
+    for skill, title in titles.items():
+        judges = {judge.entry_id: judge for judge in report.judges.get(skill, ())}
+        of = [
+            test
+            for test in report.tests
+            if test.skill == skill
+            and (judge := judges.get(test.judge)) is not None
+            and (judge.entry_id == chosen if chosen else judge.trusted) is qualified
+        ]
+        rows += [TestRow(title, judges[one.judge], one, again=k > 0) for k, one in enumerate(of)]
+    return rows
+
+
+def signed(value: float, digits: int = 3) -> str:
+    """A difference with its sign."""
+    shown = number(value, digits)
+    return f"+{shown}" if value > 0 and shown != number(0.0, digits) else shown
+
+
+def p_value(p: float) -> str:
+    """A p-value for a narrow cell; a dash where there is none."""
+    if math.isnan(p):
+        return MISSING
+    return "<.001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
+
+
+def whole_percent(share: float | None) -> str:
+    """A share as per cent without digits after the point; a dash where there is none."""
+    return MISSING if share is None or math.isnan(share) else f"{100 * share:.0f}%"
+
+
+def dominance(test: PairTest, first: str, second: str) -> str:
+    """Shares of prompts on which each of two models is strictly better, in words."""
+    if math.isnan(test.dominance) or math.isnan(test.dominance_back):
+        return ""
+    tied = max(0.0, 1.0 - test.dominance - test.dominance_back)
+    return (
+        f"{first} is better on {whole_percent(test.dominance)}, {second} on "
+        f"{whole_percent(test.dominance_back)}, equal on {whole_percent(tied)}"
+    )
+
+
+@dataclass(frozen=True)
+class MatrixCell:
+    """Above the diagonal a share of prompts, below it a p-value; `state` is a class of the table."""
+
+    shown: str
+    state: str = ""
+    hint: str = ""
+    href: str = ""
+    strength: int | None = None
+
+
+@dataclass(frozen=True)
+class ModelMatrix:
+    """All models of a board against each other by one metric."""
+
+    entries: tuple[ModelEntry, ...]
+    cells: tuple[tuple[MatrixCell, ...], ...]
+    left: int = 0
+
+
+def model_matrix(
+    found: PairMatrix, entries: Mapping[str, ModelEntry], query: PlaceQuery
+) -> ModelMatrix | None:
+    """Shares of prompts on which the row is better above the diagonal, p-values below it.
+
+    Args:
+        found: each two models, in the order of the board.
+        entries: by submission id.
+        query: what is looked at, for the links.
+    """
+    shown = found.models[:MOST_PAIRED]
+    if len(shown) < 2:
+        return None
+    names = [plain_name(entries[one], _LONGEST) for one in shown]
+    cells = tuple(
+        tuple(_matrix_cell(found, names, query, i, j) for j in range(len(shown)))
+        for i in range(len(shown))
+    )
+    left = len(found.models) - len(shown)
+    return ModelMatrix(tuple(entries[one] for one in shown), cells, left)
+
+
+def _matrix_cell(
+    found: PairMatrix, names: Sequence[str], query: PlaceQuery, i: int, j: int
+) -> MatrixCell:
+    if i == j:
+        return MatrixCell("", "is-self")
+    a, b = min(i, j), max(i, j)
+    difference, p = float(found.difference[a, b]), float(found.t_p_holm[a, b])
+    won, lost = float(found.dominance[a, b]), float(found.dominance[b, a])
+    if math.isnan(difference):
+        return MatrixCell(MISSING, "as-none", "not tested")
+    sure = p < LEVEL
+    star = "*" if sure else ""
+    hint = (
+        f"{names[a]} minus {names[b]}: {signed(difference)}; better on {whole_percent(won)}, worse on "
+        f"{whole_percent(lost)} of the prompts; corrected p {p_value(p)}"
+    )
+    if i > j:
+        return MatrixCell(f"{p_value(p)}{star}", "" if sure else "is-ns", hint)
+    state = "is-ns" if not sure else "is-sig" if won >= lost else "is-neg"
+    href = query.to_view("two", a=found.models[a], b=found.models[b])
+    return MatrixCell(f"{whole_percent(won)}{star}", state, hint, href)
+
+
+# Seeds.
+
+
+Ranks = Mapping[str, Sequence[tuple[int | None, float]]]
+"""Model to its rank and mean score with each seed."""
+
+
+def ranks_of(own: JudgeSeeds) -> tuple[dict[str, list[tuple[int | None, float]]], tuple[str, ...]]:
+    """Rank and mean of every model with every seed, and what each seed is called."""
+    seeds = tuple(dict.fromkeys(one.seed for one in own.scores))
+    found: dict[str, list[tuple[int | None, float]]] = {}
+    for one in own.scores:
+        found.setdefault(one.model, [(None, math.nan)] * len(seeds))
+        found[one.model][seeds.index(one.seed)] = one.rank, one.value
+    order = sorted(found, key=lambda model: [rank or 10**6 for rank, _ in found[model]])
+    return {one: found[one] for one in order}, tuple(f"Seed no. {seed}" for seed in seeds)
+
+
+def bump_of(
+    ranks: Ranks, names: Mapping[str, str], seeds: Sequence[str], judge: str
+) -> LineChart | None:
+    """Ranks with each seed, joined by lines; where lines cross, seeds disagree.
+
+    Args:
+        ranks: of each model with each seed, in the order of the first seed.
+        names: of the models.
+        seeds: what stands below each stop.
+        judge: the metric's name.
+    """
+    shown = [one for one, of in ranks.items() if any(rank for rank, _ in of)][:MOST_PAIRED]
+    if not shown or len(seeds) < 2:
+        return None
+    marks: tuple[Emphasis, ...] = ("l1", "l2", "l3", "l4")
+    lines = tuple(
+        Line(
+            names.get(one, one),
+            tuple(None if rank is None else float(rank) for rank, _ in ranks[one]),
+            marks[k] if k < len(marks) else "",
+        )
+        for k, one in enumerate(shown)
+    )
+    lowest = max(value for line in lines for value in line.values if value is not None)
+    crossing = sum(len({value for value in line.values if value is not None}) > 1 for line in lines)
+    said = f"The rank of {count(crossing, 'model')} changes" if crossing else "No rank changes"
+    return LineChart(
+        f"Rank of each model with each seed by {clean(judge)}", f"{said} with the seed.",
+        tuple(seeds), lines, Scale(1.0, max(2.0, lowest)),
+    )  # fmt: skip
+
+
+def stability_tag(stability: MetricStability | None) -> Tag:
+    """Whether one metric ranks the models alike with every seed."""
+    if stability is None or stability.over_seeds.stable is None:
+        return Tag("not known", "", "Fewer than two models have two seeds")
+    if stability.over_seeds.stable and math.isnan(stability.over_seeds.tau_mean):
+        return Tag("no order", "", "Every seed gives all models the same mean")
+    if stability.over_seeds.stable:
+        return Tag("stable", "good", "Every seed gives the same order")
+    return Tag("not stable", "warn", "Some seeds give another order")
+
+
+# Figures of one model and of papers.
+
+
+def judges_of_boards(boards: Sequence[SkillBoard], most: int = 8) -> list[Judge]:
+    """Columns of metrics; those that are qualified on most skills come first."""
+    qualified: dict[str, int] = {}
+    first: dict[str, Judge] = {}
+    for of in boards:
+        for judge in of.judges:
+            first.setdefault(judge.entry_id, judge)
+            qualified[judge.entry_id] = qualified.get(judge.entry_id, 0) + judge.trusted
+    return sorted(first.values(), key=lambda one: -qualified[one.entry_id])[:most]
+
+
+def parameters(value: int | None) -> str:
+    """A number of weights: `2.6 B`, `860 M`."""
+    if value is None:
+        return MISSING
+    for size, unit in ((10**12, "T"), (10**9, "B"), (10**6, "M"), (10**3, "k")):
+        if value >= size:
+            return f"{value / size:.3g}\u00a0{unit}"
+    return str(value)
+
+
+@dataclass(frozen=True)
+class PublishedTable:
+    """A table of a paper: heads of two lines, and a figure or None for each model and column."""
+
+    found: ReferenceTable
+    heads: tuple[tuple[str, str], ...]
+    rows: tuple[tuple[str, tuple[ReferenceRow | None, ...]], ...]
+
+
+def published_table(found: ReferenceTable, card: Card) -> PublishedTable:
+    """Models down, and across what the paper prints of each.
+
+    Args:
+        found: the table.
+        card: of the prompt set, for the names of skills and splits.
+    """
+    places = list(dict.fromkeys(row.place for row in found.rows))
+    of = {(row.model, row.place): row for row in found.rows}
+    first = {row.place: row for row in reversed(found.rows)}
+    heads = tuple((_head(first[place], card), first[place].metric) for place in places)
+    rows = tuple(
+        (model, tuple(of.get((model, place)) for place in places)) for model in found.models
+    )
+    return PublishedTable(found, heads, rows)
+
+
+def _head(row: ReferenceRow, card: Card) -> str:
+    parts = [
+        card.splits.get(row.split, row.split) if row.split else "",
+        skill_title(card, row.skill) if row.skill else "",
+        card.facets.get(row.facet, row.facet) if row.facet else "",
+        f"seed {row.seed}" if row.seed is not None else "",
+    ]
+    return " · ".join(filter(None, parts)) or "All prompts"
+
+
+def _cut(value: str, limit: int) -> str:
+    shown = clean(value)
+    return shown if len(shown) <= limit else f"{shown[: limit - 1].rstrip()}…"

@@ -1,0 +1,44 @@
+"""Compare: two to four metrics on a benchmark, with examples, all pairs and skills."""
+
+from __future__ import annotations
+
+import gradio as gr
+from starlette.datastructures import QueryParams
+
+from leaderboard.pages.page import Context, Page
+from leaderboard.publication.item_scores import ItemReader
+from leaderboard.views.agreement import Behind
+from leaderboard.views.compare import PlaceQuery
+from leaderboard.views.comparison import ClusterReader, PairScoreReader
+from leaderboard.views.example_list import ExampleSources
+from leaderboard.views.examples import lower_is_better
+from leaderboard.web.compare import ComparePlace
+from leaderboard.web.live import Shown, live_view
+from leaderboard.web.rendering import render
+
+
+def compare_place(context: Context) -> ComparePlace:
+    """The place over what every page may use."""
+    public = context.store.public
+    items = context.items or ItemReader(public)
+
+    def lower() -> dict[str, tuple[str, ...]]:
+        return lower_is_better(context.reader.statuses())
+
+    return ComparePlace(
+        context.reader.view,
+        Behind(ClusterReader(public), items, PairScoreReader(public), context.cards, lower),
+        ExampleSources(items, context.pictures, context.cards, lower),
+    )
+
+
+def _build(context: Context) -> None:
+    place = compare_place(context)
+
+    def answer(params: QueryParams, _: gr.Request) -> Shown:
+        return place.answer(PlaceQuery.from_params(params))
+
+    live_view(answer, skeleton=render("compare/skeleton.html"))
+
+
+PAGE = Page("Compare", "compare", 15, _build)

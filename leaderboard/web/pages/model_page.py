@@ -1,0 +1,28 @@
+"""Page of one text-to-image model."""
+
+from __future__ import annotations
+
+import gradio as gr
+from starlette.datastructures import QueryParams
+
+from leaderboard.pages.page import Context, Page
+from leaderboard.pages.shown.copying import COPY_AND_GO
+from leaderboard.pages.shown.widgets import run_on_load
+from leaderboard.views.models import ModelQuery
+from leaderboard.web.live import Shown, live_view
+from leaderboard.web.model_detail import model_html
+from leaderboard.web.pages.models_page import reader_of
+from leaderboard.web.rendering import render
+
+
+def _build(context: Context) -> None:
+    def answer(params: QueryParams, _: gr.Request) -> Shown:
+        asked = ModelQuery.from_params(params)
+        shown, query, title = model_html(asked, reader_of(context), context.reader.view())
+        return Shown(shown, query, f"{title} · Assay")
+
+    live_view(answer, skeleton=render("models/skeleton.html"))
+    run_on_load(COPY_AND_GO)
+
+
+PAGE = Page("Model", "model", 17, _build, in_navigation=False)

@@ -1,0 +1,124 @@
+"""Page of the operators: everybody's submissions, bans and the policy. Others see nothing of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import gradio as gr
+
+from leaderboard.accounts import Account
+from leaderboard.ledger.policy import read_policy
+from leaderboard.pages.page import Context, Page
+from leaderboard.pages.shown.widgets import html, on_load
+from leaderboard.pages.visitors import as_visitor, sign_in_button
+from leaderboard.web.operating import KINDS, PolicyForm, ban, bans_list, set_policy
+from leaderboard.web.place_parts import operator_parts, operators_head
+from leaderboard.web.rendering import render
+from leaderboard.web.submission_controls import DOING, SubmissionControls, query_of
+
+_FIELDS = (
+    "Period (days)", "Modules scored", "Modules at once", "Files scored", "Files at once",
+    "Images scored", "Images at once",
+)  # fmt: skip
+
+
+class _OperatorsPage:
+    """Joins the page to its components.
+
+    Args:
+        context: what the page may use.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._ident = gr.State("")
+        head = html(elem_classes=["as-submit-top"])
+        sign_in_button(context)
+        with gr.Column(elem_classes=["as-operators"]):
+            self._controls = SubmissionControls(
+                context,
+                lambda account, ident: operator_parts(context, account, ident),
+                self._ident,
+                str,
+            )
+            self._controls.build(before=1, after=1)
+            with gr.Column(visible=False, elem_classes=["as-operator"]) as self._panel:
+                self._build_bans()
+                self._build_policy()
+        on_load(
+            as_visitor(context, self._open, query=True),
+            [
+                self._ident, head, *self._controls.outputs, self._panel, self._bans,
+                *self._policy,
+            ],
+        )  # fmt: skip
+
+    def _open(self, account: Account | None, params: Mapping[str, str]) -> tuple[Any, ...]:
+        ident = query_of(params, "id")
+        shown = (
+            ident,
+            operators_head(self._context, account),
+            *self._controls.shown(account, ident),
+        )
+        if account is None or not account.operator:
+            return *shown, gr.update(visible=False), "", *(gr.skip() for _ in self._policy)
+        policy = read_policy(self._context.store.public)
+        allowed = [policy.allowances.get(kind) for kind in KINDS]
+        numbers = [n for a in allowed for n in ((a.scored, a.unfinished) if a else (0, 0))]
+        bans = bans_list(self._context)
+        return *shown, gr.update(visible=True), bans, policy.period_days, *numbers
+
+    def _build_bans(self) -> None:
+        html(render("submit/heading.html", title="Bans"))
+        self._bans = html()
+        with gr.Row(elem_classes="as-choosers"):
+            key = gr.Textbox(label="Account", placeholder="hub:NAME or local:NAME", scale=2)
+            reason = gr.Textbox(label="Reason, shown to everyone", max_length=500, scale=3)
+            put = gr.Button("Ban", size="sm", scale=0, min_width=90)
+            lift = gr.Button("Lift ban", size="sm", scale=0, min_width=90)
+        result = html(elem_classes=["as-result"])
+
+        def banned(account: Account | None, whose: str, why: str) -> tuple[str, str]:
+            return self._banned(account, whose, why, lift=False)
+
+        def lifted(account: Account | None, whose: str, why: str) -> tuple[str, str]:
+            return self._banned(account, whose, why, lift=True)
+
+        for button, handler in ((put, banned), (lift, lifted)):
+            button.click(
+                as_visitor(self._context, handler), [key, reason], [result, self._bans], **DOING
+            )
+
+    def _banned(
+        self, account: Account | None, whose: str, why: str, *, lift: bool
+    ) -> tuple[str, str]:
+        acts = self._controls.acts
+        said = ban(self._context, acts, account, whose or "", why or "", lift=lift)
+        operator = account is not None and account.operator
+        return said, bans_list(self._context) if operator else ""
+
+    def _build_policy(self) -> None:
+        html(render("submit/heading.html", title="Policy"))
+        with gr.Row(elem_classes="as-choosers"):
+            self._policy = [
+                gr.Number(label=name, precision=0, minimum=0, min_width=110) for name in _FIELDS
+            ]
+        with gr.Row(elem_classes="as-choosers"):
+            reason = gr.Textbox(label="Reason, shown to everyone", max_length=500, scale=3)
+            put = gr.Button("Set policy", size="sm", scale=0, min_width=110)
+        result = html(elem_classes=["as-result"])
+
+        def sent(account: Account | None, *given: Any) -> str:
+            *numbers, why = given
+            form = PolicyForm(tuple(numbers), why or "")
+            return set_policy(self._context, self._controls.acts, account, form)
+
+        put.click(as_visitor(self._context, sent), [*self._policy, reason], result, **DOING)
+
+
+def _build(context: Context) -> None:
+    _OperatorsPage(context)
+
+
+PAGE = Page("Operators", "operators", 26, _build, in_navigation=False)

@@ -1,0 +1,149 @@
+"""Controls of a page that shows one submission: buttons, the question before withdrawing, polling.
+
+What is shown is asked for again every two seconds for as long as any of it changes by itself, and
+then no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import resources
+from typing import Any
+
+import gradio as gr
+
+from leaderboard.accounts import Account
+from leaderboard.governance.acts import Acts
+from leaderboard.governance.rights import Action
+from leaderboard.pages.outage import or_as_before
+from leaderboard.pages.page import Context
+from leaderboard.pages.shown.widgets import QUIET, html, run_on_load
+from leaderboard.pages.visitors import as_visitor
+from leaderboard.web.operating import BUTTONS, REASONED, Request, act_on, ask_to_withdraw
+from leaderboard.web.place_parts import Parts
+
+REFRESH_S = 2.0
+DOING: dict[str, Any] = {"api_visibility": "private", "show_progress": "minimal"}
+Look = Callable[[Account | None, Any], Parts]
+"""What a visitor sees of a page in a state of it."""
+
+
+class SubmissionControls:
+    """The parts of a page that follow submissions, and the buttons of the open one.
+
+    Args:
+        context: what the page may use.
+        look: what is shown.
+        state: of the page, as `look` takes it.
+        id_of: the open submission of a state.
+    """
+
+    def __init__(
+        self, context: Context, look: Look, state: gr.State, id_of: Callable[[Any], str]
+    ) -> None:
+        self.acts = Acts(context.store, context.cards, context.clock)
+        self._context, self._look, self._state, self._id_of = context, look, state, id_of
+
+    def build(self, before: int, after: int) -> None:
+        """Add the components: parts, the controls of the open submission, further parts.
+
+        Args:
+            before: how many parts stand above the controls; the last is the open submission.
+            after: how many stand below them.
+        """
+        parts = [html() for _ in range(before)]
+        with gr.Row(visible=False, elem_classes=["as-choosers", "as-acts"]) as self._row:
+            self._buttons = {
+                action: gr.Button(label, size="sm", scale=0, min_width=96, visible=False)
+                for action, label in BUTTONS.items()
+            }
+            self._reason = gr.Textbox(
+                label="Reason, shown on its page", max_length=500, scale=3, visible=False
+            )
+        with gr.Row(visible=False, elem_classes=["as-choosers", "as-sure-row"]) as self._sure:
+            self._question = html(elem_classes=["as-result"])
+            self._yes = gr.Button("Yes, withdraw it", size="sm", scale=0, elem_classes="as-danger")
+            self._no = gr.Button("Keep it", size="sm", scale=0)
+        self._answer = html(elem_classes=["as-result"])
+        self._parts = [*parts, *(html() for _ in range(after))]
+        self._digests = [gr.State("") for _ in range(len(self._parts) + 1)]
+        self._timer = gr.Timer(REFRESH_S, active=False)
+        script = resources.files("leaderboard.web").joinpath("static/follow_log.js")
+        run_on_load(script.read_text(encoding="utf-8"))
+        self._connect()
+
+    @property
+    def outputs(self) -> list[Any]:
+        """What `shown` fills."""
+        return [
+            *self._parts, self._row, *self._buttons.values(), self._reason, *self._digests,
+            self._timer,
+        ]  # fmt: skip
+
+    def shown(self, account: Account | None, state: Any) -> tuple[Any, ...]:
+        """All of it, for a page that is opened or was changed."""
+        parts = self._look(account, state)
+        return self._filled(parts, parts.html, _visible(parts.actions))
+
+    def _refreshed(self, account: Account | None, state: Any, *before: str) -> tuple[Any, ...]:
+        """What changed; an unchanged part is left as it is, so that a selection in it survives."""
+        parts = self._look(account, state)
+        same = [old == new for old, new in zip(before, parts.digests, strict=True)]
+        changed = [
+            gr.skip() if kept else content for content, kept in zip(parts.html, same, strict=False)
+        ]
+        controls = _visible(parts.actions)
+        return self._filled(parts, changed, [gr.skip() if same[-1] else c for c in controls])
+
+    def _filled(
+        self, parts: Parts, contents: Sequence[Any], controls: Sequence[Any]
+    ) -> tuple[Any, ...]:
+        return *contents, *controls, *parts.digests, gr.Timer(active=parts.busy)
+
+    def _connect(self) -> None:
+        self._timer.tick(
+            as_visitor(self._context, or_as_before(self._refreshed, len(self.outputs))),
+            [self._state, *self._digests], self.outputs, **QUIET,
+        )  # fmt: skip
+        for action, button in self._buttons.items():
+            if action is not Action.WITHDRAW:
+                self._on_click(button, action)
+        self._on_click(self._yes, Action.WITHDRAW)
+        self._buttons[Action.WITHDRAW].click(
+            as_visitor(self._context, self._asked), self._state, [self._sure, self._question],
+            **DOING,
+        )  # fmt: skip
+        self._no.click(lambda: gr.update(visible=False), None, self._sure, **QUIET)
+
+    def _on_click(self, button: gr.Button, action: Action) -> None:
+        def clicked(account: Account | None, state: Any, reason: str) -> tuple[Any, ...]:
+            asked = Request(action, self._id_of(state), reason or "")
+            said = act_on(self._context, self.acts, account, asked)
+            # What was done is said, whether or not the rest can be read anew.
+            anew = or_as_before(self.shown, len(self.outputs))
+            return said, gr.update(visible=False), *anew(account, state)
+
+        button.click(
+            as_visitor(self._context, clicked),
+            [self._state, self._reason],
+            [self._answer, self._sure, *self.outputs],
+            **DOING,
+        )
+
+    def _asked(self, account: Account | None, state: Any) -> tuple[Any, str]:
+        question = ask_to_withdraw(self._context, account, self._id_of(state))
+        return gr.update(visible=True), question
+
+
+def _visible(possible: Sequence[Action]) -> list[Any]:
+    """The row of buttons, each button, and the field for a reason: shown where they are of use."""
+    return [
+        gr.update(visible=bool(possible)),
+        *(gr.update(visible=action in possible) for action in BUTTONS),
+        gr.update(visible=any(action in REASONED for action in possible)),
+    ]
+
+
+def query_of(params: Mapping[str, str], name: str) -> str:
+    """A parameter of an address, cut to a length."""
+    return str(params.get(name, ""))[:100]

@@ -1,0 +1,238 @@
+"""The index: what is weighed, who is ranked, what is missing, and the link to all of it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from urllib.parse import parse_qsl
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leaderboard.publication.index import (
+    IndexBase,
+    Prepared,
+    index_base,
+    index_boards,
+    plain_index,
+    rescaled,
+)
+from leaderboard.publication.reader import View, view_of
+from leaderboard.publication.snapshot import build_snapshot
+from leaderboard.ranking.orders import Orders
+from leaderboard.store.memory import memory_store
+from leaderboard.text import clean
+from leaderboard.views.index import (
+    HEAVIEST,
+    INDEX,
+    IndexChoice,
+    IndexQuery,
+    index_csv,
+    index_table,
+    resolve_index,
+)
+from tests.leaderboard.pages.index.index_fixture import (
+    NASTY,
+    NOW,
+    REAL,
+    cards,
+    index_view_of,
+    runs_of,
+)
+
+WEIGHTED = tuple(name for name in REAL if name != "genai_527")
+ZERO = ",".join(f"{name}:0" for name in REAL)
+_SMALL = index_boards(index_view_of({"a": ("graphs", "ratings", "demo")}))[0]
+
+
+@pytest.fixture(scope="module")
+def view() -> View:
+    return index_view_of()
+
+
+@pytest.fixture(scope="module")
+def base(view: View) -> IndexBase:
+    return index_base(view)
+
+
+def choice_of(base: IndexBase, weights: str = "", order: str = "") -> IndexChoice:
+    return resolve_index(IndexQuery(weights, order), base.boards, base.left_out)
+
+
+def without_draws(view: View) -> IndexBase:
+    return index_base(
+        view_of(build_snapshot(runs_of(), cards(), NOW), cards(), Orders(memory_store()))
+    )
+
+
+# What takes part, and with what weight to begin with.
+
+
+def test_boards_without_a_scale_or_results_are_left_out_and_double_prompts_weigh_nothing(
+    base: IndexBase,
+) -> None:
+    weights = {name: board.weight for name, board in base.boards.items()}
+    assert weights == {**dict.fromkeys(WEIGHTED, 1.0), "genai_527": 0.0}
+    assert set(base.left_out) == {"unscaled", "unused"}
+
+
+@pytest.mark.parametrize(
+    ("metrics", "weights"),
+    [({"a": ("demo",), "b": ("demo",)}, {"demo": 1.0}),  # Where there is nothing else.
+     ({"a": ("genai_527", "graphs")}, {"genai_527": 1.0, "graphs": 1.0}),
+     ({"always-half": ("ratings", "graphs")}, {"graphs": 1.0})],  # Nobody is ranked on ratings.
+)  # fmt: skip
+def test_what_weighs_depends_on_what_there_is(
+    metrics: dict[str, tuple[str, ...]], weights: dict[str, float]
+) -> None:
+    boards, left_out = index_boards(index_view_of(metrics))
+    assert {name: board.weight for name, board in boards.items()} == weights
+    assert ("ratings" in left_out) is True
+
+
+def test_simulated_boards_are_weighed_with_each_other_alone(view: View, base: IndexBase) -> None:
+    apart = index_base(view.group(simulated=True))
+    assert set(apart.boards) == {"demo"} and "demo" not in base.boards
+    of_each = [{entry.metric for _, entry in one.entries.values()} for one in (apart, base)]
+    assert ["only simulated" in metrics for metrics in of_each] == [True, False]
+
+
+# Values.
+
+
+def test_a_headline_is_rescaled_and_turned_round_where_lower_is_better(base: IndexBase) -> None:
+    board = base.boards["errors"]
+    cell = next(iter(board.cells.values()))
+    assert cell.value is not None and cell.ci_low is not None
+    found = rescaled(cell, board.scale)
+    assert found.value == pytest.approx((1.2 - cell.value) / 1.1)
+    assert found.high == pytest.approx((1.2 - cell.ci_low) / 1.1)
+    assert found.low < found.value < found.high
+
+
+def test_the_index_is_the_mean_of_the_rescaled_headlines_also_without_resamples(
+    view: View, base: IndexBase
+) -> None:
+    weights = choice_of(base, "graphs:2").weights
+    for row in base.standings(weights):
+        if own := {n: base.values[n][row.who].value for n in row.standing.present}:
+            mean = np.average(list(own.values()), weights=[weights[n] for n in own])
+            assert row.standing.index.value == pytest.approx(mean)
+    quick = plain_index(index_boards(view.group())[0])
+    for row in base.standings(choice_of(base).weights):
+        if row.standing.present:
+            assert quick[row.who].value == pytest.approx(row.standing.index.value)
+            assert sorted(quick[row.who].boards) == sorted(row.standing.present)
+
+
+def test_submissions_of_one_metric_are_joined_and_those_of_others_are_not() -> None:
+    first, second = runs_of({"one": ("graphs", "ratings")})
+    again = second.result.model_copy(update={"submission_id": "made-up-9999"})
+    for submitter, expected in (("A group", 1), ("Another group", 2)):
+        other = second.submission.model_copy(
+            update={"submission_id": "made-up-9999", "submitter": submitter}
+        )
+        snapshot = build_snapshot([first, type(second)(other, again, second.draws)], cards(), NOW)
+        found = index_base(view_of(snapshot, cards(), Orders(memory_store())))
+        assert len(found.entries) == expected
+
+
+def test_without_stored_resamples_there_are_values_without_intervals_and_a_warning(
+    view: View,
+) -> None:
+    found = without_draws(view)
+    assert set(found.unjoined) == set(found.boards)
+    first = found.standings(choice_of(found).weights)[0].standing
+    assert math.isfinite(first.index.value) and math.isnan(first.index.low)
+
+
+# Who is ranked, and what is missing.
+
+
+# Tiers.
+
+
+# Links and controls.
+
+
+def test_the_start_has_no_query_string(base: IndexBase) -> None:
+    assert choice_of(base).to_query(base.boards) == ""
+
+
+@given(st.data())
+def test_a_link_restores_the_weights_and_the_order_it_was_made_from(data: st.DataObject) -> None:
+    weight = st.decimals(0, 5, places=6).map(float)
+    weights = {name: data.draw(weight) for name in _SMALL}
+    order = data.draw(st.sampled_from(["index", "borda", "name", *_SMALL]))
+    link = IndexChoice(weights, order).to_query(_SMALL)
+    again = IndexQuery.from_params(dict(parse_qsl(link.removeprefix("?"))))
+    assert resolve_index(again, _SMALL, {}) == IndexChoice(weights, order)
+
+
+@pytest.mark.parametrize(
+    ("weights", "named"),
+    [("nope:1", "nope"), ("unscaled:1", "unscaled"), ("unused:1", "unused"), ("graphs", "graphs"),
+     ("graphs:", "graphs"), ("graphs:-1", "“-1”"), ("graphs:nan", "“nan”"), ("graphs:inf", "“inf”"),
+     ("graphs:1e3", "“1e3”"), ("graphs:1_0", "“1_0”"), ("graphs:١", "“١”"), ("graphs:1:2", "“1:2”"),
+     ("graphs:1,graphs:2", "several"), (f"{NASTY}:1", "img"), (":", "“”"), ("x" * 100_000, "xx")],
+    ids=lambda value: value[:12],
+)  # fmt: skip
+def test_what_a_link_asks_for_in_vain_is_said_and_changes_nothing(
+    base: IndexBase, weights: str, named: str
+) -> None:
+    found = choice_of(base, weights)
+    assert named.casefold() in found.remarks[0].casefold()
+    assert found.weights == choice_of(base).weights
+    assert sum(map(len, found.remarks)) < 1000 or "x" in weights
+
+
+def test_too_much_in_a_link_is_cut_and_it_is_said(base: IndexBase) -> None:
+    heavy = choice_of(base, "graphs:999")
+    assert heavy.weights["graphs"] == HEAVIEST and "5" in heavy.remarks[0]
+    many = choice_of(base, ",".join(f"bad{i}:1" for i in range(5000)))
+    assert 1 < len(many.remarks) <= 6
+    unknown = choice_of(base, "", NASTY)
+    assert (unknown.order, len(unknown.remarks)) == ("index", 1)
+
+
+def test_what_no_weight_changes_is_made_once_per_view(view: View) -> None:
+    prepared = Prepared()
+    assert prepared.of(view) is prepared.of(view)
+    other = View(view.entries, view.boards, view.orders)
+    assert prepared.of(other) is not prepared.of(view)
+
+
+# The download.
+
+
+def test_the_csv_holds_weights_scales_tiers_and_what_figures_are_computed_again_from(
+    view: View, base: IndexBase
+) -> None:
+    choice = choice_of(base, "graphs:2")
+    rows = list(csv.DictReader(io.StringIO(index_csv(base, choice, view.entries))))
+    assert len(rows) == len(base.entries) * (1 + len(base.boards))
+    standings = {clean(one.who.metric): one.standing for one in base.standings(choice.weights)}
+    whole = [row for row in rows if row["benchmark"] == INDEX and row["metric"] in standings]
+    assert [(row["metric"], row["rank_low"], row["rank"]) for row in whole][:1] == [
+        ("VQAScore", "1", "1")
+    ]
+    assert float(whole[0]["rescaled"]) == standings["VQAScore"].index.value
+    tiers = [str(standings[row["metric"]].tier or "") for row in whole]
+    assert [row["tier"] for row in whole] == tiers
+    of = {(row["metric"], row["benchmark"]): row for row in rows}
+    graphs = of["VQAScore", "graphs"]
+    names = ("weight", "chance", "ceiling", "seed", "n_resamples", "plan", "versions", "tier")
+    cells = {who.metric: cell for who, cell in base.boards["graphs"].cells.items()}
+    assert [graphs[name] for name in names] == [
+        "2.0", "0.0", "0.993902", "7", "200", "0123abcd", "assay 1; numpy 2",
+        str(cells["VQAScore"].tier),
+    ]  # fmt: skip
+    missing, none = of["TIFA", "graphs"], of["TIFA", INDEX]
+    assert (missing["value"], missing["rescaled"], none["rank"]) == ("", "", "")
+    assert "not run" in missing["note"] and "none on" in none["note"]
+    assert "no correlation" in of["always-half", "ratings"]["note"]
+    column = next(c for c in index_table(base, choice, view.entries).columns if c.name == "tier")
+    assert "not tested" in column.meaning

@@ -1,0 +1,479 @@
+"""Tab of a benchmark: dense rows, what a filter and a click change, and what must be known."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.schema import Card
+from benchmarks.statistics.sign_flips import flip_tests
+from leaderboard.pages.page import Context
+from leaderboard.publication.measure_names import info
+from leaderboard.publication.reader import View, view_of
+from leaderboard.ranking.cells import Cell
+from leaderboard.ranking.draws import Draws
+from leaderboard.ranking.orders import Orders
+from leaderboard.ranking.pairs import Pairs
+from leaderboard.ranking.pairs import tests_of as made_tests
+from leaderboard.ranking.slices import Ranked, Slice, ranked
+from leaderboard.ranking.tiers import Basis, groups, in_tiers
+from leaderboard.store.memory import memory_store
+from leaderboard.views.boards import (
+    Arrangement,
+    BoardQuery,
+    Choice,
+    Filters,
+    columns_of,
+    resolve,
+    values_of,
+    view_address,
+)
+from leaderboard.web.benchmark_below import below_of
+from leaderboard.web.benchmark_tab import benchmark_tab, board_html
+from leaderboard.web.board_legend import legend
+from leaderboard.web.board_table import board_table, percent
+from leaderboard.web.pages.boards_page import benchmark_tabs
+from leaderboard.web.rendering import environment
+from tests.leaderboard.pages import synthetic
+from tests.leaderboard.pages.parsed import Node, harmless, named, read
+from tests.leaderboard.pages.synthetic import METRICS, NASTY, cards, fill, keep, snapshot
+
+CARD = cards()["ratings"]
+PLCC, COUNTING, SECONDS = "plcc~paper", "srcc~assay@counting", "cost:seconds"
+HOSTILE = [NASTY, "\x00", "'; drop table", "%", "-1", "9" * 400, "," * 5000, "a" * 100_000, "(.*"]
+FIRST = "made-up-0000/CLIPScore"
+
+
+@pytest.fixture(scope="module")
+def view() -> View:
+    return synthetic.view()
+
+
+def chosen(view: View, benchmark: str = "ratings", skill: str = "", measure: str = "",
+           **more: object) -> Choice:  # fmt: skip
+    return resolve(BoardQuery(benchmark, skill, measure, **more), view.boards)  # type: ignore[arg-type]
+
+
+def body(view: View, arranged: Arrangement | None = None, filters: Filters | None = None,
+         benchmark: str = "ratings", skill: str = "") -> Node:  # fmt: skip
+    choice = chosen(view, benchmark, skill, filters=filters or Filters(),
+                    arranged=arranged or Arrangement())  # fmt: skip
+    return read(board_html(choice, view))
+
+
+def entry_of(view: View, metric: str) -> str:
+    return next(e for e, entry in view.entries.items() if entry.metric == metric)
+
+
+def opened(view: View, metric: str) -> Node:
+    """The details of a metric, unfolded."""
+    page = body(view, Arrangement(opened=(entry_of(view, metric),)))
+    (details,) = page.all("tr.as-detail")
+    return details
+
+
+def queries(page: Node, path: str) -> list[BoardQuery]:
+    return [
+        BoardQuery.from_link(one.removeprefix("./boards")) for one in page.links("./boards", path)
+    ]
+
+
+def cell(name: str, rank: int | None = 1, tier: int | None = 1, **more: object) -> Cell:
+    given = {
+        "entry_id": name, "measure": "srcc", "value": 0.5, "n_items": 9, "n_clusters": 9,
+        "n_missing": 0, "note": "", "rank": rank, "rank_low": rank, "rank_high": rank,
+        "tier": tier, **dict.fromkeys(("variant", "split", "facet", "skill", "ci_low", "ci_high")),
+    }  # fmt: skip
+    return Cell.model_validate({**given, **more})
+
+
+def made(values: list[float], noise: float) -> Ranked:
+    """A ranking of so many entries, whose differences have that noise over blocks."""
+    rng = np.random.default_rng(5)
+    shares = rng.normal(size=(len(values), 60)) * noise
+    shares += (np.array(values) / 60 - shares.mean(axis=1))[:, None]
+    draws = np.array(values)[:, None] + 0.02 * rng.normal(size=(len(values), 50))
+    cells = tuple(
+        cell(f"made-up-{i:04d}/{METRICS[i]}", None, None, value=value, variant="paper")
+        for i, value in enumerate(values)
+    )
+    return ranked(Slice(cells, Draws(draws, shares)), CARD).best_first(CARD)
+
+
+def said(cells: Any, basis: Basis, card: Card = CARD) -> str:
+    return " ".join(" ".join(line) for line in legend(cells, card, basis))
+
+
+def table_of(view: View, cells: list[Cell]) -> str:
+    table = board_table(cells, view.entries, CARD, info(CARD, "srcc"), "")
+    macros = environment().get_template("metrics/board_table.html").module
+    return str(macros.board_table(table))  # type: ignore[attr-defined]
+
+
+# Rows.
+
+
+def test_a_row_has_rank_range_value_interval_p_best_clusters_and_speed(view: View) -> None:
+    page = body(view)
+    named(page)
+    first = page.rows[0]
+    heads = list(first)
+    assert [h.split()[0] for h in heads] == [
+        "Rank",
+        "Pin",
+        "Spearman",
+        "P(best)",
+        "Prompt",
+        "Pairs/s",
+    ]
+    texts = [first[head].text for head in heads]
+    assert texts[0] == "1–3 CLIPScore 1.0" and texts[2] == "0.720 [0.632, 0.812]"
+    assert texts[3:] == ["69%", "120", "38.4"]
+    assert first[heads[0]].one(".as-rk")["title"] == "Rank 1 of 10; 1 to 3 in 95% of the resamples"
+    drawn = first[heads[2]].one("svg")
+    assert drawn["aria-hidden"] == "true" and len(drawn.all("line")) == 2  # chance and interval
+
+
+def test_rows_stand_below_their_tier_and_the_unranked_last(view: View) -> None:
+    page = body(view)
+    labels = list(page.groups)
+    assert labels == [*(f"Tier {n}" for n in range(1, len(labels))), "Without a rank"]
+    assert len(labels) > 2 and page.groups["Tier 1"][0] == "CLIPScore"
+    assert page.groups["Without a rank"][-1] == "always-half" and len(page.names) == len(METRICS)
+    assert page.row("always-half").one(".as-rk")["title"] == "ran without isolation"
+
+
+@pytest.mark.parametrize(
+    ("metric", "words"),
+    [("CLIPScore", "not isolated"), ("BLIP2-ITM", "not re-run"), ("PickScore", "trained on"),
+     ("ImageReward", "12 missing"), ("CLIPScore", "A group")],
+)  # fmt: skip
+def test_author_and_what_must_be_known_stand_once_in_the_details(
+    view: View, metric: str, words: str
+) -> None:
+    details = opened(view, metric)
+    assert words in details
+    assert words not in body(view).row(metric).text
+    assert details.links("./metric?id=") and details.links("./compare")
+
+
+def test_details_are_opened_and_folded_by_the_address(view: View) -> None:
+    page = body(view)
+    assert not page.all("tr.as-detail")
+    (query,) = {q for q in queries(page, ".as-row-open") if q.arranged.opened == (FIRST,)}
+    page = body(view, query.arranged)
+    link = page.row("CLIPScore").one(".as-row-open")
+    assert link["aria-expanded"] == "true"
+    assert BoardQuery.from_link(link["href"].removeprefix("./boards")).arranged.opened == ()
+
+
+def test_marks_say_what_was_trained_on_it_and_what_is_not_above_chance(view: View) -> None:
+    assert body(view).row("PickScore").all("sup[title=Trained on this benchmark]")
+    low = {"ci_low": -0.2, "ci_high": 0.4, "value": 0.1}
+    rows = [cell(FIRST, **low), cell("made-up-0001/BLIP2-ITM", 2, ci_low=0.3, ci_high=0.6)]  # type: ignore[arg-type]
+    card = CARD.model_copy(update={"headline_scale": None})
+    measure = info(card, "srcc").model_copy(update={"chance": 0.0})
+    card = card.model_copy(update={"measures": {**card.measures, "srcc": measure}})
+    table = board_table(rows, view.entries, card, measure, "")
+    values = [row.value for _, found in table.parts for row in found]
+    assert [(v.not_significant, v.below) for v in values] == [(True, False), (False, False)]
+    below = board_table([cell(FIRST, ci_low=-0.5, ci_high=-0.1)], view.entries, card, measure, "")
+    assert below.parts[0][1][0].value.below
+
+
+def test_too_few_items_are_shown_without_an_order_the_better_value_first(view: View) -> None:
+    page = body(view, benchmark="tiny")
+    assert "Too few" in page and not page.all(".as-rk b")
+    assert page.names[-1] == "CLIPScore"  # the largest error, where lower is better
+    assert "lower is better" in page
+
+
+def test_a_thousand_metrics_are_built_in_linear_time(view: View) -> None:
+    html = table_of(view, [cell(next(iter(view.entries)), tier=None)] * 1000)
+    assert html.count('class="as-first"') == 1001 and len(html) < 1_500_000
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0.0, "0%"), (0.001, "<1%"), (0.5, "50%"), (0.999, ">99%"), (1.0, "100%")],
+)
+def test_a_chance_is_never_rounded_to_none_or_all(share: float, text: str) -> None:
+    assert percent(share) == text
+
+
+def test_how_an_interval_was_made_is_said_on_hover(view: View) -> None:
+    both = [cell(FIRST, ci_low=0.1, ci_high=0.9, ci_method=m) for m in ("bca", "percentile", None)]
+    titles = [one["title"] for one in read(table_of(view, both)).all(".as-ci")]
+    for title, word in zip(titles, ("BCa", "percentile", "not stored"), strict=True):
+        assert word in title
+
+
+# Filters.
+
+
+def test_a_filtered_board_keeps_ranks_and_tiers_and_offers_its_own_as_a_deliberate_click(
+    view: View,
+) -> None:
+    whole, page = body(view), body(view, filters=Filters("tifa,dsg,siglip"))
+    for name in ("TIFA", "DSG", "SigLIP-2"):
+        ranks = [one.row(name).one(".as-rk")["title"] for one in (whole, page)]
+        assert ranks[0] == ranks[1] and "of 10" in ranks[0]
+    assert set(page.groups) <= set(whole.groups) and "45 pairs" in page
+    assert [row["Rank in filter"].text for row in page.rows] == ["1", "2", "3"]
+    assert "3 of 12" in page and "after seeing the data" in page
+    (within,) = queries(page, "a[data-go=within]")
+    assert within.filters == Filters("tifa,dsg,siglip", within=True)
+
+
+def test_what_is_tested_within_a_filter_is_marked_and_leads_back(view: View) -> None:
+    filters = Filters("tifa,dsg,siglip", within=True)
+    page = body(view, filters=filters)
+    ranks = [re.match(r"Rank (\d) of (\d)", one["title"]) for one in page.all("tbody .as-rk")]
+    assert [one and one.groups() for one in ranks] == [("1", "3"), ("2", "3"), ("3", "3")]
+    assert "3 pairs" in page and "Tier 1" in page.groups
+    note = page.one(".as-note.as-warn[role=status]")
+    assert note.text.startswith("Chosen after seeing the data.")
+    assert [q.filters for q in queries(note, "a")] == [replace(filters, within=False)]
+    assert "Rank in filter" not in page.texts("th")
+    below = read(below_of(chosen(view, filters=filters), view))
+    assert "after seeing the data" in below
+
+
+def test_each_active_filter_is_a_chip_that_leads_to_the_view_without_it(view: View) -> None:
+    page = body(view, Arrangement((PLCC,)), Filters("clip, hps", "metric", True))
+    (bar,) = page.all("[aria-label=Filters]")
+    found = dict(zip(bar.texts("a.as-fchip"), queries(bar, "a.as-fchip"), strict=True))
+    assert {label: one.filters for label, one in found.items()} == {
+        "Remove filter “clip”×": Filters("hps", "metric", True),
+        "Remove filter “hps”×": Filters("clip", "metric", True),
+        "Remove filter run by Assay×": Filters("clip, hps", "", True),
+        "Remove filter not trained on this benchmark×": Filters("clip, hps", "metric"),
+    }
+    assert all(one.arranged.columns == (PLCC,) for one in found.values())
+    assert not body(view).all("[aria-label=Filters]") and "12 metrics" in body(view)
+
+
+def test_a_filter_that_nobody_fits_says_so_and_leads_back(view: View) -> None:
+    page = body(view, filters=Filters("zzz"), skill="counting")
+    assert "None of 12" in page and not page.all("table")
+    assert "./boards?benchmark=ratings&skill=counting&measure=srcc~assay" in page.links()
+
+
+# Columns, sorting, pins.
+
+
+def test_chosen_columns_have_direction_meaning_and_values_of_their_own_slice(view: View) -> None:
+    keys = (PLCC, COUNTING, SECONDS, "meta:kind")
+    page = body(view, Arrangement(keys))
+    heads = {head.text: head for head in page.all("thead th")}
+    titles = ["Pearson r higher is better", "Spearman ρ · summary by Assay, Counting higher is better",
+              "Seconds lower is better", "Scores"]  # fmt: skip
+    assert [title for title in heads if title in titles] == titles
+    assert heads[titles[0]]["title"].startswith("Pearson r between the metric")
+    board, entry = view.boards["ratings"], entry_of(view, "VQAScore")
+    values = values_of(board, columns_of(board, [COUNTING])[0], view.entries)
+    found = page.row("VQAScore").all("td.as-c-more")
+    assert [one.text for one in found[1:]] == [f"{values.of(entry):.3f}", "14.5", "run by Assay"]
+    assert found[1].links() == [f"./items?benchmark=ratings&skill=counting&a={entry}"]
+    assert page.row("VQAScore").links("./items")[0] == f"./items?benchmark=ratings&a={entry}"
+    (chips,) = page.all("[aria-label=Columns]")
+    assert next(q.arranged.columns for q in queries(chips, "a")) == keys[1:]
+    offered = {one["value"] for one in page.all("#as-columns option")}
+    assert "meta:version" in offered and not offered & set(keys)
+
+
+def test_where_answers_are_not_public_no_value_leads_to_items(view: View) -> None:
+    choice = chosen(view)
+    choice.board.card = choice.board.card.model_copy(update={"answers_public": False})
+    try:
+        assert not read(board_html(choice, view)).links("./items")
+    finally:
+        choice.board.card = cards()["ratings"]
+
+
+def test_every_heading_sorts_and_rows_keep_their_ranks(view: View) -> None:
+    page = body(view, Arrangement((PLCC,)))
+    sorts = [q.arranged.sort for q in queries(page, "thead a.as-sort")]
+    assert sorts == ["", "metric", "value", "p_best", "n", PLCC, "cost:pairs_per_s"]
+    plain, by_plcc = body(view), body(view, Arrangement((PLCC,), sort=PLCC))
+    ranks = [sorted(one["title"] for one in p.all("tbody .as-rk")) for p in (plain, by_plcc)]
+    assert ranks[0] == ranks[1] and not by_plcc.groups
+    assert [h.text for h in by_plcc.all("[aria-sort=descending]")] == ["Pearson r higher is better"]
+    again = [q.arranged.sort for q in queries(by_plcc, "[aria-sort=descending] a")]
+    assert again == [f"-{PLCC}"]
+    assert plain.one("th.as-first")["aria-sort"] == "ascending"  # by rank
+
+
+def test_pinned_rows_stand_on_top_and_two_lead_to_a_comparison(view: View) -> None:
+    pins = (entry_of(view, "DSG"), entry_of(view, "TIFA"))
+    page = body(view, Arrangement(pins=pins))
+    assert page.names[:2] == ["DSG", "TIFA"] and len(page.names) == len(METRICS)
+    address = f"./compare?benchmark=ratings&measure=srcc~paper&a={pins[0]}&b={pins[1]}"
+    assert page.links("./compare") == [address]
+    one = body(view, Arrangement(pins=pins[:1]))
+    assert not one.links("./compare") and "Pin another" in one
+    filtered = body(view, Arrangement(pins=pins), Filters("tifa, clip"))
+    assert "DSG" not in filtered.names and "Unpin DSG" in filtered.one("[aria-label=Pinned]")
+
+
+def test_the_pin_link_of_a_row_pins_that_row_whatever_its_name(view: View) -> None:
+    page = body(view, Arrangement((PLCC,)))
+    found = queries(page, "a.as-pin")
+    assert [view.entries[one.arranged.pins[0]].metric for one in found][:3] == page.names[:3]
+    assert len({one.arranged.pins for one in found}) == len(METRICS)
+    assert {one.arranged.columns for one in found} == {(PLCC,)}
+
+
+def test_a_form_keeps_what_it_has_no_control_for_and_drops_tests_within(view: View) -> None:
+    arranged = Arrangement((PLCC,), (FIRST,), PLCC, 2, (FIRST,))
+    page = body(view, arranged, Filters("clip", "metric", True, within=True))
+    form = page.one("form[data-go]")
+    hidden = {one["name"]: one["value"] for one in form.all("input[type=hidden]")}
+    assert hidden == {"benchmark": "ratings", "pin": FIRST, "sort": PLCC, "open": FIRST,
+                      "columns": PLCC}  # fmt: skip
+    assert form.one("input[name=search]")["value"] == "clip"
+    assert "checked" in form.one("input[name=untrained]").attrs
+    chosen_ = [o["value"] for o in form.all("option") if "selected" in o.attrs]
+    assert chosen_ == ["srcc~paper", "metric"]
+    skills = {o["value"] for o in form.all("input[name=skill]")}
+    assert skills == set(view.boards["ratings"].skills())
+
+
+# What is said around the table.
+
+
+def test_the_legend_names_test_correction_and_resamples(view: View) -> None:
+    words = body(view).text
+    for figure in ("45 pairs", "α = 0.05", "200 bootstrap resamples", "Holm", "permutation"):
+        assert figure in words  # ten of twelve are ranked
+    assert "simulated" in body(view).one("[role=note]")
+    assert "simulated" not in body(view, benchmark="graphs")
+
+
+def test_the_legend_says_for_how_many_pairs_the_p_value_is_a_bound() -> None:
+    drawn = made([0.5, 0.49, 0.1], noise=0.01)
+    shares = drawn.draws.contributions
+    none = Pairs("1", (), flip_tests(shares[:0], 1))
+    tests = made_tests(["a", "b", "c"], shares, 1, none, most_drawn=0)
+    basis = Basis.of(ranked(Slice(drawn.cells, drawn.draws), CARD, tests=tests))
+    assert Basis.of(drawn).n_bounded == 0 < basis.n_bounded
+    bound = f"{basis.n_bounded} pairs the p-value is an upper bound"
+    assert [bound in said(drawn.cells, one) for one in (basis, Basis.of(drawn))] == [True, False]
+
+
+def test_tiers_are_in_one_piece_even_where_rank_ranges_would_part_them() -> None:
+    cells = (cell("a", 2, 2), cell("b", 1, 1), cell("c", 3, None), cell("d", 4, 2))
+    base = made([0.5, 0.49, 0.48, 0.47], 0.1)
+    found = groups(in_tiers(Ranked(cells, base.ordering, base.draws)).cells)
+    assert [(g.tier, [c.entry_id for c in g.cells]) for g in found] == [
+        (1, ["b", "c"]),  # not tested, so it stays with its neighbour above
+        (2, ["a", "d"]),
+    ]
+
+
+def test_reordering_by_tier_takes_tests_and_draws_along() -> None:
+    before = made([0.9, 0.5, 0.1], 0.001)
+    after = in_tiers(before)
+    assert [c.tier for c in after.cells] == [1, 2, 3]
+    for ranking in (before, after):
+        assert ranking.ordering.tests is not None
+        values = np.array([one.value for one in ranking.cells], float)
+        np.testing.assert_allclose(
+            ranking.ordering.tests.difference, values[:, None] - values[None, :]
+        )
+
+
+def test_without_contributions_there_are_no_tiers_and_the_page_says_why() -> None:
+    store = fill(memory_store())
+    gone = [path for path in store.public.list("results") if ".influence." in path]
+    keep(store, dict.fromkeys(gone))
+    bare = view_of(snapshot(), cards(), Orders(store))
+    page = body(bare)
+    assert "No tiers:" in page and not page.groups
+    below = read(below_of(chosen(bare), bare))
+    assert "All pairs" not in below
+    assert "Nothing could be tested" in below and below.all("td.is-best")
+
+
+def test_an_entry_without_contributions_is_ranked_untested_and_counted(view: View) -> None:
+    base = made([0.9, 0.5, 0.1], 0.001)
+    shares = base.draws.contributions.copy()
+    shares[1] = np.nan
+    part = ranked(Slice(base.cells, Draws(base.draws.resamples, shares)), CARD).best_first(CARD)
+    page = read(table_of(view, list(in_tiers(part).cells)))
+    assert "without a tier" in page
+    words = said(part.cells, Basis.of(part))
+    assert "1 metric has no stored" in words and "the 1 pair" in words
+    alone = made([0.5], 0.1)
+    assert "a single metric" in said(alone.cells, Basis.of(alone))
+
+
+def test_an_empty_board_says_so_and_how_to_submit(view: View) -> None:
+    page = body(view, benchmark="unused")
+    assert not page.all("table") and "./submit" in page.links()
+    nothing = view_of(None, cards(), Orders(memory_store()))
+    assert not body(nothing).all("table")
+    assert below_of(chosen(view, "unused"), view) == ""
+
+
+# The tab.
+
+
+@pytest.mark.parametrize("value", HOSTILE)
+@pytest.mark.parametrize(
+    "name",
+    ["benchmark", "tab", "skill", "measure", "search", "kind", "untrained", "within", "columns",
+     "pin", "sort", "page", "open", "view"],
+)  # fmt: skip
+def test_whatever_a_link_holds_the_tab_is_whole_and_harmless(
+    site: Context, name: str, value: str
+) -> None:
+    given = {"benchmark": "ratings", name: value}
+    found = benchmark_tab(site, given)
+    harmless(found.html)
+    page = read(found.html)
+    assert len(page.all("h1")) == 1 and len(found.html) < 200_000
+    assert found.title in {"Boards · Assay", "Changes of Ratings · Assay"} or (
+        found.title.startswith("Ratings: Spearman ρ") and found.title.endswith("All skills · Assay")
+    )
+    layout = name in {"columns", "pin", "sort", "page", "open"}
+    assert len(found.query) < (200 if layout else 2000)
+
+
+@pytest.fixture(scope="module")
+def site() -> Context:
+    return synthetic.site_of(fill(memory_store()))
+
+
+def test_the_tab_of_a_benchmark_is_its_board_by_either_name(site: Context) -> None:
+    by_tab = benchmark_tab(site, {"tab": "benchmark:graphs", "skill": ""})
+    assert by_tab == benchmark_tab(site, {"benchmark": "graphs"})
+    assert (
+        by_tab.title
+        == "Error graphs: Rank order · all splits · as in the paper, All skills · Assay"
+    )
+    assert (
+        by_tab.query
+        == view_address(BoardQuery("graphs", "", "rank~paper~all")).partition("boards")[2]
+    )
+
+
+def test_every_benchmark_is_a_tab_that_keeps_the_filter_but_not_tests_within_it(
+    view: View,
+) -> None:
+    tabs = benchmark_tabs(view, {"benchmark": "graphs", "kind": "metric", "within": "1"})
+    assert [tab.title for tab in tabs] == ["Ratings", "Error graphs", "Tiny", "Unused"]
+    assert [tab.current for tab in tabs] == [False, True, False, False]
+    asked = [BoardQuery.from_link(tab.href.removeprefix("./boards")) for tab in tabs]
+    assert {one.filters for one in asked} == {Filters(kind="metric")}
+
+
+@pytest.mark.parametrize("part", [board_html, below_of])
+def test_a_hostile_name_is_text(view: View, part: Any) -> None:
+    html = part(chosen(view), view)
+    harmless(html)
+    assert any(name.startswith("<img src=x") for name in read(html).names)

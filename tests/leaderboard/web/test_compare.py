@@ -1,0 +1,415 @@
+"""Compare place as pages: verdict, tables, examples, all pairs, skills, and what is not there."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import parse_qsl
+
+import pytest
+
+from benchmarks.cases import cases_path, write_cases
+from benchmarks.comparison import figures
+from benchmarks.schema import ScoreTable
+from benchmarks.stored_scores import write_stored
+from leaderboard.publication.reader import View, view_of
+from leaderboard.ranking.orders import Orders
+from leaderboard.store.interface import Store
+from leaderboard.store.memory import memory_store
+from leaderboard.views.addresses import model_pair_address
+from leaderboard.views.compare import VIEWS, PlaceQuery, query_string
+from leaderboard.views.comparison import CompareQuery, Opponents, opponents, shown
+from leaderboard.views.differences import TwoCompared, two_compared
+from leaderboard.views.examples import Came
+from leaderboard.web.compare import ComparePlace
+from leaderboard.web.rendering import environment
+from tests.leaderboard.pages.parsed import Node, named, read
+from tests.leaderboard.pages.synthetic import NASTY, cards, keep, site_of, snapshot
+from tests.leaderboard.views.example_fixture import (
+    LACKS,
+    NOISY,
+    RIGHT,
+    TURNED,
+    entry_id,
+    filled,
+    rated,
+    scores_of,
+)
+from tests.leaderboard.web.compare_fixture import MadeUpImages, html, page, place_of, withheld
+
+FIRST, SECOND, THIRD, FOURTH = map(entry_id, range(4))
+LAST, STRANGER, CONSTANT = map(entry_id, (9, 10, 11))
+FORMATS = ["csv", "parquet", "json"]
+
+
+@pytest.fixture(scope="module")
+def store() -> Store:
+    return filled()
+
+
+@pytest.fixture(scope="module")
+def view(store: Store) -> View:
+    return view_of(snapshot(), cards(), Orders(store), "one")
+
+
+@pytest.fixture(scope="module")
+def place(view: View, store: Store) -> ComparePlace:
+    return place_of(view, store)
+
+
+def sides(*metrics: int | str, **more: str) -> dict[str, str]:
+    named_ = (entry_id(one) if isinstance(one, int) else one for one in metrics)
+    return {"benchmark": "ratings", **dict(zip("abcd", named_, strict=False)), **more}
+
+
+# Every view.
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_every_view_has_one_heading_its_tab_and_controls_with_names(
+    place: ComparePlace, name: str
+) -> None:
+    found = page(place, **sides(NOISY, RIGHT, view=name))
+    named(found)
+    assert len(found.all("h1")) == 1
+    tabs = found.all("[role=tablist] a")
+    assert len(tabs) == len(VIEWS)
+    assert [VIEWS[i] for i, tab in enumerate(tabs) if tab["aria-selected"] == "true"] == [name]
+    for control in found.all("select"):
+        assert control["name"] and control["id"]
+        assert any(control in label.nodes for label in found.all("label"))
+    assert len({one["id"] for one in found.nodes if one["id"]}) == sum(
+        bool(one["id"]) for one in found.nodes
+    )
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_the_address_of_what_is_shown_shows_it_again(place: ComparePlace, name: str) -> None:
+    shown_ = place.answer(PlaceQuery.from_params({"view": name, "benchmark": "ratings"}))
+    again = place.answer(PlaceQuery.from_params(dict(parse_qsl(shown_.query[1:]))))
+    assert again == shown_ and shown_.title.endswith(" · Assay")
+
+
+def test_titles_name_what_is_shown(place: ComparePlace) -> None:
+    states = [sides(NOISY, RIGHT), sides(NOISY, view="examples"), sides(NOISY, LACKS),
+              {"benchmark": "unused"}, {"of": "models"}]  # fmt: skip
+    titles = [place.answer(PlaceQuery.from_params(state)).title for state in states]
+    assert len(set(titles)) == len(titles)
+    assert "VQAScore" in titles[0] and "Ratings" in titles[0] and "Unused" in titles[3]
+
+
+def test_models_are_compared_under_models(place: ComparePlace) -> None:
+    to = model_pair_address("")
+    assert page(place, of="models").links() == [to]
+    assert to in page(place, **sides(NOISY, RIGHT)).one("form").links()
+
+
+def test_names_of_strangers_are_text_in_every_view(place: ComparePlace) -> None:
+    for name in VIEWS:
+        found = html(place, **sides(STRANGER, FIRST, entry_id(4), view=name))
+        assert "<img src=x onerror=alert(1)>" in read(found).text
+    case = page(place, **sides(TURNED, view="examples", case="p3"))  # A hostile prompt.
+    assert "<img src=x" in case.text
+
+
+# Differences.
+
+
+def test_the_verdict_has_difference_interval_and_corrected_p(
+    view: View, place: ComparePlace
+) -> None:
+    query = CompareQuery.from_params(sides(FIRST, SECOND))
+    row = shown(opponents(query, view).choice, FIRST, SECOND, view).chosen
+    value, low, high = figures(row.difference, row.ci_low, row.ci_high)
+    verdict = page(place, **sides(FIRST, SECOND)).one("h1").text
+    assert f"{value} [{low}, {high}]" in verdict and "45 pairs" in verdict
+    for a, b in ((FIRST, LAST), (LAST, FIRST)):
+        verdict = page(place, **sides(a, b)).one("h1").text
+        assert re.search(
+            r"^CLIPScore is .* DSG by 0\.\d{3} \[0\.\d{3}, 0\.\d{3}\].*p [<=] 0", verdict
+        )
+
+
+def test_differences_stand_by_measure_and_by_skill_with_their_outcome(
+    view: View, place: ComparePlace
+) -> None:
+    found = page(place, **sides(FIRST, LAST))
+    measures, skills = (found.one(f"#{one} table") for one in ("measures", "skills"))
+    rows = shown(opponents(CompareQuery.from_params(sides(FIRST, LAST)), view).choice, FIRST,
+                 LAST, view)  # fmt: skip
+    assert len(measures.rows) == 1 + len(rows.measures)
+    assert len(skills.rows) == 1 + len(rows.skills)
+    for row, mark in zip(rows.skills, skills.all("svg")[1:], strict=True):
+        assert bool(mark.all(".as-hollow")) is not row.told_apart
+    assert any("CLIPScore better" in one for one in skills.texts("td"))
+    assert not found.one("#how").all("table") and "Holm" in found.one("#measures").text
+
+
+def test_nothing_is_drawn_or_counted_where_nothing_was_tested(store: Store) -> None:
+    untested = view_of(snapshot(), cards(), Orders(memory_store()))
+    found = page(place_of(untested, store), **sides(FIRST, SECOND))
+    assert not found.all("line.as-w") and "not tested" in found.one("h1").text
+    assert found.all("[role=note]")
+
+
+def test_clusters_on_which_two_differ_lead_to_their_examples(place: ComparePlace) -> None:
+    found = page(place, benchmark="graphs", a=FIRST, b=SECOND).one("#clusters")
+    assert len(found.all(".as-ringed")) == len(found.one("table").rows) == 10
+    (link,) = [to for to in found.links("./compare") if "case=" not in to]
+    state = PlaceQuery.from_params(dict(parse_qsl(query_string(link)[1:])))
+    assert (state.view, state.show, state.a, state.b) == (
+        "examples",
+        "disagreements",
+        FIRST,
+        SECOND,
+    )
+
+
+def test_flags_stand_beside_the_names_they_are_about_and_are_explained(
+    view: View, store: Store
+) -> None:
+    entries = {
+        FIRST: view.entries[FIRST].model_copy(
+            update={"account": "hub:ada", "same_scores_as": {"ratings": ("sent-0001",)},
+                    "trained_on": ("ratings",)}
+        )
+    }  # fmt: skip
+    changed = View({**view.entries, **entries}, view.boards, view.orders, version="flags")
+    found = page(place_of(changed, store), **sides(FIRST, SECOND))
+    listed = found.one(".as-sides li")
+    assert "hub:ada" in listed and listed.links("./queue") == ["./queue?submission=sent-0001"]
+    assert "trained on this benchmark" in listed.text
+    assert found.all(".as-legend") and "as submitted" in found.all(".as-sides li")[1].text
+
+
+@pytest.mark.parametrize("others", [(), (FOURTH,)])
+def test_all_that_is_shown_is_linked_as_data_in_every_format(
+    view: View, place: ComparePlace, others: tuple[str, ...]
+) -> None:
+    found = page(place, **sides(FIRST, STRANGER, *others, skill="counting"))
+    links = found.links("./v1/compare", "a[download]")
+    assert [one.rpartition("=")[2] for one in links] == FORMATS
+    for one in links:
+        query = one.partition("?")[2]
+        assert CompareQuery.from_params(dict(parse_qsl(query))).a == FIRST
+        assert opponents(CompareQuery.from_link(query), view).further == others
+
+
+def test_metrics_are_swapped_and_added_by_links(place: ComparePlace) -> None:
+    found = page(place, **sides(FIRST, SECOND))
+    swap, add = found.all(".as-ab-acts a")
+    swapped = PlaceQuery.from_params(dict(parse_qsl(query_string(swap["href"])[1:])))
+    assert (swapped.a, swapped.b) == (SECOND, FIRST)
+    added = page(place, **dict(parse_qsl(query_string(add["href"])[1:])))
+    assert len(added.all(".as-sides li")) == 3 and len(added.one("#pairs table").rows) == 3
+    names = [one["name"] for one in added.all("select")]
+    assert names == ["benchmark", "a", "b", "c", "measure"]
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        (sides(FIRST, THIRD, benchmark="graphs"), ["“VQAScore”", "Error graphs"]),
+        (sides(FIRST, FIRST), ["twice"]),
+        (sides(FIRST, CONSTANT), ["always-half", "scores are equal"]),
+        ({"benchmark": "unused"}, ["No metric"]),
+        (sides("nobody/nothing", SECOND), ["nobody/nothing"]),
+        (sides(NASTY, SECOND), ["<img"]),
+        (sides("x" * 5000, SECOND), ["xxx"]),
+        (sides(FIRST, SECOND, measure="nonsense", skill="unheard-of"), ["nonsense", "unheard-of"]),
+    ],
+)
+def test_what_cannot_be_compared_is_said(
+    place: ComparePlace, params: dict[str, str], words: list[str]
+) -> None:
+    found = page(place, **params)
+    assert all(one in found for one in words)
+    assert len(found.text) < 5000
+
+
+# All pairs.
+
+
+def test_the_matrix_has_every_tested_pair_once_in_each_direction(
+    view: View, place: ComparePlace
+) -> None:
+    found = page(place, **sides(FIRST, SECOND, view="pairs"))
+    table = found.one("#matrix table")
+    n = len(table.all("thead th")) - 1
+    assert n == 10 and len(table.rows) == n
+    links = table.links("./compare")
+    assert len(links) == n * (n - 1) // 2
+    state = PlaceQuery.from_params(dict(parse_qsl(query_string(links[0])[1:])))
+    assert (state.view, state.a, state.b) == ("differences", FIRST, SECOND)
+    cells = [row.all("td") for row in table.all("tbody tr")]
+    for i in range(n):
+        for j in range(n):
+            above, below = cells[i][j], cells[j][i]
+            if i == j:
+                assert above["class"] == "is-self"
+            elif above["class"] == "is-sig":
+                assert below["class"] == "is-neg"
+            elif above["class"] == "is-ns":
+                assert below["class"] == "is-ns"
+    assert [one.rpartition("=")[2] for one in found.links("./v1/boards/ratings/pairs")] == FORMATS
+
+
+def test_agreement_is_a_table_of_taus(place: ComparePlace) -> None:
+    table = page(place, view="pairs", benchmark="graphs", a=FIRST, b=SECOND).one("#agreement table")
+    n = len(table.rows)
+    assert n == 8 and len(table.all("td.as-blank")) == n
+    assert all(re.fullmatch(r"−?[01]\.\d\d", one.text) for one in table.all("td b"))
+
+
+# Skills.
+
+
+def test_values_by_skill_stand_beside_their_chart(place: ComparePlace) -> None:
+    found = page(place, **sides(FIRST, SECOND, THIRD, view="skills"))
+    table = found.one(".as-skill-values")
+    assert [row["Skill"].text for row in table.rows] == list(cards()["ratings"].skills.values())
+    assert re.match(r"[−\d.]+ \[", table.rows[0]["VQAScore"].text)
+    chart = found.one("svg.as-chart")
+    assert len(chart.all("path")) == 3 and len(chart.all("title")) == 3
+    none = page(place, view="skills", benchmark="graphs")
+    assert not none.all("svg.as-chart") and none.one(".as-empty").links(
+        "./compare?benchmark=ratings"
+    )
+
+
+# Examples.
+
+
+def cases(found: Node) -> list[str]:
+    return [one["aria-label"].removeprefix("Case ") for one in found.all("[aria-label=Case p]")]
+
+
+def examples(place: ComparePlace, *metrics: int | str, **more: str) -> Node:
+    return page(place, **sides(*metrics, view="examples", **more))
+
+
+def test_failures_are_listed_page_by_page_with_what_the_metric_prefers(
+    place: ComparePlace,
+) -> None:
+    found = examples(place, TURNED)
+    named(found)
+    assert len(cases(found)) == 12
+    assert len(found.all(".as-mistake")) == 12 and "image 4" in found.one(".as-mistake").text
+    assert found.all("a[rel=next]") and not found.all("a[rel=prev]")
+    last = examples(place, TURNED, show="all", page="3")
+    assert last.all("a[rel=prev]") and not last.all("a[rel=next]")
+
+
+def test_where_a_metric_does_not_fail_that_is_said_and_where_it_does(place: ComparePlace) -> None:
+    found = examples(place, RIGHT)
+    assert not cases(found) and len(found.all(".as-empty")) == 1
+    assert not found.one(".as-empty").links(), "it fails on no benchmark"
+
+
+def test_a_link_to_failures_goes_to_the_first_benchmark_that_has_some() -> None:
+    store, frame, own = filled(), rated(), "made-up-0000"
+    revision, metric = cards()["graphs"].revision, FIRST.split("/")[1]
+    scores = scores_of(frame, TURNED).rename(metric).to_frame()
+    told = {"benchmark": "graphs", "revision": revision}
+    keep(store, {
+        cases_path("graphs", revision): write_cases(frame),
+        f"results/{own}/graphs.scores.parquet": write_stored(
+            ScoreTable(scores), submission_id=own, **told),
+    })  # fmt: skip
+    view = site_of(store, cards_=cards()).reader.view()
+    ratings = view.boards["ratings"]
+    ratings.card = ratings.card.model_copy(update={"simulated": False})
+    place = place_of(view, store)
+    asked = sides(FIRST, view="examples", show="failures", seek="1")
+    shown_ = place.answer(PlaceQuery.from_params(asked))
+    assert dict(parse_qsl(shown_.query[1:]))["benchmark"] == "graphs"
+    found = read(shown_.html)
+    assert len(cases(found)) == 12 and found.all("[role=status]")
+    stays = examples(place, RIGHT)  # Who chose the benchmark is told where there are some.
+    (link,) = stays.one(".as-empty").links("./compare")
+    assert "benchmark=graphs" in link and not cases(stays)
+
+
+def test_two_metrics_are_shown_where_they_differ(place: ComparePlace) -> None:
+    found = examples(place, NOISY, RIGHT)
+    assert len(cases(found)) == 12 and found.text.count("all 6 right") >= 12
+    assert len(found.one("#summary table").rows) == 3, "two metrics and their difference"
+
+
+def test_missing_scores_are_in_sight(place: ComparePlace) -> None:
+    found = examples(place, LACKS)
+    assert "no score" in found and "4 missing" in found and "112 pairs" in found
+
+
+def test_a_case_by_itself_says_which_metrics_fail_on_it(place: ComparePlace) -> None:
+    found = examples(place, NOISY, case="p7")
+    assert cases(found) == ["p7"]
+    rows = found.one("#everyone table").rows
+    assert rows[0]["Metric"].text.startswith("PickScore"), "the one that is upside down"
+    (back,) = found.one(".as-way-back").links()
+    assert "case=" not in back and "view=examples" in back
+
+
+def test_nothing_of_pairs_is_shown_where_answers_are_withheld(view: View, store: Store) -> None:
+    place = place_of(view, store, withheld())
+    for state in ({}, {"case": "p3"}, {"show": "all"}, {"b": FIRST}, {"seek": "1"}):
+        found = examples(place, TURNED, **state)
+        assert "withheld" in found and "of 5" not in found
+        assert not found.all("img") and not cases(found) and not found.all("[download]")
+
+
+def test_an_image_has_its_square_before_it_loads_and_is_described_by_its_prompt(
+    view: View, store: Store
+) -> None:
+    images = [tile for tile in rated()["image_id"] if not tile.endswith("0")]
+    found = examples(place_of(view, store, images=MadeUpImages(images)), TURNED, case="p7")
+    tiles = found.all(".as-tile")
+    assert len(tiles) == 4
+    pictures = found.all(".as-tile img")
+    assert len(pictures) == 3 and len(found.all(".as-no-picture")) == 1
+    for one in pictures:
+        assert one["width"] and one["height"] and one["loading"] == "lazy"
+        assert one["alt"].endswith("a cup, p7") and one["alt"].startswith("Image ")
+    assert found.one(".as-no-picture").text == "Image not available"
+    assert found.one(".as-no-picture")["aria-label"].startswith("Image ")
+
+
+def test_where_fewer_than_half_of_the_images_are_here_one_line_stands_for_them(
+    place: ComparePlace,
+) -> None:
+    found = examples(place, TURNED)
+    assert not found.all("img") and not found.all(".as-picture")
+    assert len(found.all(".as-absent")) == 12
+    scores = found.one(".as-case-scores table")
+    assert [row["Image"].text for row in scores.rows] == ["1", "2", "3", "4"]
+    assert all("of 5" in row["People"].text for row in scores.rows)
+
+
+@pytest.mark.parametrize(
+    ("came", "said"),
+    [(Came(1, 0, 0), "✓ right"), (Came(0, 2, 0), "✗ both wrong"), (Came(0, 0, 5), "= all 5 tied"),
+     (Came(3, 1, 2), "◐ 3 of 6 right, 2 tied"), (Came(0, 0, 0), "– not compared")],
+)  # fmt: skip
+def test_how_comparisons_came_out_is_told_by_sign_and_word(came: Came, said: str) -> None:
+    made = environment().from_string(
+        "{% from 'compare/macros.html' import outcome %}{{ outcome(came) }}"
+    )
+    assert read(made.render(came=came)).text == said
+
+
+def test_an_asked_comparison_is_made_once(
+    view: View, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Any] = []
+
+    def counted(pair: Opponents, view: View) -> TwoCompared:
+        made.append(pair)
+        return two_compared(pair, view)
+
+    monkeypatch.setattr("leaderboard.web.compare.two_compared", counted)
+    place = place_of(view, store)
+    for name in ("differences", "pairs", "skills"):
+        page(place, **sides(FIRST, SECOND, view=name))
+    assert len(made) == 1
+    page(place, **sides(SECOND, FIRST))
+    assert len(made) == 2

@@ -1,0 +1,129 @@
+"""Buttons of submissions and of operators: what they do, and to whom they say no."""
+
+from __future__ import annotations
+
+import pytest
+
+from leaderboard.accounts import Account
+from leaderboard.governance.acts import Acts
+from leaderboard.governance.rights import Action, actions
+from leaderboard.ledger.bans import read_bans
+from leaderboard.ledger.chronicle import read_lines, verify
+from leaderboard.ledger.policy import Allowance, Policy, read_policy
+from leaderboard.pages.page import Context
+from leaderboard.records import Kind
+from leaderboard.states import State
+from leaderboard.store.memory import memory_store
+from leaderboard.views.submit import SubmitQuery
+from leaderboard.web.operating import (
+    PolicyForm,
+    Request,
+    act_on,
+    ask_to_withdraw,
+    ban,
+    bans_list,
+    set_policy,
+)
+from leaderboard.web.place_parts import head, operator_parts, submit_parts
+from tests.leaderboard.pages.parsed import Node, harmless, read
+from tests.leaderboard.pages.synthetic import NASTY, fill, site_of
+from tests.leaderboard.web.own_submissions import (
+    ADA,
+    FAILED,
+    GRACE,
+    HELD,
+    NEW,
+    OLD,
+    OPERATOR,
+    QUEUED,
+    give,
+)
+
+
+@pytest.fixture
+def site() -> Context:
+    return site_of(give(fill(memory_store()), ADA))
+
+
+def acts(site: Context) -> Acts:
+    return Acts(site.store, site.cards, site.clock)
+
+
+def parsed(html: str) -> Node:
+    harmless(html)
+    return read(html)
+
+
+def did(site: Context, account: Account | None, action: Action, ident: str, why: str = "") -> Node:
+    return parsed(act_on(site, acts(site), account, Request(action, ident, why)))
+
+
+@pytest.mark.parametrize("account", [ADA, GRACE, OPERATOR])
+def test_exactly_the_buttons_that_work_are_offered(site: Context, account: Account) -> None:
+    for ident in (HELD, FAILED, QUEUED, OLD, NEW):
+        status = site.own(OPERATOR).status(ident)
+        wanted = actions(status, account)
+        assert submit_parts(site, account, SubmitQuery(submission_id=ident)).actions == wanted
+        of_operators = operator_parts(site, account, ident).actions
+        assert of_operators == (wanted if account.operator else ())
+
+
+def test_an_author_withdraws_after_being_asked_and_the_audit_log_says_so(site: Context) -> None:
+    assert "for good" in parsed(ask_to_withdraw(site, ADA, QUEUED))
+    assert "not_yours" in ask_to_withdraw(site, GRACE, QUEUED)
+    assert "withdrawn" in did(site, ADA, Action.WITHDRAW, QUEUED).texts("span")
+    line = read_lines(site.store.public, QUEUED)[-1]
+    assert (line.action, line.by) == ("withdrawn", ADA.key)
+    assert verify(site.store.public) == ()
+
+
+@pytest.mark.parametrize(
+    ("account", "action", "ident", "code"),
+    [(None, Action.WITHDRAW, QUEUED, "not_signed_in"), (GRACE, Action.WITHDRAW, QUEUED, "not_yours"),
+     (GRACE, Action.PUBLISH, HELD, "not_yours"), (OPERATOR, Action.PUBLISH, HELD, "not_yours"),
+     (ADA, Action.HIDE, NEW, "not_operator"), (ADA, Action.RERUN, FAILED, "not_operator"),
+     (ADA, Action.PUBLISH, QUEUED, "not_now"), (ADA, Action.WITHDRAW, NASTY, "unknown_submission")],
+)  # fmt: skip
+def test_who_may_not_is_told_why_and_nothing_happens(
+    site: Context, account: Account | None, action: Action, ident: str, code: str
+) -> None:
+    before = site.store.public.head()
+    assert code in did(site, account, action, ident, "because").texts("code")
+    assert site.store.public.head() == before
+
+
+def test_an_operator_hides_with_a_reason(site: Context) -> None:
+    assert did(site, OPERATOR, Action.HIDE, NEW, "  ").all("[role=alert]")
+    did(site, OPERATOR, Action.HIDE, NEW, f"Copied. {NASTY}")
+    assert site.own(ADA).status(NEW).state is State.HIDDEN
+    assert "Copied." in submit_parts(site, ADA, SubmitQuery(submission_id=NEW)).html[1]
+
+
+def test_a_ban_is_shown_with_its_reason_and_lifted_again(site: Context) -> None:
+    assert "not_operator" in ban(site, acts(site), ADA, GRACE.key, "Floods us.", lift=False)
+    ban(site, acts(site), OPERATOR, f" {GRACE.key} ", f"Floods us. {NASTY}", lift=False)
+    listed = parsed(bans_list(site))
+    assert GRACE.key in listed and "Floods us." in listed
+    assert "Floods us." in head(site, GRACE, Kind.METRIC)
+    ban(site, acts(site), OPERATOR, GRACE.key, "Was a mistake.", lift=True)
+    assert read_bans(site.store.public) == {} and "Nobody" in bans_list(site)
+
+
+def test_a_policy_is_set_whole_or_not_at_all(site: Context) -> None:
+    for numbers in ((7, 1, 1, 1, None), (0, 1, 1, 1, 1), (7, 1.5, 1, 1, 1), (7, -1, 1, 1, 1)):
+        html = set_policy(site, acts(site), OPERATOR, PolicyForm((*numbers, 1, 1), "because"))
+        assert "bad_policy" in html
+    assert read_policy(site.store.public) == Policy()
+    set_policy(site, acts(site), OPERATOR, PolicyForm((30, 2, 1, 4, 3, 6, 5), "Fewer machines."))
+    policy = read_policy(site.store.public)
+    assert (policy.period_days, policy.allowances[Kind.SCORES].scored) == (30, 4)
+    assert policy.allowances[Kind.GENERATIONS] == Allowance(scored=6, unfinished=5)
+    quota = read(submit_parts(site, ADA, SubmitQuery()).html[3])
+    assert "0 left: 3 of 2 used in 30 days" in quota and "the next is free at" in quota
+
+
+def test_only_operators_see_everybody_s_and_what_their_page_says_to_others(site: Context) -> None:
+    of_all = operator_parts(site, OPERATOR, "").html[1]
+    assert "CLIPScore" in of_all and "secret-metric" in of_all
+    for account in (GRACE, ADA, None):
+        assert operator_parts(site, account, HELD).html == ("", "")
