@@ -211,7 +211,7 @@ def main() -> int:
         store = patiently(lambda: open_store(settings))
         source = source_of(store, settings.data)
         watch = HealthWatch(store, settings.store.folder)
-        app = patiently(lambda: build(settings, store, source, watch))
+        app = build(settings, store, source, watch)
         routes = routes_of(settings, store, os.environ, source, watch)
     except AssayError as error:
         sys.stderr.write(f"error [{error.code}]: {error}\n")

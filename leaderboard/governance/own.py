@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.errors import SubmitterError
+from benchmarks.errors import SubmitterError, TransientError
 from leaderboard.accounts import Account
 from leaderboard.governance.rights import roles
 from leaderboard.ledger.ledger import Ledger
@@ -23,10 +23,24 @@ class Own:
         self._store = store
         self._account = account
         self._ledger = Ledger(store)
+        self._statuses: tuple[Status, ...] | None = None
 
     def statuses(self) -> tuple[Status, ...]:
-        """All of them with their whole records, oldest first."""
-        return self._ledger.whole_statuses(lambda status: roles(status, self._account))
+        """All of them with their whole records, oldest first.
+
+        While the store cannot be read, they are as they were read last.
+
+        Raises:
+            TransientError: the store cannot be read, and never was.
+        """
+        try:
+            self._statuses = self._ledger.whole_statuses(
+                lambda status: roles(status, self._account)
+            )
+        except TransientError:
+            if self._statuses is None:
+                raise
+        return self._statuses
 
     def status(self, submission_id: str) -> Status:
         """One of them.

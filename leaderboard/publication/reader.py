@@ -14,7 +14,9 @@ from types import MappingProxyType
 
 from benchmarks.errors import TransientError
 from benchmarks.schema import Card, Selector
+from leaderboard.ledger.bans import Ban, read_bans
 from leaderboard.ledger.ledger import Ledger
+from leaderboard.ledger.policy import Policy, read_policy
 from leaderboard.publication.boards import Board, Snapshot
 from leaderboard.publication.entries import Entry
 from leaderboard.publication.measure_names import nearest
@@ -170,8 +172,8 @@ class Reader:
     """Reads boards and queue again only when the store has changed.
 
     While the store cannot be read, pages show what was read last; `as_of` and `trouble` say so.
-    What one version of the store costs: its head, the snapshot and the queue, however many
-    submissions there are.
+    What one version of the store costs: its head, the snapshot, the queue, the policy and the bans,
+    however many submissions there are.
 
     Args:
         store: where they are published.
@@ -198,6 +200,7 @@ class Reader:
         self._content: bytes | None = None
         self._view = view_of(None, cards, Orders(store))
         self._statuses: tuple[Status, ...] = ()
+        self._policy, self._bans = Policy(), dict[str, Ban]()
         self._runs: dict[str, tuple[RunResult, ...]] = {}
         self._as_of: datetime | None = None
         self._trouble = ""
@@ -230,6 +233,24 @@ class Reader:
         """
         self._refresh()
         return self._statuses
+
+    def policy(self) -> Policy:
+        """The quota that is in force.
+
+        Raises:
+            TransientError: the store cannot be read, and never was.
+        """
+        self._refresh()
+        return self._policy
+
+    def bans(self) -> Mapping[str, Ban]:
+        """The bans in force, by account key.
+
+        Raises:
+            TransientError: the store cannot be read, and never was.
+        """
+        self._refresh()
+        return self._bans
 
     def events(self, submission_id: str) -> tuple[Event, ...]:
         """What happened to one submission, oldest first; none where it does not exist."""
@@ -291,6 +312,7 @@ class Reader:
             self._view = view_of(snapshot, self._cards, Orders(self._store), version)
             self._content = content
         self._statuses = self._ledger.statuses()
+        self._policy, self._bans = read_policy(self._public), read_bans(self._public)
         self._runs = {}
         self._head = head
 

@@ -14,13 +14,12 @@ from leaderboard.desk import Examination
 from leaderboard.governance.own import Own
 from leaderboard.governance.quota import Standing, standings
 from leaderboard.governance.rights import actions, roles
-from leaderboard.ledger.bans import Ban, read_bans
-from leaderboard.ledger.policy import Policy, read_policy
+from leaderboard.ledger.bans import Ban
+from leaderboard.ledger.policy import Policy
 from leaderboard.publication.earlier_boards import EarlierBoards
 from leaderboard.publication.measure_names import info
 from leaderboard.publication.reader import Reader
 from leaderboard.records import Kind, Status
-from leaderboard.store.interface import Store
 from leaderboard.store.live.interface import Live, Pulse
 from leaderboard.text import count, duration
 from leaderboard.views.changes import moved_address
@@ -53,10 +52,6 @@ class Sources(Protocol):
     @property
     def live(self) -> Live:
         """The workers' pulses and running logs."""
-
-    @property
-    def store(self) -> Store:
-        """Bans and the policy."""
 
     @property
     def cards(self) -> Mapping[str, Card]:
@@ -164,7 +159,7 @@ def place_of(
     moment = Moment(pulses, now, titles, turns, isolation, words=words)
     chosen = _chosen(sources, account, submission_id, whole, moment) if submission_id else None
     newest = list(reversed(mine))
-    policy = read_policy(sources.store.public)
+    policy = sources.reader.policy()
     return Place(
         own=tuple(row_of(status, moment) for status in newest[:MOST_OWN]),
         beyond=max(0, len(newest) - MOST_OWN),
@@ -179,7 +174,7 @@ def place_of(
 
 def ban_of(sources: Sources, account: Account | None) -> Ban | None:
     """Why an account may not submit; None where it may."""
-    return read_bans(sources.store.public).get(account.key) if account else None
+    return sources.reader.bans().get(account.key) if account else None
 
 
 def last_seen(pulses: Sequence[Pulse]) -> datetime | None:

@@ -9,7 +9,6 @@ from benchmarks.errors import AssayError, SubmitterError
 from leaderboard.accounts import Account
 from leaderboard.governance.acts import Acts
 from leaderboard.governance.rights import Action
-from leaderboard.ledger.bans import read_bans
 from leaderboard.ledger.policy import Allowance, Policy
 from leaderboard.pages.page import Context
 from leaderboard.pages.visitors import required
@@ -143,7 +142,7 @@ def set_policy(context: Context, acts: Acts, account: Account | None, form: Poli
 
 def bans_list(context: Context) -> str:
     """The bans in force, with their reasons."""
-    bans = tuple(read_bans(context.store.public).values())
+    bans = tuple(context.reader.bans().values())
     return render("submit/bans.html", bans=bans, legend=LEGEND)
 
 

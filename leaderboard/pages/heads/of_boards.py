@@ -52,7 +52,7 @@ def compare_head(params: Mapping[str, str], view: View) -> Head | None:
     lines = tuple(
         _line(entry, _cell(choice, entry), view, ranked=False) for entry in chosen
     )  # fmt: skip
-    names = [line.name for line in lines]
+    names = [clean(view.entries[entry].metric) for entry in chosen]
     heading = f"{', '.join(names[:-1])} and {names[-1]} on {choice.board.card.title}"
     values = "; ".join(_value(line) for line in lines)
     said = [f"{_measure(choice)}, {choice.title}: {values}.", note_of(choice, view)]

@@ -101,7 +101,9 @@ def examples_head(params: Mapping[str, str], view: View) -> Head | None:
     skill = f", {skill_title(board.card, query.skill)}" if query.skill else ""
     names = " and ".join(name_of(entry, view) for entry in named)
     what = "Prompts and images"
-    if len(named) == 1 and query.show in _SHOWS:
+    if query.case:
+        what = f"Case {clean(query.case)}"
+    elif len(named) == 1 and query.show in _SHOWS:
         what = f"Images where {names} {_SHOWS[query.show]}"
     elif len(named) == 2 and query.show != "all":
         what = f"Images where {names} differ"

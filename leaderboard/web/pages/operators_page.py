@@ -8,7 +8,6 @@ from typing import Any
 import gradio as gr
 
 from leaderboard.accounts import Account
-from leaderboard.ledger.policy import read_policy
 from leaderboard.pages.page import Context, Page
 from leaderboard.pages.shown.widgets import html, on_load
 from leaderboard.pages.visitors import as_visitor, sign_in_button
@@ -63,7 +62,7 @@ class _OperatorsPage:
         )
         if account is None or not account.operator:
             return *shown, gr.update(visible=False), "", *(gr.skip() for _ in self._policy)
-        policy = read_policy(self._context.store.public)
+        policy = self._context.reader.policy()
         allowed = [policy.allowances.get(kind) for kind in KINDS]
         numbers = [n for a in allowed for n in ((a.scored, a.unfinished) if a else (0, 0))]
         bans = bans_list(self._context)

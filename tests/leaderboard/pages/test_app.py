@@ -81,7 +81,7 @@ def test_one_process_serves_pages_health_metrics_and_what_workers_tell(tmp_path:
         assert httpx.get(f"{address}v1/", headers=tag).status_code == 304
         assert httpx.get(f"{address}v1/nothing").json()["error"]["code"] == "no_such_route"
 
-        page = httpx.get(f"{address}queue")
+        page = httpx.get(f"{address}submit")
         assert "gradio" in page.text and page.text.count('property="og:title"') == 1
         shared = httpx.get(f"{address}share.png?page=boards")
         assert shared.headers["Content-Type"] == "image/png"

@@ -97,18 +97,20 @@ def test_every_page_opens_while_the_store_is_out_and_says_of_when_it_is(
 
 
 @pytest.mark.slow
-def test_an_app_that_is_started_while_the_store_is_out_waits_for_it(switch: Switch) -> None:
+def test_an_app_is_made_while_the_store_is_out_and_opening_the_store_waits_for_it(
+    switch: Switch,
+) -> None:
     paused: list[float] = []
     said: list[str] = []
     store = failing(fill(memory_store()), switch)
     switch.out = True
+    assert isinstance(app_of(store, cards())[0], gr.Blocks)
 
     def sleep(seconds: float) -> None:
         paused.append(seconds)
         switch.out = len(paused) < 7
 
-    app = patiently(lambda: app_of(store, cards())[0], sleep=sleep, say=said.append)
-    assert isinstance(app, gr.Blocks)
+    assert patiently(store.public.head, sleep=sleep, say=said.append) == store.public.head()
     assert paused == [5, 10, 20, 40, 60, 60, 60] and all(OUT in line for line in said)
 
 

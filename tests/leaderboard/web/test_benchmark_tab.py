@@ -278,8 +278,10 @@ def test_chosen_columns_have_direction_meaning_and_values_of_their_own_slice(vie
     values = values_of(board, columns_of(board, [COUNTING])[0], view.entries)
     found = page.row("VQAScore").all("td.as-c-more")
     assert [one.text for one in found[1:]] == [f"{values.of(entry):.3f}", "14.5", "run by Assay"]
-    assert found[1].links() == [f"./items?benchmark=ratings&skill=counting&a={entry}"]
-    assert page.row("VQAScore").links("./items")[0] == f"./items?benchmark=ratings&a={entry}"
+    examples = f"./compare?benchmark=ratings&a={entry}"
+    counted = f"{examples}&skill=counting&view=examples"
+    assert found[1].links() == [counted]
+    assert page.row("VQAScore").links("./compare")[0] == f"{examples}&view=examples"
     (chips,) = page.all("[aria-label=Columns]")
     assert next(q.arranged.columns for q in queries(chips, "a")) == keys[1:]
     offered = {one["value"] for one in page.all("#as-columns option")}
@@ -290,7 +292,7 @@ def test_where_answers_are_not_public_no_value_leads_to_items(view: View) -> Non
     choice = chosen(view)
     choice.board.card = choice.board.card.model_copy(update={"answers_public": False})
     try:
-        assert not read(board_html(choice, view)).links("./items")
+        assert not read(board_html(choice, view)).links("./compare")
     finally:
         choice.board.card = cards()["ratings"]
 
@@ -312,10 +314,10 @@ def test_pinned_rows_stand_on_top_and_two_lead_to_a_comparison(view: View) -> No
     pins = (entry_of(view, "DSG"), entry_of(view, "TIFA"))
     page = body(view, Arrangement(pins=pins))
     assert page.names[:2] == ["DSG", "TIFA"] and len(page.names) == len(METRICS)
-    address = f"./compare?benchmark=ratings&measure=srcc~paper&a={pins[0]}&b={pins[1]}"
-    assert page.links("./compare") == [address]
+    ranked = "./compare?benchmark=ratings&measure=srcc~paper"
+    assert page.links(ranked) == [f"{ranked}&a={pins[0]}&b={pins[1]}"]
     one = body(view, Arrangement(pins=pins[:1]))
-    assert not one.links("./compare") and "Pin another" in one
+    assert not one.links(ranked) and "Pin another" in one
     filtered = body(view, Arrangement(pins=pins), Filters("tifa, clip"))
     assert "DSG" not in filtered.names and "Unpin DSG" in filtered.one("[aria-label=Pinned]")
 

@@ -126,7 +126,7 @@ def test_unscored_models_and_an_installation_without_sets_are_said() -> None:
     unscored = entry(0, "New").model_copy(update={"judges": {}})
     store = keep_models(fill(memory_store()), unscored)
     page = shown(context_of(store))
-    assert "scored" in page.one("h1") and "./queue" in page.links()
+    assert "scored" in page.one("h1") and "./submit" in page.links()
     assert "no prompt sets" in shown(replace(context_of(store), models=None))
     alone = shown(context_of(filled(1)), view="two")
     assert "One model only" in alone

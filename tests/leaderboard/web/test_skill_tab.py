@@ -48,8 +48,13 @@ def test_three_presses_lead_from_the_front_page_to_images_where_the_affordable_m
     front = read(metrics_tab(site, query_of("")).html)
     (tab,) = (link for link in front.all("a[role=tab]") if link.text == "Counting")
     page = shown(site, tab["href"].partition("?")[2])
-    (last,) = answers(page)["Best affordable"].links("./items")
-    assert "skill=" in last and "show=failures" in last and "a=made-up-" in last
+    (last,) = answers(page)["Best affordable"].links("./compare")
+    assert (
+        "view=examples" in last
+        and "skill=" in last
+        and "show=failures" in last
+        and "a=made-up-" in last
+    )
 
 
 def test_every_skill_with_results_is_a_tab_or_in_the_list_of_all(site: Context) -> None:
@@ -111,7 +116,7 @@ def test_a_heading_sorts_and_what_has_no_value_is_last(site: Context, sort: str)
 
 def test_a_bound_that_nobody_above_chance_meets_buys_nothing(site: Context) -> None:
     none = answers(shown(site, "tab=skill:counting&cost=0.5"))["Best under 0.50 s per 1,000 pairs"]
-    assert "above chance" in none and "CLIPScore" in none and not none.links("./items")
+    assert "above chance" in none and "CLIPScore" in none and not none.links("./compare")
     flops = shown(site, "tab=skill:counting&by=flops&cost=1e12")
     assert "BLIP2-ITM" in answers(flops)["Best under 1 TFLOPs a pair"]
     assert "FLOPs not declared" in flops and "PickScore" in flops.one("figcaption").text
@@ -140,8 +145,8 @@ def test_each_benchmark_by_itself_has_tiers_its_measure_and_why_it_does_not_coun
     assert "6; at least 8" in page and page.links("./boards?benchmark=croc")
     counting = read(skill_parts(site, query_of("tab=skill:counting")).html)
     named(counting)
-    assert len(counting.all("article")) == 4 and counting.links("./items?benchmark=gecko")
-    assert not counting.links("./items?benchmark=closed")
+    assert len(counting.all("article")) == 4 and counting.links("./compare?benchmark=gecko")
+    assert not counting.links("./compare?benchmark=closed")
     (row,) = (
         r for r in counting.one(".as-how").all("tbody tr") if r.links("./boards?benchmark=croc")
     )

@@ -243,4 +243,4 @@ def test_flags_of_several_entries_are_put_together_and_private_ones_have_no_link
     assert flags_of([one, two], {"ratings"}) == {SAME_SCORES: ("b-1", "c-1")}
     assert flags_of([one, two], ()) == {}
     assert "href" not in same(SAME_CONTENT, (UNNAMED,))
-    assert "submission=made-up-0002" in same(SAME_CONTENT, (UNNAMED, "made-up-0002"))
+    assert "./submit?id=made-up-0002" in same(SAME_CONTENT, (UNNAMED, "made-up-0002"))
