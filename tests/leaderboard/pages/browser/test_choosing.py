@@ -156,7 +156,7 @@ def test_a_refused_form_keeps_what_was_filled_in(sites: Sites, open_page: Opener
     expect(check).to_be_enabled()
     page.get_by_label("Signed as").first.fill("A group")
     check.click()
-    expect(page.get_by_role("alert")).to_contain_text("No archive is chosen")
+    expect(page.get_by_role("alert")).to_contain_text("no_file")
     expect(page.get_by_label("Signed as").first).to_have_value("A group")
 
 
