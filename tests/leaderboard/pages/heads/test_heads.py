@@ -169,7 +169,7 @@ def test_a_skill_another_measure_and_a_filter_are_told_apart(source: Source) -> 
 
 def test_a_comparison_names_its_metrics_with_their_values(source: Source) -> None:
     head = asked(source, "compare", benchmark="ratings", a=FIRST, b=SECOND)
-    assert head.title == "CLIPScore 1.0 and BLIP2-ITM (as submitted) on Ratings"
+    assert head.title == "CLIPScore and BLIP2-ITM on Ratings"
     assert len(re.findall(r"0\.\d{3} \[0\.\d{3}, 0\.\d{3}\]", head.description)) == 2
 
 
