@@ -28,6 +28,16 @@ _HARMLESS_LINKS = ("./", "#", "https://", "http://")
 _LIVELY_TAGS = frozenset(
     {"script", "img", "iframe", "object", "embed", "form", "base", "meta", "link", "style"}
 )
+_OWN_FORM = (
+    "form",
+    (
+        ("class", "as-choosing"),
+        ("data-go", "choosers"),
+        ("aria-label", "Board"),
+        ("role", "search"),
+    ),
+)
+"""The form of a board: it asks for the same page."""
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 
 
@@ -86,7 +96,7 @@ class _Elements(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Tags that load or run something, attributes that run, links that lead astray."""
-        if tag in _LIVELY_TAGS:
+        if tag in _LIVELY_TAGS and (tag, tuple(attrs)) != _OWN_FORM:
             self.lively.append(f"<{tag}>")
         for name, value in attrs:
             if name.startswith("on") or name in ("srcdoc", "src", "action", "formaction"):
