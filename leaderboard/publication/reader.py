@@ -172,8 +172,8 @@ class Reader:
     """Reads boards and queue again only when the store has changed.
 
     While the store cannot be read, pages show what was read last; `as_of` and `trouble` say so.
-    What one version of the store costs: its head, the snapshot, the queue, the policy and the bans,
-    however many submissions there are.
+    What one version of the store costs: its head, the snapshot and the queue, however many
+    submissions there are; and the policy and the bans, once somebody asked for them.
 
     Args:
         store: where they are published.
@@ -200,7 +200,7 @@ class Reader:
         self._content: bytes | None = None
         self._view = view_of(None, cards, Orders(store))
         self._statuses: tuple[Status, ...] = ()
-        self._policy, self._bans = Policy(), dict[str, Ban]()
+        self._rules: tuple[Policy, Mapping[str, Ban]] | None = None
         self._runs: dict[str, tuple[RunResult, ...]] = {}
         self._as_of: datetime | None = None
         self._trouble = ""
@@ -240,8 +240,7 @@ class Reader:
         Raises:
             TransientError: the store cannot be read, and never was.
         """
-        self._refresh()
-        return self._policy
+        return self._rules_in_force()[0]
 
     def bans(self) -> Mapping[str, Ban]:
         """The bans in force, by account key.
@@ -249,8 +248,7 @@ class Reader:
         Raises:
             TransientError: the store cannot be read, and never was.
         """
-        self._refresh()
-        return self._bans
+        return self._rules_in_force()[1]
 
     def events(self, submission_id: str) -> tuple[Event, ...]:
         """What happened to one submission, oldest first; none where it does not exist."""
@@ -312,9 +310,19 @@ class Reader:
             self._view = view_of(snapshot, self._cards, Orders(self._store), version)
             self._content = content
         self._statuses = self._ledger.statuses()
-        self._policy, self._bans = read_policy(self._public), read_bans(self._public)
+        if self._rules is not None:
+            self._rules = self._read_rules()
         self._runs = {}
         self._head = head
+
+    def _rules_in_force(self) -> tuple[Policy, Mapping[str, Ban]]:
+        self._refresh()
+        if self._rules is None:
+            self._rules = self._read_rules()
+        return self._rules
+
+    def _read_rules(self) -> tuple[Policy, Mapping[str, Ban]]:
+        return read_policy(self._public), read_bans(self._public)
 
     def _read_snapshot(self) -> tuple[bytes | None, Callable[[bytes], Snapshot]]:
         """The file of the snapshot, of the form before where there is no other, and its parser."""

@@ -34,8 +34,8 @@ def submission_address(submission_id: str, *, kind: str = "") -> str:
 
 
 def board_address(benchmark: str, *, skill: str = "", measure: str = "") -> str:
-    """One ranking of a benchmark."""
-    return address("boards", benchmark=benchmark, skill=skill, measure=measure)
+    """One ranking of a benchmark: its tab."""
+    return address("", tab=f"benchmark:{benchmark}", skill=skill, measure=measure)
 
 
 def items_address(

@@ -437,13 +437,20 @@ class BoardQuery:
 
     @classmethod
     def from_link(cls, query: str) -> BoardQuery:
-        """The inverse of `to_query`."""
-        return cls.from_params({k: v[-1] for k, v in parse_qs(query.removeprefix("?")).items()})
+        """The inverse of `to_query` and of the query of `to_link`."""
+        return cls.from_params({k: v[-1] for k, v in parse_qs(query.rpartition("?")[2]).items()})
 
     def to_query(self) -> str:
         """The query string of the link to this state, with its question mark."""
+        return self._query(benchmark=self.benchmark)
+
+    def to_link(self) -> str:
+        """The address of this state: the tab of its benchmark; not escaped for HTML."""
+        return f"./{self._query(tab=f'{TAB}{self.benchmark}')}"
+
+    def _query(self, **benchmark: str) -> str:
         given = {
-            "benchmark": self.benchmark,
+            **benchmark,
             "skill": self.skill,
             "measure": self.measure,
             **self.filters.to_params(),
@@ -682,11 +689,6 @@ class ItemLinks:
         return column.replace(_ENTRY, entry)
 
 
-def view_address(query: BoardQuery) -> str:
-    """The address of a state of the boards page; not escaped for HTML."""
-    return f"./boards{query.to_query()}"
-
-
 def layout_of(choice: Choice, view: View) -> Layout:
     """How the ranking of a choice is laid out, with its links."""
     query, arranged = choice.query, choice.arranged
@@ -695,7 +697,7 @@ def layout_of(choice: Choice, view: View) -> Layout:
     return Layout(
         arranged,
         tuple(values_of(choice.board, column, view.entries) for column in columns),
-        lambda other: view_address(replace(query, arranged=other)),
+        lambda other: replace(query, arranged=other).to_link(),
         {"skill": query.skill, "measure": query.measure},
         ItemLinks.of(choice.board.card),
         choice.selector is None or choice.board.card.higher_is_better(choice.selector.measure),

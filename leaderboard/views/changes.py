@@ -23,7 +23,7 @@ from leaderboard.publication.reader import BoardIndex, Reader, View
 from leaderboard.states import State
 from leaderboard.tables import Table, Type, Value, columns_of, to_csv
 from leaderboard.views.addresses import board_address, with_state
-from leaderboard.views.boards import BoardQuery, benchmark_of, view_address
+from leaderboard.views.boards import BoardQuery, benchmark_of
 
 CHANGES, EARLIER = "changes", "earlier"
 VIEWS = (CHANGES, EARLIER)
@@ -199,7 +199,7 @@ def moved_data(query: MovedQuery) -> str:
 
 def board_of_query(query: MovedQuery) -> str:
     """The address of the board of now, by the same measure."""
-    return view_address(BoardQuery(query.benchmark, query.skill, query.measure))
+    return BoardQuery(query.benchmark, query.skill, query.measure).to_link()
 
 
 class Boards(Protocol):

@@ -18,7 +18,7 @@ from leaderboard.ranking.tiers import Basis
 from leaderboard.text import count, interval, number
 from leaderboard.views.addresses import compare_address
 from leaderboard.views.benchmark_board import data_of, rank_range, ranking_with_tests
-from leaderboard.views.boards import Choice, view_address
+from leaderboard.views.boards import Choice
 from leaderboard.views.pairs import Pair, pairs, tested_places
 from leaderboard.views.skill_heat import SkillColumn, SkillHeat, skill_heat
 from leaderboard.web.board_table import downloads
@@ -194,7 +194,7 @@ def citation(choice: Choice, view: View, site: str) -> tuple[str, str]:
     measure = title(card, choice.selector, choice.board.every_selector()) if choice.selector else ""
     at = f"{view.built_at:%Y-%m-%d}" if view.built_at else "not dated"
     year = f"{view.built_at:%Y}" if view.built_at else ""
-    address = f"{site}{view_address(choice.query).removeprefix('./')}" if site else ""
+    address = f"{site}{choice.query.to_link().removeprefix('./')}" if site else ""
     what = f"{card.title}, revision {card.revision}: {measure}, {choice.title}"
     plain = " ".join(filter(None, (
         f"Assay, board of {what}, as of {at}.", address, card.citation,

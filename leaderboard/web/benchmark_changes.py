@@ -15,6 +15,7 @@ from leaderboard.publication.measure_names import info, skill_title, title, toke
 from leaderboard.ranking.tiers import Basis, kept_in_tiers
 from leaderboard.text import count, interval, number
 from leaderboard.views.addresses import metric_address
+from leaderboard.views.boards import TAB
 from leaderboard.views.changes import (
     CHANGES,
     EARLIER,
@@ -40,6 +41,7 @@ from leaderboard.web.board_table import (
 )
 from leaderboard.web.components import Link, Scale, Tab
 from leaderboard.web.live import Shown
+from leaderboard.web.metric_tabs import metric_tabs
 from leaderboard.web.rendering import render
 
 _MOST_NAMED = 40
@@ -120,11 +122,15 @@ def changes(context: Context, params: Mapping[str, str]) -> Shown:
         card = context.cards.get(asked.benchmark)
         name = card.title if card else "this benchmark"
         html = render("metrics/changes_empty.html", name=name, board=board_of_query(asked))
-        title_of = Head(f"Changes of {name}" if card else "Boards", "").full_title
+        title_of = Head(f"Changes of {name}" if card else "Metrics", "").full_title
         return Shown(html, _query(changes_address(asked)), title_of)
     progress = None if found.query.until else progress_of(context, found.card.name, found.then.tag)
     names = with_earlier(context.reader.view(), context.cards, context.earlier.tags)
-    html = changes_html(found, progress, shown, [(n, context.cards[n].title) for n in names])
+    places = metric_tabs(
+        context.reader.view(), f"{TAB}{found.card.name}", simulated=found.card.simulated
+    )
+    titles = [(name, context.cards[name].title) for name in names]
+    html = changes_html(found, progress, shown, titles, places)
     address = changes_address(found.query, shown)
     return Shown(html, _query(address), Head(f"Changes of {found.card.title}", "").full_title)
 
@@ -134,6 +140,7 @@ def changes_html(
     progress: Progress | None,
     shown: str = CHANGES,
     benchmarks: Sequence[tuple[str, str]] = (),
+    places: Sequence[Tab] = (),
 ) -> str:
     """The changes between two revisions, or the earlier board.
 
@@ -142,6 +149,7 @@ def changes_html(
         progress: of the re-evaluation, where the later board is the one of now.
         shown: one of `VIEWS`.
         benchmarks: name and title of those with an earlier board.
+        places: tabs of the place.
     """
     card, moved, selector, query = found.card, found.movement, found.selector, found.query
     if moved is None or selector is None:
@@ -154,7 +162,7 @@ def changes_html(
     ]
     table, lines, n_then = _earlier(found)
     return render(
-        "metrics/changes.html", card=card, found=found, shown=shown, tabs=tabs,
+        "metrics/changes.html", card=card, found=found, shown=shown, tabs=tabs, places=places,
         name=title(card, selector, found.options), measure=measure,
         higher=direction(measure.higher_is_better),
         skill=skill_title(card, query.skill or None),

@@ -20,6 +20,7 @@ from leaderboard.views.boards import (
     COSTS,
     KINDS,
     METADATA,
+    TAB,
     Arrangement,
     BoardQuery,
     Choice,
@@ -29,7 +30,6 @@ from leaderboard.views.boards import (
     key_of,
     layout_of,
     resolve,
-    view_address,
 )
 from leaderboard.views.changes import (
     EARLIER,
@@ -39,6 +39,8 @@ from leaderboard.views.changes import (
     moved_address,
     progress_of,
 )
+from leaderboard.views.index import SIMULATED
+from leaderboard.views.metrics_query import MetricsQuery
 from leaderboard.web.benchmark_below import below_of
 from leaderboard.web.benchmark_changes import changes, progress_words
 from leaderboard.web.board_legend import legend, order_note
@@ -50,12 +52,13 @@ from leaderboard.web.board_table import (
     flags_legend,
     pinned_links,
 )
-from leaderboard.web.components import Column, Link, Pick
+from leaderboard.web.components import Link, Pick
 from leaderboard.web.live import Shown
+from leaderboard.web.metric_tabs import kinds_of_data, metric_tabs
 from leaderboard.web.published_tables import everything_published
 from leaderboard.web.rendering import render
 
-NOT_THERE = "Boards"
+NOT_THERE = "Metrics"
 """Title where a query asks for what is not there."""
 
 
@@ -108,7 +111,7 @@ def benchmark_tab(context: Context, params: Mapping[str, str]) -> Shown:
     choice = resolve(BoardQuery.from_params(params), view.boards)
     return Shown(
         board_html(choice, view, _earlier(context, choice.board.card)),
-        query_of(view_address(choice.query)),
+        query_of(choice.query.to_link()),
         Head(title_of(choice) or NOT_THERE, "").full_title,
     )
 
@@ -154,11 +157,14 @@ def board_html(choice: Choice, view: View, earlier: Earlier | None = None) -> st
     common = {
         "card": card,
         "verdict": verdict,
+        "tabs": metric_tabs(view, f"{TAB}{card.name}", simulated=card.simulated,
+                            filters=choice.filters),
         "picks": tuple(
             Pick(one.question, view.entries[one.entry_id].metric, one.figure,
                  metric_address(one.entry_id))
             for one in verdict.answers
         ),
+        "data_kinds": kinds_of_data(view, MetricsQuery(ratings=SIMULATED if card.simulated else "")),
         "remarks": choice.remarks,
         "earlier": earlier,
         "choosers": choosers(choice),
@@ -188,15 +194,8 @@ def board_html(choice: Choice, view: View, earlier: Earlier | None = None) -> st
         within=_state(choice, filters=replace(choice.filters, within=True)),
         without=_state(choice, filters=replace(choice.filters, within=False)),
         data=downloads(data_of(choice)), n_shown=_counted(ranking),
-        here=view_address(choice.query),
+        here=choice.query.to_link(),
     )  # fmt: skip
-
-
-def board_skeleton() -> str:
-    """What holds the place of a tab until it is there."""
-    heads = ("Metric", "Value", "P(best)", "n", "Pairs/s")
-    columns = [Column(one, one, first=one == heads[0], sortable=False) for one in heads]
-    return render("metrics/board_skeleton.html", columns=columns)
 
 
 def choosers(choice: Choice) -> Choosers:
@@ -204,7 +203,7 @@ def choosers(choice: Choice) -> Choosers:
     board, card, query = choice.board, choice.board.card, choice.query
     arranged = choice.arranged
     kept = Arrangement(pins=arranged.pins, sort=arranged.sort, opened=arranged.opened)
-    address = view_address(BoardQuery(query.benchmark, arranged=kept))
+    address = BoardQuery(query.benchmark, arranged=kept).to_link()
     among = board.every_selector()
     ranked = query.measure if not choice.skills else ""
     keys = [key for key in every_key(board) if key not in {ranked, *arranged.columns}]
@@ -269,7 +268,7 @@ def _state(
     if columns is not None:
         arranged = replace(arranged, columns=columns)
     query = replace(choice.query, arranged=arranged)
-    return view_address(query if filters is None else replace(query, filters=filters))
+    return (query if filters is None else replace(query, filters=filters)).to_link()
 
 
 def _chips(choice: Choice) -> tuple[Link, ...]:

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from leaderboard.publication.reader import View
 from leaderboard.publication.skill_names import common_names, skills_of
-from leaderboard.views.addresses import board_address
+from leaderboard.views.boards import BoardQuery, Filters
 from leaderboard.views.index import SIMULATED
 from leaderboard.views.metric_table import short_title
 from leaderboard.views.metrics_query import BENCHMARK, SKILL, MetricsQuery
 from leaderboard.web.components import Link, Tab
 
 MOST_SKILLS = 9
+EVERYTHING = Filters()
 
 
-def metric_tabs(view: View, tab: str, *, simulated: bool = False) -> tuple[Tab, ...]:
+def metric_tabs(
+    view: View, tab: str, *, simulated: bool = False, filters: Filters = EVERYTHING
+) -> tuple[Tab, ...]:
     """The tabs.
 
     Args:
         view: all that is published.
         tab: the current one, as in the address.
         simulated: whether the boards of simulated ratings are looked at.
+        filters: of a board, that go along to other benchmarks; tests within them do not.
     """
     shown = view.group(simulated=simulated)
     start = MetricsQuery(ratings=SIMULATED if simulated else "")
@@ -35,11 +41,13 @@ def metric_tabs(view: View, tab: str, *, simulated: bool = False) -> tuple[Tab, 
         elsewhere = kind == SKILL and which not in {one.key for one in named}
         more = f"{len(known)}" if named else ""
         found.append(_tab(start, f"{SKILL}:", "All skills", "Skill", note=more, current=elsewhere))
+    kept = replace(filters, within=False)
     boards = sorted(shown.boards.items(), key=lambda one: one[1].empty)
     found += [
         Tab(
-            short_title(board.card), board_address(name), tab == f"{BENCHMARK}:{name}",
-            "no results" if board.empty else "", "Benchmark",
+            short_title(board.card), BoardQuery(name, filters=kept).to_link(),
+            tab == f"{BENCHMARK}:{name}", "no results" if board.empty else "", "Benchmark",
+            go=f"tab-{BENCHMARK}:{name}",
         )
         for name, board in boards
     ]  # fmt: skip

@@ -26,7 +26,7 @@ class Place:
 
 
 PLACES = (
-    Place("Metrics", "", ("", "boards"), ("metric",)),
+    Place("Metrics", "", ("",), ("metric",)),
     Place("Models", "models", ("models",), ("model",)),
     Place("Compare", "compare", ("compare",)),
     Place("Submit", "submit", ("submit",), ("operators",)),

@@ -9,7 +9,10 @@ from urllib.parse import parse_qsl, urlencode
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from leaderboard.views.boards import TAB
+
 _PLAIN = "~:,/"
+_BENCHMARK = {"benchmark": "tab"}
 
 
 @dataclass(frozen=True)
@@ -19,12 +22,14 @@ class Redirect:
     Attributes:
         to: path of the page below the root.
         rename: parameters of the old query to those of the new; empty: it is dropped. Others stay.
+        prefix: what stands before the value of a parameter of the new query.
         add: what the query says now, where the old one does not.
         permanent: 308; otherwise 302.
     """
 
     to: str
     rename: Mapping[str, str] = field(default_factory=dict)
+    prefix: Mapping[str, str] = field(default_factory=dict)
     add: Mapping[str, str] = field(default_factory=dict)
     permanent: bool = True
 
@@ -37,7 +42,8 @@ REDIRECTS: Mapping[str, Redirect] = {
     "items": Redirect("compare", add={"view": "examples"}),
     "mine": Redirect("submit", rename={"submission": "id", "all": ""}),
     "queue": Redirect("submit", rename={"submission": "id"}),
-    "moved": Redirect("boards", add={"view": "changes"}),
+    "boards": Redirect("", _BENCHMARK, {"tab": TAB}, {"tab": TAB}),
+    "moved": Redirect("", _BENCHMARK, {"tab": TAB}, {"tab": TAB, "view": "changes"}),
     "index": Redirect(""),
     "skills": Redirect("", rename={"cost": "by"}, add={"tab": "skill:"}),
     "trust": Redirect("", rename={"page": ""}),
@@ -60,7 +66,7 @@ def redirected(path: str, query: str, table: Mapping[str, Redirect] = REDIRECTS)
         (found.rename.get(name, name), value)
         for name, value in parse_qsl(query, keep_blank_values=True)
     ]
-    kept = [(name, value) for name, value in given if name]
+    kept = [(name, found.prefix.get(name, "") + value) for name, value in given if name]
     names = {name for name, _ in kept}
     kept += [(name, value) for name, value in found.add.items() if name not in names]
     asked = f"?{urlencode(kept, safe=_PLAIN)}" if kept else ""

@@ -40,14 +40,21 @@ def keep(page: Page, name: str) -> None:
     page.screenshot(path=PICTURES / f"{name}.png", full_page=True)
 
 
-def submit(page: Page, address: str, archive: Path) -> None:
+def check(page: Page, address: str, archive: Path) -> None:
     page.goto(f"{address}/submit")
     expect(page.get_by_role("heading", name="Submit a metric")).to_be_visible()
     page.locator("input[type=file]").first.set_input_files(archive)
     page.get_by_label("Signed as").first.fill("Grace")
     # The button to clear the choice comes when the upload is complete.
     expect(page.get_by_role("button", name="Clear")).to_be_visible()
-    page.get_by_role("button", name="Submit module").click()
+    page.get_by_role("button", name="Check").first.click()
+
+
+def submit(page: Page, address: str, archive: Path) -> None:
+    check(page, address, archive)
+    send = page.get_by_role("button", name="Submit module")
+    expect(send).to_be_enabled(timeout=20_000)
+    send.click()
 
 
 def test_a_module_goes_from_the_submit_page_through_the_queue_to_the_board(
@@ -65,7 +72,7 @@ def test_a_module_goes_from_the_submit_page_through_the_queue_to_the_board(
         expect(mine.get_by_text("published")).to_be_visible(timeout=90_000)
         keep(page, "2-queue")
 
-        page.goto(f"{address}/boards?benchmark=demo_croc")
+        page.goto(f"{address}/?tab=benchmark:demo_croc")
         board = page.locator(".as-board").first
         expect(board.get_by_role("link", name="brightness", exact=True)).to_be_visible(
             timeout=20_000
@@ -82,10 +89,10 @@ def test_a_module_goes_from_the_submit_page_through_the_queue_to_the_board(
         keep(page, "4-failed")
 
         (tmp_path / "not.zip").write_text("hello")
-        submit(page, address, tmp_path / "not.zip")
+        check(page, address, tmp_path / "not.zip")
         expect(page.get_by_text("neither a zip nor a tar archive")).to_be_visible(timeout=20_000)
         keep(page, "5-refused")
-        page.goto(f"{address}/boards?benchmark=demo_croc")
+        page.goto(f"{address}/?tab=benchmark:demo_croc")
         board = page.locator(".as-board").first
         expect(board.get_by_role("link", name="two-tower", exact=True)).to_be_visible()
 

@@ -180,7 +180,7 @@ class Chosen:
             "skills": list(choice.skills),
             "filters": {k: v for k, v in choice.filters.to_params().items() if v},
             "licence": card.licence,
-            "page": f"./boards{choice.query.to_query()}",
+            "page": choice.query.to_link(),
         }
 
 

@@ -35,7 +35,8 @@ def _metrics(params: Mapping[str, str], source: Source) -> Head | None:
     if query.kind == SKILL:
         return skills_head(_of_skill(query), source)
     if query.kind == BENCHMARK:
-        return board_head({**params, "benchmark": query.named}, source.reader.view())
+        describe = moved_head if params.get("view") in VIEWS else board_head
+        return describe(params, source.reader.view())
     found = index_head({"w": query.weights, "ratings": query.ratings}, source)
     return found and replace(found, title="Metrics")
 
@@ -49,14 +50,8 @@ def _compare(params: Mapping[str, str], view: View) -> Head | None:
     return (examples_head if of_examples else compare_head)(params, view)
 
 
-def _board(params: Mapping[str, str], source: Source) -> Head | None:
-    describe = moved_head if params.get("view") in VIEWS else board_head
-    return describe(params, source.reader.view())
-
-
 OF_VIEW: Mapping[str, _Of] = {
     "": _metrics,
-    "boards": _board,
     "compare": lambda params, source: _compare(params, source.reader.view()),
     "metric": metric_head,
     "models": models_head,

@@ -8,8 +8,6 @@ from leaderboard.pages.page import Page
 DESCRIPTIONS = {
     "": "Metrics for text-to-image models, tested against human ratings and known errors: one table "
     "over benchmarks and skills with intervals, rank ranges, tiers and cost.",
-    "boards": "Rankings of text-to-image metrics on each benchmark, with intervals, rank ranges, "
-    "tiers and tests between any two of them.",
     "models": "Text-to-image models compared on the same prompts by qualified metrics and by human "
     "ratings: skills, images, seeds, tests between any two, and where metrics disagree.",
     "model": "One text-to-image model: mean scores by skill and metric with intervals, its images, "

@@ -147,7 +147,8 @@ def share_route(pages: tuple[Page, ...], source: Source) -> Route:
         return found
 
     async def serve(request: Request) -> Response:
-        path = request.query_params.get("page", "")
+        # The first names the page; another is of its query, which row it begins at.
+        path, *_ = (*request.query_params.getlist("page"), "")
         if path not in by_path:
             return Response("There is no such page.", 404, media_type="text/plain")
         short = len(request.url.query) <= LONGEST_QUERY

@@ -162,12 +162,15 @@ def _send_from_form(course: Trial, browser: str) -> None:
         opened = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
         page = opened.new_page()
         page.goto(f"{course.site}/submit")
-        button = page.get_by_role("button", name="Submit module")
-        expect(button).to_be_enabled(timeout=WAIT_MS)
+        check = page.get_by_role("button", name="Check").first
+        expect(check).to_be_enabled(timeout=WAIT_MS)
         page.locator("input[type=file]").first.set_input_files(course.ground.sent / "fay.zip")
         expect(page.locator(".file-preview").first).to_be_visible(timeout=WAIT_MS)
         page.get_by_label("Signed as").first.fill("Fay of the form")
-        button.click()
+        check.click()
+        send = page.get_by_role("button", name="Submit module")
+        expect(send).to_be_enabled(timeout=WAIT_MS)
+        send.click()
         expect(page.get_by_text("is in.")).to_be_visible(timeout=WAIT_MS)
         opened.close()
     rows = course.api("queue?per_page=1000")["rows"]

@@ -14,9 +14,9 @@ def public_answers(site: str) -> Mapping[str, bytes]:
     """What the app tells anybody: the programs' side and the pages."""
     paths = ["/", "/health", "/metrics", "/as-of", "/v1/", "/v1/entries", "/v1/queue?per_page=1000"]
     paths += ["/v1/ledger?per_page=1000", "/v1/ledger.jsonl", "/v1/index", "/v1/models"]
-    paths += ["/v1/models/demo_prompts", "/submit", "/ledger", "/status", "/trust", "/live/pulses"]
+    paths += ["/v1/models/demo_prompts", "/submit", "/ledger", "/status", "/live/pulses"]
     for board in OPEN_TO_CODE:
-        paths += [f"/v1/boards/{board}", f"/v1/boards/{board}/pairs", f"/boards?benchmark={board}"]
+        paths += [f"/v1/boards/{board}", f"/v1/boards/{board}/pairs", f"/?tab=benchmark:{board}"]
     return {path: fetched(f"{site}{path}")[1] for path in paths}
 
 

@@ -226,8 +226,8 @@ def test_boards_and_queue_are_what_events_and_results_add_up_to(course: Trial) -
 
 
 def test_pages_and_health_answer(course: Trial) -> None:
-    ids = [f"metric?id={course.ids['ada']}", "boards?benchmark=demo_ts2", "models", "compare"]
-    for page in ("", "boards", "skills", "submit", "trust", "ledger", "status", "as-of", *ids):
+    ids = [f"metric?id={course.ids['ada']}", "?tab=benchmark:demo_ts2", "models", "compare"]
+    for page in ("", "submit", "ledger", "status", "as-of", *ids):
         status, body = fetched(f"{course.site}/{page}")
         assert (status, len(body) > 500) == (200, True), page
     assert NAMES["ada"].encode() in fetched(f"{course.site}/as-of")[1]

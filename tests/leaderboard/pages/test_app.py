@@ -83,7 +83,7 @@ def test_one_process_serves_pages_health_metrics_and_what_workers_tell(tmp_path:
 
         page = httpx.get(f"{address}submit")
         assert "gradio" in page.text and page.text.count('property="og:title"') == 1
-        shared = httpx.get(f"{address}share.png?page=boards")
+        shared = httpx.get(f"{address}share.png?page=submit")
         assert shared.headers["Content-Type"] == "image/png"
         # Nothing is published in a new store, and the route says so itself.
         assert "Nothing is" in httpx.get(f"{address}as-of").text

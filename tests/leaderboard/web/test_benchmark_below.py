@@ -173,7 +173,7 @@ def test_a_board_can_be_cited_with_revision_measure_date_and_address(view: View)
     plain, bibtex = citation(choice, view, SITE)
     card = choice.board.card
     for words in (card.title, card.revision, "Spearman ρ", "Counting", f"{view.built_at:%Y-%m-%d}",
-                  f"{SITE}boards?benchmark=ratings&skill=counting"):  # fmt: skip
+                  f"{SITE}?tab=benchmark:ratings&skill=counting"):  # fmt: skip
         assert words in plain and words in bibtex, words
     assert bibtex.startswith("@misc{assay-ratings,") and bibtex.count("{") == bibtex.count("}")
     page = page_of(view)

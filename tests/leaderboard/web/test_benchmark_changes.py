@@ -27,7 +27,7 @@ from tests.leaderboard.pages.moved.moved_fixture import BEFORE, DONE, moved_site
 from tests.leaderboard.pages.parsed import Node, harmless, named, read
 from tests.leaderboard.pages.synthetic import METRICS, NASTY, NOW, event, keep
 
-CHANGES = f"./boards?benchmark=ratings&view=changes&from={BEFORE}"
+CHANGES = f"./?tab=benchmark:ratings&view=changes&from={BEFORE}"
 EARLIER = CHANGES.replace("changes", "earlier")
 
 
@@ -79,7 +79,7 @@ def test_it_says_how_far_the_re_evaluation_is_until_all_is_done(site: Context) -
         assert words in page
     told = told_on(site, "ratings").one(".as-note[role=status]")
     assert "8 of 11" in told and {CHANGES, EARLIER} <= set(told.links())
-    assert not told_on(site, "graphs").links("./boards?benchmark=graphs&view=changes")
+    assert not told_on(site, "graphs").links("./?tab=benchmark:graphs&view=changes")
     done = moved_site(done=len(METRICS) - 1)
     assert "re-evaluated." not in page_of(done)
     board = told_on(done, "ratings")
@@ -116,7 +116,7 @@ def test_a_link_with_what_does_not_exist_shows_what_does(site: Context) -> None:
     assert shown.selector == site.cards["ratings"].headline
     assert comparison(site, MovedQuery("graphs")) is None
     nothing = read(benchmark_tab(site, {"benchmark": "graphs", "view": "changes"}).html)
-    assert "No earlier revision" in nothing and "./boards?benchmark=graphs" in nothing.links()
+    assert "No earlier revision" in nothing and "./?tab=benchmark:graphs" in nothing.links()
     asked = found(site, skill="counting", measure="accuracy~assay")[0].query
     query = f"?benchmark=ratings&from={BEFORE}&skill=counting&measure=accuracy~assay"
     assert (asked.to_query(), moved_address("ratings", BEFORE)) == (query, CHANGES)
@@ -130,7 +130,7 @@ def test_a_submission_leads_to_its_old_results() -> None:
         for ident in ("made-up-0000", "made-up-0001")
     ]
     assert CHANGES in pages[0].links() and f"report made-up-0000 --revision {BEFORE}" in pages[0]
-    assert not pages[1].links("./boards")
+    assert not pages[1].links("./?tab")
 
 
 def test_two_earlier_boards_can_be_compared_with_each_other(site: Context) -> None:
@@ -145,11 +145,11 @@ def test_the_address_says_what_is_compared_and_the_title_too(site: Context, view
     asked = {"tab": "benchmark:ratings", "view": view, "from": "nothing", "skill": "counting"}
     shown = benchmark_tab(site, asked)
     query = {part.partition("=")[0]: part.partition("=")[2] for part in shown.query[1:].split("&")}
-    assert query == {"benchmark": "ratings", "view": view, "from": BEFORE, "skill": "counting",
+    assert query == {"tab": "benchmark:ratings", "view": view, "from": BEFORE, "skill": "counting",
                      "measure": "srcc~assay"}  # fmt: skip
     assert shown.title == "Changes of Ratings · Assay"
     page = read(shown.html)
     tabs = {tab["href"]: tab["aria-current"] for tab in page.all("nav.as-tabs a")}
-    assert [one for one, current in tabs.items() if current] == [f"./boards{shown.query}"]
+    assert [one for one, current in tabs.items() if current] == [f"./{shown.query}"]
     assert benchmark_below(site, asked).html == ""
     assert page.links("./v1/moved") if view == "changes" else page.all("#earlier table")

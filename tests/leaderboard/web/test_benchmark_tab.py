@@ -30,13 +30,12 @@ from leaderboard.views.boards import (
     columns_of,
     resolve,
     values_of,
-    view_address,
 )
 from leaderboard.web.benchmark_below import below_of
 from leaderboard.web.benchmark_tab import benchmark_tab, board_html
 from leaderboard.web.board_legend import legend
 from leaderboard.web.board_table import board_table, percent
-from leaderboard.web.pages.boards_page import benchmark_tabs
+from leaderboard.web.metric_tabs import metric_tabs
 from leaderboard.web.rendering import environment
 from tests.leaderboard.pages import synthetic
 from tests.leaderboard.pages.parsed import Node, harmless, named, read
@@ -77,9 +76,7 @@ def opened(view: View, metric: str) -> Node:
 
 
 def queries(page: Node, path: str) -> list[BoardQuery]:
-    return [
-        BoardQuery.from_link(one.removeprefix("./boards")) for one in page.links("./boards", path)
-    ]
+    return [BoardQuery.from_link(one) for one in page.links("./?tab=benchmark:", path)]
 
 
 def cell(name: str, rank: int | None = 1, tier: int | None = 1, **more: object) -> Cell:
@@ -168,7 +165,7 @@ def test_details_are_opened_and_folded_by_the_address(view: View) -> None:
     page = body(view, query.arranged)
     link = page.row("CLIPScore").one(".as-row-open")
     assert link["aria-expanded"] == "true"
-    assert BoardQuery.from_link(link["href"].removeprefix("./boards")).arranged.opened == ()
+    assert BoardQuery.from_link(link["href"]).arranged.opened == ()
 
 
 def test_marks_say_what_was_trained_on_it_and_what_is_not_above_chance(view: View) -> None:
@@ -260,7 +257,7 @@ def test_each_active_filter_is_a_chip_that_leads_to_the_view_without_it(view: Vi
 def test_a_filter_that_nobody_fits_says_so_and_leads_back(view: View) -> None:
     page = body(view, filters=Filters("zzz"), skill="counting")
     assert "None of 12" in page and not page.all("table")
-    assert "./boards?benchmark=ratings&skill=counting&measure=srcc~assay" in page.links()
+    assert "./?tab=benchmark:ratings&skill=counting&measure=srcc~assay" in page.links()
 
 
 # Columns, sorting, pins.
@@ -335,7 +332,7 @@ def test_a_form_keeps_what_it_has_no_control_for_and_drops_tests_within(view: Vi
     page = body(view, arranged, Filters("clip", "metric", True, within=True))
     form = page.one("form[data-go]")
     hidden = {one["name"]: one["value"] for one in form.all("input[type=hidden]")}
-    assert hidden == {"benchmark": "ratings", "pin": FIRST, "sort": PLCC, "open": FIRST,
+    assert hidden == {"tab": "benchmark:ratings", "pin": FIRST, "sort": PLCC, "open": FIRST,
                       "columns": PLCC}  # fmt: skip
     assert form.one("input[name=search]")["value"] == "clip"
     assert "checked" in form.one("input[name=untrained]").attrs
@@ -439,7 +436,7 @@ def test_whatever_a_link_holds_the_tab_is_whole_and_harmless(
     harmless(found.html)
     page = read(found.html)
     assert len(page.all("h1")) == 1 and len(found.html) < 200_000
-    assert found.title in {"Boards · Assay", "Changes of Ratings · Assay"} or (
+    assert found.title in {"Metrics · Assay", "Changes of Ratings · Assay"} or (
         found.title.startswith("Ratings: Spearman ρ") and found.title.endswith("All skills · Assay")
     )
     layout = name in {"columns", "pin", "sort", "page", "open"}
@@ -458,19 +455,17 @@ def test_the_tab_of_a_benchmark_is_its_board_by_either_name(site: Context) -> No
         by_tab.title
         == "Error graphs: Rank order · all splits · as in the paper, All skills · Assay"
     )
-    assert (
-        by_tab.query
-        == view_address(BoardQuery("graphs", "", "rank~paper~all")).partition("boards")[2]
-    )
+    assert by_tab.query == "?tab=benchmark:graphs&measure=rank~paper~all"
 
 
 def test_every_benchmark_is_a_tab_that_keeps_the_filter_but_not_tests_within_it(
     view: View,
 ) -> None:
-    tabs = benchmark_tabs(view, {"benchmark": "graphs", "kind": "metric", "within": "1"})
-    assert [tab.title for tab in tabs] == ["Ratings", "Error graphs", "Tiny", "Unused"]
-    assert [tab.current for tab in tabs] == [False, True, False, False]
-    asked = [BoardQuery.from_link(tab.href.removeprefix("./boards")) for tab in tabs]
+    every = metric_tabs(view, "benchmark:graphs", filters=Filters(kind="metric", within=True))
+    tabs = [tab for tab in every if tab.group == "Benchmark"]
+    assert [tab.title for tab in tabs if tab.current] == ["Error graphs"]
+    asked = [BoardQuery.from_link(tab.href) for tab in tabs]
+    assert {one.benchmark for one in asked} == set(view.group().boards)
     assert {one.filters for one in asked} == {Filters(kind="metric")}
 
 

@@ -61,10 +61,9 @@ def test_there_are_five_places_and_every_page_belongs_to_one_of_them() -> None:
 @pytest.mark.parametrize(
     ("path", "place", "within"),
     [
-        ("", ("Metrics", "page"), {"Metrics": "page", "Boards": ""}),
-        ("boards", ("Metrics", "true"), {"Metrics": "", "Boards": "page"}),
+        ("", ("Metrics", "page"), {}),
         ("compare", ("Compare", "page"), {}),
-        ("metric", ("Metrics", "true"), {"Metrics": "", "Boards": ""}),
+        ("metric", ("Metrics", "true"), {}),
         ("submit", ("Submit", "page"), {}), ("operators", ("Submit", "true"), {}),
         ("ledger", ("Docs", "true"), {"Methods": "", "Errata": ""}),
     ],
@@ -92,7 +91,7 @@ def test_the_frame_comes_before_gradio_with_the_title_of_the_view() -> None:
         b'<html><head></head><body style="margin: 0"><gradio-app control_page_title="true">'
         b"</gradio-app></body></html>"
     )
-    page = read(framed(document, PAGES, "boards").decode())
+    page = read(framed(document, PAGES, "metric").decode())
     body = page.one("body")
     assert body["class"] == "as-loading" and body["style"] == "margin: 0"
     tags = [node.tag for node in body.children if isinstance(node, Node)]
@@ -102,7 +101,7 @@ def test_the_frame_comes_before_gradio_with_the_title_of_the_view() -> None:
     assert page.one("header .as-places [aria-current]").text == "Metrics"
     assert page.one("[role=combobox]")["aria-controls"] == page.one("[role=listbox]")["id"]
     assert page.one("a.as-skip") and page.one("button.as-theme")["aria-pressed"] == "false"
-    assert framed(b"{}", PAGES, "boards") == b"{}"
+    assert framed(b"{}", PAGES, "metric") == b"{}"
 
 
 def test_every_page_has_its_own_title_and_place_in_the_first_answer(site: str) -> None:
@@ -110,7 +109,7 @@ def test_every_page_has_its_own_title_and_place_in_the_first_answer(site: str) -
     for path in (
         "",
         "?tab=skill:",
-        "boards",
+        "?tab=benchmark:graphs",
         "about",
         "status",
         "metric?id=made-up-0000/CLIPScore",
@@ -147,7 +146,7 @@ def test_metrics_models_and_benchmarks_are_found_by_name() -> None:
     found = names(source_over(fill(memory_store())))
     assert {one.kind for one in found} == {"metric", "benchmark"}
     assert {"Ratings", "CLIPScore 1.0"} <= {one.name for one in found}
-    assert [one.href for one in found if one.name == "Ratings"] == ["./boards?benchmark=ratings"]
+    assert [one.href for one in found if one.name == "Ratings"] == ["./?tab=benchmark:ratings"]
     nasty = next(one for one in found if "img src" in one.name)
     assert "\u202e" not in nasty.name and not set("<>\"' ") & set(nasty.href)
     assert len({(one.name, one.href) for one in found}) == len(found)
@@ -219,6 +218,7 @@ def test_only_what_was_not_found_is_answered_anew(answer: Response, status: int,
 TABLE = {
     "old": Redirect("boards", rename={"b": "benchmark", "gone": ""}, add={"skill": "count"}),
     "now": Redirect("about", permanent=False),
+    "tabs": Redirect("", {"b": "tab"}, {"tab": "of:"}, {"tab": "of:", "view": "all"}),
 }
 
 
@@ -229,6 +229,8 @@ TABLE = {
         ("/old", "b=ratings&gone=1&x=1", "./boards?benchmark=ratings&x=1&skill=count"),
         ("/old", "skill=colour&b=", "./boards?skill=colour&benchmark="),
         ("/old", "b=a%26b%3Cc", "./boards?benchmark=a%26b%3Cc&skill=count"),
+        ("/tabs", "", "./?tab=of:&view=all"),
+        ("/tabs", "x=1&b=c", "./?x=1&tab=of:c&view=all"),
         ("/now", "a=1&a=2", "./about?a=1&a=2"),
         ("/now/", "", "../about"),
         ("/nothing", "", None),

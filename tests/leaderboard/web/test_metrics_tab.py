@@ -243,7 +243,7 @@ def test_how_the_index_is_made_names_every_scale_and_what_is_left_out(indexed: C
     for name, scale in SCALES.items():
         if scale is None or name in {"demo", "unused"}:
             continue
-        (row,) = (r for r in how.all("tbody tr") if r.links(f"./boards?benchmark={name}"))
+        (row,) = (r for r in how.all("tbody tr") if r.links(f"./?tab=benchmark:{name}"))
         assert {f"{scale[1]:.6g}", f"{scale[2]:.6g}"} <= set(row.texts("td"))
 
 

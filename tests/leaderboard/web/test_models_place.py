@@ -352,7 +352,7 @@ def test_judges_come_with_their_evidence_and_what_they_rest_on(context: Context)
         assert page.all(f"#{part}"), part
     rows = page.one("#judges table").rows
     assert any(row["Judges"].text == "judges" for row in rows)
-    assert page.one("#judges").links("./boards?benchmark=")
+    assert page.one("#judges").links("./?tab=benchmark:")
     for words in ("tier 1", "chance", "speaks for it", "No qualified metric"):
         assert words in page.one("#judges"), words
     assert any(f"judge={JUDGES[2]}" in link for link in page.one("#judges").links("./models"))

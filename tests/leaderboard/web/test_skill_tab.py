@@ -142,13 +142,13 @@ def test_each_benchmark_by_itself_has_tiers_its_measure_and_why_it_does_not_coun
     html = skill_parts(site, query_of("tab=skill:negation")).html
     harmless(html)
     page = read(html)
-    assert "6; at least 8" in page and page.links("./boards?benchmark=croc")
+    assert "6; at least 8" in page and page.links("./?tab=benchmark:croc")
     counting = read(skill_parts(site, query_of("tab=skill:counting")).html)
     named(counting)
     assert len(counting.all("article")) == 4 and counting.links("./compare?benchmark=gecko")
     assert not counting.links("./compare?benchmark=closed")
     (row,) = (
-        r for r in counting.one(".as-how").all("tbody tr") if r.links("./boards?benchmark=croc")
+        r for r in counting.one(".as-how").all("tbody tr") if r.links("./?tab=benchmark:croc")
     )
     assert {"0", "0.8"} <= set(row.texts("td"))
     assert skill_parts(site, query_of("tab=skill:")).html == ""

@@ -37,7 +37,7 @@ SHIFT = """() => new Promise(done => {
 def test_a_filter_keeps_every_rank_and_its_link_restores_it(
     sites: Sites, open_page: Opener
 ) -> None:
-    page = open_page(f"{sites('boards')}boards?benchmark=ratings")
+    page = open_page(f"{sites('boards')}?tab=benchmark:ratings")
     row = page.locator(".as-ranking tbody tr", has_text="TIFA")
     rank = row.locator(".as-rk")
     board_wide = re.compile(r"^Rank 8 of 10")
@@ -68,7 +68,7 @@ def test_a_filter_keeps_every_rank_and_its_link_restores_it(
 def test_several_skills_are_chosen_one_after_the_other_and_their_mean_is_shown(
     sites: Sites, open_page: Opener
 ) -> None:
-    page = open_page(f"{sites('boards')}boards?benchmark=ratings&measure=accuracy")
+    page = open_page(f"{sites('boards')}?tab=benchmark:ratings&measure=accuracy")
     page.locator("summary", has_text="Skills").click()
     for skill in ("Counting", "Colour"):
         page.get_by_label(skill, exact=True).check()
@@ -81,7 +81,7 @@ def test_several_skills_are_chosen_one_after_the_other_and_their_mean_is_shown(
 
 
 def test_columns_are_added_and_every_heading_sorts(sites: Sites, open_page: Opener) -> None:
-    page = open_page(f"{sites('boards')}boards?benchmark=ratings")
+    page = open_page(f"{sites('boards')}?tab=benchmark:ratings")
     page.get_by_label("Add a column").select_option("cost:seconds")
     head = page.locator("thead th", has_text="Seconds")
     head.get_by_role("link").click()
@@ -99,7 +99,7 @@ def test_columns_are_added_and_every_heading_sorts(sites: Sites, open_page: Open
 def test_rows_are_dense_and_the_first_ones_stand_in_the_first_screen(
     sites: Sites, open_page: Opener, width: int, height: int
 ) -> None:
-    page = open_page(f"{sites('boards')}boards?benchmark=graphs", width=width)
+    page = open_page(f"{sites('boards')}?tab=benchmark:graphs", width=width)
     page.set_viewport_size({"width": width, "height": height})
     rows = page.locator(".as-ranking tbody tr:not(.as-tier)")
     expect(rows.first).to_be_visible()
@@ -116,7 +116,7 @@ def test_rows_are_dense_and_the_first_ones_stand_in_the_first_screen(
 
 
 def test_a_row_opens_by_keyboard_and_the_address_says_so(sites: Sites, open_page: Opener) -> None:
-    page = open_page(f"{sites('boards')}boards?benchmark=ratings")
+    page = open_page(f"{sites('boards')}?tab=benchmark:ratings")
     name = page.locator(".as-row-open", has_text="PickScore")
     name.focus()
     page.keyboard.press("Enter")
@@ -128,7 +128,7 @@ def test_a_row_opens_by_keyboard_and_the_address_says_so(sites: Sites, open_page
 def test_the_pairs_follow_and_differences_can_be_reached_with_the_keyboard(
     sites: Sites, open_page: Opener
 ) -> None:
-    page = open_page(f"{sites('boards')}boards?benchmark=ratings", width=390)
+    page = open_page(f"{sites('boards')}?tab=benchmark:ratings", width=390)
     expect(page.locator("#by-skill .as-heat")).to_be_attached()
     region = page.get_by_role("region", name="All pairs of metrics")
     region.focus()
@@ -163,7 +163,7 @@ def test_a_refused_form_keeps_what_was_filled_in(sites: Sites, open_page: Opener
 def test_pins_and_chips_change_the_view_and_the_address_without_loading_the_page_again(
     sites: Sites, open_page: Opener
 ) -> None:
-    page = open_page(f"{sites('boards')}boards?benchmark=ratings&kind=metric&columns=plcc~paper")
+    page = open_page(f"{sites('boards')}?tab=benchmark:ratings&kind=metric&columns=plcc~paper")
     page.evaluate("window.asSame = true")
     row = page.locator(".as-ranking tbody tr", has_text="TIFA")
     row.get_by_role("link", name="Pin TIFA").click()
@@ -428,7 +428,7 @@ def test_images_arrive_and_are_described_by_their_prompt(serve: Serve, open_page
 def test_a_board_leads_to_its_changes_and_back_and_nothing_runs_over_the_edge(
     sites: Sites, open_page: Opener
 ) -> None:
-    page = open_page(f"{sites('moved')}boards?benchmark=ratings", width=390)
+    page = open_page(f"{sites('moved')}?tab=benchmark:ratings", width=390)
     page.get_by_role("link", name=f"Changes since {BEFORE}").click()
     expect(page.locator("h1")).to_contain_text(f"Changes of Ratings from {BEFORE}")
     expect(page.locator(".as-moved tbody tr")).to_have_count(DONE)
@@ -444,7 +444,7 @@ def test_a_board_leads_to_its_changes_and_back_and_nothing_runs_over_the_edge(
 def test_another_measure_is_chosen_and_the_earlier_board_is_a_press_away(
     sites: Sites, open_page: Opener
 ) -> None:
-    page = open_page(f"{sites('moved')}boards?benchmark=ratings&view=changes")
+    page = open_page(f"{sites('moved')}?tab=benchmark:ratings&view=changes")
     expect(page.locator(".as-moved tbody tr")).to_have_count(DONE)
     page.get_by_label("Measure").select_option("accuracy~paper")
     page.wait_for_url("**measure=accuracy~paper**")
@@ -455,7 +455,7 @@ def test_another_measure_is_chosen_and_the_earlier_board_is_a_press_away(
 
 
 def test_the_table_of_changes_is_reached_by_keyboard(sites: Sites, open_page: Opener) -> None:
-    page = open_page(f"{sites('moved')}boards?benchmark=ratings&view=changes")
+    page = open_page(f"{sites('moved')}?tab=benchmark:ratings&view=changes")
     region = page.get_by_role("region", name="Changes")
     region.focus()
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Changes"

@@ -38,8 +38,8 @@ PAGES: dict[str, dict[str, str]] = {
         **{page.path: "h1" for page in all_pages()},
         "?tab=skill:spatial&ratings=simulated": ".as-skill-parts",
         "?chart=ranks&ratings=simulated&q=s": ".as-fchip",
-        "boards?benchmark=ratings&columns=plcc~paper&search=s": "td.as-c-more",
-        "boards?benchmark=ratings&search=tifa,dsg&within=1&open=made-up-0008/TIFA": "#by-skill td",
+        "?tab=benchmark:ratings&columns=plcc~paper&search=s": "td.as-c-more",
+        "?tab=benchmark:ratings&search=tifa,dsg&within=1&open=made-up-0008/TIFA": "#by-skill td",
         metric_address(entry_id(NOISY)): "#results table",
         items_address("ratings", a=entry_id(NOISY), b=entry_id(RIGHT)): ".as-case",
         items_address("ratings", a=entry_id(LACKS), case="p3"): ".as-case",
@@ -66,8 +66,8 @@ PAGES: dict[str, dict[str, str]] = {
         prompt_address(SET, HOSTILE_ID): "#images img",
         seeds_address(SET, judge=JUDGES[2]): "#ranks svg",
     },
-    "moved": {"boards?benchmark=ratings&view=changes": ".as-moved tbody tr",
-              "boards?benchmark=ratings&view=earlier": "#earlier tbody tr"},
+    "moved": {"?tab=benchmark:ratings&view=changes": ".as-moved tbody tr",
+              "?tab=benchmark:ratings&view=earlier": "#earlier tbody tr"},
 }  # fmt: skip
 """Pages of each site, those with something chosen in them too, and what shows they are complete."""
 OVERFLOWING = """() => [...document.querySelectorAll('.as-board td:not(.as-c-axis), .as-queue td,'
@@ -148,7 +148,7 @@ def test_every_page_fits_is_quiet_asks_nobody_else_and_breaks_no_rule(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("site", "path"),
-    [("boards", "boards?benchmark=ratings"), ("models", models_address()),
+    [("boards", "?tab=benchmark:ratings"), ("models", models_address()),
      ("models", model_address(IDS[2])), ("models", prompt_address(SET, HOSTILE_ID))],
 )  # fmt: skip
 def test_a_hostile_name_is_shown_as_it_was_typed(
@@ -162,11 +162,12 @@ def test_a_hostile_name_is_shown_as_it_was_typed(
 def test_a_link_opens_its_view_and_choosing_changes_the_address(
     sites: Sites, open_page: Opener
 ) -> None:
-    page = open_page(f"{sites('boards')}boards?benchmark=ratings&skill=counting&measure=srcc~paper")
+    page = open_page(f"{sites('boards')}?tab=benchmark:ratings&skill=counting&measure=srcc~paper")
     expect(page.locator(".as-note", has_text="is not reported for Counting")).to_be_visible()
-    page.locator(".as-tabs").get_by_role("link", name="Error graphs").click()
+    page.locator(".as-note").get_by_role("link", name="Real data").click()
+    page.get_by_role("tab", name="Error graphs").click()
     expect(page.locator("h1")).to_contain_text("on Error graphs")
-    page.wait_for_url(re.compile(r"/boards\?benchmark=graphs&measure=rank~paper~all$"))
+    page.wait_for_url(re.compile(r"/\?tab=benchmark:graphs&measure=rank~paper~all$"))
     page.reload()
     expect(page.locator("h1")).to_contain_text("on Error graphs")
     expect(page.get_by_role("link", name="CSV").first).to_have_attribute(
@@ -181,13 +182,15 @@ def test_a_link_opens_its_view_and_choosing_changes_the_address(
 def test_the_keyboard_alone_reaches_the_first_metric_and_shows_where_it_is(
     sites: Sites, open_page: Opener
 ) -> None:
-    page = open_page(f"{sites('boards')}boards")
+    page = open_page(f"{sites('boards')}?tab=benchmark:ratings")
     expect(page.locator(".as-board").first).to_be_visible()
     passed: list[tuple[str, str, bool]] = []
     for _ in range(60):
         page.keyboard.press("Tab")
         passed.append(tuple(page.evaluate(FOCUSED)))
-    assert any(tag == "A" and where and where.endswith("boards") for tag, where, _ in passed)
+    assert any(
+        tag == "A" and where and where.endswith("tab=benchmark:graphs") for tag, where, _ in passed
+    )
     assert ("SELECT", "as-measure", True) in passed
     assert [one for one in passed if not one[2] and one[0] != "BODY"] == []
 
@@ -196,13 +199,9 @@ def test_the_keyboard_alone_reaches_the_first_metric_and_shows_where_it_is(
 def test_the_current_page_is_marked_and_the_keyboard_skips_to_the_content(
     sites: Sites, open_page: Opener
 ) -> None:
-    for path, place, name in (
-        ("", "Metrics", "Metrics"),
-        ("boards?benchmark=graphs", "Metrics", "Boards"),
-    ):  # fmt: skip
+    for path, place in (("errata", "Docs"), ("?tab=benchmark:graphs", "Metrics")):
         page = open_page(f"{sites('boards')}{path}", width=390)
         expect(page.locator(".as-places a[aria-current]")).to_have_text(place)
-        expect(page.locator(".as-within a[aria-current=page]")).to_have_text(name)
         for landmark in ("banner", "main", "contentinfo"):
             expect(page.get_by_role(landmark)).to_have_count(1)
         assert page.locator("main .as-places").count() == 0
@@ -212,7 +211,7 @@ def test_the_current_page_is_marked_and_the_keyboard_skips_to_the_content(
     expect(skip).to_be_in_viewport()
     page.keyboard.press("Enter")
     expect(page.locator("main")).to_be_focused()
-    assert "/boards?benchmark=graphs" in page.url
+    assert "/?tab=benchmark:graphs" in page.url
 
 
 # The frame.
@@ -246,7 +245,7 @@ def test_a_metric_is_found_by_keyboard_and_no_match_is_said(
     page.keyboard.type("ratings")
     expect(page.get_by_role("option", name="Ratings benchmark")).to_be_visible()
     page.keyboard.press("Enter")
-    page.wait_for_url(re.compile(r"/boards\?benchmark=ratings"))
+    page.wait_for_url(re.compile(r"/\?tab=benchmark:ratings"))
 
 
 @pytest.mark.slow
@@ -279,7 +278,7 @@ new PerformanceObserver((list) => {
 
 @pytest.mark.parametrize(
     ("width", "height", "path"),
-    all_slow_but_one([(w, h, path) for path in ("", "boards", "models", "submit")
+    all_slow_but_one([(w, h, path) for path in ("", "?tab=benchmark:ratings", "models", "submit")
                       for w, h in ((390, 844), (1280, 900))]),
 )  # fmt: skip
 def test_nothing_moves_once_it_is_painted_and_content_begins_high(
@@ -293,7 +292,7 @@ def test_nothing_moves_once_it_is_painted_and_content_begins_high(
     page.wait_for_timeout(3 * SETTLED_MS)
     assert page.evaluate("window.shift") < 0.05
     box = heading.bounding_box()
-    assert box is not None and box["y"] < 130
+    assert box is not None and box["y"] < 120
     page.close()
 
 

@@ -81,7 +81,7 @@ def test_every_page_says_something_of_its_own() -> None:
 
 
 def test_a_ranking_says_what_it_ranks_by_who_is_first_and_how_sure_that_is(source: Source) -> None:
-    head = asked(source, "boards", benchmark="ratings")
+    head = asked(source, "", tab="benchmark:ratings")
     first = source.reader.view().boards["ratings"].card
     cell = max(
         source.reader.view().boards["ratings"].cells(first.headline, None),
@@ -153,17 +153,17 @@ def test_the_index_names_first_who_may_be_recommended(
 
 
 def test_a_skill_another_measure_and_a_filter_are_told_apart(source: Source) -> None:
-    skill = asked(source, "boards", benchmark="ratings", skill="counting", measure="accuracy")
+    skill = asked(source, "", tab="benchmark:ratings", skill="counting", measure="accuracy")
     assert "Pairwise accuracy" in skill.title and "Counting" in skill.title
-    few = asked(source, "boards", benchmark="ratings", kind="scores")
+    few = asked(source, "", tab="benchmark:ratings", kind="scores")
     assert few.description.startswith("3 of 12 metrics")
     assert all(line.name.endswith("(as submitted)") for line in few.lines)
     # Ranks are the whole board's; those among some entries only are not made for this.
-    whole = {line.name: line.ranks for line in asked(source, "boards", benchmark="ratings").lines}
+    whole = {line.name: line.ranks for line in asked(source, "", tab="benchmark:ratings").lines}
     assert few.lines[0].ranks == whole[few.lines[0].name] != ""
-    within = asked(source, "boards", benchmark="ratings", kind="scores", within="1")
+    within = asked(source, "", tab="benchmark:ratings", kind="scores", within="1")
     assert within.lines and not any(line.ranks for line in within.lines)
-    mean = asked(source, "boards", benchmark="ratings", skill="counting,colour")
+    mean = asked(source, "", tab="benchmark:ratings", skill="counting,colour")
     assert "mean of Counting and Colour" in mean.title and not mean.lines
 
 
@@ -194,19 +194,19 @@ def test_skills_and_examples_say_what_is_looked_for(source: Source) -> None:
     every = asked(source, "compare", **{**examples, "show": "all"})
     assert every.title == "Prompts and images: Ratings, Counting"
     for view in ("changes", "earlier"):
-        assert asked(source, "boards", benchmark="ratings", view=view).title == "Changes of Ratings"
+        assert asked(source, "", tab="benchmark:ratings", view=view).title == "Changes of Ratings"
 
 
 @pytest.mark.parametrize(
     ("path", "params"),
-    [("boards", {"benchmark": "nothing"}), ("boards", {"benchmark": "ratings", "skill": "nothing"}),
-     ("boards", {"benchmark": "unused"}),
+    [("", {"tab": "benchmark:nothing"}), ("", {"tab": "benchmark:ratings", "skill": "nothing"}),
+     ("", {"tab": "benchmark:unused"}),
      ("compare", {"benchmark": "ratings", "a": "nobody/knows"}),
      ("compare", {"benchmark": "ratings", "a": FIRST, "b": FIRST}), ("metric", {}),
      ("metric", {"id": "nobody/knows"}), ("", {"tab": "skill:nothing-like-it"}), ("", {"tab": "skill:"}),
      ("compare", {"benchmark": "ratings", "a": "nobody/knows", "view": "examples"}),
      ("compare", {"benchmark": "ratings", "skill": "nothing", "view": "examples"}), ("", {"w": "nothing:3"}),
-     ("boards", {"benchmark": "nothing", "view": "changes"}), ("submit", {"id": "made-up-0001"})],
+     ("", {"tab": "benchmark:nothing", "view": "changes"}), ("submit", {"id": "made-up-0001"})],
 )  # fmt: skip
 def test_a_view_that_is_not_there_says_what_its_page_says(
     source: Source, path: str, params: dict[str, str]
@@ -299,25 +299,25 @@ def test_an_answer_is_of_its_view_and_its_addresses_lead_back_to_it(
 
 
 def test_a_page_is_packed_for_those_who_take_it_and_has_its_own_length(site: str) -> None:
-    plain = httpx.get(f"{site}boards", headers={"Accept-Encoding": "identity"})
+    plain = httpx.get(f"{site}metric", headers={"Accept-Encoding": "identity"})
     assert int(plain.headers["Content-Length"]) == len(plain.content)
     assert "Content-Encoding" not in plain.headers
     assert "Accept-Encoding" in plain.headers["Vary"]
-    with httpx.stream("GET", f"{site}boards", headers={"Accept-Encoding": "gzip"}) as packed:
+    with httpx.stream("GET", f"{site}metric", headers={"Accept-Encoding": "gzip"}) as packed:
         raw = b"".join(packed.iter_raw())
         assert packed.headers["Content-Encoding"] == "gzip"
         assert int(packed.headers["Content-Length"]) == len(raw) < len(plain.content) / 3
     assert gzip.decompress(raw) == plain.content
-    hostile = httpx.get(f"{site}boards", headers={"X-Forwarded-Host": 'x"><script>alert(1)'})
+    hostile = httpx.get(f"{site}metric", headers={"X-Forwarded-Host": 'x"><script>alert(1)'})
     # Gradio's own script has the address too, as JSON.
     head = hostile.text.partition("<style")[0]
     assert "alert(1)" not in head and "og:url" not in found_in(hostile.text)
 
 
 def test_a_query_too_long_to_look_at_gets_the_page(site: str) -> None:
-    found = found_in(httpx.get(f"{site}boards?benchmark=ratings&search={'x' * LONGEST_QUERY}").text)
-    assert found["description"] == [DESCRIPTIONS["boards"]]
-    assert found["og:url"] == [f"{site}boards"]
+    found = found_in(httpx.get(f"{site}?tab=benchmark:ratings&search={'x' * LONGEST_QUERY}").text)
+    assert found["description"] == [DESCRIPTIONS[""]]
+    assert found["og:url"] == [site]
 
 
 def _served(source: Source | None, patience_s: float = 2.0) -> TestClient:
@@ -327,7 +327,7 @@ def _served(source: Source | None, patience_s: float = 2.0) -> TestClient:
     def other(_: object) -> Response:
         return Response("{}", 200, media_type="application/json")
 
-    inner = Starlette(routes=[Route("/boards", page), Route("/queue", other)])
+    inner = Starlette(routes=[Route("/metric", page), Route("/queue", other)])
     pages = tuple(PAGES.values())
     return TestClient(Described(inner, pages, source, patience_s), "http://made.up")
 
@@ -338,9 +338,9 @@ def test_a_store_that_cannot_be_read_leaves_the_page_and_what_it_says_of_itself(
     source = source_over(failing(fill(memory_store()), switch))
     with pytest.raises(TransientError):
         source.reader.view()
-    answer = _served(source).get("/boards?benchmark=ratings")
+    answer = _served(source).get("/metric?id=made-up-0000/CLIPScore")
     assert answer.status_code == 200 and "page</body>" in answer.text
-    assert DESCRIPTIONS["boards"] in answer.text
+    assert DESCRIPTIONS["metric"] in answer.text
 
 
 def test_a_store_that_hangs_does_not_keep_the_page_waiting(
@@ -354,16 +354,16 @@ def test_a_store_that_hangs_does_not_keep_the_page_waiting(
 
     monkeypatch.setattr("leaderboard.pages.heads.serving.head_of", hanging)
     with _served(source, patience_s=0.1) as client:
-        answer = client.get("/boards")
+        answer = client.get("/metric")
         assert not on.is_set()
         on.set()
-    assert DESCRIPTIONS["boards"] in answer.text
+    assert DESCRIPTIONS["metric"] in answer.text
 
 
 def test_without_a_store_each_page_says_what_it_is_and_other_answers_pass_untouched() -> None:
     client = _served(None)
-    assert DESCRIPTIONS["boards"] in client.get("/boards").text
-    assert "og:image" not in client.get("/boards").text
+    assert DESCRIPTIONS["metric"] in client.get("/metric").text
+    assert "og:image" not in client.get("/metric").text
     assert client.get("/queue").text == "{}"
     assert client.get("/elsewhere").status_code == 404
 
@@ -372,12 +372,12 @@ def test_without_a_store_each_page_says_what_it_is_and_other_answers_pass_untouc
 
 
 def test_equal_heads_make_equal_pictures_of_the_expected_size(source: Source) -> None:
-    head = asked(source, "boards", benchmark="ratings")
+    head = asked(source, "", tab="benchmark:ratings")
     made = picture(head)
     assert made == picture(head) and len(made) < 60_000
     shown = Image.open(io.BytesIO(made))
     assert shown.size == (WIDTH, HEIGHT) and shown.format == "PNG"
-    assert made != picture(asked(source, "boards", benchmark="graphs"))
+    assert made != picture(asked(source, "", tab="benchmark:graphs"))
 
 
 @pytest.mark.slow
