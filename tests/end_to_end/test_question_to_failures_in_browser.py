@@ -36,7 +36,7 @@ class Visitor:
 def seen_pictures(within: Locator) -> list[Locator]:
     """The images that have arrived, of those a visitor can scroll to."""
     seen = []
-    for image in within.get_by_role("img", name=re.compile(r"^Image \d+: .+")).all():
+    for image in within.get_by_role("img", name=re.compile(r"^Image \d+ for: .+")).all():
         image.scroll_into_view_if_needed()
         image.evaluate("image => image.decode()")
         if image.evaluate(LOADED):
@@ -62,6 +62,7 @@ def test_three_clicks_lead_from_the_front_page_to_images_where_the_best_affordab
         expect(page.get_by_role("heading", name=failing)).to_be_visible(timeout=PATIENCE_MS)
         assert visitor.clicks == 3
         cases = page.get_by_role("article", name=re.compile("^Case "))
+        expect(cases.nth(2)).to_be_visible(timeout=PATIENCE_MS)
         pictures = []
         for case in cases.all()[:3]:
             pictures += seen_pictures(case)
