@@ -62,7 +62,7 @@ def test_a_filter_keeps_every_rank_and_its_link_restores_it(
     expect(rank).to_have_attribute("title", board_wide)
     expect(search).to_have_value("tifa, dsg, siglip")
     page.get_by_role("link", name="Clear all").click()
-    page.wait_for_url(re.compile(r"benchmark=ratings&measure=srcc~paper$"))
+    page.wait_for_url(re.compile(r"benchmark:ratings&measure=srcc~paper$"))
 
 
 def test_several_skills_are_chosen_one_after_the_other_and_their_mean_is_shown(
