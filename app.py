@@ -42,7 +42,6 @@ from leaderboard.desk import Gate
 from leaderboard.governance.signing_in import SignIn, read_sign_in
 from leaderboard.models.pictures import ModelPictures
 from leaderboard.models.reading import ModelReader
-from leaderboard.pages.site import create_app, launch_options
 from leaderboard.publication.reader import Reader
 from leaderboard.service.address import listens_at
 from leaderboard.service.health_routes import routes as health_routes
@@ -57,6 +56,7 @@ from leaderboard.store.interface import Store
 from leaderboard.store.live.opening import SECRET, live_of
 from leaderboard.store.live.wire import checked_secret
 from leaderboard.store.opening import StoreName
+from leaderboard.web.site import create_app, launch_options
 
 LONGEST_PAUSE_S = 60.0
 _Started = TypeVar("_Started")

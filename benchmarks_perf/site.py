@@ -32,12 +32,12 @@ from benchmarks_perf.measuring import MIB, Figure, interleaved, memory_bytes
 from evaluator.submission.receiving.desk import SubmissionDesk
 from leaderboard.api.source import Source
 from leaderboard.desk import Gate
-from leaderboard.pages.site import create_app, launch_options
 from leaderboard.publication.publisher import Publisher
 from leaderboard.publication.reader import Reader
 from leaderboard.publication.snapshot import read_snapshot
 from leaderboard.service.memory import keep_small
 from leaderboard.store.folder import folder_store
+from leaderboard.web.site import create_app, launch_options
 
 BOARDS, SLICES = 2, 60
 WAIT_MS = 60_000

@@ -19,7 +19,7 @@ from leaderboard.publication.reader import BoardIndex, comparable
 from leaderboard.publication.recommending import leading_cells
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.tiers import kept_in_tiers
-from leaderboard.web.rendering import render
+from leaderboard.rendering import render
 
 STATIC_PATH = "index.html"
 """Where the page is, beside the snapshot it is made from."""

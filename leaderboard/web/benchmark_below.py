@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from benchmarks.comparison import digits_of_p, plural, units_of
 from benchmarks.schema import Card
-from leaderboard.pages.shown.snippets import Snippet, snippets
 from leaderboard.publication.measure_names import info, skill_title, title
 from leaderboard.publication.reader import View
 from leaderboard.publication.snapshot import Entry
@@ -15,16 +14,17 @@ from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.comparing import unit_of
 from leaderboard.ranking.slices import Ranked
 from leaderboard.ranking.tiers import Basis
+from leaderboard.rendering import render
 from leaderboard.text import count, interval, number
 from leaderboard.views.addresses import compare_address
 from leaderboard.views.benchmark_board import data_of, rank_range, ranking_with_tests
 from leaderboard.views.boards import Choice
 from leaderboard.views.pairs import Pair, pairs, tested_places
 from leaderboard.views.skill_heat import SkillColumn, SkillHeat, skill_heat
-from leaderboard.web.board_table import downloads
 from leaderboard.web.components import HeatCell
+from leaderboard.web.downloads import downloads
 from leaderboard.web.published_tables import as_published
-from leaderboard.web.rendering import render
+from leaderboard.web.snippets import Snippet, snippets
 
 MOST_METRICS = 60
 """More rows than this cannot be taken in; the rest is in the CSV."""

@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
-from leaderboard.pages.heads.head import Head
-from leaderboard.pages.page import Context
 from leaderboard.publication.changes import Moved, Standing
 from leaderboard.publication.earlier_boards import Progress
 from leaderboard.publication.entries import Entry
 from leaderboard.publication.measure_names import info, skill_title, title, token
 from leaderboard.ranking.tiers import Basis, kept_in_tiers
+from leaderboard.rendering import render
 from leaderboard.text import count, interval, number
 from leaderboard.views.addresses import metric_address
 from leaderboard.views.boards import TAB
@@ -31,18 +30,13 @@ from leaderboard.views.changes import (
     with_earlier,
 )
 from leaderboard.web.board_legend import Line, legend
-from leaderboard.web.board_table import (
-    SCALE_MARGIN,
-    BoardTable,
-    Downloads,
-    board_table,
-    direction,
-    downloads,
-)
+from leaderboard.web.board_table import SCALE_MARGIN, BoardTable, board_table, direction
 from leaderboard.web.components import Link, Scale, Tab
+from leaderboard.web.downloads import Downloads, downloads
+from leaderboard.web.heads.head import Head
 from leaderboard.web.live import Shown
 from leaderboard.web.metric_tabs import metric_tabs
-from leaderboard.web.rendering import render
+from leaderboard.web.page import Context
 
 _MOST_NAMED = 40
 

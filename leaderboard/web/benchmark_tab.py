@@ -9,10 +9,9 @@ from urllib.parse import parse_qsl, quote
 from benchmarks.errors import TransientError
 from benchmarks.released.bundle import is_bundled
 from benchmarks.schema import Card
-from leaderboard.pages.heads.head import Head
-from leaderboard.pages.page import Context
 from leaderboard.publication.measure_names import info, skill_title, title, token
 from leaderboard.publication.reader import View
+from leaderboard.rendering import render
 from leaderboard.text import count, number
 from leaderboard.views.addresses import metric_address
 from leaderboard.views.benchmark_board import Ranking, data_of, ranking_of, title_of, verdict_of
@@ -48,15 +47,16 @@ from leaderboard.web.board_table import (
     board_table,
     compare_pinned,
     direction,
-    downloads,
     flags_legend,
     pinned_links,
 )
 from leaderboard.web.components import Link, Pick
+from leaderboard.web.downloads import downloads
+from leaderboard.web.heads.head import Head
 from leaderboard.web.live import Shown
 from leaderboard.web.metric_tabs import kinds_of_data, metric_tabs
+from leaderboard.web.page import Context
 from leaderboard.web.published_tables import everything_published
-from leaderboard.web.rendering import render
 
 NOT_THERE = "Metrics"
 """Title where a query asks for what is not there."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from benchmarks.schema import Card, MeasureInfo
 from leaderboard.desk import UNNAMED
-from leaderboard.pages.shown.downloads import FORMATS, data_address
 from leaderboard.publication.flags import (
     MEANINGS,
     SAME_CONTENT,
@@ -21,7 +20,7 @@ from leaderboard.publication.snapshot import Entry
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.chance import cell_beats_chance, chance_of, is_at_or_below_chance
 from leaderboard.text import count, interval, number, rate
-from leaderboard.views.addresses import compare_address, metric_address
+from leaderboard.views.addresses import compare_address, metric_address, submission_address
 from leaderboard.views.benchmark_board import rank_range
 from leaderboard.views.board_order import Part, window
 from leaderboard.views.boards import FLOPS, MOST_PINS, OWN, Layout, Values, pin_in_query
@@ -175,25 +174,6 @@ class BoardTable:
     later: Link | None = None
 
 
-@dataclass(frozen=True)
-class Downloads:
-    """Links to the data of a part of a page; `of` names it where a page has several."""
-
-    of: str
-    links: tuple[Link, ...]
-
-
-def downloads(address: str, of: str = "") -> Downloads:
-    """The data of a table in every format.
-
-    Args:
-        address: of the table in the API.
-        of: names it.
-    """
-    links = (Link(name, data_address(address, key)) for key, name in FORMATS.items())
-    return Downloads(of, tuple(links))
-
-
 def board_table(
     cells: Sequence[Cell],
     entries: Mapping[str, Entry],
@@ -292,7 +272,7 @@ def flag_tags(entry: Entry, benchmark: str) -> tuple[Tag | Link, ...]:
     for label, others in flags_of([entry], {benchmark}).items():
         named = next((other for other in others if other != UNNAMED), None)
         if label in {SAME_CONTENT, SAME_SCORES} and named is not None:
-            found.append(Link(label, f"./queue?submission={named}"))
+            found.append(Link(label, submission_address(named)))
         else:
             found.append(Tag(label, "warn", MEANINGS[label]))
     return tuple(found)

@@ -14,6 +14,7 @@ from leaderboard.publication.reader import View
 from leaderboard.ranking.comparing import unit_of
 from leaderboard.ranking.remembered import Remembered
 from leaderboard.ranking.slices import Ranked
+from leaderboard.rendering import render
 from leaderboard.text import clean, count
 from leaderboard.views.addresses import board_address, model_pair_address
 from leaderboard.views.agreement import Agreement, Behind, agreement, compare_clusters
@@ -71,8 +72,8 @@ from leaderboard.web.components import (
     Scale,
     Tab,
 )
+from leaderboard.web.downloads import downloads
 from leaderboard.web.live import Shown
-from leaderboard.web.rendering import render
 
 _TITLES: Mapping[ViewName, str] = {
     "differences": "Differences",
@@ -80,7 +81,6 @@ _TITLES: Mapping[ViewName, str] = {
     "pairs": "All pairs",
     "skills": "Skills",
 }
-_FORMATS = {"csv": "CSV", "parquet": "Parquet", "json": "JSON"}
 _NONE = Option("", "None")
 _EMPHASES: tuple[Literal["a", "b", "l3", "l4"], ...] = ("a", "b", "l3", "l4")
 _MOST_STOPS, _MOST_NAMED_STOPS = 30, 6
@@ -263,8 +263,7 @@ def _params(link: str) -> dict[str, str]:
 
 
 def _downloads(address: str) -> list[tuple[str, str]]:
-    between = "&" if "?" in address else "?"
-    return [(name, f"{address}{between}format={key}") for key, name in _FORMATS.items()]
+    return [(one.label, one.href) for one in downloads(address).links]
 
 
 def _page(

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from leaderboard.pages.page import Page
+from leaderboard.rendering import render
 from leaderboard.web.assets import assets
+from leaderboard.web.page import Page
 from leaderboard.web.places import navigation
-from leaderboard.web.rendering import render
 
 _BODY = re.compile(rb"<body\b([^>]*)>")
 _TITLE_BY_GRADIO = b'control_page_title="true"'

@@ -16,8 +16,8 @@ from typing import Any
 import gradio as gr
 from starlette.datastructures import QueryParams
 
-from leaderboard.pages.outage import or_unread
-from leaderboard.pages.shown.widgets import QUIET
+from leaderboard.web.outage import or_unread
+from leaderboard.web.widgets import QUIET
 
 _LONGEST_QUERY = 8_000
 _APPLY = """(state) => {

@@ -16,6 +16,7 @@ from leaderboard.publication.metric_facts import facts_of
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.chance import cell_beats_chance, chance_of, is_at_or_below_chance
 from leaderboard.text import count, interval, number
+from leaderboard.views.addresses import submission_address
 from leaderboard.views.rankings import Place, flops_text
 from leaderboard.views.skill_choice import FLOPS
 from leaderboard.web.components import Column, Link, Scale, Tag, TextCell, ValueCell
@@ -121,7 +122,7 @@ def tags_of(sent: Sequence[Entry], benchmarks: Iterable[str] | None = None) -> t
 def flag_links(sent: Sequence[Entry]) -> tuple[Link, ...]:
     """The submissions that flags are about, those that may be named."""
     return tuple(
-        Link(f"{label}: {others[0]}", f"./queue?submission={others[0]}")
+        Link(f"{label}: {others[0]}", submission_address(others[0]))
         for label, found in flags_of(sent).items()
         if (others := _named(found))
     )

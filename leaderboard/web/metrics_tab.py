@@ -7,16 +7,16 @@ from dataclasses import replace
 
 from benchmarks.errors import TransientError
 from leaderboard.ledger.chronicle import Line as LogLine
-from leaderboard.pages.page import Context
 from leaderboard.publication.index import NO_RESULTS
 from leaderboard.publication.measure_names import info
+from leaderboard.rendering import render
 from leaderboard.text import count
 from leaderboard.views.activity import recent_activity
 from leaderboard.views.audit_log import ChronicleReader
 from leaderboard.views.changes import with_earlier
 from leaderboard.views.metrics import MetricsView, metrics_view, needs_index
 from leaderboard.views.metrics_query import MetricsQuery
-from leaderboard.web.components import Link
+from leaderboard.web.downloads import downloads
 from leaderboard.web.live import Shown
 from leaderboard.web.metric_charts import cost_chart, cut, rank_chart, skill_chart
 from leaderboard.web.metric_tabs import kinds_of_data, metric_tabs
@@ -29,9 +29,7 @@ from leaderboard.web.metrics_board import (
     picks_of,
     verdict_of,
 )
-from leaderboard.web.rendering import render
-
-FORMATS = {"csv": "CSV", "parquet": "Parquet", "json": "JSON"}
+from leaderboard.web.page import Context
 
 
 def metrics_tab(context: Context, query: MetricsQuery) -> Shown:
@@ -67,7 +65,7 @@ def metrics_tab(context: Context, query: MetricsQuery) -> Shown:
         pages=pages_of(found),
         remarks=found.remarks,
         warnings=_warnings(found),
-        downloads=downloads(_data(found)),
+        downloads=downloads(_data(found)).links,
         legend=legend_of(found),
         empty=not table.rows,
         nothing=table.rows and not found.kept,
@@ -88,12 +86,6 @@ def activity_part(context: Context, query: MetricsQuery) -> Shown:
         render("metrics/activity.html", lines=recent_activity(view, lines, earlier),
                now=context.clock())
     )  # fmt: skip
-
-
-def downloads(address: str) -> tuple[Link, ...]:
-    """Links to a table of the API in every format."""
-    joined = "&" if "?" in address else "?"
-    return tuple(Link(label, f"{address}{joined}format={key}") for key, label in FORMATS.items())
 
 
 def cite(found: MetricsView) -> str:

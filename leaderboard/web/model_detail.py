@@ -11,6 +11,7 @@ from leaderboard.models.reading import ModelReader
 from leaderboard.publication.model_entries import ModelEntry
 from leaderboard.publication.reader import View
 from leaderboard.records import JudgeRun
+from leaderboard.rendering import render
 from leaderboard.text import MISSING, clean, count
 from leaderboard.views.addresses import prompt_address
 from leaderboard.views.model_detail import AbsentModel, ModelView, model_view
@@ -20,7 +21,6 @@ from leaderboard.web.model_cases import by_seed
 from leaderboard.web.model_fields import Select, judge_field, skill_field, split_field
 from leaderboard.web.model_names import NAMES, fine_percent
 from leaderboard.web.model_tables import judges_of_boards
-from leaderboard.web.rendering import render
 
 _ORDERS = (
     ("Lowest score first", "worst"),

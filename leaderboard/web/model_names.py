@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from markupsafe import Markup
-
 from benchmarks.errata import Erratum, errata
 from benchmarks.prompt_sets.reference import ReferenceTable
-from leaderboard.pages.shown.downloads import FORMATS, data_address
-from leaderboard.pages.shown.signatures import signature
 from leaderboard.publication.identities import shown_account
 from leaderboard.publication.measure_names import skill_title
 from leaderboard.publication.model_entries import ModelEntry
@@ -24,6 +20,7 @@ from leaderboard.views.addresses import (
 )
 from leaderboard.views.model_verdict import differs
 from leaderboard.views.models import leaves
+from leaderboard.web.downloads import FORMATS, data_address
 from leaderboard.web.model_tables import (
     dominance,
     p_value,
@@ -45,10 +42,10 @@ def model_hint(entry: ModelEntry) -> str:
     return clean(f"{hint}: {entry.description}" if entry.description else hint)[:_LONGEST_HINT]
 
 
-def signed_by(entry: ModelEntry) -> Markup | str:
-    """The submitter and the account."""
-    found = signature(entry.submitter, entry.account, limit=30)
-    return Markup(found) if found else MISSING  # noqa: S704
+def signature(entry: ModelEntry) -> tuple[str, str]:
+    """The name that it is signed with and its account; not both where they say the same."""
+    key = shown_account(entry.account)
+    return "" if key and entry.submitter == key.partition(":")[2] else entry.submitter, key
 
 
 def taken(card: ModelCard) -> str:
@@ -98,7 +95,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "parameters": parameters,
     "percent": whole_percent,
     "signed": signed,
-    "signed_by": signed_by,
+    "signature": signature,
     "skill_title": skill_title,
     "stability_tag": stability_tag,
     "tags_of": tags_of,

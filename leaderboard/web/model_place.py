@@ -13,6 +13,7 @@ from leaderboard.models.people import rated_sets
 from leaderboard.models.reading import ModelReader
 from leaderboard.publication.measure_names import info, skill_title
 from leaderboard.publication.reader import View
+from leaderboard.rendering import render
 from leaderboard.text import clean, count
 from leaderboard.views.model_place import (
     Deciding,
@@ -73,7 +74,6 @@ from leaderboard.web.model_tables import (
     test_rows,
     whole_percent,
 )
-from leaderboard.web.rendering import render
 
 MOST_DISAGREEMENTS = 12
 """Pairs that are listed of a skill; the rest is in the download."""

@@ -10,12 +10,12 @@ from leaderboard.accounts import Account
 from leaderboard.governance.acts import Acts
 from leaderboard.governance.rights import Action
 from leaderboard.ledger.policy import Allowance, Policy
-from leaderboard.pages.page import Context
-from leaderboard.pages.visitors import required
 from leaderboard.records import Kind, Status
+from leaderboard.rendering import render
 from leaderboard.states import LEGEND
-from leaderboard.web.rendering import render
+from leaderboard.web.page import Context
 from leaderboard.web.submitting import refused
+from leaderboard.web.visitors import required
 
 BUTTONS: Mapping[Action, str] = {
     Action.PUBLISH: "Publish",

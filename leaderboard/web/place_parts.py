@@ -9,14 +9,14 @@ from typing import Any
 
 from leaderboard.accounts import Account
 from leaderboard.governance.rights import Action
-from leaderboard.pages.page import Context
 from leaderboard.records import Kind
+from leaderboard.rendering import render
 from leaderboard.states import LEGEND
 from leaderboard.views.queue import alive
 from leaderboard.views.submissions import FAULTS
 from leaderboard.views.submit import Place, SubmitQuery, ban_of, last_seen, place_of
 from leaderboard.web.components import Tab
-from leaderboard.web.rendering import render
+from leaderboard.web.page import Context
 
 TITLES: Mapping[Kind, str] = {
     Kind.METRIC: "Scoring module",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from leaderboard.pages.page import Page
+from leaderboard.web.page import Page
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from leaderboard.publication.measure_names import info, skill_title, title, toke
 from leaderboard.text import clean, number
 from leaderboard.views.addresses import address
 from leaderboard.views.printed import all_printed, printed_of
-from leaderboard.web.board_table import Downloads, direction, downloads
+from leaderboard.web.board_table import direction
+from leaderboard.web.downloads import Downloads, downloads
 
 MOST_DIGITS = 4
 """Digits of a figure in a table of many; on hover it stands as printed."""

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from benchmarks.schema import Card
-from leaderboard.pages.page import Context
 from leaderboard.publication.entries import Entry
 from leaderboard.publication.flags import MEANINGS, flags_of
 from leaderboard.publication.identities import Identity
@@ -19,6 +18,7 @@ from leaderboard.publication.recommending import nobody
 from leaderboard.publication.skill_names import common_names
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.tiers import in_tiers
+from leaderboard.rendering import render
 from leaderboard.text import count, interval, number
 from leaderboard.views.addresses import board_address, items_address, metric_address
 from leaderboard.views.index import SIMULATED
@@ -29,6 +29,7 @@ from leaderboard.views.skill_choice import COSTS, FLOPS, GIGA, MEMORY, SECONDS, 
 from leaderboard.views.skill_rows import NAME, P_BEST, SkillRow, SkillView, fails_at, skill_view
 from leaderboard.views.skills import Measured, Placed
 from leaderboard.web.components import Column, Link, Row, Scale, Tag, TextCell, Tier, ValueCell
+from leaderboard.web.downloads import downloads
 from leaderboard.web.live import Shown
 from leaderboard.web.metric_cells import (
     column_scale,
@@ -45,8 +46,8 @@ from leaderboard.web.metric_cells import (
 from leaderboard.web.metric_charts import cost_chart, cut
 from leaderboard.web.metric_tabs import kinds_of_data, metric_tabs
 from leaderboard.web.metrics_board import BoardParts, Option, WeightField
-from leaderboard.web.metrics_tab import downloads, exact
-from leaderboard.web.rendering import render
+from leaderboard.web.metrics_tab import exact
+from leaderboard.web.page import Context
 
 MOST_OF_A_PART, MOST_ROWS = 5, 100
 _MOST_EXAMPLES, _MOST_NAMED = 3, 12
@@ -128,7 +129,7 @@ def skill_tab(context: Context, query: MetricsQuery) -> Shown:
         unit={FLOPS: "FLOPs a pair", SECONDS: "s per 1,000 pairs", MEMORY: "GiB"}[found.by],
         weights=_weights(found, view),
         without=_without(found),
-        downloads=downloads(f"./v1/skills{found.choice.query.to_query()}"),
+        downloads=downloads(f"./v1/skills{found.choice.query.to_query()}").links,
         legend=_legend(found),
     )
     return Shown(html, found.query.to_query(), f"Metrics for {found.choice.title} · Assay")

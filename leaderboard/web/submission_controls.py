@@ -15,12 +15,12 @@ import gradio as gr
 from leaderboard.accounts import Account
 from leaderboard.governance.acts import Acts
 from leaderboard.governance.rights import Action
-from leaderboard.pages.outage import or_as_before
-from leaderboard.pages.page import Context
-from leaderboard.pages.shown.widgets import QUIET, html, run_on_load
-from leaderboard.pages.visitors import as_visitor
 from leaderboard.web.operating import BUTTONS, REASONED, Request, act_on, ask_to_withdraw
+from leaderboard.web.outage import or_as_before
+from leaderboard.web.page import Context
 from leaderboard.web.place_parts import Parts
+from leaderboard.web.visitors import as_visitor
+from leaderboard.web.widgets import QUIET, html, run_on_load
 
 REFRESH_S = 2.0
 DOING: dict[str, Any] = {"api_visibility": "private", "show_progress": "minimal"}

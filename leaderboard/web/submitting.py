@@ -13,12 +13,12 @@ from typing import Protocol
 from benchmarks.errors import AssayError, SubmitterError
 from leaderboard.accounts import Account
 from leaderboard.desk import Accepted, Examination, SaidOfImages, ScoresForm, Tell
-from leaderboard.pages.page import Context
-from leaderboard.pages.visitors import required
 from leaderboard.records import Kind
+from leaderboard.rendering import render
 from leaderboard.text import size_words
 from leaderboard.views.submit import ban_of, boards_of, wait_words, work_words
-from leaderboard.web.rendering import render
+from leaderboard.web.page import Context
+from leaderboard.web.visitors import required
 
 MOST_RECEIPT_BYTES = 64_000
 MOST_KINDS = 60

@@ -8,8 +8,8 @@ from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from leaderboard.pages.page import Page
 from leaderboard.web.frame import unknown_address
+from leaderboard.web.page import Page
 
 FOR_PROGRAMS = ("v1", "mcp", "live", "health", "metrics", "gradio_api")
 """First parts of the addresses whose answers are never pages."""

@@ -19,10 +19,10 @@ import yaml
 from benchmarks.errors import AssayError
 from evaluator.launching.space_folder import LOCK, SpaceFolder
 from leaderboard.governance.signing_in import SignIn, Visit, Way
+from leaderboard.rendering import render
 from leaderboard.store.hub.creating import create
 from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.opening import StoreName
-from leaderboard.web.rendering import render
 from supply.locks import read_lock
 from tests.deploy.rig import ROOT, USER, for_user
 from tests.hub.server import HubServer, running_hub

@@ -18,12 +18,12 @@ from leaderboard.api.problems import RETRY_AFTER_S
 from leaderboard.api.routes import DOCUMENTS
 from leaderboard.api.schemas import LONGEST_QUERY, MOST_PER_PAGE
 from leaderboard.api.source import AT_ONCE, IN_LINE, WAIT_S
-from leaderboard.pages.api_tools import add_endpoints
-from leaderboard.pages.page import all_pages
 from leaderboard.service import picture_routes
 from leaderboard.store.hub.layout import part_of
 from leaderboard.store.paths import CONTROL
 from leaderboard.thumbnails import WIDTHS
+from leaderboard.web.endpoints import add_endpoints
+from leaderboard.web.page import all_pages
 from tests.docs.markdown_text import REPOSITORY
 from tests.docs.running_documents import Supplies
 from tests.leaderboard.api.asking import OPERATIONS, asking

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from leaderboard.api.routes import DOCUMENTS
-from leaderboard.pages.page import all_pages
+from leaderboard.web.page import all_pages
 from tests.docs.command_names import every_option, named_in, problem
 from tests.docs.markdown_text import (
     REPOSITORY,

@@ -14,12 +14,12 @@ from typer.testing import CliRunner
 from benchmarks.errors import SubmitterError
 from evaluator.__main__ import command_line
 from leaderboard.publication.reader import Reader
+from leaderboard.rendering import render
 from leaderboard.states import LEGEND
 from leaderboard.views.board_tables import board_csv
 from leaderboard.views.boards import BoardQuery, resolve
 from leaderboard.views.submissions import FAULTS, Moment, queue_of, submission_view
 from leaderboard.web.benchmark_tab import board_html
-from leaderboard.web.rendering import render
 from tests.hostile.proving_ground import BENCHMARK, Ground, Marked
 
 _NOW = datetime(2026, 1, 2, tzinfo=UTC)

@@ -100,7 +100,7 @@ ROOMS = (
     {"service", "api", "pages", "web"},
 )
 """Rooms of `leaderboard` from the lowest; none knows of one above it."""
-RENDERING = "leaderboard.web.rendering"
+RENDERING = "leaderboard.rendering"
 """Templates are filled by whoever has some, also below the pages."""
 
 
@@ -157,7 +157,7 @@ NO_MIRROR = {
     "house": "of the project itself", "hub": "a Hub for tests",
     "leaderboard/golden": "records and stores of earlier versions",
     "leaderboard/web/golden": "a page as it was", "deploy": "of what is deployed",
-    "leaderboard/pages/browser": "of all pages in a browser",
+    "leaderboard/web/browser": "of all pages in a browser",
 }  # fmt: skip
 
 

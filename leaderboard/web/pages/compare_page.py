@@ -5,8 +5,8 @@ from __future__ import annotations
 import gradio as gr
 from starlette.datastructures import QueryParams
 
-from leaderboard.pages.page import Context, Page
 from leaderboard.publication.item_scores import ItemReader
+from leaderboard.rendering import render
 from leaderboard.views.agreement import Behind
 from leaderboard.views.compare import PlaceQuery
 from leaderboard.views.comparison import ClusterReader, PairScoreReader
@@ -14,7 +14,7 @@ from leaderboard.views.example_list import ExampleSources
 from leaderboard.views.examples import lower_is_better
 from leaderboard.web.compare import ComparePlace
 from leaderboard.web.live import Shown, live_view
-from leaderboard.web.rendering import render
+from leaderboard.web.page import Context, Page
 
 
 def compare_place(context: Context) -> ComparePlace:

@@ -10,15 +10,12 @@ from starlette.datastructures import QueryParams
 
 from leaderboard.desk import UNNAMED
 from leaderboard.ledger.versions import standing_over, superseded_versions
-from leaderboard.pages.page import Context, Page
-from leaderboard.pages.shown.copying import COPY_AND_GO, root_of
-from leaderboard.pages.shown.states_shown import kind_of
-from leaderboard.pages.shown.widgets import run_on_load
 from leaderboard.publication.flags import MEANINGS
 from leaderboard.publication.identities import shown_account
 from leaderboard.publication.reader import View
 from leaderboard.publication.results import read_results
 from leaderboard.records import Status
+from leaderboard.rendering import render
 from leaderboard.states import LEGEND, State
 from leaderboard.text import clean
 from leaderboard.views.addresses import metric_address, with_state
@@ -45,10 +42,13 @@ from leaderboard.views.metric_page import (
     one_pixel_of,
     share_of_spread,
 )
+from leaderboard.views.submissions import KINDS
 from leaderboard.web.components import Point, Scale, ScatterChart, Tick
+from leaderboard.web.copying import COPY_AND_GO, root_of
 from leaderboard.web.live import Shown as Part
 from leaderboard.web.live import live_view
-from leaderboard.web.rendering import render
+from leaderboard.web.page import Context, Page
+from leaderboard.web.widgets import run_on_load
 
 _NAMELESS = frozenset({State.HIDDEN})
 """States in which an operator took it away: nothing its author wrote is shown."""
@@ -81,7 +81,7 @@ def metric_html(context: Context, query: MetricQuery, root: str = "") -> str:
         page=page,
         own=status.submission if status else None,
         by={"name": page.entry.submitter, "account": shown_account(page.entry.account)},
-        kind=kind_of(page.entry.kind),
+        kind=KINDS[page.entry.kind],
         scales={one.card.name: _scale(one) for one in page.results},
         unit=_unit([row.own for row in page.profile]),
         finite=lambda value: value if math.isfinite(value) else None,

@@ -5,15 +5,15 @@ from __future__ import annotations
 import gradio as gr
 from starlette.datastructures import QueryParams
 
-from leaderboard.pages.page import Context, Page
-from leaderboard.pages.shown.copying import COPY_AND_GO, root_of
-from leaderboard.pages.shown.widgets import run_on_load
+from leaderboard.rendering import render
 from leaderboard.views.metrics_query import BENCHMARK, SKILL, MetricsQuery
 from leaderboard.web.benchmark_tab import benchmark_below, benchmark_tab
+from leaderboard.web.copying import COPY_AND_GO, root_of
 from leaderboard.web.live import Shown, live_view
 from leaderboard.web.metrics_tab import activity_part, metrics_tab
-from leaderboard.web.rendering import render
+from leaderboard.web.page import Context, Page
 from leaderboard.web.skill_tab import skill_parts, skill_tab
+from leaderboard.web.widgets import run_on_load
 
 
 def _build(context: Context) -> None:

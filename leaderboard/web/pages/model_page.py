@@ -5,14 +5,14 @@ from __future__ import annotations
 import gradio as gr
 from starlette.datastructures import QueryParams
 
-from leaderboard.pages.page import Context, Page
-from leaderboard.pages.shown.copying import COPY_AND_GO
-from leaderboard.pages.shown.widgets import run_on_load
+from leaderboard.rendering import render
 from leaderboard.views.models import ModelQuery
+from leaderboard.web.copying import COPY_AND_GO
 from leaderboard.web.live import Shown, live_view
 from leaderboard.web.model_detail import model_html
+from leaderboard.web.page import Context, Page
 from leaderboard.web.pages.models_page import reader_of
-from leaderboard.web.rendering import render
+from leaderboard.web.widgets import run_on_load
 
 
 def _build(context: Context) -> None:

@@ -6,13 +6,13 @@ import gradio as gr
 from starlette.datastructures import QueryParams
 
 from leaderboard.models.reading import ModelReader
-from leaderboard.pages.page import Context, Page
-from leaderboard.pages.shown.copying import COPY_AND_GO
-from leaderboard.pages.shown.widgets import run_on_load
+from leaderboard.rendering import render
 from leaderboard.views.models import PlaceQuery
+from leaderboard.web.copying import COPY_AND_GO
 from leaderboard.web.live import Shown, live_view
 from leaderboard.web.model_place import place_html
-from leaderboard.web.rendering import render
+from leaderboard.web.page import Context, Page
+from leaderboard.web.widgets import run_on_load
 
 
 def reader_of(context: Context) -> ModelReader:

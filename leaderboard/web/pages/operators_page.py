@@ -8,13 +8,13 @@ from typing import Any
 import gradio as gr
 
 from leaderboard.accounts import Account
-from leaderboard.pages.page import Context, Page
-from leaderboard.pages.shown.widgets import html, on_load
-from leaderboard.pages.visitors import as_visitor, sign_in_button
+from leaderboard.rendering import render
 from leaderboard.web.operating import KINDS, PolicyForm, ban, bans_list, set_policy
+from leaderboard.web.page import Context, Page
 from leaderboard.web.place_parts import operator_parts, operators_head
-from leaderboard.web.rendering import render
 from leaderboard.web.submission_controls import DOING, SubmissionControls, query_of
+from leaderboard.web.visitors import as_visitor, sign_in_button
+from leaderboard.web.widgets import html, on_load
 
 _FIELDS = (
     "Period (days)", "Modules scored", "Modules at once", "Files scored", "Files at once",

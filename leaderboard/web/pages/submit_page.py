@@ -10,14 +10,12 @@ import gradio as gr
 
 from leaderboard.accounts import Account
 from leaderboard.desk import Advance, Tell
-from leaderboard.pages.outage import or_as_before
-from leaderboard.pages.page import Context, Page
-from leaderboard.pages.shown.widgets import QUIET, html, on_load
-from leaderboard.pages.visitors import as_visitor, sign_in_button
 from leaderboard.records import Kind
+from leaderboard.rendering import render
 from leaderboard.views.submit import SubmitQuery
+from leaderboard.web.outage import or_as_before
+from leaderboard.web.page import Context, Page
 from leaderboard.web.place_parts import head, submit_parts
-from leaderboard.web.rendering import render
 from leaderboard.web.submission_controls import SubmissionControls
 from leaderboard.web.submitting import (
     FileForm,
@@ -29,6 +27,8 @@ from leaderboard.web.submitting import (
     send,
     titles_of,
 )
+from leaderboard.web.visitors import as_visitor, sign_in_button
+from leaderboard.web.widgets import QUIET, html, on_load
 
 _ARCHIVES = [".zip", ".tar", ".gz", ".tgz"]
 _TABLES = [".csv", ".parquet", ".npz"]

@@ -16,7 +16,7 @@ from benchmarks.registry import load_registry
 from evaluator.generation.manifest import parse_generations
 from evaluator.submission.manifest import parse_manifest
 from evaluator.submission.validate import examine_source
-from leaderboard.web.rendering import render
+from leaderboard.rendering import render
 from tests.evaluator.commands.submitting import code_of, typed
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

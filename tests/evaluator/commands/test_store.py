@@ -24,7 +24,7 @@ from leaderboard.store.opening import StoreName
 from tests.evaluator.commands.submitting import SCORES, Ended, Run
 from tests.hub.accounts import Account
 from tests.hub.server import HubServer
-from tests.leaderboard.pages.index import index_fixture
+from tests.leaderboard.web import index_fixture
 
 NAME = "hub:lab/assay"
 REPOSITORIES = {f"lab/assay-{part}": part == "submissions"

@@ -10,14 +10,14 @@ from starlette.testclient import TestClient
 
 from leaderboard.api.routes import application, routes
 from leaderboard.api.source import Source
-from leaderboard.pages.page import Context
 from leaderboard.publication.reader import Reader
 from leaderboard.store.interface import Store
 from leaderboard.views.boards import BoardQuery, Choice, resolve
 from leaderboard.views.compare import PlaceQuery
+from leaderboard.web.page import Context
 from leaderboard.web.pages.compare_page import compare_place
-from tests.leaderboard.pages.synthetic import NOW, StubDesk, cards
 from tests.leaderboard.views.example_fixture import filled
+from tests.leaderboard.web.synthetic import NOW, StubDesk, cards
 
 OPERATIONS: dict[str, dict[str, Any]] = {
     path: methods["get"] for path, methods in application().openapi()["paths"].items()

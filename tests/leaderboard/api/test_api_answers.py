@@ -17,8 +17,8 @@ import pytest
 
 from leaderboard.api.schemas import LONGEST_QUERY
 from leaderboard.api.tables.boards import as_of, stored_pairs
-from leaderboard.pages.shown.markup import text
 from leaderboard.ranking.tiers import in_tiers
+from leaderboard.rendering import escaped
 from leaderboard.store.memory import memory_store
 from leaderboard.tables import to_csv
 from leaderboard.views.benchmark_board import ranking_of, ranking_with_tests, ranks_among
@@ -31,13 +31,13 @@ from leaderboard.views.skill_choice import SkillsQuery, found_for, resolve
 from leaderboard.views.skill_heat import skill_heat
 from leaderboard.views.submissions import Moment, queue_of
 from leaderboard.web.benchmark_tab import board_html
-from leaderboard.web.metrics_tab import downloads
+from leaderboard.web.downloads import downloads
 from tests.leaderboard.api.asking import OPERATIONS, Asking, asking
 from tests.leaderboard.house import CARDS, House
-from tests.leaderboard.pages.index import index_fixture
-from tests.leaderboard.pages.moved.moved_fixture import BEFORE, fill_moved
-from tests.leaderboard.pages.synthetic import METRICS, NOW, cards, fill
 from tests.leaderboard.views.example_fixture import LACKS, NOISY, RIGHT, entry_id
+from tests.leaderboard.web import index_fixture
+from tests.leaderboard.web.moved_fixture import BEFORE, fill_moved
+from tests.leaderboard.web.synthetic import METRICS, NOW, cards, fill
 
 BOARD = "/v1/boards/ratings"
 FURTHER = "plcc~paper,srcc~assay@counting,cost:seconds"
@@ -131,7 +131,7 @@ def laid_out(api: Asking, query: str) -> tuple[list[str], list[dict[str, Any]]]:
     """The metrics in the order of the page's table, and the rows of the API that it offers."""
     choice = api.choice(f"?benchmark=ratings&{query}")
     page = board_html(choice, api.source.reader.view())
-    places = {e: page.find(f'data-go="open {text(e)}"') for e in choice.entry_ids()}
+    places = {e: page.find(f'data-go="open {escaped(e)}"') for e in choice.entry_ids()}
     on_page = sorted((e for e, place in places.items() if place > 0), key=lambda e: places[e])
     linked = re.search(r'href="\./(v1/boards/ratings\?[^"]*format=json)"', page)
     assert linked is not None
@@ -456,7 +456,7 @@ def test_the_skills_are_those_of_the_list_on_the_page(api: Asking) -> None:
     found = found_for(choice, api.source.skills.of(view, choice.parts))
     assert [row["entry_id"] for row in told["rows"]] == [o.entry.entry_id for o in found.placed]
     assert told["rows"] and told["about"]["skills"] == [skill]
-    (offered, *_) = downloads(f"./v1/skills{choice.query.to_query()}")
+    (offered, *_) = downloads(f"./v1/skills{choice.query.to_query()}").links
     assert offered.href == f"./v1/skills?{query}&format=csv"
     assert api.refused("/v1/skills?skill=nothing-such", 400) == "bad_query"
     assert api.refused(f"/v1/skills?{query}&w=nothing:1", 400) == "bad_query"

@@ -30,7 +30,6 @@ from tests.leaderboard.models.made_up_ratings import (
     rated_set,
     rating,
 )  # fmt: skip
-from tests.leaderboard.pages.skills.skills_fixture import fill
 from tests.leaderboard.views.model_track import (
     EMPTY,
     HOSTILE_ID,
@@ -42,6 +41,7 @@ from tests.leaderboard.views.model_track import (
     filled,
     source_of,
 )  # fmt: skip
+from tests.leaderboard.web.skills_fixture import fill
 
 BOARD = f"/v1/models/{SET}"
 PAIR = f"{BOARD}/pairs?a={IDS[0]}"

@@ -35,8 +35,8 @@ from leaderboard.service.pictures import Pictures
 from leaderboard.store.memory import memory_store
 from leaderboard.tables import Column, Table, Type
 from tests.leaderboard.api.asking import OPERATIONS, Asking, asking
-from tests.leaderboard.pages.failing_store import Switch, failing
-from tests.leaderboard.pages.synthetic import cards, fill
+from tests.leaderboard.web.failing_store import Switch, failing
+from tests.leaderboard.web.synthetic import cards, fill
 
 BOARD = "/v1/boards/ratings"
 PLAIN, PACKED = ({"Accept-Encoding": one} for one in ("identity", "gzip"))

@@ -19,8 +19,6 @@ from gradio_client.exceptions import AppError
 
 from leaderboard.api.routes import routes
 from leaderboard.api.source import Source
-from leaderboard.pages.shown.snippets import snippets
-from leaderboard.pages.site import create_app, launch_options
 from leaderboard.publication.reader import Reader
 from leaderboard.publication.snapshot import PATH
 from leaderboard.store.hub.cards import configs_of
@@ -29,7 +27,9 @@ from leaderboard.store.memory import memory_store
 from leaderboard.views.benchmark_board import data_of
 from leaderboard.views.boards import BoardQuery, resolve
 from leaderboard.web.benchmark_below import below_of
-from tests.leaderboard.pages.synthetic import NOW, StubDesk, cards, fill
+from leaderboard.web.site import create_app, launch_options
+from leaderboard.web.snippets import snippets
+from tests.leaderboard.web.synthetic import NOW, StubDesk, cards, fill
 
 pytestmark = pytest.mark.slow
 

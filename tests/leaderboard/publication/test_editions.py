@@ -32,7 +32,7 @@ from leaderboard.store.paths import check_path
 from tests.benchmarks.toy import Toy
 from tests.leaderboard.governance.test_quota import PUBLISHED
 from tests.leaderboard.made_records import T0, an_event
-from tests.leaderboard.pages.synthetic import NOW, cards, runs_of
+from tests.leaderboard.web.synthetic import NOW, cards, runs_of
 
 CARD = Toy.card
 

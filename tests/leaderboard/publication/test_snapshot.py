@@ -38,8 +38,8 @@ from leaderboard.store.memory import memory_store
 from leaderboard.trust import Check, TrustReport
 from tests.benchmarks.toy import Toy
 from tests.leaderboard.made_records import a_submission
-from tests.leaderboard.pages.synthetic import cards, snapshot
 from tests.leaderboard.refusing import refused
+from tests.leaderboard.web.synthetic import cards, snapshot
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 CARD: Card = Toy.card

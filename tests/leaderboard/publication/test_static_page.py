@@ -13,20 +13,20 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from leaderboard.api.source import Source
-from leaderboard.pages.footer import footer
 from leaderboard.publication.boards import Board, Snapshot
 from leaderboard.publication.index import index_base
 from leaderboard.publication.reader import View
 from leaderboard.publication.snapshot import PATH, build_snapshot, snapshot_bytes
 from leaderboard.publication.static_page import MOST_ROWS, STATIC_PATH, static_page
+from leaderboard.rendering import render
 from leaderboard.service.static_copy import static_address, static_route
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store
-from tests.leaderboard.pages.failing_store import Switch, failing
-from tests.leaderboard.pages.index.index_fixture import index_view_of
-from tests.leaderboard.pages.parsed import harmless, read
-from tests.leaderboard.pages.serving import app_of, served
-from tests.leaderboard.pages.synthetic import METRICS, NOW, cards, keep, snapshot, source_over
+from tests.leaderboard.web.failing_store import Switch, failing
+from tests.leaderboard.web.index_fixture import index_view_of
+from tests.leaderboard.web.parsed import harmless, read
+from tests.leaderboard.web.serving import app_of, served
+from tests.leaderboard.web.synthetic import METRICS, NOW, cards, keep, snapshot, source_over
 
 
 def test_it_shows_headlines_as_of_the_snapshot_and_nothing_in_it_runs_or_is_fetched() -> None:
@@ -133,8 +133,9 @@ def test_a_store_that_never_answered_is_out_and_an_empty_one_has_no_page() -> No
 def test_of_a_store_on_the_hub_the_file_there_is_linked() -> None:
     there = "https://huggingface.co/datasets/somebody/assay-results/resolve/main/index.html"
     assert (static_address(""), static_address("somebody/assay")) == ("./as-of", there)
-    assert there in read(footer(NOW, NOW, there)).links()
-    assert not read(footer(NOW, NOW)).links("https://huggingface.co/datasets")
+    for still in (there, ""):
+        page = read(render("shell/footer.html", as_of=NOW, now=NOW, still=still))
+        assert page.links("https://huggingface.co/datasets") == ([still] if still else [])
 
 
 @pytest.fixture(scope="module")

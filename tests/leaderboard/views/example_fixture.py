@@ -8,11 +8,11 @@ import pandas as pd
 from benchmarks.cases import cases_path, image_cases, of_five, write_cases
 from benchmarks.schema import ScoreTable
 from benchmarks.stored_scores import write_stored
-from leaderboard.pages.page import Context
 from leaderboard.publication.item_scores import CaseSet
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store
-from tests.leaderboard.pages.synthetic import (
+from leaderboard.web.page import Context
+from tests.leaderboard.web.synthetic import (
     METRICS,
     NASTY,
     REVISION,

@@ -31,13 +31,13 @@ from leaderboard.models.image_table import image_table, images_path
 from leaderboard.models.pictures import pictures_path, write_pictures
 from leaderboard.models.reading import ModelReader
 from leaderboard.models.scores import scores_path
-from leaderboard.pages.page import Context
 from leaderboard.publication.model_entries import PATH, ModelEntry, ModelTrack, track_bytes
 from leaderboard.records import Cost, ImagesSeen, JudgeRun, ModelCard, SharedImages
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store
-from tests.leaderboard.pages.skills.skills_fixture import NASTY, NOW, cards, fill
-from tests.leaderboard.pages.synthetic import card_of, keep, site_of, source_over
+from leaderboard.web.page import Context
+from tests.leaderboard.web.skills_fixture import NASTY, NOW, cards, fill
+from tests.leaderboard.web.synthetic import card_of, keep, site_of, source_over
 
 SET, EMPTY = "made_up_prompts", "unused_prompts"
 TITLES = {"count": "Counting", "count:few": "Counting: few", "count:many": "Counting: many",
@@ -223,7 +223,7 @@ def source_of(store: Store) -> Source:
 
 def app() -> Any:
     """The site of the models with their pictures."""
-    from tests.leaderboard.pages.serving import app_of
+    from tests.leaderboard.web.serving import app_of
 
     store = filled()
     return app_of(store, cards(), models=reader_of(store))

@@ -10,12 +10,12 @@ from leaderboard.ledger.chronicle import FIRST, Line
 from leaderboard.ledger.history import ANNOUNCED
 from leaderboard.publication.reader import View, view_of
 from leaderboard.ranking.orders import Orders
+from leaderboard.rendering import render
 from leaderboard.store.memory import memory_store
 from leaderboard.views.activity import Activity, recent_activity
-from leaderboard.web.rendering import render
-from tests.leaderboard.pages import synthetic
-from tests.leaderboard.pages.parsed import harmless, read
-from tests.leaderboard.pages.synthetic import NASTY, NOW, cards
+from tests.leaderboard.web import synthetic
+from tests.leaderboard.web.parsed import harmless, read
+from tests.leaderboard.web.synthetic import NASTY, NOW, cards
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from leaderboard.views.benchmark_board import (
 )
 from leaderboard.views.boards import Arrangement, BoardQuery, Choice, Filters, resolve
 from leaderboard.views.pairs import pairs
-from tests.leaderboard.pages import synthetic
+from tests.leaderboard.web import synthetic
 
 LOW_THREE = "tifa,dsg,siglip"
 

@@ -33,8 +33,8 @@ from leaderboard.views.boards import (
     layout_of,
     resolve,
 )
-from tests.leaderboard.pages import synthetic
-from tests.leaderboard.pages.synthetic import METRICS, NASTY, cards
+from tests.leaderboard.web import synthetic
+from tests.leaderboard.web.synthetic import METRICS, NASTY, cards
 
 PLCC, SECONDS = "plcc~paper", "cost:seconds"
 KEYS = st.text(st.sampled_from("ab,:@~/ %&=+é“"), min_size=1, max_size=12)

@@ -26,8 +26,8 @@ from leaderboard.views.compare import (
     tab_links,
     verdict_of,
 )
-from tests.leaderboard.pages.synthetic import cards, snapshot
 from tests.leaderboard.views.example_fixture import entry_id, filled
+from tests.leaderboard.web.synthetic import cards, snapshot
 
 FIRST, SECOND, THIRD, FOURTH = map(entry_id, range(4))
 

@@ -37,10 +37,10 @@ from leaderboard.views.comparison import (
     shown,
 )
 from leaderboard.views.differences import several_compared, skill_values, two_compared
-from tests.leaderboard.pages.synthetic import METRICS, cards, snapshot
 from tests.leaderboard.views import example_fixture
 from tests.leaderboard.views.example_fixture import LACKS, NOISY, RIGHT, TURNED, entry_id, filled
 from tests.leaderboard.web.compare_fixture import behind_of, withheld
+from tests.leaderboard.web.synthetic import METRICS, cards, snapshot
 
 FIRST, SECOND, THIRD, FOURTH = map(entry_id, range(4))
 LAST, STRANGER, CONSTANT = map(entry_id, (9, 10, 11))

@@ -21,7 +21,6 @@ from benchmarks.registry import load_registry
 from benchmarks.schema import ScoreTable
 from benchmarks.sources.folder import DataFile
 from benchmarks.stored_scores import write_stored
-from leaderboard.pages.page import Context
 from leaderboard.publication.item_scores import CaseSet, ItemReader, Kept, Standing
 from leaderboard.publication.reader import View
 from leaderboard.service.pictures import Pictures
@@ -44,9 +43,9 @@ from leaderboard.views.examples import (
     summary,
     table_of,
 )
+from leaderboard.web.page import Context
 from tests.benchmarks.checks import agreement
 from tests.leaderboard.api.asking import asking
-from tests.leaderboard.pages.synthetic import REVISION, cards, keep, site_of
 from tests.leaderboard.views.example_fixture import (
     LACKS,
     N_PROMPTS,
@@ -61,6 +60,7 @@ from tests.leaderboard.views.example_fixture import (
     scores_of,
 )
 from tests.leaderboard.web.compare_fixture import MadeUpImages, sources_of, withheld
+from tests.leaderboard.web.synthetic import REVISION, cards, keep, site_of
 
 AT_ONCE = 6
 

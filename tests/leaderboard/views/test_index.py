@@ -34,7 +34,7 @@ from leaderboard.views.index import (
     index_table,
     resolve_index,
 )
-from tests.leaderboard.pages.index.index_fixture import (
+from tests.leaderboard.web.index_fixture import (
     NASTY,
     NOW,
     REAL,

@@ -10,7 +10,6 @@ import pytest
 
 from leaderboard.models.board_types import PromptDifference
 from leaderboard.models.reading import ModelReader
-from leaderboard.pages.page import Context
 from leaderboard.publication.reader import View
 from leaderboard.views.model_place import (
     DECIDING,
@@ -24,7 +23,7 @@ from leaderboard.views.model_place import (
     two_view,
 )
 from leaderboard.views.models import Choice, Drawn, PlaceQuery, models_in_order, resolve
-from tests.leaderboard.pages.skills.skills_fixture import NASTY
+from leaderboard.web.page import Context
 from tests.leaderboard.views.model_track import (
     EMPTY,
     HOSTILE_ID,
@@ -35,6 +34,7 @@ from tests.leaderboard.views.model_track import (
     entry,
     filled,
 )
+from tests.leaderboard.web.skills_fixture import NASTY
 
 NAN = math.nan
 Asked = tuple[Choice, PlaceQuery, ModelReader, View]

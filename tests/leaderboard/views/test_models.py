@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from starlette.datastructures import QueryParams
 
 from leaderboard.models.reading import ModelReader
-from leaderboard.pages.page import Context
 from leaderboard.store.memory import memory_store
 from leaderboard.views.addresses import model_pair_address, prompt_address, seeds_address
 from leaderboard.views.models import (
@@ -22,8 +21,8 @@ from leaderboard.views.models import (
     resolve,
     sets_in_order,
 )
+from leaderboard.web.page import Context
 from tests.leaderboard.models.made_up_ratings import rated_set
-from tests.leaderboard.pages.skills.skills_fixture import NASTY
 from tests.leaderboard.views.model_track import (
     EMPTY,
     IDS,
@@ -35,6 +34,7 @@ from tests.leaderboard.views.model_track import (
     filled,
     keep_models,
 )
+from tests.leaderboard.web.skills_fixture import NASTY
 
 WORDS = st.text("ab c/?&=#é{}", max_size=8).map(str.strip)
 

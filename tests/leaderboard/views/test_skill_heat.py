@@ -17,8 +17,8 @@ from leaderboard.ranking.skill_tests import SkillTests
 from leaderboard.store.memory import memory_store
 from leaderboard.views.boards import BoardQuery, Filters, resolve
 from leaderboard.views.skill_heat import SkillHeat, has_skills, skill_heat
-from tests.leaderboard.pages import synthetic
-from tests.leaderboard.pages.synthetic import SKILLS, cards, fill, keep, snapshot
+from tests.leaderboard.web import synthetic
+from tests.leaderboard.web.synthetic import SKILLS, cards, fill, keep, snapshot
 
 CARD = cards()["ratings"]
 

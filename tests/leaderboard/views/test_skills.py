@@ -37,8 +37,8 @@ from leaderboard.views.skill_choice import (
 from leaderboard.views.skill_rows import SkillRow, SkillView, fails_at
 from leaderboard.views.skills import NO_SCALE, Placed, SkillsBase, disagreement, skills_base
 from leaderboard.web.skill_tab import answers_of
-from tests.leaderboard.pages import synthetic
-from tests.leaderboard.pages.skills.skills_fixture import FLOPS, cards, skills_view_of
+from tests.leaderboard.web import synthetic
+from tests.leaderboard.web.skills_fixture import FLOPS, cards, skills_view_of
 
 NOTHING = View({}, {}, None)  # type: ignore[arg-type]
 

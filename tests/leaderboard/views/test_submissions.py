@@ -13,7 +13,6 @@ from evaluator.worker.claims.liveness import SILENT_AFTER
 from evaluator.worker.ending.concluding import MAX_ATTEMPTS
 from leaderboard.accounts import Account
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.pages.page import Context
 from leaderboard.records import Kind, Status
 from leaderboard.states import State
 from leaderboard.store.live.interface import MemoryLive
@@ -30,7 +29,7 @@ from leaderboard.views.submissions import (
     submission_view,
 )
 from leaderboard.views.submit import MOST_OWN, SubmitQuery, place_of, wait_words
-from tests.leaderboard.pages.synthetic import NASTY, NOW, event, fill, pulse, site_of, submission
+from leaderboard.web.page import Context
 from tests.leaderboard.web.own_submissions import (
     ADA,
     FAILED,
@@ -43,6 +42,7 @@ from tests.leaderboard.web.own_submissions import (
     give,
 )
 from tests.leaderboard.web.running_submission import RUNNING, SAID, SILENT, WORKER, run_one
+from tests.leaderboard.web.synthetic import NASTY, NOW, event, fill, pulse, site_of, submission
 
 
 @pytest.fixture

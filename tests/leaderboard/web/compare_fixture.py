@@ -14,8 +14,8 @@ from leaderboard.views.compare import PlaceQuery
 from leaderboard.views.comparison import ClusterReader, PairScoreReader
 from leaderboard.views.example_list import ExampleSources
 from leaderboard.web.compare import ComparePlace
-from tests.leaderboard.pages.parsed import Node, harmless, read
-from tests.leaderboard.pages.synthetic import cards
+from tests.leaderboard.web.parsed import Node, harmless, read
+from tests.leaderboard.web.synthetic import cards
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from leaderboard.ledger.ledger import Ledger
 from leaderboard.records import Event, RunResult, Submission
 from leaderboard.states import State
 from leaderboard.store.interface import Store
-from tests.leaderboard.pages.synthetic import NASTY, NOW, event, published, submission
+from tests.leaderboard.web.synthetic import NASTY, NOW, event, published, submission
 
 ADA = Account(origin=Origin.HUB, name="ada")
 GRACE = Account(origin=Origin.HUB, name="grace")

@@ -10,8 +10,8 @@ from leaderboard.ledger.ledger import Ledger
 from leaderboard.states import State
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store
-from tests.leaderboard.pages.synthetic import NASTY, NOW, cards, event, fill, pulse, submission
 from tests.leaderboard.web.own_submissions import give
+from tests.leaderboard.web.synthetic import NASTY, NOW, cards, event, fill, pulse, submission
 
 RUNNING = "made-up-0210"
 WORKER = "gpu-2"
@@ -49,7 +49,7 @@ def run_one(store: Store, account: Account) -> Store:
 
 def app() -> Any:
     """The site of everything that happens to a submission, for `synthetic`."""
-    from tests.leaderboard.pages.serving import app_of
+    from tests.leaderboard.web.serving import app_of
 
     ada = Account(origin=Origin.LOCAL, name="ada")
     return app_of(run_one(give(fill(memory_store()), ada), ada), cards())

@@ -21,9 +21,9 @@ from leaderboard.web.benchmark_below import (
     patterns,
     signed,
 )
-from tests.leaderboard.pages import synthetic
-from tests.leaderboard.pages.parsed import Node, named, read
-from tests.leaderboard.pages.synthetic import SKILLS
+from tests.leaderboard.web import synthetic
+from tests.leaderboard.web.parsed import Node, named, read
+from tests.leaderboard.web.synthetic import SKILLS
 from tests.leaderboard.web.test_benchmark_tab import made
 
 SITE = "http://localhost/"

@@ -8,7 +8,6 @@ import io
 import pytest
 
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.pages.page import Context
 from leaderboard.publication.changes import Movement
 from leaderboard.states import State
 from leaderboard.views.changes import (
@@ -22,10 +21,11 @@ from leaderboard.views.changes import (
 from leaderboard.views.submit import SubmitQuery
 from leaderboard.web.benchmark_changes import changes_html
 from leaderboard.web.benchmark_tab import benchmark_below, benchmark_tab
+from leaderboard.web.page import Context
 from leaderboard.web.place_parts import submit_parts
-from tests.leaderboard.pages.moved.moved_fixture import BEFORE, DONE, moved_site, own
-from tests.leaderboard.pages.parsed import Node, harmless, named, read
-from tests.leaderboard.pages.synthetic import METRICS, NASTY, NOW, event, keep
+from tests.leaderboard.web.moved_fixture import BEFORE, DONE, moved_site, own
+from tests.leaderboard.web.parsed import Node, harmless, named, read
+from tests.leaderboard.web.synthetic import METRICS, NASTY, NOW, event, keep
 
 CHANGES = f"./?tab=benchmark:ratings&view=changes&from={BEFORE}"
 EARLIER = CHANGES.replace("changes", "earlier")

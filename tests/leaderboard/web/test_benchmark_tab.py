@@ -11,7 +11,6 @@ import pytest
 
 from benchmarks.schema import Card
 from benchmarks.statistics.sign_flips import flip_tests
-from leaderboard.pages.page import Context
 from leaderboard.publication.measure_names import info
 from leaderboard.publication.reader import View, view_of
 from leaderboard.ranking.cells import Cell
@@ -21,6 +20,7 @@ from leaderboard.ranking.pairs import Pairs
 from leaderboard.ranking.pairs import tests_of as made_tests
 from leaderboard.ranking.slices import Ranked, Slice, ranked
 from leaderboard.ranking.tiers import Basis, groups, in_tiers
+from leaderboard.rendering import environment
 from leaderboard.store.memory import memory_store
 from leaderboard.views.boards import (
     Arrangement,
@@ -36,10 +36,10 @@ from leaderboard.web.benchmark_tab import benchmark_tab, board_html
 from leaderboard.web.board_legend import legend
 from leaderboard.web.board_table import board_table, percent
 from leaderboard.web.metric_tabs import metric_tabs
-from leaderboard.web.rendering import environment
-from tests.leaderboard.pages import synthetic
-from tests.leaderboard.pages.parsed import Node, harmless, named, read
-from tests.leaderboard.pages.synthetic import METRICS, NASTY, cards, fill, keep, snapshot
+from leaderboard.web.page import Context
+from tests.leaderboard.web import synthetic
+from tests.leaderboard.web.parsed import Node, harmless, named, read
+from tests.leaderboard.web.synthetic import METRICS, NASTY, cards, fill, keep, snapshot
 
 CARD = cards()["ratings"]
 PLCC, COUNTING, SECONDS = "plcc~paper", "srcc~assay@counting", "cost:seconds"

@@ -14,6 +14,7 @@ from benchmarks.schema import ScoreTable
 from benchmarks.stored_scores import write_stored
 from leaderboard.publication.reader import View, view_of
 from leaderboard.ranking.orders import Orders
+from leaderboard.rendering import environment
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store
 from leaderboard.views.addresses import model_pair_address
@@ -22,9 +23,6 @@ from leaderboard.views.comparison import CompareQuery, Opponents, opponents, sho
 from leaderboard.views.differences import TwoCompared, two_compared
 from leaderboard.views.examples import Came
 from leaderboard.web.compare import ComparePlace
-from leaderboard.web.rendering import environment
-from tests.leaderboard.pages.parsed import Node, named, read
-from tests.leaderboard.pages.synthetic import NASTY, cards, keep, site_of, snapshot
 from tests.leaderboard.views.example_fixture import (
     LACKS,
     NOISY,
@@ -36,6 +34,8 @@ from tests.leaderboard.views.example_fixture import (
     scores_of,
 )
 from tests.leaderboard.web.compare_fixture import MadeUpImages, html, page, place_of, withheld
+from tests.leaderboard.web.parsed import Node, named, read
+from tests.leaderboard.web.synthetic import NASTY, cards, keep, site_of, snapshot
 
 FIRST, SECOND, THIRD, FOURTH = map(entry_id, range(4))
 LAST, STRANGER, CONSTANT = map(entry_id, (9, 10, 11))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 from collections.abc import Iterator
+from datetime import datetime
 
 import httpx
 import pytest
@@ -14,21 +15,21 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from leaderboard.api.source import Source
-from leaderboard.pages.footer import footer
-from leaderboard.pages.page import Page, all_pages
+from leaderboard.rendering import render
 from leaderboard.store.memory import memory_store
 from leaderboard.web.assets import asset_routes, assets
 from leaderboard.web.frame import framed, unknown_address
 from leaderboard.web.names import names, names_route
+from leaderboard.web.page import Page, all_pages
 from leaderboard.web.places import PLACES, navigation, place_of
 from leaderboard.web.redirects import REDIRECTS, Redirect, Redirects, redirected
 from leaderboard.web.unknown import UnknownAddresses
 from tests.conftest import REPOSITORY
-from tests.leaderboard.pages.failing_store import Switch, failing
-from tests.leaderboard.pages.parsed import Node, harmless, read
-from tests.leaderboard.pages.serving import app_of, served
-from tests.leaderboard.pages.synthetic import NASTY, NOW, cards, fill, source_over
 from tests.leaderboard.views import model_track
+from tests.leaderboard.web.failing_store import Switch, failing
+from tests.leaderboard.web.parsed import Node, harmless, read
+from tests.leaderboard.web.serving import app_of, served
+from tests.leaderboard.web.synthetic import NASTY, NOW, cards, fill, source_over
 from tests.leaderboard.web.test_rendering import HOSTILE
 
 PAGES = all_pages()
@@ -124,11 +125,15 @@ def test_every_page_has_its_own_title_and_place_in_the_first_answer(site: str) -
 # The footer.
 
 
+def footer(as_of: datetime | None, still: str = "") -> str:
+    return render("shell/footer.html", as_of=as_of, now=NOW, still=still)
+
+
 def test_the_footer_says_how_recent_the_page_is_and_links_what_no_place_shows() -> None:
-    page = read(footer(NOW, NOW, "./as-of"))
-    assert "2026-03-01 12:00 UTC" in page and "Not read" in footer(None, NOW)
+    page = read(footer(NOW, "./as-of"))
+    assert "2026-03-01 12:00 UTC" in page and "Not read" in footer(None)
     links = {"./about", "./errata", "./v1/", "./status", "./ledger"}
-    assert set(page.links()) == {*links, "./as-of"} and set(read(footer(NOW, NOW)).links()) == links
+    assert set(page.links()) == {*links, "./as-of"} and set(read(footer(NOW)).links()) == links
 
 
 # Names for the search field.

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from leaderboard.rendering import environment
 from leaderboard.web.components import (
     Column,
     HeatCell,
@@ -27,8 +28,7 @@ from leaderboard.web.components import (
     Tile,
     ValueCell,
 )
-from leaderboard.web.rendering import environment
-from tests.leaderboard.pages.parsed import Node, harmless, named, read
+from tests.leaderboard.web.parsed import Node, harmless, named, read
 from tests.leaderboard.web.test_rendering import HOSTILE, SEEN
 
 SCALE = Scale(0.0, 1.0, chance=0.5)

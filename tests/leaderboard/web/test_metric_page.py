@@ -15,8 +15,6 @@ from pydantic import ValidationError
 
 from benchmarks.registry import load_registry
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.pages.page import Context
-from leaderboard.pages.shown.copying import root_of
 from leaderboard.publication.entries import Entry, entries_of
 from leaderboard.publication.item_scores import ItemReader
 from leaderboard.records import Event, FindingExample, Findings, Submission
@@ -37,11 +35,14 @@ from leaderboard.views.metric import (
 )
 from leaderboard.views.metric_page import Around, metric_page
 from leaderboard.views.skill_choice import gigaflops_text
+from leaderboard.web.copying import root_of
+from leaderboard.web.page import Context
 from leaderboard.web.pages.metric_page import metric_html, people_html
 from tests.leaderboard.api.asking import asking
-from tests.leaderboard.pages import synthetic
-from tests.leaderboard.pages.parsed import Node, harmless, named, read
-from tests.leaderboard.pages.skills.skills_fixture import (
+from tests.leaderboard.views import example_fixture
+from tests.leaderboard.web import synthetic
+from tests.leaderboard.web.parsed import Node, harmless, named, read
+from tests.leaderboard.web.skills_fixture import (
     FLOPS,
     NASTY,
     NOW,
@@ -52,8 +53,7 @@ from tests.leaderboard.pages.skills.skills_fixture import (
     runs_of,
     submission,
 )
-from tests.leaderboard.pages.synthetic import event, publish, site_of
-from tests.leaderboard.views import example_fixture
+from tests.leaderboard.web.synthetic import event, publish, site_of
 
 GOLDEN = Path(__file__).with_name("golden")
 SIGLIP, WITHDRAWN = "made-up-0002/SigLIP-2", "made-up-0040/Withdrawn-1"

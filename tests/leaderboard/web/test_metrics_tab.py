@@ -15,7 +15,6 @@ from benchmarks.schema import Benchmark
 from benchmarks.scores import read_scores
 from benchmarks.tifa160.protocol import Tifa160
 from benchmarks.ts2.protocol import Ts2
-from leaderboard.pages.page import Context
 from leaderboard.publication.boards import Board
 from leaderboard.publication.metric_facts import facts_of, metric_in_words
 from leaderboard.publication.reader import BoardIndex, View
@@ -35,12 +34,11 @@ from leaderboard.views.standings import standings
 from leaderboard.web.metric_charts import MOST_POINTS, cost_chart
 from leaderboard.web.metrics_board import board_of, legend_of
 from leaderboard.web.metrics_tab import metrics_tab
-from tests.leaderboard.pages import synthetic
-from tests.leaderboard.pages.index import index_fixture
-from tests.leaderboard.pages.index.index_fixture import METRICS, NASTY, REAL, SCALES, index_view_of
-from tests.leaderboard.pages.parsed import Node, harmless, named, read
-from tests.leaderboard.pages.skills import skills_fixture
-from tests.leaderboard.pages.synthetic import NOW, cards, publish, site_of, submission
+from leaderboard.web.page import Context
+from tests.leaderboard.web import index_fixture, skills_fixture, synthetic
+from tests.leaderboard.web.index_fixture import METRICS, NASTY, REAL, SCALES, index_view_of
+from tests.leaderboard.web.parsed import Node, harmless, named, read
+from tests.leaderboard.web.synthetic import NOW, cards, publish, site_of, submission
 
 WEIGHTED = tuple(name for name in REAL if name != "genai_527")
 ZERO = ",".join(f"{name}:0" for name in REAL)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import pytest
 
 from leaderboard.api.tables.models import ModelsParameters, models
-from leaderboard.pages.heads.of_models import model_head
-from leaderboard.pages.page import Context
 from leaderboard.views.models import PER_PAGE, ModelQuery
+from leaderboard.web.heads.of_models import model_head
 from leaderboard.web.model_detail import model_html
-from tests.leaderboard.pages.parsed import Node, harmless, named, read
-from tests.leaderboard.pages.skills.skills_fixture import NASTY
+from leaderboard.web.page import Context
 from tests.leaderboard.views.model_track import (
     EMPTY,
     HOSTILE_ID,
@@ -23,6 +21,8 @@ from tests.leaderboard.views.model_track import (
     keep_models,
     source_of,
 )
+from tests.leaderboard.web.parsed import Node, harmless, named, read
+from tests.leaderboard.web.skills_fixture import NASTY
 from tests.leaderboard.web.test_models_place import OLD_WORDS
 
 

@@ -51,8 +51,8 @@ from tests.leaderboard.models.made_up_ratings import (
     rated_set,
     rating,
 )
-from tests.leaderboard.pages.skills.skills_fixture import NASTY
 from tests.leaderboard.views.model_track import HOSTILE_ID, JUDGES, SET, entry, prompt_sets
+from tests.leaderboard.web.skills_fixture import NASTY
 
 NAN = math.nan
 JUDGE = Judge("m/One", "One 1.0", trusted=True)

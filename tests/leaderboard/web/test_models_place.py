@@ -11,12 +11,12 @@ import pytest
 
 from benchmarks.errors import SubmitterError
 from leaderboard.models.reading import ModelReader
-from leaderboard.pages.heads.of_models import models_head
-from leaderboard.pages.page import Context
 from leaderboard.store.memory import memory_store
 from leaderboard.views.model_place import DECIDING
 from leaderboard.views.models import VIEWS, PlaceQuery
+from leaderboard.web.heads.of_models import models_head
 from leaderboard.web.model_place import place_html
+from leaderboard.web.page import Context
 from leaderboard.web.redirects import redirected
 from tests.leaderboard.models.made_up_ratings import (
     RATED,
@@ -25,8 +25,6 @@ from tests.leaderboard.models.made_up_ratings import (
     rated_set,
     rating,
 )
-from tests.leaderboard.pages.parsed import Node, harmless, named, read
-from tests.leaderboard.pages.skills.skills_fixture import NASTY, fill
 from tests.leaderboard.views.model_track import (
     EMPTY,
     HOSTILE_ID,
@@ -42,6 +40,8 @@ from tests.leaderboard.views.model_track import (
     prompt_sets,
     source_of,
 )
+from tests.leaderboard.web.parsed import Node, harmless, named, read
+from tests.leaderboard.web.skills_fixture import NASTY, fill
 
 OLD_WORDS = re.compile(
     r"earned|told apart|a guess|drawn by|\bdrew\b|for the curious|whoever|stranger|\d %|nobody trusted"

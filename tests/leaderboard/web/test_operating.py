@@ -10,7 +10,6 @@ from leaderboard.governance.rights import Action, actions
 from leaderboard.ledger.bans import read_bans
 from leaderboard.ledger.chronicle import read_lines, verify
 from leaderboard.ledger.policy import Allowance, Policy, read_policy
-from leaderboard.pages.page import Context
 from leaderboard.records import Kind
 from leaderboard.states import State
 from leaderboard.store.memory import memory_store
@@ -24,9 +23,8 @@ from leaderboard.web.operating import (
     bans_list,
     set_policy,
 )
+from leaderboard.web.page import Context
 from leaderboard.web.place_parts import head, operator_parts, submit_parts
-from tests.leaderboard.pages.parsed import Node, harmless, read
-from tests.leaderboard.pages.synthetic import NASTY, fill, site_of
 from tests.leaderboard.web.own_submissions import (
     ADA,
     FAILED,
@@ -38,6 +36,8 @@ from tests.leaderboard.web.own_submissions import (
     QUEUED,
     give,
 )
+from tests.leaderboard.web.parsed import Node, harmless, read
+from tests.leaderboard.web.synthetic import NASTY, fill, site_of
 
 
 @pytest.fixture

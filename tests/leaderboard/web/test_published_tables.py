@@ -13,20 +13,20 @@ from benchmarks.registry import load_registry
 from benchmarks.rows import Row
 from benchmarks.schema import Card, Selector
 from benchmarks.ts2.protocol import CARD
-from leaderboard.pages.about.errata_page import errata_view
 from leaderboard.publication.reader import view_of
 from leaderboard.publication.snapshot import Published
 from leaderboard.ranking.orders import Orders
 from leaderboard.records import RunResult
+from leaderboard.rendering import environment
 from leaderboard.store.memory import memory_store
 from leaderboard.views.boards import BoardQuery, resolve
 from leaderboard.views.printed import all_printed
 from leaderboard.web.benchmark_tab import board_html
+from leaderboard.web.pages.errata_page import errata_view
 from leaderboard.web.published_tables import PublishedFigures, as_published, everything_published
-from leaderboard.web.rendering import environment
 from tests.leaderboard.api.asking import asking
-from tests.leaderboard.pages.parsed import Node, read
-from tests.leaderboard.pages.synthetic import NOW, publish, submission
+from tests.leaderboard.web.parsed import Node, read
+from tests.leaderboard.web.synthetic import NOW, publish, submission
 
 RANK = Selector(measure="rank", split="all", variant="paper")
 PAPER = "https://arxiv.org/abs/2404.04251"

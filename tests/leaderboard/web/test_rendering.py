@@ -11,9 +11,9 @@ import pytest
 from jinja2 import TemplateNotFound, UndefinedError
 from markupsafe import Markup
 
-from leaderboard.web.rendering import environment, render
+from leaderboard.rendering import environment, render
 from tests.conftest import REPOSITORY
-from tests.leaderboard.pages.parsed import harmless, read
+from tests.leaderboard.web.parsed import harmless, read
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOSTILE = "<script>alert(1)</script>\"'`\u202eabc\u2066\x00\x1b{{7*7}}{%x%}${y}&amp;"

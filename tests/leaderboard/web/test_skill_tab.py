@@ -5,18 +5,18 @@ from __future__ import annotations
 import pytest
 from starlette.datastructures import QueryParams
 
-from leaderboard.pages.page import Context
 from leaderboard.store.memory import memory_store
 from leaderboard.text import clean
 from leaderboard.views.metrics_query import MetricsQuery
 from leaderboard.views.skill_rows import skill_view
 from leaderboard.web.metric_tabs import metric_tabs
 from leaderboard.web.metrics_tab import metrics_tab
+from leaderboard.web.page import Context
 from leaderboard.web.skill_tab import skill_parts, skill_tab
-from tests.leaderboard.pages.parsed import Node, harmless, named, read
-from tests.leaderboard.pages.skills import skills_fixture
-from tests.leaderboard.pages.skills.skills_fixture import NASTY
-from tests.leaderboard.pages.synthetic import site_of
+from tests.leaderboard.web import skills_fixture
+from tests.leaderboard.web.parsed import Node, harmless, named, read
+from tests.leaderboard.web.skills_fixture import NASTY
+from tests.leaderboard.web.synthetic import site_of
 
 
 @pytest.fixture(scope="module")

@@ -8,15 +8,13 @@ from datetime import timedelta
 import pytest
 
 from leaderboard.accounts import Account
-from leaderboard.pages.page import Context
 from leaderboard.records import Kind
 from leaderboard.store.live.interface import MemoryLive
 from leaderboard.store.memory import memory_store
 from leaderboard.views.submit import SubmitQuery
+from leaderboard.web.page import Context
 from leaderboard.web.place_parts import Parts, head, operator_parts, operators_head, submit_parts
 from leaderboard.web.submitting import ModuleForm, send
-from tests.leaderboard.pages.parsed import Node, harmless, read
-from tests.leaderboard.pages.synthetic import NASTY, NOW, StubDesk, fill, site_of
 from tests.leaderboard.web.own_submissions import (
     ADA,
     FAILED,
@@ -28,7 +26,9 @@ from tests.leaderboard.web.own_submissions import (
     QUEUED,
     give,
 )
+from tests.leaderboard.web.parsed import Node, harmless, read
 from tests.leaderboard.web.running_submission import RUNNING, SILENT, WORKER, run_one
+from tests.leaderboard.web.synthetic import NASTY, NOW, StubDesk, fill, site_of
 
 SECRET_WORDS = ("batch 59", "careful")
 OWN, CHOSEN, QUEUE, QUOTA = range(4)

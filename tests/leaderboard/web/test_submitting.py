@@ -12,10 +12,10 @@ from benchmarks.errors import AssayError, PlatformError, SubmitterError, Transie
 from benchmarks.problems import Problem
 from leaderboard.accounts import Account
 from leaderboard.desk import Examination, Gate, Plan, SaidOfImages, ScoresForm
-from leaderboard.pages.page import Context
 from leaderboard.records import ImagesSeen, Kind
 from leaderboard.store.live.interface import MemoryLive
 from leaderboard.views.submit import SubmitQuery
+from leaderboard.web.page import Context
 from leaderboard.web.place_parts import head, submit_parts
 from leaderboard.web.submitting import (
     MOST_RECEIPT_BYTES,
@@ -30,9 +30,9 @@ from leaderboard.web.submitting import (
     refused,
     send,
 )
-from tests.leaderboard.pages.parsed import Node, harmless, read
-from tests.leaderboard.pages.synthetic import NASTY, StubDesk, ban, site_of
 from tests.leaderboard.web.own_submissions import ADA, give
+from tests.leaderboard.web.parsed import Node, harmless, read
+from tests.leaderboard.web.synthetic import NASTY, StubDesk, ban, site_of
 
 NAMED = "ada/grey@main"
 COMMIT = f"hub:ada/grey@{'0' * 40}"

@@ -1,1 +1,0 @@
-"""Pages that explain: methods, and known errors."""

@@ -1,1 +1,0 @@
-"""Page of the service's status, for everybody."""

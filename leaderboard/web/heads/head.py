@@ -1,0 +1,121 @@
+"""The head of a page as HTML: what is shown of a link by programs that run no script."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from leaderboard.rendering import render
+from leaderboard.text import clean
+
+SITE = "Assay"
+LONGEST_TITLE = 110
+LONGEST_DESCRIPTION = 300
+WIDTH, HEIGHT = 1200, 630
+"""Pixels of the picture; the size that all who show one expect."""
+
+_OF_GRADIO = re.compile(
+    rb'\s*<meta\b[^>]*?\b(?:property="og:|name="(?:twitter:|description"))[^>]*>'
+)
+_START = b"<head>"
+_SCRIPT = b"<script"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One of the first rows of a view.
+
+    Attributes:
+        name: of a metric or a benchmark; it may come from a stranger.
+        value: None where there is none.
+        low: lower end of its 95 % interval.
+        high: upper end.
+        rank_low: best rank within the resamples; None where there is no rank.
+        rank_high: worst.
+    """
+
+    name: str
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    rank_low: int | None = None
+    rank_high: int | None = None
+
+    @property
+    def ranks(self) -> str:
+        """`1–3`, `2`, or empty."""
+        if self.rank_low is None or self.rank_high is None:
+            return ""
+        same = self.rank_low == self.rank_high
+        return f"{self.rank_low}" if same else f"{self.rank_low}–{self.rank_high}"
+
+
+@dataclass(frozen=True)
+class Head:
+    """What a view says of itself. Nothing in it is escaped yet.
+
+    Attributes:
+        title: without the name of the site.
+        description: a few sentences.
+        lines: its first rows.
+        axis: what the values are; empty where they are not on one scale.
+        note: what must be known of the rows, and when they were made.
+    """
+
+    title: str
+    description: str
+    lines: tuple[Line, ...] = ()
+    axis: str = ""
+    note: str = ""
+
+    @property
+    def full_title(self) -> str:
+        """With the name of the site; one line of harmless text."""
+        return f"{_limited(self.title, LONGEST_TITLE)} · {SITE}"
+
+
+def tags(head: Head, address: str = "", picture: str = "") -> str:
+    """The tags of a head.
+
+    Args:
+        head: what is said.
+        address: of the view, whole; empty where the address of the site is not known.
+        picture: likewise, of its picture.
+    """
+    return render(
+        "shell/tags.html",
+        title=head.full_title,
+        said=_limited(head.description, LONGEST_DESCRIPTION),
+        site=SITE,
+        address=address,
+        picture=picture,
+        width=WIDTH,
+        height=HEIGHT,
+    )
+
+
+def with_tags(page: bytes, found: str) -> bytes:
+    """A page of Gradio's with these tags in place of its own; as it was where it has no head.
+
+    Args:
+        page: the HTML.
+        found: of `tags`.
+    """
+    start = page.find(_START)
+    if start < 0:
+        return page
+    start += len(_START)
+    # Gradio's tags come before its scripts, which hold whatever the site holds.
+    end = page.find(_SCRIPT, start)
+    end = len(page) if end < 0 else end
+    own = _OF_GRADIO.sub(b"", page[start:end])
+    charset, mark, rest = own.partition(b"/>")  # The encoding must come among the first bytes.
+    if b"charset" not in charset:
+        charset, mark, rest = b"", b"", own
+    return page[:start] + charset + mark + found.encode() + rest + page[end:]
+
+
+def _limited(value: str, most: int) -> str:
+    """A line of harmless text that is not longer than that."""
+    said = " ".join(clean(value).split())
+    return said if len(said) <= most else f"{said[: most - 1].rstrip()}…"

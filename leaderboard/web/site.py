@@ -1,0 +1,176 @@
+"""Puts the pages together. Serving them needs `launch_options` as well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import gradio as gr
+from starlette.middleware import Middleware
+from starlette.routing import BaseRoute
+
+from benchmarks.schema import Card
+from leaderboard.api.source import Source
+from leaderboard.desk import Desk
+from leaderboard.governance.signing_in import SignIn
+from leaderboard.publication.reader import Reader
+from leaderboard.rendering import render
+from leaderboard.service.looking import HealthWatch
+from leaderboard.service.pictures import Pictures
+from leaderboard.service.static_copy import StaticCopy, static_address, static_route
+from leaderboard.store.interface import Store
+from leaderboard.web.assets import asset_routes
+from leaderboard.web.endpoints import add_endpoints
+from leaderboard.web.heads.serving import Described, share_route
+from leaderboard.web.names import names_route
+from leaderboard.web.outage import LOOKED_AT_EVERY_S, band, or_as_before
+from leaderboard.web.page import Context, Page, all_pages
+from leaderboard.web.redirects import Redirects
+from leaderboard.web.theme import theme
+from leaderboard.web.unknown import UnknownAddresses
+from leaderboard.web.uploads import OnlyKnownUpload
+from leaderboard.web.widgets import QUIET, html, html_on_load, on_load
+
+MAX_UPLOAD = "1gb"
+UPLOADS_SWEPT_EVERY_S = 3600
+UPLOADS_KEPT_S = 7200
+"""What was submitted is in the store by then; anyone can upload and never submit."""
+
+
+def create_app(
+    store: Store,
+    desk: Desk,
+    cards: Mapping[str, Card],
+    *,
+    clock: Callable[[], datetime],
+    sign_in: SignIn | None = None,
+    pictures: Pictures | None = None,
+    reader: Reader | None = None,
+    source: Source | None = None,
+    hub: str = "",
+    watch: HealthWatch | None = None,
+) -> gr.Blocks:
+    """Build the site; nothing is served yet.
+
+    Args:
+        store: where boards, submissions and pulses are read.
+        desk: takes submissions.
+        cards: the benchmarks, by name, in the order of display.
+        clock: the current time, with a time zone.
+        sign_in: how visitors are told apart; without it all are guests, who may read only.
+        pictures: the images of benchmarks; without them pages show where one would be. Whoever
+            gives some serves `service.picture_routes` as well.
+        reader: of the same store, where others read with it, so that both show and remember the
+            same.
+        source: the same for programs, which then read with it as the pages do.
+        hub: `OWNER/NAME` of a store on the Hub, to tell visitors; empty for any other.
+        watch: looks at the health of the installation, for programs too.
+    """
+    read = source or Source(reader or Reader(store, cards, clock=clock), store, cards, clock)
+    context = Context(
+        reader=read.reader,
+        live=store.live,
+        desk=desk,
+        cards=cards,
+        clock=clock,
+        store=store,
+        sign_in=sign_in or SignIn(),
+        pictures=pictures or Pictures({}, None),
+        items=read.items,
+        hub=hub,
+        prepared=read.prepared,
+        prepared_skills=read.skills,
+        watch=watch,
+        models=read.models,
+    )
+    first, *others = all_pages()
+    with gr.Blocks(
+        title="Assay",
+        analytics_enabled=False,
+        fill_width=True,
+        delete_cache=(UPLOADS_SWEPT_EVERY_S, UPLOADS_KEPT_S),
+    ) as app:
+        _fill(first, context, read.still)
+        add_endpoints(read)
+    for page in others:
+        with app.route(page.title, f"/{page.path}", show_in_navbar=page.in_navigation):
+            _fill(page, context, read.still)
+    return app
+
+
+def _fill(page: Page, context: Context, still: StaticCopy) -> None:
+    gr.Navbar(visible=False)  # Ours is put around every page, see `web.frame`.
+    _show_outages(context)
+    page.build(context)
+
+    def last_lines() -> str:
+        said = render(
+            "shell/footer.html",
+            as_of=_as_of(context.reader),
+            now=context.clock(),
+            still=static_address(context.hub),
+        )
+        still.keep()
+        return said
+
+    html_on_load(last_lines)
+
+
+def _as_of(reader: Reader) -> datetime | None:
+    reader.view()
+    return reader.as_of
+
+
+def _show_outages(context: Context) -> None:
+    """A band above everything while the store does not answer."""
+    shown, before = html(elem_classes=["as-band"]), gr.State("")
+
+    def look(last: str) -> tuple[Any, Any]:
+        found = band(context.reader, context.clock())
+        return (gr.skip(), gr.skip()) if found == last else (found, found)
+
+    on_load(lambda: (band(context.reader, context.clock()),) * 2, [shown, before])
+    gr.Timer(LOOKED_AT_EVERY_S).tick(or_as_before(look, 2), before, [shown, before], **QUIET)
+
+
+def launch_options(
+    sign_in: SignIn | None = None,
+    routes: Sequence[BaseRoute] = (),
+    source: Source | None = None,
+) -> dict[str, Any]:
+    """What `Blocks.launch` needs to serve the site as designed, host and port excepted.
+
+    Args:
+        sign_in: as given to `create_app`; without it nobody may upload.
+        routes: what else is served at the same address. They come before Gradio's own, the last of
+            which takes every path.
+        source: as given to `create_app`: what a link says where it is shared is read from it.
+            Without it a page says the same of itself whatever is looked at.
+    """
+    pages = all_pages()
+    return {
+        "theme": theme(),
+        "footer_links": [],
+        "max_file_size": MAX_UPLOAD,
+        "run_history": False,
+        "ssr_mode": False,
+        "share": False,
+        "show_error": False,
+        "mcp_server": False,
+        "enable_monitoring": False,
+        "app_kwargs": {
+            "middleware": [
+                Middleware(OnlyKnownUpload, sign_in or SignIn()),
+                Middleware(Redirects),
+                Middleware(UnknownAddresses, pages),
+                Middleware(Described, pages, source),
+            ],
+            "routes": [*routes, *asset_routes(), *(_of_source(pages, source) if source else ())],
+        },
+    }
+
+
+def _of_source(pages: tuple[Page, ...], source: Source) -> tuple[BaseRoute, ...]:
+    still = static_route(source.still, source.in_thread)
+    return share_route(pages, source), names_route(source), still

@@ -1,0 +1,234 @@
+"""What one submits and follows in a browser: images checked and sent, logs, and an outage."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from evaluator.submission.receiving.desk import SubmissionDesk
+from leaderboard.accounts import Account, Origin
+from leaderboard.desk import Gate
+from leaderboard.governance.signing_in import SignIn, Way
+from leaderboard.ledger.ledger import Ledger
+from leaderboard.records import Event, Kind
+from leaderboard.states import State
+from leaderboard.store.interface import Store
+from leaderboard.store.memory import memory_store
+from tests.evaluator.submission.generations.made_images import SET, SETS, made
+from tests.leaderboard.web.conftest import Serve
+from tests.leaderboard.web.failing_store import Switch, failing
+from tests.leaderboard.web.own_submissions import ADA, FAILED, QUEUED, give
+from tests.leaderboard.web.running_submission import RUNNING, run_one
+from tests.leaderboard.web.serving import app_of
+from tests.leaderboard.web.synthetic import NOW, cards, fill
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+HERE = SignIn(Way.LOCAL, local="root")
+ROOT = Account(origin=Origin.LOCAL, name="root")
+WAIT_MS = 20_000
+ENDED = (State.CLAIMED, State.SCORING, State.FAILED)
+
+
+def place(page: Page) -> int:
+    """How far the log is from its end."""
+    found = page.evaluate(
+        "(() => { const log = document.querySelector('.as-running');"
+        " return log.scrollHeight - log.clientHeight - log.scrollTop; })()"
+    )
+    return int(found)
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_running_log_is_followed_unless_its_reader_went_back(
+    serve: Serve, browser: Browser, width: int
+) -> None:
+    store = run_one(fill(memory_store()), ROOT)
+    page = browser.new_page(viewport={"width": width, "height": 800})
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("dialog", lambda dialog: wrong.append(dialog.message))
+    page.goto(f"{serve(app_of(store, cards(), HERE))}submit?id={RUNNING}")
+    log = page.locator(".as-running")
+    expect(log).to_contain_text("batch 59")
+    box = log.bounding_box()
+    assert box is not None
+    assert box["height"] <= 242
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.wait_for_function("document.querySelector('.as-running').dataset.placed === '1'")
+    assert place(page) <= 1
+    store.live.say(RUNNING, "".join(f"later {n}\n" for n in range(9)))
+    expect(log).to_contain_text("later 8")
+    page.wait_for_function("document.querySelector('.as-running').dataset.placed === '1'")
+    assert place(page) <= 1
+    page.evaluate("document.querySelector('.as-running').scrollTop = 100")
+    page.wait_for_timeout(200)
+    store.live.say(RUNNING, "the last\n<b>bold</b>\n")
+    expect(log).to_contain_text("<b>bold</b>")
+    page.wait_for_function("document.querySelector('.as-running').dataset.placed === '1'")
+    assert page.evaluate("document.querySelector('.as-running').scrollTop") == 100
+    assert log.locator("*").count() == 0
+    assert wrong == []
+    page.close()
+
+
+def test_an_outage_is_told_acts_fail_in_words_and_all_goes_on_after_it(
+    serve: Serve, browser: Browser
+) -> None:
+    switch = Switch()
+    store = failing(give(fill(memory_store()), ROOT), switch)
+    page = browser.new_page()
+    address = serve(app_of(store, cards(), HERE))
+    page.goto(f"{address}submit?id={QUEUED}")
+    expect(page.locator("#chosen")).to_contain_text("waiting-metric")
+    band = page.locator(".as-band .as-note")
+    expect(band).to_have_count(0)
+    switch.out = True
+    expect(band).to_contain_text("shown as of 12:00 UTC", timeout=15_000)
+    expect(page.locator("#chosen")).to_contain_text("waiting-metric")
+    page.get_by_role("button", name="Withdraw", exact=True).click()
+    expect(page.get_by_text("Something outside failed.").first).to_be_visible()
+    page.get_by_role("button", name="Yes, withdraw it").click()
+    expect(page.get_by_text("Something outside failed.").first).to_be_visible()
+    other = browser.new_page()
+    other.goto(f"{address}operators")
+    expect(other.locator(".as-band .as-note")).to_contain_text("The store does not answer")
+    expect(other.locator(".as-queue")).to_contain_text("waiting-metric")
+    assert other.get_by_text("Error", exact=True).count() == 0
+    switch.out = False
+    expect(band).to_have_count(0, timeout=20_000)
+    expect(other.locator(".as-band .as-note")).to_have_count(0, timeout=20_000)
+    page.get_by_role("button", name="Withdraw", exact=True).click()
+    page.get_by_role("button", name="Yes, withdraw it").click()
+    expect(other.locator(".as-queue")).to_contain_text("withdrawn", timeout=15_000)
+    other.close()
+    page.close()
+
+
+@pytest.mark.parametrize("path", ["submit?id=", "operators?id="])
+def test_an_open_log_stays_open_and_where_it_was(serve: Serve, browser: Browser, path: str) -> None:
+    store = give(fill(memory_store()), ADA)
+    page = browser.new_page()
+    page.goto(f"{serve(app_of(store, cards(), HERE))}{path}{FAILED}")
+    happened = page.locator(".as-what-happened")
+    expect(happened).to_have_attribute("open", "")
+    log = page.locator(".as-history details").first
+    log.locator("summary").click()
+    scroll(page, 120)
+    # Renewed as it is, and renewed with something new in it.
+    for place in range(2):
+        happen(store, place)
+        expect(page.locator(".as-history li")).to_have_count(6 + place)
+        expect(log).to_have_attribute("open", "")
+        assert page.evaluate("document.querySelector('.as-history pre').scrollTop") == 120
+    log.locator("summary").click()
+    happen(store, 2)
+    expect(page.locator(".as-history li")).to_have_count(8)
+    expect(log).not_to_have_attribute("open", "")
+    page.close()
+
+
+def scroll(page: Page, to: int) -> None:
+    expect(page.locator(".as-history pre").first).to_be_visible()
+    page.evaluate(f"document.querySelector('.as-history pre').scrollTop = {to}")
+    page.wait_for_function("[...window.asKept.values()].includes(120)")
+
+
+def happen(store: Store, place: int) -> None:
+    """Add an event, so that the history is drawn anew."""
+    states = (State.QUEUED, State.CLAIMED, State.SCORING)
+    event = Event(at=NOW + timedelta(seconds=place), state=states[place], by="worker-1")
+    Ledger(store).append(FAILED, [event])
+
+
+@pytest.fixture(scope="module")
+def store() -> Store:
+    return memory_store()
+
+
+@pytest.fixture(scope="module")
+def site(store: Store, serve: Serve) -> str:
+    desk = SubmissionDesk(store, {}, None, lambda: Gate(True), store.clock, prompt_sets=SETS)
+    return serve(app_of(store, cards(), desk=desk, clock=store.clock))
+
+
+def opened(browser: Browser, site: str, width: int = 1280, scheme: str = "light") -> Page:
+    page = browser.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)  # type: ignore[arg-type]
+    page.goto(f"{site}submit?kind=generations")
+    # The form can be used once the page knows who asks, and sent once its check has passed.
+    expect(page.get_by_role("button", name="Check", exact=True)).to_be_enabled(timeout=WAIT_MS)
+    expect(page.get_by_role("button", name="Submit images")).to_be_disabled()
+    return page
+
+
+def choose(page: Page, path: Path) -> None:
+    page.locator("input[type=file]").first.set_input_files(str(path))
+    expect(page.locator(".file-preview").last).to_be_visible(timeout=WAIT_MS)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_all_that_is_wrong_is_listed_and_fits(
+    site: str, browser: Browser, tmp_path: Path, width: int, scheme: str
+) -> None:
+    one = made()
+    for name in list(one.files)[:3]:
+        del one.files[name]
+    one.rows["p3", 2]["prompt"] = "<img src=x onerror=alert(1)>"
+    page = opened(browser, site, width, scheme)
+    told: list[str] = []
+    page.on("dialog", lambda dialog: told.append(dialog.message))
+    page.on("pageerror", lambda error: told.append(str(error)))
+    choose(page, one.zipped(tmp_path / "bad.zip"))
+    page.get_by_role("button", name="Check", exact=True).click()
+    rows = page.locator(".as-problems tbody tr")
+    expect(rows).to_have_count(2, timeout=WAIT_MS)
+    for code, number in (("missing", "3"), ("wrong_prompt", "1")):
+        expect(rows.filter(has_text=code).locator("td").first).to_have_text(number)
+    expect(page.get_by_role("button", name="Submit images")).to_be_disabled()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert told == []
+    page.close()
+
+
+def test_parquet_is_named_in_the_form_and_sent(
+    site: str, browser: Browser, store: Store, tmp_path: Path
+) -> None:
+    page = opened(browser, site)
+    choose(page, made().parquet(tmp_path / "images.parquet"))
+    page.get_by_text("Parquet without assay.toml").click()
+    page.get_by_label("Prompt set").click()
+    page.get_by_role("option", name=SET.name).click()
+    page.get_by_label("Name of the model").fill("painter")
+    page.get_by_role("button", name="Check", exact=True).click()
+    expect(page.get_by_text("Nothing is wrong with")).to_be_visible(timeout=WAIT_MS)
+    expect(page.get_by_text("8 of 8 images of demo_prompts")).to_be_visible()
+    page.get_by_label("Version").fill("2")  # What is changed has to be checked again.
+    send = page.get_by_role("button", name="Submit images")
+    expect(send).to_be_disabled()
+    page.get_by_role("button", name="Check", exact=True).click()
+    expect(send).to_be_enabled(timeout=WAIT_MS)
+    send.click()
+    expect(page.get_by_text("is in.")).to_be_visible(timeout=WAIT_MS)
+    [status] = Ledger(store).statuses()
+    own = status.submission
+    assert (own.kind, own.name, own.version) == (Kind.GENERATIONS, "painter", "2")
+    # What was sent is followed at once, until its final state and no longer.
+    chosen = page.locator("#chosen")
+    expect(chosen.locator("[aria-current=step]")).to_have_text("queued")
+    page.wait_for_url(f"**/submit?kind=generations&id={own.submission_id}")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.wait_for_timeout(3_000)
+    assert any("run/predict" in one or "queue/join" in one for one in asked)
+    events = [Event(at=NOW, state=state, by="worker-1") for state in ENDED]
+    Ledger(store).append(own.submission_id, events)
+    expect(chosen).to_have_attribute("data-final", "yes", timeout=WAIT_MS)
+    expect(chosen).to_contain_text("painter failed")
+    page.wait_for_timeout(2_500)
+    asked.clear()
+    page.wait_for_timeout(4_500)
+    assert len(asked) <= 1  # The band for outages asks every five seconds.
+    page.close()

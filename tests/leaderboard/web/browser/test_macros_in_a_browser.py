@@ -1,0 +1,102 @@
+"""The components in a browser: what a board does, how each state looks to all, and in both schemes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from leaderboard.rendering import environment
+from leaderboard.web.assets import assets
+from leaderboard.web.components import Column, HeatCell, Tier, ValueCell
+from tests.leaderboard.web.browser.test_every_page import broken_rules
+from tests.leaderboard.web.test_macros import COLUMNS, LINES, MATRIX, ROW, SCATTER, TILES
+
+pytestmark = pytest.mark.browser
+_PAGE = """<!doctype html><html lang="en"><head><meta name="viewport" content="width=device-width">
+<title>t</title><style>{style}</style></head>
+<body class="{scheme}"><main class="as-missing"><div class="as-page"><h1>t</h1>{body}</div></main>
+<script>{script}</script></body></html>"""
+_ALL = """
+{% import 'macros/page.html' as page %}{% import 'macros/board.html' as board %}
+{% import 'macros/heat.html' as heat %}{% import 'macros/cases.html' as cases %}
+{% import 'macros/charts.html' as charts %}
+{{ board.board('Board', columns, groups) }}
+{{ board.board('Loading', columns, loading=true) }}
+{% call page.scroll('Heat') %}<table class="as-t as-heat"><tr><th scope="row" class="as-first">m</th>
+{% for cell in heats %}{{ heat.heat_cell(cell) }}{% endfor %}</tr></table>{% endcall %}
+{{ heat.pair_matrix(matrix) }}{{ heat.tally(3, 1, 2) }}{{ cases.case('A cat', tiles) }}
+{{ charts.pareto(scatter) }}{{ charts.bump(lines) }}
+{% for tone in ('info', 'good', 'warn', 'bad') %}{{ page.note('Said.', 'More.', tone) }}{% endfor %}
+{{ page.empty('Nothing.', 'Raise it.') }}{{ page.verdict_skeleton() }}
+{% for row in rows %}{% for tag in row.tags %}{{ page.tag(tag) }}{% endfor %}{% endfor %}
+"""
+VALUES: list[float | None] = [0.7, None, 0.9, 0.2]
+HEATS = [HeatCell(0.5, share) for share in (0, 0.5, 1)] + [HeatCell(0.5, unordered="few")]
+Show = Callable[..., Page]
+
+
+def rows() -> list[object]:
+    names = ["a", "b", "c", "d"]
+    return [
+        replace(ROW, ident=f"r-{n}", name=name, sub="", order=n,
+                cells=(ValueCell(value, not_significant=value == 0.2), ROW.cells[1]))
+        for n, (name, value) in enumerate(zip(names, VALUES, strict=True))
+    ]  # fmt: skip
+
+
+@pytest.fixture
+def show(browser: Browser) -> Show:
+    def shown(source: str, width: int = 1280, scheme: str = "") -> Page:
+        style, script = (one.content.decode() for one in assets())
+        columns = [Column("m", "Metric", first=True), *COLUMNS[1:]]
+        body = environment().from_string(source).render(
+            columns=columns, groups=[(Tier("Tier 1"), rows()[:2]), (Tier("Tier 2"), rows()[2:])],
+            heats=HEATS, matrix=replace(MATRIX, names=("x", "y")), tiles=[replace(t, src="") for t in TILES],
+            scatter=SCATTER, lines=LINES, rows=rows(),
+        )  # fmt: skip
+        page = browser.new_page(viewport={"width": width, "height": 844})
+        page.set_content(_PAGE.format(style=style, scheme=scheme, body=body, script=script))
+        return page
+
+    return shown
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_every_component_can_be_used_by_all_and_fits(show: Show, width: int, scheme: str) -> None:
+    page = show(_ALL, width, scheme)
+    assert broken_rules(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.close()
+
+
+def test_a_board_sorts_with_missing_values_last_and_unfolds_its_rows(show: Show) -> None:
+    page = show("{% import 'macros/board.html' as b %}{{ b.board('B', columns, groups) }}")
+
+    def order() -> str:
+        return "".join(page.locator("tr[data-row] .as-row-open bdi").all_text_contents())
+
+    button = page.locator("thead th").nth(1).get_by_role("button")
+    tiers = page.locator(".as-tier:visible")
+    assert order() == "abcd" and tiers.count() == 2
+    button.click()  # The served order was descending.
+    assert order() == "dacb" and tiers.count() == 0
+    expect(page.locator("th[aria-sort]")).to_have_attribute("aria-sort", "ascending")
+    page.locator("thead .as-first").get_by_role("button").click()
+    assert order() == "dcba"
+    button.focus()
+    page.keyboard.press("Enter")
+    assert order() == "abcd" and tiers.count() == 2  # As it was served.
+    row = page.get_by_role("button", name="a", exact=True)
+    detail = page.locator("#r-0-more")
+    expect(detail).to_be_hidden()
+    row.click()
+    expect(detail).to_be_visible()
+    expect(row).to_have_attribute("aria-expanded", "true")
+    row.press("Enter")
+    expect(detail).to_be_hidden()
+    page.close()

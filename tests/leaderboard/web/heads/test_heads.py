@@ -1,0 +1,400 @@
+"""What a link says where it is shared: there in the first answer, of the view, and only as text."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import threading
+from collections.abc import Iterator
+from html import unescape
+from urllib.parse import quote, urlencode
+
+import httpx
+import pytest
+from PIL import Image
+from starlette.applications import Starlette
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+from starlette.testclient import TestClient
+
+from benchmarks.errors import TransientError
+from leaderboard.api.source import Source
+from leaderboard.ledger.ledger import Ledger
+from leaderboard.publication.boards import Board
+from leaderboard.publication.reader import BoardIndex, View
+from leaderboard.records import Event
+from leaderboard.states import State
+from leaderboard.store.memory import memory_store
+from leaderboard.tables import Table, Value
+from leaderboard.text import clean
+from leaderboard.web.heads.finding import OF_VIEW, head_of
+from leaderboard.web.heads.head import HEIGHT, WIDTH, Head, Line, tags, with_tags
+from leaderboard.web.heads.of_boards import board_head
+from leaderboard.web.heads.own import DESCRIPTIONS, own_head
+from leaderboard.web.heads.picture import drawable, picture
+from leaderboard.web.heads.serving import LONGEST_QUERY, Described
+from leaderboard.web.page import Page, all_pages
+from tests.leaderboard.web.failing_store import Switch, failing
+from tests.leaderboard.web.parsed import harmless, read
+from tests.leaderboard.web.serving import app_of, served
+from tests.leaderboard.web.synthetic import NASTY, NOW, cards, fill, source_over, submission
+
+PAGES = {page.path: page for page in all_pages()}
+FIRST, SECOND = "made-up-0000/CLIPScore", "made-up-0001/BLIP2-ITM"
+STRANGER = f"made-up-0010/{NASTY}"
+
+
+@pytest.fixture(scope="module")
+def source() -> Source:
+    return source_over(fill(memory_store()))
+
+
+@pytest.fixture(scope="module")
+def site(source: Source) -> Iterator[str]:
+    with served(*app_of(source.store, cards())) as address:
+        yield address
+
+
+def found_in(page: str) -> dict[str, list[str]]:
+    """The title and the named contents of a page's head."""
+    head = read(page.partition("<script")[0])
+    found = {"title": head.texts("title")}
+    for meta in head.all("meta"):
+        if name := meta["property"] or meta["name"]:
+            found.setdefault(name, []).append(meta["content"])
+    return found
+
+
+def asked(source: Source, path: str, **params: str) -> Head:
+    return head_of(PAGES[path], params, source)
+
+
+# What a view says ------------------------------------------------------------------------------
+
+
+def test_every_page_says_something_of_its_own() -> None:
+    assert set(DESCRIPTIONS) == set(PAGES) and set(OF_VIEW) < set(PAGES)
+    said = [own_head(page).description for page in PAGES.values()]
+    assert len(set(said)) == len(said)
+    assert all(20 < len(one) <= 200 and one.endswith((".", "?")) for one in said)
+
+
+def test_a_ranking_says_what_it_ranks_by_who_is_first_and_how_sure_that_is(source: Source) -> None:
+    head = asked(source, "", tab="benchmark:ratings")
+    first = source.reader.view().boards["ratings"].card
+    cell = max(
+        source.reader.view().boards["ratings"].cells(first.headline, None),
+        key=lambda c: c.value if c.value is not None else -1.0,
+    )
+    assert head.title == "Ratings: Spearman ρ · as in the paper, All skills"
+    for words in (
+        "12 metrics by Spearman ρ", "higher is better", "simulated", "2026-03-01 12:00 UTC",
+        f"First: CLIPScore 1.0 {cell.value:.3f} [{cell.ci_low:.3f}, {cell.ci_high:.3f}]",
+        f"rank {cell.rank_low}–{cell.rank_high};",
+    ):  # fmt: skip
+        assert words in head.description, words
+    assert [line.name for line in head.lines[:2]] == ["CLIPScore 1.0", "BLIP2-ITM (as submitted)"]
+
+
+@pytest.mark.parametrize(
+    ("template", "low", "said"), [("plain", None, "template"), ("", -0.1, "above chance")]
+)
+def test_a_head_names_nobody_first_who_is_a_template_or_at_chance(
+    source: Source, template: str, low: float | None, said: str
+) -> None:
+    view = source.reader.view()
+    board = view.boards["ratings"]
+    cells = board.cells(board.card.headline, None)
+    if low is not None:
+        cells = tuple(one.model_copy(update={"ci_low": low}) for one in cells)
+    entries = {
+        name: one.model_copy(update={"template": template}) for name, one in view.entries.items()
+    }
+    flat = BoardIndex(Board(card=board.card, cells=cells))
+    head = board_head({"benchmark": "ratings"}, View(entries, {"ratings": flat}, view.orders))
+    assert head is not None and "First:" not in head.description and said in head.description
+    assert head.lines  # The rows are those of the board all the same.
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"recommended": True, "ci_low": 0.1, "ci_high": 0.5}, "First: a 1 "),
+        ({"recommended": False, "ci_low": -0.1, "ci_high": 0.5}, "above chance"),
+        ({"recommended": False, "ci_low": 0.1, "ci_high": 0.5}, "template"),
+        ({"recommended": False, "ci_low": 0.1, "ci_high": 0.5, "rank": None}, ""),
+    ],
+)
+def test_the_list_of_a_skill_names_first_who_may_be_recommended(
+    source: Source, monkeypatch: pytest.MonkeyPatch, row: dict[str, Value], said: str
+) -> None:
+    known: dict[str, Value] = {"metric": "a", "version": "1", "kind": "metric", "mean": 0.3}
+    table = Table("skills", (), [{**known, "rank": 1, **row}], {})
+    monkeypatch.setattr("leaderboard.api.tables.comparisons.skills", lambda *_: table)
+    head = asked(source, "", tab="skill:counting", ratings="simulated")
+    assert said in head.description
+    assert ("First:" in head.description) is said.startswith("First")
+
+
+@pytest.mark.parametrize(("low", "said"), [(0.1, "First: a 1 0.300"), (-0.1, "above chance")])
+def test_the_index_names_first_who_may_be_recommended(
+    source: Source, monkeypatch: pytest.MonkeyPatch, low: float, said: str
+) -> None:
+    of_index: dict[str, Value] = {"version": "1", "kind": "metric", "benchmark": "index",
+                                  "rescaled": 0.3}  # fmt: skip
+    ranked: dict[str, Value] = {"rank": 1, "rescaled_low": low, "rescaled_high": 0.5,
+                                "recommended": low > 0}  # fmt: skip
+    # A metric that lacks a benchmark has neither a rank nor a column for one.
+    rows = [{**of_index, "metric": "b"}, {**of_index, **ranked, "metric": "a"}]
+    table = Table("index", (), rows, {"weights": {"ratings": 1.0}})
+    monkeypatch.setattr("leaderboard.api.tables.comparisons.index", lambda *_: table)
+    assert said in asked(source, "").description
+
+
+def test_a_skill_another_measure_and_a_filter_are_told_apart(source: Source) -> None:
+    skill = asked(source, "", tab="benchmark:ratings", skill="counting", measure="accuracy")
+    assert "Pairwise accuracy" in skill.title and "Counting" in skill.title
+    few = asked(source, "", tab="benchmark:ratings", kind="scores")
+    assert few.description.startswith("3 of 12 metrics")
+    assert all(line.name.endswith("(as submitted)") for line in few.lines)
+    # Ranks are the whole board's; those among some entries only are not made for this.
+    whole = {line.name: line.ranks for line in asked(source, "", tab="benchmark:ratings").lines}
+    assert few.lines[0].ranks == whole[few.lines[0].name] != ""
+    within = asked(source, "", tab="benchmark:ratings", kind="scores", within="1")
+    assert within.lines and not any(line.ranks for line in within.lines)
+    mean = asked(source, "", tab="benchmark:ratings", skill="counting,colour")
+    assert "mean of Counting and Colour" in mean.title and not mean.lines
+
+
+def test_a_comparison_names_its_metrics_with_their_values(source: Source) -> None:
+    head = asked(source, "compare", benchmark="ratings", a=FIRST, b=SECOND)
+    assert head.title == "CLIPScore and BLIP2-ITM on Ratings"
+    assert len(re.findall(r"0\.\d{3} \[0\.\d{3}, 0\.\d{3}\]", head.description)) == 2
+
+
+def test_a_metric_says_its_results_on_every_benchmark(source: Source) -> None:
+    head = asked(source, "metric", id=FIRST)
+    assert head.title == "CLIPScore 1.0"
+    for words in ("By A group; run by Assay.", "Ratings (simulated ratings): Spearman ρ 0.720",
+                  "Error graphs: Rank order", "Tiny: RMSE"):  # fmt: skip
+        assert words in head.description
+    submitted = asked(source, "metric", id=SECOND)
+    assert "scores as submitted, not re-run" in submitted.description
+
+
+def test_skills_and_examples_say_what_is_looked_for(source: Source) -> None:
+    head = asked(source, "", tab="skill:counting", ratings="simulated")
+    assert head.title == "Metrics for Counting" and "First: VQAScore 1.2" in head.description
+    examples = {"benchmark": "ratings", "a": FIRST, "skill": "counting", "view": "examples"}
+    fails = asked(source, "compare", **examples)
+    assert fails.title == "Images where CLIPScore 1.0 fails: Ratings, Counting"
+    differ = asked(source, "compare", **examples, b=SECOND)
+    assert differ.title.startswith("Images where CLIPScore 1.0 and BLIP2-ITM")
+    every = asked(source, "compare", **{**examples, "show": "all"})
+    assert every.title == "Prompts and images: Ratings, Counting"
+    for view in ("changes", "earlier"):
+        assert asked(source, "", tab="benchmark:ratings", view=view).title == "Changes of Ratings"
+
+
+@pytest.mark.parametrize(
+    ("path", "params"),
+    [("", {"tab": "benchmark:nothing"}), ("", {"tab": "benchmark:ratings", "skill": "nothing"}),
+     ("", {"tab": "benchmark:unused"}),
+     ("compare", {"benchmark": "ratings", "a": "nobody/knows"}),
+     ("compare", {"benchmark": "ratings", "a": FIRST, "b": FIRST}), ("metric", {}),
+     ("metric", {"id": "nobody/knows"}), ("", {"tab": "skill:nothing-like-it"}), ("", {"tab": "skill:"}),
+     ("compare", {"benchmark": "ratings", "a": "nobody/knows", "view": "examples"}),
+     ("compare", {"benchmark": "ratings", "skill": "nothing", "view": "examples"}), ("", {"w": "nothing:3"}),
+     ("", {"tab": "benchmark:nothing", "view": "changes"}), ("submit", {"id": "made-up-0001"})],
+)  # fmt: skip
+def test_a_view_that_is_not_there_says_what_its_page_says(
+    source: Source, path: str, params: dict[str, str]
+) -> None:
+    assert asked(source, path, **params) == own_head(PAGES[path])
+
+
+def test_nothing_is_said_of_a_submission_that_stands_on_no_board(source: Source) -> None:
+    on_boards = {entry.submission_id for entry in source.reader.view().entries.values()}
+    waiting = submission(50, NASTY, ("ratings",))
+    Ledger(source.store).receive(
+        waiting, b"upload", [Event(at=NOW, state=State.RECEIVED, by="desk")]
+    )
+    assert waiting.submission_id in {s.submission.submission_id for s in source.reader.statuses()}
+    assert waiting.submission_id not in on_boards
+    for ident in (waiting.submission_id, f"{waiting.submission_id}/{NASTY}"):
+        assert asked(source, "metric", id=ident) == own_head(PAGES["metric"])
+
+
+# As tags ---------------------------------------------------------------------------------------
+
+
+def test_a_hostile_name_stays_text_in_every_tag(source: Source) -> None:
+    for head in (
+        asked(source, "metric", id=STRANGER),
+        asked(source, "compare", benchmark="ratings", a=STRANGER, b=FIRST),
+        Head(NASTY, NASTY, (Line(NASTY),)),
+    ):
+        address = "https://else.example/"
+        made = tags(head, f"{address}metric?id={NASTY}", f"{address}{NASTY}")
+        harmless(made)
+        assert {node.tag for node in read(made).nodes} == {"title", "meta"}
+        found = found_in(made)
+        for name in ("og:title", "twitter:title"):
+            assert found[name] == [head.full_title]
+        assert clean(NASTY)[:20] in found["og:title"][0]
+
+
+def test_long_names_are_cut_and_not_the_name_of_the_site() -> None:
+    found = found_in(f"{tags(Head('x' * 900, 'y' * 900))}<script")
+    assert found["title"][0].endswith("… · Assay") and len(found["title"][0]) < 130
+    assert len(found["description"][0]) == 300
+
+
+def test_gradios_own_tags_give_way_and_its_scripts_stay_as_they_are() -> None:
+    script = b'<script>window.x = \'<meta property="og:title" content="kept">\';</script>'
+    page = (
+        b'<html><head>\n<meta charset="utf-8" />\n<base href="./" />\n<meta\n property="og:image"\n'
+        b' content="https://else.example/x.jpg"\n/><meta name="twitter:creator" content="@x" />'
+        b'<meta name="viewport" content="width=device-width" />' + script + b"</head></html>"
+    )
+    after = with_tags(page, tags(Head("Title", "Said")))
+    assert b"else.example" not in after and b"twitter:creator" not in after
+    assert script in after and b'name="viewport"' in after and b'<base href="./" />' in after
+    assert after.index(b"charset") < after.index(b"<title>")
+    assert with_tags(b"<p>no head</p>", "<title>x</title>") == b"<p>no head</p>"
+
+
+# As served -------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", sorted(PAGES))
+def test_the_first_answer_of_every_page_has_each_tag_once(site: str, path: str) -> None:
+    found = found_in(httpx.get(f"{site}{path}").text)
+    for name in ("title", "description", "og:title", "og:description", "og:url", "og:image",
+                 "og:type", "twitter:card", "twitter:title", "twitter:description"):  # fmt: skip
+        assert len(found[name]) == 1 and found[name][0], name
+    assert found["title"][0].endswith(" · Assay")
+    assert "twitter:creator" not in found
+    assert not any("Gradio" in one for values in found.values() for one in values)
+    assert found["og:url"] == [f"{site}{path}"]
+
+
+def test_an_answer_is_of_its_view_and_its_addresses_lead_back_to_it(
+    site: str, source: Source
+) -> None:
+    query = urlencode({"benchmark": "ratings", "a": STRANGER, "b": FIRST})
+    found = found_in(httpx.get(f"{site}compare?{query}").text)
+    head = asked(source, "compare", benchmark="ratings", a=STRANGER, b=FIRST)
+    assert found["og:title"] == [head.full_title]
+    again = found_in(httpx.get(unescape(found["og:url"][0])).text)
+    assert again["title"] == found["title"]
+    shown = httpx.get(found["og:image"][0])
+    assert shown.headers["Content-Type"] == "image/png"
+    assert Image.open(io.BytesIO(shown.content)).size == (WIDTH, HEIGHT)
+    tag = {"If-None-Match": shown.headers["ETag"]}
+    assert httpx.get(found["og:image"][0], headers=tag).status_code == 304
+    assert httpx.get(f"{site}share.png?page=nothing").status_code == 404
+
+
+def test_a_page_is_packed_for_those_who_take_it_and_has_its_own_length(site: str) -> None:
+    plain = httpx.get(f"{site}metric", headers={"Accept-Encoding": "identity"})
+    assert int(plain.headers["Content-Length"]) == len(plain.content)
+    assert "Content-Encoding" not in plain.headers
+    assert "Accept-Encoding" in plain.headers["Vary"]
+    with httpx.stream("GET", f"{site}metric", headers={"Accept-Encoding": "gzip"}) as packed:
+        raw = b"".join(packed.iter_raw())
+        assert packed.headers["Content-Encoding"] == "gzip"
+        assert int(packed.headers["Content-Length"]) == len(raw) < len(plain.content) / 3
+    assert gzip.decompress(raw) == plain.content
+    hostile = httpx.get(f"{site}metric", headers={"X-Forwarded-Host": 'x"><script>alert(1)'})
+    # Gradio's own script has the address too, as JSON.
+    head = hostile.text.partition("<style")[0]
+    assert "alert(1)" not in head and "og:url" not in found_in(hostile.text)
+
+
+def test_a_query_too_long_to_look_at_gets_the_page(site: str) -> None:
+    found = found_in(httpx.get(f"{site}?tab=benchmark:ratings&search={'x' * LONGEST_QUERY}").text)
+    assert found["description"] == [DESCRIPTIONS[""]]
+    assert found["og:url"] == [site]
+
+
+def _served(source: Source | None, patience_s: float = 2.0) -> TestClient:
+    def page(_: object) -> HTMLResponse:
+        return HTMLResponse("<html><head><meta charset='utf-8'/></head><body>page</body></html>")
+
+    def other(_: object) -> Response:
+        return Response("{}", 200, media_type="application/json")
+
+    inner = Starlette(routes=[Route("/metric", page), Route("/queue", other)])
+    pages = tuple(PAGES.values())
+    return TestClient(Described(inner, pages, source, patience_s), "http://made.up")
+
+
+def test_a_store_that_cannot_be_read_leaves_the_page_and_what_it_says_of_itself() -> None:
+    switch = Switch()
+    switch.out = True
+    source = source_over(failing(fill(memory_store()), switch))
+    with pytest.raises(TransientError):
+        source.reader.view()
+    answer = _served(source).get("/metric?id=made-up-0000/CLIPScore")
+    assert answer.status_code == 200 and "page</body>" in answer.text
+    assert DESCRIPTIONS["metric"] in answer.text
+
+
+def test_a_store_that_hangs_does_not_keep_the_page_waiting(
+    source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on = threading.Event()
+
+    def hanging(page: Page, *_: object) -> Head:
+        on.wait(120)
+        return own_head(page)
+
+    monkeypatch.setattr("leaderboard.web.heads.serving.head_of", hanging)
+    with _served(source, patience_s=0.1) as client:
+        answer = client.get("/metric")
+        assert not on.is_set()
+        on.set()
+    assert DESCRIPTIONS["metric"] in answer.text
+
+
+def test_without_a_store_each_page_says_what_it_is_and_other_answers_pass_untouched() -> None:
+    client = _served(None)
+    assert DESCRIPTIONS["metric"] in client.get("/metric").text
+    assert "og:image" not in client.get("/metric").text
+    assert client.get("/queue").text == "{}"
+    assert client.get("/elsewhere").status_code == 404
+
+
+# As a picture ----------------------------------------------------------------------------------
+
+
+def test_equal_heads_make_equal_pictures_of_the_expected_size(source: Source) -> None:
+    head = asked(source, "", tab="benchmark:ratings")
+    made = picture(head)
+    assert made == picture(head) and len(made) < 60_000
+    shown = Image.open(io.BytesIO(made))
+    assert shown.size == (WIDTH, HEIGHT) and shown.format == "PNG"
+    assert made != picture(asked(source, "", tab="benchmark:graphs"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "head",
+    [
+        Head("", ""),
+        Head(NASTY * 20, NASTY * 40, (Line(NASTY * 5, float("nan"), None, float("inf")),), "ρ"),
+        Head("One", "value", (Line("x", 0.5),), "axis"),
+        Head("Wide", "values", (Line("x", -1e300, -1e300, 1e300),) * 9, "axis"),
+        Head("字" * 300, "字" * 900),
+    ],
+)
+def test_whatever_is_said_can_be_drawn(head: Head) -> None:
+    assert Image.open(io.BytesIO(picture(head))).size == (WIDTH, HEIGHT)
+
+
+def test_letters_the_font_lacks_are_spelt_or_marked() -> None:
+    assert drawable("Spearman ρ 0.5–0.7 é 字 −1…") == "Spearman rho 0.5-0.7 e ? -1..."
+    assert quote(drawable(NASTY), safe="").isascii()
