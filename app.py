@@ -36,6 +36,7 @@ from evaluator.commands.person import os_user
 from evaluator.isolation.gate import isolation_gate
 from evaluator.submission.receiving.desk import SubmissionDesk
 from leaderboard.api.mcp import routes as mcp_routes
+from leaderboard.api.picture_routes import routes as picture_routes
 from leaderboard.api.routes import routes as api_routes
 from leaderboard.api.source import Source
 from leaderboard.desk import Gate
@@ -48,7 +49,6 @@ from leaderboard.service.health_routes import routes as health_routes
 from leaderboard.service.live_routes import routes as live_routes
 from leaderboard.service.looking import HealthWatch
 from leaderboard.service.memory import keep_small
-from leaderboard.service.picture_routes import routes as picture_routes
 from leaderboard.service.pictures import Pictures
 from leaderboard.service.webhooks import routes as webhook_routes
 from leaderboard.service.webhooks import webhook_from

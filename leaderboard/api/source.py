@@ -16,12 +16,12 @@ from anyio.to_thread import run_sync
 from benchmarks.errors import TransientError
 from benchmarks.schema import Card
 from leaderboard.api.problems import BusyError
+from leaderboard.api.static_copy import StaticCopy
 from leaderboard.models.reading import ModelReader
 from leaderboard.publication.earlier_boards import EarlierBoards
 from leaderboard.publication.index import Prepared
 from leaderboard.publication.item_scores import ItemReader
 from leaderboard.publication.reader import Reader
-from leaderboard.service.static_copy import StaticCopy
 from leaderboard.store.interface import Store
 from leaderboard.views.audit_log import ChronicleReader, Known
 from leaderboard.views.skill_choice import Prepared as PreparedSkills

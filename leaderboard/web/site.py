@@ -12,13 +12,13 @@ from starlette.routing import BaseRoute
 
 from benchmarks.schema import Card
 from leaderboard.api.source import Source
+from leaderboard.api.static_copy import StaticCopy, static_address, static_route
 from leaderboard.desk import Desk
 from leaderboard.governance.signing_in import SignIn
 from leaderboard.publication.reader import Reader
 from leaderboard.rendering import render
 from leaderboard.service.looking import HealthWatch
 from leaderboard.service.pictures import Pictures
-from leaderboard.service.static_copy import StaticCopy, static_address, static_route
 from leaderboard.store.interface import Store
 from leaderboard.web.assets import asset_routes
 from leaderboard.web.endpoints import add_endpoints
@@ -60,7 +60,7 @@ def create_app(
         clock: the current time, with a time zone.
         sign_in: how visitors are told apart; without it all are guests, who may read only.
         pictures: the images of benchmarks; without them pages show where one would be. Whoever
-            gives some serves `service.picture_routes` as well.
+            gives some serves `api.picture_routes` as well.
         reader: of the same store, where others read with it, so that both show and remember the
             same.
         source: the same for programs, which then read with it as the pages do.

@@ -24,13 +24,13 @@ from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
 
 from benchmarks.errors import TransientError
+from leaderboard.api import picture_routes
 from leaderboard.api.replies import Body, Kept, matches, takes_gzip
 from leaderboard.api.routes import DOCUMENTS, application, routes
 from leaderboard.api.schemas import LONGEST_QUERY
 from leaderboard.api.serving import TableRouter, TableServer
 from leaderboard.api.source import AT_ONCE, IN_LINE, THREADS, Source
 from leaderboard.publication.snapshot import PATH
-from leaderboard.service import picture_routes
 from leaderboard.service.pictures import Pictures
 from leaderboard.store.memory import memory_store
 from leaderboard.tables import Column, Table, Type

@@ -15,6 +15,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from benchmarks.errors import AssayError, PlatformError, TransientError
+from leaderboard.api.picture_routes import routes
 from leaderboard.models.grid import PERTURBED, grid, images_to_score, missing
 from leaderboard.models.image_table import image_table, images_path
 from leaderboard.models.pictures import (
@@ -34,7 +35,6 @@ from leaderboard.publication.model_entries import (
     track_bytes,
 )
 from leaderboard.records import ImagesSeen, Kind, Submission
-from leaderboard.service.picture_routes import routes
 from leaderboard.service.pictures import Pictures
 from leaderboard.store.interface import Store, transact
 from leaderboard.store.memory import MemoryRepository, memory_store

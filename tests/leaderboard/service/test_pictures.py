@@ -19,7 +19,7 @@ from starlette.testclient import TestClient
 from benchmarks.errors import SubmitterError
 from benchmarks.schema import Answers, Benchmark, Questions
 from benchmarks.sources.client import httpx
-from leaderboard.service import picture_routes
+from leaderboard.api import picture_routes
 from leaderboard.service.pictures import Pictures
 from leaderboard.thumbnails import MOST_PIXELS, thumbnail, width_for
 from tests.leaderboard.web.synthetic import cards

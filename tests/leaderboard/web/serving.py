@@ -12,10 +12,10 @@ from typing import Any
 import gradio as gr
 
 from benchmarks.schema import Card
+from leaderboard.api import picture_routes
 from leaderboard.api.routes import routes
 from leaderboard.governance.signing_in import SignIn, Way
 from leaderboard.models.pictures import ModelPictures
-from leaderboard.service import picture_routes
 from leaderboard.service.pictures import Pictures
 from leaderboard.store.interface import Store
 from leaderboard.web.site import create_app, launch_options
