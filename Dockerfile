@@ -36,6 +36,7 @@ RUN groupadd --gid 1000 assay \
 COPY app.py pyproject.toml README.md /opt/assay/
 COPY benchmarks /opt/assay/benchmarks
 COPY leaderboard /opt/assay/leaderboard
+COPY docs /opt/assay/docs
 COPY evaluator /opt/assay/evaluator
 COPY deploy/probe.py /opt/assay/deploy/probe.py
 # Compiled once here: whoever runs it cannot write beside it.

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from leaderboard.api.replies import matches, takes_gzip
+from leaderboard.web.guides import FIGURES, figure
 
 _LEVEL = 9
 _KEPT = "public, max-age=31536000, immutable"
@@ -50,8 +51,16 @@ def assets() -> tuple[Asset, Asset]:
 
 
 def asset_routes() -> tuple[Route, ...]:
-    """The routes of both."""
-    return tuple(Route(f"/{one.name}", _serving(one), methods=["GET", "HEAD"]) for one in assets())
+    """The routes of both, and of the drawings of the guides."""
+    own = (Route(f"/{one.name}", _serving(one), methods=["GET", "HEAD"]) for one in assets())
+    return *own, Route(f"/{FIGURES}/{{name}}", _figure, methods=["GET", "HEAD"])
+
+
+async def _figure(request: Request) -> Response:
+    content = figure(request.path_params["name"])
+    if content is None:
+        return Response(status_code=404)
+    return Response(content, media_type="image/svg+xml", headers={"Cache-Control": _ASKED_AGAIN})
 
 
 def _serving(one: Asset) -> Callable[[Request], Awaitable[Response]]:

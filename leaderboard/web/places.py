@@ -30,7 +30,7 @@ PLACES = (
     Place("Models", "models", ("models",), ("model",)),
     Place("Compare", "compare", ("compare",)),
     Place("Submit", "submit", ("submit",), ("operators",)),
-    Place("Docs", "about", ("about", "errata"), ("status", "ledger")),
+    Place("Docs", "docs", ("docs", "about", "errata"), ("guide", "benchmark", "status", "ledger")),
 )
 LABELS: Mapping[str, str] = {}
 """Words of pages below the bar where those are not their titles."""

@@ -35,7 +35,6 @@ class Redirect:
 
 
 REDIRECTS: Mapping[str, Redirect] = {
-    "docs": Redirect("about", permanent=False),
     "model-pair": Redirect("models", add={"view": "two"}),
     "prompt": Redirect("models", rename={"id": "prompt"}, add={"view": "prompt"}),
     "seeds": Redirect("models", add={"view": "seeds"}),

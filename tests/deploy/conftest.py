@@ -40,7 +40,7 @@ def site_libraries(open_folder: Path) -> Path:
     lock = REPOSITORY / "requirements-app.txt"
     subprocess.run([uv, "pip", "install", *words, "-r", lock], check=True)
     # Compiled once, what the site imports of it: every start would do it again.
-    warm = "import gradio, huggingface_hub, mcp.server.fastmcp, pandas, plotly.graph_objects, scipy"
+    warm = "import gradio, huggingface_hub, mcp.server.fastmcp, pandas, scipy"
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     subprocess.run([folder / "bin/python", "-c", warm], cwd="/", env=environment, check=True)
     return folder

@@ -161,7 +161,7 @@ def test_manifests_scorers_and_folders_are_documented_in_full() -> None:
 def test_every_page_for_visitors_is_in_the_table_of_questions() -> None:
     named = set(re.findall(r"\*([A-Z][\w ]+)\*", BOARDS))
     others = {
-        "Submit", "My submissions", "Operators", "About", "Methods", "Model", "Prompt", "Compare models",
+        "Submit", "My submissions", "Operators", "Docs", "Guide", "Benchmark", "About", "Methods", "Model", "Prompt", "Compare models",
         "Models over seeds",
     }  # fmt: skip
     assert {page.title for page in all_pages()} - others <= named

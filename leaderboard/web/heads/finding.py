@@ -14,6 +14,7 @@ from leaderboard.views.compare import PlaceQuery
 from leaderboard.views.metrics_query import BENCHMARK, SKILL, MetricsQuery
 from leaderboard.web.heads.head import Head
 from leaderboard.web.heads.of_boards import board_head, compare_head
+from leaderboard.web.heads.of_docs import benchmark_head, guide_head
 from leaderboard.web.heads.of_metrics import (
     examples_head,
     index_head,
@@ -54,6 +55,8 @@ OF_VIEW: Mapping[str, _Of] = {
     "": _metrics,
     "compare": lambda params, source: _compare(params, source.reader.view()),
     "metric": metric_head,
+    "benchmark": benchmark_head,
+    "guide": guide_head,
     "models": models_head,
     "model": model_head,
 }

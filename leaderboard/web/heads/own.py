@@ -20,6 +20,10 @@ DESCRIPTIONS = {
     "operators": "Everybody’s submissions, bans and the policy, for the operators of this site.",
     "status": "How the service is doing: its workers, its queue and its store.",
     "ledger": "The public record of everything that was done, chained by hashes.",
+    "docs": "Guides for metric authors, model developers and operators; the benchmarks, the methods "
+    "and the API.",
+    "guide": "A guide to Assay: submit, read the boards, run your own, extend.",
+    "benchmark": "A benchmark of text-to-image metrics: its measures, protocol, data and citation.",
     "about": "How metrics are tested here: benchmarks, measures, intervals, ranks and tiers.",
     "errata": "What is wrong in the papers and their data, and how it is dealt with here.",
 }

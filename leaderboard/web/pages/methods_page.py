@@ -31,7 +31,6 @@ def methods_view(cards: Iterable[Card]) -> str:
         max_missing=MAX_MISSING,
         missing=MISSING,
         simulated=Tag("simulated ratings", "sim"),
-        headline=Tag("headline", "info"),
         states=[(str(state), meaning) for state, meaning in LEGEND.items()],
     )
 

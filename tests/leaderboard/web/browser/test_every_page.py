@@ -41,6 +41,8 @@ PAGES: dict[str, dict[str, str]] = {
         "?tab=benchmark:ratings&columns=plcc~paper&search=s": "td.as-c-more",
         "?tab=benchmark:ratings&search=tifa,dsg&within=1&open=made-up-0008/TIFA": "#by-skill td",
         metric_address(entry_id(NOISY)): "#results table",
+        "benchmark?name=ratings": "#measures table", "guide?name=start": ".as-doc pre",
+        "guide?name=reference/settings": ".as-doc table", "guide?name=statistics": ".as-doc img",
         items_address("ratings", a=entry_id(NOISY), b=entry_id(RIGHT)): ".as-case",
         items_address("ratings", a=entry_id(LACKS), case="p3"): ".as-case",
         compare_address("ratings", *map(entry_id, (RIGHT, NOISY, TURNED))): "#pairs table",
