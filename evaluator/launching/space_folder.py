@@ -21,7 +21,7 @@ from leaderboard.store.opening import StoreName
 
 TREE = Path(__file__).resolve().parents[2]
 """Of this project."""
-PACKAGES = ("benchmarks", "evaluator", "leaderboard")
+FOLDERS = ("benchmarks", "docs", "evaluator", "leaderboard")
 FILES = ("LICENSE", "app.py", "pyproject.toml")
 LOCK = "requirements-app.txt"
 VARIABLES: Mapping[str, str] = MappingProxyType(
@@ -91,8 +91,8 @@ class SpaceFolder:
         copied = {name: self._read(name) for name in FILES}
         copied["requirements.txt"] = pins(self._read(LOCK).decode()).encode()
         copied["README.md"] = self.readme().encode()
-        for package in PACKAGES:
-            copied |= {str(p.relative_to(self.tree)): p.read_bytes() for p in self._of(package)}
+        for folder in FOLDERS:
+            copied |= {str(p.relative_to(self.tree)): p.read_bytes() for p in self._of(folder)}
         yield from sorted(copied.items())
 
     def write(self, out: Path) -> int:

@@ -68,7 +68,7 @@ def test_the_folder_holds_the_site_as_it_is_locked_and_nothing_private(tmp_path:
     assert files == dict(folder.files()), "the same tree gives the same files"
     folder.write(tmp_path / "out")
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
-        "LICENSE", "README.md", "app.py", "benchmarks", "evaluator", "leaderboard",
+        "LICENSE", "README.md", "app.py", "benchmarks", "docs", "evaluator", "leaderboard",
         "pyproject.toml", "requirements.txt",
     }  # fmt: skip
     names = [path.name for path in (tmp_path / "out").rglob("*")]
