@@ -19,7 +19,7 @@ from leaderboard.ranking.orders import Orders
 from leaderboard.ranking.pairs import Pairs
 from leaderboard.ranking.pairs import tests_of as made_tests
 from leaderboard.ranking.slices import Ranked, Slice, ranked
-from leaderboard.ranking.tiers import Basis, groups, in_tiers
+from leaderboard.ranking.tiers import Basis, in_tiers
 from leaderboard.rendering import environment
 from leaderboard.store.memory import memory_store
 from leaderboard.views.boards import (
@@ -362,28 +362,6 @@ def test_the_legend_says_for_how_many_pairs_the_p_value_is_a_bound() -> None:
     assert Basis.of(drawn).n_bounded == 0 < basis.n_bounded
     bound = f"{basis.n_bounded} pairs the p-value is an upper bound"
     assert [bound in said(drawn.cells, one) for one in (basis, Basis.of(drawn))] == [True, False]
-
-
-def test_tiers_are_in_one_piece_even_where_rank_ranges_would_part_them() -> None:
-    cells = (cell("a", 2, 2), cell("b", 1, 1), cell("c", 3, None), cell("d", 4, 2))
-    base = made([0.5, 0.49, 0.48, 0.47], 0.1)
-    found = groups(in_tiers(Ranked(cells, base.ordering, base.draws)).cells)
-    assert [(g.tier, [c.entry_id for c in g.cells]) for g in found] == [
-        (1, ["b", "c"]),  # not tested, so it stays with its neighbour above
-        (2, ["a", "d"]),
-    ]
-
-
-def test_reordering_by_tier_takes_tests_and_draws_along() -> None:
-    before = made([0.9, 0.5, 0.1], 0.001)
-    after = in_tiers(before)
-    assert [c.tier for c in after.cells] == [1, 2, 3]
-    for ranking in (before, after):
-        assert ranking.ordering.tests is not None
-        values = np.array([one.value for one in ranking.cells], float)
-        np.testing.assert_allclose(
-            ranking.ordering.tests.difference, values[:, None] - values[None, :]
-        )
 
 
 def test_without_contributions_there_are_no_tiers_and_the_page_says_why() -> None:
