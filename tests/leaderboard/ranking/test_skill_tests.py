@@ -151,7 +151,7 @@ def test_tests_that_another_visitor_made_meanwhile_are_not_made_again(
     def late(key: object) -> object:
         nonlocal asked
         asked += 1
-        return known(key) if asked > 1 else None  # type: ignore[arg-type]
+        return known(key) if asked > 1 else None
 
     monkeypatch.setattr(kept._kept, "get", late)
     monkeypatch.setattr(skill_tests, "pair_tests", None)
