@@ -43,17 +43,19 @@ BOARDS, SLICES = 2, 60
 WAIT_MS = 60_000
 PAUSE_S = (0.5, 1.5)
 """A visitor looks at what came for so long."""
-PAGES = ("", "boards", "compare", "submit", "ledger", "status", "about")
+PAGES = ("", "compare", "submit", "docs", "ledger", "status", "about")
 QUERIES: dict[str, tuple[str, ...]] = {
-    "boards": (
+    "": (
         "",
-        "?benchmark=made_up_1",
-        "?benchmark=made_up_0&skill=counting",
-        "?benchmark=made_up_1&measure=plcc~paper~real",
-        "?benchmark=made_up_0&search=metric-1",
+        "?tab=skill:counting",
+        "?q=metric-1",
+        "?sort=-made_up_1",
+        "?tab=benchmark:made_up_1",
+        "?tab=benchmark:made_up_0&skill=counting",
+        "?tab=benchmark:made_up_1&measure=plcc~paper~real",
+        "?tab=benchmark:made_up_0&search=metric-1",
     ),
     "compare": ("", "?benchmark=made_up_1"),
-    "": ("", "?tab=skill:counting", "?q=metric-1", "?sort=-made_up_1"),
 }
 _CONFIG = re.compile(r"window\.gradio_config\s*=\s*(\{.*?\});\s*</script>", re.DOTALL)
 _ONLY = """name => {
@@ -79,7 +81,7 @@ def first_board(
         site, _ = stack.enter_context(_served(scratch / "store", submissions))
         table = _headline(scratch / "store")
         pages = {
-            "board": (f"{site}/boards", ".as-board tbody td"),
+            "board": (f"{site}/?tab=benchmark:made_up_0", ".as-board tbody td"),
             "Gradio": (stack.enter_context(_bare_page(table)), "[role='gridcell']"),
             "static": (stack.enter_context(_static_page(table, scratch)), "td"),
         }
