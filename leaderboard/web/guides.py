@@ -78,7 +78,8 @@ def _named(path: str) -> str:
 def _read(content: str, path: str, root: Path) -> tuple[Guide, list[str]]:
     """A document, and the paths of those it links to."""
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
-    parser.add_render_rule("fence", _fence)
+    parser.add_render_rule("fence", _block)
+    parser.add_render_rule("code_block", _block)
     parser.add_render_rule("table_open", _table_open)
     parser.add_render_rule("table_close", lambda *_: "</table></div>\n")
     tokens = parser.parse(_COMMENT.sub("", content))
@@ -136,7 +137,7 @@ def _plain(heading: str) -> str:
     return heading.replace("`", "").replace("*", "")
 
 
-def _fence(_: object, tokens: Sequence[Token], place: int, *__: object) -> str:
+def _block(_: object, tokens: Sequence[Token], place: int, *__: object) -> str:
     return str(Markup('<pre tabindex="0"><code>{}</code></pre>\n').format(tokens[place].content))
 
 

@@ -54,7 +54,7 @@ def test_what_a_document_holds_is_text_and_its_blocks_are_reached_by_keyboard(
     (tmp_path / "docs").mkdir()
     (tmp_path / f"{FIRST}.md").write_text(
         "# The `first`\n\nA lead.\n\n## One *part*\n\n<script>1</script> [gone](gone.md)"
-        " [out](../../x.md) [here](#one-part)\n\n```sh\na < b\n```\n\n| a |\n|---|\n| b |\n"
+        " [out](../../x.md) [here](#one-part)\n\n```sh\na < b\n```\n\n    indented\n\n| a |\n|---|\n| b |\n"
     )
     guide = guides(tmp_path)["README"]
     assert (guide.title, guide.lead) == ("The first", "A lead.")
@@ -62,7 +62,10 @@ def test_what_a_document_holds_is_text_and_its_blocks_are_reached_by_keyboard(
     page = read(guide.html)
     assert not page.all("script") and page.one("h2")["id"] == "one-part"
     assert page.links("") == [*["./guide?name=README"] * 2, "./guide?name=README#one-part"]
-    assert page.one("pre")["tabindex"] == "0" and "a < b" in page.one("pre")
+    assert [(one["tabindex"], one.text) for one in page.all("pre")] == [
+        ("0", "a < b"),
+        ("0", "indented"),
+    ]
     assert page.one("table") and page.one("[role=region]")["tabindex"] == "0"
     assert guides(tmp_path / "nothing") == {}
 

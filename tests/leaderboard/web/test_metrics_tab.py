@@ -499,7 +499,7 @@ def test_a_row_says_whose_it_is_and_what_is_flagged() -> None:
     parts = board_of(metrics_view(query_of(), MetricTable.of(view), None))
     (row,) = (r for _, rows in parts.groups for r in rows if r.name == "BLIP2-ITM")
     assert {tag.label for tag in row.tags} == {"same scores", "template"}
-    assert "./queue?submission=sent-0001" in [link.href for link in row.links]
+    assert "./submit?id=sent-0001" in [link.href for link in row.links]
     assert "hub:ada" in dict(row.facts[1])["Submitter"]
     ranked = metrics_view(query_of("q=hub:ada"), MetricTable.of(view), None)
     assert [r.entry.metric for group in ranked.groups for r in group.rows] == ["BLIP2-ITM"]
