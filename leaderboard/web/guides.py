@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from markdown_it import MarkdownIt
@@ -81,7 +82,7 @@ def _read(content: str, path: str, root: Path) -> tuple[Guide, list[str]]:
     parser.add_render_rule("fence", _block)
     parser.add_render_rule("code_block", _block)
     parser.add_render_rule("table_open", _table_open)
-    parser.add_render_rule("table_close", lambda *_: "</table></div>\n")
+    parser.add_render_rule("table_close", _table_close)
     tokens = parser.parse(_COMMENT.sub("", content))
     linked: list[str] = []
     for token in tokens:
@@ -141,7 +142,12 @@ def _block(_: object, tokens: Sequence[Token], place: int, *__: object) -> str:
     return str(Markup('<pre tabindex="0"><code>{}</code></pre>\n').format(tokens[place].content))
 
 
-def _table_open(*_: object) -> str:
-    return (
-        '<div class="as-scroll" tabindex="0" role="region" aria-label="Table"><table class="as-t">'
-    )
+def _table_open(renderer: Any, tokens: Sequence[Token], place: int, *more: Any) -> str:
+    """A table that is too wide scrolls by itself, also by keyboard."""
+    tokens[place].attrSet("class", "as-t")
+    box = '<figure class="as-scroll" tabindex="0" role="region" aria-label="Table">'
+    return f"{box}{renderer.renderToken(tokens, place, *more)}"
+
+
+def _table_close(renderer: Any, tokens: Sequence[Token], place: int, *more: Any) -> str:
+    return f"{renderer.renderToken(tokens, place, *more)}</figure>\n"
