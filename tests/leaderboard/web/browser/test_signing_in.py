@@ -109,7 +109,7 @@ def test_from_signing_in_to_the_ledger(
     ]  # fmt: skip
     assert verify(public) == ()
     with page.expect_download() as download:
-        page.get_by_role("link", name="Whole ledger").click()
+        page.get_by_role("link", name="Whole log").click()
     assert download.value.suggested_filename == "ledger.jsonl"
     page.context.close()
 
@@ -137,7 +137,7 @@ def test_a_guest_can_read_and_no_more(space: str, browser: Browser) -> None:
     expect(page.get_by_text("You are not signed in.")).to_be_visible()
     expect(page.get_by_role("button", name="Set policy")).to_be_hidden()
     page.goto(f"{space}ledger")
-    expect(page.locator("h1")).to_have_text("Ledger")
+    expect(page.locator("h1")).to_have_text("Audit log")
     page.close()
 
 
