@@ -23,6 +23,11 @@ def with_state(link: str, **state: str) -> str:
     return f"{link}{'&' if '?' in link else '?'}{urlencode(given, safe=_PLAIN)}"
 
 
+def query_string(link: str) -> str:
+    """The query of a link with its question mark; empty where it has none."""
+    return link[link.index("?") :] if "?" in link else ""
+
+
 def metric_address(entry_id: str) -> str:
     """The card of one metric of one submission."""
     return address("metric", id=entry_id)

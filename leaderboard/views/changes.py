@@ -21,7 +21,7 @@ from leaderboard.publication.entries import Entry
 from leaderboard.publication.measure_names import in_order, nearest, token
 from leaderboard.publication.reader import BoardIndex, Reader, View
 from leaderboard.states import State
-from leaderboard.tables import Table, Type, Value, columns_of, to_csv
+from leaderboard.tables import Table, Type, Value, columns_of
 from leaderboard.views.addresses import board_address, with_state
 from leaderboard.views.boards import BoardQuery, benchmark_of
 
@@ -277,8 +277,3 @@ def moved_table(found: Comparison, about: Mapping[str, Any] | None = None) -> Ta
     return Table(
         f"{found.card.name}-moved", columns_of(_MOVED, _TYPES, _MEANINGS), rows, about or {}
     )
-
-
-def moved_csv(found: Comparison) -> str:
-    """The same as CSV."""
-    return to_csv(moved_table(found))

@@ -108,11 +108,6 @@ class PlaceQuery:
         )
 
 
-def query_string(link: str) -> str:
-    """The query of a link with its question mark; empty where it has none."""
-    return link[link.index("?") :] if "?" in link else ""
-
-
 @dataclass(frozen=True)
 class Option:
     """One that can be chosen from a list."""

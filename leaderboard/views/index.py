@@ -13,7 +13,7 @@ from leaderboard.publication.recommending import is_recommended
 from leaderboard.publication.snapshot import Entry
 from leaderboard.ranking.index import Interval
 from leaderboard.ranking.rank_ranges import RankRange
-from leaderboard.tables import Table, Type, Value, columns_of, to_csv
+from leaderboard.tables import Table, Type, Value, columns_of
 
 HEAVIEST = 5.0
 """Only ratios of weights matter, so a small range says everything."""
@@ -213,11 +213,6 @@ def index_table(
         for record in (_index_line(row, among), *_board_lines(row, choice, base, entries))
     ]
     return Table(INDEX, columns_of(COLUMNS, _TYPES, _MEANINGS), rows, about or {})
-
-
-def index_csv(base: IndexBase, choice: IndexChoice, entries: Mapping[str, Entry]) -> str:
-    """The same as CSV; empty fields where there is no value."""
-    return to_csv(index_table(base, choice, entries))
 
 
 def _index_line(row: Ranked, among: int) -> dict[str, Value]:

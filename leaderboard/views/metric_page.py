@@ -227,11 +227,6 @@ class MetricPage:
         return self.entry.kind is not Kind.SCORES
 
     @property
-    def failed_check(self) -> bool:
-        """Whether a trust check failed."""
-        return any(report.failed for report in self.reports)
-
-    @property
     def costs(self) -> tuple[tuple[str, Cost], ...]:
         """Title of a benchmark to what its run used."""
         return tuple((self.title_of(name), cost) for name, cost in sorted(self.entry.cost.items()))

@@ -208,7 +208,10 @@ def skill_ranking(found: Found, title: str) -> Ranking:
         title=title,
         measure="Mean of rescaled values",
         unit=count(len(used), "benchmark"),
-        places=tuple(_of_skill(one, used) for one in found.placed),
+        places=tuple(
+            _of_standing(one, used, tier=None, above=one.above_chance, recommended=one.recommended)
+            for one in found.placed
+        ),
         chance=0.0,
         on="for",
     )
@@ -387,6 +390,19 @@ def _of_cell(cell: Cell, card: Card, entry: Entry, leading: set[str]) -> Place:
 
 
 def _of_index(one: Ranked, among: int, cards: Sequence[Card]) -> Place:
+    above = None if math.isnan(one.standing.index.low) else one.standing.index.low > 0
+    recommended = is_recommended(one.entry, one.standing, among)
+    return _of_standing(one, cards, tier=one.standing.tier, above=above, recommended=recommended)
+
+
+def _of_standing(
+    one: Ranked | Placed,
+    cards: Sequence[Card],
+    *,
+    tier: int | None,
+    above: bool | None,
+    recommended: bool,
+) -> Place:
     standing, index, rank = one.standing, one.standing.index, one.standing.rank
     trained = any(is_trained_on(one.entry, card) for card in cards)
     return Place(
@@ -397,33 +413,12 @@ def _of_index(one: Ranked, among: int, cards: Sequence[Card]) -> Place:
         high=index.high,
         n=None,
         ranks=(rank.low, rank.rank, rank.high) if rank else None,
-        tier=standing.tier,
+        tier=tier,
         p_best=None if math.isnan(standing.p_best) else standing.p_best,
-        above=None if math.isnan(index.low) else index.low > 0,
+        above=above,
         below=not math.isnan(index.high) and index.high <= 0,
         trained=trained,
-        may_lead=is_recommended(one.entry, standing, among) and not trained,
-        why=standing.note,
-    )
-
-
-def _of_skill(one: Placed, cards: Sequence[Card]) -> Place:
-    standing, index, rank = one.standing, one.standing.index, one.standing.rank
-    trained = any(is_trained_on(one.entry, card) for card in cards)
-    return Place(
-        who=one.who,
-        entry=one.entry,
-        value=index.value,
-        low=index.low,
-        high=index.high,
-        n=None,
-        ranks=(rank.low, rank.rank, rank.high) if rank else None,
-        tier=None,
-        p_best=None if math.isnan(standing.p_best) else standing.p_best,
-        above=one.above_chance,
-        below=not math.isnan(index.high) and index.high <= 0,
-        trained=trained,
-        may_lead=one.recommended,
+        may_lead=recommended and not trained,
         why=standing.note,
     )
 

@@ -369,12 +369,6 @@ def as_good_for_less(front: Sequence[Point]) -> Point | None:
     )
 
 
-def for_less(front: Sequence[Point], than: Point) -> Point | None:
-    """The best of the front that costs less than a point of it; None: it is the cheapest."""
-    place = front.index(than)
-    return front[place - 1] if place else None
-
-
 def _declared(entries: Sequence[Entry]) -> float | None:
     """As the latest entry that says anything of it declares."""
     said = [one for one in entries if one.flops_per_pair is not None]

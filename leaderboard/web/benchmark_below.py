@@ -22,7 +22,6 @@ from leaderboard.views.boards import Choice
 from leaderboard.views.pairs import Pair, pairs, tested_places
 from leaderboard.views.skill_heat import SkillColumn, SkillHeat, skill_heat
 from leaderboard.web.components import HeatCell
-from leaderboard.web.downloads import downloads
 from leaderboard.web.published_tables import as_published
 from leaderboard.web.snippets import Snippet, snippets
 
@@ -105,9 +104,9 @@ def below_of(choice: Choice, view: View, site: str = "", hub: str = "") -> str:
     printed = None if len(choice.skills) > 1 else as_published(card, selector, choice.skill)
     return render(
         "metrics/benchmark_below.html", matrix=matrix,
-        matrix_data=downloads(data_of(choice, "pairs"), "pairs"),
+        matrix_data=data_of(choice, "pairs"),
         heat=heat_of(heat, choice, view.entries) if heat and heat.entry_ids else None,
-        heat_data=downloads(data_of(choice, "skills"), "values by skill"),
+        heat_data=data_of(choice, "skills"),
         published=printed, programs=programs, within=choice.filters.within,
         cite=citation(choice, view, site),
     )  # fmt: skip

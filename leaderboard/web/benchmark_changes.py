@@ -13,7 +13,7 @@ from leaderboard.publication.measure_names import info, skill_title, title, toke
 from leaderboard.ranking.tiers import Basis, kept_in_tiers
 from leaderboard.rendering import render
 from leaderboard.text import count, interval, number
-from leaderboard.views.addresses import metric_address
+from leaderboard.views.addresses import metric_address, query_string
 from leaderboard.views.boards import TAB
 from leaderboard.views.changes import (
     CHANGES,
@@ -31,9 +31,7 @@ from leaderboard.views.changes import (
 )
 from leaderboard.web.board_legend import Line, legend
 from leaderboard.web.board_table import SCALE_MARGIN, BoardTable, board_table, direction
-from leaderboard.web.components import Link, Scale, Tab
-from leaderboard.web.downloads import Downloads, downloads
-from leaderboard.web.heads.head import Head
+from leaderboard.web.components import Link, Option, Scale, Tab
 from leaderboard.web.live import Shown
 from leaderboard.web.metric_tabs import metric_tabs
 from leaderboard.web.page import Context
@@ -92,15 +90,6 @@ class Dumbbell:
     label: str
 
 
-@dataclass(frozen=True)
-class Option:
-    """A value of a chooser."""
-
-    value: str
-    title: str
-    chosen: bool = False
-
-
 def changes(context: Context, params: Mapping[str, str]) -> Shown:
     """The changes of a benchmark, or its earlier board.
 
@@ -116,8 +105,8 @@ def changes(context: Context, params: Mapping[str, str]) -> Shown:
         card = context.cards.get(asked.benchmark)
         name = card.title if card else "this benchmark"
         html = render("metrics/changes_empty.html", name=name, board=board_of_query(asked))
-        title_of = Head(f"Changes of {name}" if card else "Metrics", "").full_title
-        return Shown(html, _query(changes_address(asked)), title_of)
+        title_of = f"Changes of {name}" if card else "Metrics"
+        return Shown(html, query_string(changes_address(asked)), title_of)
     progress = None if found.query.until else progress_of(context, found.card.name, found.then.tag)
     names = with_earlier(context.reader.view(), context.cards, context.earlier.tags)
     places = metric_tabs(
@@ -126,7 +115,7 @@ def changes(context: Context, params: Mapping[str, str]) -> Shown:
     titles = [(name, context.cards[name].title) for name in names]
     html = changes_html(found, progress, shown, titles, places)
     address = changes_address(found.query, shown)
-    return Shown(html, _query(address), Head(f"Changes of {found.card.title}", "").full_title)
+    return Shown(html, query_string(address), f"Changes of {found.card.title}")
 
 
 def changes_html(
@@ -168,13 +157,13 @@ def changes_html(
             ("Not here yet", "not evaluated again so far", *_names(moved.waiting)),
             ("Left", "off the boards since", *_names(moved.left)),
         ],
-        board=board_of_query(query), data=_data(query),
+        board=board_of_query(query), data=moved_data(query),
         earlier=table, legend=lines, n_then=n_then,
         others=[
             Link(tag, changes_address(MovedQuery(card.name, tag), EARLIER), f"board {tag}")
             for tag in found.tags if tag != found.then.tag
         ],
-        hidden=parse_qsl(_query(changes_address(MovedQuery(card.name), shown))[1:]),
+        hidden=parse_qsl(query_string(changes_address(MovedQuery(card.name), shown))[1:]),
         benchmarks=[Link(label, moved_address(name), f"benchmark {name}")
                     for name, label in benchmarks if name != card.name],
         since=[Option(tag, tag, tag == query.since) for tag in found.tags],
@@ -209,15 +198,6 @@ def changes_scale(rows: Sequence[Moved], chance: float | None) -> Scale:
     numbers = [*found, *(() if chance is None else (chance,))] or [0.0, 1.0]
     margin = SCALE_MARGIN * (max(numbers) - min(numbers)) or 0.5
     return Scale(min(numbers) - margin, max(numbers) + margin, 3.0, 157.0, chance=chance)
-
-
-def _query(address: str) -> str:
-    _, mark, query = address.partition("?")
-    return mark + query
-
-
-def _data(query: MovedQuery) -> Downloads:
-    return downloads(moved_data(query), "changes")
 
 
 def _change(row: Moved, scale: Scale) -> Change:

@@ -13,7 +13,7 @@ from leaderboard.publication.measure_names import info, skill_title, title, toke
 from leaderboard.publication.reader import View
 from leaderboard.rendering import render
 from leaderboard.text import count, number
-from leaderboard.views.addresses import metric_address
+from leaderboard.views.addresses import metric_address, query_string
 from leaderboard.views.benchmark_board import Ranking, data_of, ranking_of, title_of, verdict_of
 from leaderboard.views.boards import (
     COSTS,
@@ -50,9 +50,7 @@ from leaderboard.web.board_table import (
     flags_legend,
     pinned_links,
 )
-from leaderboard.web.components import Link, Pick
-from leaderboard.web.downloads import downloads
-from leaderboard.web.heads.head import Head
+from leaderboard.web.components import Link, Option, Pick
 from leaderboard.web.live import Shown
 from leaderboard.web.metric_tabs import kinds_of_data, metric_tabs
 from leaderboard.web.page import Context
@@ -60,15 +58,6 @@ from leaderboard.web.published_tables import everything_published
 
 NOT_THERE = "Metrics"
 """Title where a query asks for what is not there."""
-
-
-@dataclass(frozen=True)
-class Option:
-    """A value of a chooser; `chosen` says whether it is the present one."""
-
-    value: str
-    title: str
-    chosen: bool = False
 
 
 @dataclass(frozen=True)
@@ -111,8 +100,8 @@ def benchmark_tab(context: Context, params: Mapping[str, str]) -> Shown:
     choice = resolve(BoardQuery.from_params(params), view.boards)
     return Shown(
         board_html(choice, view, _earlier(context, choice.board.card)),
-        query_of(choice.query.to_link()),
-        Head(title_of(choice) or NOT_THERE, "").full_title,
+        query_string(choice.query.to_link()),
+        title_of(choice) or NOT_THERE,
     )
 
 
@@ -193,7 +182,7 @@ def board_html(choice: Choice, view: View, earlier: Earlier | None = None) -> st
         chips=_chips(choice), clear=Link("Clear all", _state(choice, filters=Filters()), "reset"),
         within=_state(choice, filters=replace(choice.filters, within=True)),
         without=_state(choice, filters=replace(choice.filters, within=False)),
-        data=downloads(data_of(choice)), n_shown=_counted(ranking),
+        data=data_of(choice), n_shown=_counted(ranking),
         here=choice.query.to_link(),
     )  # fmt: skip
 
@@ -208,7 +197,7 @@ def choosers(choice: Choice) -> Choosers:
     ranked = query.measure if not choice.skills else ""
     keys = [key for key in every_key(board) if key not in {ranked, *arranged.columns}]
     return Choosers(
-        hidden=tuple(parse_qsl(query_of(address)[1:])),
+        hidden=tuple(parse_qsl(query_string(address)[1:])),
         skills=tuple(
             Option(key, skill_title(card, key), key in choice.skills) for key in board.skills()
         ),
@@ -230,12 +219,6 @@ def choosers(choice: Choice) -> Choosers:
         ),
         joined=arranged.to_params()["columns"],
     )  # fmt: skip
-
-
-def query_of(address: str) -> str:
-    """The query string of an address, with its question mark; empty where it has none."""
-    _, mark, query = address.partition("?")
-    return mark + query
 
 
 def _column_options(

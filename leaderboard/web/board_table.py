@@ -27,7 +27,6 @@ from leaderboard.views.boards import FLOPS, MOST_PINS, OWN, Layout, Values, pin_
 from leaderboard.views.skill_choice import GIGA
 from leaderboard.web.components import Link, Scale, Sorted, Tag, ValueCell
 
-LONGEST_NAME = 60
 SCALE_MARGIN = 0.05
 METHODS = {"bca": "BCa (bias-corrected and accelerated)", "percentile": "percentile"}
 BUNDLED = ("not isolated", "our own code")

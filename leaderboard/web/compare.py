@@ -16,7 +16,7 @@ from leaderboard.ranking.remembered import Remembered
 from leaderboard.ranking.slices import Ranked
 from leaderboard.rendering import render
 from leaderboard.text import clean, count
-from leaderboard.views.addresses import board_address, model_pair_address
+from leaderboard.views.addresses import board_address, model_pair_address, query_string
 from leaderboard.views.agreement import Agreement, Behind, agreement, compare_clusters
 from leaderboard.views.boards import Choice
 from leaderboard.views.compare import (
@@ -36,7 +36,6 @@ from leaderboard.views.compare import (
     measure_title,
     moved_along,
     named_metric,
-    query_string,
     resolve_place,
     skill_options,
     state_of,
@@ -72,7 +71,6 @@ from leaderboard.web.components import (
     Scale,
     Tab,
 )
-from leaderboard.web.downloads import downloads
 from leaderboard.web.live import Shown
 
 _TITLES: Mapping[ViewName, str] = {
@@ -84,7 +82,6 @@ _TITLES: Mapping[ViewName, str] = {
 _NONE = Option("", "None")
 _EMPHASES: tuple[Literal["a", "b", "l3", "l4"], ...] = ("a", "b", "l3", "l4")
 _MOST_STOPS, _MOST_NAMED_STOPS = 30, 6
-_SITE = "Assay"
 _KEPT, _KEPT_BYTES, _ROW_BYTES = 256, 16 << 20, 2500
 """Comparisons in memory, and about what a row of one takes."""
 
@@ -117,7 +114,7 @@ class ComparePlace:
         if query.of == MODELS:
             link = Link("Two models", model_pair_address(""))
             html = render("compare/models.html", links=(link,))
-            return Shown(html, query_string(PlaceQuery(of=MODELS).to_link()), _title("Two models"))
+            return Shown(html, query_string(PlaceQuery(of=MODELS).to_link()), "Two models")
         view = self.view()
         if query.view == "examples":
             return self._examples(query, view)
@@ -139,7 +136,7 @@ class ComparePlace:
         names = _joined([one.name for one in values["metrics"]])
         on = f"{names} on {values['benchmark']}" if names else f"Compare on {values['benchmark']}"
         return Shown(
-            render(f"compare/{template}.html", **values), query_string(state.to_link()), _title(on)
+            render(f"compare/{template}.html", **values), query_string(state.to_link()), on
         )
 
     def _verdict(self, pair: Opponents, view: View) -> dict[str, Any]:
@@ -188,7 +185,7 @@ class ComparePlace:
     def _differences(
         self, pair: Opponents, state: PlaceQuery, view: View, values: Mapping[str, Any]
     ) -> dict[str, Any]:
-        data = _downloads(f"./v1/compare{pair.query.to_query()}")
+        data = f"./v1/compare{pair.query.to_query()}"
         if found := values["several"]:
             return {"data": data, "scale": _scale(found.table), "unit": found.unit + "s"}
         two = values["two"]
@@ -222,7 +219,7 @@ class ComparePlace:
         found = list_examples(wanted, view, self.examples)
         if found is None:
             html = render("compare/models.html", links=())
-            return Shown(html, "", _title("Compare"))
+            return Shown(html, "", "Compare")
         choice = found.choice
         exact = choice.query
         state = PlaceQuery(
@@ -240,7 +237,7 @@ class ComparePlace:
         values |= _examples(found, state, view)
         title = f"{values['headline']}: {choice.card.title}"
         return Shown(
-            render("compare/examples.html", **values), query_string(state.to_link()), _title(title)
+            render("compare/examples.html", **values), query_string(state.to_link()), title
         )
 
 
@@ -254,16 +251,8 @@ def _joined(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
-def _title(of: str) -> str:
-    return f"{clean(of)} · {_SITE}"
-
-
 def _params(link: str) -> dict[str, str]:
     return dict(parse_qsl(query_string(link).removeprefix("?")))
-
-
-def _downloads(address: str) -> list[tuple[str, str]]:
-    return [(one.label, one.href) for one in downloads(address).links]
 
 
 def _page(
@@ -458,7 +447,7 @@ def _pairs(pair: Opponents, state: PlaceQuery, view: View, agreed: Agreement) ->
         "untested": max(0, ranked_ids - len(tested)),
         "unit": unit_of(card, ranked.draws.contributions.shape[1], clusters) + "s",
         "why": "",
-        "data": _downloads(f"./v1/boards/{card.name}/pairs{query_string(query)}"),
+        "data": f"./v1/boards/{card.name}/pairs{query_string(query)}",
         "found": agreed,
         "taus": _taus(agreed, view),
     }
@@ -670,7 +659,7 @@ def _examples(found: ExampleList, state: PlaceQuery, view: View) -> dict[str, An
             for one in found.every_entry
         ],
         "n_left": max(0, len(choice.entries) - len(found.every_entry)),
-        "data": _downloads(f"./v1/items{data_query}"),
+        "data": f"./v1/items{data_query}",
         "previous_href": state.to_link(page=found.page - 1) if found.page > 1 else "",
         "next_href": state.to_link(page=found.page + 1) if found.page < found.pages else "",
         "none_text": _NOTHING_LISTED[show],

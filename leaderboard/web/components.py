@@ -17,6 +17,15 @@ PairState = Literal["self", "better", "worse", "none", "missing"]
 
 
 @dataclass(frozen=True)
+class Option:
+    """A value of a chooser; `chosen` says whether it is the present one."""
+
+    value: str
+    label: str
+    chosen: bool = False
+
+
+@dataclass(frozen=True)
 class Scale:
     """Values to places along an axis.
 

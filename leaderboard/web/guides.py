@@ -18,8 +18,8 @@ from markupsafe import Markup
 from leaderboard.views.addresses import address
 
 ROOT = Path(__file__).parents[2]
-FIRST = "docs/README"
-"""The document that leads to all others; a site without its documents has none."""
+FIRST = "README"
+"""Name of the guide that leads to all others; a site without its documents has none."""
 FIGURES = "guide-figures"
 _DOCS, _SUFFIX = "docs/", ".md"
 _COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
@@ -49,7 +49,7 @@ class Guide:
 def guides(root: Path = ROOT) -> Mapping[str, Guide]:
     """Every document that links lead to from the first one, by name; none where that is missing."""
     found: dict[str, Guide] = {}
-    waiting = [FIRST]
+    waiting = [_DOCS + FIRST]
     while waiting:
         path = waiting.pop(0)
         file = root / f"{path}{_SUFFIX}"
@@ -126,7 +126,7 @@ def _lead_on(token: Token, path: str, root: Path, linked: list[str]) -> None:
         token.attrs["href"] = guide_address(_named(to.removesuffix(_SUFFIX)), parts.fragment)
         linked.append(to.removesuffix(_SUFFIX))
     else:
-        token.attrs["href"] = guide_address(_named(FIRST))
+        token.attrs["href"] = guide_address(FIRST)
 
 
 def slug(heading: str) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 import gradio as gr
 from starlette.datastructures import QueryParams
 
+from leaderboard.web.heads.head import document_title
 from leaderboard.web.outage import or_unread
 from leaderboard.web.widgets import QUIET
 
@@ -38,7 +39,7 @@ class Shown:
     Attributes:
         html: the part, from a template.
         query: query string of exactly this state, with its question mark; empty for the default.
-        title: of the page in this state; empty where it stays as it is.
+        title: of the page in this state, without the name of the site; empty where it stays.
         again_s: seconds until it is asked for again; None where it changes no more by itself.
     """
 
@@ -78,7 +79,8 @@ def live_view(answer: Answer, *, skeleton: str = "", below: Answer | None = None
         again = gr.Timer(active=False)
         if shown.again_s is not None:
             again = gr.Timer(value=shown.again_s, active=True)
-        return shown.html, json.dumps({"query": shown.query, "title": shown.title}), again
+        title = document_title(shown.title) if shown.title else ""
+        return shown.html, json.dumps({"query": shown.query, "title": title}), again
 
     def opened(request: gr.Request) -> tuple[Any, ...]:
         given = request.query_params

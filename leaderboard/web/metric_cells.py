@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -103,11 +102,6 @@ def size_cell(value: float | None) -> TextCell:
 def row_ident(entry_id: str) -> str:
     """A name of a row on its page that is its own whatever the order."""
     return f"m-{zlib.crc32(entry_id.encode()):08x}"
-
-
-def part_ident(name: str) -> str:
-    """A name of a part of a page."""
-    return re.sub(r"[^A-Za-z0-9_-]+", "-", name)
 
 
 def tags_of(sent: Sequence[Entry], benchmarks: Iterable[str] | None = None) -> tuple[Tag, ...]:

@@ -30,7 +30,17 @@ from leaderboard.views.rankings import (
     verdict,
 )
 from leaderboard.views.skill_choice import COSTS, FLOPS
-from leaderboard.web.components import Column, Link, Pick, Row, Scale, TextCell, Tier, ValueCell
+from leaderboard.web.components import (
+    Column,
+    Link,
+    Option,
+    Pick,
+    Row,
+    Scale,
+    TextCell,
+    Tier,
+    ValueCell,
+)
 from leaderboard.web.metric_cells import (
     column_scale,
     cost_cell,
@@ -56,15 +66,6 @@ _BOUNDS = {
     "memory": (("1 GiB", "1"), ("4 GiB", "4"), ("16 GiB", "16"), ("80 GiB", "80")),
 }  # fmt: skip
 Cells = Sequence[ValueCell | TextCell]
-
-
-@dataclass(frozen=True)
-class Option:
-    """A value of a control; `chosen` says whether it is the present one."""
-
-    value: str
-    label: str
-    chosen: bool = False
 
 
 @dataclass(frozen=True)

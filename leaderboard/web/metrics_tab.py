@@ -16,7 +16,6 @@ from leaderboard.views.audit_log import ChronicleReader
 from leaderboard.views.changes import with_earlier
 from leaderboard.views.metrics import MetricsView, metrics_view, needs_index
 from leaderboard.views.metrics_query import MetricsQuery
-from leaderboard.web.downloads import downloads
 from leaderboard.web.live import Shown
 from leaderboard.web.metric_charts import cost_chart, cut, rank_chart, skill_chart
 from leaderboard.web.metric_tabs import kinds_of_data, metric_tabs
@@ -65,7 +64,7 @@ def metrics_tab(context: Context, query: MetricsQuery) -> Shown:
         pages=pages_of(found),
         remarks=found.remarks,
         warnings=_warnings(found),
-        downloads=downloads(_data(found)).links,
+        data_href=_data(found),
         legend=legend_of(found),
         empty=not table.rows,
         nothing=table.rows and not found.kept,
@@ -75,7 +74,7 @@ def metrics_tab(context: Context, query: MetricsQuery) -> Shown:
         how=bool(table.indexed),
         query=state,
     )
-    return Shown(html, state.to_query(), "Metrics · Assay")
+    return Shown(html, state.to_query(), "Metrics")
 
 
 def activity_part(context: Context, query: MetricsQuery) -> Shown:

@@ -20,7 +20,6 @@ from leaderboard.views.addresses import (
 )
 from leaderboard.views.model_verdict import differs
 from leaderboard.views.models import leaves
-from leaderboard.web.downloads import FORMATS, data_address
 from leaderboard.web.model_tables import (
     dominance,
     p_value,
@@ -78,9 +77,8 @@ def errata_of(found: ReferenceTable) -> list[Erratum]:
     return [one for one in errata() if one.id in found.errata]
 
 
-FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+NAMES: Mapping[str, Callable[..., Any]] = {
     "board_address": board_address,
-    "data_address": data_address,
     "differs": differs,
     "dominance": dominance,
     "errata_of": errata_of,
@@ -101,5 +99,4 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "tags_of": tags_of,
     "taken": taken,
 }
-NAMES: Mapping[str, Any] = {**FUNCTIONS, "formats": FORMATS}
 """What every template of models may use."""

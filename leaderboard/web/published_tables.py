@@ -14,7 +14,6 @@ from leaderboard.text import clean, number
 from leaderboard.views.addresses import address
 from leaderboard.views.printed import all_printed, printed_of
 from leaderboard.web.board_table import direction
-from leaderboard.web.downloads import Downloads, downloads
 
 MOST_DIGITS = 4
 """Digits of a figure in a table of many; on hover it stands as printed."""
@@ -75,11 +74,11 @@ class Source:
 
 @dataclass(frozen=True)
 class PublishedFigures:
-    """Printed figures with their sources and their data."""
+    """Printed figures with their sources and the address of their data."""
 
     tables: tuple[FigureTable, ...]
     sources: tuple[Source, ...]
-    data: Downloads
+    data: str
 
 
 def as_published(card: Card, selector: Selector, skill: str | None) -> PublishedFigures | None:
@@ -142,7 +141,7 @@ def _published(
                 place, key, paper.url if outside else "", paper.citation, paper.note or "", known
             )
         )
-    data = downloads(address(f"v1/boards/{card.name}/published", **state), "figures as published")
+    data = address(f"v1/boards/{card.name}/published", **state)
     return PublishedFigures(tables, tuple(found), data)
 
 

@@ -28,8 +28,17 @@ from leaderboard.views.rankings import MEAN, Place, Ranking, cost_words, name_of
 from leaderboard.views.skill_choice import COSTS, FLOPS, GIGA, MEMORY, SECONDS, Found, Point
 from leaderboard.views.skill_rows import NAME, P_BEST, SkillRow, SkillView, fails_at, skill_view
 from leaderboard.views.skills import Measured, Placed
-from leaderboard.web.components import Column, Link, Row, Scale, Tag, TextCell, Tier, ValueCell
-from leaderboard.web.downloads import downloads
+from leaderboard.web.components import (
+    Column,
+    Link,
+    Option,
+    Row,
+    Scale,
+    Tag,
+    TextCell,
+    Tier,
+    ValueCell,
+)
 from leaderboard.web.live import Shown
 from leaderboard.web.metric_cells import (
     column_scale,
@@ -45,7 +54,7 @@ from leaderboard.web.metric_cells import (
 )
 from leaderboard.web.metric_charts import cost_chart, cut
 from leaderboard.web.metric_tabs import kinds_of_data, metric_tabs
-from leaderboard.web.metrics_board import BoardParts, Option, WeightField
+from leaderboard.web.metrics_board import BoardParts, WeightField
 from leaderboard.web.metrics_tab import exact
 from leaderboard.web.page import Context
 
@@ -108,7 +117,7 @@ def skill_tab(context: Context, query: MetricsQuery) -> Shown:
     }
     if found.found is None or found.ranking is None:
         html = render("metrics/skills.html", **shared, **_chooser(found, view))
-        return Shown(html, found.query.to_query(), "Metrics · Assay")
+        return Shown(html, found.query.to_query(), "Metrics")
     costs = {row.placed.who: cost for row in (*found.ranked, *found.lacking)
              if (cost := row.cost(found.by)) is not None}  # fmt: skip
     html = render(
@@ -129,10 +138,10 @@ def skill_tab(context: Context, query: MetricsQuery) -> Shown:
         unit={FLOPS: "FLOPs a pair", SECONDS: "s per 1,000 pairs", MEMORY: "GiB"}[found.by],
         weights=_weights(found, view),
         without=_without(found),
-        downloads=downloads(f"./v1/skills{found.choice.query.to_query()}").links,
+        data_href=f"./v1/skills{found.choice.query.to_query()}",
         legend=_legend(found),
     )
-    return Shown(html, found.query.to_query(), f"Metrics for {found.choice.title} · Assay")
+    return Shown(html, found.query.to_query(), f"Metrics for {found.choice.title}")
 
 
 def skill_parts(context: Context, query: MetricsQuery) -> Shown:

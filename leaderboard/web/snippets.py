@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from leaderboard.views.boards import Choice
-from leaderboard.web.downloads import data_address
 
 _HUB_COLUMNS = ("measure", "variant", "split", "facet")
 
@@ -33,7 +32,7 @@ def snippets(choice: Choice, data: str, site: str, hub: str = "") -> tuple[Snipp
         hub: `OWNER/NAME` of the store on the Hub; empty where it is kept elsewhere.
     """
     whole = f"{site}{data.removeprefix('./')}"
-    parquet = data_address(whole, "parquet")
+    parquet = f"{whole}{'&' if '?' in whole else '?'}format=parquet"
     frame = f"import pandas as pd\n\nboard = pd.read_parquet({_string(parquet)})"
     return (
         Snippet("pandas", frame),

@@ -144,6 +144,6 @@ def _visible(possible: Sequence[Action]) -> list[Any]:
     ]
 
 
-def query_of(params: Mapping[str, str], name: str) -> str:
+def parameter_of(params: Mapping[str, str], name: str) -> str:
     """A parameter of an address, cut to a length."""
     return str(params.get(name, ""))[:100]

@@ -68,10 +68,10 @@ class Head:
     axis: str = ""
     note: str = ""
 
-    @property
-    def full_title(self) -> str:
-        """With the name of the site; one line of harmless text."""
-        return f"{_limited(self.title, LONGEST_TITLE)} · {SITE}"
+
+def document_title(title: str) -> str:
+    """With the name of the site; one line of harmless text."""
+    return f"{_limited(title, LONGEST_TITLE)} · {SITE}"
 
 
 def tags(head: Head, address: str = "", picture: str = "") -> str:
@@ -84,7 +84,7 @@ def tags(head: Head, address: str = "", picture: str = "") -> str:
     """
     return render(
         "shell/tags.html",
-        title=head.full_title,
+        title=document_title(head.title),
         said=_limited(head.description, LONGEST_DESCRIPTION),
         site=SITE,
         address=address,

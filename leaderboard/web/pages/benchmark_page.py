@@ -15,8 +15,6 @@ from leaderboard.web.components import Tag
 from leaderboard.web.page import Context, Page
 from leaderboard.web.widgets import html, on_load
 
-TITLE = "Benchmark"
-
 
 def benchmark_html(cards: Mapping[str, Card], name: str, *, empty: bool = False) -> str:
     """The page of a benchmark, or a list of all where there is none of that name.
@@ -67,4 +65,4 @@ def _build(context: Context) -> None:
     on_load(open_page, shown)
 
 
-PAGE = Page(TITLE, "benchmark", 13, _build, in_navigation=False)
+PAGE = Page("Benchmark", "benchmark", 13, _build, in_navigation=False)

@@ -10,7 +10,7 @@ from leaderboard.web.widgets import html_on_load
 
 def _build(context: Context) -> None:
     def shown() -> str:
-        index = guides().get(FIRST.removeprefix("docs/"))
+        index = guides().get(FIRST)
         return render("pages/docs.html", index=index, cards=tuple(context.cards.values()))
 
     html_on_load(shown)

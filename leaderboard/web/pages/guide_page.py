@@ -14,7 +14,7 @@ from leaderboard.web.widgets import html, on_load, run_on_load
 def guide_of(name: str) -> Guide | None:
     """The guide that an address names; the first where it names none; None without documents."""
     known = guides()
-    return known.get(name) or known.get(FIRST.removeprefix("docs/"))
+    return known.get(name) or known.get(FIRST)
 
 
 def _build(_: Context) -> None:

@@ -19,7 +19,7 @@ def _build(context: Context) -> None:
     def answer(params: QueryParams, _: gr.Request) -> Shown:
         asked = ModelQuery.from_params(params)
         shown, query, title = model_html(asked, reader_of(context), context.reader.view())
-        return Shown(shown, query, f"{title} · Assay")
+        return Shown(shown, query, title)
 
     live_view(answer, skeleton=render("models/skeleton.html"))
     run_on_load(COPY_AND_GO)

@@ -24,7 +24,7 @@ def _build(context: Context) -> None:
     def answer(params: QueryParams, _: gr.Request) -> Shown:
         asked = PlaceQuery.from_params(params)
         shown, exact, title = place_html(asked, reader_of(context), context.reader.view())
-        return Shown(shown, exact.query, f"{title} · Assay")
+        return Shown(shown, exact.query, title)
 
     live_view(answer, skeleton=render("models/skeleton.html"))
     run_on_load(COPY_AND_GO)

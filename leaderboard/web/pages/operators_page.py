@@ -12,7 +12,7 @@ from leaderboard.rendering import render
 from leaderboard.web.operating import KINDS, PolicyForm, ban, bans_list, set_policy
 from leaderboard.web.page import Context, Page
 from leaderboard.web.place_parts import operator_parts, operators_head
-from leaderboard.web.submission_controls import DOING, SubmissionControls, query_of
+from leaderboard.web.submission_controls import DOING, SubmissionControls, parameter_of
 from leaderboard.web.visitors import as_visitor, sign_in_button
 from leaderboard.web.widgets import html, on_load
 
@@ -54,7 +54,7 @@ class _OperatorsPage:
         )  # fmt: skip
 
     def _open(self, account: Account | None, params: Mapping[str, str]) -> tuple[Any, ...]:
-        ident = query_of(params, "id")
+        ident = parameter_of(params, "id")
         shown = (
             ident,
             operators_head(self._context, account),

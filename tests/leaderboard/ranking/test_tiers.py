@@ -5,42 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.statistics.sign_flips import flip_tests
-from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.draws import Draws
 from leaderboard.ranking.pairs import Pairs
 from leaderboard.ranking.pairs import tests_of as made_tests
 from leaderboard.ranking.slices import Ranked, Slice, ranked
 from leaderboard.ranking.tiers import Basis, groups, in_tiers, kept_in_tiers
-from tests.leaderboard.web.synthetic import METRICS, cards
-
-CARD = cards()["ratings"]
-
-
-def cell(name: str, rank: int | None = 1, tier: int | None = 1, **more: object) -> Cell:
-    given = {
-        "entry_id": name, "measure": "srcc", "value": 0.5, "n_items": 9, "n_clusters": 9,
-        "n_missing": 0, "note": "", "rank": rank, "rank_low": rank, "rank_high": rank,
-        "tier": tier, **dict.fromkeys(("variant", "split", "facet", "skill", "ci_low", "ci_high")),
-    }  # fmt: skip
-    return Cell.model_validate({**given, **more})
-
-
-def made(values: list[float], noise: float) -> Ranked:
-    """A ranking of so many entries, whose differences have that noise over blocks."""
-    rng = np.random.default_rng(5)
-    shares = rng.normal(size=(len(values), 60)) * noise
-    shares += (np.array(values) / 60 - shares.mean(axis=1))[:, None]
-    draws = np.array(values)[:, None] + 0.02 * rng.normal(size=(len(values), 50))
-    cells = tuple(
-        cell(f"made-up-{i:04d}/{METRICS[i]}", None, None, value=value, variant="paper")
-        for i, value in enumerate(values)
-    )
-    return ranked(Slice(cells, Draws(draws, shares)), CARD).best_first(CARD)
+from tests.leaderboard.ranking.made_up_ranking import CARD, cell, ranking_of
 
 
 def test_tiers_are_in_one_piece_even_where_rank_ranges_would_part_them() -> None:
     cells = (cell("a", 2, 2), cell("b", 1, 1), cell("c", 3, None), cell("d", 4, 2))
-    base = made([0.5, 0.49, 0.48, 0.47], 0.1)
+    base = ranking_of([0.5, 0.49, 0.48, 0.47], 0.1)
     found = groups(in_tiers(Ranked(cells, base.ordering, base.draws)).cells)
     assert [(g.tier, [c.entry_id for c in g.cells]) for g in found] == [
         (1, ["b", "c"]),  # not tested, so it stays with its neighbour above
@@ -49,7 +24,7 @@ def test_tiers_are_in_one_piece_even_where_rank_ranges_would_part_them() -> None
 
 
 def test_reordering_by_tier_takes_tests_and_draws_along() -> None:
-    before = made([0.9, 0.5, 0.1], 0.001)
+    before = ranking_of([0.9, 0.5, 0.1], 0.001)
     after = in_tiers(before)
     assert [c.tier for c in after.cells] == [1, 2, 3]
     for ranking in (before, after):
@@ -61,7 +36,7 @@ def test_reordering_by_tier_takes_tests_and_draws_along() -> None:
 
 
 def test_kept_cells_come_in_the_same_order_and_without_tiers_in_one_group() -> None:
-    before = made([0.9, 0.5, 0.1], 0.001)
+    before = ranking_of([0.9, 0.5, 0.1], 0.001)
     assert kept_in_tiers(before.cells) == in_tiers(before).cells
     cells = (cell("a", 2, 2), cell("b", 1, 1), cell("c", None, None))
     found = groups(kept_in_tiers(cells))
@@ -73,7 +48,7 @@ def test_kept_cells_come_in_the_same_order_and_without_tiers_in_one_group() -> N
 
 
 def test_without_contributions_nothing_was_tested() -> None:
-    base = made([0.9, 0.5, 0.1], 0.001)
+    base = ranking_of([0.9, 0.5, 0.1], 0.001)
     bare = Draws(base.draws.resamples, base.draws.contributions[:, :0])
     after = in_tiers(Ranked(base.cells, base.ordering, bare))
     assert {one.tier for one in after.cells} == {None} and after.ordering.tests is None
@@ -81,7 +56,7 @@ def test_without_contributions_nothing_was_tested() -> None:
 
 
 def test_the_basis_counts_resamples_pairs_and_bounds() -> None:
-    drawn = made([0.5, 0.49, 0.1], noise=0.01)
+    drawn = ranking_of([0.5, 0.49, 0.1], noise=0.01)
     shares = drawn.draws.contributions
     none = Pairs("1", (), flip_tests(shares[:0], 1))
     tests = made_tests(["a", "b", "c"], shares, 1, none, most_drawn=0)

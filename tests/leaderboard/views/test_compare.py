@@ -14,13 +14,12 @@ from leaderboard.publication.reader import BoardIndex, View, view_of
 from leaderboard.publication.snapshot import Board
 from leaderboard.ranking.orders import Orders
 from leaderboard.store.interface import Store
-from leaderboard.views.addresses import compare_address, items_address
+from leaderboard.views.addresses import compare_address, items_address, query_string
 from leaderboard.views.compare import (
     VIEWS,
     PlaceQuery,
     entry_options,
     moved_along,
-    query_string,
     resolve_place,
     state_of,
     tab_links,

@@ -24,13 +24,13 @@ from leaderboard.publication.reader import View, view_of
 from leaderboard.publication.snapshot import build_snapshot
 from leaderboard.ranking.orders import Orders
 from leaderboard.store.memory import memory_store
+from leaderboard.tables import to_csv
 from leaderboard.text import clean
 from leaderboard.views.index import (
     HEAVIEST,
     INDEX,
     IndexChoice,
     IndexQuery,
-    index_csv,
     index_table,
     resolve_index,
 )
@@ -212,7 +212,7 @@ def test_the_csv_holds_weights_scales_tiers_and_what_figures_are_computed_again_
     view: View, base: IndexBase
 ) -> None:
     choice = choice_of(base, "graphs:2")
-    rows = list(csv.DictReader(io.StringIO(index_csv(base, choice, view.entries))))
+    rows = list(csv.DictReader(io.StringIO(to_csv(index_table(base, choice, view.entries)))))
     assert len(rows) == len(base.entries) * (1 + len(base.boards))
     standings = {clean(one.who.metric): one.standing for one in base.standings(choice.weights)}
     whole = [row for row in rows if row["benchmark"] == INDEX and row["metric"] in standings]

@@ -21,10 +21,10 @@ from leaderboard.web.benchmark_below import (
     patterns,
     signed,
 )
+from tests.leaderboard.ranking.made_up_ranking import ranking_of
 from tests.leaderboard.web import synthetic
 from tests.leaderboard.web.parsed import Node, named, read
 from tests.leaderboard.web.synthetic import SKILLS
-from tests.leaderboard.web.test_benchmark_tab import made
 
 SITE = "http://localhost/"
 
@@ -98,7 +98,7 @@ def test_a_filter_leaves_every_p_value_of_the_matrix_as_it_is(view: View) -> Non
 def test_signs_are_flipped_in_blocks_only_where_there_are_more_clusters_than_blocks(
     view: View, n_clusters: int, blocks: bool
 ) -> None:
-    base = made([0.9, 0.5], 0.1)
+    base = ranking_of([0.9, 0.5], 0.1)
     cells = tuple(c.model_copy(update={"n_clusters": n_clusters}) for c in base.cells)
     choice, _ = of(view)
     shown = matrix(view, Ranked(cells, base.ordering, base.draws), choice)

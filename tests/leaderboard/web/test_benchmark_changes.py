@@ -10,12 +10,13 @@ import pytest
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.publication.changes import Movement
 from leaderboard.states import State
+from leaderboard.tables import to_csv
 from leaderboard.views.changes import (
     Comparison,
     MovedQuery,
     comparison,
     moved_address,
-    moved_csv,
+    moved_table,
     progress_of,
 )
 from leaderboard.views.submit import SubmitQuery
@@ -67,7 +68,7 @@ def test_every_metric_on_both_boards_has_its_line_with_both_values(site: Context
     mark = row.one("svg.as-dumbbell")  # Then and now differ by shape and are said in words.
     assert [c["class"] for c in mark.all("circle")] == ["as-d as-hollow as-ring", "as-d as-dot"]
     assert mark["aria-label"].startswith(f"then {then}") and f"now {now}" in mark["aria-label"]
-    lines = list(csv.DictReader(io.StringIO(moved_csv(shown))))
+    lines = list(csv.DictReader(io.StringIO(to_csv(moved_table(shown)))))
     assert len(lines) == DONE and lines[0]["from"] == BEFORE
     assert float(lines[0]["value_then"]) == first.then.value
     assert float(lines[0]["value_now"]) == first.now.value
@@ -147,7 +148,7 @@ def test_the_address_says_what_is_compared_and_the_title_too(site: Context, view
     query = {part.partition("=")[0]: part.partition("=")[2] for part in shown.query[1:].split("&")}
     assert query == {"tab": "benchmark:ratings", "view": view, "from": BEFORE, "skill": "counting",
                      "measure": "srcc~assay"}  # fmt: skip
-    assert shown.title == "Changes of Ratings · Assay"
+    assert shown.title == "Changes of Ratings"
     page = read(shown.html)
     tabs = {tab["href"]: tab["aria-current"] for tab in page.all("nav.as-tabs a")}
     assert [one for one, current in tabs.items() if current] == [f"./{shown.query}"]

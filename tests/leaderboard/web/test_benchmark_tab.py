@@ -18,7 +18,7 @@ from leaderboard.ranking.draws import Draws
 from leaderboard.ranking.orders import Orders
 from leaderboard.ranking.pairs import Pairs
 from leaderboard.ranking.pairs import tests_of as made_tests
-from leaderboard.ranking.slices import Ranked, Slice, ranked
+from leaderboard.ranking.slices import Slice, ranked
 from leaderboard.ranking.tiers import Basis, in_tiers
 from leaderboard.rendering import environment
 from leaderboard.store.memory import memory_store
@@ -37,6 +37,7 @@ from leaderboard.web.board_legend import legend
 from leaderboard.web.board_table import board_table, percent
 from leaderboard.web.metric_tabs import metric_tabs
 from leaderboard.web.page import Context
+from tests.leaderboard.ranking.made_up_ranking import cell, ranking_of
 from tests.leaderboard.web import synthetic
 from tests.leaderboard.web.parsed import Node, harmless, named, read
 from tests.leaderboard.web.synthetic import METRICS, NASTY, cards, fill, keep, snapshot
@@ -77,28 +78,6 @@ def opened(view: View, metric: str) -> Node:
 
 def queries(page: Node, path: str) -> list[BoardQuery]:
     return [BoardQuery.from_link(one) for one in page.links("./?tab=benchmark:", path)]
-
-
-def cell(name: str, rank: int | None = 1, tier: int | None = 1, **more: object) -> Cell:
-    given = {
-        "entry_id": name, "measure": "srcc", "value": 0.5, "n_items": 9, "n_clusters": 9,
-        "n_missing": 0, "note": "", "rank": rank, "rank_low": rank, "rank_high": rank,
-        "tier": tier, **dict.fromkeys(("variant", "split", "facet", "skill", "ci_low", "ci_high")),
-    }  # fmt: skip
-    return Cell.model_validate({**given, **more})
-
-
-def made(values: list[float], noise: float) -> Ranked:
-    """A ranking of so many entries, whose differences have that noise over blocks."""
-    rng = np.random.default_rng(5)
-    shares = rng.normal(size=(len(values), 60)) * noise
-    shares += (np.array(values) / 60 - shares.mean(axis=1))[:, None]
-    draws = np.array(values)[:, None] + 0.02 * rng.normal(size=(len(values), 50))
-    cells = tuple(
-        cell(f"made-up-{i:04d}/{METRICS[i]}", None, None, value=value, variant="paper")
-        for i, value in enumerate(values)
-    )
-    return ranked(Slice(cells, Draws(draws, shares)), CARD).best_first(CARD)
 
 
 def said(cells: Any, basis: Basis, card: Card = CARD) -> str:
@@ -354,7 +333,7 @@ def test_the_legend_names_test_correction_and_resamples(view: View) -> None:
 
 
 def test_the_legend_says_for_how_many_pairs_the_p_value_is_a_bound() -> None:
-    drawn = made([0.5, 0.49, 0.1], noise=0.01)
+    drawn = ranking_of([0.5, 0.49, 0.1], noise=0.01)
     shares = drawn.draws.contributions
     none = Pairs("1", (), flip_tests(shares[:0], 1))
     tests = made_tests(["a", "b", "c"], shares, 1, none, most_drawn=0)
@@ -377,7 +356,7 @@ def test_without_contributions_there_are_no_tiers_and_the_page_says_why() -> Non
 
 
 def test_an_entry_without_contributions_is_ranked_untested_and_counted(view: View) -> None:
-    base = made([0.9, 0.5, 0.1], 0.001)
+    base = ranking_of([0.9, 0.5, 0.1], 0.001)
     shares = base.draws.contributions.copy()
     shares[1] = np.nan
     part = ranked(Slice(base.cells, Draws(base.draws.resamples, shares)), CARD).best_first(CARD)
@@ -385,7 +364,7 @@ def test_an_entry_without_contributions_is_ranked_untested_and_counted(view: Vie
     assert "without a tier" in page
     words = said(part.cells, Basis.of(part))
     assert "1 metric has no stored" in words and "the 1 pair" in words
-    alone = made([0.5], 0.1)
+    alone = ranking_of([0.5], 0.1)
     assert "a single metric" in said(alone.cells, Basis.of(alone))
 
 
@@ -414,8 +393,8 @@ def test_whatever_a_link_holds_the_tab_is_whole_and_harmless(
     harmless(found.html)
     page = read(found.html)
     assert len(page.all("h1")) == 1 and len(found.html) < 200_000
-    assert found.title in {"Metrics · Assay", "Changes of Ratings · Assay"} or (
-        found.title.startswith("Ratings: Spearman ρ") and found.title.endswith("All skills · Assay")
+    assert found.title in {"Metrics", "Changes of Ratings"} or (
+        found.title.startswith("Ratings: Spearman ρ") and found.title.endswith("All skills")
     )
     layout = name in {"columns", "pin", "sort", "page", "open"}
     assert len(found.query) < (200 if layout else 2000)
@@ -429,10 +408,7 @@ def site() -> Context:
 def test_the_tab_of_a_benchmark_is_its_board_by_either_name(site: Context) -> None:
     by_tab = benchmark_tab(site, {"tab": "benchmark:graphs", "skill": ""})
     assert by_tab == benchmark_tab(site, {"benchmark": "graphs"})
-    assert (
-        by_tab.title
-        == "Error graphs: Rank order · all splits · as in the paper, All skills · Assay"
-    )
+    assert by_tab.title == "Error graphs: Rank order · all splits · as in the paper, All skills"
     assert by_tab.query == "?tab=benchmark:graphs&measure=rank~paper~all"
 
 

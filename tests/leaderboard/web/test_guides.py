@@ -52,7 +52,7 @@ def test_what_a_document_holds_is_text_and_its_blocks_are_reached_by_keyboard(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "docs").mkdir()
-    (tmp_path / f"{FIRST}.md").write_text(
+    (tmp_path / "docs" / f"{FIRST}.md").write_text(
         "# The `first`\n\nA lead.\n\n## One *part*\n\n<script>1</script> [gone](gone.md)"
         " [out](../../x.md) [here](#one-part)\n\n```sh\na < b\n```\n\n    indented\n\n| a |\n|---|\n| b |\n"
     )

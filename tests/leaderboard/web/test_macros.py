@@ -79,6 +79,8 @@ ALL: dict[str, dict[str, object]] = {
     "page.note(x, x, 'bad', 'alert')": {},
     "page.empty(x, x, [link])": {"link": LINK},
     "page.facts([(x, x)])": {},
+    "page.copyable(x, x)": {},
+    "page.downloads('/api/table/' ~ x, x)": {},
     "page.outside(x, x)": {},
     "page.outside('https://a.example/' ~ x, x)": {},
     "board.text_cell(cell)": {"cell": TextCell(HOSTILE, title=HOSTILE)},
@@ -105,20 +107,20 @@ def test_what_a_stranger_wrote_is_text_in_every_macro(call: str) -> None:
     page = made(call, x=HOSTILE, **ALL[call])
     assert "<script>alert(1)</script>" in page
     tags = {"a", "article", "b", "bdi", "button", "caption", "circle", "code", "dd", "div", "dl",
-            "dt", "g", "h1", "h2", "h3", "i", "img", "li", "line", "p", "path", "rect", "section",
+            "dt", "g", "h1", "h2", "h3", "i", "img", "li", "line", "p", "path", "pre", "rect", "section",
             "small", "span", "sup", "svg", "table", "tbody", "td", "text", "th", "thead", "title",
             "tr", "ul"}  # fmt: skip
     assert {node.tag for node in page.nodes} <= tags
     for node in page.nodes:
         assert {name.split("-")[0] for name in node.attrs} <= {
-            "alt", "aria", "class", "colspan", "cx", "cy", "d", "data", "height", "href", "id",
+            "alt", "aria", "class", "colspan", "cx", "cy", "d", "data", "download", "height", "href", "id",
             "loading", "r", "rel", "role", "scope", "src", "style", "tabindex", "target", "text", "title", "type",
             "viewbox", "width", "x", "x1", "x2", "y", "y1", "y2",
         }, node.attrs  # fmt: skip
 
 
 def test_every_macro_is_rendered_here() -> None:
-    static = {"page.verdict_skeleton", "page.skeleton", "cases.case_skeleton", "page.toolbar",
+    static = {"page.verdict_skeleton", "page.skeleton", "page.toolbar",
               "page.scroll", "board.interval", "cases.tile_of"}  # fmt: skip
     known = {call.partition("(")[0] for call in ALL} | static
     for folder in ("page", "board", "heat", "cases", "charts"):
@@ -231,9 +233,7 @@ def test_what_is_empty_says_the_reason_and_what_helps() -> None:
     assert not made("page.verdict('One.')").all("dl")
 
 
-@pytest.mark.parametrize(
-    "call", ["page.verdict_skeleton()", "cases.case_skeleton(6)", "page.skeleton()"]
-)
+@pytest.mark.parametrize("call", ["page.verdict_skeleton()", "page.skeleton()"])
 def test_what_is_loaded_has_its_place_before(call: str) -> None:
     assert made(call).all(".as-sk")
 

@@ -29,7 +29,7 @@ from leaderboard.store.memory import memory_store
 from leaderboard.tables import Table, Value
 from leaderboard.text import clean
 from leaderboard.web.heads.finding import OF_VIEW, head_of
-from leaderboard.web.heads.head import HEIGHT, WIDTH, Head, Line, tags, with_tags
+from leaderboard.web.heads.head import HEIGHT, WIDTH, Head, Line, document_title, tags, with_tags
 from leaderboard.web.heads.of_boards import board_head
 from leaderboard.web.heads.own import DESCRIPTIONS, own_head
 from leaderboard.web.heads.picture import drawable, picture
@@ -241,7 +241,7 @@ def test_a_hostile_name_stays_text_in_every_tag(source: Source) -> None:
         assert {node.tag for node in read(made).nodes} == {"title", "meta"}
         found = found_in(made)
         for name in ("og:title", "twitter:title"):
-            assert found[name] == [head.full_title]
+            assert found[name] == [document_title(head.title)]
         assert clean(NASTY)[:20] in found["og:title"][0]
 
 
@@ -287,7 +287,7 @@ def test_an_answer_is_of_its_view_and_its_addresses_lead_back_to_it(
     query = urlencode({"benchmark": "ratings", "a": STRANGER, "b": FIRST})
     found = found_in(httpx.get(f"{site}compare?{query}").text)
     head = asked(source, "compare", benchmark="ratings", a=STRANGER, b=FIRST)
-    assert found["og:title"] == [head.full_title]
+    assert found["og:title"] == [document_title(head.title)]
     again = found_in(httpx.get(unescape(found["og:url"][0])).text)
     assert again["title"] == found["title"]
     shown = httpx.get(found["og:image"][0])
