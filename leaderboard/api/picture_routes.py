@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections import OrderedDict
 from typing import Protocol
 
 from anyio import CapacityLimiter
@@ -16,6 +15,7 @@ from starlette.routing import Route
 from benchmarks.errors import AssayError
 from leaderboard.api.problems import refusal
 from leaderboard.api.replies import SHARED, matches
+from leaderboard.cache import MemoryCache
 from leaderboard.thumbnails import MEDIA_TYPE, WIDTHS, thumbnail, width_for
 
 PATH = "/v1/images"
@@ -66,11 +66,9 @@ class _Thumbnails:
 
     def __init__(self, pictures: Finds) -> None:
         self._pictures = pictures
-        self._lock = threading.Lock()
         self._at_once = threading.BoundedSemaphore(AT_ONCE)
         self._threads = CapacityLimiter(_THREADS)
-        self._kept: OrderedDict[_Key, bytes] = OrderedDict()
-        self._bytes = 0
+        self._kept: MemoryCache[bytes] = MemoryCache(len, KEPT_BYTES)
 
     async def answer(self, request: Request) -> Response:
         """A thumbnail, or what is wrong."""
@@ -99,10 +97,9 @@ class _Thumbnails:
     def _thumbnail(self, key: _Key) -> bytes | None:
         if not self._pictures.has(key[0]):  # also of what was shown before
             return None
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key]
+        kept = self._kept.get(key)
+        if kept is not None:
+            return kept
         if not self._at_once.acquire(timeout=_PATIENCE_S):
             raise _BusyError
         try:
@@ -112,16 +109,8 @@ class _Thumbnails:
         finally:
             self._at_once.release()
         if made is not None:
-            self._keep(key, made)
+            self._kept.put(key, made)
         return made
-
-    def _keep(self, key: _Key, made: bytes) -> None:
-        with self._lock:
-            self._bytes += len(made) - len(self._kept.pop(key, b""))
-            self._kept[key] = made
-            while self._bytes > KEPT_BYTES:
-                _, oldest = self._kept.popitem(last=False)
-                self._bytes -= len(oldest)
 
 
 def _with_etag(request: Request, content: bytes) -> Response:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import threading
-from collections import OrderedDict
-from collections.abc import Hashable
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -27,8 +24,7 @@ _ASK_AGAIN = {"Cache-Control": "public, no-cache"}
 _SMALLEST = 500
 _LEVEL = 5
 _OF_ONE = 2000
-"""Bytes that keeping an answer takes beside key and content, at most."""
-_WIDEST_CHARACTER = 4
+"""Bytes that keeping an answer takes beside its content, at most."""
 _COMPRESSED = frozenset({JSON, "text/csv; charset=utf-8"})
 
 
@@ -101,37 +97,6 @@ def matches(asked: str, tag: str) -> bool:
     return tag in named or asked.strip() == "*"
 
 
-class Kept:
-    """Answers that need not be made again; the oldest go first. Safe among threads.
-
-    Args:
-        most: bytes kept, keys included: a query may be longer than its answer.
-    """
-
-    def __init__(self, most: int = 32 << 20) -> None:
-        self._most = most
-        self._bytes = 0
-        self._lock = threading.Lock()
-        self._found: OrderedDict[Hashable, tuple[Body, int]] = OrderedDict()
-
-    @property
-    def nbytes(self) -> int:
-        """What is kept now."""
-        return self._bytes
-
-    def get(self, key: Hashable) -> Body | None:
-        """What was kept under a key."""
-        with self._lock:
-            if key not in self._found:
-                return None
-            self._found.move_to_end(key)
-            return self._found[key][0]
-
-    def put(self, key: Hashable, body: Body) -> None:
-        """Keep an answer."""
-        size = _OF_ONE + _WIDEST_CHARACTER * len(repr(key)) + len(body.content)
-        with self._lock:
-            self._bytes += size - self._found.pop(key, (None, 0))[1]
-            self._found[key] = body, size
-            while self._bytes > self._most:
-                self._bytes -= self._found.popitem(last=False)[1][1]
+def reply_bytes(body: Body) -> int:
+    """Bytes that keeping an answer takes, about."""
+    return _OF_ONE + len(body.content)

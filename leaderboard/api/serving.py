@@ -18,9 +18,10 @@ from starlette.responses import Response
 
 from leaderboard.api import schemas
 from leaderboard.api.problems import RefusedError, unknown_parameters
-from leaderboard.api.replies import JSON, Body, Kept, response_of
+from leaderboard.api.replies import JSON, Body, reply_bytes, response_of
 from leaderboard.api.schemas import LONGEST_QUERY, Format, Parameters
 from leaderboard.api.source import Source
+from leaderboard.cache import MemoryCache
 from leaderboard.tables import Table, to_csv, to_json, to_parquet
 
 CSV = "text/csv; charset=utf-8"
@@ -83,6 +84,9 @@ class TableRouter(APIRouter):
         return add
 
 
+_KEPT_BYTES = 32 << 20
+
+
 class TableServer:
     """Answers tables of a source.
 
@@ -91,9 +95,9 @@ class TableServer:
         kept: answers that need not be made again.
     """
 
-    def __init__(self, source: Source, kept: Kept | None = None) -> None:
+    def __init__(self, source: Source, kept: MemoryCache[Body] | None = None) -> None:
         self.source = source
-        self._kept = kept or Kept()
+        self._kept = kept or MemoryCache(reply_bytes, _KEPT_BYTES)
         self._under_way: dict[str, Future[None]] = {}
 
     async def reply(self, request: Request, make: Callable[[], Body]) -> Response:

@@ -7,8 +7,8 @@ import weakref
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
+from leaderboard.cache import MemoryCache
 from leaderboard.models.board_types import Evidence, ModelBoard
-from leaderboard.ranking.remembered import Remembered
 
 _COLUMNS_BYTES = 128 << 20
 """One metric's values of fifty models on 1,600 prompts take 1.5 MB."""
@@ -29,11 +29,11 @@ class OfView:
     """
 
     def __init__(self) -> None:
-        self._evidence: Remembered[Mapping[str, tuple[Evidence, str]]] = Remembered(
-            1 << 30, 4096, lambda _: 1
+        self._evidence: MemoryCache[Mapping[str, tuple[Evidence, str]]] = MemoryCache(
+            lambda _: 1, most=4096
         )
-        self.boards: Remembered[ModelBoard] = Remembered(_BOARD_BYTES, _BOARDS, _board_bytes)
-        self.further: Remembered[Any] = Remembered(1 << 30, _BOARDS, lambda _: 1)
+        self.boards: MemoryCache[ModelBoard] = MemoryCache(_board_bytes, _BOARD_BYTES, _BOARDS)
+        self.further: MemoryCache[Any] = MemoryCache(lambda _: 1, most=_BOARDS)
 
     def evidence(
         self, part: str, make: Callable[[], Mapping[str, tuple[Evidence, str]]]
@@ -51,10 +51,10 @@ class BoardMemory:
     """
 
     def __init__(self) -> None:
-        self.columns: Remembered[Any] = Remembered(  # of JudgeColumns
-            _COLUMNS_BYTES, _KEPT, lambda one: one.nbytes
+        self.columns: MemoryCache[Any] = MemoryCache(  # of JudgeColumns
+            lambda one: one.nbytes, _COLUMNS_BYTES, _KEPT
         )
-        self._things: Remembered[Any] = Remembered(1 << 30, _THINGS, lambda _: 1)
+        self._things: MemoryCache[Any] = MemoryCache(lambda _: 1, most=_THINGS)
         # A large board takes 100 MB while it is made, and numpy all processors: one at a time.
         self.turn = threading.Lock()
         self._lock = threading.Lock()

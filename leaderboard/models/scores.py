@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 
@@ -16,6 +14,7 @@ import pyarrow.parquet as pq
 from benchmarks.arrays import FloatArray
 from benchmarks.prompt_sets.means import by_seed
 from benchmarks.stored_scores import SCHEMA
+from leaderboard.cache import MemoryCache
 from leaderboard.publication.model_entries import ModelEntry
 from leaderboard.store.interface import NotFoundError, Repository
 
@@ -44,6 +43,10 @@ class ImageScores:
         return int(self.scores.nbytes + 200 * len(self.elements))
 
 
+def _bytes(scores: ImageScores) -> int:
+    return scores.nbytes
+
+
 class ScoresReader:
     """Reads the scores of models, and keeps the latest. Several threads may share one.
 
@@ -53,9 +56,7 @@ class ScoresReader:
 
     def __init__(self, public: Repository) -> None:
         self._public = public
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[object, ImageScores] = OrderedDict()
-        self._bytes = 0
+        self._kept: MemoryCache[ImageScores] = MemoryCache(_bytes, KEPT_BYTES)
 
     def of(self, entry: ModelEntry, judge: str, prompts: Sequence[str]) -> ImageScores | None:
         """What a metric says of a model's images; None where it has not scored them.
@@ -69,26 +70,17 @@ class ScoresReader:
         if run is None or run.failed:
             return None
         key = self._key(entry, judge, prompts)
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key]
+        kept = self._kept.get(key)
+        if kept is not None:
+            return kept
         # Whoever asks for one metric of a model asks for the others next: the file is read once.
         found = self._read(entry, prompts)
-        with self._lock:
-            for name, scores in found.items():
-                self._keep(self._key(entry, name, prompts), scores)
+        for name, scores in found.items():
+            self._kept.put(self._key(entry, name, prompts), scores)
         return found.get(judge)
 
-    def _key(self, entry: ModelEntry, judge: str, prompts: Sequence[str]) -> object:
+    def _key(self, entry: ModelEntry, judge: str, prompts: Sequence[str]) -> Hashable:
         return entry.submission_id, entry.since, judge, entry.judges[judge].scored_at, len(prompts)
-
-    def _keep(self, key: object, scores: ImageScores) -> None:
-        before = self._kept.pop(key, None)
-        self._bytes += scores.nbytes - (before.nbytes if before else 0)
-        self._kept[key] = scores
-        while self._bytes > KEPT_BYTES and len(self._kept) > 1:
-            self._bytes -= self._kept.popitem(last=False)[1].nbytes
 
     def _read(self, entry: ModelEntry, prompts: Sequence[str]) -> dict[str, ImageScores]:
         """The scores of every metric."""

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,9 +17,9 @@ from benchmarks.parquet import parquet_file
 from benchmarks.schema import Card
 from benchmarks.statistics.resampling import ResamplingPlan
 from benchmarks.stored_scores import is_stored, read_overall
+from leaderboard.cache import MemoryCache
 from leaderboard.publication.entries import Entry
 from leaderboard.store.interface import NotFoundError, Repository
-from leaderboard.together import Together
 
 
 @dataclass(frozen=True)
@@ -176,51 +173,6 @@ READ_AT_ONCE = 4
 _COLUMNS = ["metric", "pair_id", "element_id", "score"]
 
 
-class Kept:
-    """What was asked for last, within so many bytes. Several threads may share one."""
-
-    def __init__(self, most_bytes: int) -> None:
-        self._most = most_bytes
-        self._lock = threading.Lock()
-        self._held: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
-        self._together: Together[Any] = Together()
-        self._bytes = 0
-
-    def get(self, key: Hashable, make: Callable[[], Any], size: Callable[[Any], int]) -> Any:
-        """What is kept under a key, or is made and kept now; None is made again each time.
-
-        Of those who ask for the same at once one makes it, and the others wait for what it gets,
-        be that an error.
-        """
-
-        def kept_or_made() -> Any:
-            held = self._get(key)
-            if held is None:
-                held = make()
-                if held is not None:
-                    self._keep(key, held, size(held))
-            return held
-
-        found = self._get(key)
-        return self._together.of(key, kept_or_made) if found is None else found
-
-    def _get(self, key: Hashable) -> Any:
-        with self._lock:
-            if key not in self._held:
-                return None
-            self._held.move_to_end(key)
-            return self._held[key][0]
-
-    def _keep(self, key: Hashable, made: Any, size: int) -> None:
-        with self._lock:
-            self._bytes += size - self._held.pop(key, (None, 0))[1]
-            self._held[key] = made, size
-            # The newest stays, however large it is: it is being looked at.
-            while self._bytes > self._most and len(self._held) > 1:
-                _, (_, gone) = self._held.popitem(last=False)
-                self._bytes -= gone
-
-
 class ItemReader:
     """Reads cases, and scores in the order of their rows.
 
@@ -230,8 +182,8 @@ class ItemReader:
 
     def __init__(self, public: Repository) -> None:
         self._public = public
-        self._cases = Kept(CASES_KEPT_BYTES)
-        self._scores = Kept(SCORES_KEPT_BYTES)
+        self._cases: MemoryCache[CaseSet | None] = MemoryCache(_case_bytes, CASES_KEPT_BYTES)
+        self._scores: MemoryCache[FloatArray] = MemoryCache(_score_bytes, SCORES_KEPT_BYTES)
 
     def cases(self, card: Card, texts: Mapping[str, str] | None = None) -> CaseSet | None:
         """The cases of a benchmark; None where none are published or its answers are withheld.
@@ -243,10 +195,7 @@ class ItemReader:
         if not card.answers_public:
             return None
         key = (card.name, card.revision, frozenset((texts or {}).items()))
-        found: CaseSet | None = self._cases.get(
-            key, lambda: self._read_cases(card, texts or {}), lambda made: made.bytes
-        )
-        return found
+        return self._cases.of(key, lambda: self._read_cases(card, texts or {}))
 
     def standing(self, entry: Entry, cases: CaseSet, lower_is_better: bool) -> Standing:
         """How a metric does on the cases; where it has no scores, all are missing.
@@ -258,9 +207,7 @@ class ItemReader:
         """
         # A result that is published again has another date, and scores of its own.
         key = (entry.entry_id, entry.published_at, cases.benchmark, cases.revision)
-        score: FloatArray = self._scores.get(
-            key, lambda: self._read_scores(entry, cases), lambda made: made.nbytes
-        )
+        score = self._scores.of(key, lambda: self._read_scores(entry, cases))
         return Standing.of(entry.entry_id, cases, -score if lower_is_better else score)
 
     def standings(
@@ -298,6 +245,14 @@ class ItemReader:
             found = {}
         pairs = cases.frame["pair_id"]
         return np.array([found.get(pair, np.nan) for pair in pairs], np.float64)
+
+
+def _case_bytes(cases: CaseSet | None) -> int:
+    return cases.bytes if cases else 0
+
+
+def _score_bytes(scores: FloatArray) -> int:
+    return scores.nbytes
 
 
 def _with_prompts(cases: pd.DataFrame, texts: Mapping[str, str]) -> pd.DataFrame:

@@ -9,9 +9,9 @@ import numpy as np
 from benchmarks.schema import Card
 from benchmarks.statistics.resampling import seed_of
 from benchmarks.statistics.sign_flips import MOST_DRAWN, FlipTests
+from leaderboard.cache import MemoryCache
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.pairs import Pairs, read_pairs, tests_of
-from leaderboard.ranking.remembered import Remembered
 from leaderboard.ranking.slices import Slice
 from leaderboard.store.interface import Repository
 
@@ -36,7 +36,7 @@ class KnownTests:
 
     def __init__(self, public: Repository) -> None:
         self._public = public
-        self._kept: Remembered[Pairs] = Remembered(_BYTES, _KEPT, _bytes)
+        self._kept: MemoryCache[Pairs] = MemoryCache(_bytes, _BYTES, _KEPT)
 
     @property
     def nbytes(self) -> int:

@@ -9,10 +9,10 @@ import numpy as np
 
 from benchmarks.schema import Card
 from benchmarks.statistics.sign_flips import FlipTests
+from leaderboard.cache import MemoryCache
 from leaderboard.ranking.cells import Cell, best_first
 from leaderboard.ranking.draws import RowDraws, joined, read_rows
 from leaderboard.ranking.known_tests import KnownTests
-from leaderboard.ranking.remembered import Remembered
 from leaderboard.ranking.slices import Ranked, Slice, mean_over_skills, ranked
 from leaderboard.store.interface import Store
 
@@ -38,9 +38,9 @@ class Orders:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._slices: Remembered[Slice] = Remembered(_SLICES_BYTES, _KEPT, _slice_bytes)
-        self._ranked: Remembered[Ranked] = Remembered(_RANKED_BYTES, _KEPT, _ranked_bytes)
-        self._rows: Remembered[RowDraws] = Remembered(_ROWS_BYTES, _ROWS, _row_bytes)
+        self._slices: MemoryCache[Slice] = MemoryCache(_slice_bytes, _SLICES_BYTES, _KEPT)
+        self._ranked: MemoryCache[Ranked] = MemoryCache(_ranked_bytes, _RANKED_BYTES, _KEPT)
+        self._rows: MemoryCache[RowDraws] = MemoryCache(_row_bytes, _ROWS_BYTES, _ROWS)
         self._tests = KnownTests(store.public)
         # A large board takes 100 MB while it is ranked, and numpy all processors: one at a time.
         self._turn = threading.Lock()

@@ -13,10 +13,10 @@ from benchmarks.schema import Card
 from benchmarks.statistics.multiplicity import benjamini_hochberg
 from benchmarks.statistics.resampling import seed_of
 from benchmarks.statistics.sign_flips import MOST_DRAWN, pair_tests
+from leaderboard.cache import MemoryCache
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.orders import Orders
 from leaderboard.ranking.rank_ranges import LEVEL
-from leaderboard.ranking.remembered import Remembered
 from leaderboard.ranking.slices import Slice
 
 _KEPT = 1024
@@ -73,7 +73,7 @@ class SkillTests:
     """
 
     def __init__(self) -> None:
-        self._kept: Remembered[FloatArray] = Remembered(_BYTES, _KEPT, _bytes)
+        self._kept: MemoryCache[FloatArray] = MemoryCache(_bytes, _BYTES, _KEPT)
         self._turn = threading.Lock()
 
     @property

@@ -17,8 +17,9 @@ from benchmarks.comparison import Compared, corrected
 from benchmarks.parquet import parquet_file
 from benchmarks.schema import Card, Selector
 from benchmarks.statistics.correlation import kendall
+from leaderboard.cache import MemoryCache
 from leaderboard.publication.entries import Entry
-from leaderboard.publication.item_scores import Kept, scores_of
+from leaderboard.publication.item_scores import scores_of
 from leaderboard.publication.measure_names import in_order, nearest
 from leaderboard.publication.reader import View
 from leaderboard.ranking.cells import Cell
@@ -356,6 +357,10 @@ class ClusterValues:
         return found
 
 
+def _cluster_bytes(own: dict[str, float]) -> int:
+    return 64 + sum(len(name) + 120 for name in own)
+
+
 class ClusterReader:
     """Reads the clusters of runs, and keeps what was read for the next look.
 
@@ -365,7 +370,7 @@ class ClusterReader:
 
     def __init__(self, public: Repository) -> None:
         self._public = public
-        self._kept = Kept(_KEPT_CLUSTER_BYTES)
+        self._kept = MemoryCache(_cluster_bytes, _KEPT_CLUSTER_BYTES)
 
     def values(self, card: Card, cells: Sequence[Cell], version: str) -> ClusterValues | None:
         """The clusters behind the cells of one slice.
@@ -394,12 +399,7 @@ class ClusterReader:
     def _of(self, card: Card, cell: Cell, version: str) -> dict[str, float]:
         submission = cell.entry_id.rpartition("/")[0]
         path = f"results/{submission}/{card.name}.clusters.parquet"
-        found: dict[str, float] = self._kept.get(
-            (version, path, cell.row),
-            lambda: self._read(path, cell.row),
-            lambda own: 64 + sum(len(name) + 120 for name in own),
-        )
-        return found
+        return self._kept.of((version, path, cell.row), lambda: self._read(path, cell.row))
 
     def _read(self, path: str, row: int) -> dict[str, float]:
         try:
@@ -421,6 +421,10 @@ _OF_ONE = 200
 """Bytes that a pair id and its score take, about."""
 
 
+def _score_bytes(own: dict[str, float]) -> int:
+    return 64 + _OF_ONE * len(own)
+
+
 class PairScoreReader:
     """Reads the scores of some pairs, and keeps what was read for the next look.
 
@@ -430,7 +434,7 @@ class PairScoreReader:
 
     def __init__(self, public: Repository) -> None:
         self._public = public
-        self._kept = Kept(_KEPT_SCORE_BYTES)
+        self._kept = MemoryCache(_score_bytes, _KEPT_SCORE_BYTES)
 
     def values(
         self, card: Card, entries: Sequence[Entry], lower: Mapping[str, Sequence[str]]
@@ -462,10 +466,7 @@ class PairScoreReader:
     def _of(self, card: Card, entry: Entry) -> dict[str, float]:
         # A result that is published again has another date, and scores of its own.
         key = (entry.entry_id, entry.published_at, card.name, card.revision)
-        found: dict[str, float] = self._kept.get(
-            key, lambda: self._read(card, entry), lambda own: 64 + _OF_ONE * len(own)
-        )
-        return found
+        return self._kept.of(key, lambda: self._read(card, entry))
 
     def _read(self, card: Card, entry: Entry) -> dict[str, float]:
         try:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import re
 import threading
-from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
+from leaderboard.cache import MemoryCache
 from leaderboard.publication.entries import Entry
 from leaderboard.publication.index import INSIDE
 from leaderboard.publication.reader import BoardIndex, View, comparable
@@ -449,32 +449,31 @@ def found_for(choice: SkillsChoice, base: SkillsBase) -> Found:
     )
 
 
+def _base_bytes(base: SkillsBase) -> int:
+    return base.nbytes
+
+
 class Prepared:
     """The parts of the skills that were looked at last, for one view of the boards."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._view: View | None = None
-        self._kept: OrderedDict[tuple[Part, ...], SkillsBase] = OrderedDict()
+        self._kept: MemoryCache[SkillsBase] = MemoryCache(_base_bytes, _KEPT_BYTES, _KEPT)
 
     def of(self, view: View, parts: tuple[Part, ...]) -> SkillsBase:
         """Cells and resamples of some parts; read at the first use."""
-        # Made inside the lock: whoever comes meanwhile would only do the same work.
         with self._lock:
             if self._view is not view:
                 self._view = view
-                self._kept.clear()
-            if parts not in self._kept:
-                self._kept[parts] = skills_base(view, parts)
-            self._kept.move_to_end(parts)
-            while len(self._kept) > 1 and (len(self._kept) > _KEPT or self.nbytes > _KEPT_BYTES):
-                self._kept.popitem(last=False)
-            return self._kept[parts]
+                self._kept = MemoryCache(_base_bytes, _KEPT_BYTES, _KEPT)
+            kept = self._kept
+        return kept.of(parts, lambda: skills_base(view, parts))
 
     @property
     def nbytes(self) -> int:
         """What is kept now, about."""
-        return sum(base.nbytes for base in self._kept.values())
+        return self._kept.nbytes
 
 
 COLUMNS = (

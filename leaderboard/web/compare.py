@@ -8,11 +8,11 @@ from typing import Any, Literal
 from urllib.parse import parse_qsl
 
 from benchmarks.comparison import p_words
+from leaderboard.cache import MemoryCache
 from leaderboard.publication.flags import MEANINGS, flags_of
 from leaderboard.publication.measure_names import skill_title
 from leaderboard.publication.reader import View
 from leaderboard.ranking.comparing import unit_of
-from leaderboard.ranking.remembered import Remembered
 from leaderboard.ranking.slices import Ranked
 from leaderboard.rendering import render
 from leaderboard.text import clean, count
@@ -100,8 +100,8 @@ class ComparePlace:
     view: Callable[[], View]
     behind: Behind
     examples: ExampleSources
-    compared: Remembered[TwoCompared] = field(
-        default_factory=lambda: Remembered(_KEPT_BYTES, _KEPT, _bytes_of), repr=False
+    compared: MemoryCache[TwoCompared] = field(
+        default_factory=lambda: MemoryCache(_bytes_of, _KEPT_BYTES, _KEPT), repr=False
     )
 
     def answer(self, query: PlaceQuery) -> Shown:

@@ -18,8 +18,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from leaderboard.api.replies import Body, Kept, response_of, takes_gzip
+from leaderboard.api.replies import Body, reply_bytes, response_of, takes_gzip
 from leaderboard.api.source import Source
+from leaderboard.cache import MemoryCache
 from leaderboard.web.copying import root_of
 from leaderboard.web.frame import framed
 from leaderboard.web.heads.finding import head_of
@@ -135,16 +136,13 @@ def share_route(pages: tuple[Page, ...], source: Source) -> Route:
         pages: all there are.
         source: where everything is read.
     """
-    kept, by_path = Kept(_KEPT_BYTES), {page.path: page for page in pages}
+    kept = MemoryCache(reply_bytes, _KEPT_BYTES)
+    by_path = {page.path: page for page in pages}
 
     def made(path: str, query: Mapping[str, str]) -> Body:
         page = by_path[path]
         head = head_of(page, query, source)
-        found = kept.get(head)
-        if found is None:
-            found = Body(picture(head), "image/png", PICTURE)
-            kept.put(head, found)
-        return found
+        return kept.of(head, lambda: Body(picture(head), "image/png", PICTURE))
 
     async def serve(request: Request) -> Response:
         # The first names the page; another is of its query, which row it begins at.

@@ -16,8 +16,6 @@ import anyio.to_thread
 import httpx
 import pytest
 from fastapi.openapi.models import OpenAPI
-from hypothesis import given
-from hypothesis import strategies as st
 from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Mount, Route
@@ -25,11 +23,12 @@ from starlette.testclient import TestClient
 
 from benchmarks.errors import TransientError
 from leaderboard.api import picture_routes
-from leaderboard.api.replies import Body, Kept, matches, takes_gzip
+from leaderboard.api.replies import Body, matches, reply_bytes, takes_gzip
 from leaderboard.api.routes import DOCUMENTS, application, routes
 from leaderboard.api.schemas import LONGEST_QUERY
 from leaderboard.api.serving import TableRouter, TableServer
 from leaderboard.api.source import AT_ONCE, IN_LINE, THREADS, Source
+from leaderboard.cache import Budget, MemoryCache
 from leaderboard.publication.snapshot import PATH
 from leaderboard.service.pictures import Pictures
 from leaderboard.store.memory import memory_store
@@ -420,24 +419,8 @@ def test_of_very_many_entries_the_snapshot_is_answered(monkeypatch: pytest.Monke
     assert [[r[k] for k in told] for r in api.rows(BOARD)] == [[r[k] for k in told] for r in every]
 
 
-@given(st.lists(st.binary(max_size=40), max_size=30))
-def test_no_more_is_kept_than_may_be(contents: list[bytes]) -> None:
-    most = 3 * 2100
-    kept = Kept(most)
-    for place, content in enumerate(contents):
-        kept.put(place % 7, Body(content))
-        held = [body for key in range(7) if (body := kept.get(key))]
-        assert sum(len(body.content) for body in held) < kept.nbytes <= most
-        assert kept.get(place % 7) == Body(content)
-
-
-def test_long_queries_and_those_of_many_parts_are_kept_in_bounds(api: Asking) -> None:
-    kept, long = Kept(100_000), "ä" * 8000
-    for number in range(100):
-        kept.put((number, long), Body(b"{}"))
-    assert kept.nbytes <= 100_000
-    assert sum(kept.get((number, long)) is not None for number in range(100)) == 2
-    kept = Kept(1 << 20)
+def test_queries_of_many_parts_are_kept_in_bounds(api: Asking) -> None:
+    kept: MemoryCache[Body] = MemoryCache(reply_bytes, 1 << 20, budget=Budget())
     app = application()
     app.state.server = TableServer(api.source, kept)
     client = TestClient(Starlette(routes=[Mount("/v1", app)]), "http://made.up")
@@ -447,7 +430,7 @@ def test_long_queries_and_those_of_many_parts_are_kept_in_bounds(api: Asking) ->
         answer = client.get(f"{BOARD}?{query}&search=clip&kind=metric")
         assert answer.content == plain.content
         assert len(plain.content) < kept.nbytes <= 1 << 20
-    assert all(isinstance(key, bytes) and len(key) == 32 for key in kept._found)
+    assert all(isinstance(key, bytes) and len(key) == 32 for key in kept._entries)
 
 
 # The document

@@ -17,7 +17,6 @@ from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.draws import draws_files, read_draws
 from leaderboard.ranking.orders import Orders
 from leaderboard.ranking.pairs import Pairs, pairs_file, pairs_path
-from leaderboard.ranking.remembered import Remembered
 from leaderboard.ranking.slices import Ranked, Slice, mean_over_skills, ranked
 from leaderboard.store.interface import Store
 from leaderboard.store.memory import memory_store
@@ -189,19 +188,3 @@ def test_a_bound_in_place_of_a_draw_is_bettered_once_few_are_asked_for() -> None
     assert ((bounded.n_patterns == 0) & (bounded.p_value >= BOUND) & (bounded.p_value < 1)).any()
     few = pairs.tests_of(ids[:3], shares[:3], 3, Pairs("1", ids, bounded), 5)
     np.testing.assert_array_equal(few.p_value, flip_tests(shares[:3], 3).p_value)
-
-
-def test_what_is_remembered_stays_within_its_bytes_and_number() -> None:
-    kept: Remembered[bytes] = Remembered(10, 2, len)
-    kept.put("a", bytes(4))
-    kept.put("b", bytes(4))
-    assert kept.get("a") is not None
-    kept.put("c", bytes(4))  # what was used longest ago makes room
-    assert (kept.get("b"), kept.get("a"), kept.nbytes) == (None, bytes(4), 8)
-    kept.put("a", bytes(3))
-    assert (kept.get("a"), kept.nbytes) == (bytes(3), 7)
-    assert kept.of("large", lambda: bytes(11)) == bytes(11)  # given and not kept
-    assert kept.get("large") is None
-    for key in "xyz":
-        kept.put(key, b"")
-    assert [kept.get(key) for key in "axyz"] == [None, None, b"", b""]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
@@ -16,12 +15,11 @@ import pandas as pd
 import pytest
 
 from benchmarks.cases import SCHEMA, cases_path, write_cases
-from benchmarks.errors import TransientError
 from benchmarks.registry import load_registry
 from benchmarks.schema import ScoreTable
 from benchmarks.sources.folder import DataFile
 from benchmarks.stored_scores import write_stored
-from leaderboard.publication.item_scores import CaseSet, ItemReader, Kept, Standing
+from leaderboard.publication.item_scores import CaseSet, ItemReader, Standing
 from leaderboard.publication.reader import View
 from leaderboard.service.pictures import Pictures
 from leaderboard.store.interface import Store
@@ -411,19 +409,6 @@ def test_cases_and_scores_are_read_once(site: Context) -> None:
     assert len(paths) == len(set(paths)) == 3
 
 
-def test_what_is_kept_stays_within_its_bytes() -> None:
-    made: list[str] = []
-
-    def make(name: str) -> str:
-        made.append(name)
-        return name
-
-    kept = Kept(10)
-    for name in ("a", "b", "a", "c", "b"):
-        kept.get(name, partial(make, name), lambda _: 5)
-    assert made == ["a", "b", "c", "b"], "b was looked at longest ago when c came"
-
-
 class Slow:
     """Makes something once it is let go, and counts how often."""
 
@@ -437,48 +422,6 @@ class Slow:
         self.begun.set()
         assert self.go.wait(60)
         return self._result()
-
-
-@pytest.mark.parametrize("fails", [False, True])
-def test_what_many_ask_for_at_once_is_made_once_and_an_error_reaches_all(
-    monkeypatch: pytest.MonkeyPatch, fails: bool
-) -> None:
-    waits = threading.Semaphore(0)
-
-    class Counted(Future[Any]):
-        def result(self, timeout: float | None = None) -> Any:
-            waits.release()
-            return super().result(timeout)
-
-    monkeypatch.setattr("leaderboard.together.Future", Counted)
-
-    def make() -> list[int]:
-        if fails:
-            raise TransientError("store_down", "The store does not answer.", "Wait.")
-        return [1, 2]
-
-    kept, slow = Kept(100), Slow(make)
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        asked = [pool.submit(kept.get, "key", slow, len) for _ in range(AT_ONCE)]
-        for _ in range(AT_ONCE - 1):
-            assert waits.acquire(timeout=60)
-        slow.go.set()
-    if fails:
-        assert all(isinstance(one.exception(), TransientError) for one in asked)
-    else:
-        assert len({id(one.result()) for one in asked}) == 1
-    assert slow.times == 1
-    assert kept.get("key", lambda: [3], len) == ([3] if fails else [1, 2])  # No error is kept.
-
-
-def test_another_key_does_not_wait() -> None:
-    kept, slow = Kept(100), Slow(lambda: [1])
-    with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(kept.get, "slow", slow, len)
-        assert slow.begun.wait(60)
-        assert kept.get("quick", lambda: [2], len) == [2]
-        slow.go.set()
-        assert first.result() == [1]
 
 
 def test_cold_requests_parse_the_cases_once_and_hold_no_turn_meanwhile(

@@ -379,4 +379,6 @@ def test_what_was_looked_at_first_makes_way_and_the_last_always_stays(
         assert prepared.of(large, parts) is base
         assert base.nbytes <= prepared.nbytes <= max(int(2.5 * one), base.nbytes)
     monkeypatch.setattr(found_module, "_KEPT_BYTES", 1)
-    assert prepared.of(large, every[0]).nbytes == prepared.nbytes == one
+    prepared = Prepared()
+    for parts in every[:2]:
+        assert prepared.of(large, parts).nbytes == prepared.nbytes >= one
