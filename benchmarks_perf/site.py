@@ -139,9 +139,13 @@ def visitors(
 
 @contextmanager
 def _served(folder: Path, submissions: int) -> Iterator[tuple[str, int]]:
-    """A made-up store served by a process of its own: its address and the id of the process."""
-    port, (here, there) = _free_port(), get_context("spawn").Pipe()
-    process = get_context("spawn").Process(target=_serve, args=(folder, port, submissions, there))
+    """A made-up store, served by a process that did not make it: its address and process id."""
+    spawned, size = get_context("spawn"), Size(submissions, BOARDS, SLICES)
+    maker = spawned.Process(target=_make, args=(folder, size))
+    maker.start()
+    maker.join()
+    port, (here, there) = _free_port(), spawned.Pipe()
+    process = spawned.Process(target=_serve, args=(folder, port, size, there))
     process.start()
     there.close()
     try:
@@ -153,12 +157,15 @@ def _served(folder: Path, submissions: int) -> Iterator[tuple[str, int]]:
         process.join()
 
 
-def _serve(folder: Path, port: int, submissions: int, ready: Connection) -> None:
-    keep_small()
-    size = Size(submissions, BOARDS, SLICES)
-    cards, store = cards_of_size(size), folder_store(folder)
+def _make(folder: Path, size: Size) -> None:
+    store = folder_store(folder)
     fill(store, size)
-    Publisher(store, cards).publish_cards(NOW)
+    Publisher(store, cards_of_size(size)).publish_cards(NOW)
+
+
+def _serve(folder: Path, port: int, size: Size, ready: Connection) -> None:
+    keep_small()
+    cards, store = cards_of_size(size), folder_store(folder)
     desk = SubmissionDesk(store, {}, None, lambda: Gate(ok=True), store.clock)
     source = Source(Reader(store, cards, clock=store.clock), store, cards, store.clock)
     app = create_app(store, desk, cards, clock=store.clock, source=source)

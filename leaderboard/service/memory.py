@@ -10,6 +10,8 @@ import ctypes
 import threading
 from collections.abc import Callable
 
+import pyarrow as pa
+
 EVERY_S = 5.0
 _ARENA_MAX = -8
 """M_ARENA_MAX of <malloc.h>."""
@@ -19,7 +21,8 @@ _ARENAS = 2
 def keep_small(every_s: float = EVERY_S) -> Callable[[], None]:
     """Share few pools among all threads, and give back what is free every few seconds.
 
-    Where the C library is not glibc nothing is done. Call it before other threads are started.
+    Arrow takes its memory from the C library too, instead of a pool of its own that keeps what was
+    freed. Where the C library is not glibc nothing is done. Call it before other threads are started.
 
     Args:
         every_s: between two times.
@@ -32,6 +35,7 @@ def keep_small(every_s: float = EVERY_S) -> Callable[[], None]:
     if not hasattr(library, "malloc_trim"):
         return ended.set
     library.mallopt(_ARENA_MAX, _ARENAS)
+    pa.set_memory_pool(pa.system_memory_pool())
 
     def run() -> None:
         while not ended.wait(every_s):

@@ -237,8 +237,11 @@ def _matches(
     choice: Choice, wanted: Sequence[_Wanted], entries: tuple[str, str], view: View
 ) -> list[Match | None]:
     """The two cells of each slice with their draws; None where one of the two has no cell."""
+    own: dict[tuple[Selector, str | None], list[Cell]] = {}
+    for cell in choice.board.of_entries(entries):
+        own.setdefault((cell.selector, cell.skill), []).append(cell)
     cells = [
-        [of_entries(choice.board.cells(selector, skill), entries) for skill in skills]
+        [of_entries(own.get((selector, skill), ()), entries) for skill in skills]
         for selector, skills in wanted
     ]
     # Read at once: the files of a run are then read once for all of them.

@@ -33,6 +33,8 @@ from leaderboard.web.uploads import OnlyKnownUpload
 from leaderboard.web.widgets import QUIET, html, html_on_load, on_load
 
 MAX_UPLOAD = "1gb"
+SESSIONS = 300
+"""Tabs whose state Gradio holds, at a third of a MiB each; one that was let go begins anew."""
 UPLOADS_SWEPT_EVERY_S = 3600
 UPLOADS_KEPT_S = 7200
 """What was submitted is in the store by then; anyone can upload and never submit."""
@@ -153,6 +155,7 @@ def launch_options(
         "theme": theme(),
         "footer_links": [],
         "max_file_size": MAX_UPLOAD,
+        "state_session_capacity": SESSIONS,
         "run_history": False,
         "ssr_mode": False,
         "share": False,
