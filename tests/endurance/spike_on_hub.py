@@ -70,7 +70,7 @@ def spike(
     rate: float = 120.0,
     within_s: float = 280.0,
 ) -> Came:
-    """Send everything at once to workers that wait for it, wait until all is published, and see that all is as it must be.
+    """Send everything at once to workers that wait for it; see that all is published as it must be.
 
     Args:
         launcher: of the workers.
