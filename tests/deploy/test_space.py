@@ -26,7 +26,7 @@ from leaderboard.store.opening import StoreName
 from supply.locks import read_lock
 from tests.deploy.rig import ROOT, USER, for_user
 from tests.hub.server import HubServer, running_hub
-from tests.processes import await_answer, free_port, running
+from tests.processes import PATIENCE_S, await_answer, free_port, running
 
 STORE = "hub:org/assay"
 # https://huggingface.co/docs/hub/spaces-config-reference
@@ -154,7 +154,7 @@ def as_user(python: Path) -> list[str]:
 
 def get(address: str, path: str) -> str:
     try:
-        with urllib.request.urlopen(address + path, timeout=10) as reply:
+        with urllib.request.urlopen(address + path, timeout=PATIENCE_S) as reply:
             return str(reply.read().decode())
     except OSError:
         return ""
@@ -164,7 +164,7 @@ def upload(address: str) -> tuple[int, str]:
     """What is answered to a guest who sends a file: the code, and the words."""
     request = urllib.request.Request(f"{address}/gradio_api/upload", data=b"x", method="POST")
     try:
-        with urllib.request.urlopen(request, timeout=10) as reply:
+        with urllib.request.urlopen(request, timeout=PATIENCE_S) as reply:
             return int(reply.status), reply.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()

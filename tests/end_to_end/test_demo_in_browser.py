@@ -53,7 +53,7 @@ def check(page: Page, address: str, archive: Path) -> None:
 def submit(page: Page, address: str, archive: Path) -> None:
     check(page, address, archive)
     send = page.get_by_role("button", name="Submit module")
-    expect(send).to_be_enabled(timeout=20_000)
+    expect(send).to_be_enabled()
     send.click()
 
 
@@ -64,7 +64,7 @@ def test_a_module_goes_from_the_submit_page_through_the_queue_to_the_board(
     broken = module(tmp_path / "broken.zip", "broken", BROKEN)
     with served(store, tmp_path / "served.log") as address:
         submit(page, address, good)
-        expect(page.get_by_text("brightness is in.")).to_be_visible(timeout=20_000)
+        expect(page.get_by_text("brightness is in.")).to_be_visible()
         keep(page, "1-submitted")
 
         page.goto(f"{address}/submit")
@@ -75,24 +75,22 @@ def test_a_module_goes_from_the_submit_page_through_the_queue_to_the_board(
 
         page.goto(f"{address}/?tab=benchmark:demo_croc")
         board = page.locator(".as-board").first
-        expect(board.get_by_role("button", name="brightness", exact=True)).to_be_visible(
-            timeout=20_000
-        )
+        expect(board.get_by_role("button", name="brightness", exact=True)).to_be_visible()
         expect(board.get_by_role("button", name="two-tower", exact=True)).to_be_visible()
         keep(page, "3-board")
 
         submit(page, address, broken)
-        expect(page.get_by_text("broken is in.")).to_be_visible(timeout=20_000)
+        expect(page.get_by_text("broken is in.")).to_be_visible()
         page.goto(f"{address}/submit")
         mine = own.locator("tr", has_text="broken")
         expect(mine.get_by_text("failed").first).to_be_visible(timeout=60_000)
         mine.get_by_role("link").first.click()
-        expect(page.locator("#chosen")).to_contain_text("ValueError: no luck", timeout=20_000)
+        expect(page.locator("#chosen")).to_contain_text("ValueError: no luck")
         keep(page, "4-failed")
 
         (tmp_path / "not.zip").write_text("hello")
         check(page, address, tmp_path / "not.zip")
-        expect(page.get_by_text("neither a zip nor a tar archive")).to_be_visible(timeout=20_000)
+        expect(page.get_by_text("neither a zip nor a tar archive")).to_be_visible()
         keep(page, "5-refused")
         page.goto(f"{address}/?tab=benchmark:demo_croc")
         board = page.locator(".as-board").first

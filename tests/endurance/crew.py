@@ -9,13 +9,14 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from evaluator.worker.ending.concluding import MAX_ATTEMPTS
+from leaderboard.store.interface import Store
 from tests.endurance.stages import Board, Stage
 from tests.endurance.worker_process import Given
 from tests.processes import running
@@ -130,6 +131,14 @@ class Crew:
         given = replace(self.like, name=f"{self.like.name}{self._made:04d}", line=line, **more)
         self.board.write(line, stage=Stage.BETWEEN, attempt=0, steps=0)
         return Member(self, given, self.launcher.start(given))
+
+
+def wait_until_beaten(store: Store, members: Sequence[Member]) -> None:
+    """Wait until each of these workers has told that it lives, so that each is there for work."""
+    until = time.monotonic() + 120.0
+    while len(store.live.pulses()) < len(members):
+        assert time.monotonic() < until, [member.said() for member in members]
+        time.sleep(0.05)
 
 
 @dataclass

@@ -28,6 +28,7 @@ def hub_store_of(
     commits_per_hour: int = 0,
     rate: float = 1.0,
     jobs: int = 0,
+    fresh_for_s: float = 0.2,
 ) -> Store:
     """As `hub_store` opens it, but for the pace of its budget and its rests.
 
@@ -40,6 +41,7 @@ def hub_store_of(
         commits_per_hour: the budget of this process; 0: none.
         rate: so many seconds of the budget and of the Hub pass in one.
         jobs: claimed in one commit; 0: as on the Hub.
+        fresh_for_s: so long a version is believed; 0: it is asked for each time.
     """
     budget = _budget(commits_per_hour, rate) if commits_per_hour else None
     spending = Spending(budget)
@@ -48,7 +50,7 @@ def hub_store_of(
         folder,
         endpoint=endpoint,
         token=token,
-        fresh_for_s=0.2,
+        fresh_for_s=fresh_for_s,
         spending=spending,
         sleep=_rest(rate),
         pauses=(0.02, 0.05, 0.1, 0.2),

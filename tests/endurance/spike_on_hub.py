@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tests.endurance.crew import Crew, Launcher
+from tests.endurance.crew import Crew, Launcher, wait_until_beaten
 from tests.endurance.hub_rig import opened
 from tests.endurance.ladder import CallLog
 from tests.endurance.verdict import (
@@ -32,7 +32,7 @@ class Came:
     Attributes:
         submissions: all of them were published once.
         workers: processes that asked for scores.
-        commits: made, by repository.
+        commits: made, by repository; those that send the submissions count as well.
         peak: the most of them within an hour of the Hub's clock.
         refused: requests answered with 429.
         hours: of the Hub's clock that it took.
@@ -70,7 +70,7 @@ def spike(
     rate: float = 120.0,
     within_s: float = 280.0,
 ) -> Came:
-    """Send everything at once, wait until all is published, and see that all is as it must be.
+    """Send everything at once to workers that wait for it; see that all is published as it must be.
 
     Args:
         launcher: of the workers.
@@ -83,11 +83,7 @@ def spike(
     """
     with running_hub() as hub:
         given, store = opened(hub, place, jobs=JOBS)
-        ids = stock(store, accounts)
-        hub.tally.reset()
-        hub.commit_limit.quota = QUOTA
         hub.clock.run(rate)
-        begun, at = hub.clock.now(), time.monotonic()
         # A pulse every two seconds of this machine is none for minutes of the Hub.
         hasty = replace(
             given,
@@ -98,6 +94,11 @@ def spike(
         )
         crew = Crew(launcher, hasty)
         members = [crew.start(line) for line in range(workers)]
+        wait_until_beaten(store, members)
+        hub.tally.reset()
+        hub.commit_limit.quota = QUOTA
+        ids = stock(store, accounts)
+        begun, at = hub.clock.now(), time.monotonic()
         while not all_finished(store, ids):
             assert time.monotonic() - at < within_s, members[0].said()
             time.sleep(0.5)

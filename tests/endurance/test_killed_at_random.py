@@ -26,7 +26,7 @@ from tests.endurance.verdict import (
 from tests.endurance.worker_process import Given
 from tests.evaluator.worker.stock import stock
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 SEED = 20260107
 KILLS = 210

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from leaderboard.store.folder import folder_store
-from tests.endurance.crew import Crew, Launcher
+from tests.endurance.crew import Crew, Launcher, wait_until_beaten
 from tests.endurance.ladder import CallLog
 from tests.endurance.verdict import (
     all_finished,
@@ -21,7 +21,7 @@ from tests.endurance.verdict import (
 from tests.endurance.worker_process import Given
 from tests.evaluator.worker.stock import stock
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 WORKERS = 8
 SUBMISSIONS = 200
@@ -39,10 +39,11 @@ def test_eight_processes_publish_two_hundred_submissions_once(
         "w", 0, str(place), str(place / "store"), str(place / "scratch"), delay_s=0.0, jobs=8
     )
     store = folder_store(place / "store")
-    ids = stock(store, ACCOUNTS)
     crew = Crew(launcher, given)
-    begun = time.monotonic()
     members = [crew.start(line) for line in range(WORKERS)]
+    wait_until_beaten(store, members)
+    ids = stock(store, ACCOUNTS)
+    begun = time.monotonic()
     while not all_finished(store, ids):
         assert time.monotonic() - begun < 280, members[0].said()
         time.sleep(0.3)

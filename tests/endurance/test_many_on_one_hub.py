@@ -10,7 +10,7 @@ from tests.endurance.crew import Launcher
 from tests.endurance.spike_on_hub import QUOTA, spike
 from tests.endurance.verdict import undisturbed
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 SUBMISSIONS = 64
 """By default; ASSAY_ENDURANCE=4 makes two hundred and fifty-six of them."""

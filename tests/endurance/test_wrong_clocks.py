@@ -12,7 +12,7 @@ import pytest
 from leaderboard.ledger.ledger import Ledger
 from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import Store
-from tests.endurance.crew import Crew, Launcher, Member
+from tests.endurance.crew import Crew, Launcher, Member, wait_until_beaten
 from tests.endurance.hub_rig import opened
 from tests.endurance.ladder import CallLog
 from tests.endurance.verdict import (
@@ -70,8 +70,9 @@ def test_no_live_lease_is_taken_by_or_from_a_clock_an_hour_off(
     (place / "plain").mkdir()
     wanted = undisturbed(place / "plain", ACCOUNTS)
     with store_in(kind, place) as (given, store):
-        ids = stock(store, ACCOUNTS)
         members = machines(Crew(launcher, given), place)
+        wait_until_beaten(store, members)
+        ids = stock(store, ACCOUNTS)
         wait_until_finished(store, ids, members)
         for member in members:
             member.end()

@@ -56,6 +56,7 @@ class Given:
         floor_bytes: with less free on its disk it begins nothing; 0: nobody watches the disk.
         commits_per_hour: its part of the budget; 0: as the store has it.
         rate: so many seconds of the Hub pass in one, and of the budget too.
+        fresh_for_s: so long it believes a version of the Hub; 0: it asks each time.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Given:
     floor_bytes: int = 0
     commits_per_hour: int = 0
     rate: float = 1.0
+    fresh_for_s: float = 0.2
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -144,6 +146,7 @@ def _opened(given: Given) -> Store:
         commits_per_hour=given.commits_per_hour,
         rate=given.rate,
         jobs=given.jobs,
+        fresh_for_s=given.fresh_for_s,
     )
 
 

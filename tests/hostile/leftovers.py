@@ -16,7 +16,7 @@ from evaluator.isolation.supervising.session import ScorerSession
 
 _PROC = Path("/proc")
 _CGROUPS = Path("/sys/fs/cgroup")
-_GONE_WITHIN_S = 5.0
+_GONE_WITHIN_S = 30.0
 
 
 @dataclass(frozen=True)

@@ -149,8 +149,8 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
         for start in range(0, stop, 65536):
             piece = body[start : min(start + 65536, stop)]
+            served.sent += len(piece)  # Before a client that has them all can ask for the count.
             self.wfile.write(piece)
-            served.sent += len(piece)
         self.wfile.flush()
         if fault and fault.hang_after is not None:
             fault.released.wait(60)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from tests.end_to_end.trial.ground import Ground
 
-PATIENCE_S = 150.0
+PATIENCE_S = 400.0
 Found = TypeVar("Found")
 
 

@@ -141,7 +141,7 @@ def test_a_worker_answers_probes_until_it_is_told_to_end(worker: Run, tmp_path: 
     seen: dict[str, Any] = {}
 
     def probe() -> None:
-        status, body = until(lambda: (a := asked(port, "GET", "/health"))[0] and a)
+        status, body = until(lambda: (a := asked(port, "GET", "/health"))[0] == 200 and a)
         seen["health"] = status, [w["alive"] for w in json.loads(body)["workers"]]
         seen["metrics"] = asked(port, "GET", "/metrics")[1]
         seen["webhook"] = asked(port, "POST", "/webhook", b"{}")[0]

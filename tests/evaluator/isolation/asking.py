@@ -67,11 +67,18 @@ def started(backend: Backend, source: str, limits: Limits, stack: ExitStack) -> 
     folder.chmod(0o755)
     (folder / "scorer.py").write_text(source)
     session = backend.start(Job(folder, limits=limits))
-    if isinstance(session._box, NamespaceBox):
-        # Kept until the tests are over: the kernel gives the number of a namespace that is gone
-        # to the next one, whose processes would then be taken for what this box left.
-        stack.callback(os.close, os.dup(session._box.namespace_fd))
+    keep_namespace(session, stack)
     return session
+
+
+def keep_namespace(session: ScorerSession, stack: ExitStack) -> None:
+    """Keep the number of a box's namespace until the stack is closed.
+
+    The kernel gives the number of a namespace that is gone to the next one, whose processes would
+    then be taken for what this box left.
+    """
+    if isinstance(session._box, NamespaceBox):
+        stack.callback(os.close, os.dup(session._box.namespace_fd))
 
 
 def remains(session: ScorerSession) -> list[str]:

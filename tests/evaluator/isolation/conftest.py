@@ -17,6 +17,7 @@ from evaluator.isolation.limits import Limits
 from evaluator.isolation.plain import PlainProcess
 from evaluator.isolation.supervising.session import ScorerSession
 from tests.evaluator.isolation import engines
+from tests.evaluator.isolation.asking import keep_namespace
 from tests.evaluator.isolation.boxes import SHORT, Open, Submit
 
 pytest.register_assert_rewrite("tests.evaluator.isolation.suite")
@@ -66,16 +67,17 @@ def submissions() -> Iterator[ExitStack]:
 @pytest.fixture
 def opened(bubblewrap: Bubblewrap, submit: Submit) -> Iterator[Open]:
     """Starts a box for the text of a scorer; every box has ended when the test has."""
-    sessions: list[ScorerSession] = []
+    with ExitStack() as stack:
 
-    def start(source: str, limits: Limits = SHORT, *, weights: str | None = None) -> ScorerSession:
-        session = bubblewrap.start(Job(submit(source), weights=weights, limits=limits))
-        sessions.append(session)
-        return session
+        def start(
+            source: str, limits: Limits = SHORT, *, weights: str | None = None
+        ) -> ScorerSession:
+            session = bubblewrap.start(Job(submit(source), weights=weights, limits=limits))
+            keep_namespace(session, stack)
+            stack.callback(session.close)
+            return session
 
-    yield start
-    for session in sessions:
-        session.close()
+        yield start
 
 
 @pytest.fixture(scope="session")

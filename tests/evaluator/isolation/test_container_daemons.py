@@ -98,14 +98,15 @@ def test_nothing_stays_of_a_box_that_could_not_be_attached_to(
         assert self.container(name) is not None, "it was created"
         raise EngineError("no room for another process")
 
-    before = set(Path(tempfile.gettempdir()).glob("assay-start-*"))
+    own = f"assay-start-{container_sweep.this_supervisor()}-*"
+    before = set(Path(tempfile.gettempdir()).glob(own))
     descriptors = len(list(Path("/proc/self/fd").iterdir()))
     with monkeypatch.context() as patch:
         patch.setattr(Engine, "attached", fail)
         with pytest.raises(PlatformError, match="no room for another process"):
             docker_backend.start(Job(submit("class Scorer: pass")))
     assert boxes_known_to(engine) == []
-    assert set(Path(tempfile.gettempdir()).glob("assay-start-*")) <= before
+    assert set(Path(tempfile.gettempdir()).glob(own)) <= before
     assert len(list(Path("/proc/self/fd").iterdir())) == descriptors
 
 

@@ -74,9 +74,9 @@ def test_a_supervisor_killed_while_its_box_starts_leaves_nothing(
         parent.stdin.close()
     # What is left a moment later runs nothing of the submission, and goes at the next start.
     deadline = time.monotonic() + 120
-    while (left := processes_with(mark)) and left != waiting(left) and time.monotonic() < deadline:
+    while (left := processes_with(mark)) != (idle := waiting(left)):
+        assert time.monotonic() < deadline, (left, idle)
         time.sleep(0.05)
-    assert left == waiting(left)
     sweep(machine_cgroups())
     while processes_with(mark):
         assert time.monotonic() < deadline + 10, "boxes outlived their supervisors"

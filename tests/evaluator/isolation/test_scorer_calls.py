@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from benchmarks.errors import PlatformError, SubmitterError
 from evaluator.isolation.backend import Backend
 from evaluator.isolation.inside.frames import Capability
 from evaluator.isolation.job import Job
+from tests.evaluator.isolation.asking import keep_namespace
 from tests.evaluator.isolation.boxes import SHORT, Submit, png
 
 pytestmark = pytest.mark.isolation
@@ -172,11 +174,13 @@ def test_a_session_that_is_over_says_so(bubblewrap: Backend, submit: Submit) -> 
 def test_no_process_and_no_descriptor_is_left(backend: Backend, submit: Submit) -> None:
     folder = submit(returning("[1.0] * 3"))
     before = set(Path("/proc/self/fd").iterdir())
-    with backend.start(Job(folder, limits=SHORT)) as session:
-        session.score(IMAGES, PAIRS)
-        assert session._box.pids()
-        assert session.peak_memory_bytes > 1_000_000
-    assert session._box.pids() == []
+    with ExitStack() as stack:
+        with backend.start(Job(folder, limits=SHORT)) as session:
+            keep_namespace(session, stack)
+            session.score(IMAGES, PAIRS)
+            assert session._box.pids()
+            assert session.peak_memory_bytes > 1_000_000
+        assert session._box.pids() == []
     assert set(Path("/proc/self/fd").iterdir()) == before
 
 

@@ -22,7 +22,7 @@ from evaluator.isolation.supervising.box import NamespaceBox
 from evaluator.isolation.supervising.session import ScorerSession
 from tests.evaluator.isolation.boxes import SHORT, Submit
 
-SMALL = replace(SHORT, memory_bytes=192 * MIB)
+SMALL = replace(SHORT, start_s=60.0, memory_bytes=192 * MIB)
 SHARED = """
     held = mmap.mmap({file}, 400 << 20)
     for page in range(0, len(held), 4096):

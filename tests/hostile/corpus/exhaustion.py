@@ -82,7 +82,7 @@ MEMORY = (
                 if os.fork() == 0:
                     held = bytearray(150 << 20)
                     time.sleep(60)
-            time.sleep(2)
+            time.sleep(20)
         """),
         _NO_MEMORY,
         Layer.MEMORY_CGROUP,

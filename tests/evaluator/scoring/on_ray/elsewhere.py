@@ -21,7 +21,7 @@ def main(address: str, folder: Path) -> None:
         column = run_plan(
             ScoringPlan.of(QUESTIONS, b"seed"),
             QUESTIONS,
-            AccidentSource(folder / "asked", pause_s=0.5),
+            AccidentSource(folder / "asked", pause_s=0.5, together=2),
             ShardFolder(folder / "shards", "fingerprint"),
             engine=RayEngine(cluster, RayOptions(actors=2, threads=1)),
             options=SMALL,

@@ -23,6 +23,7 @@ from evaluator.scoring.asking import Finding, Item, Ready, Reply, Work
 from evaluator.scoring.contract import Verdict
 
 WIDTH = 96
+OTHERS_WITHIN_S = 120.0
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class AccidentSource:
         deadly_times: how often; later processes survive them.
         refused: image ids that the asker refuses for good.
         dies_when_opened: whether no process survives its start.
+        together: so many processes have to be open before any of them asks.
     """
 
     folder: Path
@@ -44,6 +46,7 @@ class AccidentSource:
     deadly_times: int = 1000
     refused: frozenset[str] = frozenset()
     dies_when_opened: bool = False
+    together: int = 0
     fingerprint: str = field(default="asker of the tests")
 
     @contextmanager
@@ -51,11 +54,17 @@ class AccidentSource:
         mark(self.folder / "opened" / str(os.getpid()))
         if self.dies_when_opened:
             os.kill(os.getpid(), signal.SIGKILL)
+        self._wait_for_others()
         yield self.asker()
         mark(self.folder / "closed" / str(os.getpid()))
 
     def asker(self) -> AccidentAsker:
         return AccidentAsker(self)
+
+    def _wait_for_others(self) -> None:
+        deadline = time.monotonic() + OTHERS_WITHIN_S
+        while len(pids(self.folder)) < self.together and time.monotonic() < deadline:
+            time.sleep(0.05)
 
 
 class AccidentAsker:
