@@ -23,13 +23,13 @@ from leaderboard.web.widgets import QUIET
 _LONGEST_QUERY = 8_000
 _APPLY = """(state) => {
   if (!state) return;
-  const { query, title } = JSON.parse(state);
+  const { query, title, push } = JSON.parse(state);
   const address = location.pathname + query + (query === location.search ? location.hash : '');
-  if (window.asPush && query !== location.search) history.pushState(null, '', address);
+  if (push && query !== location.search) history.pushState(null, '', address);
   else history.replaceState(null, '', address);
-  window.asPush = false;
   if (title) document.title = title;
 }"""
+_ANSWERED = "() => { dispatchEvent(new Event('as-answered')) }"
 
 
 @dataclass(frozen=True)
@@ -74,13 +74,14 @@ def live_view(answer: Answer, *, skeleton: str = "", below: Answer | None = None
     timer = gr.Timer(active=False)
     outputs: list[Any] = [part, state, timer]
 
-    def show(params: QueryParams, request: gr.Request) -> tuple[Any, ...]:
+    def show(params: QueryParams, request: gr.Request, *, push: bool = False) -> tuple[Any, ...]:
         shown = answer(params, request)
         again = gr.Timer(active=False)
         if shown.again_s is not None:
             again = gr.Timer(value=shown.again_s, active=True)
         title = document_title(shown.title) if shown.title else ""
-        return shown.html, json.dumps({"query": shown.query, "title": title}), again
+        state = json.dumps({"query": shown.query, "title": title, "push": push})
+        return shown.html, state, again
 
     def opened(request: gr.Request) -> tuple[Any, ...]:
         given = request.query_params
@@ -88,7 +89,9 @@ def live_view(answer: Answer, *, skeleton: str = "", below: Answer | None = None
         return show(QueryParams(list(several())), request)
 
     def followed(event: gr.EventData, request: gr.Request) -> tuple[Any, ...]:
-        return show(_params_of(_query_of(event)), request)
+        asked = event._data if isinstance(event._data, dict) else {}
+        params = _params_of(str(asked.get("query", "")))
+        return show(params, request, push=bool(asked.get("push")))
 
     def again(held: str, request: gr.Request) -> tuple[Any, ...]:
         return show(_params_of(json.loads(held)["query"]), request)
@@ -97,32 +100,27 @@ def live_view(answer: Answer, *, skeleton: str = "", below: Answer | None = None
         assert below is not None
         return below(_params_of(json.loads(held)["query"]), request).html
 
-    # What is asked for last counts: no line of old states builds up.
-    newest: dict[str, Any] = {**QUIET, "trigger_mode": "always_last"}
+    at_once: dict[str, Any] = {**QUIET, "trigger_mode": "multiple"}  # The script asks in turns.
     root = gr.context.Context.root_block
     followed_parts = [part.select, *([second.select] if second else [])]
+    pressed = [
+        select(or_unread(followed, outputs), None, outputs, **at_once) for select in followed_parts
+    ]
     events = [
         root.load(or_unread(opened, outputs), outputs=outputs, **QUIET),
-        *(
-            select(or_unread(followed, outputs), None, outputs, **newest)
-            for select in followed_parts
-        ),
+        *pressed,
         timer.tick(or_unread(again, outputs), state, outputs, **QUIET),
     ]
     for event in events:
-        event.then(None, state, js=_APPLY, api_visibility="private")
+        applied = event.then(None, state, js=_APPLY, api_visibility="private")
+        if event in pressed:
+            applied.then(None, js=_ANSWERED, api_visibility="private")
         if second is not None:
             event.then(further, state, second, **QUIET)
 
 
 def _script() -> str:
     return resources.files("leaderboard.web").joinpath("static/live.js").read_text(encoding="utf-8")
-
-
-def _query_of(event: gr.EventData) -> str:
-    """The query string that a link or form asks for; empty where an event has none."""
-    query = event._data.get("query", "") if isinstance(event._data, dict) else ""
-    return query if isinstance(query, str) else ""
 
 
 def _params_of(query: str) -> QueryParams:

@@ -34,12 +34,18 @@ const restore = () => {
   same.focus({ preventScroll: true });
   if (kept.value !== null) same.setSelectionRange?.(kept.caret, kept.caret);
 };
+// One state is asked for at a time, by all parts of a page; what is asked for last comes next.
+// Gradio would ask for a state again that was pressed before the last.
 const go = (query, push) => {
   clearTimeout(pause);
+  if (Date.now() - window.asAsking.since < PATIENCE_MS) {
+    window.asAsking.next = () => go(query, push);
+    return;
+  }
+  window.asAsking.since = Date.now();
   keep();
-  window.asPush = Boolean(push);
   element.setAttribute('aria-busy', 'true');
-  trigger('select', { query });
+  trigger('select', { query, push });
 };
 const queryOf = (form) => {
   const fields = new Map();
@@ -87,4 +93,12 @@ element.addEventListener('input', (event) => {
   clearTimeout(pause);
   pause = setTimeout(() => go(queryOf(form), false), typed ? TYPING_PAUSE_MS : 0);
 });
-addEventListener('popstate', () => go(location.search, false));
+if (!window.asAsking) {  // Else another part of the page has done it.
+  window.asAsking = { since: 0, next: null };
+  addEventListener('popstate', () => go(location.search, false));
+  addEventListener('as-answered', () => {
+    const { next } = window.asAsking;
+    window.asAsking = { since: 0, next: null };
+    next?.();
+  });
+}

@@ -85,12 +85,30 @@ def test_a_link_leads_to_another_state_and_back_again_without_loading_the_page(p
     expect(page.locator("h1")).to_have_text("two")
     expect(page.locator("#below")).to_have_text("below two")
     expect(page).to_have_url(re.compile(r"\?tab=two$"))
-    expect(page).to_have_title("two of the test")
+    expect(page).to_have_title("two of the test · Assay")
     assert page.evaluate("document.activeElement.dataset.go") == "two"
     page.go_back()
     expect(page.locator("h1")).to_have_text("start")
-    expect(page).to_have_title("start of the test")
+    expect(page).to_have_title("start of the test · Assay")
     assert page.evaluate("window.asSame")
+
+
+@pytest.mark.parametrize("pause_ms", [0, 20, 100])
+def test_what_is_pressed_before_the_last_answer_comes_next_and_a_link_stays_a_step_back(
+    page: Page, pause_ms: int
+) -> None:
+    page.evaluate(
+        """pause => {
+          const press = (one) => document.querySelector(one).click();
+          press('[data-go=two]');
+          setTimeout(() => { press('input[value=a]'); press('.as-sort') }, pause);
+        }""",
+        pause_ms,
+    )
+    expect(page).to_have_url(re.compile("sort=-v"))
+    page.go_back()
+    expect(page).to_have_url(re.compile(r"\?tab=start$"))
+    expect(page.locator("h1")).to_have_text("start")
 
 
 def test_typing_is_never_lost_and_the_last_text_is_what_is_shown(page: Page) -> None:
