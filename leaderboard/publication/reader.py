@@ -225,6 +225,15 @@ class Reader:
         self._refresh()
         return self._view
 
+    def version(self) -> str:
+        """Version of the store that is shown; empty where there is none.
+
+        Raises:
+            TransientError: the store cannot be read, and never was.
+        """
+        self._refresh()
+        return self._head or ""
+
     def statuses(self) -> tuple[Status, ...]:
         """All submissions, oldest first.
 

@@ -9,6 +9,7 @@ from leaderboard.rendering import render
 from leaderboard.views.metrics_query import BENCHMARK, SKILL, MetricsQuery
 from leaderboard.web.benchmark_tab import benchmark_below, benchmark_tab
 from leaderboard.web.copying import COPY_AND_GO, root_of
+from leaderboard.web.kept_answers import KeptAnswers
 from leaderboard.web.live import Shown, live_view
 from leaderboard.web.metrics_tab import activity_part, metrics_tab
 from leaderboard.web.page import Context, Page
@@ -16,24 +17,54 @@ from leaderboard.web.skill_tab import skill_parts, skill_tab
 from leaderboard.web.widgets import run_on_load
 
 
-def _build(context: Context) -> None:
-    def answer(params: QueryParams, _: gr.Request) -> Shown:
-        query = MetricsQuery.from_params(params)
+class MetricsPlace:
+    """Both parts of the place by the parameters of an address, kept for the next visitor.
+
+    Args:
+        context: what every page may use.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._first, self._second = KeptAnswers(context.reader), KeptAnswers(context.reader)
+
+    def first(self, params: QueryParams) -> Shown:
+        """Verdict, controls and table."""
+        return self._first.of(params, lambda: self._made(params))
+
+    def second(self, params: QueryParams, site: str) -> Shown:
+        """What stands below and takes longer.
+
+        Args:
+            params: nothing in them is trusted.
+            site: address of the site as the visitor sees it; empty where it is not known.
+        """
+        context, query = self._context, MetricsQuery.from_params(params)
+        if query.kind == BENCHMARK:
+            return self._second.of(params, lambda: benchmark_below(context, params, site), site)
+        if query.kind == SKILL:
+            return self._second.of(params, lambda: skill_parts(context, query))
+        return activity_part(context, query)  # It tells how long ago something was.
+
+    def _made(self, params: QueryParams) -> Shown:
+        context, query = self._context, MetricsQuery.from_params(params)
         if query.kind == BENCHMARK:
             return benchmark_tab(context, params)
         if query.kind == SKILL:
             return skill_tab(context, query)
         return metrics_tab(context, query)
 
-    def below(params: QueryParams, request: gr.Request) -> Shown:
-        query = MetricsQuery.from_params(params)
-        if query.kind == BENCHMARK:
-            return benchmark_below(context, params, root_of(request.headers))
-        if query.kind == SKILL:
-            return skill_parts(context, query)
-        return activity_part(context, query)
 
-    live_view(answer, skeleton=render("metrics/skeleton.html"), below=below)
+def _build(context: Context) -> None:
+    place = MetricsPlace(context)
+
+    def first(params: QueryParams, _: gr.Request) -> Shown:
+        return place.first(params)
+
+    def second(params: QueryParams, request: gr.Request) -> Shown:
+        return place.second(params, root_of(request.headers))
+
+    live_view(first, skeleton=render("metrics/skeleton.html"), below=second)
     run_on_load(COPY_AND_GO)
 
 

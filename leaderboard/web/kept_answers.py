@@ -1,0 +1,49 @@
+"""Answers of a live view, kept for whoever opens the same address while nothing is published."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from starlette.datastructures import QueryParams
+
+from leaderboard.cache import MemoryCache
+from leaderboard.publication.reader import Reader
+from leaderboard.web.live import Shown
+
+_LONGEST_QUERY = 500
+_OF_ONE = 2000
+"""Bytes that an answer takes beside its HTML, at most."""
+
+
+class KeptAnswers:
+    """What was answered last, as long as the store is as it was.
+
+    It is for answers that follow from what is published and the address alone. During an outage
+    nothing is kept, since an answer may then lack a part that could not be read.
+
+    Args:
+        reader: tells the version of the store.
+        most_bytes: all answers together.
+    """
+
+    def __init__(self, reader: Reader, most_bytes: int = 24 << 20) -> None:
+        self._reader = reader
+        self._kept: MemoryCache[Shown] = MemoryCache(_bytes_of, most_bytes)
+
+    def of(self, params: QueryParams, make: Callable[[], Shown], *more: str) -> Shown:
+        """The answer of an address.
+
+        Args:
+            params: of the address.
+            make: makes it.
+            more: what else it depends on.
+        """
+        version, query = self._reader.version(), str(params)
+        if not version or self._reader.trouble or len(query) > _LONGEST_QUERY:
+            return make()
+        return self._kept.of((version, query, *more), make)
+
+
+def _bytes_of(shown: Shown) -> int:
+    return sys.getsizeof(shown.html) + _OF_ONE
