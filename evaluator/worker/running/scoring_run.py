@@ -91,21 +91,20 @@ class Scoring:
             AssayError: it failed.
         """
         submission = task.submission
-        with (
-            self.scorers.fetched(submission, self._fetch) as upload,
-            self._opened(submission, upload) as run,
-        ):
-            said = SaidLines(self.live, task.submission_id, may_tell=self.may_tell(submission))
-            try:
+        said = SaidLines(self.live, task.submission_id, may_tell=self.may_tell(submission))
+        run: Run | None = None
+        try:
+            with (
+                self.scorers.fetched(submission, self._fetch) as upload,
+                self._opened(submission, upload) as run,
+            ):
+                told = Told(run, said, look)
                 return [
-                    run.scores_of(
-                        self.registry[name],
-                        self.data,
-                        self._teller(task, name, Told(run, said, look)),
-                    )
+                    run.scores_of(self.registry[name], self.data, self._teller(task, name, told))
                     for name in submission.benchmarks
                 ]
-            finally:
+        finally:
+            if run is not None:  # Its box is closed: the last that it printed has come.
                 self.output = run.log
                 said.heard(lambda: self.output)
 
