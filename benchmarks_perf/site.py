@@ -144,6 +144,8 @@ def _served(folder: Path, submissions: int) -> Iterator[tuple[str, int]]:
     maker = spawned.Process(target=_make, args=(folder, size))
     maker.start()
     maker.join()
+    if maker.exitcode:
+        raise RuntimeError("the made-up store could not be made")
     port, (here, there) = _free_port(), spawned.Pipe()
     process = spawned.Process(target=_serve, args=(folder, port, size, there))
     process.start()

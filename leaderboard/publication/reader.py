@@ -225,8 +225,8 @@ class Reader:
         self._refresh()
         return self._view
 
-    def version(self) -> str:
-        """Version of the store that is shown; empty where there is none.
+    def head(self) -> str:
+        """Head of the public repository that is shown; empty where nothing was read.
 
         Raises:
             TransientError: the store cannot be read, and never was.

@@ -1,4 +1,4 @@
-"""Answers of a live view, kept for whoever opens the same address while nothing is published."""
+"""Answers of a live view, kept for whoever opens the same address before the next commit."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _OF_ONE = 2000
 class KeptAnswers:
     """What was answered last, as long as the store is as it was.
 
-    It is for answers that follow from what is published and the address alone. During an outage
-    nothing is kept, since an answer may then lack a part that could not be read.
+    It is for answers that follow from the store and the address alone. While the reader meets an
+    outage nothing is kept, since an answer may then lack a part that could not be read.
 
     Args:
-        reader: tells the version of the store.
+        reader: tells the head of the store.
         most_bytes: all answers together.
     """
 
@@ -39,10 +39,10 @@ class KeptAnswers:
             make: makes it.
             more: what else it depends on.
         """
-        version, query = self._reader.version(), str(params)
-        if not version or self._reader.trouble or len(query) > _LONGEST_QUERY:
+        head, query = self._reader.head(), str(params)
+        if not head or self._reader.trouble or len(query) > _LONGEST_QUERY:
             return make()
-        return self._kept.of((version, query, *more), make)
+        return self._kept.of((head, query, *more), make)
 
 
 def _bytes_of(shown: Shown) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from leaderboard.views.addresses import with_state
 from leaderboard.views.boards import Choice
 
 _HUB_COLUMNS = ("measure", "variant", "split", "facet")
@@ -32,7 +33,7 @@ def snippets(choice: Choice, data: str, site: str, hub: str = "") -> tuple[Snipp
         hub: `OWNER/NAME` of the store on the Hub; empty where it is kept elsewhere.
     """
     whole = f"{site}{data.removeprefix('./')}"
-    parquet = f"{whole}{'&' if '?' in whole else '?'}format=parquet"
+    parquet = with_state(whole, format="parquet")
     frame = f"import pandas as pd\n\nboard = pd.read_parquet({_string(parquet)})"
     return (
         Snippet("pandas", frame),

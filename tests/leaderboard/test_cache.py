@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -13,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leaderboard.cache import PROCESS, Budget, MemoryCache
+from tests.leaderboard.slow_making import Slow
 
 AT_ONCE = 5
 
@@ -81,21 +81,6 @@ def test_no_more_is_held_than_may_be(asked: list[tuple[int, int, bool]]) -> None
 
 
 # Made once.
-
-
-class Slow:
-    """Makes something once it is let go, and counts how often."""
-
-    def __init__(self, result: Callable[[], Any]) -> None:
-        self.begun, self.go = threading.Event(), threading.Event()
-        self.times = 0
-        self._result = result
-
-    def __call__(self) -> Any:
-        self.times += 1
-        self.begun.set()
-        assert self.go.wait(60)
-        return self._result()
 
 
 @pytest.mark.parametrize("fails", [False, True])

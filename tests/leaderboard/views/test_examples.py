@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -44,6 +42,7 @@ from leaderboard.views.examples import (
 from leaderboard.web.page import Context
 from tests.benchmarks.checks import agreement
 from tests.leaderboard.api.asking import asking
+from tests.leaderboard.slow_making import Slow
 from tests.leaderboard.views.example_fixture import (
     LACKS,
     N_PROMPTS,
@@ -407,21 +406,6 @@ def test_cases_and_scores_are_read_once(site: Context) -> None:
         assert cases is not None
         reader.standings([view.entries[entry_id(p)] for p in (RIGHT, NOISY)], cases, {})
     assert len(paths) == len(set(paths)) == 3
-
-
-class Slow:
-    """Makes something once it is let go, and counts how often."""
-
-    def __init__(self, result: Callable[[], Any]) -> None:
-        self.begun, self.go = threading.Event(), threading.Event()
-        self.times = 0
-        self._result = result
-
-    def __call__(self) -> Any:
-        self.times += 1
-        self.begun.set()
-        assert self.go.wait(60)
-        return self._result()
 
 
 def test_cold_requests_parse_the_cases_once_and_hold_no_turn_meanwhile(
