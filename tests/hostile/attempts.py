@@ -7,7 +7,7 @@ An attempt knows the worst case: the exact host path, port or address of what it
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tests.hostile.case import Category
@@ -21,14 +21,11 @@ class Attempt:
         name: in words; unique.
         category: what it is after.
         code: raises where it is stopped.
-        control: whether it succeeds for root on an ordinary machine without any box, which proves
-            that it is no attempt at something that cannot be had anyway.
     """
 
     name: str
     category: Category
     code: str
-    control: bool = True
 
 
 PRELUDE = """\
@@ -89,98 +86,52 @@ def scorer_of(attempts: Sequence[Attempt]) -> str:
     return f"{PRELUDE}\n{acts}\n{_BRIGHTNESS}"
 
 
-NETWORK = tuple(
-    Attempt(name, Category.NETWORK, code, control)
-    for name, code, control in (
-        (
-            "a connection over IPv4",
-            'socket.create_connection(("127.0.0.1", @tcp4@), timeout=3)',
-            True,
-        ),
-        (
-            "a connection over IPv6",
-            'socket.create_connection(("::1", @tcp6@), timeout=3)',
-            True,
-        ),
-        (
-            "a question to a name server",
-            """
+def attempts_at(category: Category, codes: Mapping[str, str]) -> tuple[Attempt, ...]:
+    """Attempts at one kind of thing, from their code by name."""
+    return tuple(Attempt(name, category, code) for name, code in codes.items())
+
+
+NETWORK = attempts_at(
+    Category.NETWORK,
+    {
+        "a connection over IPv4": 'socket.create_connection(("127.0.0.1", @tcp4@), timeout=3)',
+        "a connection over IPv6": 'socket.create_connection(("::1", @tcp6@), timeout=3)',
+        "a question to a name server": """
             asked = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
             asked.settimeout(5)
             asked.sendto(b"example.org?", ("127.0.0.1", @udp@))
             assert asked.recv(99)
             """,
-            True,
-        ),
-        (
-            "the resolver of the C library",
-            'socket.getaddrinfo("example.org", 80)',
-            False,
-        ),
-        (
-            "a socket of the worker's machine, by its path",
-            """
+        "the resolver of the C library": 'socket.getaddrinfo("example.org", 80)',
+        "a socket of the worker's machine, by its path": """
             found = socket.socket(socket.AF_UNIX)
             found.connect("@unix@")
             """,
-            True,
-        ),
-        (
-            "an abstract socket of the worker's machine",
-            """
+        "an abstract socket of the worker's machine": """
             found = socket.socket(socket.AF_UNIX)
             found.connect("\\0@abstract@")
             """,
-            True,
-        ),
-        (
-            "a socket to the hypervisor (vsock)",
-            "socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM)",
-            True,
-        ),
-        (
-            "the kernel's routing socket (netlink)",
-            "socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0).bind((0, 0))",
-            True,
-        ),
-        (
-            "a raw packet socket",
-            "socket.socket(socket.AF_PACKET, socket.SOCK_RAW)",
-            True,
-        ),
-        (
-            "a socket of the kernel's cryptography",
-            'socket.socket(socket.AF_ALG, socket.SOCK_SEQPACKET).bind(("hash", "sha256"))',
-            False,
-        ),
-        (
-            "an internet socket that is connected to nothing",
-            "socket.socket(socket.AF_INET, socket.SOCK_STREAM)",
-            True,
-        ),
-        (
-            "the list of open ports of the machine",
-            'assert b":%04X " % @tcp4@ in read("/proc/net/tcp", 1 << 22)',
-            True,
-        ),
-    )
+        "a socket to the hypervisor (vsock)": "socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM)",
+        "the kernel's routing socket (netlink)": "socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0).bind((0, 0))",
+        "a raw packet socket": "socket.socket(socket.AF_PACKET, socket.SOCK_RAW)",
+        "a socket of the kernel's cryptography": 'socket.socket(socket.AF_ALG, socket.SOCK_SEQPACKET).bind(("hash", "sha256"))',
+        "an internet socket that is connected to nothing": "socket.socket(socket.AF_INET, socket.SOCK_STREAM)",
+        "the list of open ports of the machine": 'assert b":%04X " % @tcp4@ in read("/proc/net/tcp", 1 << 22)',
+    },
 )
-
-READING = tuple(
-    Attempt(name, Category.READING, code, control)
-    for name, code, control in (
-        ("the labels", 'read("@labels@")', True),
-        ("another submission", 'read("@other@")', True),
-        ("an upload in the store", 'read("@upload@")', True),
-        ("the worker's token in its home folder", 'read("@token_file@")', True),
-        ("the project", 'read("@project@")', True),
-        ("the home folder", 'assert os.listdir("@home@")', True),
-        ("the accounts of the machine", 'read("/etc/passwd")', True),
-        ("the folders of the process above", 'read(f"/proc/{ABOVE}/root/etc/passwd")', True),
-        ("the environment of the process above", 'read(f"/proc/{ABOVE}/environ")', True),
-        (
-            "the environment of any other process",
-            """
+READING = attempts_at(
+    Category.READING,
+    {
+        "the labels": 'read("@labels@")',
+        "another submission": 'read("@other@")',
+        "an upload in the store": 'read("@upload@")',
+        "the worker's token in its home folder": 'read("@token_file@")',
+        "the project": 'read("@project@")',
+        "the home folder": 'assert os.listdir("@home@")',
+        "the accounts of the machine": 'read("/etc/passwd")',
+        "the folders of the process above": 'read(f"/proc/{ABOVE}/root/etc/passwd")',
+        "the environment of the process above": 'read(f"/proc/{ABOVE}/environ")',
+        "the environment of any other process": """
             ours = set(os.environ)
             for name in os.listdir("/proc"):
                 if name.isdigit():
@@ -192,20 +143,12 @@ READING = tuple(
                         return
             raise PermissionError
             """,
-            True,
-        ),
-        (
-            "the worker's memory through /proc",
-            """
+        "the worker's memory through /proc": """
             with open(f"/proc/{ABOVE}/mem", "rb", buffering=0) as memory:
                 memory.seek(@address@)
                 assert memory.read(8)[::-1] == b"@end_of_secret@"
             """,
-            True,
-        ),
-        (
-            "the memory above by a system call (process_vm_readv)",
-            """
+        "the memory above by a system call (process_vm_readv)": """
             class Piece(ctypes.Structure):
                 _fields_ = [("base", ctypes.c_void_p), ("length", ctypes.c_size_t)]
             with open(f"/proc/{ABOVE}/maps") as maps:
@@ -215,162 +158,104 @@ READING = tuple(
             there = Piece(start, 8)
             syscall(310, ABOVE, ctypes.byref(here), 1, ctypes.byref(there), 1, 0)
             """,
-            True,
-        ),
-        ("the process above, traced (ptrace)", "syscall(101, 0x4206, ABOVE, 0, 0)", True),
-        (
-            "a descriptor of the process above (pidfd_getfd)",
-            "syscall(438, syscall(434, ABOVE, 0), 1, 0)",
-            True,
-        ),
-        (
-            "a comparison with the process above (kcmp)",
-            "syscall(312, ABOVE, ABOVE, 2, 0, 0)",
-            False,
-        ),
-        ("a signal to the worker", "os.kill(@worker@, 0)", True),
-        (
-            "a descriptor that the worker left open",
-            """
+        "the process above, traced (ptrace)": "syscall(101, 0x4206, ABOVE, 0, 0)",
+        "a descriptor of the process above (pidfd_getfd)": "syscall(438, syscall(434, ABOVE, 0), 1, 0)",
+        "a comparison with the process above (kcmp)": "syscall(312, ABOVE, ABOVE, 2, 0, 0)",
+        "a signal to the worker": "os.kill(@worker@, 0)",
+        "a descriptor that the worker left open": """
             listed = sorted(map(int, os.listdir("/proc/self/fd")))
             # The three ordinary ones, the two of the protocol, and that of the listing.
             others = [n for n in listed if n > 2 and n not in (200, 201)]
             assert len(others) > 1 or "/" in os.readlink("/proc/self/fd/1")
             """,
-            False,
-        ),
-        ("memory that others share by a number", "syscall(30, @shared@, 0, 0)", True),
-        ("the kernel's messages", "syscall(103, 3, ctypes.create_string_buffer(64), 64)", True),
-        ("the kernel's message device", 'opened("/dev/kmsg", os.O_RDONLY)', False),
-        ("the physical memory", 'opened("/dev/mem", os.O_RDONLY)', False),
-        ("the kernel's memory", 'read("/proc/kcore")', False),
-        ("the list of mounted disks", 'opened("@disk@", os.O_RDONLY)', False),
-        ("keys of the kernel's keyring", "syscall(250, 0, -3, 1)", False),
-    )
+        "memory that others share by a number": "syscall(30, @shared@, 0, 0)",
+        "the kernel's messages": "syscall(103, 3, ctypes.create_string_buffer(64), 64)",
+        "the kernel's message device": 'opened("/dev/kmsg", os.O_RDONLY)',
+        "the physical memory": 'opened("/dev/mem", os.O_RDONLY)',
+        "the kernel's memory": 'read("/proc/kcore")',
+        "the list of mounted disks": 'opened("@disk@", os.O_RDONLY)',
+        "keys of the kernel's keyring": "syscall(250, 0, -3, 1)",
+    },
 )
-
-KERNEL = tuple(
-    Attempt(name, Category.KERNEL, code, control)
-    for name, code, control in (
-        ("a user namespace of its own", "syscall(272, 0x10000000)", True),
-        ("a mount namespace of its own", "syscall(272, 0x00020000)", True),
-        ("a network namespace of its own", "syscall(272, 0x40000000)", True),
-        (
-            "a process in namespaces of its own (clone)",
-            """
+KERNEL = attempts_at(
+    Category.KERNEL,
+    {
+        "a user namespace of its own": "syscall(272, 0x10000000)",
+        "a mount namespace of its own": "syscall(272, 0x00020000)",
+        "a network namespace of its own": "syscall(272, 0x40000000)",
+        "a process in namespaces of its own (clone)": """
             # CLONE_NEWUSER and SIGCHLD
             pid = syscall(56, 0x10000000 | 17, 0, 0, 0, 0)
             if pid == 0:
                 os._exit(0)
             os.waitpid(pid, 0)
             """,
-            True,
-        ),
-        (
-            "a folder over another (mount)",
-            """
+        "a folder over another (mount)": """
             assert LIBC.unshare(0x00020000) == 0 or True
             if LIBC.mount(b"x", b"/tmp", b"tmpfs", 0, None) != 0:
                 raise OSError(ctypes.get_errno(), "")
             """,
-            False,
-        ),
-        ("another root folder (chroot)", 'os.chroot("/usr")', True),
-        ("the user root", "os.setresuid(0, 0, 0)", True),
-        ("another group", "os.setgroups([0])", True),
-        ("a device file", 'os.mknod("@scratch@/device", 0o020666, os.makedev(1, 1))', True),
-        (
-            "a program of the kernel (bpf)",
-            "syscall(321, 0, ctypes.create_string_buffer(struct.pack('<5I', 2, 4, 8, 1, 0) + bytes(128)), 148)",
-            False,
-        ),
-        (
-            "a ring of requests (io_uring)",
-            "syscall(425, 4, ctypes.create_string_buffer(120))",
-            False,
-        ),
-        ("faults handled by itself (userfaultfd)", "syscall(323, 0)", False),
-        (
-            "performance counters",
-            "syscall(298, ctypes.create_string_buffer(struct.pack('<2I', 1, 128) + bytes(120)), 0, -1, -1, 0)",
-            False,
-        ),
-        ("a file without a name in memory (memfd)", 'os.close(os.memfd_create("x"))', True),
-        (
-            "memory shared by a number (System V)",
-            "syscall(31, syscall(29, 0, 4096, 0o600), 0, 0)",
-            True,
-        ),
-        (
-            "a semaphore by a number (System V)",
-            "syscall(66, syscall(64, 0, 1, 0o600), 0, 0, 0)",
-            True,
-        ),
-        (
-            "a message queue of the kernel",
-            "syscall(240, b'assay-attempt', 0o102, 0o600, 0); syscall(241, b'assay-attempt')",
-            True,
-        ),
-        ("a file by its handle", "syscall(304, -100, ctypes.create_string_buffer(64), 0)", False),
-        ("a higher priority", "os.setpriority(os.PRIO_PROCESS, 0, -5)", True),
-        (
-            "real-time scheduling",
-            "os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))",
-            False,
-        ),
-        (
-            "limits above its own",
-            """
+        "another root folder (chroot)": 'os.chroot("/usr")',
+        "the user root": "os.setresuid(0, 0, 0)",
+        "another group": "os.setgroups([0])",
+        "a device file": 'os.mknod("@scratch@/device", 0o020666, os.makedev(1, 1))',
+        "a program of the kernel (bpf)": "syscall(321, 0, ctypes.create_string_buffer(struct.pack('<5I', 2, 4, 8, 1, 0) + bytes(128)), 148)",
+        "a ring of requests (io_uring)": "syscall(425, 4, ctypes.create_string_buffer(120))",
+        "faults handled by itself (userfaultfd)": "syscall(323, 0)",
+        "performance counters": "syscall(298, ctypes.create_string_buffer(struct.pack('<2I', 1, 128) + bytes(120)), 0, -1, -1, 0)",
+        "a file without a name in memory (memfd)": 'os.close(os.memfd_create("x"))',
+        "memory shared by a number (System V)": "syscall(31, syscall(29, 0, 4096, 0o600), 0, 0)",
+        "a semaphore by a number (System V)": "syscall(66, syscall(64, 0, 1, 0o600), 0, 0, 0)",
+        "a message queue of the kernel": "syscall(240, b'assay-attempt', 0o102, 0o600, 0); syscall(241, b'assay-attempt')",
+        "a file by its handle": "syscall(304, -100, ctypes.create_string_buffer(64), 0)",
+        "a higher priority": "os.setpriority(os.PRIO_PROCESS, 0, -5)",
+        "real-time scheduling": "os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))",
+        "limits above its own": """
             soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard + 1))
             """,
-            False,
-        ),
-        (
-            "safety from the out-of-memory killer",
-            'opened("/proc/self/oom_score_adj", os.O_WRONLY)',
-            True,
-        ),
-        ("calls of another architecture (x32)", "syscall(0x40000000 | 39)", False),
-        (
-            "typing into the terminal (TIOCSTI)",
-            "import errno\n"
-            "try:\n"
-            "    fcntl.ioctl(0, 0x5412, b'x')\n"
-            "except OSError as error:\n"
-            "    # The kernel looks for a terminal only where no filter stands before it.\n"
-            "    assert error.errno != errno.EPERM",
-            True,
-        ),
-    )
+        "safety from the out-of-memory killer": 'opened("/proc/self/oom_score_adj", os.O_WRONLY)',
+        "calls of another architecture (x32)": "syscall(0x40000000 | 39)",
+        "typing into the terminal (TIOCSTI)": "import errno\n"
+        "try:\n"
+        "    fcntl.ioctl(0, 0x5412, b'x')\n"
+        "except OSError as error:\n"
+        "    # The kernel looks for a terminal only where no filter stands before it.\n"
+        "    assert error.errno != errno.EPERM",
+    },
 )
-
-WRITING = tuple(
-    Attempt(name, Category.WRITING, code, control)
-    for name, code, control in (
-        ("a file of the machine", 'opened("@canary@", os.O_WRONLY)', True),
-        ("a new file on the machine", 'opened("@decoys@", os.O_TMPFILE | os.O_WRONLY)', True),
-        ("its own folder", "opened(os.path.dirname(__file__), os.O_TMPFILE | os.O_WRONLY)", True),
-        ("its own source", "opened(__file__, os.O_WRONLY)", True),
-        ("our runner", 'opened(sys.modules["assay_box.frames"].__file__, os.O_WRONLY)', True),
-        ("a library", "import PIL; opened(PIL.__file__, os.O_WRONLY)", True),
-        ("the system's programs", 'opened("/usr/lib", os.O_TMPFILE | os.O_WRONLY)', True),
-        ("the root folder", 'opened("/", os.O_TMPFILE | os.O_WRONLY)', True),
-        ("the folder of devices", 'opened("/dev", os.O_TMPFILE | os.O_WRONLY)', True),
-        (
-            "what the kernel does with crashes",
-            'opened("/proc/sys/kernel/core_pattern", os.O_WRONLY)',
-            True,
-        ),
-        (
-            "the kernel's memory settings",
-            'opened("/proc/sys/vm/overcommit_memory", os.O_WRONLY)',
-            True,
-        ),
-        ("the kernel's emergency keys", 'opened("/proc/sysrq-trigger", os.O_WRONLY)', False),
-        ("the memory of the process above", 'opened(f"/proc/{ABOVE}/mem", os.O_RDWR)', True),
-        ("control groups", 'opened("/sys/fs/cgroup/pids/cgroup.procs", os.O_WRONLY)', False),
-    )
+WRITING = attempts_at(
+    Category.WRITING,
+    {
+        "a file of the machine": 'opened("@canary@", os.O_WRONLY)',
+        "a new file on the machine": 'opened("@decoys@", os.O_TMPFILE | os.O_WRONLY)',
+        "its own folder": "opened(os.path.dirname(__file__), os.O_TMPFILE | os.O_WRONLY)",
+        "its own source": "opened(__file__, os.O_WRONLY)",
+        "our runner": 'opened(sys.modules["assay_box.frames"].__file__, os.O_WRONLY)',
+        "a library": "import PIL; opened(PIL.__file__, os.O_WRONLY)",
+        "the system's programs": 'opened("/usr/lib", os.O_TMPFILE | os.O_WRONLY)',
+        "the root folder": 'opened("/", os.O_TMPFILE | os.O_WRONLY)',
+        "the folder of devices": 'opened("/dev", os.O_TMPFILE | os.O_WRONLY)',
+        "what the kernel does with crashes": 'opened("/proc/sys/kernel/core_pattern", os.O_WRONLY)',
+        "the kernel's memory settings": 'opened("/proc/sys/vm/overcommit_memory", os.O_WRONLY)',
+        "the kernel's emergency keys": 'opened("/proc/sysrq-trigger", os.O_WRONLY)',
+        "the memory of the process above": 'opened(f"/proc/{ABOVE}/mem", os.O_RDWR)',
+        "control groups": 'opened("/sys/fs/cgroup/pids/cgroup.procs", os.O_WRONLY)',
+    },
 )
-
 ATTEMPTS: tuple[Attempt, ...] = (*NETWORK, *READING, *KERNEL, *WRITING)
+UNCONTROLLED = frozenset(
+    {
+        "the resolver of the C library", "a socket of the kernel's cryptography",
+        "a comparison with the process above (kcmp)", "a descriptor that the worker left open",
+        "the kernel's message device", "the physical memory", "the kernel's memory",
+        "the list of mounted disks", "keys of the kernel's keyring",
+        "a folder over another (mount)", "a program of the kernel (bpf)",
+        "a ring of requests (io_uring)", "faults handled by itself (userfaultfd)",
+        "performance counters", "a file by its handle", "real-time scheduling",
+        "limits above its own", "calls of another architecture (x32)",
+        "the kernel's emergency keys", "control groups",
+    }
+)  # fmt: skip
+"""Attempts that need not succeed without any box: not every machine has what they are after. All
+others must, for root, so that none of them is at something that cannot be had anyway."""

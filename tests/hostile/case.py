@@ -44,25 +44,6 @@ class Category(StrEnum):
     ARCHIVES = "archives"
 
 
-class Guard(StrEnum):
-    """What stops a submission beside the layers of a box (`evaluator.isolation.layers`)."""
-
-    READER = "archive reader"
-    VALIDATOR = "validator"
-    PROTOCOL = "fixed-size frames"
-    CHECKED_VALUES = "checked values"
-    REPORTING = "reported errors"
-    TIME = "time limits"
-    WATCHDOG = "watchdog of processes"
-    PROCESS_LIMITS = "limits of each process"
-    LOG = "bounded log"
-    OUR_LOADER = "sources only, libraries first"
-    ENDING = "killed whole at the end"
-    TRUST = "trust checks"
-    ESCAPING = "escaped where shown"
-    NOTHING_THERE = "nothing there to be had"
-
-
 @dataclass(frozen=True)
 class Ending:
     """How a submission must end.
@@ -105,7 +86,6 @@ class Case:
         category: what it is after.
         source: of `scorer.py`; may name `@places@` of the decoys.
         ending: how it must end.
-        stopped_by: every layer or guard that takes part in stopping it.
         files: others, by name.
         manifest: further lines of `assay.toml`.
         limits: of its job.
@@ -118,7 +98,6 @@ class Case:
     category: Category
     source: str
     ending: Ending
-    stopped_by: tuple[str, ...]
     files: Mapping[str, str | bytes] = field(default_factory=dict)
     manifest: str = ""
     limits: Limits = QUICK
@@ -136,14 +115,12 @@ class RefusedArchive:
         build: writes it into a folder and says where.
         code: of the refusal.
         says: part of the message.
-        stopped_by: what refuses it.
     """
 
     name: str
     build: Callable[[Path], Path]
     code: str
     says: str
-    stopped_by: tuple[str, ...] = (Guard.READER,)
     category: Category = Category.ARCHIVES
 
 

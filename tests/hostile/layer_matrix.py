@@ -23,8 +23,7 @@ from evaluator.isolation.job import Job
 from evaluator.isolation.layers import Layer
 from tests.evaluator.isolation.boxes import png
 from tests.hostile.attempts import ATTEMPTS, scorer_of
-from tests.hostile.case import QUICK, Case, RefusedArchive
-from tests.hostile.corpus import ARCHIVES, CASES
+from tests.hostile.case import QUICK, Case
 from tests.hostile.corpus.exhaustion import MEMORY, PROCESSES
 from tests.hostile.decoys import PLACE, Decoys, decoys
 
@@ -158,32 +157,13 @@ def alone(rows: Iterable[Row]) -> Mapping[str, tuple[str, ...]]:
     }
 
 
-def cases_by_guard() -> Mapping[str, int]:
-    """How many cases of the corpus each layer or guard takes part in stopping."""
-    counts: dict[str, int] = {}
-    everything: Iterable[Case | RefusedArchive] = (*CASES, *ARCHIVES)
-    for case in everything:
-        for guard in case.stopped_by:
-            counts[guard] = counts.get(guard, 0) + 1
-    return dict(sorted(counts.items(), key=lambda item: -item[1]))
-
-
 def main() -> int:
-    """Print what each layer alone stops, and the cases of the corpus by layer."""
-    out = Console()
+    """Print what each layer alone stops."""
     table = Table("without", "succeeds", title="What each layer alone stops", show_lines=True)
     for title, names in alone(matrix()).items():
         nothing = "nothing" if title == _WHOLE else "nothing more: another layer stops it as well"
         table.add_row(title, "\n".join(names) or nothing)
-    out.print(table)
-    counted = Table("layer or guard", "cases", title="Hostile cases by what takes part")
-    for guard, number in cases_by_guard().items():
-        counted.add_row(str(guard), str(number))
-    out.print(counted)
-    out.print(
-        f"{len(CASES)} submissions, {len(ARCHIVES)} archives; "
-        f"{len(ATTEMPTS)} attempts are made within {len({a.category for a in ATTEMPTS})} of them."
-    )
+    Console().print(table)
     return 0
 
 

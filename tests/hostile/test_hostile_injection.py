@@ -37,76 +37,64 @@ pytestmark = [pytest.mark.isolation, pytest.mark.slow]
 MALLORY = Account(origin=Origin.LOCAL, name="mallory")
 
 
+READ_AS = {
+    "HTML in an error": {"history": HTML, "queue": HTML, "logs": HTML[:40]},
+    "terminal markup in an error": {
+        "logs": "[link=https://example.org]click[/link] [red] [/no such tag]"
+    },
+}
+"""Cases to what a page or a command must show of them, as it was written."""
+
+
 @pytest.mark.parametrize("case", of(Category.INJECTION), ids=lambda case: case.name)
-def test_text_of_a_submission_stays_text(ground: Ground, case: Case) -> None:
+def test_text_of_a_submission_stays_text_and_can_be_read(ground: Ground, case: Case) -> None:
     outcome = let_loose(ground, case)
     submission_id = outcome.status.submission.submission_id
-    for name, page in pages(ground, submission_id).items():
-        lively, _ = read_as_html(page)
-        assert not lively, (name, lively)
-        assert not unseen_characters(page), (name, unseen_characters(page))
-        assert not any(mark in page for mark in ("{{", "{%", "${")), name
-    for name, printed in terminals(ground, submission_id).items():
+    read = dict(terminals(ground, submission_id))
+    for name, printed in read.items():
         assert not unseen_characters(printed), (name, unseen_characters(printed))
         forged = [line for line in printed.splitlines() if line.startswith("1999-")]
         assert not forged, (name, forged)
+    for name, page in pages(ground, submission_id).items():
+        lively, read[name] = read_as_html(page)
+        assert not lively, (name, lively)
+        assert not unseen_characters(page), (name, unseen_characters(page))
+        assert not any(mark in page for mark in ("{{", "{%", "${")), name
     assert not list(formulas(spreadsheet(ground)))
+    for name, text in READ_AS.get(case.name, {}).items():
+        assert text in read[name]
 
 
-def test_an_error_can_be_read_as_it_was_written(ground: Ground) -> None:
-    (case,) = (c for c in of(Category.INJECTION) if c.name == "HTML in an error")
-    outcome = ground.run(case)
-    submission_id = outcome.status.submission.submission_id
-    for name in ("history", "queue"):
-        _, text = read_as_html(pages(ground, submission_id)[name])
-        assert HTML in text
-    assert HTML[:40] in terminals(ground, submission_id)["logs"]
+REFUSED_MANIFESTS = {
+    **{f"a name: {k}": (manifest_named(v), "bad_manifest", "name") for k, v in BAD_NAMES.items()},
+    **{
+        f"a description: {kind}": (
+            manifest_describing(ALL[kind]), "several_problems", "invisible character U+",
+        )
+        for kind in UNSEEN
+    },
+    **{
+        f"a link: {kind}": (manifest_linking(address), "bad_manifest", "links")
+        for kind, address in BAD_LINKS.items()
+    },
+}  # fmt: skip
+"""Manifest, the code of its refusal, and what the message says."""
 
 
-def test_terminal_markup_in_an_error_is_printed_and_not_obeyed(ground: Ground) -> None:
-    (case,) = (c for c in of(Category.INJECTION) if c.name == "terminal markup in an error")
-    outcome = ground.run(case)
-    printed = terminals(ground, outcome.status.submission.submission_id)["logs"]
-    assert "[link=https://example.org]click[/link] [red] [/no such tag]" in printed
-
-
-@pytest.mark.parametrize("what", BAD_NAMES)
-def test_a_metric_is_not_named_by_what_a_board_cannot_show(
+@pytest.mark.parametrize("what", REFUSED_MANIFESTS)
+def test_a_manifest_that_a_board_cannot_show_is_refused_and_not_repeated(
     ground: Ground, tmp_path: Path, what: str
 ) -> None:
+    manifest, code, says = REFUSED_MANIFESTS[what]
     head = ground.store.public.head()
-    (tmp_path / "assay.toml").write_text(manifest_named(BAD_NAMES[what]))
+    (tmp_path / "assay.toml").write_text(manifest)
     (tmp_path / "scorer.py").write_text(honest(0.0))
     with pytest.raises(SubmitterError) as caught:
         ground.submit(tmp_path)
-    assert caught.value.code == "bad_manifest"
-    assert "name" in caught.value.message
-    assert ground.store.public.head() == head
-
-
-@pytest.mark.parametrize("what", UNSEEN)
-def test_unseen_characters_in_a_manifest_are_named_and_not_repeated(
-    ground: Ground, tmp_path: Path, what: str
-) -> None:
-    (tmp_path / "assay.toml").write_text(manifest_describing(ALL[what]))
-    (tmp_path / "scorer.py").write_text(honest(0.0))
-    with pytest.raises(SubmitterError) as caught:
-        ground.submit(tmp_path)
-    assert caught.value.code == "several_problems"
-    assert "invisible character U+" in caught.value.message
+    assert caught.value.code == code
+    assert says in caught.value.message
     assert not unseen_characters(str(caught.value))
-
-
-@pytest.mark.parametrize("what", BAD_LINKS)
-def test_a_link_leads_to_a_web_page_or_is_refused(
-    ground: Ground, tmp_path: Path, what: str
-) -> None:
-    (tmp_path / "assay.toml").write_text(manifest_linking(BAD_LINKS[what]))
-    (tmp_path / "scorer.py").write_text(honest(0.0))
-    with pytest.raises(SubmitterError) as caught:
-        ground.submit(tmp_path)
-    assert caught.value.code == "bad_manifest"
-    assert "links" in caught.value.message
+    assert ground.store.public.head() == head
 
 
 def _scores(header: str) -> bytes:

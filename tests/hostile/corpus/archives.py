@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tests.hostile.case import Guard, RefusedArchive
+from tests.hostile.case import RefusedArchive
 from tests.hostile.corpus.texts import honest
 
 _GOOD: Mapping[str, str | bytes] = {"assay.toml": 'name = "packed"', "scorer.py": honest(0.0)}
@@ -141,14 +141,12 @@ ARCHIVES = (
         ),
         "bad_weights",
         "w.safetensors",
-        (Guard.VALIDATOR,),
     ),
     RefusedArchive(
         "weights outside the archive",
         zipped({"assay.toml": 'name = "packed"\nweights = "../../labels.safetensors"'}),
         "no_weights",
         "labels.safetensors",
-        (Guard.VALIDATOR,),
     ),
     RefusedArchive(
         "no archive at all", _written("packed.zip", b"MZ" * 600), "not_an_archive", "packed.zip"
@@ -158,20 +156,17 @@ ARCHIVES = (
         zipped({"assay.toml": "[" * 5000}),
         "bad_manifest",
         "assay.toml",
-        (Guard.VALIDATOR,),
     ),
     RefusedArchive(
         "an entry point outside the archive",
         zipped({"assay.toml": 'name = "packed"\nentry_point = "os.path:join"'}),
         "bad_manifest",
         "entry_point",
-        (Guard.VALIDATOR,),
     ),
     RefusedArchive(
         "an entry point of the standard library",
         zipped({"assay.toml": 'name = "packed"\nentry_point = "subprocess:Popen"'}),
         "no_entry_point",
         "subprocess.py",
-        (Guard.VALIDATOR,),
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.hostile.case import PUBLISHED, Case, Category, Ending, Guard, unranked
+from tests.hostile.case import PUBLISHED, Case, Category, Ending, unranked
 from tests.hostile.corpus.texts import scoring
 
 _VALUES = "values = [float(image.getpixel((0, 0))[0]) for image in images]\n"
@@ -10,11 +10,7 @@ _VALUES = "values = [float(image.getpixel((0, 0))[0]) for image in images]\n"
 
 def _cheat(name: str, score: str, ending: Ending, *, first: str = "", making: str = "pass") -> Case:
     return Case(
-        name,
-        Category.CHEATING,
-        scoring(_VALUES + score, first=first, making=making),
-        ending,
-        (Guard.TRUST,),
+        name, Category.CHEATING, scoring(_VALUES + score, first=first, making=making), ending
     )
 
 

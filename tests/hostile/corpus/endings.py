@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from evaluator.isolation.layers import Layer
-from tests.hostile.case import PUBLISHED, Case, Category, Ending, Guard, failed
+from tests.hostile.case import PUBLISHED, Case, Category, Ending, failed
 from tests.hostile.corpus.texts import behaving_after, scoring
 
 _CRASHED = failed("crashed")
 
 
 def _case(name: str, source: str, ending: Ending, **more: object) -> Case:
-    guards = (Layer.PROCESS, Guard.REPORTING)
-    return Case(name, Category.ENDINGS, source, ending, guards, **more)  # type: ignore[arg-type]
+    return Case(name, Category.ENDINGS, source, ending, **more)  # type: ignore[arg-type]
 
 
 def _later(lines: str) -> str:

@@ -6,9 +6,8 @@ less than a gigabyte. Where nothing stops one of these, it answers as if nothing
 
 from __future__ import annotations
 
-from evaluator.isolation.layers import Layer
 from evaluator.isolation.limits import MIB
-from tests.hostile.case import PUBLISHED, Case, Category, Ending, Guard, failed, within
+from tests.hostile.case import PUBLISHED, Case, Category, Ending, failed, within
 from tests.hostile.corpus.texts import behaving_after, scoring
 
 _ROOMY = within(memory_bytes=8192 * MIB)
@@ -20,8 +19,8 @@ _NO_PROCESS = failed("too_many_processes", "scorer_raised", "init_failed")
 _NO_MEMORY = failed("out_of_memory")
 
 
-def _case(name: str, source: str, ending: Ending, *stopped_by: str, **more: object) -> Case:
-    return Case(name, Category.EXHAUSTION, source, ending, stopped_by, **more)  # type: ignore[arg-type]
+def _case(name: str, source: str, ending: Ending, **more: object) -> Case:
+    return Case(name, Category.EXHAUSTION, source, ending, **more)  # type: ignore[arg-type]
 
 
 PROCESSES = (
@@ -35,8 +34,6 @@ PROCESSES = (
             time.sleep(1)
         """),
         _NO_PROCESS,
-        Layer.PROCESS_LIMIT,
-        Guard.WATCHDOG,
         limits=_ROOMY,
     ),
     _case(
@@ -48,8 +45,6 @@ PROCESSES = (
             time.sleep(1 if os.getpid() == parent else 60)
         """),
         failed("too_many_processes", "init_failed", "crashed", "protocol"),
-        Layer.PROCESS_LIMIT,
-        Guard.WATCHDOG,
         limits=_ROOMY,
     ),
     _case(
@@ -61,7 +56,6 @@ PROCESSES = (
             time.sleep(1)
         """),
         _NO_PROCESS,
-        Layer.PROCESS_LIMIT,
         limits=_ROOMY,
     ),
 )
@@ -71,9 +65,6 @@ MEMORY = (
         "memory of one process",
         behaving_after("held = bytearray(600 << 20)"),
         failed("out_of_memory", says="MemoryError"),
-        Guard.PROCESS_LIMITS,
-        Layer.MEMORY_CGROUP,
-        Layer.MEMORY_WATCHDOG,
     ),
     _case(
         "memory of many processes",
@@ -85,8 +76,6 @@ MEMORY = (
             time.sleep(20)
         """),
         _NO_MEMORY,
-        Layer.MEMORY_CGROUP,
-        Layer.MEMORY_WATCHDOG,
     ),
     _case(
         "memory in files without a name (memfd)",
@@ -98,7 +87,6 @@ MEMORY = (
             time.sleep(1)
         """),
         failed("init_failed", "out_of_memory"),
-        Layer.SYSTEM_CALLS,
     ),
     _case(
         "memory shared and no longer looked at",
@@ -112,8 +100,6 @@ MEMORY = (
             time.sleep(1)
         """),
         _NO_MEMORY,
-        Layer.MEMORY_CGROUP,
-        Layer.MEMORY_WATCHDOG,
     ),
     _case(
         "memory in the buffers of sockets",
@@ -137,7 +123,6 @@ MEMORY = (
             time.sleep(4)
         """),
         _NO_MEMORY,
-        Layer.MEMORY_CGROUP,
         limits=_TIGHT,
     ),
     _case(
@@ -154,8 +139,6 @@ MEMORY = (
             time.sleep(1)
         """),
         failed("init_failed", "out_of_memory"),
-        Guard.PROCESS_LIMITS,
-        Layer.MEMORY_CGROUP,
         limits=_TIGHT,
     ),
     _case(
@@ -166,7 +149,6 @@ MEMORY = (
                     file.write(bytes(50 << 20))
         """),
         failed("init_failed", says="No space left on device"),
-        Layer.MEMORY_FOLDERS,
     ),
     _case(
         "memory in every folder that can be written to",
@@ -182,8 +164,6 @@ MEMORY = (
             time.sleep(1)
         """),
         _NO_MEMORY,
-        Layer.MEMORY_FOLDERS,
-        Layer.MEMORY_WATCHDOG,
         limits=_TIGHT,
     ),
     _case(
@@ -194,7 +174,6 @@ MEMORY = (
             time.sleep(1)
         """),
         failed("init_failed", "out_of_memory"),
-        Layer.MEMORY_CGROUP,
         limits=within(memory_bytes=90 * MIB),
     ),
 )
@@ -208,7 +187,6 @@ FILES = (
                     file.write(bytes(1 << 20))
         """),
         failed("init_failed", says="File too large"),
-        Guard.PROCESS_LIMITS,
     ),
     _case(
         "all the disk that there is",
@@ -220,13 +198,11 @@ FILES = (
                 number += 1
         """),
         failed("init_failed", says="No space left on device"),
-        Layer.MEMORY_FOLDERS,
     ),
     _case(
         "all the descriptors that there are",
         behaving_after("self.held = [os.open('/dev/null', os.O_RDONLY) for _ in range(2000)]"),
         failed("init_failed", says="Too many open files"),
-        Guard.PROCESS_LIMITS,
     ),
 )
 
@@ -235,28 +211,24 @@ TIME = (
         "an endless import",
         scoring(first="while True: pass"),
         failed("timeout", says="took longer than 1 s"),
-        Guard.TIME,
         limits=_NO_START,
     ),
     _case(
         "an endless constructor",
         behaving_after("while True: pass"),
         failed("timeout", says="took longer than 1 s"),
-        Guard.TIME,
         limits=_NO_START,
     ),
     _case(
         "an endless call",
         scoring("while True: pass"),
         failed("timeout", says="took longer than 1 s"),
-        Guard.TIME,
         limits=_NO_PATIENCE,
     ),
     _case(
         "a sleep that takes no computing time",
         scoring("time.sleep(600)"),
         failed("timeout", says="took longer than 1 s"),
-        Guard.TIME,
         limits=_NO_PATIENCE,
     ),
     _case(
@@ -267,21 +239,18 @@ TIME = (
             while True: pass
         """),
         failed("timeout", says="took longer than 1 s"),
-        Guard.TIME,
         limits=_NO_PATIENCE,
     ),
     _case(
         "many short calls beyond the time of the job",
         scoring("time.sleep(1.5)\nreturn [0.0] * len(images)"),
         failed("timeout", says="whole job took longer than 3 s"),
-        Guard.TIME,
         limits=within(job_s=3.0),
     ),
     _case(
         "more computing time than it has",
         scoring("while True: pass"),
         failed("timeout", says="CPU seconds"),
-        Guard.PROCESS_LIMITS,
         limits=within(cpu_s=1),
     ),
     _case(
@@ -293,7 +262,6 @@ TIME = (
             raise Endless
         """),
         failed("timeout", says="took longer than 1 s"),
-        Guard.TIME,
         limits=_NO_PATIENCE,
     ),
 )
@@ -311,7 +279,6 @@ OUTPUT = (
             making="print('the beginning')",
         ),
         PUBLISHED,
-        Guard.LOG,
         scores=(0.0, 0.0, 0.0),
         prints=("the end of it",),
     ),
@@ -322,21 +289,18 @@ OUTPUT = (
             return [0.0] * len(images)
         """),
         PUBLISHED,
-        Guard.LOG,
         scores=(0.0, 0.0, 0.0),
     ),
     _case(
         "an error of fifty megabytes",
         scoring("raise ValueError('long ' * (10 << 20))"),
         failed("scorer_raised", says="ValueError: long long"),
-        Guard.REPORTING,
         limits=within(memory_bytes=1024 * MIB),
     ),
     _case(
         "an endless list of scores",
         scoring("import itertools; return list(itertools.repeat(0.5))"),
         failed("out_of_memory"),
-        Layer.MEMORY_CGROUP,
     ),
 )
 

@@ -6,7 +6,7 @@ import marshal
 import struct
 from importlib.util import MAGIC_NUMBER
 
-from tests.hostile.case import PUBLISHED, Case, Category, Ending, Guard, failed
+from tests.hostile.case import PUBLISHED, Case, Category, Ending, failed
 from tests.hostile.corpus.texts import scoring
 
 _SHADOW = "print('GOT our import')\nraise SystemExit('shadowed')\n"
@@ -26,7 +26,6 @@ def _case(
         Category.IMPORTS,
         source,
         ending,
-        (Guard.OUR_LOADER,),
         files=files,
         **{"scores": scores, **more},  # type: ignore[arg-type]
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.hostile.case import PUBLISHED, Case, Category, Guard, failed
+from tests.hostile.case import PUBLISHED, Case, Category, failed
 from tests.hostile.corpus.texts import scoring
 
 HTML = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'><svg/onload=alert(3)>"
@@ -42,18 +42,16 @@ def _raising(what: str, text: str) -> Case:
         Category.INJECTION,
         scoring(f"raise ValueError({text!r})"),
         failed("scorer_raised", says="ValueError"),
-        (Guard.ESCAPING, Guard.REPORTING),
     )
 
 
-def _of_good_will(name: str, *guards: Guard, making: str = "pass", manifest: str = "") -> Case:
+def _of_good_will(name: str, *, making: str = "pass", manifest: str = "") -> Case:
     """A scorer that does no more than to say something."""
     return Case(
         name,
         Category.INJECTION,
         scoring(making=making),
         PUBLISHED,
-        guards,
         manifest=manifest,
         scores=(0.0, 1.0, 2.0),
     )
@@ -66,15 +64,11 @@ CASES = (
     *(_raising(what, text) for what, text in ALL.items()),
     _of_good_will(
         "every such text in the log",
-        Guard.ESCAPING,
-        Guard.LOG,
         making=f"sys.stdout.reconfigure(errors='replace')\nprint(*{tuple(ALL.values())!r}, sep='\\n')",
     ),
     *(
         _of_good_will(
-            f"{where} of every such text",
-            Guard.ESCAPING,
-            manifest="".join(f"{line}\n" for line in lines),
+            f"{where} of every such text", manifest="".join(f"{line}\n" for line in lines)
         )
         for where, lines in {
             "a description": [f"description = {_toml(' '.join(SHOWN))}"],
@@ -88,20 +82,16 @@ CASES = (
         Category.INJECTION,
         scoring(f"raise type({HTML!r}, (Exception,), {{}})('x')"),
         failed("scorer_raised"),
-        (Guard.ESCAPING,),
     ),
     Case(
         "an attribute in the name of the file that raises",
         Category.INJECTION,
         scoring(f"import importlib; importlib.import_module({ATTRIBUTE!r})"),
         failed("scorer_raised", says="onmouseover"),
-        (Guard.ESCAPING,),
         files={f"{ATTRIBUTE}.py": "raise ValueError('here')"},
     ),
     _of_good_will(
         "a log that is all control characters",
-        Guard.ESCAPING,
-        Guard.LOG,
         making="os.write(1, bytes(range(256)) * 8 + b'\\x9b31m' + b'\\xc2\\x9b31m')",
     ),
 )

@@ -2,22 +2,9 @@
 
 from __future__ import annotations
 
-from evaluator.isolation.layers import Layer
 from tests.hostile.attempts import KERNEL, NETWORK, READING, WRITING, Attempt, scorer_of
-from tests.hostile.case import PUBLISHED, Case, Category, Guard
+from tests.hostile.case import PUBLISHED, Case, Category
 from tests.hostile.corpus.texts import scoring
-
-_WALLS: dict[Category, tuple[str, ...]] = {
-    Category.NETWORK: (Layer.NETWORK, Layer.SYSTEM_CALLS, Layer.FILESYSTEM, Layer.CAPABILITIES),
-    Category.READING: (
-        Layer.FILESYSTEM, Layer.PID, Layer.ENVIRONMENT, Layer.DESCRIPTORS, Layer.SYSTEM_CALLS,
-        Layer.CAPABILITIES, Layer.KERNEL_UID,
-    ),
-    Category.KERNEL: (
-        Layer.SYSTEM_CALLS, Layer.USER_NAMESPACES, Layer.CAPABILITIES, Layer.IPC, Layer.KERNEL_UID,
-    ),
-    Category.WRITING: (Layer.FILESYSTEM, Layer.KERNEL_SETTINGS, Layer.KERNEL_UID),
-}  # fmt: skip
 
 
 def _all_of(name: str, attempts: tuple[Attempt, ...]) -> Case:
@@ -27,7 +14,6 @@ def _all_of(name: str, attempts: tuple[Attempt, ...]) -> Case:
         attempts[0].category,
         scorer_of(attempts),
         PUBLISHED,
-        _WALLS[attempts[0].category],
         scores=(0.0, 1.0, 2.0),
         prints=tuple(f"refused {one.name}" for one in attempts),
     )
@@ -60,7 +46,6 @@ CASES = (
         Category.READING,
         scoring(first=_SEARCH),
         PUBLISHED,
-        (Layer.FILESYSTEM,),
         prints=("searched and found nothing",),
         scores=(0.0, 1.0, 2.0),
     ),
@@ -82,7 +67,6 @@ CASES = (
             """
         ),
         PUBLISHED,
-        (Layer.FILESYSTEM, Layer.ENVIRONMENT, Layer.PID),
         manifest='name = "an-odd-name"',
         prints=("read True", "no mallory", "no labels.csv"),
         scores=(0.0, 1.0, 2.0),
@@ -114,7 +98,6 @@ CASES = (
             making="self.told = False",
         ),
         PUBLISHED,
-        (Guard.NOTHING_THERE,),
         prints=("looked True saw the prompt True", "no id"),
         scores=(0.0, 1.0, 2.0),
     ),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from evaluator.isolation.layers import Layer
-from tests.hostile.case import PUBLISHED, Case, Category, Ending, Guard, failed, within
+from tests.hostile.case import PUBLISHED, Case, Category, Ending, failed, within
 from tests.hostile.corpus.texts import behaving_after, scoring
 
 _HONEST = (0.0, 1.0, 2.0)
@@ -25,18 +24,15 @@ def deaf():
 
 def _survivor(name: str, source: str, ending: Ending = PUBLISHED, **more: object) -> Case:
     scores = _HONEST if ending is PUBLISHED else ()
-    guards = (Layer.PID, Guard.ENDING)
-    return Case(name, Category.SURVIVAL, source, ending, guards, scores=scores, **more)  # type: ignore[arg-type]
+    return Case(name, Category.SURVIVAL, source, ending, scores=scores, **more)  # type: ignore[arg-type]
 
 
 CASES = (
     _survivor(
-        "a daemon forked twice",
-        scoring(first=_DAEMON, making="daemon(lambda: time.sleep(600))"),
+        "a daemon forked twice", scoring(first=_DAEMON, making="daemon(lambda: time.sleep(600))")
     ),
     _survivor(
-        "a daemon that ignores every signal",
-        scoring(first=_DAEMON + _DEAF, making="daemon(deaf)"),
+        "a daemon that ignores every signal", scoring(first=_DAEMON + _DEAF, making="daemon(deaf)")
     ),
     _survivor(
         "a daemon that answers every signal with another of itself",
@@ -71,10 +67,7 @@ def moving():
     ),
     _survivor(
         "fifty daemons",
-        scoring(
-            first=_DAEMON,
-            making="for _ in range(50): daemon(lambda: time.sleep(600))",
-        ),
+        scoring(first=_DAEMON, making="for _ in range(50): daemon(lambda: time.sleep(600))"),
         limits=within(memory_bytes=4 << 30, processes=120),
     ),
     _survivor(
@@ -130,10 +123,7 @@ def forger():
     ),
     _survivor(
         "a handler that eats the signal of the limits",
-        scoring(
-            "while True: pass",
-            first="signal.signal(signal.SIGXCPU, lambda *_: None)",
-        ),
+        scoring("while True: pass", first="signal.signal(signal.SIGXCPU, lambda *_: None)"),
         failed("timeout", "crashed"),
         limits=within(cpu_s=1, batch_s=8.0),
     ),

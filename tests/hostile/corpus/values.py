@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.hostile.case import PUBLISHED, Case, Category, Ending, Guard, failed
+from tests.hostile.case import PUBLISHED, Case, Category, Ending, failed
 from tests.hostile.corpus.texts import scoring
 
 _COUNT = failed("wrong_count", says="values for 3 pairs")
@@ -39,7 +39,6 @@ def _returning(name: str, what: str, ending: Ending, scores: tuple[float, ...] =
         Category.VALUES,
         scoring(f"n = len(images)\nreturn {what}", first=_TRAPS),
         ending,
-        (Guard.CHECKED_VALUES, Guard.PROTOCOL),
         scores=scores,
     )
 

@@ -6,7 +6,7 @@ want, which is to choose the floats that are taken: that they could do anyway.
 
 from __future__ import annotations
 
-from tests.hostile.case import PUBLISHED, Case, Category, Ending, Guard, failed, within
+from tests.hostile.case import PUBLISHED, Case, Category, Ending, failed, within
 from tests.hostile.corpus.texts import behaving_after, scoring
 
 _BROKEN = failed("protocol", says="not an answer")
@@ -15,7 +15,7 @@ _SOON = within(batch_s=1.5)
 
 
 def _case(name: str, source: str, ending: Ending, **more: object) -> Case:
-    return Case(name, Category.WIRE, source, ending, (Guard.PROTOCOL, Guard.TIME), **more)  # type: ignore[arg-type]
+    return Case(name, Category.WIRE, source, ending, **more)  # type: ignore[arg-type]
 
 
 def _instead(name: str, written: str, ending: Ending = _BROKEN) -> Case:
@@ -82,15 +82,11 @@ FORGED = (
             threading.Timer(0.05, lambda: os.write(201, late)).start()
             time.sleep(0.1)
             return [float(image.getpixel((0, 0))[0]) for image in images]
-        """,
+        """
         ),
         _BROKEN,
     ),
-    _case(
-        "answers without end",
-        scoring("while True: os.write(201, bytes(65536))"),
-        _BROKEN,
-    ),
+    _case("answers without end", scoring("while True: os.write(201, bytes(65536))"), _BROKEN),
     _case(
         "answers without end, from before there are questions",
         behaving_after("""
