@@ -9,9 +9,12 @@ from pathlib import Path
 from PIL import Image
 
 from evaluator.isolation.limits import MIB, Limits
+from evaluator.isolation.supervising.box import NamespaceBox
 from evaluator.isolation.supervising.session import ScorerSession
 
 SHORT = Limits(start_s=20.0, batch_s=20.0, job_s=60.0, memory_bytes=1024 * MIB)
+
+CONSTANT = "class Scorer:\n    def score(self, images, prompts): return [1.0]"
 
 Submit = Callable[..., Path]
 Open = Callable[..., ScorerSession]
@@ -22,3 +25,10 @@ def png(colour: str = "red", size: tuple[int, int] = (8, 8)) -> bytes:
     buffer = io.BytesIO()
     Image.new("RGB", size, colour).save(buffer, format="PNG")
     return buffer.getvalue()
+
+
+def box_of(session: ScorerSession) -> NamespaceBox:
+    """The box of namespaces that a session asks."""
+    box = session._box
+    assert isinstance(box, NamespaceBox)
+    return box

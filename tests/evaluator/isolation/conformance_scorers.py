@@ -133,6 +133,22 @@ class Scorer:
         return [1.0] * len(prompts)
 """
 
+FORKING = """
+import os, signal
+class Scorer:
+    def score(self, images, prompts):
+        children = []
+        try:
+            for _ in range(400):
+                child = os.fork()
+                if child == 0:
+                    signal.pause()
+                children.append(child)
+        except BlockingIOError:
+            pass
+        return [float(len(children))]
+"""
+
 NEIGHBOUR = """
 import os, socket, time
 class Scorer:

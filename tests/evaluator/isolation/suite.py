@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +40,7 @@ from tests.evaluator.isolation.conformance_scorers import (
     DUAL_ENCODER,
     ENDINGS,
     FLOODING_WITH_A_DAEMON,
+    FORKING,
     NEIGHBOUR,
     SLEEPER,
 )
@@ -155,6 +157,16 @@ class Walls(Answers):
         assert len(session.log) < SHORT.log_bytes + 100
         assert session.log.startswith("first line")
         assert "bytes left out" in session.log
+
+    def test_a_box_of_an_ordinary_user_may_have_as_many_processes_as_its_limit(
+        self, backend: Backend, submissions: ExitStack
+    ) -> None:
+        if os.geteuid() == 0:  # whose boxes are ended from outside
+            return
+        # Pages that forks share count once for each.
+        roomy = replace(SHORT, memory_bytes=8192 * MIB)
+        with started(backend, FORKING, roomy, submissions) as session:
+            assert 100 < session.score([png()], [(0, "a cat")])[0] < SHORT.processes
 
     def test_two_boxes_at_once_do_not_see_each_other(
         self, backend: Backend, submissions: ExitStack

@@ -24,19 +24,12 @@ from evaluator.isolation.bubblewrap.staging import require_readable, require_way
 from evaluator.isolation.bubblewrap.starter import Starter
 from evaluator.isolation.job import Job
 from evaluator.isolation.supervising import processes
-from evaluator.isolation.supervising.box import NamespaceBox
 from evaluator.isolation.supervising.session import ScorerSession
-from tests.evaluator.isolation.boxes import SHORT, Open, Submit, png
+from tests.evaluator.isolation.boxes import CONSTANT, Submit, box_of, png
 from tests.processes import running
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 NOBODY = 65534
-
-
-def user_of(session: ScorerSession) -> int:
-    box = session._box
-    assert isinstance(box, NamespaceBox)
-    return processes.user_of(box.init_pid)
 
 
 def test_no_two_boxes_get_the_same_user(tmp_path: Path) -> None:
@@ -148,9 +141,9 @@ def test_a_way_that_is_closed_is_named_with_the_remedy(tmp_path: Path) -> None:
 def test_the_kernel_never_sees_root_in_a_box_and_two_boxes_of_root_differ(
     bubblewrap: Bubblewrap, submit: Submit
 ) -> None:
-    folder = submit("class Scorer:\n    def score(self, images, prompts): return [1.0]")
+    folder = submit(CONSTANT)
     with bubblewrap.start(Job(folder)) as one, bubblewrap.start(Job(folder)) as other:
-        users = user_of(one), user_of(other)
+        users = tuple(processes.user_of(box_of(each).init_pid) for each in (one, other))
     if os.geteuid() == 0:
         assert users[0] != users[1]
         assert all(user in UIDS for user in users)
@@ -159,25 +152,10 @@ def test_the_kernel_never_sees_root_in_a_box_and_two_boxes_of_root_differ(
 
 
 @pytest.mark.isolation
-def test_what_a_box_is_given_it_can_read_and_not_change(opened: Open) -> None:
-    session = opened("""
-        import os
-        from pathlib import Path
-        def can(flag):
-            return float(any(os.access(path, flag) for path in Path("/submission").rglob("*")))
-        class Scorer:
-            def score(self, images, prompts):
-                return [can(os.R_OK), can(os.W_OK), float(os.access("/submission", os.W_OK))]
-        """)
-    with session:
-        assert list(session.score([png()], [(0, "a cat")] * 3)) == [1.0, 0.0, 0.0]
-
-
-@pytest.mark.isolation
 def test_a_submission_in_a_folder_closed_to_others_is_shown_to_its_box_alone(
     bubblewrap: Bubblewrap, submit: Submit, tmp_path: Path
 ) -> None:
-    folder = submit("class Scorer:\n    def score(self, images, prompts): return [1.0]")
+    folder = submit(CONSTANT)
     tmp_path.chmod(0o700)
     with bubblewrap.start(Job(folder)) as session:
         assert list(session.score([png()], [(0, "a cat")])) == [1.0]
@@ -189,7 +167,7 @@ def test_a_submission_in_a_folder_closed_to_others_is_shown_to_its_box_alone(
 def test_root_that_may_not_mount_is_told_which_folder_is_closed(
     bubblewrap: Bubblewrap, submit: Submit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = submit("class Scorer:\n    def score(self, images, prompts): return [1.0]")
+    folder = submit(CONSTANT)
     tmp_path.chmod(0o700)
     monkeypatch.setattr(bubblewrap_launch, "stage", lambda sources: {})
     if os.geteuid() != 0:
@@ -205,7 +183,7 @@ def test_root_that_may_not_mount_is_told_which_folder_is_closed(
 def test_a_box_outlives_the_thread_that_asked_for_it(
     bubblewrap: Bubblewrap, submit: Submit
 ) -> None:
-    folder = submit("class Scorer:\n    def score(self, images, prompts): return [1.0]")
+    folder = submit(CONSTANT)
     sessions: list[ScorerSession] = []
     asking = threading.Thread(target=lambda: sessions.append(bubblewrap.start(Job(folder))))
     asking.start()
@@ -220,73 +198,3 @@ def test_an_error_of_starting_reaches_who_asked() -> None:
 
     with pytest.raises(FileNotFoundError, match="no such program"):
         Starter(fail).start()
-
-
-ORDINARY = """
-import os, sys
-from pathlib import Path
-from evaluator.isolation.bubblewrap.backend import Bubblewrap
-from evaluator.isolation.job import Job
-assert os.getuid() == 65534
-probe = Bubblewrap(hidden=()).probe()
-print(probe.ok, probe.reason, flush=True)
-with Bubblewrap(hidden=()).start(Job(Path(sys.argv[1]))) as session:
-    print(*session.score([Path(sys.argv[1], "image.png").read_bytes()], [(0, "a cat")]))
-"""
-FORKING = """
-import os, signal
-class Scorer:
-    def score(self, images, prompts):
-        children = []
-        try:
-            for _ in range(400):
-                child = os.fork()
-                if child == 0:
-                    signal.pause()
-                children.append(child)
-        except BlockingIOError:
-            pass
-        return [float(len(children))]
-"""
-
-
-@pytest.mark.isolation
-def test_an_ordinary_user_gets_the_same_box_and_its_process_limit_counts(
-    bubblewrap: Bubblewrap, submit: Submit
-) -> None:
-    folder = submit(FORKING)
-    (folder / "image.png").write_bytes(png())
-    if os.geteuid() != 0:
-        with bubblewrap.start(Job(folder, limits=SHORT)) as session:
-            assert 100 < session.score([png()], [(0, "a cat")])[0] < SHORT.processes
-        return
-    done = as_nobody([sys.executable, "-c", ORDINARY, "/mnt/submission"], folder)
-    assert done.returncode == 0, done.stderr
-    first, second = done.stdout.splitlines()
-    assert first.strip() == "True"
-    assert 100 < float(second) < SHORT.processes
-
-
-def as_nobody(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run as an ordinary user, who sees root's closed folders as if they were open.
-
-    Args:
-        command: to be run.
-        folder: shown as `/mnt/submission`.
-    """
-    base = Path(sys.base_prefix)
-    closed = [p for p in reversed(base.parents) if not p.stat().st_mode & stat.S_IXOTH]
-    lines = ["set -e", "mount -t tmpfs -o mode=0755 none /mnt", "mkdir /mnt/submission",
-             f"mount --bind {folder} /mnt/submission"]  # fmt: skip
-    for path in closed[:1]:
-        lines += [
-            "mkdir -p /mnt/python", f"mount --bind {base} /mnt/python",
-            f"mount -t tmpfs -o mode=0755 none {path}", f"mkdir -p {base}",
-            f"mount --move /mnt/python {base}",
-        ]  # fmt: skip
-    lines.append('exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"')
-    shell = ["unshare", "--mount", "sh", "-c", "\n".join(lines), "sh", *command]
-    return subprocess.run(
-        shell, check=False, cwd=REPOSITORY, capture_output=True, text=True, timeout=120,
-        env={"PATH": os.environ["PATH"], "HOME": "/nonexistent"},
-    )  # fmt: skip

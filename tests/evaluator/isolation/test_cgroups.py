@@ -27,8 +27,7 @@ from evaluator.isolation.bubblewrap.cgroups import (
 from evaluator.isolation.job import Job
 from evaluator.isolation.layers import Layer
 from evaluator.isolation.limits import MIB, Limits
-from evaluator.isolation.supervising.box import NamespaceBox
-from tests.evaluator.isolation.boxes import SHORT, Submit, png
+from tests.evaluator.isolation.boxes import CONSTANT, SHORT, Submit, box_of, png
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 LIMITS = Limits(memory_bytes=300 * MIB, processes=20, threads=2)
@@ -184,8 +183,6 @@ def test_memory_is_bounded_by_the_kernel_or_else_watched_and_either_is_said(
     bounded = "memory" in machine_cgroups().folders
     assert (Layer.MEMORY_CGROUP in bubblewrap.probe().layers) == bounded
     session = bubblewrap.start(job)
-    box = session._box
-    assert isinstance(box, NamespaceBox)
     with pytest.raises(SubmitterError) as caught, session:
         session.score([png()], [(0, "a cat")])
     assert caught.value.code == "out_of_memory"
@@ -202,8 +199,7 @@ def test_without_cgroups_the_watchdog_is_left_and_marked(
     assert probe.ok
     assert {Layer.MEMORY_WATCHDOG, Layer.CPU_NICENESS} <= set(probe.layers)
     session = backend.start(Job(submit(HOLDS_MUCH), limits=replace(SHORT, memory_bytes=300 * MIB)))
-    box = session._box
-    assert isinstance(box, NamespaceBox)
+    box = box_of(session)
     assert os.getpriority(os.PRIO_PROCESS, box.init_pid) == 10
     assert len(os.sched_getaffinity(box.init_pid)) <= SHORT.threads
     with pytest.raises(SubmitterError) as caught, session:
@@ -214,10 +210,9 @@ def test_without_cgroups_the_watchdog_is_left_and_marked(
 
 @pytest.mark.isolation
 def test_the_cgroup_of_a_box_goes_with_it(bubblewrap: Bubblewrap, submit: Submit) -> None:
-    folder = submit("class Scorer:\n    def score(self, images, prompts): return [1.0]")
+    folder = submit(CONSTANT)
     session = bubblewrap.start(Job(folder, limits=SHORT))
-    box = session._box
-    assert isinstance(box, NamespaceBox)
+    box = box_of(session)
     folders = set(box.held.cgroup.folders.values()) if box.held.cgroup else set()
     assert bool(folders) == bool(machine_cgroups().folders)
     with session:
@@ -230,7 +225,7 @@ def test_the_cgroup_of_a_box_goes_with_it(bubblewrap: Bubblewrap, submit: Submit
 def test_the_cgroups_of_a_killed_worker_are_swept_at_the_next_start(
     bubblewrap: Bubblewrap, submit: Submit
 ) -> None:
-    folder = submit("class Scorer:\n    def score(self, images, prompts): return [1.0]")
+    folder = submit(CONSTANT)
     program = f"""
         import os, signal
         from pathlib import Path

@@ -1,4 +1,4 @@
-"""Bubblewrap, Podman and no isolation at all, by the one set of tests that all backends pass."""
+"""Every backend, and no isolation at all, by the one set of tests that all of them pass."""
 
 from __future__ import annotations
 
@@ -42,3 +42,25 @@ class TestPlain(Answers):
     def backend(cls) -> Backend:
         """See `Answers`."""
         return PlainProcess()
+
+
+@pytest.mark.slow
+class TestDocker(Walls):
+    """Boxes by Docker."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def backend(cls, docker_backend: Containers) -> Backend:
+        """See `Walls`."""
+        return docker_backend
+
+
+@pytest.mark.slow
+class TestGVisor(Walls):
+    """Boxes by Docker with gVisor below."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def backend(cls, gvisor_backend: Containers) -> Backend:
+        """See `Walls`."""
+        return gvisor_backend

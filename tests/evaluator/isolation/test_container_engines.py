@@ -9,13 +9,17 @@ import stat
 import subprocess
 import sys
 import tarfile
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from benchmarks.errors import PlatformError
+from evaluator.isolation.containers import box
 from evaluator.isolation.containers.backends import docker, podman
-from evaluator.isolation.containers.engine import Engine, EngineError, EngineKind
+from evaluator.isolation.containers.box import ContainerBox
+from evaluator.isolation.containers.engine import Container, Engine, EngineError, EngineKind
 from evaluator.isolation.containers.image import OperatorImage, skeleton
 from evaluator.isolation.containers.pipes import named_pipes
 from evaluator.isolation.containers.sweep import start_folder, sweep_folders, this_supervisor
@@ -164,3 +168,46 @@ def test_a_client_that_cannot_be_started_is_an_engine_that_fails(tmp_path: Path)
         engine.call("ps")
     with pytest.raises(EngineError, match="could not be started"):
         engine.attached("box")
+
+
+# An engine that learns a moment later why a container ended is asked again
+@dataclass
+class _Client:
+    returncode: int = 137
+
+    def poll(self) -> int:
+        return self.returncode
+
+
+@dataclass
+class _Late:
+    """Says that a container was starved from the given time it is asked on."""
+
+    from_ask: int
+    asked: list[str] = field(default_factory=list)
+
+    def container(self, name: str) -> Container | None:
+        self.asked.append(name)
+        return Container(0, 137, len(self.asked) >= self.from_ask)
+
+
+def _box(engine: _Late, client: _Client) -> ContainerBox:
+    return ContainerBox(cast(Any, client), engine=cast(Engine, engine), name="one")
+
+
+def test_what_the_engine_learns_late_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(box, "_LOOK_EVERY_S", 0.0)
+    engine = _Late(3)
+    assert _box(engine, _Client()).out_of_memory()
+    assert len(engine.asked) == 3
+
+
+def test_it_is_not_asked_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(box, "_STARVED_TOLD_WITHIN_S", 0.05)
+    assert not _box(_Late(10**9), _Client()).out_of_memory()
+
+
+def test_who_was_not_killed_was_not_starved() -> None:
+    engine = _Late(1)
+    assert not _box(engine, _Client(1)).out_of_memory()
+    assert engine.asked == []

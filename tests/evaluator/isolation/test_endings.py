@@ -9,19 +9,23 @@ import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from benchmarks.errors import PlatformError
+from benchmarks.errors import PlatformError, SubmitterError
 from evaluator.isolation.backend import IsolationStatus, Probe
 from evaluator.isolation.bubblewrap.backend import Bubblewrap
 from evaluator.isolation.bubblewrap.cgroups import machine_cgroups
 from evaluator.isolation.bubblewrap.outside import orphans, sweep
 from evaluator.isolation.job import Job
+from evaluator.isolation.limits import MIB
 from evaluator.isolation.supervising import broken, processes
 from evaluator.isolation.supervising.box import NamespaceBox
-from tests.evaluator.isolation.boxes import Submit
+from evaluator.isolation.supervising.session import ScorerSession
+from tests.evaluator.isolation.asking import remains, soon
+from tests.evaluator.isolation.boxes import CONSTANT, SHORT, Open, Submit, box_of
 from tests.processes import running
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -55,7 +59,7 @@ def test_a_supervisor_killed_while_its_box_starts_leaves_nothing(
     bubblewrap: Bubblewrap, submit: Submit
 ) -> None:
     assert bubblewrap.probe().ok
-    folder = submit("class Scorer:\n    def score(self, images, prompts): return [1.0]")
+    folder = submit(CONSTANT)
     mark = f"marked_{os.getpid()}_{time.monotonic_ns()}"
     (folder / f"{mark}.py").write_text((folder / "scorer.py").read_text())
     draw = random.Random(0)
@@ -127,7 +131,7 @@ def test_a_box_that_does_not_end_is_marked(
     bubblewrap: Bubblewrap, submit: Submit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(broken, "marks_folder", lambda: tmp_path / "marks")
-    folder = submit("class Scorer:\n    def score(self, images, prompts): return [1.0]")
+    folder = submit(CONSTANT)
     session = bubblewrap.start(Job(folder))
     with running(["sleep", "60"]) as survivor:
         monkeypatch.setattr("evaluator.isolation.supervising.box._GONE_WITHIN_S", 0.05)
@@ -137,3 +141,21 @@ def test_a_box_that_does_not_end_is_marked(
         assert caught.value.code == "box_not_ended"
         assert broken.survivors() == (survivor.pid,)
         survivor.kill()
+
+
+def stopped(session: ScorerSession) -> bool:
+    """Whether all processes of the box are, so that nothing is read any more."""
+    stats = [Path(f"/proc/{pid}/stat").read_text() for pid in box_of(session).pids()]
+    return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
+
+
+@pytest.mark.isolation
+def test_a_box_that_does_not_read_does_not_block_the_supervisor(opened: Open) -> None:
+    session = opened(CONSTANT, replace(SHORT, batch_s=1.0))
+    with session, pytest.raises(SubmitterError) as caught:
+        for pid in session._box.pids():
+            os.kill(pid, signal.SIGSTOP)
+        assert soon(lambda: stopped(session))
+        session.score([bytes(8 * MIB)], [(0, "a cat")])
+    assert caught.value.code == "timeout"
+    assert remains(session) == []

@@ -13,7 +13,7 @@ from evaluator.isolation.backend import Backend
 from evaluator.isolation.inside.frames import Capability
 from evaluator.isolation.job import Job
 from tests.evaluator.isolation.asking import keep_namespace
-from tests.evaluator.isolation.boxes import SHORT, Submit, png
+from tests.evaluator.isolation.boxes import SHORT, Open, Submit, png
 
 pytestmark = pytest.mark.isolation
 
@@ -35,7 +35,9 @@ def test_a_scorer_is_asked_in_either_backend(backend: Backend, submit: Submit) -
     folder = submit(returning("np.array([1, 2.5, np.nan], np.float32)", "import numpy as np"))
     with backend.start(Job(folder, limits=SHORT)) as session:
         assert session.capabilities == Capability.SCORE
-        np.testing.assert_array_equal(session.score(IMAGES, PAIRS), [1.0, 2.5, np.nan])
+        scores = session.score(IMAGES, PAIRS)
+    assert scores.dtype == np.float64
+    np.testing.assert_array_equal(scores, [1.0, 2.5, np.nan])
 
 
 def test_an_error_comes_with_its_code_its_place_and_a_hint(
@@ -55,6 +57,9 @@ def test_an_error_comes_with_its_code_its_place_and_a_hint(
     ("source", "code", "said"),
     [
         ("import nothing_of_the_kind", "import_failed", "No module named"),
+        ("import sys; sys.exit(3)", "import_failed", "SystemExit: 3"),
+        ("import os; os._exit(7)", "crashed", "ended by itself with exit code 7"),
+        ("import os; os.kill(os.getpid(), 11)", "crashed", "killed by SIGSEGV"),
         ("x = 1\ny = (", "import_failed", "scorer.py:2"),
         ("from helper import gone", "import_failed", "helper.py:2"),
         ("class Other: pass", "import_failed", "Module scorer has no class Scorer"),
@@ -81,6 +86,7 @@ def test_a_module_that_cannot_be_made_is_told_with_its_place(
     assert caught.value.code == code
     assert said in caught.value.message
     assert "\n" not in caught.value.message
+    assert caught.value.hint
 
 
 def test_the_log_of_a_failed_start_can_be_read(bubblewrap: Backend, submit: Submit) -> None:
@@ -216,3 +222,20 @@ def test_a_property_that_raises_is_reported_with_its_line(backend: Backend, subm
     ):
         pass
     assert e.value.code == "init_failed"
+
+
+@pytest.mark.parametrize("kind", [1, 2], ids=["import", "constructor"])
+def test_an_error_of_the_start_is_no_answer_to_a_question(opened: Open, kind: int) -> None:
+    """Its words are published, since nothing had been asked when it could be true."""
+    session = opened(f"""
+        import os, struct, time
+        class Scorer:
+            def score(self, images, prompts):
+                said = prompts[0].encode()
+                os.write(201, struct.pack("<4sII", b"ER01", 1, {kind} << 16 | len(said)) + said)
+                time.sleep(5)
+    """)
+    with pytest.raises(SubmitterError) as raised, session:
+        session.score([png()], [(0, "the hidden prompt")])
+    assert raised.value.code == "protocol"
+    assert "the hidden prompt" not in str(raised.value)

@@ -18,9 +18,7 @@ from evaluator.isolation.bubblewrap.backend import Bubblewrap
 from evaluator.isolation.job import Job
 from evaluator.isolation.layers import Layer
 from evaluator.isolation.limits import MIB
-from evaluator.isolation.supervising.box import NamespaceBox
-from evaluator.isolation.supervising.session import ScorerSession
-from tests.evaluator.isolation.boxes import SHORT, Submit
+from tests.evaluator.isolation.boxes import SHORT, Submit, box_of
 
 SMALL = replace(SHORT, start_s=60.0, memory_bytes=192 * MIB)
 SHARED = """
@@ -148,9 +146,3 @@ def test_a_process_that_is_gone_holds_nothing() -> None:
     assert memory.shared_bytes([child]) == 0
     assert memory.unseen_bytes([child], 0) == 0
     assert memory.mounted_bytes(child, ["/tmp"]) == 0
-
-
-def box_of(session: ScorerSession) -> NamespaceBox:
-    box = session._box
-    assert isinstance(box, NamespaceBox)
-    return box
