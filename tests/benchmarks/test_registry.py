@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from benchmarks.released.bundle import is_bundled
 from benchmarks.rows import Measured, MeasuredBuilder, Row, concatenate
 from benchmarks.schema import Benchmark, MeasureInfo, ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean
+from tests.benchmarks.refusals import refused
 from tests.benchmarks.toy import PAIRS, Toy
 
 REGISTRY = load_registry()
@@ -71,11 +73,23 @@ def test_a_card_explains_its_headline_and_where_its_files_come_from(name: str) -
 
 
 @each_benchmark
-def test_without_data_nothing_happens(name: str, tmp_path: Path) -> None:
+def test_without_data_nothing_happens_and_the_file_is_named_with_the_way_to_it(
+    name: str, tmp_path: Path
+) -> None:
     benchmark = REGISTRY[name]
     needed = [file.path for file in benchmark.card.files if file.role == "answers"]
     assert benchmark.has_answers(tmp_path) is all(map(is_bundled, needed))
     assert benchmark.has_questions(tmp_path) is (not benchmark.card.files)
+    first = next((file for file in benchmark.card.files if file.role == "answers"), None)
+    for data, place in ((None, ""), (tmp_path, f"{tmp_path}/")):
+        if first is None:
+            continue
+        assert not benchmark.has_questions(data)
+        asked = benchmark.questions if benchmark.has_answers(data) else benchmark.answers
+        with refused("data_missing", re.escape(place + first.path)) as caught:
+            asked(data)
+        way = first.supplied or f"fetch {name}"
+        assert (way in caught.value.hint, "--data" in caught.value.hint) == (True, data is None)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -97,6 +111,30 @@ def test_answers_of_its_structure_give_a_benchmark_facts_cases_and_rows(name: st
         overall = pd.DataFrame({"m": values}, index=pd.Index(answers.pair_ids, name="pair_id"))
         rows = benchmark.measure(ScoreTable(overall), answers, benchmark.plan(answers, 2)).rows
         assert {(row.benchmark, row.metric) for row in rows} == {(name, "m")}
+
+
+AT_HAND = {**{name: name for name in REGISTRY if REGISTRY[name].has_answers(None)}, **FROM_DEMO}
+LONG = "genai_1600"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow if name == LONG else ()) for name in AT_HAND],
+)
+def test_a_metric_whose_lower_scores_are_better_is_turned_round_in_any_order(name: str) -> None:
+    benchmark, answers = REGISTRY[name], REGISTRY[AT_HAND[name]].answers(None)
+    values = np.random.default_rng(3).normal(size=len(answers.pair_ids))
+    rising = pd.DataFrame({"m": values}, index=pd.Index(answers.pair_ids, name="pair_id"))
+    plan = benchmark.plan(answers, 2)
+    expected, turned, as_it_is = (
+        repr(benchmark.measure(table, answers, plan).rows)
+        for table in (
+            ScoreTable(rising),
+            ScoreTable(-rising.iloc[::-1], directions={"m": -1}),
+            ScoreTable(-rising),
+        )
+    )
+    assert turned == expected != as_it_is
 
 
 # Measures beside those of a protocol, added to benchmarks by one module

@@ -285,19 +285,6 @@ def test_a_list_that_cannot_be_the_released_one_by_its_size_is_refused(tmp_path:
             other.answers(folder)
 
 
-@pytest.mark.parametrize(
-    ("one", "advice"), [(board(), "fetch evalmuse"), (EvalMuseNtire(), "FORMAT.md")]
-)
-def test_without_the_list_the_error_says_where_it_comes_from(
-    tmp_path: Path, one: EvalMuse, advice: str
-) -> None:
-    for data in (None, tmp_path):
-        assert not one.has_answers(data)
-        with refused("data_missing") as caught:
-            one.answers(data)
-        assert advice in caught.value.hint
-
-
 def test_answers_say_how_much_of_what_there_is_and_of_which_file(tmp_path: Path) -> None:
     records = [record("m/1.png"), record("m/2.png", element_score={})]
     answers = load(tmp_path, records)

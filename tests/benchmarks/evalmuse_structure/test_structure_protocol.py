@@ -355,10 +355,7 @@ def test_another_count_than_the_cards_is_refused(tmp_path: Path) -> None:
             EvalMuseStructure(trial_card(CARD, **counts)).answers(data)
 
 
-def test_a_missing_table_or_image_is_said(tmp_path: Path) -> None:
-    with refused("data_missing", "structure.csv") as caught:
-        EvalMuseStructure().answers(tmp_path)
-    assert "FORMAT.md" in caught.value.hint
+def test_a_missing_image_is_said(tmp_path: Path) -> None:
     data = write(tmp_path, images=IMAGES)
     (data / IMAGES / "SDXL/00805.png").unlink()
     with refused("images_missing", "1 of the 3"):

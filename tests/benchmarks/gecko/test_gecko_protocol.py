@@ -274,13 +274,6 @@ def test_where_nobody_prefers_there_is_no_accuracy(plain: GeckoAnswers) -> None:
     assert rows(side_by_side) == {}
 
 
-def test_a_lower_is_better_metric_is_turned_round(plain: GeckoAnswers) -> None:
-    scores = scores_of(plain)
-    turned = ScoreTable(-scores.overall, directions={"fine": -1, "coarse": -1})
-    expected = [row.value for row in run(scores, plain).rows]
-    assert [r.value for r in run(turned, plain).rows] == pytest.approx(expected, nan_ok=True)
-
-
 def test_skills_and_sub_skills_have_rows_and_only_skills_a_summary(plain: GeckoAnswers) -> None:
     rows = run(scores_of(plain), plain).rows
     skills = {None, "count", "color"}

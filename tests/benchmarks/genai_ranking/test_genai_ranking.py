@@ -106,8 +106,6 @@ def test_images_may_have_different_numbers_of_ratings(tmp_path: Path) -> None:
     ],
 )
 def test_files_of_another_form_are_refused(tmp_path: Path, change: Change, says: list[str]) -> None:
-    with refused("data_missing", "genai_ranking/human_rating.json"):
-        small().answers(tmp_path)
     with refused("data_malformed", *says):
         small().answers(write(tmp_path, change))
 

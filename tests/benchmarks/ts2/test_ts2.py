@@ -86,13 +86,7 @@ def test_another_table_is_refused(tmp_path: Path, change: Change, says: str) -> 
         benchmark().answers(write(tmp_path, change(metadata())))
 
 
-def test_an_absent_file_and_another_release_are_refused_with_what_to_do(tmp_path: Path) -> None:
-    with refused("data_missing", "ts2/metadata.csv") as caught:
-        benchmark().questions(None)
-    assert "--data" in caught.value.hint
-    assert "ASSAY_DATA" in caught.value.hint
-    with refused("data_missing", str(tmp_path / "ts2" / "metadata.csv")):
-        benchmark().questions(tmp_path)
+def test_another_release_is_refused_with_what_to_do(tmp_path: Path) -> None:
     with refused("data_malformed", "sha256") as caught:
         Ts2().answers(write(tmp_path, metadata()))
     assert "93ebf89" in caught.value.hint
@@ -161,9 +155,9 @@ def answers_of(
 
 
 def rows_of(
-    answers: Ts2Answers, scores: Mapping[str, Sequence[float]], **more: Mapping
+    answers: Ts2Answers, scores: Mapping[str, Sequence[float]]
 ) -> tuple[Measured, dict[tuple, Row]]:
-    table = ScoreTable(pd.DataFrame(scores, index=list(answers.pair_ids), dtype=float), **more)
+    table = ScoreTable(pd.DataFrame(scores, index=list(answers.pair_ids), dtype=float))
     plan = ResamplingPlan(answers.clusters, seed=1, n_resamples=50)
     measured = measure(table, answers, plan, "toy", "r1")
     keyed = {(r.metric, r.split, r.skill, r.measure, r.variant): r for r in measured.rows}
@@ -271,15 +265,6 @@ def test_graphs_the_paper_never_evaluates_count_in_the_equation_variant_only() -
     hard = rows["m", "hard", None, "rank", "paper"]
     assert math.isnan(hard.value)
     assert (hard.n_clusters, "these graphs" in hard.note) == (0, True)
-
-
-def test_a_metric_whose_lower_scores_are_better_is_turned_round() -> None:
-    answers, negated = answers_of(TOY), [-score for score in TOY_SCORES]
-    rows, turned = (
-        [row.value for row in rows_of(answers, {"m": scores}, directions={"m": sign})[0].rows]
-        for scores, sign in ((TOY_SCORES, 1), (negated, -1))
-    )
-    assert rows == turned
 
 
 def test_rows_count_items_graphs_and_missing_scores() -> None:
