@@ -155,9 +155,9 @@ def answers_of(
 
 
 def rows_of(
-    answers: Ts2Answers, scores: Mapping[str, Sequence[float]]
+    answers: Ts2Answers, scores: Mapping[str, Sequence[float]], **more: Mapping
 ) -> tuple[Measured, dict[tuple, Row]]:
-    table = ScoreTable(pd.DataFrame(scores, index=list(answers.pair_ids), dtype=float))
+    table = ScoreTable(pd.DataFrame(scores, index=list(answers.pair_ids), dtype=float), **more)
     plan = ResamplingPlan(answers.clusters, seed=1, n_resamples=50)
     measured = measure(table, answers, plan, "toy", "r1")
     keyed = {(r.metric, r.split, r.skill, r.measure, r.variant): r for r in measured.rows}
