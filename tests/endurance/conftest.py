@@ -1,4 +1,4 @@
-"""What every test of endurance needs: a place in memory, and a launcher of workers."""
+"""What every test of endurance needs: a place in memory, a launcher of workers, and a run to compare with."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.endurance.crew import Launcher, launching
+from tests.endurance.verdict import ACCOUNTS, Undisturbed, undisturbed
 
 _MEMORY = Path("/dev/shm")
 """A file there outlives its process as on a disk, and nobody waits for it to be written."""
@@ -20,6 +21,12 @@ _MEMORY = Path("/dev/shm")
 def launcher() -> Iterator[Launcher]:
     with launching() as made:
         yield made
+
+
+@pytest.fixture(scope="session")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
+    """What the first submissions of any store come to when nothing happens."""
+    return undisturbed(tmp_path_factory.mktemp("alone"), ACCOUNTS)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -15,28 +15,11 @@ import pytest
 from benchmarks.errors import TransientError
 from leaderboard.ledger.chronicle import verify
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.store.folder import folder_store
-from leaderboard.store.interface import Store
-from tests.endurance.crew import Crew, Launcher
-from tests.endurance.ladder import CallLog
-from tests.endurance.verdict import (
-    all_finished,
-    attempts,
-    check_asked,
-    check_nothing_left,
-    check_published,
-    undisturbed,
-)
-from tests.endurance.worker_process import Given
-from tests.evaluator.worker.stock import stock
+from tests.endurance.crew import Launcher
+from tests.endurance.ground import Ground, ground
+from tests.endurance.verdict import ACCOUNTS, Undisturbed
 
 pytestmark = pytest.mark.slow
-
-ACCOUNTS = [f"hub:u{n}" for n in range(8)]
-WORKERS = 2
-SEED = 41
-TIMES_FULL = 12
-LONGEST_FULL_S = 0.6
 
 
 @contextmanager
@@ -72,70 +55,58 @@ def full(folder: Path) -> Iterator[int]:
 
 
 def test_workers_wait_while_a_disk_is_full_and_lose_nothing(
-    launcher: Launcher, place: Path
+    launcher: Launcher, place: Path, alone: Undisturbed
 ) -> None:
-    (place / "plain").mkdir()
-    wanted = undisturbed(place / "plain", ACCOUNTS)
-    chance = random.Random(SEED)
-    with ExitStack() as disks:
-        root = disks.enter_context(disk(place / "store", "24m"))
-        scratch = disks.enter_context(disk(place / "scratch", "8m"))
-        store = folder_store(root)
-        ids = stock(store, ACCOUNTS)
-        given = Given("w", 0, str(place), str(root), str(scratch), delay_s=0.03)
-        crew = Crew(launcher, given)
-        members = [crew.start(line) for line in range(WORKERS)]
-        filled = Counter[str]()
-        for n in range(TIMES_FULL):
+    chance, filled = random.Random(41), Counter[str]()
+    with (
+        disk(place / "store", "24m") as root,
+        disk(place / "scratch", "8m") as scratch,
+        ground("folder", place, launcher, delay_s=0.03) as here,
+    ):
+        here.stock(ACCOUNTS[:8])
+        members = [here.crew.start(line) for line in range(2)]
+        for n in range(12):
             time.sleep(chance.uniform(0.01, 0.5))
             which = (root, scratch)[n % 2]
             with full(which):
                 filled[which.name] += 1
-                time.sleep(chance.uniform(0.05, LONGEST_FULL_S))
-                assert_readable(store)
-        wait_for(store, ids)
+                time.sleep(chance.uniform(0.05, 0.6))
+                assert_readable(here)
+        here.wait(members, 150.0)
         for member in members:
             member.end()
         said = "".join((place / f"{m.given.name}.log").read_text() for m in members)
         print(f"\nfull: {dict(filled)}; told {said.count('No space left')} times in the logs")
-        check_published(store, ids, wanted)
-        assert attempts(store, ids) == {1: len(ids)}
         assert "No space left on device" in said
         waits = said.count("Nothing can be done for now")  # Each may have cost a batch.
-        check_asked(CallLog(place / "calls"), deaths=0, disk_faults=waits)
-        check_nothing_left(store, root, given)
+        here.check(alone, tries={1: len(here.ids)}, disk_faults=waits)
 
 
 def test_a_worker_says_that_its_disk_is_full_and_goes_on_when_there_is_room(
-    launcher: Launcher, place: Path
+    launcher: Launcher, place: Path, alone: Undisturbed
 ) -> None:
-    (place / "plain").mkdir()
-    wanted = undisturbed(place / "plain", ACCOUNTS[:1])
-    with disk(place / "scratch", "4m") as scratch:
-        store = folder_store(place / "store")
-        ids = stock(store, ACCOUNTS[:1])
-        given = Given("w", 0, str(place), str(place / "store"), str(scratch), floor_bytes=1 << 20)
+    with (
+        disk(place / "scratch", "4m") as scratch,
+        ground("folder", place, launcher, floor_bytes=1 << 20) as here,
+    ):
+        here.stock(ACCOUNTS[:1])
         with full(scratch):
-            member = Crew(launcher, given).start()
+            member = here.crew.start()
             until = time.monotonic() + 30.0
-            while "waiting: the disk has no room" not in {p.stage for p in store.live.pulses()}:
+            while "waiting: the disk has no room" not in {
+                p.stage for p in here.store.live.pulses()
+            }:
                 assert time.monotonic() < until, member.said()
                 time.sleep(0.05)
-            assert [e.state for e in Ledger(store).events(ids[0])] == ["received", "queued"]
-        wait_for(store, ids)
+            begun = [event.state for event in Ledger(here.store).events(here.ids[0])]
+            assert begun == ["received", "queued"]
+        here.wait([member], 150.0)
         member.end()
-        check_published(store, ids, wanted)
+        here.check(alone)
 
 
-def assert_readable(store: Store) -> None:
+def assert_readable(here: Ground) -> None:
     """Whatever is written meanwhile, what is there can be read; it may have to be waited for."""
     with suppress(TransientError):
-        assert len(Ledger(store).statuses()) == len(ACCOUNTS)
-        assert verify(store.public) == ()
-
-
-def wait_for(store: Store, ids: tuple[str, ...]) -> None:
-    until = time.monotonic() + 150.0
-    while not all_finished(store, ids):
-        assert time.monotonic() < until
-        time.sleep(0.2)
+        assert len(Ledger(here.store).statuses()) == len(here.ids)
+        assert verify(here.store.public) == ()

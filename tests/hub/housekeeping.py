@@ -1,4 +1,4 @@
-"""Repositories made, deleted, opened and closed; branches, tags, squashes; who one is."""
+"""Repositories made; tags, squashes, cards that are looked at."""
 
 from __future__ import annotations
 
@@ -41,51 +41,6 @@ def create(state: HubServer, request: Request, account: Account | None) -> Reply
         )
         state.repositories[key] = made
     return json_reply(told)
-
-
-def delete(state: HubServer, request: Request, account: Account | None) -> Reply:
-    """A repository is gone."""
-    if account is None:
-        return error(401, NOT_LOGGED_IN)
-    asked = request.json()
-    name = f"{asked.get('organization') or account.name}/{asked['name']}"
-    key = state.key(f"{asked.get('type') or 'model'}s", name)
-    with state.lock:
-        if key not in state.repositories:
-            return error(404, "Repository not found", "RepoNotFound")
-        if not account.may_write(name):
-            return error(403, f"You don't have the rights to delete {name}.")
-        del state.repositories[key]
-    return json_reply({})
-
-
-def settings(request: Request, repository: Repository) -> Reply:
-    """Visibility and gates."""
-    asked = request.json()
-    if "visibility" in asked or "private" in asked:
-        private = asked.get("visibility") == "private" or bool(asked.get("private"))
-        repository.private = private
-    if "gated" in asked:
-        repository.gated = bool(asked["gated"])
-    return json_reply({"private": repository.private, "gated": repository.gated})
-
-
-def branch(request: Request, repository: Repository, name: str) -> Reply:
-    """A branch made or deleted."""
-    with repository.lock:
-        if request.method == "DELETE":
-            if name == "main":
-                return error(403, "The default branch cannot be deleted")
-            if repository.branches.pop(name, None) is None:
-                return error(404, REVISION_NOT_FOUND, "RevisionNotFound")
-            return json_reply({})
-        start = repository.at(request.json().get("startingPoint") or "main")
-        if start is None:
-            return error(404, REVISION_NOT_FOUND, "RevisionNotFound")
-        if name in repository.branches:
-            return error(409, f"Reference refs/heads/{name} already exists")
-        repository.branches[name] = start.sha
-    return json_reply({})
 
 
 def tag(request: Request, repository: Repository, name: str) -> Reply:

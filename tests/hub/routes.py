@@ -28,7 +28,7 @@ _RESOLVE = re.compile(
 _LFS = re.compile(
     rf"/(?:(?P<kind>datasets|spaces)/)?{_NAME}\.git/info/lfs/objects/(?P<what>batch|verify)"
 )
-_WRITES = {"preupload", "commit", "settings", "branch", "tag", "super-squash"}
+_WRITES = {"preupload", "commit", "tag", "super-squash"}
 
 
 def hub(state: HubServer, request: Request) -> Reply:
@@ -65,8 +65,6 @@ def _general(state: HubServer, request: Request, account: Account | None) -> Rep
         return json_reply(account.told()) if account else error(401, housekeeping.NOT_LOGGED_IN)
     if request.path == "/api/repos/create":
         return housekeeping.create(state, request, account)
-    if request.path == "/api/repos/delete":
-        return housekeeping.delete(state, request, account)
     if request.path == "/api/validate-yaml":
         return housekeeping.validate_yaml(request)
     return Reply(404)
@@ -110,10 +108,6 @@ def _write(
         return writing.preupload(request, repository, where)
     if what == "commit":
         return writing.commit(state, request, repository, revision=where, account=account)
-    if what == "settings":
-        return housekeeping.settings(request, repository)
-    if what == "branch":
-        return housekeeping.branch(request, repository, where)
     if what == "tag":
         return housekeeping.tag(request, repository, where)
     return housekeeping.squash(state, request, repository, name=where, account=account)

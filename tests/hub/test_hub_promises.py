@@ -1,13 +1,12 @@
 """What tests of stores and jobs take for granted of the test Hub.
 
 Were it kinder than the Hub (two winners of one race, a limit that is not counted, a job that sees
-more than it was given), they would pass for nothing. Its faults are in `test_hub_faults`.
+more than it was given), they would pass for nothing.
 """
 
 from __future__ import annotations
 
 import threading
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,6 @@ from tests.hub.accounts import Account
 from tests.hub.client import NAME, api_of, commit, content
 from tests.hub.jobs import AsProcess
 from tests.hub.server import HubServer
-from tests.hub.tally import peak
 
 
 def refused(status: int) -> pytest.RaisesExc[HfHubHTTPError]:
@@ -116,12 +114,6 @@ def test_requests_are_limited_and_counted_by_kind(hub: HubServer, api: HfApi) ->
     with refused(429):
         api.dataset_info(NAME)
     assert hub.tally.requests("GET", NAME, "info") == 2
-
-
-def test_the_peak_is_the_fullest_window() -> None:
-    start = datetime(2031, 1, 1, tzinfo=UTC)
-    times = [start + timedelta(minutes=m) for m in (0, 10, 50, 59, 61, 62, 200)]
-    assert (peak(times, 3600), peak(times[:1], 3600), peak([], 3600)) == (5, 1, 0)
 
 
 def test_a_job_is_a_process_with_its_own_environment(hub: HubServer, tmp_path: Path) -> None:

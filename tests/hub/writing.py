@@ -148,19 +148,10 @@ def _deleted_file(value: dict[str, Any], repository: Repository, files: Files) -
     return {value["path"]: None}
 
 
-def _deleted_folder(value: dict[str, Any], repository: Repository, files: Files) -> Changes:
-    inside = value["path"].rstrip("/") + "/"
-    gone: Changes = {path: None for path in files if path.startswith(inside)}
-    if not gone:
-        raise RefusedError(error(404, MISSING, "EntryNotFound"))
-    return gone
-
-
 _KEYS: dict[str, Callable[[dict[str, Any], Repository, Files], Changes]] = {
     "file": _file,
     "lfsFile": _lfs_file,
     "deletedFile": _deleted_file,
-    "deletedFolder": _deleted_folder,
 }
 
 
