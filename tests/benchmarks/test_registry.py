@@ -12,14 +12,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks.croc.load import CATEGORIES
+from benchmarks.croc_syn.load import NODES
 from benchmarks.errors import PlatformError, SubmitterError
+from benchmarks.evalmuse.load import SKILLS as EVALMUSE
+from benchmarks.evalmuse_structure.load import SKILLS as PROBLEMS
 from benchmarks.further_measures import FurtherMeasure, load_further, with_further
+from benchmarks.genai_bench.load import SKILLS as GENAI
 from benchmarks.published import published
 from benchmarks.registry import BUILT_IN, find, load_registry
 from benchmarks.released.bundle import is_bundled
 from benchmarks.rows import Measured, MeasuredBuilder, Row, concatenate
 from benchmarks.schema import Benchmark, MeasureInfo, ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean
+from benchmarks.tifa160.load import SOURCES
 from tests.benchmarks.refusals import refused
 from tests.benchmarks.toy import PAIRS, Toy
 
@@ -31,6 +37,25 @@ FROM_DEMO = {
 }  # fmt: skip
 """Benchmarks, and where answers of their structure ship with Assay."""
 each_benchmark = pytest.mark.parametrize("name", sorted(REGISTRY))
+
+
+PROMISED: dict[str, tuple[str, tuple[str, ...], dict[str, int]]] = {
+    "croc_hum": ("scaled_accuracy assay", CATEGORIES, {"prompt pairs": 280, "images": 28733}),
+    "croc_syn": (
+        "scaled_accuracy assay", tuple(NODES),
+        {"images per prompt": 5, "prompt files with prompt pairs": 4},
+    ),
+    "evalmuse": ("srcc all paper", EVALMUSE, {}),
+    "evalmuse_structure": ("accuracy paper", tuple(PROBLEMS), {}),
+    "gecko": ("srcc all assay", (), {}),
+    "genai_527": ("pairwise_accuracy paper", GENAI, {}),
+    "genai_1600": ("pairwise_accuracy paper", GENAI, {}),
+    "genai_ranking": ("top1_agreement DALLE_3 paper best_of_9", GENAI, {}),
+    "tifa160": ("srcc all paper dsg_likert", SOURCES, {}),
+    "ts2": ("rank all paper", (), {}),
+}  # fmt: skip
+"""Of cards: measure, split, variant and facet of the headline; skills; what is counted of them."""
+PRIVATE = {"evalmuse_ntire", "evalmuse_structure", "evalmuse_track2"}
 
 
 def add(root: Path, folder: str, source: str) -> None:
@@ -63,6 +88,15 @@ def test_a_card_explains_its_headline_and_where_its_files_come_from(name: str) -
     assert card.headline.measure in card.measures
     assert all(info.meaning and info.title for info in card.measures.values())
     assert card.revision and (card.citation or card.simulated)
+    assert card.answers_public is (name not in PRIVATE)
+    if name in PROMISED:
+        headline, skills, counts = PROMISED[name]
+        found = card.headline
+        told = (found.measure, found.split, found.variant, found.facet)
+        assert " ".join(filter(None, told)) == headline
+        assert not found.facet or found.facet in card.facets
+        assert tuple(card.skills) == skills or not skills
+        assert counts.items() <= card.counts.items()
     for file in card.files:
         assert not file.path.startswith(("/", "..")), file.path
         if file.supplied and file.role != "images":  # of images the sentence says all

@@ -100,15 +100,5 @@ def test_the_interval_is_that_of_the_published_draws(demo: Path, tmp_path: Path)
     assert math.isfinite(first["effect"])
 
 
-def test_scores_of_another_benchmark_are_refused(demo: Path, tmp_path: Path) -> None:
-    (tmp_path / "other").mkdir()
-    here = downloaded(demo, "demo_croc", tmp_path)
-    other = downloaded(demo, "demo_ts2", tmp_path / "other")
-    done = evaluator("compare", "demo_croc", "--scores", here[0], other[1])
-    assert done.returncode == 1
-    assert "demo_croc" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
 def _place(record: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(record[name] for name in ("measure", "variant", "split", "facet", "skill"))

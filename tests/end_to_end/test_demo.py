@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import socket
 from pathlib import Path
 
@@ -11,7 +10,6 @@ import pandas as pd
 import pytest
 
 from benchmarks.released.bundle import FOLDER
-from leaderboard.publication.rebuilding import differences
 from leaderboard.publication.snapshot import Snapshot, read_snapshot
 from leaderboard.ranking.cells import Cell
 from leaderboard.store.folder import folder_store
@@ -159,20 +157,6 @@ def test_meta_prints_rows_for_programs_without_a_folder_of_data() -> None:
 
 
 @pytest.mark.slow
-def test_scores_of_a_demo_board_can_be_sent_as_a_file(store: Path, tmp_path: Path) -> None:
-    results = next((store / "public" / "results").glob("two-tower-*/demo_croc.scores.parquet"))
-    file = shutil.copy(results, tmp_path / "mine.parquet")
-    done = evaluator(
-        *("submit", file, "--kind", "scores", "--benchmark", "demo_croc", "--store", store)
-    )
-    assert done.returncode == 0, done.stderr
-    shown = snapshot(store)
-    again = [c for c in shown.boards["demo_croc"].cells if c.entry_id.startswith("mine-")]
-    first = [c for c in shown.boards["demo_croc"].cells if c.entry_id.startswith("two-tower-")]
-    assert [c.value for c in again] == [c.value for c in first]
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
@@ -197,28 +181,6 @@ def test_wrong_input_is_one_message_and_a_code(
     assert done.returncode == code, done.stderr
     assert said in done.stderr
     assert "Traceback" not in done.stderr
-
-
-@pytest.mark.slow
-def test_a_metric_that_raises_says_where_and_leaves_the_boards(store: Path, tmp_path: Path) -> None:
-    module = tmp_path / "broken"
-    module.mkdir()
-    (module / "assay.toml").write_text('name = "broken"\nbenchmarks = ["demo_croc"]\n')
-    (module / "scorer.py").write_text(
-        "class Scorer:\n"
-        "    def score(self, images, prompts):\n"
-        "        raise ValueError('no score for you')\n"
-    )
-    boards = snapshot(store)
-    done = evaluator("submit", module, "--store", store)
-    if shutil.which("bwrap") is None:
-        assert done.returncode == 1
-        assert "apt install bubblewrap" in done.stderr
-        return
-    assert done.returncode == 1, done.stderr
-    assert "ValueError: no score for you" in done.stdout
-    assert "scorer.py:3" in done.stdout or "line 3" in done.stdout
-    assert differences(snapshot(store), boards) == ()
 
 
 @pytest.mark.slow
@@ -250,19 +212,16 @@ def test_without_an_isolation_tool_code_is_refused_and_everything_else_works(
     assert taken.returncode == 0, taken.stderr
 
 
-def test_a_port_that_is_taken_is_said_before_anything_is_evaluated(tmp_path: Path) -> None:
+def test_a_port_that_is_taken_or_none_is_said_before_anything_is_evaluated(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        refused = evaluator("demo", "--store", tmp_path / "store", PORT=port)
-    assert refused.returncode == 1, refused.stdout + refused.stderr
-    assert f"[port_unavailable]: Cannot listen at 127.0.0.1:{port}" in refused.stderr
-    assert not (tmp_path / "store").exists()
-
-
-def test_a_port_that_is_none_is_said_before_anything_is_evaluated(tmp_path: Path) -> None:
-    refused = evaluator("demo", "--store", tmp_path / "store", PORT="abc")
-    assert refused.returncode == 1, refused.stdout + refused.stderr
-    assert "[bad_setting]: PORT" in refused.stderr
-    assert not (tmp_path / "store").exists()
+        for value, said in (
+            (port, f"[port_unavailable]: Cannot listen at 127.0.0.1:{port}"),
+            ("abc", "[bad_setting]: PORT"),
+        ):
+            refused = evaluator("demo", "--store", tmp_path / "store", PORT=value)
+            assert refused.returncode == 1, refused.stdout + refused.stderr
+            assert said in refused.stderr
+            assert not (tmp_path / "store").exists()

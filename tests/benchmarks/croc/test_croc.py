@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from benchmarks.croc.load import (
-    CATEGORIES,
     CrocAnswers,
     CrocHumAnswers,
     PromptPair,
@@ -28,7 +27,6 @@ from benchmarks.croc.load import (
 from benchmarks.croc.measures import DIRECTIONS, LONG, SHORT, compare, length_split, scale
 from benchmarks.croc.protocol import CARD, CELLS, FACETS, MEASURES, CrocHum, measure
 from benchmarks.errors import SubmitterError
-from benchmarks.registry import load_registry
 from benchmarks.rows import Measured
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
@@ -235,6 +233,7 @@ def test_no_other_image_may_stand_twice(tmp_path: Path, shared: list[str]) -> No
 
 @pytest.mark.parametrize("below", ["", "croc_hum", "some_archive_root", "images"])
 def test_images_are_beside_the_table_or_in_one_folder_below(tmp_path: Path, below: str) -> None:
+    assert [f.path for f in CARD.files if f.unpack] == ["croc_hum/croc_hum.tar.gz"]
     data = tmp_path / "images" / "here"  # such a folder of data must not matter
     data.mkdir(parents=True)
     write(data, metadata())
@@ -255,13 +254,6 @@ def test_images_are_beside_the_table_or_in_one_folder_below(tmp_path: Path, belo
     next((data / "croc_hum" / below / "negation" / "alt_contrast").iterdir()).unlink()
     with refused("images_missing", "1 of the 7"):
         benchmark().questions(data)
-
-
-def test_the_registry_finds_it_with_eight_categories_and_the_papers_counts() -> None:
-    card = load_registry()["croc_hum"].card
-    assert tuple(card.skills) == CATEGORIES
-    assert card.counts == {"prompt pairs": 280, "images": 28733}
-    assert {file.path for file in card.files if file.unpack} == {"croc_hum/croc_hum.tar.gz"}
 
 
 ORIG, CONTRAST = "VQAScore___orig_text___orig_img", "VQAScore___contrast_text___orig_img"

@@ -14,13 +14,12 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from benchmarks.registry import load_registry
 from benchmarks.rows import ONE_CLUSTER, Measured, Row
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.resampling import ResamplingPlan
-from benchmarks.tifa160.load import GOLDS, HUMAN, IMAGES, LIKERT, MODEL_NAMES, SOURCES
+from benchmarks.tifa160.load import GOLDS, HUMAN, IMAGES, LIKERT, MODEL_NAMES
 from benchmarks.tifa160.load import Tifa160Answers as Answers
-from benchmarks.tifa160.protocol import CARD, FACETS, MEASURES, Tifa160, measure
+from benchmarks.tifa160.protocol import CARD, MEASURES, Tifa160, measure
 from tests.benchmarks.cards import trial_card
 from tests.benchmarks.checks import refused
 from tests.benchmarks.pool_rows import check_pools
@@ -183,15 +182,6 @@ def test_every_image_is_fetched_by_name_and_asked_about_with_its_prompt(tmp_path
     first = questions.pairs[0]
     assert questions.images[first.image_id]() == f"{FIRST}.jpg".encode()
     assert questions.texts[first.text_id] == PROMPTS["coco_1"]
-
-
-def test_the_registry_finds_it_and_the_card_names_every_facet_and_source() -> None:
-    card = load_registry()["tifa160"].card
-    assert card == CARD
-    assert card.facets == FACETS
-    assert tuple(card.skills) == SOURCES
-    assert card.headline.measure in card.measures
-    assert card.headline.facet in card.facets
 
 
 @pytest.mark.paper
