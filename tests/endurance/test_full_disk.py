@@ -18,6 +18,7 @@ from leaderboard.ledger.ledger import Ledger
 from tests.endurance.crew import Launcher
 from tests.endurance.ground import Ground, ground
 from tests.endurance.verdict import ACCOUNTS, Undisturbed
+from tests.processes import finished
 
 pytestmark = pytest.mark.slow
 
@@ -26,12 +27,7 @@ pytestmark = pytest.mark.slow
 def disk(folder: Path, size: str) -> Iterator[Path]:
     """A real file system of its own, of so many bytes."""
     folder.mkdir()
-    made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    made = finished(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder])
     if made.returncode != 0:
         pytest.skip(f"no right to mount a file system here: {made.stderr.strip()}")
     try:

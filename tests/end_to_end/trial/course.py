@@ -18,8 +18,8 @@ from leaderboard.store.live.folder import FolderLive
 from leaderboard.store.live.interface import Pulse
 from tests.end_to_end.trial.ground import STORE, Ground, clean_ground
 from tests.end_to_end.trial.hub_process import HubProcess, hub_process
-from tests.end_to_end.trial.looking import public_answers
 from tests.end_to_end.trial.submissions import MODEL, NAMES, write_all
+from tests.end_to_end.trial.traces import public_answers
 from tests.end_to_end.trial.waiting import fetched, told, until
 from tests.hostile.decoys import Decoys, decoys
 from tests.processes import free_port

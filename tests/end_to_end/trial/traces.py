@@ -1,4 +1,4 @@
-"""Looking for a text in all that was written or told: also inside of Parquet and of gzip."""
+"""What anybody can see of a trial and what it wrote down, and texts in it, also in Parquet and gzip."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pyarrow.parquet as pq
+
+from tests.end_to_end.trial.ground import Ground
+from tests.end_to_end.trial.submissions import OPEN_TO_CODE
+from tests.end_to_end.trial.waiting import fetched
 
 _PARQUET = b"PAR1"
 _GZIP = b"\x1f\x8b"
@@ -46,3 +50,19 @@ def _pieces(file: Path) -> Iterator[bytes]:
         table = pq.read_table(io.BytesIO(content))
         yield str(table.schema.metadata).encode()
         yield str(table.to_pydict()).encode()
+
+
+def public_answers(site: str) -> Mapping[str, bytes]:
+    """What the app tells anybody: the programs' side and the pages."""
+    paths = ["/", "/health", "/metrics", "/as-of", "/v1/", "/v1/entries", "/v1/queue?per_page=1000"]
+    paths += ["/v1/ledger?per_page=1000", "/v1/ledger.jsonl", "/v1/index", "/v1/models"]
+    paths += ["/v1/models/demo_prompts", "/submit", "/ledger", "/status", "/live/pulses"]
+    for board in OPEN_TO_CODE:
+        paths += [f"/v1/boards/{board}", f"/v1/boards/{board}/pairs", f"/?tab=benchmark:{board}"]
+    return {path: fetched(f"{site}{path}")[1] for path in paths}
+
+
+def logs_of(ground: Ground) -> Iterator[Path]:
+    """What processes of this machine wrote down."""
+    yield from ground.place.glob("*.log")
+    yield from (ground.belongings / "scratch" / "logs").rglob("*.*")

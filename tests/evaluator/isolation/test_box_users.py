@@ -26,7 +26,7 @@ from evaluator.isolation.job import Job
 from evaluator.isolation.supervising import processes
 from evaluator.isolation.supervising.session import ScorerSession
 from tests.evaluator.isolation.boxes import CONSTANT, Submit, box_of, png
-from tests.processes import running
+from tests.processes import finished, running
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 NOBODY = 65534
@@ -56,13 +56,7 @@ def test_the_user_of_a_killed_worker_is_free_again(tmp_path: Path) -> None:
         print(take_slot(Path({str(tmp_path)!r}), range(70000, 70001)).uid, flush=True)
         os.kill(os.getpid(), signal.SIGKILL)
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)],
-        check=False,
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-    )
+    done = finished([sys.executable, "-c", textwrap.dedent(program)], cwd=REPOSITORY)
     assert done.stdout == "70000\n", done.stderr
     with left_by_nobody(70000, tmp_path) as left:
         assert left

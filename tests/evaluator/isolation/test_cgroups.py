@@ -28,6 +28,7 @@ from evaluator.isolation.job import Job
 from evaluator.isolation.layers import Layer
 from evaluator.isolation.limits import MIB, Limits
 from tests.evaluator.isolation.boxes import CONSTANT, SHORT, Submit, box_of, png
+from tests.processes import finished
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 LIMITS = Limits(memory_bytes=300 * MIB, processes=20, threads=2)
@@ -236,10 +237,7 @@ def test_the_cgroups_of_a_killed_worker_are_swept_at_the_next_start(
         print(*(cgroup.folders.values() if cgroup else ()), flush=True)
         os.kill(os.getpid(), signal.SIGKILL)
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)],
-        check=False, cwd=REPOSITORY, capture_output=True, text=True,
-    )  # fmt: skip
+    done = finished([sys.executable, "-c", textwrap.dedent(program)], cwd=REPOSITORY)
     assert done.returncode == -signal.SIGKILL, done.stderr
     left = [Path(name) for name in done.stdout.split()]
     assert bool(left) == bool(machine_cgroups().folders)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from evaluator.isolation.bubblewrap.backend import Bubblewrap
 from tests.evaluator.isolation import as_another_user
 from tests.evaluator.isolation.inquiry import REPOSITORY
+from tests.processes import finished
 
 pytestmark = pytest.mark.slow
 
@@ -33,11 +33,9 @@ def test_all_holds_for_a_worker_without_root(bubblewrap: Bubblewrap) -> None:
             *("-n", "0", "-p", "no:cacheprovider", "--basetemp", f"{name}/base"),
             CONFORMANCE,
         )
-        done = subprocess.run(
-            [sys.executable, as_another_user.__file__, str(NOBODY), *words],
-            cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=200,
-            env={"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": name},
-        )  # fmt: skip
+        command = [sys.executable, as_another_user.__file__, NOBODY, *words]
+        env = {"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": name}
+        done = finished(command, cwd=REPOSITORY, env=env, within_s=200)
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"\.{10,}", done.stdout), done.stdout
     assert "SKIPPED" not in done.stdout

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from PIL import Image
 
 from benchmarks.schema import Element
 from evaluator.scoring.asking import Asked, Item, Reply
@@ -20,7 +18,7 @@ from evaluator.scoring.contract import Verdict
 from evaluator.scoring.engines import Answered, Batch, RawItem
 from evaluator.scoring.room import Room
 from tests.evaluator.scoring.asking import content_score, picture
-from tests.evaluator.scoring.fake_asker import LONG, UNSCORED, FakeAsker
+from tests.evaluator.scoring.fake_asker import UNSCORED, FakeAsker
 
 
 def batch_of(*sizes: int, bad: Sequence[int] = (), prompt: str = "") -> Batch:
@@ -100,26 +98,11 @@ def test_a_batch_without_one_readable_image_is_not_asked() -> None:
     assert answer.reply.work.calls == 0
 
 
-def test_what_was_done_to_an_image_is_told_and_it_is_scored() -> None:
-    buffer = io.BytesIO()
-    Image.new("L", (2, 2)).save(buffer, format="PNG")
-    asked = batch_of(1).items[0].asked
-    answer = answered(FakeAsker(), Batch(0, (RawItem("grey", buffer.getvalue(), asked),)))
-    (finding,) = answer.reply.findings
-    assert (finding.code, finding.item, finding.item_id) == ("image_converted", "image", "grey")
-    assert finding.scored
-
-
 def test_a_pair_without_a_number_is_a_finding_with_the_reason() -> None:
     answer = answered(FakeAsker(), batch_of(1, prompt=UNSCORED))
     (finding,) = answer.reply.findings
     assert (finding.code, finding.item, finding.item_id) == ("no_score", "pair", "pair-0-0")
     assert finding.message == "No score: it has no words."
-
-
-def test_findings_of_the_asker_are_kept() -> None:
-    answer = answered(FakeAsker(), batch_of(1, prompt=LONG))
-    assert [finding.code for finding in answer.reply.findings] == ["text_truncated"]
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])

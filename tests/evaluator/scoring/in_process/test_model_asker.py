@@ -174,6 +174,7 @@ def test_a_text_that_is_cut_is_told_once() -> None:
     assert finding.scored
     assert "20 words" in finding.message
     assert not asker.ask([item_of(asker, photo(3), [long])]).findings
+    assert not asker.ask([item_of(asker, photo(0), ["x" * LONGEST])]).findings
 
 
 def test_an_empty_prompt_is_scored_and_told() -> None:
@@ -242,8 +243,3 @@ def test_no_gradients_are_kept() -> None:
 
     asker = asker_of(Watches())
     assert np.isfinite(scores_of(asker.ask([item_of(asker, photo(0), ["a cup"])]))).all()
-
-
-def test_longest_is_not_cut() -> None:
-    asker = asker_of(DualTiny())
-    assert not asker.ask([item_of(asker, photo(0), ["x" * LONGEST])]).findings

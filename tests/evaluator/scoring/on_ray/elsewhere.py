@@ -5,27 +5,19 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from evaluator.scoring.engine import run_plan
 from evaluator.scoring.on_ray.cluster import RayCluster
 from evaluator.scoring.on_ray.engine import RayEngine
 from evaluator.scoring.on_ray.slots import RayOptions
-from evaluator.scoring.plan import ScoringPlan
-from evaluator.scoring.shards import ShardFolder
 from tests.evaluator.scoring.on_ray.ray_askers import AccidentSource
-from tests.evaluator.scoring.on_ray.test_ray_engine import QUESTIONS, SMALL
+from tests.evaluator.scoring.on_ray.test_ray_engine import run
 
 
 def main(address: str, folder: Path) -> None:
     """Score slowly with two actors; the scores lie in `found.pickle` then."""
     with RayCluster(address, folder / "scratch") as cluster:
-        column = run_plan(
-            ScoringPlan.of(QUESTIONS, b"seed"),
-            QUESTIONS,
-            AccidentSource(folder / "asked", pause_s=0.5, together=2),
-            ShardFolder(folder / "shards", "fingerprint"),
-            engine=RayEngine(cluster, RayOptions(actors=2, threads=1)),
-            options=SMALL,
-        )
+        engine = RayEngine(cluster, RayOptions(actors=2, threads=1))
+        source = AccidentSource(folder / "asked", pause_s=0.5, together=2)
+        column = run(source, folder / "shards", engine)
     column.overall.to_pickle(folder / "found.pickle")
 
 

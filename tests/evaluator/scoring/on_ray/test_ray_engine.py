@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from benchmarks.errors import PlatformError, SubmitterError, TransientError
-from benchmarks.schema import Questions
 from evaluator.scoring.asking import Asked
 from evaluator.scoring.column import ScoreColumn
 from evaluator.scoring.engine import EngineOptions, run_plan
@@ -84,15 +83,9 @@ def engine(cluster: RayCluster) -> RayEngine:
     return RayEngine(cluster, RayOptions(actors=1))
 
 
-def run(source: Any, shards: Path, engine: Engine, questions: Questions = QUESTIONS) -> ScoreColumn:
-    return run_plan(
-        ScoringPlan.of(questions, b"seed"),
-        questions,
-        source,
-        ShardFolder(shards, "fingerprint"),
-        engine=engine,
-        options=SMALL,
-    )
+def run(source: Any, shards: Path, engine: Engine, **more: Any) -> ScoreColumn:
+    plan, kept = ScoringPlan.of(QUESTIONS, b"seed"), ShardFolder(shards, "fingerprint")
+    return run_plan(plan, QUESTIONS, source, kept, engine=engine, options=SMALL, **more)
 
 
 @pytest.fixture(scope="module")
@@ -159,16 +152,8 @@ def test_a_worker_that_is_killed_is_replaced_and_every_pair_is_scored_once(
             killed.append(started[0])
             os.kill(started[0], signal.SIGKILL)
 
-    found = run_plan(
-        ScoringPlan.of(QUESTIONS, b"seed"),
-        QUESTIONS,
-        source,
-        ShardFolder(tmp_path / "shards", "fingerprint"),
-        kill_one,
-        engine=RayEngine(cluster, RayOptions(actors=2)),
-        options=SMALL,
-        clock=_Ticks(),
-    )
+    engine = RayEngine(cluster, RayOptions(actors=2))
+    found = run(source, tmp_path / "shards", engine, listener=kill_one, clock=_Ticks())
 
     assert killed
     assert not alive(killed[0])

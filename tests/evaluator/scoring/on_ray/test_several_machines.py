@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -14,10 +13,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.registry import load_registry
-from evaluator.scoring.engine import run_plan
 from evaluator.scoring.local import LocalEngine
-from evaluator.scoring.plan import ScoringPlan
-from evaluator.scoring.shards import ShardFolder
 from evaluator.submission.receiving.desk import SubmissionDesk
 from leaderboard.desk import Gate
 from leaderboard.ledger.ledger import Ledger
@@ -29,7 +25,7 @@ from tests.evaluator.scorers.tiny_dual import save_clip
 from tests.evaluator.scoring.on_ray.machines import Machines, machines
 from tests.evaluator.scoring.on_ray.ray_askers import AccidentSource, pids
 from tests.evaluator.scoring.on_ray.ray_token import keep_token_out_of_home
-from tests.processes import running
+from tests.processes import finished, running
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.slow]
 HEAD = "ray start --head --port=6379 --include-dashboard=false --disable-usage-stats"
@@ -48,27 +44,15 @@ def two() -> Iterator[Machines]:
     # As the document says: in every shell. Here it is this process and all that it starts.
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_AUTH_MODE", "token")
-        yield from _two()
-
-
-def _two() -> Iterator[Machines]:
-    with machines(2, HEAD, FURTHER) as found:
-        yield found
+        with machines(2, HEAD, FURTHER) as found:
+            yield found
 
 
 def scored(command: str, folder: Path, checkpoint: Path) -> dict[str, object]:
     """The record of a run that was typed in a folder; its scores lie there."""
     words = [sys.executable, *command.replace("--out ", f"--out {folder}/").split()[1:]]
     words += ["--checkpoint", f"model={checkpoint}", "--offline"]
-    done = subprocess.run(
-        words,
-        cwd=REPOSITORY,  # where actors find the code as well
-        env=dict(os.environ),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=280,
-    )
+    done = finished(words, cwd=REPOSITORY, within_s=280)  # where actors find the code as well
     assert done.returncode == 0, done.stderr
     record: dict[str, object] = json.loads((folder / "scores.record.json").read_text())
     return record
@@ -103,22 +87,15 @@ def test_a_worker_on_the_cluster_scores_a_submission(two: Machines, tmp_path: Pa
     desk = SubmissionDesk(store, load_registry(), None, lambda: Gate(True), store.clock)
     sent = desk.submit_metric(module, account=ADA).status.submission
     words = WORK.replace("HEAD:6379", two.address).replace("/shared", str(tmp_path)).split()[1:]
-    done = subprocess.run(
-        [sys.executable, *words, "--store", str(tmp_path / "store"), "--once"],
-        cwd=REPOSITORY,
-        env=dict(os.environ),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=280,
-    )
+    store_here = ("--store", tmp_path / "store", "--once")
+    done = finished([sys.executable, *words, *store_here], cwd=REPOSITORY, within_s=280)
     assert done.returncode == 0, done.stderr
     status = Ledger(store).status(sent.submission_id)
     assert status.state is State.PUBLISHED, (status.reason, done.stderr)
 
 
 def test_a_machine_that_is_lost_in_the_middle_costs_no_score(two: Machines, tmp_path: Path) -> None:
-    from tests.evaluator.scoring.on_ray.test_ray_engine import QUESTIONS, SMALL
+    from tests.evaluator.scoring.on_ray.test_ray_engine import run as score
 
     words = ("-m", "tests.evaluator.scoring.on_ray.elsewhere", two.address, str(tmp_path))
     asked = tmp_path / "asked"
@@ -132,27 +109,14 @@ def test_a_machine_that_is_lost_in_the_middle_costs_no_score(two: Machines, tmp_
         two.lose(1)
         assert run.wait(timeout=240) == 0
     found = pd.read_pickle(tmp_path / "found.pickle")
-    local = run_plan(
-        ScoringPlan.of(QUESTIONS, b"seed"),
-        QUESTIONS,
-        AccidentSource(tmp_path / "quick"),
-        ShardFolder(tmp_path / "local", "fingerprint"),
-        engine=LocalEngine(),
-        options=SMALL,
-    )
+    local = score(AccidentSource(tmp_path / "quick"), tmp_path / "local", LocalEngine())
     assert found.equals(local.overall)
     assert before < len(list((asked / "asked").iterdir())), "it was lost in the middle"
 
 
 def test_who_lacks_the_token_gets_nowhere(two: Machines) -> None:
     code = f"import ray; ray.init({two.address!r}, logging_level='CRITICAL'); print('got in')"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0" * 64},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=200,
-    )
+    wrong = {**os.environ, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0" * 64}
+    done = finished([sys.executable, "-c", code], env=wrong, within_s=200)
     assert done.returncode != 0
     assert "got in" not in done.stdout
