@@ -6,25 +6,24 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from tests.hub.contents import LargeFiles, StoredFile
 
 Files = Mapping[str, StoredFile]
-_KEPT_TREES = 64
 _KEPT_LISTINGS = 16
 
 
 @dataclass(frozen=True)
 class Commit:
-    """One step of history: only what changed, so that ten thousand of them stay small.
+    """One step of history.
 
     Attributes:
         sha: its id.
         parent: the commit before; empty for the first.
-        changes: path to the new file; None where it went.
+        files: all of them, by path.
         title: first line of the message.
         message: the rest of it.
         author: who made it.
@@ -33,7 +32,7 @@ class Commit:
 
     sha: str
     parent: str
-    changes: Mapping[str, StoredFile | None]
+    files: Files
     title: str = "Files"
     message: str = ""
     author: str = "authors"
@@ -70,7 +69,6 @@ class Repository:
     lfs: set[str] = field(default_factory=set)
     lock: threading.RLock = field(default_factory=threading.RLock)
     _made: int = 0
-    _trees: OrderedDict[str, Files] = field(default_factory=OrderedDict)
     _listings: OrderedDict[tuple[str, str, bool], list[dict[str, Any]]] = field(
         default_factory=OrderedDict
     )
@@ -101,7 +99,10 @@ class Repository:
             for file in changes.values():
                 if file is not None and file.lfs:
                     self.lfs.add(self.large.keep(file).sha256)
-            made = self._add(self.branches.get(branch, ""), changes, **told)
+            head = self.branches.get(branch, "")
+            merged = {**self.files(head), **changes}
+            files = {path: file for path, file in merged.items() if file is not None}
+            made = self._add(head, files, **told)
             self.branches[branch] = made.sha
             return made
 
@@ -117,19 +118,14 @@ class Repository:
             }
             for sha in [sha for sha in self.commits if sha not in kept]:
                 del self.commits[sha]
-                self._trees.pop(sha, None)
             return made
 
     def forget(self, sha: str) -> None:
         """Rewrite history: a commit is gone, those after it stay."""
         with self.lock:
             for child in [each for each in self.commits.values() if each.parent == sha]:
-                whole = self.files(child.sha)
-                self.commits[child.sha] = Commit(
-                    child.sha, "", whole, child.title, child.message, child.author, child.date
-                )
+                self.commits[child.sha] = replace(child, parent="")
             del self.commits[sha]
-            self._trees.pop(sha, None)
 
     def at(self, revision: str) -> Commit | None:
         """The commit of a branch, a tag or a full id; like the Hub, no beginnings of ids."""
@@ -145,54 +141,27 @@ class Repository:
 
     def files(self, sha: str) -> Files:
         """All files at a commit; nothing for an empty id."""
-        with self.lock:
-            steps: list[Commit] = []
-            base: Files = {}
-            for commit in self.history(sha):
-                found = self._trees.get(commit.sha)
-                if found is not None:
-                    base = found
-                    break
-                steps.append(commit)
-            if not steps:
-                return base
-            files = dict(base)
-            for commit in reversed(steps):
-                _apply(files, commit.changes)
-            _remember(self._trees, sha, files, _KEPT_TREES)
-            return files
+        commit = self.commits.get(sha)
+        return commit.files if commit else {}
 
     def listing(self, sha: str, folder: str, *, recursive: bool) -> list[dict[str, Any]]:
         """Entries below a folder (empty: the root), in the order of their paths."""
         with self.lock:
             key = (sha, folder, recursive)
             if key not in self._listings:
-                entries = _listing(self.files(sha), folder, recursive=recursive)
-                _remember(self._listings, key, entries, _KEPT_LISTINGS)
+                self._listings[key] = _listing(self.files(sha), folder, recursive=recursive)
+            self._listings.move_to_end(key)
+            while len(self._listings) > _KEPT_LISTINGS:
+                self._listings.popitem(last=False)
             return self._listings[key]
 
-    def _add(self, parent: str, changes: Mapping[str, StoredFile | None], **told: Any) -> Commit:
+    def _add(self, parent: str, files: Files, **told: Any) -> Commit:
         self._made += 1
         facts = [self.name, parent, str(self._made), str(told.get("title", ""))]
-        facts += [f"{path} {file.oid if file else ''}" for path, file in changes.items()]
+        facts += [f"{path} {file.oid}" for path, file in files.items()]
         sha = hashlib.sha1("\n".join(facts).encode()).hexdigest()
-        made = self.commits[sha] = Commit(sha, parent, dict(changes), **told)
+        made = self.commits[sha] = Commit(sha, parent, files, **told)
         return made
-
-
-def _apply(files: dict[str, StoredFile], changes: Mapping[str, StoredFile | None]) -> None:
-    for path, file in changes.items():
-        if file is None:
-            files.pop(path, None)
-        else:
-            files[path] = file
-
-
-def _remember(kept: OrderedDict[Any, Any], key: object, value: object, size: int) -> None:
-    kept[key] = value
-    kept.move_to_end(key)
-    while len(kept) > size:
-        kept.popitem(last=False)
 
 
 def _listing(files: Files, folder: str, *, recursive: bool) -> list[dict[str, Any]]:

@@ -105,8 +105,9 @@ def _dump(hub: HubServer, folder: Path) -> int:
             at = place / commit.sha
             at.mkdir(parents=True)
             (at / "said.txt").write_text(f"{commit.title}\n{commit.message}\n")
-            for path, file in commit.changes.items():
-                if file is None:
+            before = repository.files(commit.parent)
+            for path, file in commit.files.items():
+                if before.get(path) is file:
                     continue
                 target = at / "files" / path
                 target.parent.mkdir(parents=True, exist_ok=True)
