@@ -38,7 +38,6 @@ itc = later("evaluator.scorers.families.blip2_itc")
 lavis = later("evaluator.scorers.models.blip2_lavis")
 converting = later("evaluator.scorers.models.convert")
 transforms = later("torchvision.transforms")
-building = later("evaluator.scorers.models.image_reward")
 
 TEXTS = ["a red cat on the mat", "two dogs", "a woman in a big blue hat and a man", ""]
 IMAGES = wide_pictures(4)

@@ -68,105 +68,61 @@ def _written(name: str, data: bytes) -> Callable[[Path], Path]:
     return build
 
 
-ARCHIVES = (
-    RefusedArchive(
-        "an archive of modules within",
-        zipped({"more.zip": b"PK\x05\x06" + bytes(18)}),
-        "refused_file",
-        "more.zip",
+_REFUSED, _UNSAFE = "refused_file", "unsafe_name"
+_IN_A_ZIP: tuple[tuple[str, dict[str, str | bytes], str, str], ...] = (
+    ("an archive of modules within", {"more.zip": b"PK\x05\x06" + bytes(18)}, _REFUSED, "more.zip"),
+    ("a file above the archive", {"../outside.py": ""}, _UNSAFE, "../outside.py"),
+    ("a file at an absolute path", {"/tmp/outside.py": ""}, _UNSAFE, "/tmp/outside.py"),
+    ("a path of another system", {"..\\outside.py": ""}, _UNSAFE, "outside.py"),
+    ("a name of control characters", {"a\nb.py": ""}, _UNSAFE, "control"),
+    (
+        "two names that are one on some disks", {"Helper.py": "", "helper.py": ""},
+        "duplicate_name", "elper.py",
     ),
-    RefusedArchive(
-        "a file above the archive", zipped({"../outside.py": ""}), "unsafe_name", "../outside.py"
-    ),
-    RefusedArchive(
-        "a file at an absolute path",
-        zipped({"/tmp/outside.py": ""}),
-        "unsafe_name",
-        "/tmp/outside.py",
-    ),
-    RefusedArchive(
-        "a path of another system", zipped({"..\\outside.py": ""}), "unsafe_name", "outside.py"
-    ),
-    RefusedArchive(
-        "a name of control characters", zipped({"a\nb.py": ""}), "unsafe_name", "control"
-    ),
-    RefusedArchive(
-        "a link to a file of ours",
-        tarred(_member("labels.csv", tarfile.SYMTYPE, "/etc/passwd")),
-        "not_a_file",
-        "labels.csv",
-    ),
-    RefusedArchive(
-        "a hard link",
-        tarred(_member("labels.csv", tarfile.LNKTYPE, "../../labels.csv")),
-        "not_a_file",
-        "labels.csv",
-    ),
-    RefusedArchive("a device", tarred(_member("disk", tarfile.BLKTYPE)), "not_a_file", "disk"),
-    RefusedArchive("a pipe", tarred(_member("pipe", tarfile.FIFOTYPE)), "not_a_file", "pipe"),
-    RefusedArchive("a folder with a link", _linked, "not_a_file", "labels.csv"),
-    RefusedArchive(
-        "two names that are one on some disks",
-        zipped({"Helper.py": "", "helper.py": ""}),
-        "duplicate_name",
-        "elper.py",
-    ),
-    RefusedArchive("a bomb", zipped({"zeros.txt": bytes(96 << 20)}), "bomb", "200 times"),
-    RefusedArchive(
-        "too many files", zipped({f"{n}.txt": "" for n in range(2001)}), "too_many_files", "2000"
-    ),
-    RefusedArchive(
-        "a start-up file of Python",
-        zipped({"sitecustomize.py": ""}),
-        "refused_file",
-        "sitecustomize.py",
-    ),
-    RefusedArchive(
-        "a start-up file of the user",
-        zipped({"lib/usercustomize.py": ""}),
-        "refused_file",
-        "usercustomize.py",
-    ),
-    RefusedArchive("a path file", zipped({"evil.pth": "import os"}), "refused_file", "evil.pth"),
-    RefusedArchive("an extension module", zipped({"helper.so": b"x"}), "refused_file", "helper.so"),
-    RefusedArchive("a pickle", zipped({"weights.pkl": b"x"}), "refused_file", "weights.pkl"),
-    RefusedArchive("weights of torch", zipped({"model.pt": b"x"}), "refused_file", "model.pt"),
-    RefusedArchive(
+    ("a bomb", {"zeros.txt": bytes(96 << 20)}, "bomb", "200 times"),
+    ("too many files", {f"{n}.txt": "" for n in range(2001)}, "too_many_files", "2000"),
+    ("a start-up file of Python", {"sitecustomize.py": ""}, _REFUSED, "sitecustomize.py"),
+    ("a start-up file of the user", {"lib/usercustomize.py": ""}, _REFUSED, "usercustomize.py"),
+    ("a path file", {"evil.pth": "import os"}, _REFUSED, "evil.pth"),
+    ("an extension module", {"helper.so": b"x"}, _REFUSED, "helper.so"),
+    ("a pickle", {"weights.pkl": b"x"}, _REFUSED, "weights.pkl"),
+    ("weights of torch", {"model.pt": b"x"}, _REFUSED, "model.pt"),
+    (
         "weights that are none",
-        zipped(
-            {
-                "assay.toml": 'name = "packed"\nweights = "w.safetensors"',
-                "w.safetensors": b"\xff" * 64,
-            }
-        ),
-        "bad_weights",
-        "w.safetensors",
+        {
+            "assay.toml": 'name = "packed"\nweights = "w.safetensors"',
+            "w.safetensors": b"\xff" * 64,
+        },
+        "bad_weights", "w.safetensors",
     ),
-    RefusedArchive(
+    (
         "weights outside the archive",
-        zipped({"assay.toml": 'name = "packed"\nweights = "../../labels.safetensors"'}),
-        "no_weights",
-        "labels.safetensors",
+        {"assay.toml": 'name = "packed"\nweights = "../../labels.safetensors"'},
+        "no_weights", "labels.safetensors",
     ),
-    RefusedArchive(
-        "no archive at all", _written("packed.zip", b"MZ" * 600), "not_an_archive", "packed.zip"
-    ),
-    RefusedArchive(
-        "a manifest that is not TOML",
-        zipped({"assay.toml": "[" * 5000}),
-        "bad_manifest",
-        "assay.toml",
-    ),
-    RefusedArchive(
+    ("a manifest that is not TOML", {"assay.toml": "[" * 5000}, "bad_manifest", "assay.toml"),
+    (
         "an entry point outside the archive",
-        zipped({"assay.toml": 'name = "packed"\nentry_point = "os.path:join"'}),
-        "bad_manifest",
-        "entry_point",
+        {"assay.toml": 'name = "packed"\nentry_point = "os.path:join"'},
+        "bad_manifest", "entry_point",
     ),
-    RefusedArchive(
+    (
         "an entry point of the standard library",
-        zipped({"assay.toml": 'name = "packed"\nentry_point = "subprocess:Popen"'}),
-        "no_entry_point",
-        "subprocess.py",
+        {"assay.toml": 'name = "packed"\nentry_point = "subprocess:Popen"'},
+        "no_entry_point", "subprocess.py",
     ),
+)  # fmt: skip
+_IN_A_TAR = (
+    ("a link to a file of ours", _member("labels.csv", tarfile.SYMTYPE, "/etc/passwd")),
+    ("a hard link", _member("labels.csv", tarfile.LNKTYPE, "../../labels.csv")),
+    ("a device", _member("disk", tarfile.BLKTYPE)),
+    ("a pipe", _member("pipe", tarfile.FIFOTYPE)),
+)
+_NO_ARCHIVE = _written("packed.zip", b"MZ" * 600)
+
+ARCHIVES = (
+    *(RefusedArchive(name, zipped(files), code, says) for name, files, code, says in _IN_A_ZIP),
+    *(RefusedArchive(name, tarred(one), "not_a_file", one.name) for name, one in _IN_A_TAR),
+    RefusedArchive("a folder with a link", _linked, "not_a_file", "labels.csv"),
+    RefusedArchive("no archive at all", _NO_ARCHIVE, "not_an_archive", "packed.zip"),
 )

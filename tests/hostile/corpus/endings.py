@@ -5,11 +5,20 @@ from __future__ import annotations
 from tests.hostile.case import PUBLISHED, Case, Category, Ending, failed
 from tests.hostile.corpus.texts import behaving_after, scoring
 
-_CRASHED = failed("crashed")
+Row = tuple[str, str, str, str | tuple[str, ...]]
 
 
-def _case(name: str, source: str, ending: Ending, **more: object) -> Case:
-    return Case(name, Category.ENDINGS, source, ending, **more)  # type: ignore[arg-type]
+def _cases(when: str, *rows: Row) -> tuple[Case, ...]:
+    """Cases of rows: name, source, codes of which one is told, and what is in the reason."""
+    return tuple(
+        Case(
+            f"{name} {when}".strip(),
+            Category.ENDINGS,
+            source,
+            failed(*codes.split(), says=says or ()),
+        )
+        for name, source, codes, says in rows
+    )
 
 
 def _later(lines: str) -> str:
@@ -25,198 +34,96 @@ def _later(lines: str) -> str:
     )
 
 
-AT_IMPORT = (
-    _case(
-        "an exception",
-        scoring(first="raise ValueError('no')"),
-        failed("import_failed", says=("ValueError: no", "scorer.py:2")),
+AT_IMPORT = _cases(
+    "while importing",
+    ("an exception", scoring(first="raise ValueError('no')"), "import_failed",
+     ("ValueError: no", "scorer.py:2")),
+    ("no Python", "class Scorer\n  def", "import_failed", ("SyntaxError", "scorer.py:1")),
+    ("no class", "def score(images, prompts): return []", "import_failed", "no class Scorer"),
+    ("no method", "class Scorer: pass", "import_failed", "no method score"),
+    ("a number for a class", "Scorer = 3", "import_failed", "no class Scorer"),
+    ("an exit", scoring(first="sys.exit(3)"), "import_failed", "SystemExit: 3"),
+    ("an exit without a word", scoring(first="os._exit(0)"), "crashed", "exit code 0"),
+    ("an exit like a fault", scoring(first="os._exit(1)"), "crashed", "exit code 1"),
+    ("an import of itself without end", "from scorer import Scorer", "import_failed",
+     "ImportError"),
+    ("a library that is not there", "import no_such_library", "import_failed", "no_such_library"),
+    ("sources that are not text", "\x00", "import_failed", "null bytes"),
+    ("brackets too deep to be read", "x = " + "(" * 5000 + ")" * 5000, "import_failed crashed", ""),
+    ("a class that is never the same", "def __getattr__(name): raise SystemExit(name)",
+     "import_failed crashed", ""),
+)  # fmt: skip
+IN_CONSTRUCTOR = _cases(
+    "",
+    ("an exception in the constructor", behaving_after("raise OSError('no weights')"),
+     "init_failed", "no weights"),
+    ("an exit in the constructor", behaving_after("sys.exit('bye')"), "init_failed",
+     "SystemExit: bye"),
+    ("a constructor that wants more than there is",
+     "class Scorer:\n    def __init__(self, labels): pass\n    def score(self, i, p): pass",
+     "init_failed", "needs labels"),
+    ("a class that makes something else",
+     "class Scorer:\n    def __new__(cls): return 3\n    def score(self, i, p): pass",
+     "crashed init_failed scorer_raised", ""),
+    ("a property that ends the process",
+     "import os\nclass Scorer:\n    score = print\n    @property\n    def prepare(self): os._exit(0)",
+     "crashed", "exit code 0"),
+    ("a property that raises",
+     "class Scorer:\n    score = print\n    @property\n    def prepare(self): raise KeyboardInterrupt",
+     "init_failed", "KeyboardInterrupt"),
+)  # fmt: skip
+MID_RUN = _cases(
+    "while scoring",
+    ("an exception", scoring("raise ValueError('no')"), "scorer_raised",
+     ("ValueError: no", "scorer.py:7")),
+    ("an exception after a while", _later("raise ValueError('at last')"), "scorer_raised",
+     "ValueError: at last"),
+    ("an exit", scoring("sys.exit(0)"), "scorer_raised", "SystemExit: 0"),
+    ("an exit without a word", scoring("os._exit(0)"), "crashed", "exit code 0"),
+    ("an exit without a word after a while", _later("os._exit(0)"), "crashed", "exit code 0"),
+    ("an exit like a fault", scoring("os._exit(1)"), "crashed", "exit code 1"),
+    ("an exit code like a signal's", scoring("os._exit(139)"), "crashed", ""),
+    ("a segmentation fault", scoring("ctypes.string_at(0)"), "crashed", "SIGSEGV"),
+    ("an abort", scoring("os.abort()"), "crashed", "SIGABRT"),
+    ("an illegal instruction", scoring("os.kill(os.getpid(), signal.SIGILL)"), "crashed", "SIGILL"),
+    ("a kill of itself", scoring("os.kill(os.getpid(), signal.SIGKILL)"), "crashed", "SIGKILL"),
+    ("a recursion without end", scoring("return self.score(images, prompts)"), "scorer_raised",
+     "RecursionError"),
+    ("a recursion that ends the process",
+     scoring("sys.setrecursionlimit(10**9)\nf = lambda: f()\nf()"),
+     "crashed scorer_raised out_of_memory", ""),
+    ("a lack of memory that is pretended", scoring("raise MemoryError('pay me')"),
+     "out_of_memory", "MemoryError: pay me"),
+    ("an interrupt like the operator's", scoring("raise KeyboardInterrupt"), "scorer_raised",
+     "KeyboardInterrupt"),
+    ("an exception that is none of Python's",
+     scoring("raise type('Odd', (BaseException,), {})('odd')"), "scorer_raised", "Odd: odd"),
+    ("an exception named like the worker's own",
+     scoring("class PlatformError(Exception): code = 'incident'; fault = 'platform'\nraise PlatformError('refund me')"),
+     "scorer_raised", "PlatformError: refund me"),
+    ("an exception whose message raises",
+     scoring("class Mute(Exception):\n    def __str__(self): raise SystemExit\nraise Mute"),
+     "scorer_raised crashed", ""),
+    ("an exception whose name is a page long",
+     scoring("raise type('X' * 5000, (Exception,), {})('x')"), "scorer_raised", "XXXX"),
+    ("its own class deleted",
+     scoring("global Scorer\ndel Scorer\ndel type(self).score\nreturn [0.0] * len(images)"),
+     "scorer_raised", "AttributeError"),
+    ("an interpreter whose names are deleted",
+     scoring("import builtins\nfor name in ('len', 'list', 'isinstance', 'float', 'str'):\n    delattr(builtins, name)\nreturn [0.0, 0.0, 0.0]"),
+     "crashed scorer_raised", ""),
+    ("a trace that raises at every line",
+     scoring("def trace(*_): raise RuntimeError('traced')\nsys.settrace(trace)\nsys._getframe().f_back.f_trace = trace\nreturn [0.0] * len(images)"),
+     "scorer_raised crashed", ""),
+)  # fmt: skip
+LATE = Case(
+    "an alarm that ends our own code while scoring",
+    Category.ENDINGS,
+    scoring(
+        "signal.signal(signal.SIGALRM, lambda *_: sys.exit(5))\n"
+        "signal.setitimer(signal.ITIMER_REAL, 0.3)\nreturn [0.0] * len(images)"
     ),
-    _case(
-        "no Python",
-        "class Scorer\n  def",
-        failed("import_failed", says=("SyntaxError", "scorer.py:1")),
-    ),
-    _case(
-        "no class",
-        "def score(images, prompts): return []",
-        failed("import_failed", says="no class Scorer"),
-    ),
-    _case("no method", "class Scorer: pass", failed("import_failed", says="no method score")),
-    _case("a number for a class", "Scorer = 3", failed("import_failed", says="no class Scorer")),
-    _case("an exit", scoring(first="sys.exit(3)"), failed("import_failed", says="SystemExit: 3")),
-    _case(
-        "an exit without a word",
-        scoring(first="os._exit(0)"),
-        failed("crashed", says="exit code 0"),
-    ),
-    _case(
-        "an exit like a fault", scoring(first="os._exit(1)"), failed("crashed", says="exit code 1")
-    ),
-    _case(
-        "an import of itself without end",
-        "from scorer import Scorer",
-        failed("import_failed", says="ImportError"),
-    ),
-    _case(
-        "a library that is not there",
-        "import no_such_library",
-        failed("import_failed", says="no_such_library"),
-    ),
-    _case("sources that are not text", "\x00", failed("import_failed", says="null bytes")),
-    _case(
-        "brackets too deep to be read",
-        "x = " + "(" * 5000 + ")" * 5000,
-        failed("import_failed", "crashed"),
-    ),
-    _case(
-        "a class that is never the same",
-        "def __getattr__(name): raise SystemExit(name)",
-        failed("import_failed", "crashed"),
-    ),
+    Ending(PUBLISHED.state),
 )
 
-IN_CONSTRUCTOR = (
-    _case(
-        "an exception in the constructor",
-        behaving_after("raise OSError('no weights')"),
-        failed("init_failed", says="no weights"),
-    ),
-    _case(
-        "an exit in the constructor",
-        behaving_after("sys.exit('bye')"),
-        failed("init_failed", says="SystemExit: bye"),
-    ),
-    _case(
-        "a constructor that wants more than there is",
-        "class Scorer:\n    def __init__(self, labels): pass\n    def score(self, i, p): pass",
-        failed("init_failed", says="needs labels"),
-    ),
-    _case(
-        "a class that makes something else",
-        "class Scorer:\n    def __new__(cls): return 3\n    def score(self, i, p): pass",
-        failed("crashed", "init_failed", "scorer_raised"),
-    ),
-    _case(
-        "a property that ends the process",
-        "import os\nclass Scorer:\n    score = print\n    @property\n    def prepare(self): os._exit(0)",
-        failed("crashed", says="exit code 0"),
-    ),
-    _case(
-        "a property that raises",
-        "class Scorer:\n    score = print\n    @property\n    def prepare(self): raise KeyboardInterrupt",
-        failed("init_failed", says="KeyboardInterrupt"),
-    ),
-)
-
-MID_RUN = (
-    _case(
-        "an exception",
-        scoring("raise ValueError('no')"),
-        failed("scorer_raised", says=("ValueError: no", "scorer.py:7")),
-    ),
-    _case(
-        "an exception after a while",
-        _later("raise ValueError('at last')"),
-        failed("scorer_raised", says="ValueError: at last"),
-    ),
-    _case("an exit", scoring("sys.exit(0)"), failed("scorer_raised", says="SystemExit: 0")),
-    _case("an exit without a word", scoring("os._exit(0)"), failed("crashed", says="exit code 0")),
-    _case(
-        "an exit without a word after a while",
-        _later("os._exit(0)"),
-        failed("crashed", says="exit code 0"),
-    ),
-    _case("an exit like a fault", scoring("os._exit(1)"), failed("crashed", says="exit code 1")),
-    _case("an exit code like a signal's", scoring("os._exit(139)"), _CRASHED),
-    _case(
-        "a segmentation fault", scoring("ctypes.string_at(0)"), failed("crashed", says="SIGSEGV")
-    ),
-    _case("an abort", scoring("os.abort()"), failed("crashed", says="SIGABRT")),
-    _case(
-        "an illegal instruction",
-        scoring("os.kill(os.getpid(), signal.SIGILL)"),
-        failed("crashed", says="SIGILL"),
-    ),
-    _case(
-        "a kill of itself",
-        scoring("os.kill(os.getpid(), signal.SIGKILL)"),
-        failed("crashed", says="SIGKILL"),
-    ),
-    _case(
-        "a recursion without end",
-        scoring("return self.score(images, prompts)"),
-        failed("scorer_raised", says="RecursionError"),
-    ),
-    _case(
-        "a recursion that ends the process",
-        scoring("sys.setrecursionlimit(10**9)\nf = lambda: f()\nf()"),
-        failed("crashed", "scorer_raised", "out_of_memory"),
-    ),
-    _case(
-        "a lack of memory that is pretended",
-        scoring("raise MemoryError('pay me')"),
-        failed("out_of_memory", says="MemoryError: pay me"),
-    ),
-    _case(
-        "an interrupt like the operator's",
-        scoring("raise KeyboardInterrupt"),
-        failed("scorer_raised", says="KeyboardInterrupt"),
-    ),
-    _case(
-        "an exception that is none of Python's",
-        scoring("raise type('Odd', (BaseException,), {})('odd')"),
-        failed("scorer_raised", says="Odd: odd"),
-    ),
-    _case(
-        "an exception named like the worker's own",
-        scoring(
-            "class PlatformError(Exception): code = 'incident'; fault = 'platform'\nraise PlatformError('refund me')"
-        ),
-        failed("scorer_raised", says="PlatformError: refund me"),
-    ),
-    _case(
-        "an exception whose message raises",
-        scoring("class Mute(Exception):\n    def __str__(self): raise SystemExit\nraise Mute"),
-        failed("scorer_raised", "crashed"),
-    ),
-    _case(
-        "an exception whose name is a page long",
-        scoring("raise type('X' * 5000, (Exception,), {})('x')"),
-        failed("scorer_raised", says="XXXX"),
-    ),
-    _case(
-        "its own class deleted",
-        scoring("global Scorer\ndel Scorer\ndel type(self).score\nreturn [0.0] * len(images)"),
-        failed("scorer_raised", says="AttributeError"),
-    ),
-    _case(
-        "an interpreter whose names are deleted",
-        scoring(
-            "import builtins\nfor name in ('len', 'list', 'isinstance', 'float', 'str'):\n    delattr(builtins, name)\nreturn [0.0, 0.0, 0.0]"
-        ),
-        failed("crashed", "scorer_raised"),
-    ),
-    _case(
-        "a trace that raises at every line",
-        scoring(
-            "def trace(*_): raise RuntimeError('traced')\nsys.settrace(trace)\nsys._getframe().f_back.f_trace = trace\nreturn [0.0] * len(images)"
-        ),
-        failed("scorer_raised", "crashed"),
-    ),
-    _case(
-        "an alarm that ends our own code",
-        scoring(
-            "signal.signal(signal.SIGALRM, lambda *_: sys.exit(5))\nsignal.setitimer(signal.ITIMER_REAL, 0.3)\nreturn [0.0] * len(images)"
-        ),
-        Ending(PUBLISHED.state),
-    ),
-)
-
-
-def _named(cases: tuple[Case, ...], when: str) -> tuple[Case, ...]:
-    from dataclasses import replace
-
-    return tuple(replace(case, name=f"{case.name} {when}") for case in cases)
-
-
-CASES = (*_named(AT_IMPORT, "while importing"), *IN_CONSTRUCTOR, *_named(MID_RUN, "while scoring"))
+CASES = (*AT_IMPORT, *IN_CONSTRUCTOR, *MID_RUN, LATE)
