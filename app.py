@@ -64,36 +64,18 @@ _Started = TypeVar("_Started")
 
 @dataclass(frozen=True)
 class Settings:
-    """What the environment says, with the settings file adopted.
+    """What the environment says, with the settings file adopted."""
 
-    Attributes:
-        store: where submissions and results are kept.
-        data: folder of benchmark data; None where none was named.
-        host: address to listen at.
-        port: port to listen at.
-        sign_in: how visitors are told apart.
-        live_secret: of the workers that tell this app what they do; empty where none does.
-    """
-
-    store: StoreName
-    data: Path | None
-    host: str
-    port: int
-    sign_in: SignIn
-    live_secret: str = ""
+    store: StoreName  # where submissions and results are kept
+    data: Path | None  # folder of benchmark data; None where none was named
+    host: str  # address to listen at
+    port: int  # port to listen at
+    sign_in: SignIn  # how visitors are told apart
+    live_secret: str = ""  # of the workers that tell this app what they do; empty where none does
 
     @classmethod
     def read(cls, environment: Mapping[str, str], os_user: str) -> Settings:
-        """Read the settings.
-
-        Args:
-            environment: of the process.
-            os_user: name of the operating system's user.
-
-        Raises:
-            SubmitterError: `bad_setting`, `bad_port` where PORT is there and says nothing,
-                `bad_live_secret`, or what `read_sign_in` raises.
-        """
+        """Read the settings."""
         values = read_settings(environment)
         if not environment.get("PORT", "7860").strip():
             raise SubmitterError("bad_port", "PORT is empty.", "Give a number up to 65535.")
@@ -121,12 +103,7 @@ def open_store(settings: Settings) -> Store:
 
 
 def source_of(store: Store, data: Path | None = None) -> Source:
-    """What pages and programs read, once for both.
-
-    Args:
-        store: where it is.
-        data: folder of benchmark data; None: the bundled prompt set is all there is of models.
-    """
+    """What pages and programs read, once for both."""
     # Boards of people's ratings come before simulated ones.
     every = (benchmark.card for benchmark in load_registry().values())
     cards = {card.name: card for card in sorted(every, key=lambda c: (c.simulated, c.name))}
@@ -163,11 +140,7 @@ def routes_of(
     source: Source | None = None,
     watch: HealthWatch | None = None,
 ) -> list[BaseRoute]:
-    """What is served to programs, beside the pages.
-
-    Raises:
-        SubmitterError: `weak_secret`, of the webhook, or `bad_live_secret`.
-    """
+    """What is served to programs, beside the pages."""
     read = source or source_of(store, settings.data)
     # Told of a change, the pages see it at once and not when the version is next asked for.
     webhook = webhook_from(environment, settings.store.repositories, store.look_anew)

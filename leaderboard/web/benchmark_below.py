@@ -31,64 +31,37 @@ MOST_METRICS = 60
 
 @dataclass(frozen=True)
 class MatrixCell:
-    """A cell of the matrix of pairs.
+    """A cell of the matrix of pairs."""
 
-    Attributes:
-        text: difference or p-value; empty on the diagonal.
-        hint: both, and how they were found.
-        href: of the comparison; empty below the diagonal.
-        significant: whether the two differ.
-        ahead: whether the metric of the row is the better one.
-    """
-
-    text: str = ""
-    hint: str = ""
-    href: str = ""
-    significant: bool = False
-    ahead: bool = False
+    text: str = ""  # difference or p-value; empty on the diagonal
+    hint: str = ""  # both, and how they were found
+    href: str = ""  # of the comparison; empty below the diagonal
+    significant: bool = False  # whether the two differ
+    ahead: bool = False  # whether the metric of the row is the better one
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """Differences above the diagonal, corrected p-values below it.
+    """Differences above the diagonal, corrected p-values below it."""
 
-    Attributes:
-        names: of the metrics, in board order.
-        hrefs: of their pages.
-        rows: their cells.
-        legend: sentences below it.
-    """
-
-    names: tuple[str, ...]
-    hrefs: tuple[str, ...]
-    rows: tuple[tuple[MatrixCell, ...], ...]
-    legend: tuple[str, ...]
+    names: tuple[str, ...]  # of the metrics, in board order
+    hrefs: tuple[str, ...]  # of their pages
+    rows: tuple[tuple[MatrixCell, ...], ...]  # their cells
+    legend: tuple[str, ...]  # sentences below it
 
 
 @dataclass(frozen=True)
 class Heat:
-    """Metrics by skills.
+    """Metrics by skills."""
 
-    Attributes:
-        heads: title of each column, and whether it was tested.
-        rows: name of the metric, address of its page and its cells.
-        legend: sentences below it.
-    """
-
-    heads: tuple[tuple[str, bool], ...]
+    heads: tuple[tuple[str, bool], ...]  # title of each column, and whether it was tested
+    # name of the metric, address of its page and its cells
     rows: tuple[tuple[str, str, tuple[HeatCell, ...]], ...]
-    legend: tuple[str, ...]
+    legend: tuple[str, ...]  # sentences below it
 
 
 def below_of(choice: Choice, view: View, site: str = "", hub: str = "") -> str:
-    """The second part of a tab; empty where nothing is ranked.
-
-    Args:
-        choice: what is shown.
-        view: what is published.
-        site: address of the site as the visitor sees it; empty where it is not known.
-        hub: `OWNER/NAME` of the store on the Hub; empty where it is kept elsewhere.
-    """
+    """The second part of a tab; empty where nothing is ranked."""
     selector = choice.selector
     if selector is None:
         return ""
@@ -115,14 +88,7 @@ def below_of(choice: Choice, view: View, site: str = "", hub: str = "") -> str:
 def matrix_of(
     ranked: Ranked, found: tuple[Pair, ...], entries: Mapping[str, Entry], choice: Choice
 ) -> Matrix | None:
-    """The tests of a ranking as a square; None where fewer than two metrics were tested.
-
-    Args:
-        ranked: the ranking.
-        found: those of its `pairs` that are shown.
-        entries: by id.
-        choice: what is ranked.
-    """
+    """The tests of a ranking as a square; None where fewer than two metrics were tested."""
     if not found:
         return None
     card, query = choice.board.card, choice.query
@@ -151,13 +117,7 @@ def matrix_of(
 
 
 def heat_of(heat: SkillHeat, choice: Choice, entries: Mapping[str, Entry]) -> Heat:
-    """The values by skill as coloured cells.
-
-    Args:
-        heat: the values with their tests.
-        choice: what is shown.
-        entries: by id.
-    """
+    """The values by skill as coloured cells."""
     shown = heat.entry_ids[:MOST_METRICS]
     alone = len(heat.entry_ids) == 1
     values = [c.cells[e].value for c in heat.columns for e in shown if e in c.cells]
@@ -182,13 +142,7 @@ def heat_of(heat: SkillHeat, choice: Choice, entries: Mapping[str, Entry]) -> He
 
 
 def citation(choice: Choice, view: View, site: str) -> tuple[str, str]:
-    """What to cite a board with: a sentence, and BibTeX.
-
-    Args:
-        choice: what is shown.
-        view: what is published.
-        site: address of the site; empty where it is not known.
-    """
+    """What to cite a board with: a sentence, and BibTeX."""
     card = choice.board.card
     measure = title(card, choice.selector, choice.board.every_selector()) if choice.selector else ""
     at = f"{view.built_at:%Y-%m-%d}" if view.built_at else "not dated"

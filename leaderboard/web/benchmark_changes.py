@@ -49,35 +49,20 @@ class Name:
 
 @dataclass(frozen=True)
 class Change:
-    """A metric on both boards.
+    """A metric on both boards."""
 
-    Attributes:
-        name: of the metric.
-        href: of its page.
-        was: its version then, where that was another; else empty.
-        then: its value then.
-        now: its value now.
-        then_ci: interval then.
-        now_ci: interval now.
-        difference: now less then, with its sign; a dash where one is missing.
-        better: `better`, `worse` or `as before`; empty where there is no difference.
-        ranks: rank range then and now.
-        apart: whether the two ranges have no rank in common; None where one is missing.
-        mark: what the drawing shows.
-    """
-
-    name: str
-    href: str
-    was: str
-    then: str
-    now: str
-    then_ci: str
-    now_ci: str
-    difference: str
-    better: str
-    ranks: str
-    apart: bool | None
-    mark: Dumbbell
+    name: str  # of the metric
+    href: str  # of its page
+    was: str  # its version then, where that was another; else empty
+    then: str  # its value then
+    now: str  # its value now
+    then_ci: str  # interval then
+    now_ci: str  # interval now
+    difference: str  # now less then, with its sign; a dash where one is missing
+    better: str  # `better`, `worse` or `as before`; empty where there is no difference
+    ranks: str  # rank range then and now
+    apart: bool | None  # whether the two ranges have no rank in common; None where one is missing
+    mark: Dumbbell  # what the drawing shows
 
 
 @dataclass(frozen=True)
@@ -91,12 +76,7 @@ class Dumbbell:
 
 
 def changes(context: Context, params: Mapping[str, str]) -> Shown:
-    """The changes of a benchmark, or its earlier board.
-
-    Args:
-        context: what every page may use.
-        params: of the address; nothing in them is trusted.
-    """
+    """The changes of a benchmark, or its earlier board."""
     shown = params.get("view", CHANGES)
     shown = shown if shown in VIEWS else CHANGES
     asked = MovedQuery.from_params(params)
@@ -125,15 +105,7 @@ def changes_html(
     benchmarks: Sequence[tuple[str, str]] = (),
     places: Sequence[Tab] = (),
 ) -> str:
-    """The changes between two revisions, or the earlier board.
-
-    Args:
-        found: what is compared; it has a measure.
-        progress: of the re-evaluation, where the later board is the one of now.
-        shown: one of `VIEWS`.
-        benchmarks: name and title of those with an earlier board.
-        places: tabs of the place.
-    """
+    """The changes between two revisions, or the earlier board."""
     card, moved, selector, query = found.card, found.movement, found.selector, found.query
     if moved is None or selector is None:
         raise ValueError("there is nothing to compare")

@@ -62,38 +62,24 @@ NOT_THERE = "Metrics"
 
 @dataclass(frozen=True)
 class Choosers:
-    """The controls of a board.
+    """The controls of a board."""
 
-    Attributes:
-        hidden: names and values that stay as they are when a control is changed.
-        skills: none chosen means all.
-        measures: of those skills.
-        search: what is searched for.
-        kinds: of entries.
-        untrained: whether those trained on the benchmark are left out.
-        columns: titles of groups and the columns that can still be added.
-        chosen: the columns that stand beside the ranked one, with the address without each.
-        joined: their keys, as the address has them.
-    """
-
+    # names and values that stay as they are when a control is changed
     hidden: tuple[tuple[str, str], ...]
-    skills: tuple[Option, ...]
-    measures: tuple[Option, ...]
-    search: str
-    kinds: tuple[Option, ...]
-    untrained: bool
+    skills: tuple[Option, ...]  # none chosen means all
+    measures: tuple[Option, ...]  # of those skills
+    search: str  # what is searched for
+    kinds: tuple[Option, ...]  # of entries
+    untrained: bool  # whether those trained on the benchmark are left out
+    # titles of groups and the columns that can still be added
     columns: tuple[tuple[str, tuple[Option, ...]], ...]
+    # the columns that stand beside the ranked one, with the address without each
     chosen: tuple[Link, ...]
-    joined: str
+    joined: str  # their keys, as the address has them
 
 
 def benchmark_tab(context: Context, params: Mapping[str, str]) -> Shown:
-    """What the tab shows: the ranking, or the changes between two revisions.
-
-    Args:
-        context: what every page may use.
-        params: of the address; nothing in them is trusted.
-    """
+    """What the tab shows: the ranking, or the changes between two revisions."""
     if params.get("view") in VIEWS:
         return changes(context, params)
     view = context.reader.view()
@@ -106,13 +92,7 @@ def benchmark_tab(context: Context, params: Mapping[str, str]) -> Shown:
 
 
 def benchmark_below(context: Context, params: Mapping[str, str], site: str = "") -> Shown:
-    """What stands below the ranking and takes longer: pairs, skills, published figures, programs.
-
-    Args:
-        context: as for `benchmark_tab`.
-        params: likewise.
-        site: address of the site as the visitor sees it; empty where it is not known.
-    """
+    """What stands below the ranking and takes longer: pairs, skills, published figures, programs."""
     if params.get("view") in VIEWS:
         return Shown("")
     view = context.reader.view()
@@ -122,25 +102,14 @@ def benchmark_below(context: Context, params: Mapping[str, str], site: str = "")
 
 @dataclass(frozen=True)
 class Earlier:
-    """An earlier revision of a benchmark, told on its board.
+    """An earlier revision of a benchmark, told on its board."""
 
-    Attributes:
-        words: how far the re-evaluation is; empty where it is done.
-        links: to the changes and to the earlier board.
-    """
-
-    words: tuple[tuple[str, str], ...]
-    links: tuple[Link, ...]
+    words: tuple[tuple[str, str], ...]  # how far the re-evaluation is; empty where it is done
+    links: tuple[Link, ...]  # to the changes and to the earlier board
 
 
 def board_html(choice: Choice, view: View, earlier: Earlier | None = None) -> str:
-    """The first part of a tab: verdict, choosers, ranking and its legend.
-
-    Args:
-        choice: what is shown.
-        view: what is published.
-        earlier: an earlier revision of the benchmark.
-    """
+    """The first part of a tab: verdict, choosers, ranking and its legend."""
     card = choice.board.card
     verdict = verdict_of(choice, view)
     common = {

@@ -29,14 +29,7 @@ def order_note(cells: Sequence[Cell], card: Card) -> Line | None:
 
 
 def legend(cells: Sequence[Cell], card: Card, basis: Basis, *, within: bool = False) -> list[Line]:
-    """What the marks of a ranking mean, how ranges were made, and how tiers were tested.
-
-    Args:
-        cells: all that were ranked together.
-        card: of the benchmark.
-        basis: what ranks and tiers rest on.
-        within: whether they are those that a filter keeps.
-    """
+    """What the marks of a ranking mean, how ranges were made, and how tiers were tested."""
     chance = chance_of(card, cells[0].measure) if cells else None
     guess = "" if chance is None else f" Dashes: chance ({number(chance, 2)})."
     marks = f"dot: value; line: 95% interval (its method on hover).{guess}"

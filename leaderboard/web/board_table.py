@@ -38,139 +38,78 @@ _ENTRY = "0ENTRY0"
 
 @dataclass(frozen=True)
 class Heading:
-    """A heading of a column that sorts by it.
+    """A heading of a column that sorts by it."""
 
-    Attributes:
-        title: its name.
-        note: a second line.
-        hint: on hover.
-        href: address of the view sorted by it; empty where it cannot be sorted.
-        go: name of that link.
-        sorted: how the table is sorted by it.
-        right: whether its values stand at the right.
-    """
-
-    title: str
-    note: str = ""
-    hint: str = ""
-    href: str = ""
-    go: str = ""
-    sorted: Sorted = ""
-    right: bool = True
+    title: str  # its name
+    note: str = ""  # a second line
+    hint: str = ""  # on hover
+    href: str = ""  # address of the view sorted by it; empty where it cannot be sorted
+    go: str = ""  # name of that link
+    sorted: Sorted = ""  # how the table is sorted by it
+    right: bool = True  # whether its values stand at the right
 
 
 @dataclass(frozen=True)
 class Further:
-    """A cell of a column that was chosen.
+    """A cell of a column that was chosen."""
 
-    Attributes:
-        text: its value; empty where there is none.
-        hint: on hover: its interval, or why it is missing.
-        href: of the items behind it.
-        right: whether it stands at the right.
-    """
-
-    text: str
-    hint: str = ""
-    href: str = ""
-    right: bool = True
+    text: str  # its value; empty where there is none
+    hint: str = ""  # on hover: its interval, or why it is missing
+    href: str = ""  # of the items behind it
+    right: bool = True  # whether it stands at the right
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table.
+    """A row of the table."""
 
-    Attributes:
-        ident: of its details; letters, digits and `-`.
-        name: of the metric.
-        version: of it.
-        hint: who sent it and what it is, on hover.
-        rank: its rank range.
-        rank_hint: on hover.
-        place: rank among those that a filter keeps; empty without one.
-        value: of the ranked measure.
-        ci: its interval.
-        ci_hint: how that was made.
-        p_best: share of the resamples in which it is best.
-        n: clusters behind the value.
-        n_hint: items behind it.
-        cells: of the chosen columns.
-        speed: pairs per second.
-        pin: holds it on top, or lets it go; None where nothing can be pinned.
-        unfold: shows its details or hides them; None where that cannot be.
-        details: shown below it; None where they are folded.
-        few: whether too few clusters lie behind it.
-    """
-
-    ident: str
-    name: str
-    version: str
-    hint: str
-    rank: str
-    rank_hint: str
-    place: str
-    value: ValueCell
-    ci: str
-    ci_hint: str
-    p_best: str
-    n: str
-    n_hint: str
-    cells: tuple[Further, ...]
-    speed: str
-    pin: Link | None
-    unfold: Link | None
-    details: Details | None
-    few: bool
+    ident: str  # of its details; letters, digits and `-`
+    name: str  # of the metric
+    version: str  # of it
+    hint: str  # who sent it and what it is, on hover
+    rank: str  # its rank range
+    rank_hint: str  # on hover
+    place: str  # rank among those that a filter keeps; empty without one
+    value: ValueCell  # of the ranked measure
+    ci: str  # its interval
+    ci_hint: str  # how that was made
+    p_best: str  # share of the resamples in which it is best
+    n: str  # clusters behind the value
+    n_hint: str  # items behind it
+    cells: tuple[Further, ...]  # of the chosen columns
+    speed: str  # pairs per second
+    pin: Link | None  # holds it on top, or lets it go; None where nothing can be pinned
+    unfold: Link | None  # shows its details or hides them; None where that cannot be
+    details: Details | None  # shown below it; None where they are folded
+    few: bool  # whether too few clusters lie behind it
 
 
 @dataclass(frozen=True)
 class Details:
-    """What unfolds below a row.
+    """What unfolds below a row."""
 
-    Attributes:
-        facts: lists of label and value.
-        tags: what must be known of the metric.
-        links: its page, the comparison with others and the items behind its value.
-        note: of its value.
-    """
-
-    facts: tuple[tuple[tuple[str, str], ...], ...]
-    tags: tuple[Tag | Link, ...]
-    links: tuple[Link, ...]
-    note: str = ""
+    facts: tuple[tuple[tuple[str, str], ...], ...]  # lists of label and value
+    tags: tuple[Tag | Link, ...]  # what must be known of the metric
+    links: tuple[Link, ...]  # its page, the comparison with others and the items behind its value
+    note: str = ""  # of its value
 
 
 @dataclass(frozen=True)
 class BoardTable:
-    """A ranking as a table.
+    """A ranking as a table."""
 
-    Attributes:
-        caption: what it shows.
-        by_rank: heading of the rank range.
-        by_name: heading of the names.
-        headings: of the other columns, in their order.
-        parts: label of each group of rows, and its rows.
-        span: number of columns.
-        filtered: whether rows have a rank in the filter.
-        pins: whether rows can be pinned.
-        further: titles and meanings of the chosen columns.
-        rows: `1–100 of 480 metrics`; empty where all are shown.
-        earlier: the page before; None where there is none.
-        later: the page after.
-    """
-
-    caption: str
-    by_rank: Heading
-    by_name: Heading
-    headings: tuple[Heading, ...]
-    parts: tuple[tuple[str, tuple[Row, ...]], ...]
-    span: int
-    filtered: bool
-    pins: bool
-    further: tuple[tuple[str, str], ...] = ()
-    rows: str = ""
-    earlier: Link | None = None
-    later: Link | None = None
+    caption: str  # what it shows
+    by_rank: Heading  # heading of the rank range
+    by_name: Heading  # heading of the names
+    headings: tuple[Heading, ...]  # of the other columns, in their order
+    parts: tuple[tuple[str, tuple[Row, ...]], ...]  # label of each group of rows, and its rows
+    span: int  # number of columns
+    filtered: bool  # whether rows have a rank in the filter
+    pins: bool  # whether rows can be pinned
+    further: tuple[tuple[str, str], ...] = ()  # titles and meanings of the chosen columns
+    rows: str = ""  # `1–100 of 480 metrics`; empty where all are shown
+    earlier: Link | None = None  # the page before; None where there is none
+    later: Link | None = None  # the page after
 
 
 def board_table(
@@ -184,18 +123,7 @@ def board_table(
     places: Mapping[str, int] | None = None,
     ranked: int | None = None,
 ) -> BoardTable:
-    """The table of a ranking.
-
-    Args:
-        cells: those that are shown, in the order of `tiers.in_tiers`.
-        entries: by id.
-        card: the benchmark.
-        measure: what is ranked by.
-        caption: what the table shows.
-        layout: chosen columns, pins, sorting and page; None: the plain ranking, without links.
-        places: entry id to its rank among those a filter keeps; None or empty without one.
-        ranked: how many were ranked together; None: those that are shown.
-    """
+    """The table of a ranking."""
     layout, places = layout or Layout(), places or {}
     found = window(cells, layout)
     if ranked is None:

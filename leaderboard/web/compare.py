@@ -88,29 +88,18 @@ _KEPT, _KEPT_BYTES, _ROW_BYTES = 256, 16 << 20, 2500
 
 @dataclass(frozen=True)
 class ComparePlace:
-    """Answers the states of the Compare place.
+    """Answers the states of the Compare place."""
 
-    Attributes:
-        view: what is published.
-        behind: reads the clusters behind values.
-        examples: reads the cases, and says which images are here.
-        compared: comparisons of two that were asked for, by version of the boards and state.
-    """
-
-    view: Callable[[], View]
-    behind: Behind
-    examples: ExampleSources
+    view: Callable[[], View]  # what is published
+    behind: Behind  # reads the clusters behind values
+    examples: ExampleSources  # reads the cases, and says which images are here
+    # comparisons of two that were asked for, by version of the boards and state
     compared: MemoryCache[TwoCompared] = field(
         default_factory=lambda: MemoryCache(_bytes_of, _KEPT_BYTES, _KEPT), repr=False
     )
 
     def answer(self, query: PlaceQuery) -> Shown:
-        """What is shown for a state.
-
-        Raises:
-            PlatformError: `no_benchmarks` where the installation has none.
-            TransientError: the store cannot be read.
-        """
+        """What is shown for a state."""
         if query.of == MODELS:
             link = Link("Two models", model_pair_address(""))
             html = render("compare/models.html", links=(link,))
@@ -286,33 +275,19 @@ class Side:
 
 @dataclass(frozen=True)
 class Form:
-    """What a visitor chooses with.
+    """What a visitor chooses with."""
 
-    Attributes:
-        benchmarks: all of them.
-        sides: a list for each metric.
-        acts: links that swap metrics or add one.
-        measures: of the benchmark; none among the examples.
-        skills: of the benchmark.
-        skill_title: what is chosen of them.
-        chosen_skills: keys.
-        splits: of the examples.
-        shows: which examples may be listed.
-        show: which are.
-        hidden: what the form keeps, by name and value.
-    """
-
-    benchmarks: tuple[Option, ...]
-    sides: tuple[Side, ...]
-    acts: tuple[Link, ...]
-    measures: tuple[Option, ...] = ()
-    skills: tuple[Option, ...] = ()
-    skill_title: str = ""
-    chosen_skills: tuple[str, ...] = ()
-    splits: tuple[Option, ...] = ()
-    shows: tuple[Option, ...] = ()
-    show: str = ""
-    hidden: tuple[Option, ...] = ()
+    benchmarks: tuple[Option, ...]  # all of them
+    sides: tuple[Side, ...]  # a list for each metric
+    acts: tuple[Link, ...]  # links that swap metrics or add one
+    measures: tuple[Option, ...] = ()  # of the benchmark; none among the examples
+    skills: tuple[Option, ...] = ()  # of the benchmark
+    skill_title: str = ""  # what is chosen of them
+    chosen_skills: tuple[str, ...] = ()  # keys
+    splits: tuple[Option, ...] = ()  # of the examples
+    shows: tuple[Option, ...] = ()  # which examples may be listed
+    show: str = ""  # which are
+    hidden: tuple[Option, ...] = ()  # what the form keeps, by name and value
 
 
 def _form(pair: Opponents, state: PlaceQuery, view: View) -> Form:
@@ -389,19 +364,12 @@ def _scale(table: DifferenceTable) -> Scale:
 
 @dataclass(frozen=True)
 class ClusterPlot:
-    """A scatter plot of two metrics over clusters, on one scale.
+    """A scatter plot of two metrics over clusters, on one scale."""
 
-    Attributes:
-        x: scale along.
-        y: scale upward.
-        points: all of them as one path.
-        rings: places of those that are listed.
-    """
-
-    x: Scale
-    y: Scale
-    points: str
-    rings: tuple[tuple[float, float], ...]
+    x: Scale  # scale along
+    y: Scale  # scale upward
+    points: str  # all of them as one path
+    rings: tuple[tuple[float, float], ...]  # places of those that are listed
 
     @classmethod
     def of(
@@ -456,15 +424,7 @@ def _pairs(pair: Opponents, state: PlaceQuery, view: View, agreed: Agreement) ->
 def pair_matrix(
     found: Sequence[Pair], ranked: Ranked, choice: Choice, state: PlaceQuery, view: View
 ) -> PairMatrix:
-    """The tests of a ranking as a square table; each difference leads to its two metrics.
-
-    Args:
-        found: the tests.
-        ranked: the ranking.
-        choice: what is ranked.
-        state: of the place, which the links keep.
-        view: has the entries.
-    """
+    """The tests of a ranking as a square table; each difference leads to its two metrics."""
     entries = [ranked.cells[place].entry_id for place in tested_places(ranked)]
     place = {entry: i for i, entry in enumerate(entries)}
     rises = higher_is_better(choice)

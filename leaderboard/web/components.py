@@ -27,23 +27,14 @@ class Option:
 
 @dataclass(frozen=True)
 class Scale:
-    """Values to places along an axis.
+    """Values to places along an axis."""
 
-    Attributes:
-        low: value at `start`.
-        high: value at `end`.
-        start: place of the lowest value, in units of the view box.
-        end: place of the highest.
-        log: whether equal ratios have equal lengths; both ends are above zero then.
-        chance: value that guessing reaches; None where there is none.
-    """
-
-    low: float
-    high: float
-    start: float = 3.0
-    end: float = 81.0
-    log: bool = False
-    chance: float | None = None
+    low: float  # value at `start`
+    high: float  # value at `end`
+    start: float = 3.0  # place of the lowest value, in units of the view box
+    end: float = 81.0  # place of the highest
+    log: bool = False  # whether equal ratios have equal lengths; both ends are above zero then
+    chance: float | None = None  # value that guessing reaches; None where there is none
 
     def at(self, value: float) -> float:
         """The place of a value; one outside the scale is at its end."""
@@ -73,43 +64,24 @@ class Scale:
 
 @dataclass(frozen=True)
 class ValueCell:
-    """One value of a board with what is known of its uncertainty.
+    """One value of a board with what is known of its uncertainty."""
 
-    Attributes:
-        value: None where there is none; it is then sorted last.
-        low: lower end of its 95% interval.
-        high: upper end.
-        digits: after the point.
-        n: items it was computed from.
-        p: against chance.
-        scale: of its column; None: no drawing.
-        rank: rank range beside it.
-        best: whether it is the best of its column.
-        published: as its paper prints it; it carries †.
-        trained: whether the metric was trained on the benchmark.
-        below: whether it is significantly below chance.
-        not_significant: whether it is not significantly above chance.
-        withheld: whether a value exists that may not be shown.
-        reason: why there is none, on hover.
-        href: where it leads.
-    """
-
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-    digits: int = 3
-    n: int | None = None
-    p: float | None = None
-    scale: Scale | None = None
-    rank: str = ""
-    best: bool = False
-    published: bool = False
-    trained: bool = False
-    below: bool = False
-    not_significant: bool = False
-    withheld: bool = False
-    reason: str = ""
-    href: str = ""
+    value: float | None  # None where there is none; it is then sorted last
+    low: float | None = None  # lower end of its 95% interval
+    high: float | None = None  # upper end
+    digits: int = 3  # after the point
+    n: int | None = None  # items it was computed from
+    p: float | None = None  # against chance
+    scale: Scale | None = None  # of its column; None: no drawing
+    rank: str = ""  # rank range beside it
+    best: bool = False  # whether it is the best of its column
+    published: bool = False  # as its paper prints it; it carries †
+    trained: bool = False  # whether the metric was trained on the benchmark
+    below: bool = False  # whether it is significantly below chance
+    not_significant: bool = False  # whether it is not significantly above chance
+    withheld: bool = False  # whether a value exists that may not be shown
+    reason: str = ""  # why there is none, on hover
+    href: str = ""  # where it leads
 
 
 @dataclass(frozen=True)
@@ -124,29 +96,17 @@ class TextCell:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a board.
+    """A column of a board."""
 
-    Attributes:
-        key: names it in the address.
-        title: its heading.
-        note: a second line: the measure and the number of items.
-        sorted: how the board is sorted by it.
-        right: whether its values stand at the right.
-        first: whether it is the column of names, which stays in view.
-        gap: whether a gap follows it.
-        hint: on hover.
-        sortable: whether its heading is a button.
-    """
-
-    key: str
-    title: str
-    note: str = ""
-    sorted: Sorted = ""
-    right: bool = False
-    first: bool = False
-    gap: bool = False
-    hint: str = ""
-    sortable: bool = True
+    key: str  # names it in the address
+    title: str  # its heading
+    note: str = ""  # a second line: the measure and the number of items
+    sorted: Sorted = ""  # how the board is sorted by it
+    right: bool = False  # whether its values stand at the right
+    first: bool = False  # whether it is the column of names, which stays in view
+    gap: bool = False  # whether a gap follows it
+    hint: str = ""  # on hover
+    sortable: bool = True  # whether its heading is a button
 
 
 @dataclass(frozen=True)
@@ -169,33 +129,19 @@ class Link:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a board and what unfolds below it.
+    """A row of a board and what unfolds below it."""
 
-    Attributes:
-        ident: of the row on its page; letters, digits, `-` and `_`.
-        name: of the metric or model.
-        sub: what tells it from others of the same name.
-        rank: its rank range.
-        order: its place in the order of the board; the sort key of the column of names.
-        cells: one for each column but the first.
-        tags: beside the name.
-        facts: lists of label and value, in the unfolded row.
-        links: in the unfolded row.
-        open: whether it is unfolded.
-        href: of its own page.
-    """
-
-    ident: str
-    name: str
-    sub: str = ""
-    rank: str = ""
-    order: int = 0
-    cells: Sequence[ValueCell | TextCell] = ()
-    tags: Sequence[Tag] = ()
-    facts: Sequence[Sequence[tuple[str, str]]] = ()
-    links: Sequence[Link] = ()
-    open: bool = False
-    href: str = ""
+    ident: str  # of the row on its page; letters, digits, `-` and `_`
+    name: str  # of the metric or model
+    sub: str = ""  # what tells it from others of the same name
+    rank: str = ""  # its rank range
+    order: int = 0  # its place in the order of the board; the sort key of the column of names
+    cells: Sequence[ValueCell | TextCell] = ()  # one for each column but the first
+    tags: Sequence[Tag] = ()  # beside the name
+    facts: Sequence[Sequence[tuple[str, str]]] = ()  # lists of label and value, in the unfolded row
+    links: Sequence[Link] = ()  # in the unfolded row
+    open: bool = False  # whether it is unfolded
+    href: str = ""  # of its own page
 
 
 @dataclass(frozen=True)
@@ -231,29 +177,17 @@ class Pick:
 
 @dataclass(frozen=True)
 class HeatCell:
-    """A cell of a heat table.
+    """A cell of a heat table."""
 
-    Attributes:
-        value: None where there is none.
-        share: its place in the scale of colours, from 0 to 1.
-        digits: after the point.
-        small: a second line, as the rank range.
-        hint: on hover.
-        best: whether it is the best of its column.
-        gap: whether a gap follows it.
-        unordered: why no order can be given; empty where one can.
-        href: where it leads.
-    """
-
-    value: float | None
-    share: float = 0.0
-    digits: int = 2
-    small: str = ""
-    hint: str = ""
-    best: bool = False
-    gap: bool = False
-    unordered: str = ""
-    href: str = ""
+    value: float | None  # None where there is none
+    share: float = 0.0  # its place in the scale of colours, from 0 to 1
+    digits: int = 2  # after the point
+    small: str = ""  # a second line, as the rank range
+    hint: str = ""  # on hover
+    best: bool = False  # whether it is the best of its column
+    gap: bool = False  # whether a gap follows it
+    unordered: str = ""  # why no order can be given; empty where one can
+    href: str = ""  # where it leads
 
 
 @dataclass(frozen=True)
@@ -278,46 +212,28 @@ class PairMatrix:
 
 @dataclass(frozen=True)
 class Tile:
-    """An image of a case.
+    """An image of a case."""
 
-    Attributes:
-        model: that generated it.
-        prompt: it was generated for.
-        src: its address; empty where it is not available.
-        figures: label and value below it.
-        href: where it leads.
-    """
-
-    model: str
-    prompt: str
-    src: str = ""
-    figures: Sequence[tuple[str, str]] = ()
-    href: str = ""
+    model: str  # that generated it
+    prompt: str  # it was generated for
+    src: str = ""  # its address; empty where it is not available
+    figures: Sequence[tuple[str, str]] = ()  # label and value below it
+    href: str = ""  # where it leads
 
 
 @dataclass(frozen=True)
 class Point:
-    """A point of a scatter plot.
+    """A point of a scatter plot."""
 
-    Attributes:
-        name: on hover, and beside it where `labelled`.
-        y: its value.
-        x: its place along; None: not known, so it stands in the gutter.
-        low: lower end of the interval of `y`.
-        high: upper end.
-        kind: `front` is drawn as a diamond, `hollow` is not significant.
-        labelled: whether its name is written.
-        under: whether that stands below it, where another is beside.
-    """
-
-    name: str
-    y: float
-    x: float | None = None
-    low: float | None = None
-    high: float | None = None
+    name: str  # on hover, and beside it where `labelled`
+    y: float  # its value
+    x: float | None = None  # its place along; None: not known, so it stands in the gutter
+    low: float | None = None  # lower end of the interval of `y`
+    high: float | None = None  # upper end
+    # `front` is drawn as a diamond, `hollow` is not significant
     kind: Literal["plain", "front", "other", "hollow", "below"] = "plain"
-    labelled: bool = False
-    under: bool = False
+    labelled: bool = False  # whether its name is written
+    under: bool = False  # whether that stands below it, where another is beside
 
 
 @dataclass(frozen=True)
@@ -330,33 +246,19 @@ class Tick:
 
 @dataclass(frozen=True)
 class ScatterChart:
-    """Points over two axes, in a view box of 760 by 250.
+    """Points over two axes, in a view box of 760 by 250."""
 
-    Attributes:
-        title: what is shown, for those who hear it.
-        summary: a sentence that says what is to be seen.
-        points: in the order of the table.
-        x: scale along, without its places.
-        y: scale upward, likewise.
-        x_title: what is along.
-        y_title: what is upward.
-        x_ticks: on the axis along.
-        y_ticks: on the other.
-        gutter: what points without `x` lack; empty: there is no gutter.
-        empty: why there are no points.
-    """
-
-    title: str
-    summary: str
-    points: Sequence[Point]
-    x: Scale
-    y: Scale
-    x_title: str
-    y_title: str
-    x_ticks: Sequence[Tick] = ()
-    y_ticks: Sequence[Tick] = ()
-    gutter: str = ""
-    empty: str = ""
+    title: str  # what is shown, for those who hear it
+    summary: str  # a sentence that says what is to be seen
+    points: Sequence[Point]  # in the order of the table
+    x: Scale  # scale along, without its places
+    y: Scale  # scale upward, likewise
+    x_title: str  # what is along
+    y_title: str  # what is upward
+    x_ticks: Sequence[Tick] = ()  # on the axis along
+    y_ticks: Sequence[Tick] = ()  # on the other
+    gutter: str = ""  # what points without `x` lack; empty: there is no gutter
+    empty: str = ""  # why there are no points
 
     @property
     def along(self) -> Scale:
@@ -399,23 +301,14 @@ class Line:
 
 @dataclass(frozen=True)
 class LineChart:
-    """Lines over stops: ranks (a bump chart) or values (parallel coordinates).
+    """Lines over stops: ranks (a bump chart) or values (parallel coordinates)."""
 
-    Attributes:
-        title: what is shown.
-        summary: what is to be seen.
-        stops: along.
-        lines: each with a value at every stop.
-        scale: of the values, without its places; for ranks the best is at the top.
-        empty: why there are no lines.
-    """
-
-    title: str
-    summary: str
-    stops: Sequence[str]
-    lines: Sequence[Line]
-    scale: Scale
-    empty: str = ""
+    title: str  # what is shown
+    summary: str  # what is to be seen
+    stops: Sequence[str]  # along
+    lines: Sequence[Line]  # each with a value at every stop
+    scale: Scale  # of the values, without its places; for ranks the best is at the top
+    empty: str = ""  # why there are no lines
 
     def along(self, stop: int) -> float:
         """Where a stop is."""

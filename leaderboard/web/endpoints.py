@@ -23,11 +23,7 @@ _LONGEST = 2000
 
 
 def add_endpoints(source: Source) -> None:
-    """Add them to the Blocks that are being made.
-
-    Args:
-        source: where everything is read.
-    """
+    """Add them to the Blocks that are being made."""
 
     def benchmarks() -> dict[str, Any]:
         return _told(lambda: catalogue.benchmarks(source))

@@ -19,13 +19,7 @@ _TITLE_BY_GRADIO = b'control_page_title="true"'
 
 
 def framed(document: bytes, pages: Sequence[Page], path: str) -> bytes:
-    """A document of Gradio's with the frame; as it was where it has no body.
-
-    Args:
-        document: the HTML.
-        pages: all there are.
-        path: of the page.
-    """
+    """A document of Gradio's with the frame; as it was where it has no body."""
     start = _BODY.search(document)
     if start is None:
         return document
@@ -40,12 +34,7 @@ def framed(document: bytes, pages: Sequence[Page], path: str) -> bytes:
 
 
 def unknown_address(pages: Sequence[Page], path: str) -> str:
-    """The document for an address where there is nothing.
-
-    Args:
-        pages: all there are.
-        path: that was asked for.
-    """
+    """The document for an address where there is nothing."""
     style, script = assets()
     return render(
         "shell/unknown.html",

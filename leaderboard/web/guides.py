@@ -28,21 +28,13 @@ _NO_SLUG = re.compile(r"[^\w\- ]")
 
 @dataclass(frozen=True)
 class Guide:
-    """A document.
+    """A document."""
 
-    Attributes:
-        name: its path below `docs`, without suffix; others by their path in the repository.
-        title: its first heading.
-        lead: the text of its first paragraph.
-        html: all after the first heading; safe, since these files are our own.
-        sections: id and text of its headings of the second level.
-    """
-
-    name: str
-    title: str
-    lead: str
-    html: Markup
-    sections: tuple[tuple[str, str], ...]
+    name: str  # its path below `docs`, without suffix; others by their path in the repository
+    title: str  # its first heading
+    lead: str  # the text of its first paragraph
+    html: Markup  # all after the first heading; safe, since these files are our own
+    sections: tuple[tuple[str, str], ...]  # id and text of its headings of the second level
 
 
 @cache

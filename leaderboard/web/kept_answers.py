@@ -21,10 +21,6 @@ class KeptAnswers:
 
     It is for answers that follow from the store and the address alone. While the reader meets an
     outage nothing is kept, since an answer may then lack a part that could not be read.
-
-    Args:
-        reader: tells the head of the store.
-        most_bytes: all answers together.
     """
 
     def __init__(self, reader: Reader, most_bytes: int = 24 << 20) -> None:
@@ -32,13 +28,7 @@ class KeptAnswers:
         self._kept: MemoryCache[Shown] = MemoryCache(_bytes_of, most_bytes)
 
     def of(self, params: QueryParams, make: Callable[[], Shown], *more: str) -> Shown:
-        """The answer of an address.
-
-        Args:
-            params: of the address.
-            make: makes it.
-            more: what else it depends on.
-        """
+        """The answer of an address."""
         head, query = self._reader.head(), str(params)
         if not head or self._reader.trouble or len(query) > _LONGEST_QUERY:
             return make()

@@ -34,18 +34,13 @@ _ANSWERED = "() => { dispatchEvent(new Event('as-answered')) }"
 
 @dataclass(frozen=True)
 class Shown:
-    """What a live view shows.
+    """What a live view shows."""
 
-    Attributes:
-        html: the part, from a template.
-        query: query string of exactly this state, with its question mark; empty for the default.
-        title: of the page in this state, without the name of the site; empty where it stays.
-        again_s: seconds until it is asked for again; None where it changes no more by itself.
-    """
-
-    html: str
+    html: str  # the part, from a template
+    # query string of exactly this state, with its question mark; empty for the default
     query: str = ""
-    title: str = ""
+    title: str = ""  # of the page in this state, without the name of the site; empty where it stays
+    # seconds until it is asked for again; None where it changes no more by itself
     again_s: float | None = None
 
 
@@ -54,13 +49,7 @@ Answer = Callable[[QueryParams, gr.Request], Shown]
 
 
 def live_view(answer: Answer, *, skeleton: str = "", below: Answer | None = None) -> None:
-    """Add a live view to the page that is being built.
-
-    Args:
-        answer: makes it.
-        skeleton: HTML of the same size, until it is there.
-        below: makes a second part below it from the same query, which takes longer.
-    """
+    """Add a live view to the page that is being built."""
     part = gr.HTML(
         skeleton,
         apply_default_css=False,

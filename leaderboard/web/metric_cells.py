@@ -36,15 +36,7 @@ def column_scale(ends: Iterable[float], chance: float | None) -> Scale | None:
 def place_cell(
     place: Place | None, scale: Scale | None, *, ranks: bool, best: bool = False, why: str = ""
 ) -> ValueCell:
-    """The value of a place.
-
-    Args:
-        place: None where the metric has none.
-        scale: of the column; None: it is not drawn.
-        ranks: whether its rank range stands beside it.
-        best: whether it is the best of the column.
-        why: why there is no value.
-    """
+    """The value of a place."""
     if place is None or math.isnan(place.value):
         return ValueCell(None, reason=place.why if place else why)
     return ValueCell(

@@ -19,14 +19,7 @@ EVERYTHING = Filters()
 def metric_tabs(
     view: View, tab: str, *, simulated: bool = False, filters: Filters = EVERYTHING
 ) -> tuple[Tab, ...]:
-    """The tabs.
-
-    Args:
-        view: all that is published.
-        tab: the current one, as in the address.
-        simulated: whether the boards of simulated ratings are looked at.
-        filters: of a board, that go along to other benchmarks; tests within them do not.
-    """
+    """The tabs."""
     shown = view.group(simulated=simulated)
     start = MetricsQuery(ratings=SIMULATED if simulated else "")
     known = skills_of(shown.boards)

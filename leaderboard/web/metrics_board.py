@@ -80,33 +80,19 @@ class WeightField:
 
 @dataclass(frozen=True)
 class Controls:
-    """The controls above the table.
+    """The controls above the table."""
 
-    Attributes:
-        hidden: names and values of the state that they leave alone.
-        words: what is searched for.
-        methods: none where none is stated.
-        accesses: likewise.
-        kinds: of cost, those that are known.
-        bounds: of the cost that is looked at.
-        columns: titles of groups and their columns.
-        weights: of the benchmarks of the index.
-        chosen: how many columns are shown.
-        chips: filters that are on, each leading to the state without it.
-        clear: leads to the state without any filter; empty without one.
-    """
-
-    hidden: tuple[tuple[str, str], ...]
-    words: str
-    methods: tuple[Option, ...]
-    accesses: tuple[Option, ...]
-    kinds: tuple[Option, ...]
-    bounds: tuple[Option, ...]
-    columns: tuple[tuple[str, tuple[Option, ...]], ...]
-    weights: tuple[WeightField, ...]
-    chosen: int
-    chips: tuple[Link, ...]
-    clear: str
+    hidden: tuple[tuple[str, str], ...]  # names and values of the state that they leave alone
+    words: str  # what is searched for
+    methods: tuple[Option, ...]  # none where none is stated
+    accesses: tuple[Option, ...]  # likewise
+    kinds: tuple[Option, ...]  # of cost, those that are known
+    bounds: tuple[Option, ...]  # of the cost that is looked at
+    columns: tuple[tuple[str, tuple[Option, ...]], ...]  # titles of groups and their columns
+    weights: tuple[WeightField, ...]  # of the benchmarks of the index
+    chosen: int  # how many columns are shown
+    chips: tuple[Link, ...]  # filters that are on, each leading to the state without it
+    clear: str  # leads to the state without any filter; empty without one
 
 
 @dataclass(frozen=True)

@@ -32,12 +32,7 @@ from leaderboard.web.page import Context
 
 
 def metrics_tab(context: Context, query: MetricsQuery) -> Shown:
-    """What the tab shows.
-
-    Args:
-        context: what every page may use.
-        query: as asked for.
-    """
+    """What the tab shows."""
     view = context.reader.view()
     group = view.group(simulated=query.simulated)
     table = context.prepared_metrics.of(group)

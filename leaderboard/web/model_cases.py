@@ -19,23 +19,14 @@ NO_SCORE = "no score"
 
 @dataclass(frozen=True)
 class ImageTile:
-    """An image with what stands below it.
+    """An image with what stands below it."""
 
-    Attributes:
-        model: that generated it, and the seed where several are shown.
-        prompt: it was generated for.
-        label: below it: the model or the seed.
-        score: below it.
-        src: its address; empty where it is not published.
-        href: of the model.
-    """
-
-    model: str
-    prompt: str
-    label: str
-    score: str
-    src: str = ""
-    href: str = ""
+    model: str  # that generated it, and the seed where several are shown
+    prompt: str  # it was generated for
+    label: str  # below it: the model or the seed
+    score: str  # below it
+    src: str = ""  # its address; empty where it is not published
+    href: str = ""  # of the model
 
 
 @dataclass(frozen=True)
@@ -49,13 +40,7 @@ class ModelImages:
 
 
 def by_model(drawn: Sequence[Drawn], prompt: SetPrompt, judge: str = "") -> tuple[ImageTile, ...]:
-    """One image of each model, that of its first seed, with its mean score.
-
-    Args:
-        drawn: the images of each.
-        prompt: for which.
-        judge: entry id of the metric, for the links.
-    """
+    """One image of each model, that of its first seed, with its mean score."""
     return tuple(
         ImageTile(
             plain_name(one.entry, 40),
@@ -70,13 +55,7 @@ def by_model(drawn: Sequence[Drawn], prompt: SetPrompt, judge: str = "") -> tupl
 
 
 def by_seed(drawn: Drawn, prompt: SetPrompt, *, named: bool = False) -> ModelImages:
-    """The images of one model with its seeds.
-
-    Args:
-        drawn: the images.
-        prompt: for which.
-        named: whether the model is named below each.
-    """
+    """The images of one model with its seeds."""
     name = plain_name(drawn.entry, 40)
     shown = list(zip(drawn.seeds, drawn.scores, strict=True))[:MOST_SEEDS]
     tiles = tuple(

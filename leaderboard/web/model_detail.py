@@ -35,19 +35,7 @@ Values = dict[str, Any]
 
 
 def model_html(query: ModelQuery, reader: ModelReader, view: View) -> tuple[str, str, str]:
-    """The page of a model.
-
-    Args:
-        query: as asked for.
-        reader: of the models.
-        view: what is published of the metrics.
-
-    Returns:
-        The HTML, the query string of the exact state, and the title of the page.
-
-    Raises:
-        TransientError: the store cannot be read.
-    """
+    """The page of a model."""
     found = model_view(query, reader, view)
     if isinstance(found, AbsentModel):
         places = (Link("Models", "./models"),)

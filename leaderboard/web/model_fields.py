@@ -20,33 +20,18 @@ QUALIFIED = "qualified metrics"
 
 @dataclass(frozen=True)
 class Select:
-    """A field to choose one of several.
+    """A field to choose one of several."""
 
-    Attributes:
-        name: in the address.
-        label: of the field.
-        options: to choose from.
-        chosen: value of the one that is.
-        group: title of further options that stand together below these.
-        grouped: these options.
-    """
-
-    name: str
-    label: str
-    options: tuple[Option, ...]
-    chosen: str
-    group: str = ""
-    grouped: tuple[Option, ...] = ()
+    name: str  # in the address
+    label: str  # of the field
+    options: tuple[Option, ...]  # to choose from
+    chosen: str  # value of the one that is
+    group: str = ""  # title of further options that stand together below these
+    grouped: tuple[Option, ...] = ()  # these options
 
 
 def set_field(reader: ModelReader, choice: Choice, rated: Collection[str] = ()) -> Select:
-    """The prompt sets: those with models to compare first, simulated ones in a group below.
-
-    Args:
-        reader: of the models.
-        choice: what is looked at.
-        rated: prompt sets on which people rated models.
-    """
+    """The prompt sets: those with models to compare first, simulated ones in a group below."""
     track, real, simulated = reader.track(), list[Option](), list[Option]()
     for name in sets_in_order(reader, rated):
         card = reader.prompt_sets[name].card
@@ -75,13 +60,7 @@ def split_field(choice: Choice) -> tuple[Select, ...]:
 def judge_field(
     choice: Choice, standard: str = QUALIFIED, chosen: str | None = None
 ) -> tuple[Select, ...]:
-    """The metrics that scored the models.
-
-    Args:
-        choice: what is looked at.
-        standard: what choosing none of them means; empty: one is always chosen.
-        chosen: entry id; None: that of the query.
-    """
+    """The metrics that scored the models."""
     if not choice.judges:
         return ()
     first = ((standard, ""),) if standard else ()

@@ -82,19 +82,7 @@ Values = dict[str, Any]
 
 
 def place_html(query: PlaceQuery, reader: ModelReader, view: View) -> tuple[str, PlaceQuery, str]:
-    """A view of the place.
-
-    Args:
-        query: as asked for.
-        reader: of the models.
-        view: what is published of the metrics.
-
-    Returns:
-        The HTML, the exact state, and the title of the page.
-
-    Raises:
-        TransientError: the store cannot be read.
-    """
+    """A view of the place."""
     rated = rated_sets(reader)
     choice = resolve(query.of, reader, view, rated)
     if choice is None:
@@ -286,12 +274,7 @@ def _people(found: SkillsView) -> list[Values]:
 
 
 def people_html(name: str, reader: ModelReader) -> str:
-    """People's ratings of the models of a prompt set, for a page that shows these alone.
-
-    Args:
-        name: of a prompt set that people rated.
-        reader: of the models.
-    """
+    """People's ratings of the models of a prompt set, for a page that shows these alone."""
     boards = rated_sets(reader).get(name, ())
     values = [
         {"board": board, "table": people_table(board), "said": verdict_of_people(board, alone=False),

@@ -64,19 +64,13 @@ class HeatRow:
 
 @dataclass(frozen=True)
 class HeatTable:
-    """Models by skill.
+    """Models by skill."""
 
-    Attributes:
-        caption: what it shows.
-        columns: that of the names first.
-        groups: tiers and their rows; one group without a tier where it is sorted by a column.
-        left: models that are not shown.
-    """
-
-    caption: str
-    columns: tuple[Column, ...]
+    caption: str  # what it shows
+    columns: tuple[Column, ...]  # that of the names first
+    # tiers and their rows; one group without a tier where it is sorted by a column
     groups: tuple[tuple[Tier | None, tuple[HeatRow, ...]], ...]
-    left: int = 0
+    left: int = 0  # models that are not shown
 
 
 def tags_of(entry: ModelEntry) -> tuple[Tag, ...]:
@@ -107,15 +101,7 @@ def tags_of(entry: ModelEntry) -> tuple[Tag, ...]:
 
 
 def skill_table(board: ModelBoard, sort: str = "", only: Collection[str] = ()) -> HeatTable:
-    """The board: one row for each model in its tier, one column for each skill.
-
-    Args:
-        board: what is shown; it has at least one skill.
-        sort: key of a column, with `-` before it where the highest comes first; empty: the order
-            of the board.
-        only: submission ids of the models that are shown; none: all. Ranks and tiers are those of
-            the board all the same.
-    """
+    """The board: one row for each model in its tier, one column for each skill."""
     skills = {of.skill or ALL: of for of in board.skills.values()}
     order = [one for one in models_in_order(board) if not only or one in only]
     by = skills.get(sort.removeprefix("-"))
@@ -312,14 +298,7 @@ class TestRow:
 def test_rows(
     report: PairReport, titles: Mapping[str | None, str], *, qualified: bool, chosen: str = ""
 ) -> list[TestRow]:
-    """One row for each metric and skill.
-
-    Args:
-        report: of the two models.
-        titles: skill to how it is shown, in the order of the rows.
-        qualified: whether the tests are of metrics that judge the skill, or of the others.
-        chosen: entry id of the one metric that is judged by, which counts as qualified.
-    """
+    """One row for each metric and skill."""
     rows = []
     for skill, title in titles.items():
         judges = {judge.entry_id: judge for judge in report.judges.get(skill, ())}
@@ -386,13 +365,7 @@ class ModelMatrix:
 def model_matrix(
     found: PairMatrix, entries: Mapping[str, ModelEntry], query: PlaceQuery
 ) -> ModelMatrix | None:
-    """Shares of prompts on which the row is better above the diagonal, p-values below it.
-
-    Args:
-        found: each two models, in the order of the board.
-        entries: by submission id.
-        query: what is looked at, for the links.
-    """
+    """Shares of prompts on which the row is better above the diagonal, p-values below it."""
     shown = found.models[:MOST_PAIRED]
     if len(shown) < 2:
         return None
@@ -449,14 +422,7 @@ def ranks_of(own: JudgeSeeds) -> tuple[dict[str, list[tuple[int | None, float]]]
 def bump_of(
     ranks: Ranks, names: Mapping[str, str], seeds: Sequence[str], judge: str
 ) -> LineChart | None:
-    """Ranks with each seed, joined by lines; where lines cross, seeds disagree.
-
-    Args:
-        ranks: of each model with each seed, in the order of the first seed.
-        names: of the models.
-        seeds: what stands below each stop.
-        judge: the metric's name.
-    """
+    """Ranks with each seed, joined by lines; where lines cross, seeds disagree."""
     shown = [one for one, of in ranks.items() if any(rank for rank, _ in of)][:MOST_PAIRED]
     if not shown or len(seeds) < 2:
         return None
@@ -523,12 +489,7 @@ class PublishedTable:
 
 
 def published_table(found: ReferenceTable, card: Card) -> PublishedTable:
-    """Models down, and across what the paper prints of each.
-
-    Args:
-        found: the table.
-        card: of the prompt set, for the names of skills and splits.
-    """
+    """Models down, and across what the paper prints of each."""
     places = list(dict.fromkeys(row.place for row in found.rows))
     of = {(row.model, row.place): row for row in found.rows}
     first = {row.place: row for row in reversed(found.rows)}

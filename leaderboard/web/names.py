@@ -32,14 +32,7 @@ class Name:
 
 
 def names(source: Source) -> tuple[Name, ...]:
-    """Every published metric, every model on the boards and every benchmark that has a board.
-
-    Args:
-        source: where they are read.
-
-    Raises:
-        TransientError: the store cannot be read.
-    """
+    """Every published metric, every model on the boards and every benchmark that has a board."""
     view = source.reader.view()
     found = [
         Name(_line(board.card.title), "benchmark", board_address(name))
@@ -60,11 +53,7 @@ def names(source: Source) -> tuple[Name, ...]:
 
 
 def names_route(source: Source) -> Route:
-    """The route of the names.
-
-    Args:
-        source: where they are read.
-    """
+    """The route of the names."""
 
     async def serve(request: Request) -> Response:
         try:

@@ -33,23 +33,14 @@ KINDS = (Kind.METRIC, Kind.SCORES, Kind.GENERATIONS)
 
 @dataclass(frozen=True)
 class PolicyForm:
-    """The fields of a policy, as they were filled in.
+    """The fields of a policy, as they were filled in."""
 
-    Attributes:
-        numbers: days of the period; then, of scoring modules, of scores files and of generations
-            each, how many may be scored within it and how many may wait or run at once.
-        reason: why it is changed.
-    """
-
+    # days of the period; then, of scoring modules, of scores files and of generations each, how many may be scored within it and how many may wait or run at once
     numbers: tuple[float | None, ...]
-    reason: str = ""
+    reason: str = ""  # why it is changed
 
     def policy(self) -> Policy:
-        """The policy that is asked for.
-
-        Raises:
-            SubmitterError: `bad_policy`.
-        """
+        """The policy that is asked for."""
         try:
             days, *allowed = (_whole(given) for given in self.numbers)
             return Policy(
@@ -71,17 +62,11 @@ class PolicyForm:
 
 @dataclass(frozen=True)
 class Request:
-    """What a button asks for.
+    """What a button asks for."""
 
-    Attributes:
-        action: what is to be done.
-        submission_id: to which submission.
-        reason: why; some actions need one.
-    """
-
-    action: Action
-    submission_id: str
-    reason: str = ""
+    action: Action  # what is to be done
+    submission_id: str  # to which submission
+    reason: str = ""  # why; some actions need one
 
 
 def act_on(context: Context, acts: Acts, account: Account | None, asked: Request) -> str:

@@ -17,12 +17,7 @@ LOOKED_AT_EVERY_S = 5.0
 
 
 def band(reader: Reader, now: datetime) -> str:
-    """Says that what is shown is old, and of when; nothing while the store answers.
-
-    Args:
-        reader: of the store.
-        now: the moment of display.
-    """
+    """Says that what is shown is old, and of when; nothing while the store answers."""
     try:
         reader.statuses()
     except TransientError as error:
@@ -44,12 +39,7 @@ def unread(error: TransientError) -> str:
 
 
 def or_as_before(handler: Callable[..., Any], outputs: int) -> Callable[..., Any]:
-    """A handler that renews what is shown, and leaves it while the store does not answer.
-
-    Args:
-        handler: returns as many values as there are outputs.
-        outputs: how many.
-    """
+    """A handler that renews what is shown, and leaves it while the store does not answer."""
 
     @wraps(handler)
     def renewed(*given: Any) -> Any:
@@ -63,12 +53,7 @@ def or_as_before(handler: Callable[..., Any], outputs: int) -> Callable[..., Any
 
 
 def or_unread(handler: Callable[..., Any], outputs: Any) -> Callable[..., Any]:
-    """A handler that fills a page that is opened, and says so where there is nothing to show.
-
-    Args:
-        handler: returns a value for each output.
-        outputs: the components, of which the first that holds HTML says it.
-    """
+    """A handler that fills a page that is opened, and says so where there is nothing to show."""
     every = list(outputs) if isinstance(outputs, list | tuple) else [outputs]
     first = next((place for place, one in enumerate(every) if isinstance(one, gr.HTML)), None)
 

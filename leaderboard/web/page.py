@@ -35,40 +35,29 @@ _SUFFIX = "_page"
 
 @dataclass(frozen=True)
 class Context:
-    """What every page may use.
+    """What every page may use."""
 
-    Attributes:
-        reader: the published boards and the submissions.
-        live: the workers' pulses.
-        desk: takes submissions.
-        cards: the benchmarks, in the order of display.
-        clock: the current time, with a time zone.
-        store: where everything is kept; handlers act on it only for an account that may.
-        sign_in: how visitors are told apart.
-        pictures: the images of benchmarks that are on this machine; none by default.
-        items: reads cases and scores, where others read with it; None: the item browser alone does.
-        hub: `OWNER/NAME` of a store on the Hub; empty for any other.
-        prepared: the index before its weights; one for all that show or answer it.
-        prepared_skills: the skills before their weights, likewise.
-        prepared_metrics: the table of all metrics before a choice.
-        watch: looks at the health of the installation; None: who shows it looks itself.
-        models: reads the models, their prompts and scores; None: there are no prompt sets here.
-    """
-
-    reader: Reader
-    live: Live
-    desk: Desk
-    cards: Mapping[str, Card]
-    clock: Callable[[], datetime]
-    store: Store
-    sign_in: SignIn = field(default_factory=SignIn)
+    reader: Reader  # the published boards and the submissions
+    live: Live  # the workers' pulses
+    desk: Desk  # takes submissions
+    cards: Mapping[str, Card]  # the benchmarks, in the order of display
+    clock: Callable[[], datetime]  # the current time, with a time zone
+    store: Store  # where everything is kept; handlers act on it only for an account that may
+    sign_in: SignIn = field(default_factory=SignIn)  # how visitors are told apart
+    # the images of benchmarks that are on this machine; none by default
     pictures: Pictures = field(default_factory=lambda: Pictures({}, None))
+    # reads cases and scores, where others read with it; None: the item browser alone does
     items: ItemReader | None = None
-    hub: str = ""
+    hub: str = ""  # `OWNER/NAME` of a store on the Hub; empty for any other
+    # the index before its weights; one for all that show or answer it
     prepared: Prepared = field(default_factory=Prepared)
+    # the skills before their weights, likewise
     prepared_skills: PreparedSkills = field(default_factory=PreparedSkills)
+    # the table of all metrics before a choice
     prepared_metrics: PreparedMetrics = field(default_factory=PreparedMetrics)
+    # looks at the health of the installation; None: who shows it looks itself
     watch: HealthWatch | None = None
+    # reads the models, their prompts and scores; None: there are no prompt sets here
     models: ModelReader | None = None
 
     @cached_property
@@ -85,31 +74,19 @@ class Context:
 
 @dataclass(frozen=True)
 class Page:
-    """One page of the site.
+    """One page of the site."""
 
-    Attributes:
-        title: name in the navigation.
-        path: address below the root; empty for the first page.
-        order: place in the navigation.
-        build: makes its components and events, inside a Blocks context.
-        in_navigation: False where other pages link to it and the navigation need not.
-    """
-
-    title: str
-    path: str
-    order: int
-    build: Callable[[Context], None]
-    in_navigation: bool = True
+    title: str  # name in the navigation
+    path: str  # address below the root; empty for the first page
+    order: int  # place in the navigation
+    build: Callable[[Context], None]  # makes its components and events, inside a Blocks context
+    in_navigation: bool = True  # False where other pages link to it and the navigation need not
 
 
 def all_pages(
     packages: Sequence[str] = ("leaderboard.web.pages",),
 ) -> tuple[Page, ...]:
-    """Every page: the `PAGE` of each module below the packages whose name ends in `_page`.
-
-    Raises:
-        PlatformError: `invalid_page` where such a module defines none.
-    """
+    """Every page: the `PAGE` of each module below the packages whose name ends in `_page`."""
     found: list[Page] = []
     for package in packages:
         home = importlib.import_module(package)

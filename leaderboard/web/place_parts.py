@@ -29,17 +29,11 @@ MOST_WIDE = 100
 
 @dataclass(frozen=True)
 class Parts:
-    """The page as it is for one visitor.
+    """The page as it is for one visitor."""
 
-    Attributes:
-        html: the submission that is open, own submissions, queue and quota.
-        actions: what may be done with the open submission.
-        busy: whether any of it changes by itself.
-    """
-
-    html: tuple[str, ...]
-    actions: tuple[Action, ...] = ()
-    busy: bool = False
+    html: tuple[str, ...]  # the submission that is open, own submissions, queue and quota
+    actions: tuple[Action, ...] = ()  # what may be done with the open submission
+    busy: bool = False  # whether any of it changes by itself
 
     @property
     def digests(self) -> list[str]:

@@ -10,19 +10,12 @@ from leaderboard.web.page import Page
 
 @dataclass(frozen=True)
 class Place:
-    """A place of the site.
+    """A place of the site."""
 
-    Attributes:
-        title: its word in the bar.
-        path: of its first page.
-        pages: paths of its pages that are linked below the bar, in order.
-        details: paths of its pages that others lead to.
-    """
-
-    title: str
-    path: str
-    pages: tuple[str, ...]
-    details: tuple[str, ...] = ()
+    title: str  # its word in the bar
+    path: str  # of its first page
+    pages: tuple[str, ...]  # paths of its pages that are linked below the bar, in order
+    details: tuple[str, ...] = ()  # paths of its pages that others lead to
 
 
 PLACES = (
@@ -60,12 +53,7 @@ def place_of(path: str) -> Place | None:
 
 
 def navigation(pages: Iterable[Page], path: str | None) -> Navigation:
-    """The navigation of one page.
-
-    Args:
-        pages: all there are.
-        path: of the page; None: of an address where there is no page.
-    """
+    """The navigation of one page."""
     known = {page.path: page for page in pages}
     here = None if path not in known else place_of(path or "") or PLACES[-1]
     places = tuple(

@@ -21,55 +21,33 @@ MOST_DIGITS = 4
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of a paper, or what it is.
+    """A figure of a paper, or what it is."""
 
-    Attributes:
-        text: as it stands in the table.
-        hint: on hover: as printed, and where.
-        right: whether it is a figure.
-    """
-
-    text: str
-    hint: str = ""
-    right: bool = True
+    text: str  # as it stands in the table
+    hint: str = ""  # on hover: as printed, and where
+    right: bool = True  # whether it is a figure
 
 
 @dataclass(frozen=True)
 class FigureTable:
-    """A table of printed figures, a metric in each row.
+    """A table of printed figures, a metric in each row."""
 
-    Attributes:
-        heading: above it; empty for none.
-        caption: what it holds.
-        heads: of its columns but the first.
-        rows: name of the metric and its figures.
-    """
-
-    heading: str
-    caption: str
-    heads: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[Figure, ...]], ...]
+    heading: str  # above it; empty for none
+    caption: str  # what it holds
+    heads: tuple[str, ...]  # of its columns but the first
+    rows: tuple[tuple[str, tuple[Figure, ...]], ...]  # name of the metric and its figures
 
 
 @dataclass(frozen=True)
 class Source:
-    """A paper whose figures stand in the tables.
+    """A paper whose figures stand in the tables."""
 
-    Attributes:
-        number: in the list of sources.
-        key: of the paper.
-        url: of the paper; empty where it has none that may be followed.
-        citation: of the paper.
-        note: about it.
-        errata: how many are known in it.
-    """
-
-    number: int
-    key: str
-    url: str
-    citation: str
-    note: str
-    errata: int
+    number: int  # in the list of sources
+    key: str  # of the paper
+    url: str  # of the paper; empty where it has none that may be followed
+    citation: str  # of the paper
+    note: str  # about it
+    errata: int  # how many are known in it
 
 
 @dataclass(frozen=True)
@@ -82,13 +60,7 @@ class PublishedFigures:
 
 
 def as_published(card: Card, selector: Selector, skill: str | None) -> PublishedFigures | None:
-    """The printed figures of one ranking; None where nothing was printed.
-
-    Args:
-        card: the benchmark.
-        selector: the measure that is shown.
-        skill: the skill that is shown; None means all.
-    """
+    """The printed figures of one ranking; None where nothing was printed."""
     cells = printed_of(card, selector, skill)
     if not cells:
         return None

@@ -17,21 +17,16 @@ _BENCHMARK = {"benchmark": "tab"}
 
 @dataclass(frozen=True)
 class Redirect:
-    """Where an address leads now.
+    """Where an address leads now."""
 
-    Attributes:
-        to: path of the page below the root.
-        rename: parameters of the old query to those of the new; empty: it is dropped. Others stay.
-        prefix: what stands before the value of a parameter of the new query.
-        add: what the query says now, where the old one does not.
-        permanent: 308; otherwise 302.
-    """
-
-    to: str
+    to: str  # path of the page below the root
+    # parameters of the old query to those of the new; empty: it is dropped. Others stay
     rename: Mapping[str, str] = field(default_factory=dict)
+    # what stands before the value of a parameter of the new query
     prefix: Mapping[str, str] = field(default_factory=dict)
+    # what the query says now, where the old one does not
     add: Mapping[str, str] = field(default_factory=dict)
-    permanent: bool = True
+    permanent: bool = True  # 308; otherwise 302
 
 
 REDIRECTS: Mapping[str, Redirect] = {
@@ -51,13 +46,7 @@ REDIRECTS: Mapping[str, Redirect] = {
 
 
 def redirected(path: str, query: str, table: Mapping[str, Redirect] = REDIRECTS) -> str | None:
-    """The address, relative to the one that was asked for; None where that leads nowhere else.
-
-    Args:
-        path: as it was asked for.
-        query: of it, without the question mark.
-        table: path to where it leads.
-    """
+    """The address, relative to the one that was asked for; None where that leads nowhere else."""
     found = table.get(path.strip("/"))
     if found is None:
         return None
@@ -74,12 +63,7 @@ def redirected(path: str, query: str, table: Mapping[str, Redirect] = REDIRECTS)
 
 
 class Redirects:
-    """Middleware that answers addresses of before.
-
-    Args:
-        app: answers all others.
-        table: path to where it leads.
-    """
+    """Middleware that answers addresses of before."""
 
     def __init__(self, app: ASGIApp, table: Mapping[str, Redirect] = REDIRECTS) -> None:
         self._app, self._table = app, table

@@ -53,22 +53,7 @@ def create_app(
     hub: str = "",
     watch: HealthWatch | None = None,
 ) -> gr.Blocks:
-    """Build the site; nothing is served yet.
-
-    Args:
-        store: where boards, submissions and pulses are read.
-        desk: takes submissions.
-        cards: the benchmarks, by name, in the order of display.
-        clock: the current time, with a time zone.
-        sign_in: how visitors are told apart; without it all are guests, who may read only.
-        pictures: the images of benchmarks; without them pages show where one would be. Whoever
-            gives some serves `api.picture_routes` as well.
-        reader: of the same store, where others read with it, so that both show and remember the
-            same.
-        source: the same for programs, which then read with it as the pages do.
-        hub: `OWNER/NAME` of a store on the Hub, to tell visitors; empty for any other.
-        watch: looks at the health of the installation, for programs too.
-    """
+    """Build the site; nothing is served yet."""
     read = source or Source(reader or Reader(store, cards, clock=clock), store, cards, clock)
     context = Context(
         reader=read.reader,
@@ -141,15 +126,7 @@ def launch_options(
     routes: Sequence[BaseRoute] = (),
     source: Source | None = None,
 ) -> dict[str, Any]:
-    """What `Blocks.launch` needs to serve the site as designed, host and port excepted.
-
-    Args:
-        sign_in: as given to `create_app`; without it nobody may upload.
-        routes: what else is served at the same address. They come before Gradio's own, the last of
-            which takes every path.
-        source: as given to `create_app`: what a link says where it is shared is read from it.
-            Without it a page says the same of itself whatever is looked at.
-    """
+    """What `Blocks.launch` needs to serve the site as designed, host and port excepted."""
     pages = all_pages()
     return {
         "theme": theme(),

@@ -77,36 +77,21 @@ class SkillAnswer:
 
 @dataclass(frozen=True)
 class SkillPart:
-    """One benchmark of a skill by itself.
+    """One benchmark of a skill by itself."""
 
-    Attributes:
-        title: of the benchmark.
-        skill: its own name for the skill.
-        href: of its board.
-        measure: which one.
-        meaning: of the measure.
-        marks: what must be known of it.
-        rows: rank range, tier, name, address of the metric, value, interval, address of images.
-        more: how many metrics its board has, and what lies behind a value.
-    """
-
-    title: str
-    skill: str
-    href: str
-    measure: str
-    meaning: str
-    marks: tuple[Tag, ...]
+    title: str  # of the benchmark
+    skill: str  # its own name for the skill
+    href: str  # of its board
+    measure: str  # which one
+    meaning: str  # of the measure
+    marks: tuple[Tag, ...]  # what must be known of it
+    # rank range, tier, name, address of the metric, value, interval, address of images
     rows: tuple[tuple[str, str, str, str, str, str, str], ...]
-    more: str
+    more: str  # how many metrics its board has, and what lies behind a value
 
 
 def skill_tab(context: Context, query: MetricsQuery) -> Shown:
-    """What the tab shows; without a skill all of them, to choose from.
-
-    Args:
-        context: what every page may use.
-        query: as asked for, of a tab `skill:`.
-    """
+    """What the tab shows; without a skill all of them, to choose from."""
     view = context.reader.view()
     found = skill_view(query, view, context.prepared_skills)
     shared = {

@@ -12,26 +12,14 @@ _HUB_COLUMNS = ("measure", "variant", "split", "facet")
 
 @dataclass(frozen=True)
 class Snippet:
-    """A few lines of Python.
+    """A few lines of Python."""
 
-    Attributes:
-        title: with what it reads.
-        code: the lines; the table is `board` in the end.
-    """
-
-    title: str
-    code: str
+    title: str  # with what it reads
+    code: str  # the lines; the table is `board` in the end
 
 
 def snippets(choice: Choice, data: str, site: str, hub: str = "") -> tuple[Snippet, ...]:
-    """The programs that read a ranking.
-
-    Args:
-        choice: which.
-        data: its address in the API, relative to the page.
-        site: address of the site as the visitor sees it, with a slash at its end.
-        hub: `OWNER/NAME` of the store on the Hub; empty where it is kept elsewhere.
-    """
+    """The programs that read a ranking."""
     whole = f"{site}{data.removeprefix('./')}"
     parquet = with_state(whole, format="parquet")
     frame = f"import pandas as pd\n\nboard = pd.read_parquet({_string(parquet)})"

@@ -29,14 +29,7 @@ Look = Callable[[Account | None, Any], Parts]
 
 
 class SubmissionControls:
-    """The parts of a page that follow submissions, and the buttons of the open one.
-
-    Args:
-        context: what the page may use.
-        look: what is shown.
-        state: of the page, as `look` takes it.
-        id_of: the open submission of a state.
-    """
+    """The parts of a page that follow submissions, and the buttons of the open one."""
 
     def __init__(
         self, context: Context, look: Look, state: gr.State, id_of: Callable[[Any], str]
@@ -45,12 +38,7 @@ class SubmissionControls:
         self._context, self._look, self._state, self._id_of = context, look, state, id_of
 
     def build(self, before: int, after: int) -> None:
-        """Add the components: parts, the controls of the open submission, further parts.
-
-        Args:
-            before: how many parts stand above the controls; the last is the open submission.
-            after: how many stand below them.
-        """
+        """Add the components: parts, the controls of the open submission, further parts."""
         parts = [html() for _ in range(before)]
         with gr.Row(visible=False, elem_classes=["as-choosers", "as-acts"]) as self._row:
             self._buttons = {

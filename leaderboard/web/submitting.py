@@ -174,25 +174,15 @@ class ImagesForm:
 
 @dataclass(frozen=True)
 class Answer:
-    """What is answered to a form.
+    """What is answered to a form."""
 
-    Attributes:
-        html: from a template.
-        passed: whether the check found nothing wrong.
-        submission_id: of what was taken in; empty where nothing was.
-    """
-
-    html: str
-    passed: bool = False
-    submission_id: str = ""
+    html: str  # from a template
+    passed: bool = False  # whether the check found nothing wrong
+    submission_id: str = ""  # of what was taken in; empty where nothing was
 
 
 def chosen_source(path: str | None, repository: str | None) -> Path | str:
-    """The file that was chosen, or the name of the repository.
-
-    Raises:
-        SubmitterError: `two_sources` where both are given, `no_file` where neither is.
-    """
+    """The file that was chosen, or the name of the repository."""
     named = (repository or "").strip()
     if path and named:
         raise SubmitterError(

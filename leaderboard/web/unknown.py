@@ -16,12 +16,7 @@ FOR_PROGRAMS = ("v1", "mcp", "live", "health", "metrics", "gradio_api")
 
 
 class UnknownAddresses:
-    """Middleware that answers where nothing else does.
-
-    Args:
-        app: answers what is known.
-        pages: all there are.
-    """
+    """Middleware that answers where nothing else does."""
 
     def __init__(self, app: ASGIApp, pages: Sequence[Page]) -> None:
         self._app, self._pages = app, pages

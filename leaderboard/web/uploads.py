@@ -20,12 +20,7 @@ _ROUTE = "/upload"
 
 
 class OnlyKnownUpload:
-    """Refuses uploads of visitors without an account, before anything of them is read.
-
-    Args:
-        app: what is asked otherwise.
-        sign_in: how visitors are told apart.
-    """
+    """Refuses uploads of visitors without an account, before anything of them is read."""
 
     def __init__(self, app: ASGIApp, sign_in: SignIn) -> None:
         self._app = app

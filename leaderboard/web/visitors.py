@@ -27,13 +27,7 @@ class Request(Protocol):
 def account_of(
     sign_in: SignIn, request: Request, profile: Mapping[str, Any] | None
 ) -> Account | None:
-    """The account a request acts for; None for a guest.
-
-    Args:
-        sign_in: how visitors are told apart here.
-        request: as Gradio hands it to a handler.
-        profile: the Hub's profile out of the signed session, as Gradio hands it to a handler.
-    """
+    """The account a request acts for; None for a guest."""
     peer = getattr(request.client, "host", None) or ""
     headers = {name.lower(): value for name, value in request.headers.items()}
     username = str(profile["preferred_username"]) if profile else None
@@ -41,11 +35,7 @@ def account_of(
 
 
 def required(context: Context, account: Account | None) -> Account:
-    """The account, if there is one.
-
-    Raises:
-        SubmitterError: `not_signed_in`.
-    """
+    """The account, if there is one."""
     if account is None:
         raise not_signed_in(context.sign_in)
     return account
@@ -54,13 +44,7 @@ def required(context: Context, account: Account | None) -> Account:
 def as_visitor(
     context: Context, handler: Callable[..., Any], *, query: bool = False
 ) -> Callable[..., Any]:
-    """A handler as Gradio calls it, for one that takes the visitor's account before its inputs.
-
-    Args:
-        context: says how visitors are told apart.
-        handler: is given the account or None; with `query`, the address's query after it.
-        query: whether it wants that.
-    """
+    """A handler as Gradio calls it, for one that takes the visitor's account before its inputs."""
 
     def called(request: gr.Request, profile: Mapping[str, Any] | None, inputs: Any) -> Any:
         account = account_of(context.sign_in, request, profile)

@@ -64,13 +64,7 @@ OF_VIEW: Mapping[str, _Of] = {
 
 
 def head_of(page: Page, params: Mapping[str, str], source: Source | None) -> Head:
-    """What a view says of itself; what its page says, where there is no such view.
-
-    Args:
-        page: that was asked for.
-        params: of its query; nothing in them is trusted.
-        source: where everything is read; None: the page's own.
-    """
+    """What a view says of itself; what its page says, where there is no such view."""
     describe = OF_VIEW.get(page.path)
     if source is None or describe is None:
         return own_head(page)

@@ -23,23 +23,14 @@ _SCRIPT = b"<script"
 
 @dataclass(frozen=True)
 class Line:
-    """One of the first rows of a view.
+    """One of the first rows of a view."""
 
-    Attributes:
-        name: of a metric or a benchmark; it may come from a stranger.
-        value: None where there is none.
-        low: lower end of its 95 % interval.
-        high: upper end.
-        rank_low: best rank within the resamples; None where there is no rank.
-        rank_high: worst.
-    """
-
-    name: str
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-    rank_low: int | None = None
-    rank_high: int | None = None
+    name: str  # of a metric or a benchmark; it may come from a stranger
+    value: float | None = None  # None where there is none
+    low: float | None = None  # lower end of its 95 % interval
+    high: float | None = None  # upper end
+    rank_low: int | None = None  # best rank within the resamples; None where there is no rank
+    rank_high: int | None = None  # worst
 
     @property
     def ranks(self) -> str:
@@ -52,21 +43,13 @@ class Line:
 
 @dataclass(frozen=True)
 class Head:
-    """What a view says of itself. Nothing in it is escaped yet.
+    """What a view says of itself. Nothing in it is escaped yet."""
 
-    Attributes:
-        title: without the name of the site.
-        description: a few sentences.
-        lines: its first rows.
-        axis: what the values are; empty where they are not on one scale.
-        note: what must be known of the rows, and when they were made.
-    """
-
-    title: str
-    description: str
-    lines: tuple[Line, ...] = ()
-    axis: str = ""
-    note: str = ""
+    title: str  # without the name of the site
+    description: str  # a few sentences
+    lines: tuple[Line, ...] = ()  # its first rows
+    axis: str = ""  # what the values are; empty where they are not on one scale
+    note: str = ""  # what must be known of the rows, and when they were made
 
 
 def document_title(title: str) -> str:
@@ -75,13 +58,7 @@ def document_title(title: str) -> str:
 
 
 def tags(head: Head, address: str = "", picture: str = "") -> str:
-    """The tags of a head.
-
-    Args:
-        head: what is said.
-        address: of the view, whole; empty where the address of the site is not known.
-        picture: likewise, of its picture.
-    """
+    """The tags of a head."""
     return render(
         "shell/tags.html",
         title=document_title(head.title),
@@ -95,12 +72,7 @@ def tags(head: Head, address: str = "", picture: str = "") -> str:
 
 
 def with_tags(page: bytes, found: str) -> bytes:
-    """A page of Gradio's with these tags in place of its own; as it was where it has no head.
-
-    Args:
-        page: the HTML.
-        found: of `tags`.
-    """
+    """A page of Gradio's with these tags in place of its own; as it was where it has no head."""
     start = page.find(_START)
     if start < 0:
         return page

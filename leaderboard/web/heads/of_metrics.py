@@ -51,11 +51,7 @@ def metric_head(params: Mapping[str, str], source: Source) -> Head | None:
 
 
 def index_head(params: Mapping[str, str], source: Source) -> Head | None:
-    """Of the index under the weights of a query.
-
-    Raises:
-        AssayError: it cannot be answered.
-    """
+    """Of the index under the weights of a query."""
     query = comparisons.IndexParameters(**_given(params, "w", "order", "ratings"))
     table = comparisons.index(source, query)
     rows = [row for row in table.rows if row["benchmark"] == INDEX]
@@ -71,11 +67,7 @@ def index_head(params: Mapping[str, str], source: Source) -> Head | None:
 
 
 def skills_head(params: Mapping[str, str], source: Source) -> Head | None:
-    """Of the metrics for the skills of a query; None where it names none.
-
-    Raises:
-        AssayError: it cannot be answered.
-    """
+    """Of the metrics for the skills of a query; None where it names none."""
     view = source.reader.view()
     choice = resolve_skills(SkillsQuery.from_params(params), view.boards)
     if choice.remarks or not choice.skills:

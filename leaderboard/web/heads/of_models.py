@@ -29,11 +29,7 @@ _SIMULATED = "The models are simulated."
 
 
 def models_head(params: Mapping[str, str], source: Source) -> Head | None:
-    """Of the place of models: of its board, or of two models or a prompt that are named.
-
-    Raises:
-        AssayError: it cannot be answered.
-    """
+    """Of the place of models: of its board, or of two models or a prompt that are named."""
     reader, query = _reader(source), PlaceQuery.from_params(params)
     choice = resolve(query.of, reader, source.reader.view(), rated_sets(reader))
     if choice is None:

@@ -28,11 +28,7 @@ _LOWEST = HEIGHT - 60
 
 
 def picture(head: Head) -> bytes:
-    """The picture as PNG; equal heads make equal bytes.
-
-    Args:
-        head: what is shown.
-    """
+    """The picture as PNG; equal heads make equal bytes."""
     image = Image.new("RGB", (WIDTH, HEIGHT), _PAPER)
     draw = ImageDraw.Draw(image)
     draw.rectangle((0, 0, WIDTH, 12), fill=_BLUE)

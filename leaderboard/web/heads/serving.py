@@ -41,14 +41,7 @@ _LEVEL = 5
 
 
 class Described:
-    """Middleware that gives pages their frame and the head of what they show.
-
-    Args:
-        app: serves the pages.
-        pages: all there are.
-        source: where everything is read; without it each page has its own head.
-        patience_s: how long a page waits for its head.
-    """
+    """Middleware that gives pages their frame and the head of what they show."""
 
     def __init__(
         self,
@@ -130,12 +123,7 @@ class _Changed:
 
 
 def share_route(pages: tuple[Page, ...], source: Source) -> Route:
-    """The route of the pictures.
-
-    Args:
-        pages: all there are.
-        source: where everything is read.
-    """
+    """The route of the pictures."""
     kept = MemoryCache(reply_bytes, _KEPT_BYTES)
     by_path = {page.path: page for page in pages}
 

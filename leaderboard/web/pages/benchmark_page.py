@@ -17,13 +17,7 @@ from leaderboard.web.widgets import html, on_load
 
 
 def benchmark_html(cards: Mapping[str, Card], name: str, *, empty: bool = False) -> str:
-    """The page of a benchmark, or a list of all where there is none of that name.
-
-    Args:
-        cards: of the benchmarks, in the order of display.
-        name: which; nothing in it is trusted.
-        empty: whether nothing is on its board.
-    """
+    """The page of a benchmark, or a list of all where there is none of that name."""
     card = cards.get(name)
     if card is None:
         return render("pages/no_benchmark.html", asked=clean(name), cards=tuple(cards.values()))

@@ -16,11 +16,7 @@ from leaderboard.web.widgets import html
 
 
 def methods_view(cards: Iterable[Card]) -> str:
-    """The page.
-
-    Args:
-        cards: of the benchmarks, in the order of display.
-    """
+    """The page."""
     return render(
         "pages/methods.html",
         cards=tuple(cards),

@@ -55,14 +55,7 @@ _NAMELESS = frozenset({State.HIDDEN})
 
 
 def metric_html(context: Context, query: MetricQuery, root: str = "") -> str:
-    """The page for a query.
-
-    Args:
-        context: of the site.
-        query: what was asked for.
-        root: address of the site as the visitor sees it, with a slash at its end; empty where that
-            is not known.
-    """
+    """The page for a query."""
     view, statuses = context.reader.view(), context.reader.statuses()
     found = resolve(query, view, statuses)
     if not isinstance(found, Shown):
@@ -97,13 +90,7 @@ def metric_html(context: Context, query: MetricQuery, root: str = "") -> str:
 
 
 def people_html(context: Context, query: MetricQuery, benchmark: str = "") -> str:
-    """The chart of a metric's scores against what people say; empty where there is no metric.
-
-    Args:
-        context: of the site.
-        query: which metric.
-        benchmark: whose prompts; the first that has some where it is empty or has none.
-    """
+    """The chart of a metric's scores against what people say; empty where there is no metric."""
     view, statuses = context.reader.view(), context.reader.statuses()
     found = resolve(query, view, statuses)
     if not isinstance(found, Shown):

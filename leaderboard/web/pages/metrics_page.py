@@ -18,11 +18,7 @@ from leaderboard.web.widgets import run_on_load
 
 
 class MetricsPlace:
-    """Both parts of the place by the parameters of an address, kept for the next visitor.
-
-    Args:
-        context: what every page may use.
-    """
+    """Both parts of the place by the parameters of an address, kept for the next visitor."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -33,12 +29,7 @@ class MetricsPlace:
         return self._first.of(params, lambda: self._made(params))
 
     def second(self, params: QueryParams, site: str) -> Shown:
-        """What stands below and takes longer.
-
-        Args:
-            params: nothing in them is trusted.
-            site: address of the site as the visitor sees it; empty where it is not known.
-        """
+        """What stands below and takes longer."""
         context, query = self._context, MetricsQuery.from_params(params)
         if query.kind == BENCHMARK:
             return self._second.of(params, lambda: benchmark_below(context, params, site), site)

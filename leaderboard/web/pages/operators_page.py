@@ -23,11 +23,7 @@ _FIELDS = (
 
 
 class _OperatorsPage:
-    """Joins the page to its components.
-
-    Args:
-        context: what the page may use.
-    """
+    """Joins the page to its components."""
 
     def __init__(self, context: Context) -> None:
         self._context = context

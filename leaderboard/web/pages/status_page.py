@@ -45,11 +45,7 @@ class WorkerLine:
 
 
 def status_view(health: Health) -> str:
-    """The page.
-
-    Args:
-        health: of the installation, judged.
-    """
+    """The page."""
     verdict, tone = _VERDICTS[health.status]
     newest = sorted(health.workers, key=lambda worker: (worker.heartbeat_age_s, worker.name))
     return render(

@@ -44,11 +44,7 @@ _ADDRESS = """(id) => {
 
 
 class _SubmitPage:
-    """Joins the page to its components.
-
-    Args:
-        context: what the page may use.
-    """
+    """Joins the page to its components."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -195,18 +191,7 @@ class _SubmitPage:
 
 
 class _Form:
-    """One of the three forms on the page.
-
-    Args:
-        kind: of what is sent with it.
-        column: that holds its fields.
-        fields: in the order in which `made` takes them.
-        buttons: for the check and for sending.
-        made: makes the form of what the fields hold.
-        guarded: fields that are of use only to those who may submit.
-        chooser: a field whose choices are known when the page is opened; None: there is none.
-        choices: of that field.
-    """
+    """One of the three forms on the page."""
 
     def __init__(
         self,
