@@ -127,8 +127,16 @@ class Ledger:
         return self._store.private.read(submission.archive)
 
     def fetch_upload(self, submission: Submission, target: Path) -> None:
-        """Copy what the submitter uploaded to a new file, piece by piece."""
-        self._store.private.fetch(submission.archive, target)
+        """Copy what the submitter uploaded to a new file, piece by piece.
+
+        Raises:
+            TransientError: `upload_missing`; the store may not show yet what the ledger names.
+        """
+        try:
+            self._store.private.fetch(submission.archive, target)
+        except NotFoundError as error:
+            message = f"What was uploaded is not there: {error.message}"
+            raise TransientError("upload_missing", message) from error
 
     # Writing
 

@@ -129,7 +129,10 @@ class HandingOver:
         if self._kept(submission):
             return True
         try:
-            records = [self._record(submission, name) for name in submission.benchmarks]
+            records = [
+                read_record(self.store.private, submission.submission_id, name)
+                for name in submission.benchmarks
+            ]
         except PlatformError as error:
             log.warning("%s is taken to be failed: %s", submission.submission_id, error)
             return True  # So that it ends, with this as its reason, and does not wait for ever.
@@ -139,8 +142,9 @@ class HandingOver:
         """The scores that wait, under the benchmarks' own ids, and the scorer's output.
 
         Raises:
-            PlatformError: `handover_missing`, `handover_damaged`, `key_mismatch`,
-                `key_unreadable`, or as `kept_scores`.
+            TransientError: `handover_missing`; the store may not show yet what was handed over.
+            PlatformError: `handover_damaged`, `key_mismatch`, `key_unreadable`, or as
+                `kept_scores`.
         """
         if self._kept(submission):
             named = [self.registry[name] for name in submission.benchmarks]
@@ -210,9 +214,9 @@ class HandingOver:
         return handed[-1] if handed else ""
 
 
-def _missing(error: PlatformError) -> PlatformError:
-    return PlatformError(
+def _missing(error: NotFoundError) -> TransientError:
+    return TransientError(
         "handover_missing",
-        f"Scores that were handed over are gone: {error.message}",
+        f"Scores that were handed over are not there: {error.message}",
         "Have the submission run again: python -m evaluator rerun",
     )

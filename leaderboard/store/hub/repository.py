@@ -73,11 +73,7 @@ class HubRepository:
 
     def head(self) -> str:
         """See `Repository`; for a moment, the version last seen."""
-        with self._lock:
-            seen = self._seen
-        if seen is not None and self._steady() - seen[1] < self._fresh_for_s:
-            return seen[0]
-        return self.fresh_head()
+        return self._seen_head() or self.fresh_head()
 
     def fresh_head(self) -> str:
         """The version the Hub is at now."""
@@ -105,7 +101,16 @@ class HubRepository:
     def has(self, path: str) -> bool:
         """See `Repository`."""
         check_path(path)
-        return self._at_head(lambda sha: self.has_at(path, sha))
+
+        def found(sha: str) -> None:
+            if not self.has_at(path, sha):
+                raise NotFoundError(path)
+
+        try:
+            self._at_head(found)
+        except NotFoundError:
+            return False
+        return True
 
     def list(self, prefix: str = "") -> tuple[str, ...]:
         """See `Repository`."""
@@ -239,12 +244,27 @@ class HubRepository:
         return made.sha
 
     def _at_head(self, ask: Callable[[str], _T]) -> _T:
-        """The answer at the current version; once more where a squash just removed that."""
+        """The answer at the current version; once more where a squash just removed that.
+
+        Once more as well where the version last seen lacks a file: another repository may name
+        what was committed here since.
+        """
+        seen = self._seen_head()
         try:
-            return ask(self.head())
+            return ask(seen or self.fresh_head())
         except VersionGoneError:
             self.forget_head()
-            return ask(self.head())
+        except NotFoundError:
+            if seen is None or self.fresh_head() == seen:
+                raise
+        return ask(self.head())
+
+    def _seen_head(self) -> str | None:
+        """The version last seen, as long as it is fresh."""
+        with self._lock:
+            seen = self._seen
+        fresh = seen is not None and self._steady() - seen[1] < self._fresh_for_s
+        return seen[0] if seen is not None and fresh else None
 
     @contextmanager
     def _asked_anew(self) -> Iterator[None]:

@@ -18,7 +18,7 @@ from benchmarks.errors import TransientError
 from leaderboard.store.hub.hub_store import HubParts
 from leaderboard.store.hub.layout import Part
 from leaderboard.store.hub.repository import HubRepository
-from leaderboard.store.interface import Repository, transact
+from leaderboard.store.interface import NotFoundError, Repository, transact
 from tests.hub.faults import Fault, Weather
 from tests.hub.server import HubServer
 from tests.leaderboard.refusing import refused
@@ -216,6 +216,26 @@ def test_a_version_is_remembered_for_a_moment_only(hub: HubServer, tmp_path: Pat
     now[0] = 2.5
     with pytest.raises(TransientError):
         private.read("a")
+
+
+def test_a_file_that_another_names_is_looked_for_at_a_fresh_version_before_it_is_called_absent(
+    hub: HubServer, tmp_path: Path
+) -> None:
+    """A worker sees the queue of one repository before the upload of another."""
+    writer = created(hub, tmp_path / "writer").private
+    reader = parts_of(hub, tmp_path / "reader", fresh_for_s=3600.0).private
+    reader.head()
+    put(writer, {"uploads/1": b"one"})
+    assert reader.read("uploads/1") == b"one"
+    put(writer, {"uploads/2": b"two"})
+    reader.fetch("uploads/2", tmp_path / "copy")
+    assert (tmp_path / "copy").read_bytes() == b"two"
+    put(writer, {"uploads/3": b"three"})
+    assert reader.has("uploads/3")
+    assert not reader.has("uploads/4")
+    with pytest.raises(NotFoundError):
+        reader.fetch("uploads/4", tmp_path / "none")
+    assert not (tmp_path / "none").exists()
 
 
 def test_an_answer_to_what_was_asked_before_a_change_is_not_remembered_after_it(

@@ -6,7 +6,7 @@ import hashlib
 import io
 import random
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -363,26 +363,42 @@ def test_faults_of_the_world_end_a_judgement_after_three_attempts(
 @pytest.mark.parametrize(
     ("path", "change", "code"),
     [
-        ("toy.scores.parquet", None, "handover_missing"),
-        ("toy.json", None, "handover_missing"),
         ("toy.scores.parquet", lambda content: content[:-4] + b"PAR2", "handover_damaged"),
         ("toy.json", lambda content: content.replace(b'"s1"', b'"s2"'), "handover_damaged"),
         ("toy.json", lambda content: content + b"}", "handover_damaged"),
         ("toy.json", lambda c: c.replace(b'"revision": "1"', b'"revision": "2"'), "handover_damaged"),
     ],
-    ids=["no scores", "no record", "other scores", "other record", "no JSON", "other revision"],
+    ids=["other scores", "other record", "no JSON", "other revision"],
 )  # fmt: skip
 def test_scores_that_are_not_as_they_were_handed_over_are_not_judged(
-    rig: Rig, path: str, change: Callable[[bytes], bytes] | None, code: str
+    rig: Rig, path: str, change: Callable[[bytes], bytes], code: str
 ) -> None:
     name = scored(rig)
     private, full = rig.store.private, f"scored/{name}/{path}"
-    content = None if change is None else change(private.read(full))
+    content = change(private.read(full))
     assert content != private.read(full)
     private.commit({full: content}, parent=private.head(), message="meddle")
     assert judge(rig).run_next()
     assert rig.ended(name) == (State.FAILED, code, "platform")
     assert rig.store.public.list("results/") == ()
+
+
+@pytest.mark.parametrize("file", ["toy.scores.parquet", "toy.json"])
+def test_scores_that_are_not_there_yet_are_judged_when_they_are(rig: Rig, file: str) -> None:
+    """A judge may see what the ledger says before it sees what was handed over."""
+    name = scored(rig)
+    private, path = rig.store.private, f"scored/{name}/{file}"
+    content = private.read(path)
+    private.commit({path: None}, parent=private.head(), message="not yet")
+    late = judge(rig)
+    for _ in range(2):
+        with suppress(TransientError):
+            late.run_next()
+    assert rig.status(name).to_judge
+    private.commit({path: content}, parent=private.head(), message="now")
+    rig.clock.move(minutes=10)
+    late.run_all()
+    assert rig.state(name) is State.PUBLISHED
 
 
 # The files between them -----------------------------------------------------------------------

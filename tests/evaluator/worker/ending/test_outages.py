@@ -31,7 +31,7 @@ from leaderboard.states import State
 from leaderboard.store.disk import write_durably
 from leaderboard.store.hub.creating import create
 from leaderboard.store.hub.hub_store import HubParts, hub_store
-from leaderboard.store.interface import Changes
+from leaderboard.store.interface import Changes, NotFoundError
 from leaderboard.store.live.folder import FolderLive
 from leaderboard.store.memory import memory_store
 from tests.evaluator.rig import (
@@ -152,12 +152,19 @@ def test_work_goes_on_while_the_store_is_away_and_its_results_wait(
 
 
 def does_not_come(
-    rig: Rig, archive: str, monkeypatch: pytest.MonkeyPatch, cause: OSError | None = None
+    rig: Rig,
+    archive: str,
+    monkeypatch: pytest.MonkeyPatch,
+    cause: OSError | None = None,
+    *,
+    unseen: bool = False,
 ) -> None:
-    """One upload cannot be had, while the store answers."""
+    """One upload cannot be had, while the store answers; `unseen`: it says that there is none."""
     fetch = rig.store.private.fetch
 
     def fails(path: str, target: Path) -> None:
+        if path == archive and unseen:
+            raise NotFoundError(path)
         if path == archive:
             raise TransientError("hub_down", f"{path} does not come.") from cause
         fetch(path, target)
@@ -165,15 +172,15 @@ def does_not_come(
     monkeypatch.setattr(rig.store.private, "fetch", fails)
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize(("jobs", "unseen"), [(1, False), (2, False), (2, True)])
 def test_one_upload_that_cannot_be_had_rests_with_its_reason_while_others_go(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int, unseen: bool
 ) -> None:
     rig = Rig(tmp_path, store=replace(memory_store(), jobs_per_commit=jobs))
     away = rig.send_scores(SCORES).submission
     rig.clock.move(minutes=1)
     there = rig.sent(named("there"), account=BOB)
-    does_not_come(rig, away.archive, monkeypatch)
+    does_not_come(rig, away.archive, monkeypatch, unseen=unseen)
     worker = rig.worker()
     until_quiet(rig, worker)
     assert published_once(rig.store, there)
